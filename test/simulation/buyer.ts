@@ -227,6 +227,7 @@ export async function buy(
     const paid = await node.pay(offered.bolt11)
     ledger.note(`${who} pays ${offered.paymentHash}: ${paid.kind}`)
     if (paid.kind === 'refused') return true
+    if (paid.kind === 'failed') return false
     preimage = paid.preimage
     if (random.chance(0.1)) await node.pay(offered.bolt11)
     return false

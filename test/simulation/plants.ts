@@ -116,6 +116,13 @@ export const PLANTS: readonly Plant[] = [
     breaks: ['nothing for nothing'],
   },
   {
+    name: 'an invoice that the node does not know at once is dead',
+    file: 'payment/node-status.ts',
+    text: `return { state: 'unknown', reason: error.message }`,
+    becomes: `return { state: 'dead', isFinal: true }`,
+    breaks: ['paid means delivered'],
+  },
+  {
     name: 'an extension counts from an end that another one has moved',
     file: 'catch/store.ts',
     text: 'where public_id = $1 and expires_at = $2 and expires_at > $6 and destroyed_at is null',

@@ -78,6 +78,9 @@ export async function runSeed(
   async function whole(): Promise<void> {
     const weather = weatherOf(run, seed)
     ledger.note(JSON.stringify(weather))
+    service.clocksWithinMs = weather.clocksWithinMs
+    world.node.setClocks(weather.nodeClocksWithinMs)
+    world.node.setPartial(weather.partial)
     for (let i = 0; i < weather.processes; i++) await service.start(environmentOf(weather, false))
     stormEndsAt = scheduler.elapsed() + STORMY_MS
     const market = weather.hasGate ? openMarket(run, weather) : null
@@ -89,7 +92,8 @@ export async function runSeed(
     disk.failing = 0
     scheduler.unjump()
     isCalm = true
-    Object.assign(world.node, { failing: 0, stalling: 0 })
+    Object.assign(world.node, { failing: 0, stalling: 0, forgetting: 0, lagging: 0 })
+    world.node.setPartial(0)
     while (service.processes.length === 0) await service.start(environmentOf(weather, true))
     await Promise.all([...stories, market?.closes])
     await scheduler.sleep(CALM_MS)

@@ -11,9 +11,16 @@ export type Weather = {
   nodeFailing: number
   nodeStalling: number
   telling: number
+  nodeForgetting: number
+  nodeLagging: number
+  /** How often only a part of a payment arrives. */
+  partial: number
   /** Milliseconds between two disasters, on average. */
   disasterEveryMs: number
   hasJumps: boolean
+  /** How far the clocks of processes are off, and those of the node and of wallets. */
+  clocksWithinMs: number
+  nodeClocksWithinMs: number
   hasGate: boolean
 }
 
@@ -29,8 +36,15 @@ export function weatherOf(run: Pick<Run, 'world'>, seed: number): Weather {
     nodeFailing: random.pick([0, 0.05, 0.3]),
     nodeStalling: random.pick([0, 0.01, 0.15]),
     telling: random.pick([0, 0.5, 1]),
+    nodeForgetting: random.pick([0, 0.05, 0.2]),
+    nodeLagging: random.pick([0, 0.3, 1]),
+    partial: random.pick([0, 0.1]),
     disasterEveryMs: random.pick([4_000, 15_000, 60_000]),
     hasJumps: random.chance(0.3),
+    // Two that are off in two ways are a second apart, which docs/instances.md allows.
+    clocksWithinMs: random.pick([0, 50, 500]),
+    // The service accepts two minutes.
+    nodeClocksWithinMs: random.pick([0, 500, 60_000]),
     hasGate: seed % GATE_EVERY === 0,
   }
 }
@@ -64,6 +78,8 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
   node.failing = weather.nodeFailing
   node.stalling = weather.nodeStalling
   node.telling = weather.telling
+  node.forgetting = weather.nodeForgetting
+  node.lagging = weather.nodeLagging
   while (run.isStormy()) {
     await scheduler.sleep(-Math.log(1 - random.next()) * weather.disasterEveryMs)
     if (!run.isStormy()) break
@@ -72,6 +88,7 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
 
   async function disaster(): Promise<void> {
     const draw = random.next()
+    if (draw < 0.1) return restartNode()
     if (draw < 0.5) return kill()
     if (draw < 0.65) return restart()
     if (draw < 0.8) return losePower()
@@ -118,6 +135,13 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     for (const process of [...service.processes]) service.kill(process)
     await scheduler.sleep(ms)
     await up()
+  }
+
+  /** It forgets who has subscribed, and tells nobody of what is settled meanwhile. */
+  function restartNode(): void {
+    const ms = random.next() * 15_000
+    ledger.note(`the node restarts, and is away for ${ms.toFixed(0)} ms`)
+    node.restart(ms)
   }
 
   async function jump(): Promise<void> {

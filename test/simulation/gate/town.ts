@@ -60,7 +60,7 @@ export const createTown = (run: Run, { hasJumps }: { hasJumps: boolean }): Town 
 /** Pays an invoice. @returns the preimage, or null. */
 export async function payIn(town: Town, bolt11: string): Promise<string | null> {
   const paid = await town.invoices.pay(bolt11)
-  if (paid.kind === 'refused') return null
+  if (paid.kind !== 'paid') return null
   town.preimages.set(hashOf(paid.preimage), paid.preimage)
   return paid.preimage
 }

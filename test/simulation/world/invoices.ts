@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { encodeInvoice, type InvoiceFields } from '../../../src/protocol/bolt11-sign.ts'
+import { createMachineClock, type MachineClock } from './clocks.ts'
 import { world } from './world.ts'
 
 export type SimulatedInvoice = {
@@ -16,7 +17,8 @@ export type SimulatedInvoice = {
   state: 'open' | 'held' | 'settled' | 'dead'
 }
 
-export type Paid = { kind: 'paid'; preimage: string } | { kind: 'refused' }
+/** `failed`: a part of the payment did not arrive, so what was held went back. The wallet may pay again. */
+export type Paid = { kind: 'paid'; preimage: string } | { kind: 'refused' } | { kind: 'failed' }
 
 type Description = { description: string } | { descriptionHash: string }
 export type NewInvoice = Pick<InvoiceFields, 'amountMsat' | 'expirySeconds'> &
@@ -29,7 +31,16 @@ export type Invoices = {
   make(invoice: NewInvoice): SimulatedInvoice
   /** Pays an invoice, some time from now. A wallet that asks twice gets the same preimage and pays once. */
   pay(bolt11: string): Promise<Paid>
+  /** The invoice as it is now. */
+  expired(invoice: SimulatedInvoice): SimulatedInvoice
+  /** How far the clocks of the node and of wallets are off. */
+  setClocks(withinMs: number): void
+  /** How often only a part of a payment arrives, from 0 to 1. */
+  setPartial(often: number): void
 }
+
+/** LND waits for the other parts of a payment for a minute. */
+const HELD_IN_PART_MS = 60_000
 
 /** @param onSettled is told of each settlement. */
 export function createInvoices(
@@ -39,16 +50,41 @@ export function createInvoices(
   const all = new Map<string, SimulatedInvoice>()
   const byBolt11 = new Map<string, SimulatedInvoice>()
   /** Of each invoice that is held or was. */
-  const settlements = new Map<SimulatedInvoice, Promise<void>>()
+  const settlements = new Map<SimulatedInvoice, Promise<boolean>>()
+
+  let partial = 0
+  /** In milliseconds. The clocks of wallets are off by as much as the node's, each for itself. */
+  let clocksWithinMs = 0
+  let clock: MachineClock = () => 0
+
+  function expired(invoice: SimulatedInvoice): SimulatedInvoice {
+    if (invoice.state === 'open' && invoice.expiresAt <= world().scheduler.wallNow(clock)) {
+      invoice.state = 'dead'
+    }
+    return invoice
+  }
+
+  /** Whether a wallet takes an invoice for one that is over. */
+  function isOverFor(wallet: MachineClock, { expiresAt }: SimulatedInvoice): boolean {
+    return expiresAt <= world().scheduler.wallNow(wallet)
+  }
 
   return {
     all,
+    expired,
+    setClocks(withinMs) {
+      clocksWithinMs = withinMs
+      clock = createMachineClock(world().scheduler.random, withinMs)
+    },
+    setPartial(often) {
+      partial = often
+    },
 
     make({ network = 'regtest', amountMsat, expirySeconds, timestamp: at, ...description }) {
       const { scheduler } = world()
       const preimage = scheduler.random.bytes(32)
       const paymentHash = createHash('sha256').update(preimage).digest('hex')
-      const timestamp = at ?? Math.floor(scheduler.wallNow() / 1000)
+      const timestamp = at ?? Math.floor(scheduler.wallNow(clock) / 1000)
       const paymentSecret = Buffer.from(scheduler.random.bytes(32))
       const bolt11 = encodeInvoice(
         {
@@ -75,7 +111,9 @@ export function createInvoices(
       const { random } = scheduler
       await scheduler.sleep(random.next() * 500)
       const invoice = byBolt11.get(bolt11)
-      if (!invoice || expired(invoice).state === 'dead') return { kind: 'refused' }
+      const wallet = createMachineClock(random, clocksWithinMs)
+      if (!invoice || isOverFor(wallet, invoice)) return { kind: 'refused' }
+      if (expired(invoice).state === 'dead') return { kind: 'refused' }
       if (invoice.state === 'open') {
         // The payment has arrived and is held. From here on it is settled, also after the expiry.
         invoice.state = 'held'
@@ -85,26 +123,24 @@ export function createInvoices(
           kind < 0.3
             ? 1_000 - (scheduler.elapsed() % 1_000)
             : random.next() * (kind < 0.4 ? 15_000 : 100)
-        const settled = new Promise<void>((resolve) => {
+        const isPartial = random.chance(partial)
+        const settled = new Promise<boolean>((resolve) => {
           const settle = (): void => {
             invoice.state = 'settled'
             onSettled(invoice.paymentHash)
-            resolve()
+            resolve(true)
           }
-          scheduler.after(settleMs, settle, null)
+          const giveBack = (): void => {
+            invoice.state = 'open'
+            resolve(false)
+          }
+          if (isPartial) scheduler.after(random.next() * HELD_IN_PART_MS, giveBack, null)
+          else scheduler.after(settleMs, settle, null)
         })
         settlements.set(invoice, settled)
       }
-      await settlements.get(invoice)
+      if (!(await settlements.get(invoice))) return { kind: 'failed' }
       return { kind: 'paid', preimage: invoice.preimage }
     },
   }
-}
-
-/** The invoice as it is now. */
-export function expired(invoice: SimulatedInvoice): SimulatedInvoice {
-  if (invoice.state === 'open' && invoice.expiresAt <= world().scheduler.wallNow()) {
-    invoice.state = 'dead'
-  }
-  return invoice
 }

@@ -4,7 +4,7 @@
  * What it has promised stays true: an invoice is settled once, and a dead one is never settled.
  */
 import { type Lightning, UnknownInvoice } from '../../../src/lightning/lightning.ts'
-import { createInvoices, expired, type Invoices } from './invoices.ts'
+import { createInvoices, type Invoices } from './invoices.ts'
 import type { Random } from './random.ts'
 import { world } from './world.ts'
 
@@ -14,26 +14,41 @@ export type LightningNetwork = {
   /** The port that a process has to the node. */
   connect(): Lightning
   pay: Invoices['pay']
+  setClocks: Invoices['setClocks']
+  setPartial: Invoices['setPartial']
   /** How often a call fails, from 0 to 1. Half of the failed calls are done nevertheless. */
   failing: number
   /** How often a call takes so long that the service gives it up. */
   stalling: number
   /** How often the node tells of a settlement at once. */
   telling: number
+  /** How often a look-up finds no invoice, although there is one. */
+  forgetting: number
+  /** How often a look-up does not see a settlement of the last seconds. */
+  lagging: number
+  /** Ends all subscriptions, and answers no call for so long. */
+  restart(awayMs: number): void
 }
 
 const PRIVATE_KEY = Buffer.from('e1'.repeat(32), 'hex')
+/** How old an answer may be. */
+const LAG_MS = 10_000
 const NODE_ID = '02'.padEnd(66, '7')
 
 export function createLightningNetwork(): LightningNetwork {
-  const { all: invoices, make, pay } = createInvoices(PRIVATE_KEY, tell)
+  const { all: invoices, make, pay, expired, ...settings } = createInvoices(PRIVATE_KEY, tell)
   const listeners = new Set<(paymentHash: string) => void>()
+  /** Ends the subscriptions of the processes. */
+  const endings = new Set<() => void>()
+  const settledAt = new Map<string, number>()
+  let awayUntil = 0
 
   /** A call of a process to the node, with the node's time to answer. */
   async function call<T>(work: () => T): Promise<T> {
     const { scheduler } = world()
     const { random } = scheduler
     await scheduler.sleep(random.next() * longest(random))
+    if (scheduler.elapsed() < awayUntil) throw new Error('the node is away')
     const isFailing = random.chance(network.failing)
     const result = !isFailing || random.chance(0.5) ? work() : undefined
     await scheduler.sleep(random.next() * 10)
@@ -52,7 +67,8 @@ export function createLightningNetwork(): LightningNetwork {
   function tell(paymentHash: string): void {
     const { scheduler } = world()
     const { random } = scheduler
-    if (!random.chance(network.telling)) return
+    settledAt.set(paymentHash, scheduler.elapsed())
+    if (scheduler.elapsed() < awayUntil || !random.chance(network.telling)) return
     const times = random.chance(0.1) ? 2 : 1
     for (let i = 0; i < times; i++) {
       const ms = random.next() * (random.chance(0.1) ? 20_000 : 200)
@@ -66,11 +82,26 @@ export function createLightningNetwork(): LightningNetwork {
     }
   }
 
+  /** Whether an answer is of the time before the settlement. */
+  function isUnseen(paymentHash: string): boolean {
+    const { scheduler } = world()
+    const at = settledAt.get(paymentHash)
+    if (at === undefined || !scheduler.random.chance(network.lagging)) return false
+    return scheduler.elapsed() - at < LAG_MS
+  }
+
+  function restart(awayMs: number): void {
+    awayUntil = world().scheduler.elapsed() + awayMs
+    for (const end of [...endings]) end()
+  }
+
   const network: LightningNetwork = {
     invoices,
     failing: 0,
     stalling: 0,
     telling: 0.9,
+    forgetting: 0,
+    lagging: 0,
     connect() {
       return {
         info: () => call(() => ({ network: 'regtest', synced: true, nodeId: NODE_ID })),
@@ -78,9 +109,10 @@ export function createLightningNetwork(): LightningNetwork {
           call(() => make({ ...request, description: memo })),
         lookupInvoice: (paymentHash) =>
           call(() => {
+            const { random } = world().scheduler
             const invoice = invoices.get(paymentHash)
-            if (!invoice) return null
-            return expired(invoice).state
+            if (!invoice || random.chance(network.forgetting)) return null
+            return isUnseen(paymentHash) ? 'open' : expired(invoice).state
           }).then((state) => {
             if (state === null) throw new UnknownInvoice()
             if (state === 'dead') return { state, isFinal: true }
@@ -96,22 +128,36 @@ export function createLightningNetwork(): LightningNetwork {
               else scheduler.after(0, () => onSettled(paymentHash), owner)
             }
             listeners.add(listener)
-            const stop = (): void => {
+            const forget = (): void => {
               listeners.delete(listener)
+              endings.delete(end)
+            }
+            const end = (): void =>
+              void scheduler.after(
+                0,
+                () => {
+                  forget()
+                  reject(new Error('the stream of the node ended'))
+                },
+                owner,
+              )
+            const stop = (): void => {
+              forget()
               resolve()
             }
+            if (scheduler.elapsed() < awayUntil) return end()
+            endings.add(end)
             signal.addEventListener('abort', stop, { once: true })
             if (scheduler.random.chance(0.3)) {
-              scheduler.after(scheduler.random.next() * 30_000, () => {
-                listeners.delete(listener)
-                reject(new Error('the stream of the node ended'))
-              })
+              scheduler.after(scheduler.random.next() * 30_000, end)
             }
           })
         },
       }
     },
     pay,
+    ...settings,
+    restart,
   }
   return network
 }

@@ -4,11 +4,12 @@
  * dead runs nothing any more, so that killing a process is one assignment.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { MachineClock } from './clocks.ts'
 import { createRandom, type Random } from './random.ts'
 import { realTurn } from './real.ts'
 
 /** A process of the service, or a timer's owner in general. Null stands for the world outside. */
-export type Owner = { isDead: boolean }
+export type Owner = { isDead: boolean; clock?: MachineClock }
 
 type Event = { at: number; tie: number; owner: Owner | null; run: () => void; isCancelled: boolean }
 
@@ -18,10 +19,11 @@ export type Scheduler = {
   random: Random
   /** Milliseconds since the start of the run. */
   elapsed(): number
-  /** Unix milliseconds, as a machine's clock shows them. A jump changes it, and nothing else. */
-  wallNow(): number
+  /** Unix milliseconds, as this clock shows them, or else that of the owner. Without one the time is right. */
+  wallNow(clock?: MachineClock): number
+  /** Sets all clocks. */
   jump(ms: number): void
-  /** Sets the clock right again. */
+  /** Undoes all jumps. */
   unjump(): void
   /** Runs `work` after this time, for the owner that runs now or for another. */
   after(ms: number, work: () => void, owner?: Owner | null): Cancel
@@ -67,7 +69,8 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
   const scheduler: Scheduler = {
     random,
     elapsed: () => elapsed,
-    wallNow: () => Math.floor(STARTED_AT + elapsed + jumped),
+    wallNow: (clock = owner()?.clock) =>
+      Math.floor(STARTED_AT + elapsed + jumped + (clock?.(elapsed) ?? 0)),
     jump(ms) {
       jumped += ms
     },

@@ -5,6 +5,7 @@ import { duplexPair } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { readConfig } from '../../../src/config.ts'
 import { type Server, serve } from '../../../src/serve.ts'
+import { createMachineClock } from './clocks.ts'
 import { type Process, world } from './world.ts'
 
 /** As they are in the world outside: after a loss, a client asks again. */
@@ -38,6 +39,8 @@ export type Service = {
   ask(ask: Ask): Promise<Answer | null>
   /** How often a request or an answer is lost, from 0 to 1. */
   losing: number
+  /** How far the clocks of processes that start are off, in milliseconds. */
+  clocksWithinMs: number
 }
 
 /** One request over a connection of its own, with Node's HTTP on both of its ends. */
@@ -90,19 +93,21 @@ export function createService(): Service {
   const service: Service = {
     processes: [],
     losing: 0,
+    clocksWithinMs: 0,
 
     async start(environment) {
       const { scheduler, logged } = world()
       const process: Process = {
         name: `p${started++}`,
         isDead: false,
+        clock: createMachineClock(scheduler.random, service.clocksWithinMs),
         app: null,
         onDeath: new Set(),
       }
       const config = readConfig(environment)
       const sink: DestinationStream = { write: (line) => void logged.push(line) }
       const log: Logger = pino({ level: 'info', base: null, timestamp: false }, sink)
-      const clock = { now: scheduler.wallNow, monotonic: scheduler.elapsed }
+      const clock = { now: () => scheduler.wallNow(process.clock), monotonic: scheduler.elapsed }
       return new Promise((resolve, reject) => {
         process.onDeath.add(() => resolve(null))
         scheduler.as(process, () =>
