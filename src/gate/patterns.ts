@@ -36,7 +36,7 @@ export function matchesPattern(pattern: string, target: string): boolean {
   const given = pathOf(target).split('/')
   if (wanted.at(-1) === '**') {
     const fixed = wanted.slice(0, -1)
-    return given.length > fixed.length && matchesSegments(fixed, given.slice(0, fixed.length))
+    return given.length > fixed.length && matchesSegments(fixed, given)
   }
   return given.length === wanted.length && matchesSegments(wanted, given)
 }

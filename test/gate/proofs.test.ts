@@ -291,6 +291,7 @@ describe('a receipt', () => {
     const world = await aGate(t)
     for (const key of world.service.jwks.keys) {
       assert.deepEqual(Object.keys(key).sort(), ['alg', 'crv', 'kid', 'kty', 'use', 'x'])
+      assert.deepEqual([key.alg, key.crv, key.kty, key.use], ['EdDSA', 'Ed25519', 'OKP', 'sig'])
     }
   })
 })

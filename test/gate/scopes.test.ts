@@ -1,0 +1,208 @@
+/** Whose rows a statement changes, counts and deletes: those of its project, intent or receipt, and in time. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { IntentRow } from '../../src/gate/intent-store.ts'
+import { createGateStore } from '../../src/gate/store.ts'
+import { overBy } from '../support/deletion.ts'
+import { aGate, aRequest, authorized, pay, type World } from '../support/gate.ts'
+import { unit } from '../support/unit.ts'
+
+const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
+const ROUTE = { routeId: 'render', method: 'POST', pattern: '/render/*', priceSats: 50 }
+
+const anotherProject = async ({ projects, lnurl }: World): Promise<string> =>
+  (await projects.add({ address: lnurl.address, routes: [ROUTE], credits: 10 })).projectId
+
+/** Gives each receipt of the intent back, until it is refused. */
+async function exhaust(world: World, intent: IntentRow): Promise<void> {
+  for (let i = 0; i < 3; i++) {
+    await world.service.giveBack(intent, (await pay(world, intent)).receipt_id)
+  }
+}
+
+/** All that the store has of a project. */
+async function rowsOf({ db }: World, projectId: string) {
+  const tables = ['gate_project', 'gate_route', 'gate_intent', 'gate_receipt', 'gate_unhonoured']
+  const rows = tables.map((table) =>
+    db.read(`select * from ${table} where project_id = $1 order by 1, 2`, projectId),
+  )
+  const backs = db.read(
+    `select * from gate_give_back where intent_id in
+      (select intent_id from gate_intent where project_id = $1) order by 1, 2`,
+    projectId,
+  )
+  return Promise.all([...rows, backs])
+}
+
+test('whatever is done with one project leaves the rows of another as they are', async (t) => {
+  const world = await aGate(t)
+  const { projects, projectId, service } = world
+  const other = await anotherProject(world)
+  await world.quoted({ project: other })
+  const paid = await world.quoted({ project: other })
+  const back = await world.quoted({ project: other })
+  const owed = await world.quoted({ project: other })
+  await pay(world, paid)
+  await service.giveBack(back, (await pay(world, back)).receipt_id)
+  await exhaust(world, owed)
+  const before = await rowsOf(world, other)
+
+  const mine = [await world.quoted(), await world.quoted(), await world.quoted()]
+  for (const { project_id } of mine) assert.equal(project_id, projectId)
+  const [first, second, third] = mine
+  assert.ok(first && second && third)
+  assert.equal((await pay(world, first)).credits_remaining, 9)
+  world.wallet.pay(second.bolt11)
+  assert.equal((await authorized(service.poll(second))).credits_remaining, 8)
+  await service.poll(third)
+  await exhaust(world, first)
+  await projects.honour(first.intent_id)
+  await projects.honour(third.intent_id)
+  assert.equal((await pay(world, first)).project_id, projectId)
+  await projects.grant(projectId, 5)
+  await projects.rotateKey(projectId)
+  await projects.addRoute(projectId, { ...ROUTE, routeId: 'pong' })
+  await projects.removeRoute(projectId, 'render')
+  await projects.suspend(projectId)
+  assert.deepEqual(await rowsOf(world, other), before)
+
+  await projects.suspend(other)
+  await projects.resume(projectId)
+  assert.equal((await projects.show(other)).isSuspended, true)
+  assert.equal((await projects.show(projectId)).isSuspended, false)
+  const { credits, openIntents, authorizedIntents, routes } = await projects.show(projectId)
+  assert.deepEqual([credits, openIntents, authorizedIntents], [13, 1, 2])
+  assert.deepEqual(
+    routes.map(({ routeId }) => routeId),
+    ['ping', 'pong'],
+  )
+})
+
+test('the wait for room is until the first open intent of the same project is over', async (t) => {
+  const world = await aGate(t, { credits: 20 })
+  const store = createGateStore(world.db)
+  const { projectId, clock } = world
+  const other = await anotherProject(world)
+  const start = clock.now()
+  assert.equal(await store.nextOver(projectId, start), start)
+  // Of another project, of a payment, and over: each is before the first.
+  await world.quoted({ project: other })
+  await pay(world, await world.quoted())
+  const over = await world.quoted()
+  clock.advance(MINUTE)
+  const first = await world.quoted()
+  clock.advance(MINUTE)
+  await world.quoted()
+  assert.equal(await store.nextOver(projectId, over.honoured_until), first.honoured_until)
+  assert.equal(await store.nextOver(projectId, over.honoured_until - 1), over.honoured_until)
+  assert.deepEqual(await store.counts(projectId, over.honoured_until), { open: 2, authorized: 1 })
+})
+
+test('intents under a secret that is gone are counted while they can still be paid', async (t) => {
+  const world = await aGate(t)
+  const stranger = await world.another({ secrets: ['22'.repeat(32)] })
+  assert.equal(await stranger.foreign(), 0)
+  await pay(world, await world.quoted())
+  assert.equal(await stranger.foreign(), 0)
+  const { honoured_until: until } = await world.quoted()
+  assert.equal(await stranger.foreign(), 1)
+  const store = createGateStore(world.db)
+  assert.equal(await store.foreign(['other'], until - 1), 1)
+  assert.equal(await store.foreign(['other'], until), 0)
+})
+
+test('a purge deletes what was never paid thirty days after its invoice, at most 500 at once, and no payment', async (t) => {
+  const world = await aGate(t)
+  const paid = await world.quoted()
+  await pay(world, paid)
+  const { intent_id } = await world.quoted()
+  await world.db.write(
+    unit({
+      text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 501)
+        insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
+          body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
+          description_hash, verify_url, state, created_at, quote_expires_at, honoured_until,
+          verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
+      values: [intent_id],
+    }),
+  )
+  world.clock.advance(31 * DAY)
+  const fresh = await world.quoted()
+  const purge = () => world.service.purge(overBy(world.clock.now()))
+  assert.deepEqual([await purge(), await purge(), await purge()], [500, 2, 0])
+  const left = await world.db.read<{ intent_id: string }>('select intent_id from gate_intent')
+  assert.deepEqual(
+    left.map((row) => row.intent_id).toSorted(),
+    [paid.intent_id, fresh.intent_id].toSorted(),
+  )
+})
+
+test('payments that were not honoured are listed by when that was noticed, the first of all first', async (t) => {
+  const world = await aGate(t)
+  const intents = [await world.quoted(), await world.quoted(), await world.quoted()]
+  for (const intent of intents) {
+    await exhaust(world, intent)
+    world.clock.advance(MINUTE)
+  }
+  const listed = async () => (await world.projects.unhonoured()).map(({ intentId }) => intentId)
+  const ids = intents.map(({ intent_id }) => intent_id)
+  assert.deepEqual(await listed(), ids)
+  await world.db.write(unit({ text: 'update gate_unhonoured set noticed_at = 1', values: [] }))
+  assert.deepEqual(await listed(), ids.toSorted())
+  // Noticed again, it is the last.
+  const [again = ''] = ids
+  await world.projects.honour(again)
+  const [intent] = intents
+  assert.ok(intent)
+  await world.service.giveBack(intent, (await pay(world, intent)).receipt_id)
+  assert.equal((await listed()).at(-1), again)
+})
+
+test('an intent that is authorized can no longer be paid, and is the same', async (t) => {
+  const world = await aGate(t)
+  const { intent_id } = await world.quoted({ key: 'a-key-of-one' })
+  await pay(world, await world.intentRow(intent_id))
+  const intent = await world.intentRow(intent_id)
+  assert.deepEqual(await world.open({ key: 'a-key-of-one' }), {
+    kind: 'quote',
+    intent,
+    isPayable: false,
+  })
+})
+
+test('an intent is bound to its method and path, and found in its project by an id alone', async (t) => {
+  const world = await aGate(t)
+  const { service, projectId } = world
+  const intent = await world.quoted()
+  const { method, path } = aRequest()
+  assert.equal(service.isBound(intent, { method, path }), true)
+  assert.equal(service.isBound(intent, { method: 'GET', path }), false)
+  assert.equal(service.isBound(intent, { method, path: '/render/dog' }), false)
+  assert.equal((await service.intent(projectId, intent.intent_id))?.intent_id, intent.intent_id)
+  assert.equal(await service.intent('gate_project_none', intent.intent_id), null)
+  for (const id of ['', 'x', `gate_intent_${'0'.repeat(22)}`]) {
+    assert.equal(await service.intent(projectId, id), null)
+  }
+})
+
+test('an intent of a key is one for its request alone, also of those that come at once', async (t) => {
+  const world = await aGate(t)
+  const key = 'a-key-of-one'
+  const [first, second] = await Promise.all([
+    world.open({ key }),
+    world.open({ key, path: '/render/dog' }),
+  ])
+  assert.equal(first.kind, 'quote')
+  assert.equal(second.kind, 'idempotency key reused with a different request')
+})
+
+test('an intent whose provider failed is refused to all who asked at once, and made for the next', async (t) => {
+  const world = await aGate(t)
+  world.lnurl.answers.invoice = () => ({ status: 'ERROR', reason: 'no' })
+  const key = 'a-key-of-one'
+  const outcomes = await Promise.all([world.open({ key }), world.open({ key })])
+  assert.deepEqual(outcomes, [{ kind: 'checkout unavailable' }, { kind: 'checkout unavailable' }])
+  world.lnurl.answers = {}
+  assert.equal((await world.open({ key })).kind, 'quote')
+})
