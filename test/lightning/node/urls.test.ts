@@ -24,8 +24,9 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
   ] as const) {
     writeFileSync(join(folder, name), text)
   }
+  writeFileSync(join(folder, 'bytes'), Uint8Array.of(0xff, 0xfe))
   const inFolder = (url: string) =>
-    url.replaceAll(/=(rune|created|cert|words|gone)\b/g, `=${folder}/$1`)
+    url.replaceAll(/=(rune|created|cert|words|bytes|gone)\b/g, `=${folder}/$1`)
 
   test('phoenixd: the URL has the password percent-encoded, and the port that phoenixd has', async () => {
     assert.deepEqual(await readPhoenixdUrl('phoenixd+http://:a%2Fb%40c@[::1]'), {
@@ -50,6 +51,17 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     }
   })
 
+  test('Core Lightning: the URL says whether invoices get hints to private channels, and may end its host with a slash', async () => {
+    for (const [rest, expected] of [
+      ['', false],
+      ['&private=0', false],
+      ['&private=1', true],
+    ] as const) {
+      const access = await readClnUrl(inFolder(`cln+https://node:1/?rune=rune${rest}`))
+      assert.deepEqual([access.baseUrl, access.private], ['https://node:1', expected])
+    }
+  })
+
   test('NWC: the URL is the connection string as the wallet gave it', () => {
     const url = `nostr+walletconnect://${KEY}?relay=wss%3A%2F%2Fa.example&relay=ws://b.example&secret=${SECRET}&lud16=me@a.example`
     assert.deepEqual(readNwcUrl(url), { url, relays: ['wss://a.example', 'ws://b.example'] })
@@ -69,6 +81,12 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     [readClnUrl, 'cln+https://:hunter2@node?rune=rune', /has a user or a password/],
     [readClnUrl, 'cln+https://node?rune=gone', /the rune file .*gone cannot be read \(ENOENT\)/],
     [readClnUrl, 'cln+https://node?rune=words', /the rune file holds no rune/],
+    [readClnUrl, 'cln+https://node?rune=bytes', /the rune file holds no rune/],
+    [readClnUrl, 'cln+https://node?rune=rune&cert=bytes', /the cert file holds no PEM/],
+    [readClnUrl, 'cln+https://node?rune=rune&cert=gone', /the cert file .*gone cannot be read/],
+    [readClnUrl, 'cln+https://node?rune=rune&tls=0', /has an unknown parameter; expected cln/],
+    [readClnUrl, 'cln+https://node?rune=rune&rune=rune', /has a parameter twice; expected cln/],
+    [readClnUrl, 'cln+https://node?rune=rune&private=2', /needs private to be 0 or 1/],
     [readClnUrl, 'cln+https://node?rune=rune&cert=words', /holds no PEM/],
     [readClnUrl, 'cln+https://node?rune=rune&private=yes', /needs private to be 0 or 1/],
     [readNwcUrl, `nostr+walletconnect://hunter2?secret=${SECRET}`, /has no public key/],
