@@ -66,7 +66,7 @@ test('the log tells of a provider that fails, with its reason', async (t) => {
   const world = await aGate(t)
   world.lnurl.answers.invoice = () => ({ status: 'ERROR', reason: 'no' })
   assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
-  const { reason, ...rest } = last(world) ?? {}
+  const { reason, ...rest }: Record<string, unknown> = last(world) ?? {}
   assert.deepEqual(rest, { event: 'gate.provider_failed', projectId: world.projectId })
   assert.match(String(reason), /./)
 
@@ -74,7 +74,7 @@ test('the log tells of a provider that fails, with its reason', async (t) => {
   const intent = await world.quoted()
   world.lnurl.answers.verify = (_url, response) => void response.writeHead(502).end('<html>')
   await world.service.poll(intent)
-  const { reason: why, ...facts } = last(world) ?? {}
+  const { reason: why, ...facts }: Record<string, unknown> = last(world) ?? {}
   assert.deepEqual(facts, {
     event: 'gate.verify_failed',
     intentId: intent.intent_id,
