@@ -176,6 +176,7 @@ test('an intent is bound to its method and path, and found in its project by an 
   const { service, projectId } = world
   const intent = await world.quoted()
   const { method, path } = aRequest()
+  assert.match(intent.request_digest, /^[0-9a-f]{64}$/)
   assert.equal(service.isBound(intent, { method, path }), true)
   assert.equal(service.isBound(intent, { method: 'GET', path }), false)
   assert.equal(service.isBound(intent, { method, path: '/render/dog' }), false)
