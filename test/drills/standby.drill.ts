@@ -5,6 +5,7 @@ import { type Service, startService } from '../faults/service.ts'
 import { audit, settledBySimulator } from '../support/accounting.ts'
 import { type Address, fixedAddress } from '../support/address.ts'
 import { startProgram } from '../support/program.ts'
+import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import { type Cluster, debianClusters } from './debian.ts'
 import { BIN } from './versions.ts'
@@ -137,6 +138,7 @@ suite('a standby takes over under mixed load', { timeout: 600_000 + FAILOVERS * 
     const { primary: former, standby } = servers
     const from = performance.now()
     const thaw = former.freeze()
+    const frozenAt = Date.now()
     t.after(thaw)
     await standby.promote()
     await service.progress(1)
@@ -161,6 +163,16 @@ suite('a standby takes over under mixed load', { timeout: 600_000 + FAILOVERS * 
     assert.deepEqual(await former.sql(inUse), [{ n: 0 }])
     t.diagnostic(counted(service))
     assert.deepEqual(await service.close(), [])
+    const { lost, answered, wrong } = await booksOf(service, standby)
+    assert.deepEqual([lost, wrong], [0, []])
+    const { events, late: written } = await writtenSince(frozenAt, former)
+    t.diagnostic(
+      `${answered} events were answered; the former primary has ${events}, none of them later`,
+    )
+    assert.equal(written, 0)
+    // What it must not have would be found: the new primary has it.
+    assert.ok((await writtenSince(frozenAt, standby)).late > 0)
+    assert.ok(events < answered)
   })
 
   test('an address that leads back to the former primary gets no answer but 503', async (t) => {
@@ -241,6 +253,21 @@ suite('a standby takes over under mixed load', { timeout: 600_000 + FAILOVERS * 
     })
   }
 })
+
+/** The rows of events and orders that came after this time, and all events. */
+async function writtenSince(
+  time: number,
+  { url }: Cluster,
+): Promise<{ events: number; late: number }> {
+  const [row] = await query(
+    { databaseUrl: url },
+    `select (select count(*) from catch_event) as events,
+       (select count(*) from catch_event where received_at > $1)
+       + (select count(*) from purchase_order where created_at > $1) as late`,
+    time,
+  )
+  return { events: Number(row?.events), late: Number(row?.late) }
+}
 
 const UNSETTLED = `select 1 as n from purchase_order o
   join simulator_invoice i on i.payment_hash = o.payment_hash

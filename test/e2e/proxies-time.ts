@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { type Ask, behindEach } from '../support/behind.ts'
+import { type Ask, behindEach, type Site } from '../support/behind.ts'
 import { until } from '../support/until.ts'
 
 const BUY = '/api/buy/catch/spark'
@@ -158,16 +158,12 @@ behindEach((name, site) => {
   test(`a challenge and a credential with a long invoice pass ${name}`, async (t) => {
     await site().service.stop()
     const long = `Payment request="${'a'.repeat(12 * 1024)}"`
-    const standIn = createServer((asked, answer) => {
+    const standIn = await inPlaceOf(site(), (asked, answer) => {
       const { authorization } = asked.headers
       answer.writeHead(402, { 'www-authenticate': long, 'x-length': authorization?.length ?? 0 })
       answer.end()
     })
-    await new Promise<void>((resolve) => standIn.listen(site().service.port, '127.0.0.1', resolve))
-    t.after(() => {
-      standIn.close()
-      standIn.closeAllConnections()
-    })
+    t.after(standIn.close)
     for (const isHttp2 of [false, true]) {
       const own = site().front.client({ isHttp2 })
       const { statusCode, headers, body } = await site().ask(BUY, {
@@ -179,4 +175,48 @@ behindEach((name, site) => {
       assert.equal(headers['x-length'], String(long.length))
     }
   })
+
+  test(`${name} takes no more of an answer than its reader does, so that none of it waits on a disk`, async (t) => {
+    await site().service.stop()
+    for (const isHttp2 of [false, true]) {
+      let answered: ServerResponse | undefined
+      const standIn = await inPlaceOf(site(), (_asked, answer) => {
+        answered = answer
+        answer.writeHead(200, { 'content-type': 'application/octet-stream' })
+        answer.end(Buffer.alloc(LARGE_BYTES))
+      })
+      t.after(standIn.close)
+      const own = site().front.client({ isHttp2 })
+      const { body } = await site().ask('/any', { client: own })
+      let [taken, polls] = [0, 0]
+      await until('it waits for its reader, or has taken all', () => {
+        const now = answered?.socket?.bytesWritten ?? 0
+        polls = now === taken ? polls + 1 : 0
+        taken = now
+        return polls >= STILL_POLLS || answered?.writableFinished
+      })
+      assert.equal(answered?.writableFinished, false)
+      let read = 0
+      for await (const chunk of body) read += (chunk as Buffer).length
+      assert.equal(read, LARGE_BYTES)
+      await standIn.close()
+    }
+  })
 })
+
+/** More than the buffers of all sockets on the way. */
+const LARGE_BYTES = 64 * 1024 * 1024
+/** Nobody takes more of what has not moved for so many looks. */
+const STILL_POLLS = 40
+
+/** Answers what the proxy passes on, in place of the service. */
+async function inPlaceOf(site: Site, answer: RequestListener) {
+  const standIn = createServer(answer)
+  await new Promise<void>((resolve) => standIn.listen(site.service.port, '127.0.0.1', resolve))
+  return {
+    async close(): Promise<void> {
+      standIn.closeAllConnections()
+      await new Promise((resolve) => standIn.close(resolve))
+    },
+  }
+}

@@ -65,18 +65,19 @@ test('a script that an older Node starts, without an install, says to make one',
   assert.equal(runIn(folder, [...PREFLIGHT.split(' '), 'scripts/any.ts'], '').stdout, 'it ran')
 })
 
-test('every script of package.json that runs TypeScript looks at the Node first', () => {
+test('every script of package.json that runs TypeScript, or a shell that may, looks at the Node first', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>
   }
   for (const [name, script] of Object.entries(scripts)) {
     const commands = script.split(' && ')
     for (const [at, command] of commands.entries()) {
-      // The test runner itself loads nothing first, so there it is a command of its own.
-      const isFirst = /\bnode --test\b/.test(command)
+      // The test runner and the shell load nothing first, so there it is a command of its own.
+      const isFirst = /\bnode --test\b|^bash /.test(command)
         ? commands[at - 1] === 'node scripts/preflight.mjs'
         : command.includes(PREFLIGHT)
-      assert.equal(isFirst, /\bnode .*(?:\.ts\b|--test\b)/.test(command), `${name}: ${command}`)
+      const runsCode = /^bash |\bnode .*(?:\.ts\b|--test\b)/.test(command)
+      assert.equal(isFirst, runsCode, `${name}: ${command}`)
     }
   }
 })
