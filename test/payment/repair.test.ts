@@ -14,7 +14,8 @@ import {
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
-import { aShop, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { OTHER_KEY } from '../support/orders.ts'
+import { aShop, KEY, LIFE, QUOTE_SECONDS, SECOND, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
 const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
@@ -337,6 +338,31 @@ suite('what an operator is told of an order', () => {
       ...{ kind: 'repaired', publicId: 'catch_0', isExtended: true },
       expiresAt: clock.now() + SECOND,
     })
+  })
+
+  test('closing, repairing or refunding an order leaves the one beside it as it is', async (t) => {
+    const shop = await aShop(t, { isSoldOut: true })
+    const owed = [await shop.paid(KEY), await shop.paid(OTHER_KEY)] as const
+    for (const { paymentHash } of owed) await shop.orders.reconcile(paymentHash, 'stream')
+    const paidAt = shop.clock.now()
+    const stands = await shop.order(owed[1])
+    shop.clock.advance(SECOND)
+    assert.equal((await repair(shop, owed[0].orderId)).kind, 'repaired')
+    const row = await shop.order(owed[0])
+    assert.deepEqual([row?.settled_at, row?.unfulfilled_at], [shop.clock.now(), paidAt])
+    assert.deepEqual(await shop.order(owed[1]), stands)
+
+    const [third, fourth] = [await shop.paid('third-key-0001'), await shop.quote('fourth-key-0001')]
+    await shop.orders.reconcile(third.paymentHash, 'stream')
+    assert.equal((await refund(shop, third.orderId)).kind, 'refunded')
+    assert.deepEqual(await shop.order(owed[1]), stands)
+
+    const open = await shop.quote('fifth-key-00001')
+    const waits = await shop.order(open)
+    shop.clock.advance(QUOTE_SECONDS * SECOND)
+    shop.node.replaced.lookupInvoice = unknown
+    assert.equal((await close(shop, fourth.orderId)).kind, 'closed')
+    assert.deepEqual(await shop.order(open), waits)
   })
 
   test('an order is named by its payment hash or its id, and by nothing else', async (t) => {
