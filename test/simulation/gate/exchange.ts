@@ -13,6 +13,8 @@ import {
 } from './town.ts'
 
 const INTENT = /^\/api\/gate\/intents\/(gate_intent_\w+)(\/prove|\/give-back)?$/
+/** Without the operator. */
+const MAX_GIVE_BACKS = 2
 
 /** Asks the service for a project or a payer, and judges the answer. */
 export async function askGate(
@@ -112,7 +114,9 @@ function judgeAuthorization({ town, who, project, answer }: Exchange, intentId: 
   town.receipts.set(intentId, receipts)
   const same = receipts.get(number) ?? receipt
   receipts.set(number, same)
-  const mayHave = town.givenBack.get(intentId)?.size ?? 0
+  const asked = [...(town.givenBack.get(intentId) ?? [])]
+  const honoured = asked.filter((each) => each.startsWith('honoured'))
+  const mayHave = Math.min(asked.length, MAX_GIVE_BACKS + honoured.length)
   if (same !== receipt || number > mayHave) {
     ledger.break('one payment, one receipt', `${who} got receipt ${number} of ${intentId} anew`)
   }

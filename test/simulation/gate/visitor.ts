@@ -7,6 +7,7 @@ import {
   paymentChallenges,
   serialisePaymentCredential,
 } from '../../../src/protocol/payment-auth.ts'
+import { askGate } from './exchange.ts'
 import type { Shop, Visited } from './shop.ts'
 import { type GateQuote, type Project, payIn, type Town, type Wanted } from './town.ts'
 
@@ -38,6 +39,7 @@ export async function visitorStory(
   let trusting = random.chance(0.3) ? random.int(2, 12) : 0
   let offer = null as Offer | null
   let preimage: string | null = null
+  let receipt: string | null = null
 
   for (let visits = 0; visits < MAX_VISITS; visits++) {
     const shown = proof()
@@ -52,6 +54,7 @@ export async function visitorStory(
     if (preimage === null || offer === null)
       return asksForChallenge ? { 'x-payment-protocol': 'payment' } : {}
     const { quote, credential } = offer
+    if (receipt) return { 'gate-receipt': receipt }
     if (credential) return { authorization: credential(preimage) }
     if (trusting-- > 0) return { 'x-gate-intent': quote.intentId }
     return { 'x-gate-intent': quote.intentId, 'x-gate-preimage': preimage }
@@ -87,7 +90,7 @@ export async function visitorStory(
   async function takeOffer(visited: Visited, shown: Proof): Promise<boolean> {
     const quote = JSON.parse(visited.text) as GateQuote & { status?: unknown }
     if (preimage !== null) {
-      const isProven = 'x-gate-preimage' in shown || 'authorization' in shown
+      const isProven = Object.keys(shown).join() !== 'x-gate-intent'
       if (isProven || quote.bolt11 !== undefined)
         ledger.break(
           'paid means a receipt',
@@ -103,7 +106,10 @@ export async function visitorStory(
     preimage = await payIn(town, quote.bolt11)
     ledger.note(`${who} pays ${quote.paymentHash}: ${preimage !== null}`)
     if (preimage !== null && random.chance(0.1)) await payIn(town, quote.bolt11)
-    if (preimage !== null && random.chance(0.2)) void shop.visit(`${who} again`, wanted, proof())
+    if (preimage === null) return false
+    if (random.chance(0.2)) void shop.visit(`${who} again`, wanted, proof())
+    if (random.chance(0.2)) await tryAnother(proof())
+    if (random.chance(0.3)) receipt = await proveWithoutServer()
     return false
   }
 
@@ -117,10 +123,32 @@ export async function visitorStory(
     return true
   }
 
+  /** A visitor with a credential needs no server of the project to get its receipt. */
+  async function proveWithoutServer(): Promise<string | null> {
+    if (preimage === null || !offer?.credential) return null
+    const { quote, credential } = offer
+    const answer = await askGate(town, who, {
+      project,
+      method: 'POST',
+      target: `/api/gate/intents/${quote.intentId}/prove`,
+      headers: {
+        ...{ authorization: credential(preimage), 'content-type': 'application/json' },
+        ...{ 'x-gate-project': project.projectId },
+        ...{ 'x-gate-method': quote.method, 'x-gate-path': quote.path },
+      },
+      body: JSON.stringify({ preimage }),
+    })
+    return answer?.lines('gate-receipt')[0] ?? null
+  }
+
   /** The same proof again, and for another request: the shop watches that neither runs anything. */
   async function tryAgain(shown: Proof): Promise<void> {
     if (!random.chance(0.4)) return
     await shop.visit(`${who} replays`, wanted, shown)
+    await tryAnother(shown)
+  }
+
+  async function tryAnother(shown: Proof): Promise<void> {
     const path = wanted.path.split('?')[0] ?? ''
     const others = [
       { ...wanted, path: `${path}?size=9` },
@@ -128,7 +156,10 @@ export async function visitorStory(
     ]
     const other = await shop.visit(`${who} tries another`, random.pick(others), shown)
     if (other?.status === 200)
-      ledger.break('a receipt opens its own request', `${who} got two requests for ${path}`)
+      ledger.break('a receipt opens its own request', `${who} got another request than ${path}`)
+    const isProven = Object.keys(shown).join() !== 'x-gate-intent'
+    if (other?.status === 402 && isProven)
+      ledger.break('paid means a receipt', `${who} has paid, and is asked to pay: ${other.text}`)
   }
 }
 
