@@ -65,7 +65,7 @@ export const ROOMS: Record<string, Room> = {
   'pulse-stores': {
     mutate: ['src/pulse/{store,history-store,history-rows}.ts'],
     tests: [
-      'test/pulse/{store,history-store,changes,history,pinging,rotation,schedule,service,settings,takedown,watch}.test.ts',
+      'test/pulse/{store,history-rows,history-store,changes,history,pinging,rotation,schedule,service,settings,takedown,watch}.test.ts',
     ],
   },
   'switch-stores': {

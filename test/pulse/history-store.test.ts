@@ -131,6 +131,13 @@ test('the history of a monitor that is gone is deleted, and that of others stays
   assert.deepEqual(await left(), ['b', 'b', 'b', ''])
 })
 
+test('the histories of more monitors than are read together are deleted', async (t) => {
+  const { db, run } = await aStore(t)
+  await run(...forgetHistory(Array.from({ length: 201 }, (_, i) => `monitor ${i}`)))
+  await deleteHistories(db)
+  assert.deepEqual(await db.read('select public_id from pulse_gone'), [])
+})
+
 const aSpell = (beganAt: number, endedAt: number): LateSpell => ({
   beganAt,
   cause: 'silence',
