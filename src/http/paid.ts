@@ -22,7 +22,7 @@ import { LIMITS, type Limit, type Limits } from './limits.ts'
 import type { NewOrders } from './new-orders.ts'
 import type { PaidRoute } from './paid-route.ts'
 import { paidRouteSchema } from './paid-schema.ts'
-import { isProvenBy, pollBucket, showsPreimageOf } from './payment-preimage.ts'
+import { isProvenBy, paymentHashShown, pollBucket, showsPreimageOf } from './payment-preimage.ts'
 import { type Expected, type PurchaseBudgets, receive, type Take } from './receiving.ts'
 import type { IsClientUnknown } from './untrusted-proxies.ts'
 
@@ -101,6 +101,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const found = await purchase.find(wanted, attempt.credential)
     // A client that has proven a payment to us is never asked to pay.
     if (found.kind === 'lost') throw problem('order not found')
+    const shown = found.kind === 'none' ? paymentHashShown(request) : null
+    if (shown !== null && !(await orders.hasSeen(shown))) throw problem('order not found')
     const outcome =
       found.kind === 'known'
         ? await repeatOrder(context, found.order, body)

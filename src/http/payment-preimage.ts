@@ -1,6 +1,6 @@
 /** `Payment-Preimage`: proof of payment for clients without a wallet protocol. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { provesPayment } from '../protocol/preimage.ts'
+import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
 import { LIMITS, type Limits } from './limits.ts'
 import { Type } from './type.ts'
@@ -19,6 +19,12 @@ export function showsPreimageOf(request: FastifyRequest, paymentHash: string | n
   const [preimage, ...more] = request.raw.headersDistinct['payment-preimage'] ?? []
   if (preimage === undefined || more.length > 0 || paymentHash === null) return false
   return provesPayment(preimage.trim(), paymentHash)
+}
+
+/** The payment hash that the preimage of a request opens, or null if it came without one. */
+export function paymentHashShown(request: FastifyRequest): string | null {
+  const [preimage = '', ...more] = request.raw.headersDistinct['payment-preimage'] ?? []
+  return more.length > 0 ? null : paymentHashOf(preimage.trim())
 }
 
 /**

@@ -34,6 +34,7 @@ import { createQuoting } from './quoting.ts'
 import { reseal } from './resealing.ts'
 import { createSettling } from './settling.ts'
 import { CONTESTED, createOrderStore, type OrderRow, type SettledBy } from './store.ts'
+import { hasTombstone } from './tombstones.ts'
 
 /** An order that exists. */
 export type KnownOrder = {
@@ -79,6 +80,8 @@ export type Purchase = {
 export type Orders = {
   purchase(name: OrderName): Purchase
   oneUrl: OneUrl
+  /** Whether an order with this payment hash is or was in the store. */
+  hasSeen(paymentHash: string): Promise<boolean>
   /** How many unpaid orders would extend a capability. */
   openExtensions(publicId: string): Promise<number>
   /** Whether a new order can be opened now: the node takes payments. */
@@ -283,6 +286,10 @@ export function createOrders(deps: {
       ...{ db, store, secrets, clock, health, quoting, prove, refresh, answer, logLost },
       redeem: (order) => redeem(order, { claim: CREDENTIAL, body: null }),
     }),
+
+    hasSeen: async (paymentHash) =>
+      (await store.findByPaymentHash(paymentHash)) !== null ||
+      (await hasTombstone(db, paymentHash)),
 
     openExtensions: store.openExtensions,
 
