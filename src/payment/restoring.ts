@@ -52,6 +52,17 @@ type Deps = {
   products: Products
 }
 
+/**
+ * For a store that was restored from a copy: whether a guessable key was used from another address since then is
+ * lost, so every order that may have been paid since takes a proof of the payment, or a key that nobody guesses.
+ */
+export const contestRestored: Statement = {
+  text: `update purchase_order set contested = ${CONTESTED.beforePayment}
+    where contested in (${CONTESTED.no}, ${CONTESTED.afterPayment}) and opened_by is not null
+      and state in ('opening', 'pending', 'dead')`,
+  values: [],
+}
+
 /** Provisions the order again, for the client who proves the payment. */
 export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   const { db, products } = deps

@@ -40,7 +40,8 @@ export function addBackup(program: Command): void {
         const config = readConfig()
         const file = sqliteFile(config)
         const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
-        const { orders } = await restoreSqlite(copy, file)
+        const { contestRestored } = await import('../../payment/restoring.ts')
+        const { orders } = await restoreSqlite(copy, file, [contestRestored])
         const isMissing = config.secrets === null && !existsSync(secretFile(file))
         output.answer(
           { file, orders, missingSecret: isMissing ? secretFile(file) : null },

@@ -15,7 +15,7 @@ import {
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../lib/errors.ts'
-import { StoreUnusable } from '../db.ts'
+import { type Statement, StoreUnusable } from '../db.ts'
 import { makeFolderOf } from '../folder.ts'
 import { openStore } from '../open.ts'
 
@@ -45,10 +45,15 @@ export async function backupSqlite(file: string, target: string): Promise<Copied
 }
 
 /**
- * Checks a copy, migrates it as a start would, and puts it at the store's place.
+ * Checks a copy, migrates it as a start would, and puts it at the store's place. `afterwards` changes what is not to
+ * be as it was.
  * @throws StoreUnusable with a sentence for the operator; then no file is left behind.
  */
-export async function restoreSqlite(copy: string, file: string): Promise<Copied> {
+export async function restoreSqlite(
+  copy: string,
+  file: string,
+  afterwards: Statement[],
+): Promise<Copied> {
   if (!existsSync(copy)) throw new StoreUnusable(`There is no file ${copy}.`)
   const existing = [file, ...COMPANIONS.map((part) => file + part)].find((name) => existsSync(name))
   if (existing) {
@@ -61,7 +66,12 @@ export async function restoreSqlite(copy: string, file: string): Promise<Copied>
     copyFileSync(copy, draft)
     const copied = checked(draft)
     // Like a start, this refuses a copy that a newer Mayfly wrote.
-    await (await openStore({ kind: 'sqlite', file: draft })).close()
+    const store = await openStore({ kind: 'sqlite', file: draft })
+    try {
+      await store.write({ lockKey: 'restore', statements: { afterwards } })
+    } finally {
+      await store.close()
+    }
     return copied
   })
 }

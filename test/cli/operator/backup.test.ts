@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { type CatchCapability, createMayfly } from '../../../src/client/index.ts'
+import { contestRestored } from '../../../src/payment/restoring.ts'
 import { poll, purchase, quoteOf } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -85,7 +86,7 @@ test('a backup that was taken under load has all that was acknowledged before it
   assert.equal(takes.status, 204)
 
   const late = await until('what was paid is delivered', async () => {
-    const answer = await poll(second, uncollected.orderId)
+    const answer = await poll(second, uncollected.orderId, { key: uncollected.key })
     return answer.status === 200 && answer
   })
   const { resource } = JSON.parse(late.text)
@@ -98,6 +99,34 @@ test('a backup that was taken under load has all that was acknowledged before it
 })
 
 suite('a backup', () => {
+  test('an order that was open in a backup is given to nobody but who proves the payment, since who knew its key is forgotten', async (t) => {
+    const { server, folder, copy } = await aService(t)
+    const { bolt11, orderId } = quoteOf(await purchase(server, { key: 'order-1001' }))
+    assert.equal((await backup(server.file, copy)).code, 0)
+    const place = join(folder, 'elsewhere', 'mayfly.db')
+    assert.equal((await restore(place, copy)).code, 0)
+    const secret = (file: string): string => file.replace(/db$/, 'secret')
+    await copyFile(secret(server.file), secret(place))
+    const again = await startProgram(t, place, { environment: { MAYFLY_RATE_LIMITS: 'off' } })
+    const preimage = await pay(again.url, bolt11)
+    const withKey = { key: 'order-1001' }
+    const asked = await until('it is paid', async () => {
+      const answer = await purchase(again, withKey)
+      return answer.status !== 402 && answer
+    })
+    assert.deepEqual([asked.status, asked.text], [404, '{"error":"proof of payment required"}'])
+    assert.equal((await poll(again, orderId)).status, 404)
+    const proven = await purchase(again, { ...withKey, headers: { 'payment-preimage': preimage } })
+    assert.equal(proven.status, 200)
+  })
+
+  test('what docs/backup.md runs after a restore on PostgreSQL is what `restore` runs on SQLite', async () => {
+    const docs = await readFile(new URL('../../../docs/backup.md', import.meta.url), 'utf8')
+    const [, statement = ''] = /psql "\$MAYFLY_DATABASE_URL" -c "(update [^"]*)"/.exec(docs) ?? []
+    const words = (text: string): string => text.replaceAll(/\s+/g, ' ')
+    assert.equal(words(statement), words(contestRestored.text))
+  })
+
   test('a backup has nothing of what was deleted before it', async (t) => {
     const { server, copy } = await aService(t)
     const inbox = await collected(server.url)
@@ -214,19 +243,21 @@ async function aService(t: TestContext) {
   return { server: await startServer(t), folder, copy: join(folder, 'copy.db') }
 }
 
-async function pay(url: string, bolt11: string): Promise<void> {
+async function pay(url: string, bolt11: string): Promise<string> {
   const answer = await fetch(`${url}/simulator/pay`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ bolt11 }),
   })
   assert.equal(answer.status, 200)
+  return ((await answer.json()) as { preimage: string }).preimage
 }
 
-async function paid(url: string): Promise<{ orderId: string }> {
-  const quote = quoteOf(await purchase({ url }, {}))
+async function paid(url: string): Promise<{ orderId: string; key: string }> {
+  const key = randomUUID()
+  const quote = quoteOf(await purchase({ url }, { key }))
   await pay(url, quote.bolt11)
-  return quote
+  return { ...quote, key }
 }
 
 async function collected(url: string): Promise<CatchCapability & { orderId: string }> {
