@@ -157,6 +157,7 @@ export const COLLECTING: Section = {
     },
     {
       says: 'A changed catalogue, secret or public address takes nothing from who was quoted or has paid.',
+      simulated: ['an open quote stands'],
       tests: {
         'test/api/catalog.test.ts': [
           'an order keeps its plan and price when the catalogue changes under it',
@@ -166,6 +167,30 @@ export const COLLECTING: Section = {
         ],
         'test/api/moved.test.ts': [
           'a … credential that was paid before the public address changed is delivered',
+        ],
+      },
+    },
+    {
+      says: 'A restored backup loses no payment: what was open in it is settled, and the operator finds what it does not know, and gives it anew or pays it back. Who proves a payment meets no invoice meanwhile.',
+      simulated: ['a restore loses no payment'],
+      tests: {
+        'test/api/lost-orders.test.ts': [
+          'an order that was lost is made good by its payment hash, and its … credential collects it',
+          'a buyer of the native flow who shows the preimage of a lost order meets no invoice',
+        ],
+        'test/cli/operator/backup.test.ts': [
+          'a backup that was taken under load has all that was acknowledged before it',
+          'an order that was open in a backup is given to nobody but who proves the payment, since who knew its key is forgotten',
+        ],
+      },
+    },
+    {
+      says: 'What was paid and could not be provisioned is repaired or refunded, once.',
+      simulated: ['repaired or refunded'],
+      tests: {
+        'test/payment/repair.test.ts': [
+          'repairing an order ten times at once provisions once',
+          'noting a refund and repairing at once do only one of the two',
         ],
       },
     },

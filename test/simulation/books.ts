@@ -3,7 +3,9 @@ import type { Db } from '../../src/db/db.ts'
 import { audit, nothingTold } from '../support/accounting.ts'
 import type { Ledger } from './ledger.ts'
 import type { Run } from './run-context.ts'
+import { editionOf } from './settings.ts'
 import type { Disk } from './world/disk.ts'
+import type { World } from './world/world.ts'
 
 /** Of the plan `spark`, of an inbox and of a monitor. */
 const PLAN_MS = 24 * 60 * 60 * 1000
@@ -17,6 +19,10 @@ export async function balance(
   const db = {
     read: async (text: string, ...values: never[]) => disk.read(text, ...values),
   } as unknown as Db
+  for (const publicId of ledger.gone) {
+    for (const told of [ledger.stored, ledger.reads, ledger.pinged, ledger.sold])
+      told.delete(publicId)
+  }
   const told = { ...nothingTold(), destroyed: ledger.destroyed }
   const owners = new Map<string, string>()
   for (const [paymentHash, bodies] of ledger.delivered) {
@@ -24,7 +30,7 @@ export async function balance(
       'select order_id from purchase_order where payment_hash = $1',
       paymentHash,
     )
-    told.delivered.set(String(order?.order_id), bodies)
+    if (!ledger.uncollected.has(paymentHash)) told.delivered.set(String(order?.order_id), bodies)
     for (const body of bodies) {
       const { resource } = JSON.parse(body) as { resource?: { publicId: string } }
       if (!resource) continue
@@ -36,6 +42,7 @@ export async function balance(
     }
   }
   balanceExtensions(world.disk, ledger)
+  balanceEditions(world, ledger)
   for (const [publicId, { accepted, sent }] of ledger.stored) {
     told.stored.set(publicId, accepted)
     const rows = disk.read('select body from catch_event where public_id = $1', publicId)
@@ -75,6 +82,14 @@ export async function balance(
       .filter(({ state }) => state === 'settled')
       .map(({ paymentHash }) => paymentHash),
   )
+  for (const paymentHash of settled) {
+    const [order] = disk.read(
+      `select state from purchase_order where payment_hash = $1 and state in ('settled', 'refunded')`,
+      paymentHash,
+    )
+    if (!order) ledger.break('a restore loses no payment', `${paymentHash} is paid for nothing`)
+    if (order?.state === 'refunded') settled.delete(paymentHash)
+  }
   for (const what of await audit({ db, settled, granted, told }))
     ledger.break('the books balance', what)
 }
@@ -94,8 +109,27 @@ function balanceExtensions(disk: Disk, ledger: Ledger): void {
       ({ expiresAt }) => (Date.parse(expiresAt) - Date.parse(soldUntil)) / PLAN_MS,
     )
     const expected = ends.map((_, at) => at + 1)
-    if (times !== told.length || ends.toSorted((a, b) => a - b).join() !== expected.join()) {
+    const isTold = ledger.restores > 0 || ends.toSorted((a, b) => a - b).join() === expected.join()
+    if (times !== told.length || !isTold) {
       ledger.break('extended once', `${publicId}: ${told.length} paid, told ${ends}, has ${times}`)
+    }
+  }
+}
+
+/** What was sold is of the edition of the plans whose price was paid, whatever has changed since the quote. */
+function balanceEditions({ disk, node }: World, ledger: Ledger): void {
+  const orders = disk.read(
+    `select payment_hash, product, plan from purchase_order
+     where state = 'settled' and plan_id = 'spark' and product in ('catch', 'pulse') and restored_at is null`,
+  )
+  for (const { payment_hash, product, plan } of orders) {
+    const invoice = node.invoices.get(String(payment_hash))
+    const sold = product as 'catch' | 'pulse'
+    const { requestLimit, heartbeatLimit } = JSON.parse(String(plan)) as Record<string, number>
+    const paidFor = editionOf.price(sold, (invoice?.amountMsat ?? 0) / 1000)
+    const got = editionOf.limit(sold, Number(requestLimit ?? heartbeatLimit))
+    if (paidFor !== got) {
+      ledger.break('an open quote stands', `${payment_hash} paid for ${paidFor} and got ${got}`)
     }
   }
 }

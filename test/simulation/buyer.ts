@@ -5,6 +5,7 @@
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
 import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { isRandom, keyOf, offerIn, type Quote } from './offer.ts'
 import { phraseOf, type Run } from './run-context.ts'
 import { uuidV4 } from './world/globals.ts'
 import type { Answer, Ask } from './world/service.ts'
@@ -36,7 +37,7 @@ export const FLOWS: readonly Flow[] = [
 /** A capability, or the new end of one that was extended. */
 type Delivery = { resource?: { publicId: string } & Record<string, string>; expiresAt: string }
 
-type Quote = { paymentHash: string; bolt11: string; orderId: string | null }
+type Asked = { ask: Ask; askedWhilePaid: boolean }
 
 /**
  * One purchase, from its first request to its end.
@@ -64,23 +65,48 @@ export async function buy(
   let extra = random.int(0, 3)
   let first: Bought | null = null
   let isCheating = false
+  /** Whether the key names a new order, since a restored backup does not know the one that was paid. */
+  let isReopened = false
+  /** Whether a restored backup sends the buyer back, who had all of it before. */
+  let isBack = false
   if (!isByUrl && !isRandom(keys[0] as string)) void guess()
 
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    if (random.chance(0.05)) address = random.pick(ADDRESSES)
-    const ask = nextAsk()
-    const askedWhilePaid = preimage !== null
-    const answer = await run.ask(`${who} ${order.product} ${flow}`, ask)
-    if (answer !== null) {
-      const isOver = await take(answer, askedWhilePaid)
-      if (isOver) return first
-    }
-    const pause = random.chance(0.9) ? random.next() * 800 : random.next() * 12_000
-    await scheduler.sleep(pause)
+  await askUntilOver()
+  if (first) {
+    run.buyers.set(paymentHash(), async () => {
+      isBack = true
+      extra = 0
+      await askUntilOver()
+    })
   }
-  if (preimage !== null) ledger.break('paid means delivered', `${who} has paid and gave up`)
-  else ledger.break('rest is reached', `${who} has neither paid nor been refused`)
   return first
+
+  async function askUntilOver(): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      if (takeFromOperator()) return
+      if (random.chance(0.05)) address = random.pick(ADDRESSES)
+      const ask = nextAsk()
+      const askedWhilePaid = preimage !== null
+      const answer = await run.ask(`${who} ${order.product} ${flow}`, ask)
+      if (answer !== null && (await take(answer, { ask, askedWhilePaid }))) return
+      const pause = random.chance(0.9) ? random.next() * 800 : random.next() * 12_000
+      await scheduler.sleep(pause)
+    }
+    if (isBack) ledger.break('a restore loses no payment', `${who} is back and gets nothing`)
+    else if (preimage !== null) ledger.break('paid means delivered', `${who} has paid and gave up`)
+    else ledger.break('rest is reached', `${who} has neither paid nor been refused`)
+  }
+
+  function paymentHash(): string {
+    return quote?.paymentHash ?? ''
+  }
+
+  /** The operator gives the capability to a buyer who cannot collect it, and money to one who gets nothing. */
+  function takeFromOperator(): boolean {
+    const body = ledger.handedOut.get(paymentHash())
+    if (body !== undefined) takeBody(body)
+    return body !== undefined || ledger.paidBack.has(paymentHash())
+  }
 
   function nextAsk(): Ask {
     const authorization = credential()
@@ -167,12 +193,14 @@ export async function buy(
   }
 
   /** @returns whether the purchase is over. */
-  async function take(answer: Answer, askedWhilePaid: boolean): Promise<boolean> {
+  async function take(answer: Answer, asked: Asked): Promise<boolean> {
     switch (answer.status) {
       case 402:
-        return takeQuote(answer, askedWhilePaid)
+        return takeQuote(answer, asked)
       case 200:
         return takeDelivery(answer)
+      case 400:
+        return takeRefusal(answer)
       case 404:
         return takeEnd(answer)
       case 401:
@@ -195,11 +223,45 @@ export async function buy(
     }
   }
 
-  async function takeQuote(answer: Answer, askedWhilePaid: boolean): Promise<boolean> {
+  /** A plan may be off sale, for whoever has no quote. */
+  function takeRefusal(answer: Answer): boolean {
+    const isUnquoted = quote === null || (isByUrl && preimage === null) || isLost()
+    if (phraseOf(answer) === 'invalid plan' && run.settings.wasOff(order.product)) {
+      if (!isUnquoted) ledger.break('an open quote stands', `${who}: ${answer.text}`)
+      return !isUnquoted
+    }
+    // A restored backup may not know the switch to which the secret is bound.
+    if (ledger.restores > 0 && order.headers?.['x-whisper-reveal-when']) return true
+    ledger.break('answers make sense', `${who}: ${answer.status} ${answer.text}`)
+    return true
+  }
+
+  /** Whether a restored backup does not know the order. */
+  function isLost(): boolean {
+    return ledger.lost.has(paymentHash())
+  }
+
+  function isRefunded(): boolean {
+    const [row] = world.disk.read(
+      'select state from purchase_order where payment_hash = $1',
+      paymentHash(),
+    )
+    return row?.state === 'refunded'
+  }
+
+  async function takeQuote(answer: Answer, { ask, askedWhilePaid }: Asked): Promise<boolean> {
     const offered = offerIn(answer)
     // A poll says only that it is not settled yet.
     if (offered === null) return false
     if (quote !== null && offered.paymentHash !== quote.paymentHash) {
+      const { authorization, 'payment-preimage': shown } = ask.headers ?? {}
+      // The key alone says nothing of a payment: it is that of a new order.
+      if (askedWhilePaid && isLost() && !authorization && (!shown || isReopened)) {
+        isReopened = true
+        return false
+      }
+      // Who was paid back may buy again.
+      if (isLost() && isRefunded()) return true
       if (askedWhilePaid) {
         ledger.break(
           'nothing to pay for what is paid',
@@ -207,7 +269,7 @@ export async function buy(
         )
         return true
       }
-      if (!isByUrl) {
+      if (!isByUrl && !isLost()) {
         ledger.break(
           'one key, one invoice',
           `${who} was shown ${quote.paymentHash} and ${offered.paymentHash}`,
@@ -215,6 +277,11 @@ export async function buy(
         return true
       }
     }
+    const { amountMsat } = node.invoices.get(offered.paymentHash) ?? { amountMsat: 0 }
+    if (offered.amountSats * 1000 !== amountMsat) {
+      ledger.break('an open quote stands', `${who} is asked for ${offered.amountSats}`)
+    }
+    ledger.orderIds.set(offered.paymentHash, isNative ? offered.orderId : null)
     quote = offered
     challenge = answer
     if (preimage !== null) return false
@@ -234,21 +301,27 @@ export async function buy(
   }
 
   function takeDelivery(answer: Answer): boolean {
-    const { resource, expiresAt } = JSON.parse(answer.text) as Delivery
-    const paymentHash = quote?.paymentHash ?? ''
-    const state = node.invoices.get(paymentHash)?.state
+    const state = node.invoices.get(paymentHash())?.state
     if (state !== 'settled' && state !== 'held') {
-      ledger.break('nothing for nothing', `${who} was delivered ${paymentHash}, which is ${state}`)
+      ledger.break('nothing for nothing', `${who} has ${paymentHash()}, which is ${state}`)
     }
-    const bodies = ledger.delivered.get(paymentHash) ?? new Set()
-    ledger.delivered.set(paymentHash, bodies.add(answer.text))
-    if (bodies.size > 1) ledger.break('one delivery', `${paymentHash} has ${bodies.size} bodies`)
+    if (ledger.paidBack.has(paymentHash())) {
+      ledger.break('repaired or refunded', `${who} was paid back, and has ${answer.text}`)
+    }
+    takeBody(answer.text)
+    return extra-- <= 0
+  }
+
+  function takeBody(text: string): void {
+    const { resource, expiresAt } = JSON.parse(text) as Delivery
+    const bodies = ledger.delivered.get(paymentHash()) ?? new Set()
+    ledger.delivered.set(paymentHash(), bodies.add(text))
+    if (bodies.size > 1) ledger.break('one delivery', `${paymentHash()} has ${bodies.size} bodies`)
     if (resource) first ??= { product: order.product, publicId: resource.publicId, resource }
     else if (order.extends) {
       first ??= order.extends
-      ledger.extended.set(paymentHash, { publicId: order.extends.publicId, expiresAt })
+      ledger.extended.set(paymentHash(), { publicId: order.extends.publicId, expiresAt })
     }
-    return extra-- <= 0
   }
 
   function takeEnd(answer: Answer): boolean {
@@ -259,6 +332,12 @@ export async function buy(
     if (phrase === 'order expired' && preimage === null) return true
     // What is to be extended was destroyed meanwhile.
     if (phrase === 'not found' && order.extends && preimage === null) return true
+    if (phrase === 'order refunded' && isRefunded()) return true
+    if (phrase === 'order not found' && isLost()) {
+      // Who has paid waits for the operator, and who has not begins again.
+      if (preimage === null) quote = null
+      return false
+    }
     if (preimage !== null) {
       ledger.break('paid means delivered', `${who} has paid ${quote?.paymentHash}: 404 ${phrase}`)
       return true
@@ -266,24 +345,4 @@ export async function buy(
     if (phrase !== 'order expired') ledger.break('answers make sense', `${who}: 404 ${phrase}`)
     return true
   }
-}
-
-function offerIn({ text }: Answer): Quote | null {
-  const parsed = JSON.parse(text) as Record<string, string>
-  if (parsed.paymentHash === undefined) return null
-  return {
-    paymentHash: String(parsed.paymentHash),
-    bolt11: String(parsed.bolt11 ?? parsed.invoice),
-    orderId: parsed.orderId ?? null,
-  }
-}
-
-const isRandom = (key: string): boolean => !key.startsWith('purchase-')
-
-/** Mostly random; some clients number their purchases. */
-function keyOf(run: Run, who: string): string {
-  const { random } = run.world.scheduler
-  return random.chance(0.85)
-    ? uuidV4()
-    : `purchase-${who.replaceAll(/\W/g, '-')}-${random.int(1, 50)}`
 }

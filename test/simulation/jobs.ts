@@ -24,7 +24,8 @@ export async function inboxStory(run: Run, who: string): Promise<void> {
         body,
       })
       if (answer?.status === 204) books.accepted.add(body)
-      else expectLater(run, `${who} webhook`, answer)
+      else expectLater(run, inbox, { what: `${who} webhook`, answer })
+      if (run.ledger.gone.has(inbox.publicId)) return
     }
   })
   await Promise.all([...senders, extending])
@@ -49,7 +50,8 @@ export async function secretStory(run: Run, who: string): Promise<void> {
       reads.answered++
       if (!answer.body.equals(Buffer.from(body)))
         run.ledger.break('reads are counted', `${who} has other bytes`)
-    } else expectLater(run, `${who} read`, answer)
+    } else expectLater(run, secret, { what: `${who} read`, answer })
+    if (run.ledger.gone.has(secret.publicId)) return
   }
 }
 
@@ -71,7 +73,12 @@ const readSecret = (run: Run, who: string, secret: Bought) =>
   })
 
 /** A refusal that passes: the answer was lost, or the service was away. */
-function expectLater(run: Run, what: string, answer: Awaited<ReturnType<Run['ask']>>): void {
+function expectLater(
+  run: Run,
+  { publicId }: Bought,
+  { what, answer }: { what: string; answer: Awaited<ReturnType<Run['ask']>> },
+): void {
+  if (run.ledger.gone.has(publicId)) return
   if (answer === null || answer.status === 429 || answer.status === 503) return
   if (answer.status === 500 && run.world.disk.failing > 0) return
   run.ledger.break('answers make sense', `${what}: ${answer.status} ${answer.text}`)
@@ -102,24 +109,32 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   const counted = { accepted: 0, sent: 0 }
   ledger.pinged.set(monitor.publicId, counted)
   const settings = JSON.stringify({ expectedIntervalSeconds: INTERVAL_S, graceSeconds: GRACE_S })
-  await insist(run, () => owner(run, monitor, { method: 'PATCH', body: settings }), 200)
+  const set = () => insist(run, () => owner(run, monitor, { method: 'PATCH', body: settings }), is)
+  const is = { status: 200, held: monitor }
+  await set()
   await pingUntilAnswered()
   const secret = isBound ? await bindSecret(run, who, monitor) : null
   const extending = isBound ? Promise.resolve() : extendStory(run, who, monitor)
   // The first ping after the purchase arms it.
   if (secret) await pingUntilAnswered()
   const watching = secret ? watchSecret(secret) : Promise.resolve()
-  while (run.isStormy()) {
+  while (run.isStormy() && !isGone()) {
     await sleep(PING_EVERY_MS * (0.6 + 0.4 * random.next()))
     await lookAtStatus()
     await pingUntilAnswered()
   }
   await Promise.all([watching, extending])
-  if (!secret) return
+  if (!secret || isGone()) return
   // Silence is measured by the clock: the last ping comes when that is right.
   while (!run.isCalm()) await sleep(RETRY_MS)
+  // A restored backup may have other settings.
+  if (ledger.restores > 0) await set()
   await pingUntilAnswered()
   await waitForOpening(secret)
+
+  function isGone(): boolean {
+    return ledger.gone.has(monitor?.publicId ?? '')
+  }
 
   async function lookAtStatus(): Promise<void> {
     const status = await owner(run, monitor as Bought, {})
@@ -137,16 +152,17 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
         headers: { authorization: `Bearer ${monitor?.resource.pingToken}` },
       })
     }
-    await insist(run, ping, 204)
-    counted.accepted++
+    if (await insist(run, ping, { status: 204, held: monitor as Bought })) counted.accepted++
   }
 
   async function watchSecret(bound: Bought): Promise<void> {
-    while (run.isStormy()) {
+    while (run.isStormy() && !ledger.gone.has(bound.publicId)) {
       const answer = await readSecret(run, who, bound)
       if (answer?.status === 200)
         ledger.break('a switch opens by silence alone', `${who} ${bound.publicId}`)
-      else if (answer?.status !== 425) expectLater(run, `${who} read of a switch`, answer)
+      else if (answer?.status !== 425) {
+        expectLater(run, bound, { what: `${who} read of a switch`, answer })
+      }
       await sleep(random.next() * 20_000)
     }
   }
@@ -155,8 +171,10 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
     for (let waited = 0; waited < OPENS_WITHIN_MS; waited += 10_000) {
       await sleep(10_000)
       const answer = await readSecret(run, who, bound)
-      if (answer?.status === 200) return
-      if (answer?.status !== 425) expectLater(run, `${who} read of a switch`, answer)
+      if (answer?.status === 200 || ledger.gone.has(bound.publicId)) return
+      if (answer?.status !== 425) {
+        expectLater(run, bound, { what: `${who} read of a switch`, answer })
+      }
     }
     ledger.break('a switch opens by silence', `${who} ${bound.publicId}`)
   }
@@ -164,11 +182,11 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
 
 async function bindSecret(run: Run, who: string, monitor: Bought): Promise<Bought | null> {
   const { random } = run.world.scheduler
-  const made = await insist(
-    run,
-    () => owner(run, monitor, { method: 'POST', path: '/switch' }),
-    200,
-  )
+  const made = await insist(run, () => owner(run, monitor, { method: 'POST', path: '/switch' }), {
+    status: 200,
+    held: monitor,
+  })
+  if (!made) return null
   const { switchId } = JSON.parse(made.text) as { switchId: string }
   return buy(run, `${who} secret`, {
     order: secretOrder(random.bytes(100), { 'x-whisper-reveal-when': switchId }),
@@ -196,10 +214,15 @@ const owner = (
     ...(body === undefined ? {} : { body }),
   })
 
-/** Asks until this is the answer. */
-async function insist(run: Run, work: () => ReturnType<Run['ask']>, status: number) {
+/** Asks until this is the answer. Null if a restored backup does not know what it is asked of. */
+async function insist(
+  run: Run,
+  work: () => ReturnType<Run['ask']>,
+  { status, held }: { status: number; held: Bought },
+) {
   for (;;) {
     const answer = await work()
+    if (run.ledger.gone.has(held.publicId)) return null
     if (answer?.status === status) return answer
     if (answer && answer.status >= 400 && answer.status < 429) {
       throw new Error(`refused: ${answer.status} ${answer.text}`)

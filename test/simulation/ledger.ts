@@ -13,6 +13,12 @@ export const PROMISES = {
   'nothing for nothing': 'nobody is handed a capability whose invoice is not paid',
   'extended once':
     'each payment for an extension adds its time once, or buys a new one if the target has ended',
+  'an open quote stands':
+    'whatever the operator changes, an open quote keeps its price, and what was paid for is what was quoted',
+  'a restore loses no payment':
+    'what was paid since a backup that is restored is found, or given anew or paid back by the operator',
+  'repaired or refunded':
+    'what is owed is provisioned or paid back, once, however often and in whichever order it is tried',
   'stored once':
     'an event that was answered with 204 is stored once, and one that was not at most once',
   'reads are counted':
@@ -58,6 +64,19 @@ export type Ledger = {
   sold: Map<string, string>
   /** What owners have asked to destroy. */
   destroyed: Set<string>
+  /** How often the operator has restored a backup. */
+  restores: number
+  /** The payment hashes of orders that a restored backup does not know. */
+  lost: Set<string>
+  /** What a restored backup does not know of what was sold, by its public id. */
+  gone: Set<string>
+  /** The payment hashes of what was collected since the backup, and may be once more. */
+  uncollected: Set<string>
+  /** The ids of orders, by payment hash. Null where the buyer has a credential instead. */
+  orderIds: Map<string, string | null>
+  /** What the operator gave to buyers, and the payment hashes of those who were paid back. */
+  handedOut: Map<string, string>
+  paidBack: Set<string>
   /** Bodies that an inbox accepted with 204, and all that were sent to it, by its public id. */
   stored: Map<string, { accepted: Set<string>; sent: Set<string> }>
   reads: Map<string, { sold: number; asked: number; answered: number }>
@@ -82,6 +101,13 @@ export function createLedger({ isTraced, now }: { isTraced: boolean; now: () => 
     extended: new Map(),
     sold: new Map(),
     destroyed: new Set(),
+    restores: 0,
+    lost: new Set(),
+    gone: new Set(),
+    uncollected: new Set(),
+    orderIds: new Map(),
+    handedOut: new Map(),
+    paidBack: new Set(),
     stored: new Map(),
     reads: new Map(),
     pinged: new Map(),

@@ -215,4 +215,53 @@ export const PLANTS: readonly Plant[] = [
       const project = (held[capability] ??= await store.projectOfKey(tokenHash(capability)))`,
     breaks: ['an old capability ends'],
   },
+  {
+    name: 'who has a quote of a plan that is off sale is refused',
+    file: 'http/paid.ts',
+    text: 'const { planId, terms } = route.parse(body, request)',
+    becomes: `const { planId, terms } = route.parse(body, request)
+    if (!route.plan(planId)) throw problem('invalid plan')`,
+    breaks: ['an open quote stands'],
+  },
+  {
+    name: 'an order under the former secret is not found by its key',
+    file: 'payment/orders.ts',
+    text: 'const ids: OrderIds = orderIds(secrets, name)',
+    becomes: 'const ids: OrderIds = [orderIds(secrets, name)[0]]',
+    breaks: ['one key, one invoice', 'nothing to pay for what is paid'],
+  },
+  {
+    name: 'an order that a restored backup has lost is sold again to who has paid it',
+    file: 'payment/matching.ts',
+    text: 'if (!paid) return !(await hasTombstone(db, paymentHash))',
+    becomes: 'if (!paid) return false',
+    breaks: ['nothing to pay for what is paid'],
+  },
+  {
+    name: 'an order that the operator has restored is not that of its credential',
+    file: 'payment/order.ts',
+    text: 'if (order.restored_at !== null) return true',
+    becomes: 'if (order.restored_at !== null) return false',
+    breaks: [
+      'paid means delivered',
+      'a restore loses no payment',
+      'nothing to pay for what is paid',
+    ],
+  },
+  {
+    name: 'a restored backup forgets who knew a key',
+    file: 'payment/restoring.ts',
+    text: `and state in ('opening', 'pending', 'dead')`,
+    becomes: `and state = 'none'`,
+    breaks: ['nothing for nothing'],
+  },
+  {
+    name: 'an order is refunded that was repaired meanwhile',
+    file: 'payment/repair.ts',
+    text: `set state = 'refunded', sealed_at = $2
+    where order_id = $1 and state = 'paid_unfulfilled'`,
+    becomes: `set state = 'refunded', sealed_at = $2
+    where order_id = $1 and state in ('paid_unfulfilled', 'settled')`,
+    breaks: ['repaired or refunded'],
+  },
 ]

@@ -1,5 +1,6 @@
 /** What every actor of a run is given. */
 import type { Ledger } from './ledger.ts'
+import type { Settings } from './settings.ts'
 import type { Answer, Ask, Service } from './world/service.ts'
 import type { World } from './world/world.ts'
 
@@ -7,6 +8,14 @@ export type Run = {
   world: World
   service: Service
   ledger: Ledger
+  /** What the operator has set. */
+  settings: Settings
+  /** Buyers who have what they bought, by its payment hash. They come back when a restored backup took it away. */
+  buyers: Map<string, () => Promise<void>>
+  /** What the operator is at: commands on orders, and a backup that is to be restored. */
+  operator: { isMending: boolean; isRestoring: boolean }
+  /** What must end before the run does. */
+  errands: Promise<void>[]
   /** False once the faults are over, and everything must come to its end. */
   isStormy(): boolean
   /** True once the faults are over, and the clock is right again. */

@@ -4,8 +4,10 @@ import { balance } from './books.ts'
 import { type Market, openMarket } from './gate/market.ts'
 import { inboxStory, monitorStory, secretStory } from './jobs.ts'
 import { createLedger, type Violation } from './ledger.ts'
+import { mendPayments } from './operator.ts'
 import type { Run } from './run-context.ts'
-import { environmentOf, storm, weatherOf } from './storm.ts'
+import { createSettings } from './settings.ts'
+import { storm, up, weatherOf } from './storm.ts'
 import { openDisk } from './world/disk.ts'
 import { createLightningNetwork } from './world/node.ts'
 import { createOutside } from './world/outbound.ts'
@@ -64,7 +66,8 @@ export async function runSeed(
   let isCalm = false
   let isOver = false
   const run: Run = {
-    ...{ world, service, ledger },
+    ...{ world, service, ledger, settings: createSettings({ world }) },
+    ...{ buyers: new Map(), errands: [], operator: { isMending: false, isRestoring: false } },
     isStormy: () => scheduler.elapsed() < stormEndsAt,
     isCalm: () => isCalm,
     async ask(who, ask) {
@@ -81,21 +84,26 @@ export async function runSeed(
     service.clocksWithinMs = weather.clocksWithinMs
     world.node.setClocks(weather.nodeClocksWithinMs)
     world.node.setPartial(weather.partial)
-    for (let i = 0; i < weather.processes; i++) await service.start(environmentOf(weather, false))
+    if (weather.hasGate) run.settings.openGate()
+    await up(run, weather)
     stormEndsAt = scheduler.elapsed() + STORMY_MS
     const market = weather.hasGate ? openMarket(run, weather) : null
     const stories = Array.from({ length: random.int(3, 8) }, (_, i) => tell(`b${i}`, market))
+    void mendPayments(run)
     await storm(run, weather)
     ledger.note('calm')
     Object.assign(service, { losing: 0 })
     Object.assign(world.outside, { losing: 0, stalling: 0 })
-    disk.failing = 0
+    Object.assign(disk, { failing: 0, isRefusing: false })
     scheduler.unjump()
     isCalm = true
     Object.assign(world.node, { failing: 0, stalling: 0, forgetting: 0, lagging: 0 })
     world.node.setPartial(0)
-    while (service.processes.length === 0) await service.start(environmentOf(weather, true))
+    run.settings.sellAll()
+    for (const process of service.processes) service.reload(process, run.settings.catalog())
+    await up(run, weather)
     await Promise.all([...stories, market?.closes])
+    await Promise.all(run.errands)
     await scheduler.sleep(CALM_MS)
     await balance(run, await market?.balance())
   }

@@ -1,8 +1,8 @@
 /** What happens to the service: kills, restarts, loss of power, lost answers, and clocks that jump. */
+import { type Backup, restoreBackup, takeBackup } from './backup.ts'
 import type { Run } from './run-context.ts'
+import type { Random } from './world/random.ts'
 import type { Process } from './world/world.ts'
-
-export const SECRETS = { current: '11'.repeat(32), next: '22'.repeat(32) }
 
 export type Weather = {
   processes: number
@@ -22,6 +22,8 @@ export type Weather = {
   clocksWithinMs: number
   nodeClocksWithinMs: number
   hasGate: boolean
+  /** When a backup is taken, and when it is restored, in milliseconds. */
+  restore: { takenAt: number; restoredAt: number } | null
 }
 
 /** GATE costs a run more than another product: it has two more servers. */
@@ -29,6 +31,7 @@ const GATE_EVERY = 3
 
 export function weatherOf(run: Pick<Run, 'world'>, seed: number): Weather {
   const { random } = run.world.scheduler
+  const hasGate = seed % GATE_EVERY === 0
   return {
     processes: random.pick([1, 1, 2, 3]),
     losing: random.pick([0, 0.02, 0.1, 0.25]),
@@ -45,33 +48,21 @@ export function weatherOf(run: Pick<Run, 'world'>, seed: number): Weather {
     clocksWithinMs: random.pick([0, 50, 500]),
     // The service accepts two minutes.
     nodeClocksWithinMs: random.pick([0, 500, 60_000]),
-    hasGate: seed % GATE_EVERY === 0,
+    hasGate,
+    // What GATE's projects keep is lost with no backup of ours.
+    restore: random.chance(0.2) && !hasGate ? restoreOf(random) : null,
   }
 }
 
-const BASE = {
-  MAYFLY_LIGHTNING_URL: 'lnd+https://127.0.0.1:1?macaroon=/none&cert=/none',
-  MAYFLY_RATE_LIMITS: 'off',
-  MAYFLY_BASE_URL: 'http://127.0.0.1:8402',
-  MAYFLY_DATABASE_URL: 'sqlite:/none/mayfly.db',
-  MAYFLY_QUOTE_SECONDS: '60',
-}
-
-/** The settings of a process that starts now. An operator changes the secret in two steps, as docs say. */
-export function environmentOf(
-  { hasGate }: Pick<Weather, 'hasGate'>,
-  isRotated: boolean,
-): Record<string, string> {
-  const { current, next } = SECRETS
-  const gate = hasGate ? { MAYFLY_GATE: 'on' } : {}
-  return { ...BASE, ...gate, MAYFLY_SECRET: isRotated ? `${next},${current}` : current }
+function restoreOf(random: Random): Weather['restore'] {
+  const takenAt = random.next() * 60_000
+  return { takenAt, restoredAt: takenAt + random.next() * 30_000 }
 }
 
 export async function storm(run: Run, weather: Weather): Promise<void> {
-  const { world, service, ledger } = run
+  const { world, service, ledger, settings } = run
   const { scheduler, disk, node } = world
   const { random } = scheduler
-  let isRotated = false
   Object.assign(service, { losing: weather.losing })
   Object.assign(world.outside, { losing: weather.losing, stalling: weather.nodeStalling })
   disk.failing = weather.diskFailing
@@ -80,19 +71,42 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
   node.telling = weather.telling
   node.forgetting = weather.nodeForgetting
   node.lagging = weather.nodeLagging
+  let backup: Backup | null = null
+  if (weather.restore) {
+    scheduler.after(weather.restore.takenAt, () => {
+      ledger.note('a backup')
+      backup = takeBackup(run)
+    })
+  }
   while (run.isStormy()) {
     await scheduler.sleep(-Math.log(1 - random.next()) * weather.disasterEveryMs)
     if (!run.isStormy()) break
     await disaster()
+    if (backup && scheduler.elapsed() >= (weather.restore?.restoredAt ?? 0)) {
+      await restore(backup)
+      backup = null
+    }
+  }
+  if (backup) await restore(backup)
+
+  async function restore(taken: Backup): Promise<void> {
+    ledger.note('the backup is restored')
+    if (random.chance(0.5)) await Promise.all(service.processes.map(service.stop))
+    for (const process of [...service.processes]) service.kill(process)
+    await restoreBackup(run, taken)
+    await back()
   }
 
   async function disaster(): Promise<void> {
     const draw = random.next()
-    if (draw < 0.1) return restartNode()
-    if (draw < 0.5) return kill()
-    if (draw < 0.65) return restart()
-    if (draw < 0.8) return losePower()
-    if (draw < 0.9) return outage()
+    if (draw < 0.08) return restartNode()
+    if (draw < 0.42) return kill()
+    if (draw < 0.55) return restart()
+    if (draw < 0.6) return changeSecret()
+    if (draw < 0.7) return changePlans()
+    if (draw < 0.75) return refuse()
+    if (draw < 0.84) return losePower()
+    if (draw < 0.92) return outage()
     if (weather.hasJumps) return jump()
   }
 
@@ -106,17 +120,43 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     ledger.note(`kill ${process.name}`)
     service.kill(process)
     await scheduler.sleep(random.next() * 3_000)
-    await up()
+    await back()
   }
 
   async function restart(): Promise<void> {
     const process = anyProcess()
     if (!process) return
-    // All processes share one set of secrets before the older one is dropped.
-    if (weather.processes === 1 && random.chance(0.3)) isRotated = true
-    ledger.note(`restart ${process.name}${isRotated ? ' with a new secret' : ''}`)
+    // Other processes may still have the address of before.
+    if (random.chance(0.2)) settings.changeAddress()
+    ledger.note(`restart ${process.name}`)
     await service.stop(process)
-    await up()
+    await back()
+  }
+
+  /** All processes share one set of secrets. */
+  async function changeSecret(): Promise<void> {
+    ledger.note('a new secret')
+    settings.changeSecret()
+    await Promise.all(service.processes.map(service.stop))
+    await back()
+  }
+
+  /** Each process gets its signal at another time. Some signals come while the file is being written. */
+  async function changePlans(): Promise<void> {
+    ledger.note(settings.changePlans())
+    for (const process of service.processes) {
+      await scheduler.sleep(random.next() * 2_000)
+      if (random.chance(0.2)) service.reload(process, null)
+      service.reload(process, settings.catalog())
+    }
+  }
+
+  /** Whatever is to be provisioned is refused. What is paid meanwhile is owed. */
+  async function refuse(): Promise<void> {
+    ledger.note('nothing can be provisioned')
+    disk.isRefusing = true
+    await scheduler.sleep(2_000 + random.next() * 10_000)
+    disk.isRefusing = false
   }
 
   /** The machine goes down with everything that no flush has written. */
@@ -125,7 +165,7 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     for (const process of [...service.processes]) service.kill(process)
     disk.cutPower()
     await scheduler.sleep(random.next() * 5_000)
-    await up()
+    await back()
   }
 
   /** Nobody is up for longer than a monitor's interval and grace. */
@@ -134,7 +174,7 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     ledger.note(`an outage of ${ms.toFixed(0)} ms`)
     for (const process of [...service.processes]) service.kill(process)
     await scheduler.sleep(ms)
-    await up()
+    await back()
   }
 
   /** It forgets who has subscribed, and tells nobody of what is settled meanwhile. */
@@ -150,12 +190,21 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     scheduler.jump(ms)
   }
 
-  async function up(): Promise<void> {
-    while (service.processes.length < weather.processes) {
-      await service.start(environmentOf(weather, isRotated)).catch((error: unknown) => {
-        ledger.note(`a start failed: ${String(error)}`)
-        return scheduler.sleep(500)
-      })
-    }
+  function back(): Promise<void> {
+    return up(run, weather)
+  }
+}
+
+/** Starts what is missing. */
+export async function up(
+  { world, service, ledger, settings }: Run,
+  { processes }: Pick<Weather, 'processes'>,
+): Promise<void> {
+  while (service.processes.length < processes) {
+    const started = service.start(settings.environment(), settings.catalog())
+    await started.catch((error: unknown) => {
+      ledger.note(`a start failed: ${String(error)}`)
+      return world.scheduler.sleep(500)
+    })
   }
 }

@@ -25,6 +25,12 @@ export type Disk = {
   connect(process: Process): Db
   /** Rows as they are now, for the books. */
   read(text: string, ...values: Value[]): Row[]
+  /** A copy of what is stored, at one moment. */
+  backup(): Uint8Array
+  /** Puts a copy in the place of the store. All processes must be dead. */
+  restore(copy: Uint8Array): void
+  /** Whether the products refuse what is to be provisioned. */
+  isRefusing: boolean
   /** Undoes what no flush has written. All processes must be dead. */
   cutPower(): void
   /** How often a call finds no store, from 0 to 1. Half of those writes are committed nevertheless. */
@@ -49,11 +55,14 @@ type WaitingRead = {
   settle: (() => void) | null
 }
 
+/** What gives a buyer the capability. */
+const PROVISIONS = /^\s*insert into (?:catch_inbox|pulse_monitor|whisper)\s/
+
 type Prepared = { statement: StatementSync; hasRows: boolean }
 
 /** @param image an empty store that has its tables. */
 export function openDisk(image: Uint8Array): Disk {
-  const database = open(image)
+  let database = open(image)
   const prepared = new Map<string, Prepared>()
   const waitingReads = new Set<WaitingRead>()
 
@@ -98,6 +107,7 @@ export function openDisk(image: Uint8Array): Disk {
   }
 
   function executed(text: string, values: Value[]): ReturnType<typeof execute> {
+    if (disk.isRefusing && PROVISIONS.test(text)) throw new ValueRefused('refused for a while')
     try {
       return execute(text, values)
     } catch (error) {
@@ -199,6 +209,19 @@ export function openDisk(image: Uint8Array): Disk {
   const disk: Disk = {
     connect,
     read: (text, ...values) => rows(text, values),
+    backup() {
+      database.exec('commit')
+      const copy = database.serialize()
+      database.exec('begin')
+      return copy
+    },
+    restore(copy) {
+      waitingReads.clear()
+      database.close()
+      prepared.clear()
+      database = open(copy)
+    },
+    isRefusing: false,
     cutPower() {
       database.exec('rollback; begin')
     },

@@ -26,14 +26,24 @@ const IN_WIRING: Record<string, string> = {
   './http/pages.ts': at('pages.ts'),
 }
 
+/** By the specifier in what the operator's commands work with. */
+const IN_COMMANDS: Record<string, string> = {
+  '../../lightning/open.ts': at('open-lightning.ts'),
+}
+
+const OF_FILE: Record<string, Record<string, string>> = {
+  'serve.ts': IN_WIRING,
+  'cli/operator/order-deps.ts': IN_COMMANDS,
+}
+
 /** @param plant a mistake to put into the source as it is loaded. */
 export function installHooks(plant: Pick<Plant, 'file' | 'text' | 'becomes'> | null): void {
   registerHooks({
     resolve(specifier, context, next) {
       const parent = context.parentURL ?? ''
       if (parent.startsWith(SOURCE)) {
-        const isWiring = parent === `${SOURCE}serve.ts`
-        const instead = EVERYWHERE[specifier] ?? (isWiring ? IN_WIRING[specifier] : undefined)
+        const own = OF_FILE[parent.slice(SOURCE.length)] ?? {}
+        const instead = EVERYWHERE[specifier] ?? own[specifier]
         if (instead) return { url: instead, shortCircuit: true }
       }
       return next(specifier, context)

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import type { Socket } from 'node:net'
 import { duplexPair } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { readConfig } from '../../../src/config.ts'
+import { type Reloaded, readConfig } from '../../../src/config.ts'
 import { type Server, serve } from '../../../src/serve.ts'
 import { createMachineClock } from './clocks.ts'
 import { type Process, world } from './world.ts'
@@ -32,7 +32,9 @@ const CLIENT_TIMEOUT_MS = 8_000
 export type Service = {
   processes: Process[]
   /** Starts a process. Resolves to null if it was killed before it listened. */
-  start(environment: Record<string, string>): Promise<Process | null>
+  start(environment: Record<string, string>, catalog: unknown): Promise<Process | null>
+  /** Sends SIGHUP to a process: its files say this now, or cannot be read. */
+  reload(process: Process, catalog: unknown): void
   stop(process: Process): Promise<void>
   kill(process: Process): void
   /** An answer, or null if it was lost: the client cannot know whether it was asked. */
@@ -95,7 +97,7 @@ export function createService(): Service {
     losing: 0,
     clocksWithinMs: 0,
 
-    async start(environment) {
+    async start(environment, catalog) {
       const { scheduler, logged } = world()
       const process: Process = {
         name: `p${started++}`,
@@ -104,7 +106,7 @@ export function createService(): Service {
         app: null,
         onDeath: new Set(),
       }
-      const config = readConfig(environment)
+      const config = { ...readConfig(environment), catalog }
       const sink: DestinationStream = { write: (line) => void logged.push(line) }
       const log: Logger = pino({ level: 'info', base: null, timestamp: false }, sink)
       const clock = { now: () => scheduler.wallNow(process.clock), monotonic: scheduler.elapsed }
@@ -118,6 +120,14 @@ export function createService(): Service {
           }, reject),
         )
       })
+    },
+
+    reload(process, catalog) {
+      const read = (): Reloaded => {
+        if (catalog === null) throw new SyntaxError('the file is half written')
+        return { catalog, rateLimits: 'off' }
+      }
+      world().scheduler.as(process, () => servers.get(process)?.reload(read))
     },
 
     async stop(process) {
