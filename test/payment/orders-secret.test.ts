@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { reseal } from '../../src/payment/resealing.ts'
 import { createOrderStore } from '../../src/payment/store.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
+import { createSecrets, fingerprints, openSeed, seal } from '../../src/secrets/secrets.ts'
+import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 import { delivered, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
-import { aShop, SECRET } from '../support/shop.ts'
+import { aShop, manualClock, SECRET } from '../support/shop.ts'
 
 suite('changing the secret', () => {
   const NEW = '22'.repeat(32)
@@ -43,6 +44,44 @@ suite('changing the secret', () => {
     const order = await shop.order(quote)
     assert.notEqual(order?.sealed_at, null)
     assert.equal(order?.seed, null)
+  })
+
+  test('changing the secret re-encrypts each seed of the previous one, however many, and touches no other', async (t) => {
+    const bytesOf = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
+    const { store, add, row, db } = await orderRows(t)
+    const secrets = createSecrets([bytesOf(NEW), bytesOf(SECRET)])
+    const [current] = createSecrets([bytesOf(NEW)]).seedKeys
+    const [previous] = createSecrets([bytesOf(SECRET)]).seedKeys
+    const [foreign] = createSecrets([bytesOf(FOREIGN)]).seedKeys
+    const plain = (i: number) => new Uint8Array(32).fill(i % 251)
+    const [ours] = fingerprints(secrets)
+    const settled = { ...SETTLED, secret_id: ours }
+    const old = Array.from({ length: 501 }, (_, i) => `order_${1_000 + i}`)
+    for (const [i, id] of old.entries()) {
+      await add(id, { ...settled, seed: seal(previous, plain(i), id) })
+    }
+    // Before, between and after them.
+    const others = {
+      order_0: seal(foreign, plain(1), 'order_0'),
+      order_1250b: seal(current, plain(2), 'order_1250b'),
+      order_9: new Uint8Array([1]),
+    }
+    for (const [id, seed] of Object.entries(others)) await add(id, { ...settled, seed })
+    await add('order_wiped', { ...settled, seed: null })
+    await add('order_lost', { secret_id: 'foreign' })
+
+    assert.equal(await reseal({ db, store, secrets, clock: manualClock(T) }), 1)
+    for (const [i, id] of old.entries()) {
+      const { seed } = await row(id)
+      assert.ok(seed)
+      const opened = openSeed(secrets, seed, id)
+      assert.ok(opened?.isCurrent, id)
+      assert.deepEqual(new Uint8Array(opened.plain), plain(i))
+    }
+    for (const [id, seed] of Object.entries(others)) {
+      assert.deepEqual(new Uint8Array((await row(id)).seed ?? []), new Uint8Array(seed))
+    }
+    assert.equal((await row('order_wiped')).seed, null)
   })
 
   test('an order is found by its key under the previous secret too', async (t) => {

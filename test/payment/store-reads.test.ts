@@ -24,6 +24,10 @@ test('a key names its own order, or the one whose alias it is', async (t) => {
   assert.deepEqual(await found('one'), ['one', false])
   assert.deepEqual(await found('named'), ['one', true])
   assert.equal(await found('nothing'), null)
+  // The ids of a key are those under each of the service's secrets: the first that has an order counts.
+  assert.deepEqual(await found('nothing', 'other', 'one'), ['other', false])
+  assert.deepEqual(await found('one', 'other'), ['one', false])
+  assert.deepEqual(await found('other', 'named'), ['one', true])
   assert.equal((await store.find(['nothing', 'one']))?.order_id, 'one')
   assert.equal((await store.findByPaymentHash('hash of one'))?.order_id, 'one')
   assert.equal(await store.findByPaymentHash('another'), null)

@@ -1,0 +1,162 @@
+/** What orders ask of the node, how long they wait for it, and what they make of its answers. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { Unit } from '../../src/db/db.ts'
+import type { OrderRow } from '../../src/payment/store.ts'
+import { delivered, events, keyPoll, many, nodeSays, plainPoll } from '../support/orders.ts'
+import { aShop, SECOND, type Shop } from '../support/shop.ts'
+import { ownedTimers } from '../support/timers.ts'
+import { until } from '../support/until.ts'
+import { key } from '../support/watching.ts'
+
+const EXPIRED = { kind: 'order expired' }
+
+/** Lets the node answer no look-up until the test says so. */
+function holdingTheNode(shop: Shop) {
+  const held = Promise.withResolvers<void>()
+  shop.node.lookups.length = 0
+  shop.node.replaced.lookupInvoice = async () => {
+    await held.promise
+    return { state: 'open' }
+  }
+  return held
+}
+
+suite('asking the node about an order', () => {
+  test('a look-up says whether the node was reached, and tells the log when it was not', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const row = (await shop.order(quote)) as OrderRow
+    const answers = { nothing: false, unknown: true, open: true, 'dead by guess': true, dead: true }
+    for (const [says, isReached] of Object.entries(answers)) {
+      nodeSays(shop, says as keyof typeof answers)
+      assert.equal(await shop.orders.lookUp(row, 'lookup'), isReached, says)
+    }
+    assert.deepEqual(events(shop, 'lightning.lookup_failed'), [
+      {
+        event: 'lightning.lookup_failed',
+        paymentHash: quote.paymentHash,
+        reason: 'connection refused',
+      },
+    ])
+  })
+
+  test('a look-up delivers nothing: whoever polls first after it collects', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const row = await shop.order(quote)
+    assert.deepEqual([row?.state, row?.settled_by, row?.delivered_at], ['settled', 'stream', null])
+    delivered(await shop.orders.poll(quote.orderId, plainPoll))
+  })
+
+  test('a poll waits two seconds for the node, and the payment that the node tells of later is not lost', async (t) => {
+    const { sweeps, noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const told = Promise.withResolvers<void>()
+    shop.node.replaced.lookupInvoice = async () => {
+      await told.promise
+      return { state: 'settled' }
+    }
+    const answers: unknown[] = []
+    const poll = shop.orders.poll(quote.orderId, plainPoll).then((answer) => answers.push(answer))
+    await noSweep(() => shop.node.lookups.length === 1)
+    t.mock.timers.tick(1_999)
+    for (let i = 0; i < 20; i++) await shop.db.read('select 1 as one')
+    assert.deepEqual(answers, [])
+    t.mock.timers.tick(1)
+    await poll
+    assert.deepEqual(answers, [{ kind: 'pending', quote }])
+    told.resolve()
+    await sweeps(async () => (await shop.order(quote))?.state === 'settled')
+    delivered(await shop.orders.poll(quote.orderId, plainPoll))
+  })
+
+  test('polls of open orders are never too many for the node, and leave its look-ups to dead ones', async (t) => {
+    const shop = await aShop(t)
+    const dead = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
+    nodeSays(shop, 'dead by guess')
+    for (const { paymentHash } of dead) await shop.orders.reconcile(paymentHash, 'lookup')
+    const open = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(100 + i))))
+    shop.clock.advance(SECOND)
+
+    const first = holdingTheNode(shop)
+    const polls = open.map(({ orderId }) => shop.orders.poll(orderId, plainPoll))
+    await until('each open order was asked about', () => shop.node.lookups.length === 20)
+    first.resolve()
+    await Promise.all(polls)
+
+    const second = holdingTheNode(shop)
+    let answered = 0
+    const later = dead.map(({ orderId }) =>
+      shop.orders.poll(orderId, plainPoll).finally(() => answered++),
+    )
+    await until('12 were answered without the node', () => answered === 12)
+    assert.equal(shop.node.lookups.length, 8)
+    second.resolve()
+    await Promise.all(later)
+  })
+
+  test('polls of an order that the node has no news of write nothing', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    const { outcome } = delivered(await shop.orders.poll(quote.orderId, keyPoll))
+    shop.clock.advance(SECOND)
+    const written: Unit[] = []
+    const write = shop.db.write
+    shop.db.write = (unit) => {
+      written.push(unit)
+      return write(unit)
+    }
+    assert.deepEqual(await many(3, () => shop.orders.poll(quote.orderId, keyPoll)), [
+      outcome,
+      outcome,
+      outcome,
+    ])
+    assert.deepEqual(written, [])
+  })
+})
+
+suite('an order that the node calls dead while the clock is in doubt', () => {
+  test('its buyer sees it dead, until the node says otherwise', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const poll = () => {
+      shop.clock.advance(SECOND)
+      return shop.orders.poll(quote.orderId, plainPoll)
+    }
+    shop.deletion.hold(true)
+    nodeSays(shop, 'dead')
+    assert.deepEqual(await poll(), EXPIRED)
+    // Nobody is asked within the second, and the answer is the same.
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), EXPIRED)
+    assert.equal((await shop.order(quote))?.state, 'pending')
+    assert.deepEqual(events(shop, 'order.dead'), [])
+    nodeSays(shop, 'open')
+    assert.deepEqual(await poll(), { kind: 'pending', quote })
+    nodeSays(shop, 'dead')
+    assert.deepEqual(await poll(), EXPIRED)
+    nodeSays(shop, 'settled')
+    delivered(await poll())
+  })
+
+  test('its buyer is handed what another instance has settled while this one answers', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paid()
+    shop.deletion.hold(true)
+    nodeSays(shop, 'dead')
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), EXPIRED)
+    nodeSays(shop, 'settled')
+    const elsewhere = shop.another()
+    const write = shop.db.write
+    // The poll has read the order as open; before it may ask the node, the other instance settles it.
+    shop.db.write = async (unit) => {
+      shop.db.write = write
+      await elsewhere.reconcile(quote.paymentHash, 'stream')
+      return write(unit)
+    }
+    delivered(await shop.orders.poll(quote.orderId, plainPoll))
+    assert.equal(shop.node.lookups.length, 2)
+  })
+})

@@ -1,0 +1,229 @@
+/** How an order comes by its one invoice, who waits for it, and what refuses it. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { insertOrder } from '../../src/payment/opening.ts'
+import type { OrderRow } from '../../src/payment/store.ts'
+import type { Invoice } from '../../src/protocol/bolt11.ts'
+import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
+import { overBy } from '../support/deletion.ts'
+import { events, OTHER_KEY, QUOTE_LIFE } from '../support/orders.ts'
+import {
+  aName,
+  anOffer,
+  aRequest,
+  aShop,
+  KEY,
+  pendingQuote,
+  QUOTE_SECONDS,
+  SECOND,
+  type Shop,
+} from '../support/shop.ts'
+import { ownedTimers } from '../support/timers.ts'
+import { unit } from '../support/unit.ts'
+import { until } from '../support/until.ts'
+import { key } from '../support/watching.ts'
+
+const UNAVAILABLE = { kind: 'checkout unavailable' }
+const CLAIM_MS = 30_000
+
+const open = (shop: Shop, { name = KEY, offer = {}, at = shop.orders } = {}) =>
+  at.purchase(aName(name)).open(aRequest(), anOffer(offer))
+
+const orderIds = async (shop: Shop): Promise<unknown[]> =>
+  (await shop.db.read('select order_id from purchase_order')).map(({ order_id }) => order_id)
+
+/** Lets the node answer the next invoice's request only when the test says so. */
+function holdingTheNode(shop: Shop) {
+  const asked = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  shop.node.replaced.createInvoice = async (ask) => {
+    delete shop.node.replaced.createInvoice
+    asked.resolve()
+    await held.promise
+    return shop.node.simulator.createInvoice(ask)
+  }
+  return { asked: asked.promise, answer: held.resolve }
+}
+
+suite('an order that there is no room for', () => {
+  test('a network with too many unpaid orders is told when the first of them ends, and others buy on', async (t) => {
+    const shop = await aShop(t)
+    await open(shop, { name: key(1) })
+    shop.clock.advance(100 * SECOND)
+    await open(shop, { name: key(2) })
+    shop.clock.advance(300)
+    const offer = { maxOpen: 2 }
+    const refused = { kind: 'rate limited', retryAfterSeconds: QUOTE_SECONDS - 100 }
+    assert.deepEqual(await open(shop, { name: key(3), offer }), refused)
+    const elsewhere = { ...offer, clientNetwork: '198.51.100' }
+    const other = pendingQuote(await open(shop, { name: key(4), offer: elsewhere }))
+    assert.equal((await orderIds(shop)).length, 3)
+    assert.ok((await orderIds(shop)).includes(other.orderId))
+    shop.clock.advance(QUOTE_LIFE - 100 * SECOND)
+    pendingQuote(await open(shop, { name: key(3), offer }))
+  })
+
+  test('a product without room left says nothing of when there will be some, and keeps no order', async (t) => {
+    const shop = await aShop(t)
+    const offer = {
+      maxOpen: 9,
+      reserve: () => [{ text: `delete from meta where name = 'room'`, values: [], expect: 1 }],
+    }
+    const first = await shop.quote(key(1))
+    const refused = { kind: 'rate limited', retryAfterSeconds: null }
+    assert.deepEqual(await open(shop, { offer }), refused)
+    assert.deepEqual(await orderIds(shop), [first.orderId])
+    await shop.db.write(unit({ text: `insert into meta values ('room', '1')`, values: [] }))
+    pendingQuote(await open(shop, { offer }))
+    assert.deepEqual(await open(shop, { name: OTHER_KEY, offer }), refused)
+  })
+})
+
+suite('the invoice of an order', () => {
+  for (const signsHere of [false, true]) {
+    test(`an order is logged once it has its invoice${signsHere ? ', also if this process signs it' : ''}`, async (t) => {
+      const shop = await aShop(t, { signsHere })
+      const { paymentHash } = await shop.quote()
+      await open(shop)
+      assert.deepEqual(events(shop, 'order.quoted'), [
+        {
+          ...{ event: 'order.quoted', paymentHash, product: 'catch' },
+          ...{ planId: 'spark', amountSats: 100 },
+        },
+      ])
+    })
+  }
+
+  /** Lets the node make an invoice on a network that the test chooses. */
+  function nodeOn(shop: Shop, network: Invoice['network']): void {
+    shop.node.replaced.createInvoice = async ({ amountMsat, memo, expirySeconds }) => {
+      const paymentHash = 'cd'.repeat(32)
+      const facts = { network, amountMsat, expirySeconds, paymentHash, description: memo }
+      const timestamp = Math.floor(shop.clock.now() / 1000)
+      const bolt11 = encodeInvoice(
+        { ...facts, timestamp, paymentSecret: new Uint8Array(32) },
+        new Uint8Array(32).fill(1),
+      )
+      return { bolt11, paymentHash }
+    }
+  }
+
+  for (const network of ['mainnet', 'signet', 'regtest'] as const) {
+    test(`an order of a node on ${network} says that it is to be paid on ${network}`, async (t) => {
+      const shop = await aShop(t)
+      nodeOn(shop, network)
+      const quote = await shop.quote()
+      assert.equal(quote.network, network)
+      assert.equal((await shop.order(quote))?.network, network)
+    })
+  }
+
+  test('an invoice of a network that nobody is told of is shown to nobody, and the log says so', async (t) => {
+    const shop = await aShop(t)
+    nodeOn(shop, 'testnet')
+    assert.deepEqual(await open(shop), UNAVAILABLE)
+    assert.deepEqual(await orderIds(shop), [])
+    assert.equal(
+      events(shop, 'lightning.invoice_failed')[0]?.reason,
+      'the node made an invoice for a network that the interface does not know',
+    )
+  })
+
+  test('an invoice under another payment hash than the node says is shown to nobody, and sales wait for the node', async (t) => {
+    const shop = await aShop(t)
+    const answers = Promise.withResolvers<void>()
+    shop.node.replaced.info = async () => {
+      await answers.promise
+      return shop.node.simulator.info()
+    }
+    shop.node.replaced.createInvoice = async (ask) => ({
+      ...(await shop.node.simulator.createInvoice(ask)),
+      paymentHash: 'ef'.repeat(32),
+    })
+    assert.deepEqual(await open(shop), UNAVAILABLE)
+    assert.deepEqual(await orderIds(shop), [])
+    assert.equal(
+      events(shop, 'lightning.invoice_failed')[0]?.reason,
+      'the node made a different invoice from the one requested',
+    )
+    delete shop.node.replaced.createInvoice
+    assert.equal(shop.orders.isSelling(), false)
+    assert.deepEqual(await open(shop), UNAVAILABLE)
+    answers.resolve()
+    await until('the node has answered', shop.orders.isSelling)
+    await shop.quote()
+  })
+})
+
+suite('waiting for the invoice that another instance makes', () => {
+  test('a repeat does not wait for the invoice for ever, and the same key has it later', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    const node = holdingTheNode(shop)
+    const slow = open(shop)
+    await node.asked
+    const answers: unknown[] = []
+    void open(shop, { at: shop.another() }).then((answer) => answers.push(answer))
+    await sweeps(() => answers.length > 0)
+    assert.deepEqual(answers, [UNAVAILABLE])
+    node.answer()
+    const opened = await slow
+    assert.deepEqual(await shop.repeat(), opened)
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('a claim that is not older than any node takes is left to the one who has it', async (t) => {
+    const { noSweep, sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    const node = holdingTheNode(shop)
+    const slow = open(shop)
+    await node.asked
+    shop.clock.advance(CLAIM_MS)
+    const repeat = open(shop, { at: shop.another() })
+    for (let i = 0; i < 20; i++) await shop.db.read('select 1 as one')
+    node.answer()
+    await noSweep(() => shop.node.invoices.length > 0)
+    let isAnswered = false
+    void repeat.then(() => {
+      isAnswered = true
+    })
+    await sweeps(() => isAnswered)
+    assert.deepEqual(await repeat, await slow)
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
+  test('an instance whose order was dropped while its node made the invoice shows that to nobody', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    const node = holdingTheNode(shop)
+    const slow = open(shop)
+    await node.asked
+    await shop.db.write(unit({ text: 'update purchase_order set claimed_at = 1', values: [] }))
+    await shop.orders.dropAbandoned(overBy(shop.clock.now()))
+    const quote = await shop.quote(OTHER_KEY)
+    const answers: unknown[] = []
+    node.answer()
+    void slow.then((answer) => answers.push(answer))
+    await sweeps(() => answers.length > 0)
+    assert.deepEqual(answers, [UNAVAILABLE])
+    assert.deepEqual(await orderIds(shop), [quote.orderId])
+    pendingQuote(await open(shop))
+  })
+})
+
+test('all orders that were left without an invoice are dropped, however many, and no others', async (t) => {
+  const shop = await aShop(t)
+  const quote = await shop.quote()
+  const likeness = (await shop.order(quote)) as OrderRow
+  const before = overBy(shop.clock.now())
+  const opening = (orderId: string, created_at: number) =>
+    insertOrder({ ...likeness, order_id: orderId, created_at })
+  await shop.db.write(
+    unit(
+      opening('order_fresh', shop.clock.now()),
+      ...Array.from({ length: 501 }, (_, i) => opening(`order_${i}`, shop.clock.now() - 1)),
+    ),
+  )
+  await shop.orders.dropAbandoned(before)
+  assert.deepEqual((await orderIds(shop)).toSorted(), [quote.orderId, 'order_fresh'].toSorted())
+})
