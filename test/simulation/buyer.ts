@@ -65,7 +65,7 @@ export async function buy(
   let extra = random.int(0, 3)
   let first: Bought | null = null
   let isCheating = false
-  /** Whether the key names a new order, since a restored backup does not know the one that was paid. */
+  /** Whether the key may name a new order, since a restored backup does not know the one that was paid. */
   let isReopened = false
   /** Whether a restored backup sends the buyer back, who had all of it before. */
   let isBack = false
@@ -88,6 +88,7 @@ export async function buy(
       const ask = nextAsk()
       const askedWhilePaid = preimage !== null
       const answer = await run.ask(`${who} ${order.product} ${flow}`, ask)
+      noteReopened(ask)
       if (answer !== null && (await take(answer, { ask, askedWhilePaid }))) return
       const pause = random.chance(0.9) ? random.next() * 800 : random.next() * 12_000
       await scheduler.sleep(pause)
@@ -106,6 +107,13 @@ export async function buy(
     const body = ledger.handedOut.get(paymentHash())
     if (body !== undefined) takeBody(body)
     return body !== undefined || ledger.paidBack.has(paymentHash())
+  }
+
+  /** A key alone says nothing of a payment: it opens a new order, also if the answer is lost. */
+  function noteReopened({ headers = {} }: Pick<Ask, 'headers'>): void {
+    const isProven =
+      headers.authorization !== undefined || headers['payment-preimage'] !== undefined
+    if (isLost() && !isProven) isReopened = true
   }
 
   function nextAsk(): Ask {
@@ -159,6 +167,7 @@ export async function buy(
         body: order.body ?? '{"planId":"spark"}',
         from: '198.18.0.66',
       })
+      noteReopened({ headers })
       if (answer?.status === 200) {
         ledger.break(
           'nothing for nothing',
@@ -254,12 +263,7 @@ export async function buy(
     // A poll says only that it is not settled yet.
     if (offered === null) return false
     if (quote !== null && offered.paymentHash !== quote.paymentHash) {
-      const { authorization, 'payment-preimage': shown } = ask.headers ?? {}
-      // The key alone says nothing of a payment: it is that of a new order.
-      if (askedWhilePaid && isLost() && !authorization && (!shown || isReopened)) {
-        isReopened = true
-        return false
-      }
+      if (askedWhilePaid && isLost() && !ask.headers?.authorization && isReopened) return false
       // Who was paid back may buy again.
       if (isLost() && isRefunded()) return true
       if (askedWhilePaid) {
