@@ -38,7 +38,8 @@ export async function startProgram(
   options: ProgramOptions = {},
 ): Promise<Program> {
   const { child, output } = launch(t, file, options)
-  const ended = once(child, 'exit').then(
+  // Only then all that it logged is read.
+  const ended = once(child, 'close').then(
     ([code, signal]): Ended => ({ code: code as Ended['code'], signal: signal as Ended['signal'] }),
   )
   const saw = (event: string): Promise<Record<string, unknown>> =>
