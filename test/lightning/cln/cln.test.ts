@@ -268,7 +268,7 @@ test('checking the access of Core Lightning says what should be at the address, 
   const { lightning, standIn } = await aWorld(t)
   await standIn.close()
   assert.deepEqual(await lightning.checkAccess(), {
-    sentence: `Core Lightning: asking for the node failed (ECONNREFUSED): nothing at ${standIn.baseUrl} speaks HTTPS as clnrest does`,
+    sentence: `Core Lightning: asking for the node failed (connection refused): nothing at ${standIn.baseUrl} speaks HTTPS as clnrest does`,
     isAway: true,
   })
   const unvouched = await aWorld(t, { options: { certificate: undefined } })

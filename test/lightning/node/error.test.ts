@@ -64,12 +64,12 @@ test('a node on another network is told of by its name, if that is one', () => {
 test('a failed connection is told apart by its code: the certificate, the time, or that nobody is there', () => {
   const coded = (code: string) => Object.assign(new Error('with a secret'), { code })
   const table: [error: unknown, reason: NodeFailure, message: string][] = [
-    [coded('ECONNREFUSED'), 'unreachable', 'asking failed (ECONNREFUSED)'],
+    [coded('ECONNREFUSED'), 'unreachable', 'asking failed (connection refused)'],
     // The other side speaks plain HTTP.
     [
       coded('ERR_SSL_WRONG_VERSION_NUMBER'),
       'unreachable',
-      'asking failed (ERR_SSL_WRONG_VERSION_NUMBER)',
+      'asking failed (it does not speak TLS. Is it http, not https?)',
     ],
     ...[
       'CERT_HAS_EXPIRED',
@@ -111,8 +111,8 @@ test('the operator is told in one sentence why a node cannot be used, and whethe
     new NodeError('A node', message, { reason })
   const table: [error: NodeError, sentence: string, isAway: boolean][] = [
     [
-      failed('asking failed (ECONNREFUSED)', 'unreachable'),
-      'A node: asking failed (ECONNREFUSED): nothing at https://node:8080 speaks as a node does',
+      failed('asking failed (connection refused)', 'unreachable'),
+      'A node: asking failed (connection refused): nothing at https://node:8080 speaks as a node does',
       true,
     ],
     [

@@ -246,7 +246,7 @@ test('checking the access of phoenixd says what is wrong in one sentence', async
   const away = await aWorld(t)
   await away.standIn.close()
   assert.deepEqual(await away.lightning.checkAccess(), {
-    sentence: `phoenixd: asking for the node failed (ECONNREFUSED): nothing at ${away.standIn.baseUrl} speaks HTTP as phoenixd does`,
+    sentence: `phoenixd: asking for the node failed (connection refused): nothing at ${away.standIn.baseUrl} speaks HTTP as phoenixd does`,
     isAway: true,
   })
 })
