@@ -22,7 +22,10 @@ suite('sealing a delivery', () => {
     assert.deepEqual([sealed?.sealed_at, sealed?.sealed_by, sealed?.seed], [usedAt, 'use', null])
     shop.clock.advance(1)
     assert.deepEqual(sealing.statements(publicId, shop.clock.now()), [])
+    const write = shop.db.write
+    shop.db.write = () => Promise.reject(new Error('nothing is to be written'))
     await sealing.seal(publicId)
+    shop.db.write = write
     // Another instance does not know of it, and changes nothing.
     await createSealing(shop).seal(publicId)
     assert.deepEqual(await order(), sealed)
