@@ -172,6 +172,7 @@ export const PULSE: Section = {
     },
     {
       says: 'Each change is told once to each destination, in order, and outlives a kill.',
+      simulated: ['an alert is delivered', 'no alert is invented', 'alerts come in order'],
       tests: {
         'test/e2e/alerts-kill.test.ts': [
           'alerts survive kill -9 on …: none is lost, each is signed, and the order is kept',
@@ -180,6 +181,14 @@ export const PULSE: Section = {
           'every destination of an owner gets an alert once, in order, and at most 20 wait, the newest',
         ],
       },
+    },
+    {
+      says: 'A receiver knows what comes from us, and what comes again, and is left alone once it is taken away.',
+      simulated: [
+        'an alert is signed',
+        'a repeated alert is known by its id',
+        'a destination that ended is left alone',
+      ],
     },
   ],
   not: [

@@ -2,6 +2,7 @@
 import { type Bought, buy, FLOWS } from './buyer.ts'
 import { destroyStory, extendStory } from './extending.ts'
 import type { Run } from './run-context.ts'
+import type { Ask } from './world/service.ts'
 
 /** Buys an inbox and sends webhooks to it. Senders do not repeat what was lost. */
 export async function inboxStory(run: Run, who: string): Promise<void> {
@@ -90,7 +91,7 @@ const GRACE_S = 60
 const PING_EVERY_MS = 40_000
 const RETRY_MS = 1_500
 /** Interval and grace, the same again after the last blind window, and the time until a clock that jumped is trusted. */
-const OPENS_WITHIN_MS = 2 * (INTERVAL_S + GRACE_S) * 1_000 + 1_500_000
+export const OPENS_WITHIN_MS = 2 * (INTERVAL_S + GRACE_S) * 1_000 + 1_500_000
 
 /**
  * Buys a monitor, and pings it in time for as long as the run goes on: each ping is repeated until it is
@@ -195,14 +196,14 @@ async function bindSecret(run: Run, who: string, monitor: Bought): Promise<Bough
   })
 }
 
-const owner = (
+export const owner = (
   run: Run,
   { product, publicId, resource }: Bought,
   {
     method = 'GET',
     path = '',
     body,
-  }: { method?: 'GET' | 'POST' | 'PATCH'; path?: string; body?: string },
+  }: { method?: NonNullable<Ask['method']>; path?: string; body?: string },
 ) =>
   run.ask('owner', {
     method,
@@ -215,7 +216,7 @@ const owner = (
   })
 
 /** Asks until this is the answer. Null if a restored backup does not know what it is asked of. */
-async function insist(
+export async function insist(
   run: Run,
   work: () => ReturnType<Run['ask']>,
   { status, held }: { status: number; held: Bought },

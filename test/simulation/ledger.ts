@@ -28,6 +28,16 @@ export const PROMISES = {
     'a job that pings in time is never called late, whatever happens to us',
   'a switch opens by silence alone': 'no secret opens while the job of its monitor pings in time',
   'a switch opens by silence': 'once its job has fallen silent, an armed secret opens',
+  'an alert is delivered':
+    'a destination that has answered its test is told of the next change of the monitor and of the last one, whatever fails, unless it ends or fails for too long',
+  'no alert is invented': 'no destination is told of what the history of the monitor does not have',
+  'a repeated alert is known by its id':
+    'every message about a change has the same id and the same body',
+  'alerts come in order':
+    'a destination gets one message at a time, and the changes in their order',
+  'an alert is signed': 'a message verifies with the secret that the owner was given last',
+  'a destination that ended is left alone':
+    'what the owner has taken away, or what has answered 410, gets nothing but the attempt that was under way',
   'one request, one invoice':
     'every answer of GATE to one key shows the same invoice for the same request, and no invoice is shown for two',
   'an invoice as agreed':

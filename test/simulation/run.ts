@@ -1,5 +1,6 @@
 /** One run: a seed decides who buys what, what goes wrong and when, and in which order everything happens. */
 
+import { alertsStory } from './alerts/story.ts'
 import { balance } from './books.ts'
 import { type Market, openMarket } from './gate/market.ts'
 import { inboxStory, monitorStory, secretStory } from './jobs.ts'
@@ -112,8 +113,9 @@ export async function runSeed(
     await scheduler.sleep(random.next() * 20_000)
     if (market && random.chance(0.5)) return market.story(who)
     const draw = random.next()
-    if (draw < 0.4) return inboxStory(run, who)
-    if (draw < 0.7) return secretStory(run, who)
+    if (draw < 0.35) return inboxStory(run, who)
+    if (draw < 0.6) return secretStory(run, who)
+    if (draw < 0.75) return alertsStory(run, who)
     return monitorStory(run, who, random.chance(0.5))
   }
 
