@@ -13,8 +13,8 @@ export const GAP_MS = 15_000
 /** The wall clock may differ by this much from the time that has passed. NTP's steps are smaller. */
 export const STEP_MS = 5_000
 /**
- * A beat or a window that is further ahead was made by a clock that was wrong enough to be doubted. What is less far
- * ahead counts: the step itself was real, and the clock may have been set right since.
+ * A beat of others or a window that is further ahead was made by a clock that was wrong enough to be doubted. What is
+ * less far ahead counts: the step itself was real, and the clock may have been set right since.
  */
 const AHEAD_MS = 5 * 60_000
 /** An instance looks at itself from outside three times within this time. */
@@ -64,24 +64,26 @@ export function createWatch({
 
   const moment = () => ({ wall: clock.now(), monotonic: clock.monotonic() })
 
-  /** How far the wall clock was set forward since the last beat. */
+  /** How far the wall clock was set forward since the last beat; below zero if it was set back. */
   function step(): number {
     const at = moment()
     return last === null ? 0 : at.wall - last.wall - (at.monotonic - last.monotonic)
   }
 
   const hasStoodStill = (): boolean =>
-    last === null || clock.now() - last.wall >= GAP_MS || step() > STEP_MS
+    last === null || clock.now() - last.wall >= GAP_MS || Math.abs(step()) > STEP_MS
 
   async function beatOnce(): Promise<void> {
     const at = moment()
+    // At a start, nobody knows where the clock comes from.
+    const hasGoneBack = last === null || step() < -STEP_MS
     const stepped = last !== null && step() > STEP_MS ? [insertWindow(last.wall, at.wall)] : []
     const { sums, outside } = await db.write({
       lockKey: 'pulse_beat',
       statements: {
         gap: insertGap(at.wall),
         stepped,
-        beat: moveBeat(at.wall),
+        beat: moveBeat(at.wall, hasGoneBack ? STEP_MS : AHEAD_MS),
         sums: sumsOfWindows(at.wall + AHEAD_MS),
         outside: newestOutside(at.wall),
       },
@@ -150,12 +152,16 @@ const insertWindow = (beganAt: number, endedAt: number): Statement => ({
   values: [beganAt, endedAt],
 })
 
-/** Instances' clocks differ a little, so a beat goes back only from a time that a wrong clock has set. */
-const moveBeat = (now: number): Statement => ({
+/**
+ * A beat that a wrong clock has left ahead would hide the next outage, and the pings of a clock that was set back would
+ * have deadlines before the window that begins with the beat. Instances' clocks differ a little, so the beat of another
+ * one goes back only if it is far ahead.
+ */
+const moveBeat = (now: number, aheadMs: number): Statement => ({
   text: `insert into pulse_beat (id, beat_at) values (1, $1)
     on conflict (id) do update set beat_at = excluded.beat_at
     where pulse_beat.beat_at < $1 or pulse_beat.beat_at > $2`,
-  values: [now, now + AHEAD_MS],
+  values: [now, now + aheadMs],
 })
 
 const extendOutside = ({ beganAt, endedAt, cause }: Parameters<Watch['doubt']>[0]): Statement => ({

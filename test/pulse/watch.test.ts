@@ -151,6 +151,53 @@ test('a window counts whose end is a little ahead, because the clock was set rig
   assert.deepEqual(watch.windows(), [[-475, 55]])
 })
 
+test('a clock that was set back, and set right while nobody lives, leaves a window from the last beat', async (t) => {
+  const service = await aService(t)
+  const one = await service.instance()
+  service.set(-240 * SECOND)
+  await one.notice()
+  service.pass(10 * SECOND)
+  await one.beat()
+  service.set(240 * SECOND)
+  service.pass(20 * SECOND)
+  const next = await service.instance()
+  assert.deepEqual(next.windows(), [[-230, 30]])
+})
+
+test('a clock that was set back while nobody lives, and set right again so, leaves a window too', async (t) => {
+  const service = await aService(t)
+  await service.instance()
+  service.set(-240 * SECOND)
+  await service.instance()
+  service.set(240 * SECOND)
+  service.pass(20 * SECOND)
+  const next = await service.instance()
+  assert.deepEqual(next.windows(), [[-240, 20]])
+})
+
+test('a clock that was ahead until it was set right hides no outage', async (t) => {
+  const service = await aService(t)
+  service.set(240 * SECOND)
+  const one = await service.instance()
+  service.set(-240 * SECOND)
+  await one.notice()
+  service.pass(60 * SECOND)
+  const next = await service.instance()
+  assert.deepEqual(next.windows(), [[0, 60]])
+})
+
+test('an instance whose clock is behind the others by a little leaves their beat alone', async (t) => {
+  const service = await aService(t)
+  const one = await service.instance()
+  service.pass(12 * SECOND)
+  await one.beat()
+  service.set(-4 * SECOND)
+  const behind = await service.instance()
+  service.pass(16 * SECOND)
+  await behind.beat()
+  assert.deepEqual(behind.windows(), [])
+})
+
 test('an instance that starts knows the windows of the past', async (t) => {
   const service = await aService(t)
   const first = await service.instance()

@@ -37,8 +37,6 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   const counted = { accepted: 0, sent: 0 }
   ledger.pinged.set(monitor.publicId, counted)
   const held = monitor
-  const ahead = aheadBy()
-  let wasClockSet = false
   const patch = () => owner(run, monitor, { method: 'PATCH', body: TIMES })
   await insist(run, patch, { status: 200, held })
   await ping('')
@@ -76,7 +74,6 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
 
   async function ping(path: string): Promise<void> {
     const once = () => {
-      wasClockSet ||= Math.abs(aheadBy() - ahead) > 1
       counted.sent++
       return run.ask(`${who} ping`, {
         method: 'POST',
@@ -204,14 +201,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
     return { changes, pings }
   }
 
-  /** By how much all clocks are ahead. */
-  function aheadBy(): number {
-    return Math.round(world.scheduler.wallNow() - world.scheduler.elapsed())
-  }
-
-  /** Where all clocks were set while no process was up, a job may be blamed for that. */
   function refuseLateness(): void {
-    if (wasClockSet) return
     for (const { told } of receivers) {
       const late = told.find(({ type }) => type === 'pulse.late')
       if (late && ledger.restores === 0) ledger.break('late only by its own fault', late.body)
