@@ -137,13 +137,6 @@ export const PLANTS: readonly Plant[] = [
     breaks: ['extended once'],
   },
   {
-    name: 'an extension whose target has ended is not sold anew',
-    file: 'payment/settlement.ts',
-    text: 'if (!extension) return null',
-    becomes: `if (!extension) return { fault: new Error('it has ended') }`,
-    breaks: ['paid means delivered'],
-  },
-  {
     name: 'a receipt reaches the disk later',
     file: 'gate/proofs.ts',
     text: 'db.write({ lockKey: intent.intent_id, statements: authorizeIntent(receipt) }),',
@@ -247,13 +240,6 @@ export const PLANTS: readonly Plant[] = [
       'a restore loses no payment',
       'nothing to pay for what is paid',
     ],
-  },
-  {
-    name: 'a restored backup forgets who knew a key',
-    file: 'payment/restoring.ts',
-    text: `and state in ('opening', 'pending', 'dead')`,
-    becomes: `and state = 'none'`,
-    breaks: ['nothing for nothing'],
   },
   {
     name: 'an order is refunded that was repaired meanwhile',
