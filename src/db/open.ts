@@ -2,9 +2,7 @@
 import { type Db, StoreError, StoreUnusable } from './db.ts'
 import { type Dialect, type MigrateOptions, migrate, SQLITE } from './migrate.ts'
 import type { PostgresOptions } from './postgres/postgres.ts'
-
-/** As `config.ts` reads it. */
-export type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }
+import type { StoreUrl } from './server-urls.ts'
 
 /** @throws StoreUnusable with a sentence that says what to do. */
 export async function openStore(

@@ -3,6 +3,9 @@
  * One of them is the primary.
  */
 
+/** The address of a store, as its setting is read. A server's URL may contain a password, so it is never shown. */
+export type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }
+
 /** Everything before the servers, the servers, and everything after them. */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s
 

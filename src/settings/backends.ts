@@ -1,9 +1,6 @@
 /** The settings of the store, the node and the secret. An error's message completes "<name> must be …". */
-import { serverUrls } from '../db/server-urls.ts'
+import { type StoreUrl, serverUrls } from '../db/server-urls.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from '../lightning/backend.ts'
-
-/** The address of the store. A server's URL may contain a password, so it is never shown. */
-export type StoreUrl = { kind: 'sqlite'; file: string } | { kind: 'postgres'; url: string }
 
 const DATABASE_URLS = '`sqlite:<file>` or `postgres://user:password@host:5432/database`'
 

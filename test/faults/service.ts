@@ -1,7 +1,8 @@
 /** A service of one or more processes on one store, which a test may kill, and its books. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { openStore, type StoreUrl } from '../../src/db/open.ts'
+import { openStore } from '../../src/db/open.ts'
+import type { StoreUrl } from '../../src/db/server-urls.ts'
 import { audit, settledBySimulator } from '../support/accounting.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { startPostgres } from '../support/postgres.ts'

@@ -2,7 +2,6 @@
  * Classifies the errors of PostgreSQL (postgresql.org/docs/current/errcodes-appendix.html): which may be
  * retried, what the log may show, and what to tell the operator.
  */
-
 import { reasonOf } from '../../lib/reason.ts'
 import { StoreAway, StoreBusy, StoreError, StoreUnusable, ValueRefused } from '../db.ts'
 import { placeOf } from '../server-urls.ts'
