@@ -31,12 +31,21 @@ export type Program = {
   ended: Promise<Ended>
 }
 
+export type Starting = Omit<Program, 'url'>
+
 /** Starts `mayfly serve` on this SQLite file or URL, and resolves when it listens. */
 export async function startProgram(
   t: After,
   file: string,
   options: ProgramOptions = {},
 ): Promise<Program> {
+  const starting = beginProgram(t, file, options)
+  const { url } = await starting.saw('listening')
+  return { ...starting, url: String(url) }
+}
+
+/** The same before it listens, which it may never do. */
+export function beginProgram(t: After, file: string, options: ProgramOptions = {}): Starting {
   const { child, output } = launch(t, file, options)
   // Only then all that it logged is read.
   const ended = once(child, 'close').then(
@@ -52,9 +61,7 @@ export async function startProgram(
       }),
     ])
 
-  const { url } = await saw('listening')
   return {
-    url: String(url),
     pid: child.pid ?? 0,
     logged: output.logged,
     saw,

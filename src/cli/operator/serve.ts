@@ -26,13 +26,18 @@ export function addServe(program: Command): void {
     .action(
       operator(async () => {
         // Signals are listened for before anything is started, so that every one has a listener.
-        const stop = signalled()
         const hungUp = hangUps()
-        const server = await start()
+        const stop = Promise.race([signalled(), hungUp.closed])
+        const server = await Promise.race([start(), stop.then(() => null)])
+        if (server === null) {
+          // A start may wait for others without end, and whatever it does may be killed.
+          if (!(await stop)) process.stderr.write(STOPPED_EARLY)
+          process.exit(EXIT.ok)
+        }
         hungUp.served(server)
         // A service may run until it is killed, and the next start needs what this one compiled.
         setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
-        const isTerminalGone = await Promise.race([stop, hungUp.closed])
+        const isTerminalGone = await stop
         if (!isTerminalGone) process.stderr.write(STOPPING)
         void signalled().then(() => process.exit(EXIT.failed))
         await server.stop()
@@ -141,6 +146,7 @@ const ADDRESS_ERRORS: Record<string, string> = {
   ENOTFOUND: 'MAYFLY_HOST is not an address of this machine.',
 }
 
+const STOPPED_EARLY = 'Stopped before it listened. The next start begins anew.\n'
 const STOPPING = 'Stopping after the requests under way. Signal again to stop at once.\n'
 
 /**

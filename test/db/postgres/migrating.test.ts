@@ -7,9 +7,9 @@ import { pathToFileURL } from 'node:url'
 import { StoreBusy, StoreUnusable } from '../../../src/db/db.ts'
 import type { MigrateOptions } from '../../../src/db/migrate.ts'
 import { openStore } from '../../../src/db/open.ts'
-import { connect, settingsOf } from '../../../src/db/postgres/connection.ts'
 import { storeError } from '../../../src/db/postgres/errors.ts'
 import { type After, temporaryFolder } from '../../support/folder.ts'
+import { holding, waits } from '../../support/locks.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
@@ -44,25 +44,6 @@ async function anUpgrade(t: After, sql: string) {
   }
   return { url, upgrade, isUpgraded }
 }
-
-/** Another session that has run these statements in a transaction. @returns what ends it. */
-async function holding(t: After, url: string, text: string): Promise<() => Promise<void>> {
-  const session = await connect(settingsOf(url))
-  t.after(() => session.drop())
-  const { failure } = await session.send([
-    { text: 'begin', values: [] },
-    { text, values: [] },
-  ])
-  assert.equal(failure, null)
-  return async () => {
-    await session.send([{ text: 'rollback', values: [] }])
-  }
-}
-
-const WAITS = `select 1 as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-
-const waits = async (databaseUrl: string): Promise<boolean> =>
-  (await query({ databaseUrl }, WAITS)).length > 0
 
 test('a statement of a migration may take longer than any answer, and than the limits of its session', async (t) => {
   const { url, upgrade, isUpgraded } = await anUpgrade(
