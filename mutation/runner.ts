@@ -7,6 +7,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { basename, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { countedAs } from './counted-as.ts'
 import { importersOf } from './importers.ts'
 import type * as Collected from './node-test.ts'
 import { hasFailed, type Outcome, runTests } from './run-tests.ts'
@@ -245,10 +246,10 @@ function installHooks(): void {
       if (!url.startsWith(sandbox) || !url.endsWith('.ts') || url.includes('/node_modules/'))
         return loaded
       const path = url.slice(sandbox.length)
-      const id = path.startsWith('test/') ? JSON.stringify(`loads: ${path}`) : 'undefined'
+      const id = path.startsWith('test/') ? `loads: ${path}` : undefined
       return {
         ...loaded,
-        source: `globalThis.__stryker__.currentTestId = ${id}; ${impatient(path, String(loaded.source))}`,
+        source: countedAs(id, impatient(path, String(loaded.source))),
       }
     },
   })

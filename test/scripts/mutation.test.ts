@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
+import { countedAs } from '../../mutation/counted-as.ts'
 import { before, collect, test as declare, describe } from '../../mutation/node-test.ts'
 import { type Report, survivorsOf, verdict } from '../../mutation/report.ts'
 import { runTests } from '../../mutation/run-tests.ts'
@@ -127,6 +128,16 @@ suite('the runner of the mutation tests', () => {
         ['a.test.ts › a suite › two', 'AssertionError: broken'],
       ],
     )
+  })
+
+  test('a module that a test imports while it runs is counted apart, and what the test then reaches as its own', async () => {
+    const stryker: { currentTestId?: string; seen: unknown[] } = { currentTestId: 'one', seen: [] }
+    Object.assign(globalThis, { __stryker__: stryker })
+    const source =
+      'const { seen, currentTestId } = globalThis.__stryker__; seen.push(currentTestId)'
+    for (const id of ['loads: a', undefined])
+      await import(`data:text/javascript,${encodeURIComponent(countedAs(id, source))}`)
+    assert.deepEqual(stryker, { currentTestId: 'one', seen: ['loads: a', undefined] })
   })
 })
 
