@@ -1,4 +1,4 @@
-/** Each statement changes the order that it names, if that is in the state that it asks for. */
+/** Which orders each statement changes, and which of their columns, beside orders in every other state. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
@@ -19,227 +19,211 @@ import {
   deliverOrder,
   failSettlement,
   killOrder,
+  mayHaveNews,
   type OrderRow,
-  type OrderState,
   resealOrder,
   sealDelivery,
   sealOverdue,
   settleOrder,
 } from '../../src/payment/store.ts'
 import { overBy } from '../support/deletion.ts'
+import type { After } from '../support/folder.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 
 const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
-const SETTLEMENT: Parameters<typeof settleOrder>[1] = {
-  ...{ settled_at: T + 1, settled_by: 'stream', public_id: 'c', seed: new Uint8Array([9]) },
-  ...{ expires_at: T + 99, delivered_at: T + 2 },
+const OPEN = ['opening', 'pending', 'dead']
+const SEED = new Uint8Array([9])
+const SETTLEMENT = {
+  ...{ settled_at: T + 1, settled_by: 'lookup' as const, expires_at: T + 99 },
+  delivered_at: T + 2,
 }
 const INVOICE = {
-  network: 'mainnet',
-  bolt11: 'ln',
-  payment_hash: 'h',
+  ...{ network: 'signet' as const, bolt11: 'ln of one', payment_hash: 'h' },
   quote_expires_at: T,
-} as const
+}
+/** The clocks of instances differ by less. */
+const APART = 60_000
 
-test('an order is settled when it waits for its payment, or is dead, and one that is paid only when that is asked', async (t) => {
-  for (const [isUnfulfilledToo, settling] of [
-    [false, 'pending dead'],
-    [true, 'pending dead paid_unfulfilled'],
-  ] as const) {
-    const settled: OrderState[] = []
-    for (const state of STATES) {
-      const { run, add, row } = await orderRows(t)
-      await add('other', { state })
-      await add('one', { state, settled_at: T })
-      const other = await row('other')
-      const done = await run(settleOrder('one', SETTLEMENT, isUnfulfilledToo)).catch(
-        (error: unknown) => assert.ok(error instanceof UnitRefused),
-      )
-      if (done) settled.push(state)
-      const after = await row('one')
-      const unfulfilled_at = state === 'paid_unfulfilled' && isUnfulfilledToo ? T : null
-      const changed = { ...after, ...SETTLEMENT, state: 'settled', unfulfilled_at }
-      if (done) assert.deepEqual(after, changed)
-      else assert.deepEqual(after.state, state)
-      assert.deepEqual(await row('other'), other)
-    }
-    assert.equal(settled.join(' '), settling)
+const settle = (id: string, isUnfulfilledToo?: boolean) =>
+  settleOrder(id, { ...SETTLEMENT, public_id: `of ${id}`, seed: SEED }, isUnfulfilledToo)
+
+/** What `settle` changes. */
+const settled = (id: string) => ({
+  ...{ ...SETTLEMENT, state: 'settled', public_id: `of ${id}` },
+  seed: [...SEED],
+})
+
+/** An order in each state, named like it. */
+async function inEachState(t: After, some: Partial<OrderRow> = {}) {
+  const rows = await orderRows(t)
+  for (const state of STATES) await rows.add(state, { ...some, state })
+  return rows
+}
+
+test('an order is settled while it waits for its payment, and after its death', async (t) => {
+  const { changes } = await inEachState(t)
+  for (const state of STATES) {
+    const isOpen = state === 'pending' || state === 'dead'
+    const expected = isOpen ? { [state]: settled(state) } : 'refused'
+    assert.deepEqual(await changes(settle(state)), expected, state)
   }
+})
+
+test('an order that is owed is settled when that is asked, and keeps when it was paid', async (t) => {
+  const { changes } = await inEachState(t, { settled_at: T })
+  assert.deepEqual(await changes(settle('paid_unfulfilled', true)), {
+    paid_unfulfilled: { ...settled('paid_unfulfilled'), unfulfilled_at: T },
+  })
+  for (const state of ['pending', 'dead'])
+    assert.deepEqual(await changes(settle(state, true)), { [state]: settled(state) })
+  for (const state of STATES) assert.equal(await changes(settle(state, true)), 'refused', state)
 })
 
 test('a payment that provisions nothing is noted of an order that is pending or dead', async (t) => {
+  const { changes } = await inEachState(t)
+  const noted = { state: 'paid_unfulfilled', settled_at: T + 1, settled_by: 'stream' }
   for (const state of STATES) {
-    const { run, add, row } = await orderRows(t)
-    await add('other', { state })
-    await add('one', { state })
-    const rows = await run(failSettlement('one', T + 1, 'lookup'))
     const isOpen = state === 'pending' || state === 'dead'
-    assert.equal(rows.length, isOpen ? 1 : 0, state)
-    const { state: after, settled_at, settled_by } = await row('one')
-    const noted = ['paid_unfulfilled', T + 1, 'lookup']
-    assert.deepEqual([after, settled_at, settled_by], isOpen ? noted : [state, null, null])
-    assert.equal((await row('other')).state, state)
+    const expected = isOpen ? { [state]: noted } : {}
+    assert.deepEqual(await changes(failSettlement(state, T + 1, 'stream')), expected, state)
   }
 })
 
-test('an order dies while it waits for its payment, alone, and only then is its death confirmed', async (t) => {
-  const { run, add, row } = await orderRows(t)
-  for (const id of ['other', 'one', 'final']) await add(id)
-  await run(killOrder('one', false), killOrder('final', true))
-  assert.deepEqual([(await row('one')).state, (await row('one')).is_dead_final], ['dead', 0])
-  assert.deepEqual([(await row('final')).state, (await row('final')).is_dead_final], ['dead', 1])
-  assert.equal((await row('other')).state, 'pending')
-  await assert.rejects(run(killOrder('one', true)), UnitRefused)
-  await add('guess', { state: 'dead' })
-  await run(confirmDead('one'), confirmDead('other'))
-  assert.equal((await row('one')).is_dead_final, 1)
-  assert.equal((await row('other')).is_dead_final, 0)
-  assert.equal((await row('guess')).is_dead_final, 0)
+test('an order dies while it waits for its payment, for certain or by a guess', async (t) => {
+  const { add, changes } = await inEachState(t)
+  await add('certain')
+  assert.deepEqual(await changes(killOrder('certain', true)), {
+    certain: { state: 'dead', is_dead_final: 1 },
+  })
+  assert.deepEqual(await changes(killOrder('pending', false)), { pending: { state: 'dead' } })
+  for (const state of STATES) assert.equal(await changes(killOrder(state, true)), 'refused', state)
 })
 
-test('an order is delivered once, when it is settled, not sealed, not over and not contested too much', async (t) => {
-  const { run, add, row } = await orderRows(t)
-  await add('other', SETTLED)
-  await add('one', { ...SETTLED, contested: CONTESTED.afterPayment })
-  for (const [id, some] of Object.entries({
-    unpaid: { state: 'pending', expires_at: T + 100 },
-    sealed: { sealed_at: T },
-    over: { expires_at: T + 1 },
-    contested: { contested: CONTESTED.beforePayment },
-  } as Record<string, Partial<OrderRow>>)) {
-    await add(id, { ...SETTLED, ...some })
-    assert.deepEqual(await run(deliverOrder(id, T + 1, CONTESTED.afterPayment)), [], id)
+test('a death is confirmed of an order that died by a guess', async (t) => {
+  const { add, changes } = await inEachState(t)
+  await add('another guess', { state: 'dead' })
+  for (const state of STATES) {
+    const expected = state === 'dead' ? { dead: { is_dead_final: 1 } } : {}
+    assert.deepEqual(await changes(confirmDead(state)), expected, state)
   }
-  assert.equal((await run(deliverOrder('one', T + 1, CONTESTED.afterPayment))).length, 1)
-  assert.equal((await row('one')).delivered_at, T + 1)
-  assert.equal((await row('other')).delivered_at, null)
-  assert.deepEqual(await run(deliverOrder('one', T + 1, CONTESTED.afterPayment)), [])
+  assert.deepEqual(await changes(confirmDead('dead')), {})
+})
+
+test('an order is delivered once, while it is settled, not sealed, not over and not contested too much', async (t) => {
+  const { add, changes } = await inEachState(t, { ...SETTLED, contested: CONTESTED.afterPayment })
+  await add('another', SETTLED)
+  await add('sealed', { ...SETTLED, sealed_at: T })
+  await add('over', { ...SETTLED, expires_at: T + 2 })
+  await add('contested', { ...SETTLED, contested: CONTESTED.beforePayment })
+  const deliver = (id: string, now: number) =>
+    changes(deliverOrder(id, now, CONTESTED.afterPayment))
+  assert.deepEqual(await deliver('settled', T + 1), { settled: { delivered_at: T + 1 } })
+  for (const id of [...STATES, 'sealed', 'over', 'contested'])
+    assert.deepEqual(await deliver(id, T + 2), {}, id)
 })
 
 test('the first strange use of a key contests one order, the stronger the earlier it comes', async (t) => {
+  const { changes } = await inEachState(t)
   for (const state of STATES) {
-    const { run, add, row } = await orderRows(t)
-    await add('other', { state })
-    await add('one', { state })
-    assert.equal((await run(contestOrder('one'))).length, 1)
-    const isBefore = ['opening', 'pending', 'dead'].includes(state)
-    const contested = isBefore ? CONTESTED.beforePayment : CONTESTED.afterPayment
-    assert.equal((await row('one')).contested, contested, state)
-    assert.equal((await row('other')).contested, CONTESTED.no)
+    const contested = OPEN.includes(state) ? CONTESTED.beforePayment : CONTESTED.afterPayment
+    assert.deepEqual(await changes(contestOrder(state)), { [state]: { contested } })
+    assert.deepEqual(await changes(contestOrder(state)), {}, state)
   }
 })
 
 test('an order that is contested already, sealed, or of an older release is not contested', async (t) => {
-  const { run, add, row } = await orderRows(t)
+  const { add, changes } = await orderRows(t)
   for (const [id, some] of Object.entries({
     already: { contested: CONTESTED.credentialOnly },
     sealed: { sealed_at: T },
     older: { opened_by: null },
   })) {
     await add(id, some)
-    const before = await row(id)
-    assert.deepEqual(await run(contestOrder(id)), [], id)
-    assert.deepEqual(await row(id), before)
+    assert.deepEqual(await changes(contestOrder(id)), {}, id)
   }
 })
 
 test('a use seals the delivery of one capability, once, and wipes its seed', async (t) => {
-  const { run, add, row } = await orderRows(t)
+  const { add, changes } = await orderRows(t)
   await add('other', { ...SETTLED, public_id: 'd' })
   await add('one', { ...SETTLED, public_id: 'c' })
-  await run(sealDelivery('c', T + 1), sealDelivery('c', T + 2))
-  const { seed, sealed_at, sealed_by } = await row('one')
-  assert.deepEqual([seed, sealed_at, sealed_by], [null, T + 1, 'use'])
-  assert.equal((await row('other')).sealed_at, null)
+  assert.deepEqual(await changes(sealDelivery('c', T + 1)), {
+    one: { seed: null, sealed_at: T + 1, sealed_by: 'use' },
+  })
+  assert.deepEqual(await changes(sealDelivery('c', T + 2)), {})
 })
 
 test('age seals what is over or was delivered long ago, and notes nothing of what is sealed already', async (t) => {
-  const { run, add, row } = await orderRows(t)
-  await add('sealed', {
-    ...SETTLED,
-    seed: null,
-    expires_at: T - 9,
-    sealed_at: T - 5,
-    sealed_by: 'use',
-  })
+  const { add, changes } = await orderRows(t)
+  const used = { seed: null, expires_at: T - 9, sealed_at: T - 5, sealed_by: 'use' } as const
+  await add('used', { ...SETTLED, ...used })
   await add('over', { ...SETTLED, expires_at: T })
   await add('delivered', { ...SETTLED, delivered_at: T - 10 })
   await add('lately', { ...SETTLED, delivered_at: T - 9, expires_at: T + 1 })
-  await run(sealOverdue(overBy(T), 10))
-  const sealed = async (id: string) => {
-    const { seed, sealed_at, sealed_by } = await row(id)
-    return [seed?.[0] ?? null, sealed_at, sealed_by]
-  }
-  assert.deepEqual(await sealed('sealed'), [null, T - 5, 'use'])
-  assert.deepEqual(await sealed('over'), [null, T, 'age'])
-  assert.deepEqual(await sealed('delivered'), [null, T, 'age'])
-  assert.deepEqual(await sealed('lately'), [7, null, null])
+  const sealed = { seed: null, sealed_at: T, sealed_by: 'age' }
+  assert.deepEqual(await changes(sealOverdue(overBy(T), 10)), { over: sealed, delivered: sealed })
 })
 
 test('a seed is sealed again of one order, if it is still the one that was read', async (t) => {
-  const { run, add, row } = await orderRows(t)
-  await add('other', SETTLED)
-  await add('one', SETTLED)
-  await run(resealOrder('one', new Uint8Array([6]), new Uint8Array([8])))
-  assert.equal((await row('one')).seed?.[0], 7)
-  await run(resealOrder('one', new Uint8Array([7]), new Uint8Array([8])))
-  assert.equal((await row('one')).seed?.[0], 8)
-  assert.equal((await row('other')).seed?.[0], 7)
+  const { add, changes } = await orderRows(t)
+  for (const id of ['one', 'other']) await add(id, SETTLED)
+  await add('sealed', { ...SETTLED, seed: null })
+  const reseal = (id: string, old: number) =>
+    changes(resealOrder(id, new Uint8Array([old]), new Uint8Array([8])))
+  assert.deepEqual(await reseal('one', 6), {})
+  assert.deepEqual(await reseal('one', 7), { one: { seed: [8] } })
+  assert.deepEqual(await reseal('sealed', 7), {})
 })
 
-test('a look-up is claimed of one order that may have news, once in a while, whatever a wrong clock has noted', async (t) => {
-  const { run, add, row } = await orderRows(t)
-  const apart = 60_000
+test('a look-up is claimed of one order once in a while, and at once after a clock that went ahead', async (t) => {
+  const { add, changes } = await orderRows(t)
   await add('other', { looked_up_at: 0 })
   await add('one', { looked_up_at: T - 10 })
-  assert.equal((await run(claimLookup('one', T - 1, 10))).length, 0)
-  assert.equal((await run(claimLookup('one', T, 10))).length, 1)
-  assert.equal((await row('one')).looked_up_at, T)
-  assert.equal((await row('other')).looked_up_at, 0)
-  await add('ahead', { looked_up_at: T + apart })
-  assert.equal((await run(claimLookup('ahead', T, 10))).length, 0)
-  assert.equal((await run(claimLookup('ahead', T - 1, 10))).length, 1)
-  for (const state of STATES) {
-    for (const is_dead_final of [0, 1]) {
-      const id = `${state} ${is_dead_final}`
-      await add(id, { state, is_dead_final, looked_up_at: T })
-      const hasNews = state === 'pending' || (state === 'dead' && is_dead_final === 0)
-      assert.equal((await run(claimSweep(id, T - 1, T + 9))).length, 0, id)
-      assert.equal((await run(claimSweep(id, T, T + 9))).length, hasNews ? 1 : 0, id)
-      assert.equal((await run(claimLookup(id, T + 99, 10))).length, hasNews ? 1 : 0, id)
-    }
-  }
-  assert.equal((await row('other')).looked_up_at, 0)
+  assert.deepEqual(await changes(claimLookup('one', T - 1, 10)), {})
+  assert.deepEqual(await changes(claimLookup('one', T, 10)), { one: { looked_up_at: T } })
+  await add('ahead', { looked_up_at: T + APART })
+  assert.deepEqual(await changes(claimLookup('ahead', T, 10)), {})
+  assert.deepEqual(await changes(claimLookup('ahead', T - 1, 10)), {
+    ahead: { looked_up_at: T - 1 },
+  })
 })
 
-test('a claim to make the invoice is taken over, used and given up by who has it, of one order that has none', async (t) => {
-  const { db, run, add, row } = await orderRows(t)
-  await add('other', { state: 'opening', payment_hash: null })
-  await add('one', { state: 'opening', payment_hash: null })
-  await add('pending')
-  assert.deepEqual(await run(reclaimOrder('one', T - 1, T + 9)), [])
-  assert.deepEqual(await run(reclaimOrder('pending', T, T + 9)), [])
-  assert.equal((await run(reclaimOrder('one', T, T + 9))).length, 1)
-  assert.deepEqual([(await row('one')).claimed_at, (await row('other')).claimed_at], [T + 9, T])
-  for (const refused of [
-    invoiceOrder('one', T, INVOICE),
-    invoiceOrder('pending', T, INVOICE),
-    dropOpening('one', T),
-    dropOpening('pending', T),
-  ]) {
-    await assert.rejects(run(refused), UnitRefused)
+test('the sweep claims a look-up unless another one came between', async (t) => {
+  const { add, changes } = await orderRows(t)
+  for (const id of ['one', 'other']) await add(id)
+  assert.deepEqual(await changes(claimSweep('one', T - 1, T + 9)), {})
+  assert.deepEqual(await changes(claimSweep('one', T, T + 9)), { one: { looked_up_at: T + 9 } })
+})
+
+test('a look-up is claimed of orders that may have news, which are pending, or dead by a guess', async (t) => {
+  for (const is_dead_final of [0, 1]) {
+    const { changes, row } = await inEachState(t, { is_dead_final })
+    for (const state of STATES) {
+      const hasNews = state === 'pending' || (state === 'dead' && is_dead_final === 0)
+      assert.equal(mayHaveNews(await row(state)), hasNews, state)
+      const claimed = (looked_up_at: number) => (hasNews ? { [state]: { looked_up_at } } : {})
+      assert.deepEqual(await changes(claimSweep(state, T, T + 9)), claimed(T + 9))
+      assert.deepEqual(await changes(claimLookup(state, T + 99, 10)), claimed(T + 99))
+    }
   }
-  await run(invoiceOrder('one', T + 9, INVOICE))
-  const { state, network, bolt11, payment_hash, quote_expires_at } = await row('one')
-  assert.deepEqual({ network, bolt11, payment_hash, quote_expires_at }, INVOICE)
-  assert.deepEqual([state, (await row('other')).state], ['pending', 'opening'])
-  await add('third', { state: 'opening', payment_hash: null })
-  await run(dropOpening('third', T))
-  const left = await db.read('select order_id from purchase_order order by order_id')
-  assert.deepEqual(
-    left.map(({ order_id }) => order_id),
-    ['one', 'other', 'pending'],
-  )
+})
+
+test('the right to make an invoice is taken over, used and given up by who has it, before there is one', async (t) => {
+  const { add, changes } = await inEachState(t)
+  await add('another', { state: 'opening' })
+  const claim = { claimed_at: T + 9 }
+  assert.deepEqual(await changes(reclaimOrder('opening', T - 1, T + 9)), {})
+  assert.deepEqual(await changes(reclaimOrder('opening', T, T + 9)), { opening: claim })
+  for (const id of ['opening', ...STATES.slice(1)]) {
+    assert.deepEqual(await changes(reclaimOrder(id, T, T + 10)), {}, id)
+    assert.equal(await changes(invoiceOrder(id, T, INVOICE)), 'refused', id)
+    assert.equal(await changes(dropOpening(id, T)), 'refused', id)
+  }
+  assert.deepEqual(await changes(invoiceOrder('opening', T + 9, INVOICE)), {
+    opening: { ...INVOICE, state: 'pending' },
+  })
+  await add('third', { state: 'opening' })
+  assert.deepEqual(await changes(dropOpening('third', T)), { third: null })
 })
 
 test('an order is opened once, and not under an id that names another order already', async (t) => {

@@ -1,6 +1,7 @@
 /** Rows of orders as the statements of a release leave them, for tests of those statements. */
 import assert from 'node:assert/strict'
-import type { Row, Statement, Value } from '../../src/db/db.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { type Row, type Statement, UnitRefused, type Value } from '../../src/db/db.ts'
 import { createOrderStore, type OrderRow } from '../../src/payment/store.ts'
 import type { After } from './folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
@@ -20,8 +21,43 @@ export async function orderRows(t: After) {
     const text = `insert into ${table} (${columns.join(', ')}) values (${columns.map((_, i) => `$${i + 1}`).join(', ')})`
     return run({ text, values: Object.values(row) })
   }
+  /** Each order by its id. Bytes come as a Buffer from one engine only. */
+  const all = async () => {
+    const rows = await db.read<OrderRow>('select * from purchase_order order by order_id')
+    const plain = (value: unknown) => (value instanceof Uint8Array ? [...value] : value)
+    return Object.fromEntries(
+      rows.map((row) => [
+        row.order_id,
+        Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])),
+      ]),
+    )
+  }
   return {
     ...{ db, run, insert, store },
+    /**
+     * The columns that a statement changes, by order, of all orders in the store; null for one that it deletes.
+     * `refused` if it refuses its unit.
+     */
+    async changes(statement: Statement): Promise<Record<string, unknown> | 'refused'> {
+      const earlier = await all()
+      try {
+        await run(statement)
+      } catch (error) {
+        if (!(error instanceof UnitRefused)) throw error
+        assert.deepEqual(await all(), earlier)
+        return 'refused'
+      }
+      const later = await all()
+      const differences = Object.entries(earlier).map(([id, columns]) => {
+        const now = later[id]
+        const changed =
+          now && Object.entries(now).filter(([k, v]) => !isDeepStrictEqual(v, columns[k]))
+        return [id, changed ? Object.fromEntries(changed) : null] as const
+      })
+      return Object.fromEntries(
+        differences.filter(([, one]) => one === null || Object.keys(one).length > 0),
+      )
+    },
     async add(orderId: string, some: Partial<OrderRow> = {}): Promise<void> {
       await insert('purchase_order', {
         ...{ order_id: orderId, secret_id: 'secret', key_hash: SOME_HASH, request_hash: SOME_HASH },
