@@ -30,7 +30,7 @@ export const deleteEvent = (publicId: string, sequence: number, salt: number): S
   {
     text: `update catch_inbox set stored_bytes = stored_bytes - (
         select coalesce(kept_bytes, body_bytes) from catch_event
-        where public_id = $1 and sequence = $2 and salt = $3)
+        where public_id = $1 and sequence = $2)
       where public_id = $1 and exists (
         select 1 from catch_event where public_id = $1 and sequence = $2 and salt = $3)
       returning public_id`,

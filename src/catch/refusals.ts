@@ -36,7 +36,7 @@ type Count = {
 
 export function createRefusals({ db, clock }: { db: Db; clock: Clock }): Refusals {
   let waiting = new Map<string, Count>()
-  let timer: NodeJS.Timeout | null = null
+  let timer: NodeJS.Timeout | undefined
   let turn: Promise<void> = Promise.resolve()
 
   function add(some: Count): void {
@@ -47,13 +47,13 @@ export function createRefusals({ db, clock }: { db: Db; clock: Clock }): Refusal
       known.firstAt = Math.min(known.firstAt, some.firstAt)
       known.lastAt = Math.max(known.lastAt, some.lastAt)
     } else if (waiting.size < MAX_WAITING) waiting.set(key, some)
-    if (waiting.size > 0) timer ??= setTimeout(takeTurn, TURN_MS).unref()
+    timer ??= setTimeout(takeTurn, TURN_MS).unref()
   }
 
   /** Writes what is waiting, after the turn under way. */
   function takeTurn(): Promise<void> {
-    if (timer) clearTimeout(timer)
-    timer = null
+    clearTimeout(timer)
+    timer = undefined
     turn = turn.then(writeAll)
     return turn
   }
@@ -105,7 +105,7 @@ export function createRefusals({ db, clock }: { db: Db; clock: Clock }): Refusal
 
     async close() {
       await takeTurn()
-      if (timer) clearTimeout(timer)
+      clearTimeout(timer)
     },
   }
 }
@@ -133,7 +133,6 @@ const addToStored = ({ publicId, reason, count, firstAt, lastAt }: Count): State
   values: [publicId, reason, count, firstAt, lastAt],
 })
 
-function byPrimaryKey(one: Count, other: Count): number {
-  const [a, b] = [`${one.publicId} ${one.reason}`, `${other.publicId} ${other.reason}`]
-  return a < b ? -1 : a > b ? 1 : 0
-}
+/** No two of them are the same. */
+const byPrimaryKey = (one: Count, other: Count): number =>
+  `${one.publicId} ${one.reason}` < `${other.publicId} ${other.reason}` ? -1 : 1

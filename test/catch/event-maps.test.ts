@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { found, smallPage } from '../../src/catch/event-maps.ts'
+import { eventsJson, found, smallPage } from '../../src/catch/event-maps.ts'
 import { packHeaders } from '../../src/catch/kept.ts'
 
 /** Every character that a header may have in the store: one byte each, but no line feed. */
@@ -32,6 +32,74 @@ test('a page whose JSON is much longer than what is stored is whole', () => {
   assert.equal(events.length, 50)
   assert.deepEqual(events[49].body, '"€'.repeat(49))
   assert.equal(events[0].headers[0].value.length, 8002)
+})
+
+test('a page whose stored bytes are many is whole', () => {
+  const body = Buffer.from('x'.repeat(100_000))
+  assert.equal(pageOf({ body }, { body }).events[1].body.length, 100_000)
+})
+
+test('a page ends with the events that it may have, and continues after its last if there are others', () => {
+  const rows = [5, 4, 3].map((sequence) => anEvent({ sequence }))
+  const page = (limit: number, isGiven = 0, cursor: number | null = null) => {
+    const [{ json, ...rest } = { json: null }, ...more] = smallPage(rows, limit, 7, isGiven, cursor)
+    const { events, nextCursor } = JSON.parse(Buffer.from(json ?? []).toString())
+    assert.deepEqual([nextCursor, more], ['next' in rest ? rest.next : undefined, []])
+    return { events: events.map((one: { sequence: number }) => one.sequence), ...rest }
+  }
+  assert.deepEqual(page(2), { events: [5, 4], sequence: 4, size: 0, next: 4 })
+  assert.deepEqual(page(3), { events: [5, 4, 3], sequence: 3, size: 0, next: null })
+  assert.deepEqual(page(2, 1), { events: [5, 4], sequence: 4, size: 0, next: null })
+  assert.deepEqual(page(2, 1, 9), { events: [5, 4], sequence: 4, size: 0, next: 9 })
+})
+
+test('an empty page is whole, and has no last event', () => {
+  const [page] = smallPage([], 2, 7, 0, null)
+  assert.deepEqual({ ...page, json: null }, { json: null, sequence: 0, size: 0, next: null })
+  assert.deepEqual(pageOf(), { events: [], nextCursor: null, latestSequence: 7 })
+})
+
+test('each event of a page with one that is too large is told with its size alone', () => {
+  const rows = [
+    anEvent({ sequence: 5, size: 10 }),
+    anEvent({ sequence: 4, size: 2000, body: null }),
+    anEvent({ sequence: 3, size: 30 }),
+  ]
+  assert.deepEqual(smallPage(rows, 2, 7, 0, null), [
+    { json: null, sequence: 5, size: 10, next: 4 },
+    { json: null, sequence: 4, size: 2000, next: 4 },
+  ])
+})
+
+test('each event in JSON is what a page has of it', () => {
+  const rows = [anEvent({ sequence: 5 }), anEvent({ sequence: 4, path: 'x' })]
+  const [page] = smallPage(rows, 2, 7, 0, null)
+  const json = eventsJson(rows)
+  assert.deepEqual(
+    json.map(({ sequence }) => sequence),
+    [5, 4],
+  )
+  const texts = json.map((row) => Buffer.from(row.json).toString())
+  assert.deepEqual(
+    Buffer.from(page?.json ?? []).toString(),
+    `{"events":[${texts.join(',')}],"nextCursor":null,"latestSequence":7}`,
+  )
+})
+
+test('a search finds in the path, the query and the content type, in either case, and says of which event', () => {
+  const longType = `Text/${'x'.repeat(300)}`
+  const rows = [
+    anEvent({ sequence: 1, body_bytes: 10, path: '/Hooks/Paid' }),
+    anEvent({ sequence: 2, body_bytes: 20, query: 'State=Open' }),
+    anEvent({ sequence: 3, body_bytes: 30, content_type: 'Application/JSON' }),
+    anEvent({ sequence: 4, body_bytes: 40, header_lines: packHeaders(['Content-Type', longType]) }),
+  ]
+  const searched = (wanted: string) => found(rows, wanted)
+  assert.deepEqual(searched('hooks/PAID'), [{ sequence: 1, body_bytes: 10 }])
+  assert.deepEqual(searched('STATE=open'), [{ sequence: 2, body_bytes: 20 }])
+  assert.deepEqual(searched('application/json'), [{ sequence: 3, body_bytes: 30 }])
+  assert.deepEqual(searched(longType), [{ sequence: 4, body_bytes: 40 }])
+  assert.deepEqual(searched('nothing'), [])
 })
 
 test('a search finds in a body exactly what both have in lower case', () => {
@@ -100,14 +168,24 @@ test('a search finds a text across the pieces in which it looks at a large body'
   }
 })
 
-type Change = { header_lines?: Uint8Array | null; headers?: string; body?: Uint8Array }
+type Change = {
+  header_lines?: Uint8Array | null
+  headers?: string
+  body?: Uint8Array | null
+  size?: number
+  sequence?: number
+  body_bytes?: number
+  path?: string
+  query?: string
+  content_type?: string
+}
 
 const anEvent = (change: Change) => ({
   ...{ sequence: 1, salt: 1, received_at: 1_760_000_000_000, access: 'public', method: 'POST' },
   ...{ path: '', query: '', headers: '[]', header_lines: packHeaders([]), content_type: null },
   ...{ body: new Uint8Array(), body_bytes: 0, body_sha256: '', source_ip: '', ip_location: null },
-  ...change,
   size: 0,
+  ...change,
 })
 
 function jsonOf(...events: Change[]): string {

@@ -8,7 +8,7 @@ import type { EventWrites, NewEvent } from '../../src/catch/event-insert.ts'
 import { createPlaces } from '../../src/catch/event-places.ts'
 import { createEventStore, deleteEvent, type EventFilter } from '../../src/catch/event-store.ts'
 import { createInboxStore, dropInbox, insertInbox } from '../../src/catch/store.ts'
-import { attempt, type Db } from '../../src/db/db.ts'
+import { attempt, type Db, type Unit } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
 import type { DeletionTime } from '../../src/lib/clock.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -92,14 +92,48 @@ suite('events on SQLite', () => {
     const writes = createPlaces(db, { between: 6, mostOfInbox: 3 })
     for (const inbox of ['a', 'b', 'a', 'a', 'a']) await db.write(storing(writes, inbox, ['GET']))
     assert.deepEqual(await places(), { recent: ['a1', 'b1', 'a2', 'a3'], sorted: ['a4'] })
-    for (const inbox of ['b', 'c', 'c']) await db.write(storing(writes, inbox, ['GET']))
+    // With the sixth, all that was recent. Then `a` is no longer a busy one.
+    for (const inbox of ['b', 'c', 'c', 'a']) await db.write(storing(writes, inbox, ['GET']))
     assert.deepEqual(await places(), {
-      recent: ['b2', 'c1', 'c2'],
+      recent: ['b2', 'c1', 'c2', 'a5'],
       sorted: ['a1', 'a2', 'a3', 'a4', 'b1'],
     })
     await writes.tidy()
     assert.deepEqual((await places()).recent, [])
-    assert.equal((await places()).sorted.length, 8)
+    assert.equal((await places()).sorted.length, 9)
+  })
+
+  test('events are sorted in without a flush of their own, and nothing is written where none are', async (t) => {
+    const { db } = await aStore(t)
+    const written: Unit[] = []
+    const write: Db['write'] = (one) => {
+      written.push(one)
+      return db.write(one)
+    }
+    const writes = createPlaces({ ...db, write })
+    await writes.tidy()
+    assert.deepEqual(written, [])
+    await db.write(storing(writes, 'a', ['GET']))
+    await writes.tidy()
+    assert.deepEqual(
+      written.map(({ durability }) => durability),
+      ['deferred'],
+    )
+    await writes.tidy()
+    assert.equal(written.length, 1)
+  })
+
+  test('a purge takes the events from before of one inbox, the oldest first, so many at once', async (t) => {
+    const { db, file } = await aStore(t)
+    const store = new DatabaseSync(file, { timeout: 10_000 })
+    for (const inbox of INBOXES) {
+      for (const sequence of [3, 1, 2]) store.prepare(INSERT_BEFORE).run(inbox, sequence, 'GET')
+    }
+    store.close()
+    const { all } = await db.write(unit(...createPlaces(db).purge('b', 2)))
+    assert.equal(all.length, 2)
+    const left = await db.read('select public_id || sequence as name from catch_event order by 1')
+    assert.equal(left.map(({ name }) => name).join(' '), 'a1 a2 a3 b3 c1 c2 c3')
   })
 
   test('a query of a purge finds every inbox that is over, and each once', async (t) => {
@@ -204,6 +238,7 @@ async function aStore(t: TestContext) {
   }
   return {
     db,
+    file,
     places: async () => ({
       recent: await named('catch_event_recent'),
       sorted: (await named('catch_event_place')).sort(),
