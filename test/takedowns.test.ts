@@ -1,0 +1,270 @@
+/** A takedown changes one capability and its own record, and instances see each change once. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { insertInbox } from '../src/catch/store.ts'
+import { CATCH_TAKEDOWN } from '../src/catch/takedown.ts'
+import type { Db } from '../src/db/db.ts'
+import type { Takedown } from '../src/http/product.ts'
+import { timesIn } from '../src/lib/time-list.ts'
+import { insertMonitor } from '../src/pulse/store.ts'
+import { PULSE_TAKEDOWN } from '../src/pulse/takedown.ts'
+import { createTakedownLook, listSuspensions, resume, suspend } from '../src/takedowns.ts'
+import { insertWhisper, reserveCiphertext } from '../src/whisper/store.ts'
+import { WHISPER_TAKEDOWN } from '../src/whisper/takedown.ts'
+import type { After } from './support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from './support/store.ts'
+import { unit } from './support/unit.ts'
+
+const T = 1_800_000_000_000
+const END = T + 10_000
+const NAMES = ['a', 'b', 'c']
+const TABLES = { catch: 'catch_inbox', whisper: 'whisper', pulse: 'pulse_monitor' }
+type Product = keyof typeof TABLES
+const TAKEDOWNS: Record<Product, Takedown> = {
+  ...{ catch: CATCH_TAKEDOWN, whisper: WHISPER_TAKEDOWN, pulse: PULSE_TAKEDOWN },
+}
+
+for (const product of Object.keys(TABLES) as Product[]) {
+  test(`one capability of ${product} is suspended, once, and resumed, once`, async (t) => {
+    const { suspended, suspends, resumes } = await aStore(t, product)
+    assert.equal(await suspends('b'), true)
+    assert.deepEqual(await suspended(), { a: null, b: T, c: null })
+    assert.equal(await suspends('b', T + 1), false)
+    assert.equal(await suspends('none'), false)
+    assert.equal(await suspends('c', T + 2), true)
+    assert.equal(await resumes('a'), 'unknown')
+    assert.equal(await resumes('none'), 'unknown')
+    assert.deepEqual(await suspended(), { a: null, b: T, c: T + 2 })
+    assert.equal(await resumes('b'), 'resumed')
+    assert.deepEqual(await suspended(), { a: null, b: null, c: T + 2 })
+    assert.equal(await resumes('b'), 'unknown')
+    assert.equal(await suspends('b', T + 3), true)
+    assert.deepEqual(await suspended(), { a: null, b: T + 3, c: T + 2 })
+  })
+
+  test(`a capability of ${product} is suspended until its end, to the millisecond`, async (t) => {
+    const { suspended, suspends } = await aStore(t, product)
+    assert.equal(await suspends('b', END), false)
+    assert.equal(await suspends('b', END - 1), true)
+    assert.deepEqual(await suspended(), { a: null, b: END - 1, c: null })
+  })
+
+  test(`a capability of ${product} that is gone is only taken off the list, once`, async (t) => {
+    const { db, suspends, resumes, listed } = await aStore(t, product)
+    for (const name of ['b', 'c']) await suspends(name)
+    const text = `delete from ${TABLES[product]} where public_id = 'b'`
+    await db.write(unit({ text, values: [] }))
+    assert.equal(await resumes('b'), 'over')
+    assert.equal(await resumes('b'), 'unknown')
+    assert.deepEqual(await listed(), ['c'])
+  })
+
+  test(`what suspends a capability of ${product} and what resumes it are refused if it changed in between`, async (t) => {
+    const { db, suspends, resumes } = await aStore(t, product)
+    await suspends('b')
+    const late = await TAKEDOWNS[product].resume(db, 'b', T + 1)
+    assert.ok(late)
+    assert.equal(await resumes('b'), 'resumed')
+    await assert.rejects(db.write(unit(...late)), { name: 'UnitRefused' })
+    await assert.rejects(db.write(unit(...TAKEDOWNS[product].suspend('none', T))), {
+      name: 'UnitRefused',
+    })
+  })
+}
+
+test('a monitor that is suspended is looked at no more, and at once when it is resumed', async (t) => {
+  const { db, suspends, resumes } = await aStore(t, 'pulse')
+  const looks = async () => {
+    const rows = await db.read('select public_id, check_at, revision from pulse_monitor order by 1')
+    return rows.map(({ check_at, revision }) => [check_at, revision])
+  }
+  await suspends('b', T + 1)
+  assert.deepEqual(await looks(), [
+    [T, 0],
+    [null, 1],
+    [T, 0],
+  ])
+  await resumes('b', T + 5)
+  assert.deepEqual(await looks(), [
+    [T, 0],
+    [T + 5, 2],
+    [T, 0],
+  ])
+})
+
+test('a monitor keeps its newest twenty suspensions, the newest first', async (t) => {
+  const { db, suspends, resumes } = await aStore(t, 'pulse')
+  for (let i = 0; i < 21; i++) {
+    await suspends('b', T + 10 * i)
+    await resumes('b', T + 10 * i + 5)
+  }
+  const [row] = await db.read<{ suspensions: string }>(
+    `select suspensions from pulse_monitor where public_id = 'b'`,
+  )
+  const times = timesIn(row?.suspensions ?? '')
+  assert.deepEqual(times.slice(0, 4), [T + 200, T + 205, T + 190, T + 195])
+  assert.deepEqual([times.length, times.at(-1)], [40, T + 15])
+})
+
+test('a monitor that is resumed by a clock that is behind was suspended for no time', async (t) => {
+  const { db, suspends, resumes } = await aStore(t, 'pulse')
+  await suspends('b', T + 9)
+  await resumes('b', T + 3)
+  const [row] = await db.read<{ suspensions: string }>(
+    `select suspensions from pulse_monitor where public_id = 'b'`,
+  )
+  assert.deepEqual(timesIn(row?.suspensions ?? ''), [T + 9, T + 9])
+})
+
+test('the list has what is suspended, the latest first, with its own reason, and on request what was resumed', async (t) => {
+  const { db, suspends, resumes } = await aStore(t, 'catch')
+  await suspends('b', T + 2, 'spam')
+  await suspends('c', T + 3, 'phishing')
+  await suspends('a', T + 1)
+  await resumes('c', T + 4)
+  const record = { product: 'catch', resumedAt: null }
+  const [a, b, c] = [
+    { publicId: 'a', ...record, reason: '', suspendedAt: T + 1 },
+    { publicId: 'b', ...record, reason: 'spam', suspendedAt: T + 2 },
+    { publicId: 'c', ...record, reason: 'phishing', suspendedAt: T + 3, resumedAt: T + 4 },
+  ]
+  assert.deepEqual(await listSuspensions(db, { isAll: false }), [b, a])
+  assert.deepEqual(await listSuspensions(db, { isAll: true }), [c, b, a])
+  await suspends('c', T + 5, 'again')
+  const again = { publicId: 'c', ...record, reason: 'again', suspendedAt: T + 5 }
+  assert.deepEqual(await listSuspensions(db, { isAll: true }), [again, b, a])
+})
+
+test('a suspension that is refused is on no list, and no instance hears of it', async (t) => {
+  const { listed, suspends, resumes, look, told } = await aStore(t, 'catch')
+  await look()
+  await suspends('none')
+  await resumes('a')
+  await suspends('b', END)
+  await look()
+  assert.deepEqual([await listed(), told], [[], []])
+})
+
+test('each look hears of the changes since the last one, in their order, and the first of none', async (t) => {
+  const { suspends, resumes, look, told } = await aStore(t, 'catch')
+  await suspends('c')
+  await look()
+  assert.deepEqual(told.splice(0), [])
+  await look()
+  assert.deepEqual(told.splice(0), [])
+  await suspends('b', T, 'spam')
+  await suspends('a')
+  await look()
+  assert.deepEqual(told.splice(0), [
+    { event: 'takedown.suspended', publicId: 'b', product: 'catch', reason: 'spam' },
+    'b',
+    { event: 'takedown.suspended', publicId: 'a', product: 'catch', reason: '' },
+    'a',
+  ])
+  await resumes('b')
+  await look()
+  assert.deepEqual(told.splice(0), [
+    { event: 'takedown.resumed', publicId: 'b', product: 'catch' },
+    'b',
+  ])
+  await look()
+  assert.deepEqual(told, [])
+})
+
+test('a look takes a thousand changes, and the next one the rest', async (t) => {
+  const { db, look, told } = await aStore(t, 'catch')
+  await look()
+  await db.write(
+    unit({
+      text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 1001)
+        insert into takedown select 'catch_' || i, 'catch', '', i, null, i from n`,
+      values: [],
+    }),
+  )
+  const ids = () => told.splice(0).filter((one) => typeof one === 'string')
+  await look()
+  const first = ids()
+  assert.deepEqual([first.length, first.at(-1)], [1000, 'catch_1000'])
+  await look()
+  assert.deepEqual(ids(), ['catch_1001'])
+})
+
+test('a resumption tries again when the capability changed in between, and gives up after ten times', async (t) => {
+  const { db, suspends, suspended } = await aStore(t, 'pulse')
+  await suspends('b')
+  let changes = 0
+  const change = async (name: string) => {
+    changes++
+    const text = 'update pulse_monitor set revision = revision + 1 where public_id = $1'
+    await db.write(unit({ text, values: [name] }))
+  }
+  const changing = (times: number): Takedown => ({
+    ...PULSE_TAKEDOWN,
+    async resume(...of) {
+      const statements = await PULSE_TAKEDOWN.resume(...of)
+      if (changes < times) await change('b')
+      return statements
+    },
+  })
+  const target = (times: number) => ({
+    ...{ publicId: 'b', product: 'pulse', takedown: changing(times) },
+  })
+  await assert.rejects(resume(db, target(10), T + 1), /changed each time/)
+  assert.deepEqual(await suspended(), { a: null, b: T, c: null })
+  changes = 0
+  assert.equal(await resume(db, target(9), T + 1), 'resumed')
+  assert.equal(changes, 9)
+})
+
+/** Three capabilities of a product, of which the first is not the one that is meant. */
+async function aStore(t: After, product: Product) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  for (const name of NAMES) await sell(db, product, name)
+  const target = (publicId: string) => ({ publicId, product, takedown: TAKEDOWNS[product] })
+  const told: unknown[] = []
+  const log = { info: keep, warn: keep, error: keep }
+  function keep(line: unknown): void {
+    told.push(line)
+  }
+  return {
+    ...{ db, told, look: createTakedownLook({ db, log, hints: { notify: keep } }) },
+    suspends: (publicId: string, now = T, reason = '') =>
+      suspend(db, target(publicId), { reason, now }),
+    resumes: (publicId: string, now = T + 1) => resume(db, target(publicId), now),
+    async suspended() {
+      const rows = await db.read(
+        `select public_id, suspended_at from ${TABLES[product]} order by public_id`,
+      )
+      return Object.fromEntries(rows.map((row) => [row.public_id, row.suspended_at]))
+    },
+    listed: async () =>
+      (await listSuspensions(db, { isAll: false })).map(({ publicId }) => publicId),
+  }
+}
+
+async function sell(db: Db, product: Product, publicId: string): Promise<void> {
+  const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
+  const common = { publicId, createdAt: T, expiresAt: END }
+  const [one, two] = [new Uint8Array([1]), new Uint8Array([2])]
+  if (product === 'catch') {
+    const limits = { requestLimit: 5, storageLimitBytes: 100, maxBytesPerRequest: 50 }
+    const inbox = { ...common, planId: 'spark', ...limits }
+    await run(insertInbox({ ...inbox, ownerTokenHash: one, ingestTokenHash: two }))
+  }
+  if (product === 'whisper') {
+    const reserved = { orderId: publicId, clientNetwork: 'n', ciphertext: one }
+    await run(...reserveCiphertext(reserved, { perNetwork: 100, inAll: 100 }))
+    const whisper = { ...common, orderId: publicId, readTokenHash: one, reads: 3, revealAt: null }
+    await run(...insertWhisper({ ...whisper, hasReceipt: false, hasSwitch: false }))
+  }
+  if (product === 'pulse') {
+    await run(
+      insertMonitor({
+        ...{ ...common, publicStatusId: `status of ${publicId}`, planId: 'standard' },
+        ...{ ownerTokenHash: one, pingTokenHash: two, heartbeatLimit: 100, checkAt: T },
+        ...{ minimumGraceSeconds: 60, expectedIntervalSeconds: 60, graceSeconds: 60 },
+      }),
+    )
+  }
+}
