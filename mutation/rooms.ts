@@ -56,11 +56,13 @@ export const ROOMS: Record<string, Room> = {
     mutate: [
       'src/catch/{store,event-store,event-insert,event-places,event-rows,event-writes,event-maps,refusals}.ts',
     ],
-    tests: ['test/catch/{store,event-maps,event-places,event-store,ingest,service}.test.ts'],
+    tests: [
+      'test/catch/{store,event-maps,event-places,event-reads,event-store,ingest,refusals,service}.test.ts',
+    ],
   },
   'whisper-stores': {
     mutate: ['src/whisper/{store,receipt-store,unpaid}.ts'],
-    tests: ['test/whisper/{store,reservation}.test.ts'],
+    tests: ['test/whisper/{store,reservation,unpaid}.test.ts'],
   },
   'pulse-stores': {
     mutate: ['src/pulse/{store,history-store,history-rows}.ts'],
@@ -75,5 +77,9 @@ export const ROOMS: Record<string, Room> = {
   'alert-stores': {
     mutate: ['src/alerts/store.ts'],
     tests: ['test/alerts/{store,store-destinations,delivery,outbox}.test.ts'],
+  },
+  takedowns: {
+    mutate: ['src/takedowns.ts', 'src/{catch,whisper,pulse}/takedown.ts'],
+    tests: ['test/takedowns.test.ts', 'test/pulse/takedown.test.ts'],
   },
 }
