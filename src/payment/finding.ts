@@ -1,5 +1,5 @@
 /** Finds an order by any name that an operator or a buyer has for it. */
-import { type Db, limitedTo, places, type Row, type Value } from '../db/db.ts'
+import { type Db, limitedTo, type Row, type Value } from '../db/db.ts'
 import { isId } from '../lib/ids.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
@@ -78,16 +78,15 @@ function othersOf(
   db: Db,
   { order_id: orderId, public_id: publicId, extends_id: extendsId }: FoundOrder,
 ): Promise<ListedOrder[]> {
-  const ids = [publicId, extendsId].filter((id) => id !== null)
-  if (ids.length === 0) return Promise.resolve([])
-  const list = places(ids, 3)
+  // Null is in no list.
   return db.read<ListedOrder & Row>(
     `select ${LIST_COLUMNS} from purchase_order
-     where (public_id in (${list}) or extends_id in (${list})) and order_id <> $1
+     where (public_id in ($3, $4) or extends_id in ($3, $4)) and order_id <> $1
      order by created_at desc, order_id ${limitedTo(2)}`,
     orderId,
     MAX_OTHERS,
-    ...ids,
+    publicId,
+    extendsId,
   )
 }
 

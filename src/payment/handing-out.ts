@@ -30,10 +30,8 @@ export async function handOutOrder(
 ): Promise<HandingOut> {
   const { db, secrets, clock, products } = deps
   const store = createOrderStore(db)
-  if ((await store.find([orderId]))?.state === 'paid_unfulfilled') {
-    const repair = await repairOrder(deps, orderId)
-    if (repair.kind !== 'repaired' && repair.kind !== 'not unfulfilled') return repair
-  }
+  const repair = await repairOrder(deps, orderId)
+  if (repair.kind !== 'repaired' && repair.kind !== 'not unfulfilled') return repair
   const order = await store.find([orderId])
   const now = clock.now()
   const reason = refusalReason(order, now)

@@ -76,7 +76,10 @@ export function createOneUrl(deps: {
     const paymentHash = paymentHashIn(credential)
     if (paymentHash === null) return null
     const order = await store.findByPaymentHash(paymentHash)
-    if (await isLost({ paymentHash, paid: order, request, credential })) return 'lost'
+    if (await isLost({ paymentHash, paid: order, request, credential })) {
+      deps.logLost(paymentHash, request)
+      return 'lost'
+    }
     if (!order) return null
     return isOneUrl(order) && isSameRequest(order, request) ? order : null
   }
@@ -96,10 +99,7 @@ export function createOneUrl(deps: {
     async answer(request, credential, { mayDeliver, admit }) {
       const order = await named(request, credential)
       if (order === null) return null
-      if (order === 'lost') {
-        deps.logLost(paymentHashIn(credential) ?? '', request)
-        return { kind: 'order not found' }
-      }
+      if (order === 'lost') return { kind: 'order not found' }
       if (isSealed(order, clock.now())) {
         return isUnused(order, clock.now()) ? { kind: 'already delivered' } : null
       }

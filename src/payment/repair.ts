@@ -175,7 +175,7 @@ async function notUnfulfilled(db: Db, orderId: string) {
  */
 async function hasSigned(lightning: Lightning, bolt11: string): Promise<boolean> {
   const { nodeId } = await lightning.info()
-  return nodeId !== null && nodeId === payeeOf(decodeInvoice(bolt11))
+  return nodeId === payeeOf(decodeInvoice(bolt11))
 }
 
 const endOverdue = (orderId: string, now: number, isFinal: boolean): Statement => ({

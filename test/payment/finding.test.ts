@@ -101,6 +101,7 @@ suite('finding an order', () => {
       [`${paymentHash}0`, null],
       [`x${paymentHash}`, null],
       [`pay lightning:${bolt11}`, null],
+      [`lnlightning:${bolt11.slice(2)}`, null],
       [`x${bolt11}`, null],
     ]
     for (const [given, read] of NAMES) assert.deepEqual(readOrderName(given), read, given)

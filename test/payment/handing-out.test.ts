@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
-import { handOutOrder } from '../../src/payment/handing-out.ts'
+import { type HandingOut, handOutOrder } from '../../src/payment/handing-out.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 import { OTHER_KEY } from '../support/orders.ts'
 import {
   aName,
@@ -29,8 +30,11 @@ const products: { catch: Provisioning } = {
   },
 }
 
-const handOut = ({ db, clock }: Shop, orderId: string, secrets = secretOf(SECRET)) =>
-  handOutOrder({ db, clock, secrets, products }, orderId)
+const handOut = (
+  { db, clock }: Pick<Shop, 'db' | 'clock'>,
+  orderId: string,
+  secrets = secretOf(SECRET),
+) => handOutOrder({ db, clock, secrets, products }, orderId)
 
 const poll = (shop: Shop, orderId: string) =>
   shop.orders.poll(orderId, { key: null, isPrefetch: false })
@@ -64,7 +68,9 @@ test('one of ten operators at once has the capability', async (t) => {
   const { shop, orderId } = await aSettled(t)
   const given = await Promise.all(Array.from({ length: 10 }, () => handOut(shop, orderId)))
   assert.equal(given.filter(({ kind }) => kind === 'handed out').length, 1)
-  assert.equal(given.filter(({ kind }) => kind === 'already delivered').length, 9)
+  const refused = given.filter(({ kind }) => kind !== 'handed out')
+  const at = shop.clock.now()
+  assert.deepEqual(refused, Array(9).fill({ kind: 'already delivered', at }))
 })
 
 test('one of an operator and a buyer at once has the capability', async (t) => {
@@ -157,4 +163,39 @@ test('an extension that is handed out names what it has extended, and another or
   assert.equal(extended.kind === 'handed out' && extended.extendedId, publicId)
   const sold = await handOut(shop, bought.orderId)
   assert.equal(sold.kind === 'handed out' && sold.extendedId, null)
+})
+
+test('an order that changes while it is handed out is not, and says what became of it', async (t) => {
+  const MEANWHILE: [set: string, told: (now: number) => HandingOut][] = [
+    [`state = 'refunded'`, () => ({ kind: 'not settled', state: 'refunded' })],
+    ['sealed_at = 5', () => ({ kind: 'already delivered', at: 5 })],
+    ['delivered_at = 5', () => ({ kind: 'already delivered', at: 5 })],
+    ['expires_at = null', () => ({ kind: 'already delivered', at: null })],
+    ['expires_at = $1', (now) => ({ kind: 'over', at: now })],
+  ]
+  for (const [set, told] of MEANWHILE) {
+    const { shop, quote, orderId } = await aSettled(t)
+    const now = shop.clock.now()
+    const text = `update purchase_order set ${set}`
+    const db = meanwhile(shop.db, { text, values: set.includes('$1') ? [now] : [] })
+    assert.deepEqual(await handOut({ ...shop, db }, orderId), told(now), set)
+    assert.equal((await shop.order(quote))?.delivered_by, null)
+  }
+})
+
+test('an order that does not say when it ends cannot be handed out', async (t) => {
+  const { shop, quote, orderId } = await aSettled(t)
+  await shop.db.write(unit({ text: 'update purchase_order set expires_at = null', values: [] }))
+  await assert.rejects(handOut(shop, orderId), /not settled/)
+  assert.equal((await shop.order(quote))?.delivered_at, null)
+})
+
+test('an order that was to extend a capability, and bought one instead, is handed out with its token', async (t) => {
+  const { shop, orderId } = await aSettled(t)
+  const text = 'update purchase_order set extends_id = $1'
+  await shop.db.write(unit({ text, values: [newId('catch')] }))
+  const given = await handOut(shop, orderId)
+  assert.ok(given.kind === 'handed out')
+  assert.equal(given.extendedId, null)
+  assert.match(JSON.parse(given.body).resource.seed, /^[0-9a-f]{64}$/)
 })

@@ -10,6 +10,7 @@ import {
   anOffer,
   aRequest,
   aShop,
+  manualClock,
   pendingQuote,
   QUOTE_SECONDS,
   type ShopOptions,
@@ -17,6 +18,8 @@ import {
 import { unit } from '../support/unit.ts'
 
 const REQUEST = aRequest({ bodySha256: '' })
+/** When the clock of each shop stands still. */
+const NOW = manualClock().now()
 
 const looked = async (at: Orders): Promise<Quote> =>
   pendingQuote(await at.oneUrl.open(REQUEST, anOffer()))
@@ -211,6 +214,18 @@ suite('what an order of one URL answers', () => {
     assert.deepEqual(await answer(RIGHT(quote)), { kind: 'checkout unavailable' })
   })
 
+  test('a look at an order that ends as it is settled says that it is over', async (t) => {
+    const text = `update purchase_order set sealed_at = 1, sealed_by = 'use'`
+    const { quote, answer } = await asked(t, { provisions: () => [{ text, values: [] }] })
+    assert.deepEqual(await answer(RIGHT(quote), false), { kind: 'order expired' })
+  })
+
+  test('a look at a paid order that is gone once it is settled asks for no second payment', async (t) => {
+    const text = 'delete from purchase_order'
+    const { quote, answer } = await asked(t, { provisions: () => [{ text, values: [] }] })
+    assert.deepEqual(await answer(RIGHT(quote), false), { kind: 'checkout unavailable' })
+  })
+
   test('a wrong credential of a dead order is a new purchase', async (t) => {
     const { quote, answer, change } = await asked(t)
     await change(`state = 'dead', is_dead_final = 1`)
@@ -222,6 +237,7 @@ suite('what an order of one URL answers', () => {
     'was delivered, and whose repeats are over': [`sealed_at = 1, sealed_by = 'age'`, false],
     'was delivered and used': [`sealed_at = 1, sealed_by = 'use'`, true],
     'has ended': ['expires_at = 1', true],
+    'ends at this moment': [`sealed_at = 1, sealed_by = 'age', expires_at = ${NOW}`, true],
     'was sealed without a delivery': ['sealed_at = 1, delivered_at = null', true],
     'was paid back': [`state = 'refunded'`, true],
   }

@@ -62,91 +62,6 @@ async function anUnfulfilled(t: Parameters<typeof aShop>[0]) {
   return { shop, orderId: quote.orderId, quote }
 }
 
-suite('closing an order', () => {
-  test('closing an order whose invoice the node has lost ends it, and lets go of what it reserved', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await shop.quote()
-    shop.node.replaced.lookupInvoice = unknown
-    shop.clock.advance(QUOTE_SECONDS * SECOND)
-    assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'unknown' })
-    assert.equal((await orderFacts(shop.db, orderId))?.state, 'dead')
-    const released = await shop.db.read(
-      'select name from meta where name = $1',
-      `released ${orderId}`,
-    )
-    assert.equal(released.length, 1)
-    assert.deepEqual(await poll(shop, orderId), { kind: 'order expired' })
-    assert.deepEqual(await close(shop, orderId), { kind: 'not open', state: 'dead' })
-  })
-
-  for (const [who, nodeId] of Object.entries({
-    'another node': '02'.padEnd(66, 'd'),
-    'a node that does not say who it is': null,
-  })) {
-    test(`closing an order is refused where ${who} does not know the invoice`, async (t) => {
-      const shop = await aShop(t)
-      const { orderId } = await shop.quote()
-      shop.clock.advance(QUOTE_SECONDS * SECOND)
-      shop.node.replaced.lookupInvoice = unknown
-      shop.node.replaced.info = async () => ({ network: 'regtest', synced: true, nodeId })
-      assert.deepEqual(await close(shop, orderId), { kind: 'other node' })
-      assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
-    })
-  }
-
-  test('closing an order that a node calls dead does not need the id of the node', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await shop.quote()
-    shop.clock.advance(QUOTE_SECONDS * SECOND)
-    shop.node.replaced.info = async () => ({ network: 'regtest', synced: true, nodeId: null })
-    assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'dead' })
-  })
-
-  test('closing an order is refused while a preimage would still prove the payment', async (t) => {
-    const shop = await aShop(t)
-    const { orderId, expiresAt } = await shop.quote()
-    shop.node.replaced.lookupInvoice = unknown
-    assert.deepEqual(await close(shop, orderId), { kind: 'quote stands', until: expiresAt })
-    assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
-  })
-
-  for (const state of ['open', 'settled'] as const) {
-    test(`closing an order is refused while the node says ${state}`, async (t) => {
-      const shop = await aShop(t)
-      const { orderId } = await shop.quote()
-      shop.clock.advance(QUOTE_SECONDS * SECOND)
-      shop.node.replaced.lookupInvoice = async () => ({ state })
-      assert.deepEqual(await close(shop, orderId), { kind: 'node knows it', state })
-      assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
-    })
-  }
-
-  test('closing an order is refused when the node cannot be asked', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await shop.quote()
-    shop.clock.advance(QUOTE_SECONDS * SECOND)
-    shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('down'))
-    await assert.rejects(close(shop, orderId), /down/)
-    assert.equal((await orderFacts(shop.db, orderId))?.state, 'pending')
-  })
-
-  test('closing an order that was settled meanwhile leaves it settled', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    shop.clock.advance(QUOTE_SECONDS * SECOND)
-    shop.node.replaced.lookupInvoice = async () => {
-      shop.node.replaced = {}
-      await shop.orders.reconcile(quote.paymentHash, 'stream')
-      return unknown()
-    }
-    assert.deepEqual(await close(shop, quote.orderId), { kind: 'not open', state: 'settled' })
-  })
-
-  test('closing an unknown order says so', async (t) => {
-    assert.deepEqual(await close(await aShop(t), newId('order')), { kind: 'order not found' })
-  })
-})
-
 suite('repairing an order', () => {
   test('repairing an order provisions it with its whole life, and its buyer collects it once', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
@@ -199,10 +114,11 @@ suite('repairing an order', () => {
       state: 'pending',
     })
     await shop.orders.reconcile(quote.paymentHash, 'stream')
-    assert.deepEqual(await repair(shop, quote.orderId), {
-      kind: 'not unfulfilled',
-      state: 'settled',
-    })
+    for (const secrets of [secretOf(SECRET), secretOf('33'.repeat(32))]) {
+      assert.deepEqual(await repair(shop, quote.orderId, secrets), {
+        ...{ kind: 'not unfulfilled', state: 'settled' },
+      })
+    }
   })
 })
 
@@ -258,55 +174,6 @@ suite('noting a refund', () => {
 })
 
 suite('what an operator is told of an order', () => {
-  test('closing an order that does not wait for its payment names its state, and asks no node', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
-    shop.clock.advance(QUOTE_SECONDS * SECOND)
-    const asked = shop.node.lookups.length
-    assert.deepEqual(await close(shop, quote.orderId), { kind: 'not open', state: 'settled' })
-    assert.equal(shop.node.lookups.length, asked)
-  })
-
-  for (const column of ['bolt11', 'quote_expires_at', 'payment_hash']) {
-    test(`closing an order without its ${column} is refused`, async (t) => {
-      const shop = await aShop(t)
-      const { orderId } = await shop.quote()
-      shop.clock.advance(QUOTE_SECONDS * SECOND)
-      const text = `update purchase_order set ${column} = null`
-      await shop.db.write(unit({ text, values: [] }))
-      assert.deepEqual(await close(shop, orderId), { kind: 'not open', state: 'pending' })
-    })
-  }
-
-  test('an order can be closed from the moment at which its quote has ended', async (t) => {
-    const shop = await aShop(t)
-    const { orderId, expiresAt } = await shop.quote()
-    shop.node.replaced.lookupInvoice = unknown
-    shop.clock.advance(expiresAt - shop.clock.now() - 1)
-    assert.deepEqual(await close(shop, orderId), { kind: 'quote stands', until: expiresAt })
-    shop.clock.advance(1)
-    assert.deepEqual(await close(shop, orderId), { kind: 'closed', node: 'unknown' })
-  })
-
-  /** What a closed order keeps of the node's word: whether it need not be asked again. */
-  const WORDS: Record<string, [isFinal: boolean | null, kept: number]> = {
-    'a node that is sure that it is dead': [true, 1],
-    'a node that supposes that it is dead': [false, 0],
-    'a node that has lost it': [null, 0],
-  }
-  for (const [who, [isFinal, kept]] of Object.entries(WORDS)) {
-    test(`an order closed by the word of ${who} is ${kept ? 'asked about no more' : 'asked about again'}`, async (t) => {
-      const shop = await aShop(t)
-      const quote = await shop.quote()
-      shop.clock.advance(QUOTE_SECONDS * SECOND)
-      shop.node.replaced.lookupInvoice =
-        isFinal === null ? unknown : async () => ({ state: 'dead', isFinal })
-      assert.equal((await close(shop, quote.orderId)).kind, 'closed')
-      assert.equal((await shop.order(quote))?.is_dead_final, kept)
-    })
-  }
-
   test('repairing an unknown order, or one that nobody is owed, says so', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await shop.quote()

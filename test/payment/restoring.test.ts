@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { suite, test } from 'node:test'
-import type { Db } from '../../src/db/db.ts'
-import { newId } from '../../src/lib/ids.ts'
+import type { Statement } from '../../src/db/db.ts'
+import { isId, newId } from '../../src/lib/ids.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { type Lost, noteLostRefund, restoreOrder } from '../../src/payment/restoring.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 import { aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
@@ -50,22 +51,11 @@ const deps = (shop: Shop, db = shop.db, products = aProduct()) => {
   return { db, lightning, clock, secrets, products }
 }
 
-/** The store, in which another process leaves the tombstone of an order right before the first write. */
-function buriedMeanwhile(db: Db, paymentHash: string, ended: string): Db {
-  let isBuried = false
-  return {
-    ...db,
-    async write(asked) {
-      if (!isBuried) {
-        isBuried = true
-        const text =
-          'insert into order_tombstone (payment_hash, ended, ended_at) values ($1, $2, 1)'
-        await db.write(unit({ text, values: [paymentHash, ended], expect: 1 }))
-      }
-      return db.write(asked)
-    },
-  }
-}
+const tombstone = (paymentHash: string, ended: string): Statement => ({
+  text: 'insert into order_tombstone (payment_hash, ended, ended_at) values ($1, $2, 1)',
+  values: [paymentHash, ended],
+  expect: 1,
+})
 
 const rows = async (shop: Shop) => ({
   orders: (await shop.db.read('select order_id from purchase_order')).length,
@@ -76,14 +66,14 @@ suite('restoring a lost order', () => {
   for (const ended of ['used', 'aged']) {
     test(`restoring a lost order restores nothing if a tombstone (${ended}) appears after the check`, async (t) => {
       const { shop, lost } = await aLost(t)
-      const db = buriedMeanwhile(shop.db, lost.paymentHash, ended)
+      const db = meanwhile(shop.db, tombstone(lost.paymentHash, ended))
       assert.deepEqual(await restoreOrder(deps(shop, db), lost), { kind: 'of the past' })
       assert.deepEqual(await rows(shop), { orders: 0, provisioned: 0 })
     })
 
     test(`restoring a lost order notes no refund if a tombstone (${ended}) appears after the check`, async (t) => {
       const { shop, lost } = await aLost(t)
-      const db = buriedMeanwhile(shop.db, lost.paymentHash, ended)
+      const db = meanwhile(shop.db, tombstone(lost.paymentHash, ended))
       assert.deepEqual(await noteLostRefund(deps(shop, db), lost), { kind: 'of the past' })
       assert.deepEqual(await rows(shop), { orders: 0, provisioned: 0 })
     })
@@ -91,7 +81,7 @@ suite('restoring a lost order', () => {
 
   test('restoring brings back an order whose quote died unpaid before the payment arrived', async (t) => {
     const { shop, lost } = await aLost(t)
-    const db = buriedMeanwhile(shop.db, lost.paymentHash, 'dead')
+    const db = meanwhile(shop.db, tombstone(lost.paymentHash, 'dead'))
     assert.equal((await restoreOrder(deps(shop, db), lost)).kind, 'restored')
     assert.deepEqual(await rows(shop), { orders: 1, provisioned: 1 })
   })
@@ -187,5 +177,40 @@ suite('what restoring a lost order needs', () => {
     assert.equal(all.filter(({ kind }) => kind === 'restored').length, 1)
     assert.equal(all.filter(({ kind }) => kind === 'in the store').length, 9)
     assert.deepEqual(await rows(shop), { orders: 1, provisioned: 1 })
+  })
+
+  test('an order that is restored without its id has a new one', async (t) => {
+    const { shop, lost } = await aLost(t)
+    await restoreOrder(deps(shop), lost)
+    const [row] = await shop.db.read('select order_id from purchase_order')
+    assert.equal(isId('order', String(row?.order_id)), true)
+  })
+
+  test('restoring an order, or noting its refund, asks for no tombstone but its own, and changes no other order', async (t) => {
+    for (const act of both) {
+      const { shop, lost } = await aLost(t)
+      const other = await shop.quote()
+      await shop.db.write(unit(tombstone('ee'.repeat(32), 'used')))
+      await shop.db.write(unit(tombstone(lost.paymentHash, 'dead')))
+      const before = await shop.order(other)
+      shop.clock.advance(SECOND)
+      const done = await act(deps(shop), lost)
+      assert.equal(done.kind, act === restoreOrder ? 'restored' : 'noted as refunded')
+      assert.deepEqual(await shop.order(other), before)
+    }
+  })
+
+  test('an order that had the payment hash while it was restored, and no more, counts as being in the store', async (t) => {
+    for (const act of both) {
+      const { shop, lost } = await aLost(t)
+      await shop.quote()
+      const [comes, goes] = [lost.paymentHash, 'ee'.repeat(32)].map((paymentHash) => ({
+        text: 'update purchase_order set payment_hash = $1',
+        values: [paymentHash],
+      }))
+      const db = meanwhile(shop.db, comes as Statement, goes)
+      assert.deepEqual(await act(deps(shop, db), lost), { kind: 'in the store', state: 'opening' })
+      assert.deepEqual(await rows(shop), { orders: 1, provisioned: 0 })
+    }
   })
 })

@@ -1,8 +1,9 @@
 /** Which orders each query finds, in which order, and at most how many. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listOrders } from '../../src/payment/finding.ts'
+import { findByName, listOrders } from '../../src/payment/finding.ts'
 import { createSalesUpkeep, findSale, recordSale } from '../../src/payment/sales.ts'
+import type { OrderRow } from '../../src/payment/store.ts'
 import { hasTombstone, KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
 import { overBy } from '../support/deletion.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
@@ -145,6 +146,33 @@ test('orders are listed from a time on, the newest first', async (t) => {
   assert.equal(await listed({ limit: 2 }), 'db')
   assert.equal(await listed({ state: 'pending', since: 0 }), 'bca')
   assert.equal(await listed({ product: 'pulse' }), '')
+})
+
+test('once the order of a capability is deleted, the newest that has extended it is found by its id', async (t) => {
+  const { db, add } = await orderRows(t)
+  const extension = { ...SETTLED, extends_id: 'c' }
+  for (const [id, some] of Object.entries({
+    first: { ...extension, settled_at: T + 1 },
+    newest: { ...extension, settled_at: T + 2 },
+    ...{ owed: { ...extension, state: 'paid_unfulfilled', settled_at: T + 3 } },
+    replacement: { ...extension, public_id: 'd', settled_at: T + 3 },
+    'of another': { ...extension, extends_id: 'e', settled_at: T + 3 },
+  } satisfies Record<string, Partial<OrderRow>>))
+    await add(id, some)
+  const found = await findByName(db, { by: 'public_id', value: 'c' })
+  assert.equal(found.kind === 'order' && found.order.order_id, 'newest')
+})
+
+test('the other orders of a capability of one moment stand in the order of their ids', async (t) => {
+  const { db, add } = await orderRows(t)
+  await add('bought', { ...SETTLED, public_id: 'c' })
+  for (const id of ['b', 'a', 'c']) await add(id, { extends_id: 'c' })
+  await add('later', { extends_id: 'c', created_at: T + 1 })
+  const found = await findByName(db, { by: 'order_id', value: 'bought' })
+  assert.deepEqual(
+    found.kind === 'order' && found.others.map(({ payment_hash }) => payment_hash),
+    ['later', 'a', 'b', 'c'].map((id) => `hash of ${id}`),
+  )
 })
 
 test('a sale is recorded of an order that is settled, once, with its own figures', async (t) => {
