@@ -46,6 +46,8 @@ export async function refuseSharedSessions(one: Connection, other: Connection): 
     if (await isMarked(other)) throw shared()
     if (!(await isMarked(one, []))) throw shared()
     await other.send([ROLLBACK])
+    // Of two sessions that are lent in turn, each connection came upon the same one until here.
+    if (await isMarked(other, [])) throw shared()
   }
 }
 
