@@ -20,15 +20,6 @@ const ONE = { text: 'select 1 as one', values: [] }
 const BEGIN = { text: 'begin', values: [] }
 const ROLLBACK = { text: 'rollback', values: [] }
 
-/** Whether the server that answers is not the one that the connection was made to. */
-export async function isPooled(connection: Connection): Promise<boolean> {
-  const { results, failure } = await connection.send([
-    { text: 'select pg_backend_pid() as pid', values: [] },
-  ])
-  if (failure) throw failure.error
-  return results[0]?.rows[0]?.pid !== connection.announcedPid
-}
-
 /** @throws StoreUnusable if the two connections do not keep their sessions. */
 export async function refuseSharedSessions(one: Connection, other: Connection): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {

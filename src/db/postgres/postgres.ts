@@ -14,9 +14,10 @@ import {
 import { serverUrls } from '../server-urls.ts'
 import type { Connection } from './connection.ts'
 import { isAway, unusable } from './errors.ts'
-import { isPooled, refuseTooFewSessions } from './pooler.ts'
+import { refuseTooFewSessions } from './pooler.ts'
 import { primaryOf } from './primary.ts'
 import { createReader } from './reader.ts'
+import type { Session } from './session.ts'
 import { createSlots } from './slot.ts'
 import { createWriter } from './writer.ts'
 
@@ -49,13 +50,13 @@ export async function openPostgres(
   { startWithinMs = START_WITHIN_MS, besides, onWaiting = () => {} }: PostgresOptions = {},
 ): Promise<Db> {
   const { connect, lastUrl } = primaryOf(url)
-  const { isBehindPooler } = await ready({
+  const { isPooled } = await ready({
     ...{ url, connect, deadline: Date.now() + startWithinMs, onWaiting },
   })
   const { slot } = createSlots(connect)
   const [{ searchParams }] = serverUrls(url).map((one) => new URL(one)) as [URL]
   const pool = Math.max(WRITERS + 1, Number(searchParams.get('pool') ?? POOL))
-  if (isBehindPooler && besides !== undefined) await refuseTooFewSessions(lastUrl(), pool + besides)
+  if (isPooled && besides !== undefined) await refuseTooFewSessions(lastUrl(), pool + besides)
   const writer = createWriter({ small: slot(), large: slot() })
   const reader = createReader(Array.from({ length: pool - WRITERS }, slot))
   let isClosed = false
@@ -135,15 +136,15 @@ async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>
 /** Waits until the server accepts connections, and checks that the database is usable. */
 async function ready(start: {
   url: string
-  connect: () => Promise<Connection>
+  connect: () => Promise<Session>
   deadline: number
   onWaiting: (reason: string) => void
-}): Promise<{ isBehindPooler: boolean }> {
+}): Promise<Pick<Session, 'isPooled'>> {
   const { url, connect, deadline, onWaiting } = start
   for (let tries = 0; ; tries++) {
-    let connection: Connection
+    let session: Session
     try {
-      connection = await connect()
+      session = await connect()
     } catch (error) {
       const sentence = unusable(error, url)
       if (!isAway(error) || Date.now() >= deadline) throw sentence
@@ -152,10 +153,10 @@ async function ready(start: {
       continue
     }
     try {
-      await inspect(connection)
-      return { isBehindPooler: await isPooled(connection) }
+      await inspect(session)
+      return session
     } finally {
-      await connection.end()
+      await session.end()
     }
   }
 }

@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { StoreAway } from '../db.ts'
 import { placeOf, serverUrls } from '../server-urls.ts'
 import { isAway, isUnanswered, whyLost } from './errors.ts'
-import { isPooled, refuseSharedSessions, tooFewSessions } from './pooler.ts'
+import { refuseSharedSessions, tooFewSessions } from './pooler.ts'
 import { openSession, type Session } from './session.ts'
 
 /** Once one server has said that it is the primary, the others have this long to say that they are. */
@@ -75,8 +75,8 @@ function createPrimary(url: string): Primary {
 
   /** Connections that are opened together are verified by one of them: a pooler has no more to give than it needs. */
   async function verify(session: Session): Promise<void> {
+    if (!session.isPooled) return
     try {
-      if (!(await isPooled(session))) return
       const now = performance.now()
       if (now - verified.at > VERIFIED_FOR_MS)
         verified = { at: now, done: verifyWithAnother(session) }

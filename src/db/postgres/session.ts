@@ -4,7 +4,7 @@
  */
 import { StoreAway } from '../db.ts'
 import { placeOf } from '../server-urls.ts'
-import { type Connection, connect, settingsOf } from './connection.ts'
+import { type Connection, connect, type PipelineAnswer, settingsOf } from './connection.ts'
 
 export type Session = Connection & {
   /**
@@ -12,6 +12,8 @@ export type Session = Connection & {
    * one cluster the one with the higher number took over from the other. Null if the server does not tell.
    */
   history: { cluster: string; timeline: number } | null
+  /** Whether the server that answers is not the one that the connection was made to. */
+  isPooled: boolean
 }
 
 const STATEMENT_TIMEOUT_MS = 15_000
@@ -42,28 +44,35 @@ const HISTORY = `select cast(system_identifier as text) as cluster,
 export async function openSession(url: string, onOverdue?: () => void): Promise<Session> {
   const connection = await connect(settingsOf(url), onOverdue)
   try {
-    return Object.assign(connection, { history: await begin(connection, url) })
+    return Object.assign(connection, await begin(connection, url))
   } catch (error) {
     connection.drop()
     throw error
   }
 }
 
-async function begin(connection: Connection, url: string): Promise<Session['history']> {
+async function begin(
+  connection: Connection,
+  url: string,
+): Promise<Pick<Session, 'history' | 'isPooled'>> {
   const settings = Object.entries(SETTINGS).filter(([name]) => !isInUrl(url, name))
   const calls = settings.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`)
   const { results, failure } = await connection.send([
-    { text: 'select pg_is_in_recovery() as is_standby', values: [] },
+    { text: 'select pg_is_in_recovery() as is_standby, pg_backend_pid() as pid', values: [] },
     { text: `select ${[...calls, '1'].join(', ')}`, values: settings.flat() },
   ])
-  const isStandby = results[0]?.rows[0]?.is_standby === 1
+  const { is_standby: isStandby, pid } = results[0]?.rows[0] ?? {}
   // A standby may have stale rows, so it is not read either.
-  if (isStandby) throw new StoreAway(`PostgreSQL at ${placeOf(url).servers} is a standby`)
+  if (isStandby === 1) throw new StoreAway(`PostgreSQL at ${placeOf(url).servers} is a standby`)
   if (failure) throw failure.error
   const told = await connection.send([{ text: HISTORY, values: [] }])
   if (told.failure?.isLost) throw told.failure.error
-  const { cluster, timeline } = told.results[0]?.rows[0] ?? {}
-  if (told.failure || !cluster || !timeline) return null
+  return { history: historyIn(told), isPooled: pid !== connection.announcedPid }
+}
+
+function historyIn({ results, failure }: PipelineAnswer): Session['history'] {
+  const { cluster, timeline } = results[0]?.rows[0] ?? {}
+  if (failure || !cluster || !timeline) return null
   return { cluster: String(cluster), timeline: Number.parseInt(String(timeline), 16) }
 }
 

@@ -48,9 +48,11 @@ suite('a pooler that shares sessions', () => {
 })
 
 suite('a pooler that keeps sessions', () => {
-  test('a store works through a pooler in session mode', async (t) => {
-    const { url } = await pooled(t, { mode: 'session' })
+  test('a store works through a pooler in session mode, and asks each connection once whether there is one', async (t) => {
+    const { url, runs } = await pooled(t, { mode: 'session' })
     const db = await opened(t, `${url}?pool=4`, { besides: 1 })
+    // The connection of the start, the one that it is compared with, and one that only takes a session.
+    assert.deepEqual(runs('pg_backend_pid()').slice(0, 2), [1, 1])
     await db.tx((tx) => tx.run('create table note (text text)'))
     assert.deepEqual(await db.read('select text from note'), [])
   })
