@@ -72,12 +72,12 @@ export async function openWallet(
       const access = readNwcUrl(url, SETTING)
       // Loaded only when needed, since it is large.
       const { createNwcClient } = await import('../lightning/nwc/client.ts')
-      const { client, request } = createNwcClient(access.url)
+      const { request, close } = createNwcClient(access.url)
       const wallet = nwcWallet({
         payInvoice: (ask) => request('pay_invoice', ask, NWC_PAY_MS) as Promise<Paid>,
         lookupInvoice: (ask) => request('lookup_invoice', ask, NWC_LOOKUP_MS),
       })
-      return { wallet, close: async () => client.close() }
+      return { wallet, close: async () => close() }
     }
     case null:
       throw new Error(`${SETTING} must be ${BACKEND_FORMS}`)

@@ -5,6 +5,8 @@ import { type WebSocket, WebSocketServer } from 'ws'
 
 export type Relay = {
   url: string
+  /** How many clients are connected. */
+  connections(): number
   /** Cuts all connections. The clients reconnect. */
   cut(): void
   /** Stops the relay. `start` starts it again at the same address. */
@@ -38,6 +40,7 @@ export async function startRelay(): Promise<Relay> {
   await start()
   return {
     url: `ws://127.0.0.1:${port}`,
+    connections: () => server?.clients.size ?? 0,
     cut,
     async stop() {
       cut()

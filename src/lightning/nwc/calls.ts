@@ -6,11 +6,12 @@ import {
   Nip47WalletError,
 } from '@getalby/sdk/nwc'
 import { unlessAborted } from '../../lib/abort.ts'
+import { isObject } from '../../lib/json.ts'
 import { NodeError, quotable } from '../node/error.ts'
 import type { Fields } from '../node/json-fields.ts'
 import type { NodeTimeouts } from '../node/timeouts.ts'
 import { keepFollowing, probeUntilDead } from '../node/watch.ts'
-import { createNwcClient } from './client.ts'
+import type { NwcClient } from './client.ts'
 
 export type NwcCall = {
   /** What the call does, for error messages. */
@@ -31,20 +32,14 @@ export type NwcCalls = {
 const NODE = 'NWC'
 
 export function createNwcCalls(options: {
-  url: string
+  client: NwcClient
   timeouts: NodeTimeouts
   onWarning: (message: string) => void
 }): NwcCalls {
-  const { url, timeouts, onWarning } = options
-  const { client, request } = createNwcClient(url)
+  const { client, timeouts, onWarning } = options
 
-  async function call({ what, method, params, timeoutMs }: NwcCall): Promise<unknown> {
-    try {
-      return await within(timeoutMs, request(method, params, timeoutMs))
-    } catch (error) {
-      throw failureOf(what, error)
-    }
-  }
+  const call: NwcCalls['call'] = ({ what, method, params, timeoutMs }) =>
+    answered(what, { work: client.request(method, params, timeoutMs), withinMs: timeoutMs })
 
   const watch: NwcCalls['watch'] = async (onSettled, signal) => {
     await keepFollowing((onAlive) => follow({ onSettled, signal, onAlive }), {
@@ -65,22 +60,16 @@ export function createNwcCalls(options: {
     const connection = new AbortController()
     const hangUp = () => connection.abort(signal.reason)
     signal.addEventListener('abort', hangUp)
-    let unsubscribe = () => {}
     try {
-      const subscribed = client
-        .subscribeNotifications(
-          (notification) => {
-            const paymentHash = receivedHash(notification)
-            if (paymentHash !== null) onSettled(paymentHash)
-          },
-          ['payment_received'],
-        )
-        .then((end) => {
-          unsubscribe = end
-          // The connection was aborted during the subscription.
-          if (connection.signal.aborted) end()
-        })
-      await within(timeouts.infoMs, unlessAborted(connection.signal, subscribed))
+      const subscribed = client.subscribe(tell).then((unsubscribe) => {
+        // The connection may have been aborted during the subscription.
+        if (connection.signal.aborted) unsubscribe()
+        else connection.signal.addEventListener('abort', unsubscribe)
+      })
+      await answered('following the payments', {
+        work: unlessAborted(connection.signal, subscribed),
+        withinMs: timeouts.infoMs,
+      })
       onAlive()
       const probe = () =>
         call({
@@ -91,29 +80,46 @@ export function createNwcCalls(options: {
         })
       probeUntilDead(connection, { probe, probeEveryMs: timeouts.probeEveryMs, onAlive })
       return await unlessAborted(connection.signal, new Promise<never>(() => {}))
-    } catch (error) {
-      throw failureOf('following the payments', error)
     } finally {
       signal.removeEventListener('abort', hangUp)
       connection.abort()
-      unsubscribe()
+    }
+
+    function tell(notification: unknown): void {
+      const paymentHash = receivedHash(notification)
+      if (paymentHash === null) return
+      try {
+        onSettled(paymentHash)
+      } catch (error) {
+        // The client does not catch it.
+        connection.abort(error)
+      }
     }
   }
 
   return { call, watch, close: () => client.close() }
 }
 
-/** The payment hash of a `payment_received`, or null for any other notification. */
+/** The payment hash in a notification of a payment, or null. */
 function receivedHash(notification: unknown): string | null {
-  const { notification: transaction } = notification as { notification?: unknown }
-  if (typeof transaction !== 'object' || transaction === null) return null
-  if (!('payment_hash' in transaction)) return null
-  const { payment_hash: paymentHash } = transaction
-  return typeof paymentHash === 'string' && /^[0-9a-f]{64}$/.test(paymentHash) ? paymentHash : null
+  const payment = isObject(notification) ? notification.notification : null
+  const hash = isObject(payment) ? payment.payment_hash : null
+  return typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash) ? hash : null
+}
+
+/** What the client answers, in time. @throws NodeError */
+async function answered<T>(
+  what: string,
+  { work, withinMs }: { work: Promise<T>; withinMs: number },
+): Promise<T> {
+  try {
+    return await within(withinMs, work)
+  } catch (error) {
+    throw failureOf(what, error)
+  }
 }
 
 function failureOf(what: string, error: unknown): NodeError {
-  if (error instanceof NodeError) return error
   if (error instanceof Nip47TimeoutError || error instanceof TimedOut || isWithoutWallet(error)) {
     return new NodeError(NODE, `${what} took too long`, { reason: 'timeout' })
   }
@@ -135,9 +141,7 @@ function isWithoutWallet(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('no info event')
 }
 
-class TimedOut extends Error {
-  override name = 'TimeoutError'
-}
+class TimedOut extends Error {}
 
 async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined

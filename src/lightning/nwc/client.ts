@@ -1,11 +1,13 @@
 /** The client of @getalby/sdk for NIP-47, without its output to the console. */
 import { NWCClient } from '@getalby/sdk/nwc'
-import { objectIn } from '../../lib/json.ts'
+import { isObject, objectIn } from '../../lib/json.ts'
 
-export type QuietNwcClient = {
-  client: NWCClient
+export type NwcClient = {
   /** The wallet's unchecked result. @throws the client's own errors, whose `code` is NIP-47's. */
   request(method: string, params: Record<string, unknown>, timeoutMs: number): Promise<unknown>
+  /** Tells of the payments that the wallet receives, unchecked, until the returned function is called. */
+  subscribe(onPayment: (notification: unknown) => void): Promise<() => void>
+  close(): void
 }
 
 /**
@@ -23,25 +25,34 @@ type Inside = {
   ): Promise<unknown>
 }
 
-export function createNwcClient(url: string): QuietNwcClient {
+export function createNwcClient(url: string): NwcClient {
   const client = new NWCClient({ nostrWalletConnectUrl: url })
   const inside = client as unknown as Inside
   inside._checkConnected = async () => {
     await Promise.any(client.relayUrls.map((relay) => client.pool.ensureRelay(relay)))
   }
   const decrypt = client.decrypt.bind(client)
-  // The client catches neither what `decrypt` throws, nor what it throws itself at a JSON text such as `null`, and
-  // that would end this process. It refuses the empty text later, as invalid JSON.
+  // The client does not catch what `decrypt` throws, nor what it throws itself at some answers, and that would end
+  // this process. It refuses the empty text later, as invalid JSON.
   client.decrypt = async (pubkey, content) => {
     const text = await decrypt(pubkey, content).catch(() => '')
-    return objectIn(text) === null ? '' : text
+    return isReadable(text) ? text : ''
   }
   return {
-    client,
     request: (method, params, timeoutMs) =>
       inside.executeNip47Request(method, params, () => true, {
         replyTimeout: timeoutMs,
         publishTimeout: timeoutMs,
       }),
+    subscribe: (onPayment) => client.subscribeNotifications(onPayment, ['payment_received']),
+    close: () => client.close(),
   }
+}
+
+/** Whether the text is an object, and its error, if it has one, has a code and a message that can become text. */
+function isReadable(text: string): boolean {
+  const answer = objectIn(text)
+  if (answer === null) return false
+  const { code, message } = isObject(answer.error) ? answer.error : {}
+  return [code, message].every((field) => field === null || typeof field !== 'object')
 }

@@ -16,6 +16,7 @@ import { jsonOf } from '../node/json-fields.ts'
 import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
 import { createNwcCalls } from './calls.ts'
+import { createNwcClient } from './client.ts'
 import { statusOf } from './status.ts'
 import type { NwcAccess } from './url.ts'
 
@@ -37,7 +38,7 @@ const TIMEOUTS: NodeTimeouts = { ...NODE_TIMEOUTS, lookupMs: 10_000, infoMs: 10_
 export function createNwc(options: NwcOptions): LightningNode {
   const { url, clock, onWarning = () => {} } = options
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
-  const calls = createNwcCalls({ url, timeouts, onWarning })
+  const calls = createNwcCalls({ client: createNwcClient(url), timeouts, onWarning })
   /** The methods that the connection allows, by the wallet's last answer. Many wallets do not list them. */
   let methods: unknown
 

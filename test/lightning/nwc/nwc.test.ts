@@ -120,7 +120,8 @@ test('a refusal of a wallet is told with its code and message, and only NOT_FOUN
     ['RATE_LIMITED', `no ${secret}`, { code: 'RATE_LIMITED', message: 'no …' }],
     [secret, 'odd', { code: '…', message: 'odd' }],
     [404, 'odd', { code: '404', message: 'odd' }],
-    [{ odd: 1 }, 7, { code: '[object Object]', message: '7' }],
+    ['INTERNAL', 7, { code: 'INTERNAL', message: '7' }],
+    [null, null, { code: 'INTERNAL', message: 'unknown Error' }],
     [undefined, undefined, { code: 'INTERNAL', message: 'unknown Error' }],
   ] as const) {
     refuse('lookup_invoice', code, message)
@@ -151,6 +152,10 @@ test('an answer of a wallet that nobody can read is an error, and does not end t
     ['[]', undefined],
     ['"text"', undefined],
     ['{', undefined],
+    // No text can be made of these.
+    ['{"error":{"code":"INTERNAL","message":{"toString":1}}}', undefined],
+    ['{"error":{"code":{"toString":1},"message":"no"}}', undefined],
+    ['{"error":{"code":"INTERNAL","message":[{"toString":1}]}}', undefined],
     ['not encrypted', 'raw'],
   ] as const) {
     wallet.garble(text, form)

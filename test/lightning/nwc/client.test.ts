@@ -1,0 +1,131 @@
+/** The client for NIP-47 over a real relay: what it waits for, and what it survives. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Nip47ResponseDecodingError, Nip47TimeoutError, Nip47WalletError } from '@getalby/sdk/nwc'
+import { createNwcClient } from '../../../src/lightning/nwc/client.ts'
+import { startRelay } from '../../support/nostr-relay.ts'
+import { manualClock } from '../../support/shop.ts'
+import { createLedger } from '../../support/stand-ins/ledger.ts'
+import { startNwcWallet } from '../../support/stand-ins/nwc-wallet.ts'
+import { until } from '../../support/until.ts'
+
+// Wallet, relay and client share one thread here.
+const PATIENT_MS = 60_000
+
+async function aWorld(t: TestContext, url: (own: string) => string = (own) => own) {
+  const clock = manualClock(Date.now())
+  const own = createLedger(clock)
+  const relay = await startRelay()
+  const wallet = await startNwcWallet({ relayUrl: relay.url, clock, own })
+  const withoutClient = relay.connections()
+  const client = createNwcClient(url(wallet.url))
+  t.after(async () => {
+    client.close()
+    wallet.close()
+    await relay.stop()
+  })
+  return { client, wallet, own, relay, withoutClient }
+}
+
+test("a wallet's result is handed on as it is, and its refusal with its code", async (t) => {
+  const { client, wallet, own } = await aWorld(t)
+  const { paymentHash } = own.make({ amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 })
+  const params = { payment_hash: paymentHash }
+  const found = (await client.request('lookup_invoice', params, PATIENT_MS)) as { amount: number }
+  assert.equal(found.amount, 21_000)
+  const odd = { odd: [1, null] }
+  wallet.spoil(() => ({ result: odd, error: undefined }) as never)
+  assert.deepEqual(await client.request('lookup_invoice', params, PATIENT_MS), odd)
+  wallet.spoil(() => ({ result: undefined, error: { code: 'NOT_FOUND', message: 'no' } }))
+  const refused = client.request('lookup_invoice', params, PATIENT_MS)
+  await assert.rejects(refused, Nip47WalletError)
+  await assert.rejects(refused, { code: 'NOT_FOUND', message: 'no' })
+})
+
+test('what nobody can read in an answer of a wallet is told as that, and the next answer is read', async (t) => {
+  const { client, wallet } = await aWorld(t)
+  const ask = () => client.request('get_info', {}, PATIENT_MS)
+  for (const text of [
+    ...['{', 'null', '7', '"text"', '[]', '[{"result":{}}]'],
+    '{"error":{"code":"OTHER","message":{"toString":1}}}',
+    '{"error":{"code":{"toString":1},"message":"no"}}',
+    '{"error":{"code":"OTHER","message":[{"toString":1}]}}',
+  ]) {
+    wallet.garble(text)
+    await assert.rejects(ask(), Nip47ResponseDecodingError, text)
+  }
+  wallet.garble('not encrypted', 'raw')
+  await assert.rejects(ask(), Nip47ResponseDecodingError)
+  for (const [text, code, message] of [
+    ['{"error":{"code":null,"message":null}}', 'INTERNAL', 'unknown Error'],
+    ['{"error":{"code":404,"message":7}}', 404, '7'],
+    ['{"error":"odd"}', 'INTERNAL', 'unknown Error'],
+    ['{"error":null}', 'INTERNAL', 'unknown Error'],
+    ['{}', 'INTERNAL', 'unknown Error'],
+  ] as const) {
+    wallet.garble(text)
+    const refused = ask()
+    await assert.rejects(refused, Nip47WalletError, text)
+    await assert.rejects(refused, { code, message }, text)
+  }
+  wallet.garble(null)
+  assert.equal(((await ask()) as { network: string }).network, 'regtest')
+})
+
+test('a wallet that does not answer is waited for as long as the caller says', async (t) => {
+  const { client, wallet } = await aWorld(t)
+  await client.request('get_info', {}, PATIENT_MS)
+  wallet.spoil(() => new Promise(() => {}))
+  await assert.rejects(client.request('get_info', {}, 300), Nip47TimeoutError)
+})
+
+test('one relay of several is enough, and without any the client says so', async (t) => {
+  const { client, relay } = await aWorld(t, (own) =>
+    own.replace('&secret', '&relay=ws%3A%2F%2F127.0.0.1%3A1&secret'),
+  )
+  await client.request('get_info', {}, PATIENT_MS)
+  await relay.stop()
+  await until('word that no relay is there', async () => {
+    // The first may still find the connection that is about to be closed.
+    const error = await client.request('get_info', {}, 300).catch((each) => each)
+    return error instanceof AggregateError
+  })
+})
+
+test('payments that the wallet received are told of, and no other notification, until that is ended', async (t) => {
+  const { client, wallet, own } = await aWorld(t)
+  const told: unknown[] = []
+  const end = await client.subscribe((notification) => told.push(notification))
+  const payment = own.make({ amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 })
+  const say = (notification_type: string, notification: object) =>
+    wallet.say(JSON.stringify({ notification_type, notification }))
+  await until('a subscription', async () => {
+    await say('payment_received', { began: true })
+    return told.length > 0
+  })
+  told.length = 0
+  await say('payment_sent', { payment_hash: 'ab' })
+  await say('payment_received', { payment_hash: payment.paymentHash })
+  const last = {
+    notification_type: 'payment_received',
+    notification: { payment_hash: payment.paymentHash },
+  }
+  await until('word of the payment', () =>
+    told.some((each) => JSON.stringify(each) === JSON.stringify(last)),
+  )
+  assert.ok(!JSON.stringify(told).includes('payment_sent'))
+  end()
+  const before = told.length
+  await say('payment_received', { payment_hash: payment.paymentHash })
+  // Whatever is on its way arrives before this answer.
+  await client.request('get_info', {}, PATIENT_MS)
+  assert.equal(told.length, before)
+})
+
+test('a client that is closed leaves no connection to its relay', async (t) => {
+  const { client, relay, withoutClient } = await aWorld(t)
+  await client.request('get_info', {}, PATIENT_MS)
+  assert.equal(relay.connections(), withoutClient + 1)
+  client.close()
+  await until('the end of the connection', () => relay.connections() === withoutClient)
+})
