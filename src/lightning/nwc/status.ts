@@ -39,12 +39,10 @@ export function statusOf(
 }
 
 function isOpenedBy(preimage: unknown, paymentHash: string): boolean {
-  return typeof preimage === 'string' && provesPayment(preimage.toLowerCase(), paymentHash)
+  return typeof preimage === 'string' && provesPayment(preimage, paymentHash)
 }
 
 function expiresAt({ expires_at: seconds, invoice }: Fields): number | undefined {
-  if (typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds > 0) {
-    return seconds * 1000
-  }
-  return expiryOf(invoice)
+  const isTime = Number.isSafeInteger(seconds) && Number(seconds) > 0
+  return isTime ? Number(seconds) * 1000 : expiryOf(invoice)
 }

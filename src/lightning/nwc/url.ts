@@ -19,7 +19,7 @@ export function readNwcUrl(text: string, setting = SETTING): NwcAccess {
   const form: UrlForm = { ...FORM, setting }
   const url = URL.parse(text)
   if (url === null || url.protocol !== FORM.schemes[0]) throw wrongUrl(form, 'is not of this form')
-  if (!/^[0-9a-f]{64}$/i.test(url.hostname || url.pathname)) {
+  if (!/^[0-9a-f]{64}$/i.test(url.host || url.pathname)) {
     throw wrongUrl(form, 'has no public key of the wallet')
   }
   if (!/^[0-9a-f]{64}$/i.test(url.searchParams.get('secret') ?? '')) {
@@ -27,7 +27,7 @@ export function readNwcUrl(text: string, setting = SETTING): NwcAccess {
   }
   const relays = url.searchParams.getAll('relay')
   if (relays.length === 0 || relays.length > MAX_RELAYS || !relays.every(isRelay)) {
-    throw wrongUrl(form, 'names no relay, or one that is not ws:// or wss://')
+    throw wrongUrl(form, 'names no relay, or more than eight, or one that is not ws:// or wss://')
   }
   return { url: text, relays }
 }

@@ -67,6 +67,18 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     assert.deepEqual(readNwcUrl(url), { url, relays: ['wss://a.example', 'ws://b.example'] })
   })
 
+  test('NWC: the URL may do without its slashes, has digits in either case, and names up to eight relays', () => {
+    const relays = Array.from({ length: 8 }, (_, i) => `wss://${i}.example`)
+    const query = `relay=${relays.join('&relay=')}&secret=${SECRET.toUpperCase()}`
+    const url = `nostr+walletconnect:${KEY.toUpperCase()}?${query}`
+    assert.deepEqual(readNwcUrl(url), { url, relays })
+    assert.throws(() => readNwcUrl(`${url}&relay=wss://8.example`), {
+      message:
+        'MAYFLY_LIGHTNING_URL names no relay, or more than eight, or one that is not ws:// or wss://; ' +
+        'expected nostr+walletconnect://<public key>?relay=wss://<host>&secret=<hex>',
+    })
+  })
+
   const refused: [read: (url: string) => unknown, url: string, message: RegExp][] = [
     [readPhoenixdUrl, 'phoenixd+http:', /is not of this form; expected phoenixd\+http:/],
     [readPhoenixdUrl, 'http://:hunter2@node', /is not of this form/],
@@ -89,10 +101,29 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     [readClnUrl, 'cln+https://node?rune=rune&private=2', /needs private to be 0 or 1/],
     [readClnUrl, 'cln+https://node?rune=rune&cert=words', /holds no PEM/],
     [readClnUrl, 'cln+https://node?rune=rune&private=yes', /needs private to be 0 or 1/],
-    [readNwcUrl, `nostr+walletconnect://hunter2?secret=${SECRET}`, /has no public key/],
-    [readNwcUrl, `nostr+walletconnect://${KEY}?relay=wss://a&secret=hunter2`, /has no secret/],
-    [readNwcUrl, `nostr+walletconnect://${KEY}?secret=${SECRET}`, /names no relay/],
-    [readNwcUrl, `nostr+walletconnect://${KEY}?relay=https://a&secret=${SECRET}`, /not ws:\/\//],
+    [readNwcUrl, 'hunter2', /is not of this form; expected nostr\+walletconnect:/],
+    [readNwcUrl, `https://${KEY}?relay=wss://a&secret=${SECRET}`, /is not of this form; expected/],
+    ...['hunter2', `${KEY}a`, `a${KEY}`, `${KEY}:80`].map(
+      (key): [typeof readNwcUrl, string, RegExp] => [
+        readNwcUrl,
+        `nostr+walletconnect://${key}?relay=wss://a&secret=${SECRET}`,
+        /has no public key of the wallet/,
+      ],
+    ),
+    ...['', '&secret=hunter2', `&secret=${SECRET}c`, `&secret=d${SECRET}`].map(
+      (secret): [typeof readNwcUrl, string, RegExp] => [
+        readNwcUrl,
+        `nostr+walletconnect://${KEY}?relay=wss://a${secret}`,
+        /has no secret of 32 bytes in hex/,
+      ],
+    ),
+    ...['', '&relay=wss://a&relay=https://b', '&relay=hunter2', '&relay=wss://me:hunter2@a'].map(
+      (relays): [typeof readNwcUrl, string, RegExp] => [
+        readNwcUrl,
+        `nostr+walletconnect://${KEY}?secret=${SECRET}${relays}`,
+        /names no relay, or more than eight, or one that is not ws:\/\//,
+      ],
+    ),
   ]
   for (const [read, url, message] of refused) {
     test(`the URL is refused: ${url.replaceAll(/[0-9a-f]{64}/g, '…')}`, async () => {
