@@ -31,8 +31,8 @@ export function streamedInvoice(line: string): SeenInvoice {
 }
 
 export function nodeInfo(answer: Fields): NodeInfo {
-  const chains = Array.isArray(answer.chains) ? answer.chains : []
-  const network = supportedNetwork('LND', read.string(read.object(chains[0]), 'network'))
+  const chain = Array.isArray(answer.chains) ? answer.chains[0] : null
+  const network = supportedNetwork('LND', read.string(read.object(chain), 'network'))
   const nodeId = nodeIdOf(answer.identity_pubkey)
   return { network, synced: answer.synced_to_chain === true, nodeId }
 }

@@ -4,6 +4,7 @@ import { type NodeError, quotable, transportError } from '../node/error.ts'
 import { createNodeHttp, MAX_BODY_BYTES } from '../node/http.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
 import { lndError } from './error.ts'
+import { linesOf } from './lines.ts'
 
 const read = jsonOf('LND')
 
@@ -11,8 +12,8 @@ export type LndHttp = {
   /** The JSON of a 200 answer. `timeoutMs` includes connecting and reading the last byte. */
   call(request: LndCall): Promise<Fields>
 
-  /** The lines of an endless answer, until `signal` aborts. Null stands for a line that is too long. */
-  lines(path: string, signal: AbortSignal): AsyncGenerator<string | null>
+  /** The lines of an endless answer, until `signal` aborts. One that is too long is empty. */
+  lines(path: string, signal: AbortSignal): AsyncGenerator<string>
 
   close(): Promise<void>
 }
@@ -43,38 +44,18 @@ export function createLndHttp(options: {
     return read.parse(text)
   }
 
-  async function* lines(path: string, signal: AbortSignal): AsyncGenerator<string | null> {
+  async function* lines(path: string, signal: AbortSignal): AsyncGenerator<string> {
     const what = 'following the invoices'
     try {
       const response = await http.open({ what, method: 'GET', path, signal })
       if (response.status !== 200) throw refusal(what, response.status, await response.text())
-      yield* splitLines(response.body)
+      yield* linesOf(response.body, MAX_BODY_BYTES)
     } catch (error) {
       throw transportError('LND', what, signal.reason ?? error)
     }
   }
 
   return { call, lines, close: http.close }
-}
-
-async function* splitLines(body: AsyncIterable<Buffer>): AsyncGenerator<string | null> {
-  let parts: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    let from = 0
-    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      bytes += end - from
-      parts.push(chunk.subarray(from, end))
-      yield bytes > MAX_BODY_BYTES ? null : Buffer.concat(parts).toString('utf8')
-      parts = []
-      bytes = 0
-      from = end + 1
-    }
-    bytes += chunk.length - from
-    // Beyond the limit, the rest of the line is read and dropped.
-    if (bytes > MAX_BODY_BYTES) parts = []
-    else parts.push(chunk.subarray(from))
-  }
 }
 
 /** The error in LND's `{code, message, details}`, or one with the status alone if a proxy answered. */

@@ -67,7 +67,7 @@ async function follow(options: WatchOptions, following: Following): Promise<neve
   }
 }
 
-async function handleLine(options: WatchOptions, following: Following, line: string | null) {
+async function handleLine(options: WatchOptions, following: Following, line: string) {
   const { seen, onSettled } = following
   const invoice = readable(line)
   // Skipped: on a new connection, the node would send the same line again.
@@ -79,8 +79,7 @@ async function handleLine(options: WatchOptions, following: Following, line: str
   await options.cursor.write(invoice.settleIndex)
 }
 
-function readable(line: string | null): SeenInvoice | null {
-  if (line === null) return null
+function readable(line: string): SeenInvoice | null {
   try {
     return streamedInvoice(line)
   } catch (error) {

@@ -18,6 +18,16 @@ describe('the LND form of MAYFLY_LIGHTNING_URL', () => {
     writeFileSync(file('cert'), PEM)
     writeFileSync(file('empty'), '')
     writeFileSync(file('words'), 'not what was meant')
+    // The hex of a macaroon with a digit too few, and with what is no digit at its end or within it.
+    for (const [i, text] of ['02010', '0201zz', '02zz01'].entries()) {
+      writeFileSync(file(`hex${i}`), text)
+    }
+    for (const [name, bytes] of [
+      ['large', 16 * 1024],
+      ['larger', 16 * 1024 + 1],
+    ] as const) {
+      writeFileSync(file(name), Buffer.alloc(bytes, 2))
+    }
   })
   after(() => rmSync(folder, { recursive: true }))
 
@@ -45,6 +55,11 @@ describe('the LND form of MAYFLY_LIGHTNING_URL', () => {
     })
   })
 
+  test('the URL of LND reads a macaroon of 16 KiB', async () => {
+    const { macaroon } = await readLndUrl(`lnd+https://node?macaroon=${file('large')}`)
+    assert.equal(macaroon, '02'.repeat(16 * 1024))
+  })
+
   const refused: [url: string, message: RegExp][] = [
     ['', /is not of this form; expected lnd\+https:/],
     ['lnd+https:', /is not of this form/],
@@ -60,13 +75,17 @@ describe('the LND form of MAYFLY_LIGHTNING_URL', () => {
     ['lnd+https://node?macaroon=hex&cert=gone', /: the cert file .*gone cannot be read \(ENOENT\)/],
     ['lnd+https://node?macaroon=empty', /: the macaroon file holds no macaroon/],
     ['lnd+https://node?macaroon=words', /: the macaroon file holds no macaroon/],
+    ...['hex0', 'hex1', 'hex2', 'larger'].map((name): [string, RegExp] => [
+      `lnd+https://node?macaroon=${name}`,
+      /: the macaroon file holds no macaroon, binary or hex/,
+    ]),
     ['lnd+https://node?macaroon=cert', /: the macaroon file holds no macaroon/],
     ['lnd+https://node?macaroon=hex&cert=words', /: the cert file holds no PEM certificate/],
     ['lnd+https://node?macaroon=hex&private=yes', /needs private to be 0 or 1/],
   ]
   for (const [url, message] of refused) {
     test(`the URL of LND is refused: ${url || '(empty)'}`, async () => {
-      const inFolder = url.replaceAll(/=(hex|gone|empty|words|cert)\b/g, `=${folder}/$1`)
+      const inFolder = url.replaceAll(/=(hex\d?|gone|empty|words|larger|cert)\b/g, `=${folder}/$1`)
       await assert.rejects(readLndUrl(inFolder), (error: Error) => {
         assert.match(error.message, /^MAYFLY_LIGHTNING_URL/)
         assert.match(error.message, message)

@@ -1,0 +1,126 @@
+/** What LND's client says of refusals, and of servers that are no LND. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLndHttp } from '../../../src/lightning/lnd/http.ts'
+import { createLnd } from '../../../src/lightning/lnd/lnd.ts'
+import {
+  type Answer,
+  invoice,
+  MACAROON,
+  newInvoice,
+  PAYMENT_HASH,
+  send,
+  startFakeLnd,
+} from '../../support/fake-lnd.ts'
+import { until } from '../../support/until.ts'
+
+const LOOKUP = {
+  what: 'looking up an invoice',
+  method: 'GET',
+  path: `/v1/invoice/${PAYMENT_HASH}`,
+  timeoutMs: 60_000,
+} as const
+
+async function aWorld(t: TestContext, answer?: Answer) {
+  const fake = await startFakeLnd(answer)
+  const options = { baseUrl: fake.baseUrl, macaroon: MACAROON, certificate: undefined }
+  const http = createLndHttp({ ...options, connectTimeoutMs: 5_000 })
+  const lnd = createLnd({
+    ...options,
+    clock: systemClock,
+    cursor: { read: async () => 0, write: async () => {} },
+  })
+  t.after(async () => {
+    await http.close()
+    await lnd.close()
+    await fake.close()
+  })
+  return { fake, http, lnd }
+}
+
+test('a refusal is of LND if it has a number for its code and a text for its message, and of somebody else otherwise', async (t) => {
+  let body: unknown
+  const { http } = await aWorld(t, (_, response) => send(response, body, 404))
+  const odd = {
+    reason: 'malformed',
+    message: "LND: looking up an invoice got HTTP 404 that is not LND's",
+  }
+  for (body of [
+    ...['', 'null', '[]', '{}', '<html>'],
+    { code: 5 },
+    { message: 'no such invoice' },
+    { code: '5', message: 'no such invoice' },
+    { code: 5, message: ['no such invoice'] },
+    { error: 'no such invoice' },
+    { error: { code: '5', message: 'no such invoice' } },
+  ]) {
+    await assert.rejects(http.call(LOOKUP), { ...odd, answer: undefined })
+  }
+  const fields = { code: 5, message: 'no such invoice' }
+  for (body of [fields, { ...fields, details: [] }, { error: { ...fields, http_code: 404 } }]) {
+    await assert.rejects(http.call(LOOKUP), {
+      reason: 'refused',
+      message: 'LND: looking up an invoice was refused: no such invoice',
+      answer: fields,
+    })
+  }
+})
+
+test("LND's client begins each message with its name", async (t) => {
+  const { http, fake } = await aWorld(t, (_, response) => send(response, ' '.repeat(5_000_000)))
+  await assert.rejects(http.call(LOOKUP), { message: 'LND: an answer is too large' })
+  await fake.close()
+  await assert.rejects(http.call(LOOKUP), {
+    message: 'LND: looking up an invoice failed (connection refused)',
+  })
+  await assert.rejects(http.lines('/v1/invoices/subscribe', new AbortController().signal).next(), {
+    message: 'LND: following the invoices failed (connection refused)',
+    reason: 'unreachable',
+  })
+})
+
+test("LND's client says what it was doing", async (t) => {
+  const refusal = { code: 2, message: 'no', details: [] }
+  const { lnd } = await aWorld(t, ({ line }, response) =>
+    line.includes('invoice') ? send(response, refusal, 500) : false,
+  )
+  await assert.rejects(lnd.createInvoice({ amountMsat: 1, memo: '', expirySeconds: 900 }), {
+    message: 'LND: making an invoice was refused: no',
+  })
+  await assert.rejects(lnd.lookupInvoice(PAYMENT_HASH), {
+    message: 'LND: looking up an invoice was refused: no',
+  })
+})
+
+test("LND's client says of an answer about another invoice that it is one", async (t) => {
+  const other = invoice({ r_hash: Buffer.alloc(32).toString('base64'), state: 'CANCELED' })
+  const { lnd } = await aWorld(t, (_, response) => send(response, other))
+  await assert.rejects(lnd.lookupInvoice(PAYMENT_HASH), {
+    reason: 'malformed',
+    message: 'LND: the node answered for another invoice',
+  })
+})
+
+test('an invoice of LND has no hints to private channels unless that was asked for', async (t) => {
+  const { lnd, fake } = await aWorld(t, ({ line }, response) =>
+    line.startsWith('POST') ? send(response, newInvoice({ amountMsat: 1 })) : false,
+  )
+  await lnd.createInvoice({ amountMsat: 1, memo: '', expirySeconds: 900 })
+  const { body } = fake.requests.find(({ line }) => line === 'POST /v1/invoices') ?? {}
+  assert.deepEqual(JSON.parse(body ?? ''), {
+    value_msat: '1',
+    memo: '',
+    expiry: '900',
+    private: false,
+  })
+})
+
+test("closing LND's client ends the calls that wait for an answer", async (t) => {
+  const { lnd, fake } = await aWorld(t, () => true)
+  const call = lnd.lookupInvoice(PAYMENT_HASH)
+  const ended = assert.rejects(call, { reason: 'unreachable' })
+  await until('the call', () => fake.requests.length === 1)
+  await lnd.close()
+  await ended
+})
