@@ -66,8 +66,7 @@ export async function probeUntilDead(
 
 /** Doubles up to the limit, and is up to half shorter at random, so that clients do not return together. */
 function backoff({ retryFirstMs, retryMaxMs }: RetryTimeouts, failures: number): number {
-  const doublings = Math.min(Math.max(failures, 1) - 1, 20)
-  const delay = Math.min(retryMaxMs, retryFirstMs * 2 ** doublings)
+  const delay = Math.min(retryMaxMs, retryFirstMs * 2 ** Math.max(failures - 1, 0))
   return delay * (0.5 + Math.random() / 2)
 }
 

@@ -1,0 +1,199 @@
+/** How a node is asked over HTTP: what is sent, and how long and how much is waited for. */
+import assert from 'node:assert/strict'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
+import { createSecureServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import {
+  createNodeHttp,
+  MAX_BODY_BYTES,
+  type NodeHttp,
+  type NodeRequest,
+} from '../../../src/lightning/node/http.ts'
+import { CERTIFICATE, CERTIFICATE_KEY } from '../../support/stand-ins/certificate.ts'
+import { until } from '../../support/until.ts'
+
+type Asked = { line: string; headers: IncomingMessage['headers']; body: string }
+
+const ASK: NodeRequest = { what: 'asking', method: 'GET', path: '/info', timeoutMs: 60_000 }
+
+/** A client, and a server that answers like this. */
+async function aWorld(
+  t: TestContext,
+  answer: (response: ServerResponse) => void = (response) => void response.end('{}'),
+) {
+  const asked: Asked[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    asked.push({ line: `${request.method} ${request.url}`, headers: request.headers, body })
+    answer(response)
+  })
+  const baseUrl = await new Promise<string>((resolve) => {
+    server.listen(0, '127.0.0.1', () =>
+      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    )
+  })
+  const http = createNodeHttp({
+    node: 'A node',
+    baseUrl,
+    headers: { authorization: 'key' },
+    certificate: undefined,
+    connectTimeoutMs: 5_000,
+  })
+  const leave = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  t.after(async () => {
+    await http.close()
+    await leave()
+  })
+  return { http, asked, leave }
+}
+
+async function openBody(http: NodeHttp, signal = new AbortController().signal) {
+  return http.open({ what: 'following', method: 'GET', path: '/events', signal })
+}
+
+test('a node is sent JSON, a form, or nothing, with the headers of its client', async (t) => {
+  const { http, asked } = await aWorld(t, (response) => {
+    response.statusCode = 418
+    response.end('tea für zwei')
+  })
+  const requests: [Partial<NodeRequest>, Partial<Asked>, type: string | undefined][] = [
+    [{}, { line: 'GET /info', body: '' }, undefined],
+    [
+      { method: 'POST', path: '/make?a=1', json: { amount: 21 } },
+      { line: 'POST /make?a=1', body: '{"amount":21}' },
+      'application/json',
+    ],
+    [{ method: 'POST', json: null }, { line: 'POST /info', body: 'null' }, 'application/json'],
+    [
+      { method: 'POST', form: { memo: 'für & wider', amount: '21' } },
+      { line: 'POST /info', body: 'memo=f%C3%BCr+%26+wider&amount=21' },
+      'application/x-www-form-urlencoded',
+    ],
+    [{ method: 'POST' }, { line: 'POST /info', body: '' }, undefined],
+  ]
+  for (const [changes, expected, type] of requests) {
+    const answer = await http.exchange({ ...ASK, ...changes })
+    assert.deepEqual(answer, { status: 418, text: 'tea für zwei' })
+    const { headers, ...sent } = asked.at(-1) ?? { headers: {} }
+    assert.deepEqual(sent, expected)
+    assert.equal(headers['content-type'], type)
+    assert.equal(headers.authorization, 'key')
+  }
+  await openBody(http)
+  assert.equal(asked.at(-1)?.line, 'GET /events')
+  assert.equal(asked.at(-1)?.headers.authorization, 'key')
+})
+
+test('an answer of a node may have 4 MiB, and one byte more is refused', async (t) => {
+  let bytes = MAX_BODY_BYTES
+  const { http } = await aWorld(t, (response) => void response.end('x'.repeat(bytes)))
+  assert.equal((await http.exchange(ASK)).text.length, MAX_BODY_BYTES)
+  assert.equal((await (await openBody(http)).text()).length, MAX_BODY_BYTES)
+  bytes += 1
+  const tooLarge = { reason: 'malformed', message: 'A node: an answer is too large' }
+  await assert.rejects(http.exchange(ASK), tooLarge)
+  await assert.rejects((await openBody(http)).text(), tooLarge)
+})
+
+test('a node that does not answer in time is told from one that is not there', async (t) => {
+  const { http, leave } = await aWorld(t, () => {})
+  await assert.rejects(http.exchange({ ...ASK, timeoutMs: 20 }), {
+    name: 'NodeError',
+    reason: 'timeout',
+    message: 'A node: asking took too long',
+  })
+  await leave()
+  await assert.rejects(http.exchange(ASK), {
+    name: 'NodeError',
+    reason: 'unreachable',
+    message: 'A node: asking failed (connection refused)',
+  })
+})
+
+test('a call to a node ends when its caller stops it, before its time and while it waits for a connection', async (t) => {
+  const { http, asked } = await aWorld(t, () => {})
+  const stop = new AbortController()
+  const { signal } = stop
+  const calls = Array.from({ length: 33 }, () => http.exchange({ ...ASK, signal }))
+  const ended = Promise.allSettled(calls)
+  await until('all connections', () => asked.length === 32)
+  stop.abort()
+  for (const call of await ended) {
+    assert.equal(call.status, 'rejected')
+    assert.equal(call.reason.message, 'A node: asking failed (AbortError)')
+  }
+  // One request at a time on each connection, and no more than 32 of them.
+  assert.equal(asked.length, 32)
+  await assert.rejects(http.exchange({ ...ASK, signal }), { message: /AbortError/ })
+})
+
+test('an endless answer is read as it comes, and ends when its caller stops it', async (t) => {
+  let response: ServerResponse | undefined
+  const { http } = await aWorld(t, (opened) => {
+    response = opened
+    opened.statusCode = 203
+    opened.write('first')
+  })
+  const stop = new AbortController()
+  const { status, body } = await openBody(http, stop.signal)
+  assert.equal(status, 203)
+  const chunks = body[Symbol.asyncIterator]()
+  assert.equal(String((await chunks.next()).value), 'first')
+  response?.write('second')
+  assert.equal(String((await chunks.next()).value), 'second')
+  const next = assert.rejects(chunks.next(), { name: 'AbortError' })
+  stop.abort()
+  await next
+})
+
+test('an endless answer that never begins ends when its caller stops it', async (t) => {
+  const { http, asked } = await aWorld(t, () => {})
+  const stop = new AbortController()
+  const opened = assert.rejects(openBody(http, stop.signal), { name: 'AbortError' })
+  await until('the request', () => asked.length === 1)
+  stop.abort()
+  await opened
+})
+
+test('closing the client of a node ends its calls', async (t) => {
+  const { http, asked } = await aWorld(t, () => {})
+  const call = assert.rejects(http.exchange(ASK), { reason: 'unreachable' })
+  await until('the request', () => asked.length === 1)
+  await http.close()
+  await call
+})
+
+test('a node is spoken to in HTTP/1.1, over TLS that its own certificate vouches for', async (t) => {
+  const versions: string[] = []
+  const server = createSecureServer(
+    { cert: CERTIFICATE, key: CERTIFICATE_KEY, allowHTTP1: true },
+    (request, response) => {
+      versions.push(request.httpVersion)
+      response.end('{}')
+    },
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const options = {
+    node: 'A node',
+    baseUrl: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    headers: {},
+    connectTimeoutMs: 5_000,
+  }
+  const own = createNodeHttp({ ...options, certificate: CERTIFICATE })
+  const others = createNodeHttp({ ...options, certificate: undefined })
+  t.after(async () => {
+    await own.close()
+    await others.close()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  assert.deepEqual(await own.exchange(ASK), { status: 200, text: '{}' })
+  await assert.rejects(others.exchange(ASK), { reason: 'certificate' })
+  assert.deepEqual(versions, ['1.1'])
+})
