@@ -123,7 +123,7 @@ function functionAt(lines: string[], at: number): string {
     if (line.trim() === '' || (i < at && indentOf(line) >= indent)) continue
     // The end of a list of parameters, whose function stands further above.
     if (i < at && /^\s*[)}\]]/.test(line)) continue
-    const named = line.match(/^\s*(?:export )?(?:async )?(?:function|const|type) (\w+)/)
+    const named = line.match(/^\s*(?:export )?(?:async )?(?:function\*?|const|type) (\w+)/)
     const isHead = /^\s*(export )?(async )?function\b/.test(line) || indentOf(line) === 0
     if (named?.[1] !== undefined && isHead) return named[1]
     indent = indentOf(line)

@@ -47,7 +47,7 @@ export const ROOMS: Record<string, Room> = {
     tests: [
       // Without those that start LND nodes.
       'test/lightning/{cln,phoenixd,nwc,node}/**/*.test.ts',
-      'test/lightning/lnd/{answers,url,watch}.test.ts',
+      'test/lightning/lnd/{access,answers,fields,following,http,lines,url,watch}.test.ts',
       'test/contract/{cln,phoenixd,nwc}.test.ts',
     ],
   },

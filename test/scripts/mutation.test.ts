@@ -26,6 +26,14 @@ suite('a survivor of the mutation tests', () => {
     assert.deepEqual(moved, { ...one, line: 4 })
   })
 
+  test('a survivor in a generator is named by the generator', () => {
+    const source = SOURCE.replace('function', 'async function*')
+    assert.deepEqual(
+      survivorsOf(aReport(source, 'Survived')).map((one) => one.in),
+      ['isAdult'],
+    )
+  })
+
   test('a survivor fails the run unless its reason is known, and so does a reason without a survivor', () => {
     const why = { in: 'isAdult', from: 'age >= 18', to: 'age > 18', why: 'nobody is exactly 18' }
     const survived = aReport(SOURCE, 'Survived')
