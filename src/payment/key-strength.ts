@@ -42,8 +42,7 @@ const MIN_SURPRISES = 10
 const MIN_DISTINCT = 10
 /** At most this many sequences of three characters occur again; in random windows none or one does. */
 const MAX_REPEATED_TRIPLES = 3
-/** Text with fewer steps than this is too short to be called counted. In 123456 each step is 1. */
-const MIN_STEPS = 7
+/** In 123456 each step is 1. */
 const MAX_EQUAL_STEPS_SHARE = 0.7
 
 /** At least this many of a UUID's 32 hex digits differ; in random ones about 14 do. */
@@ -66,7 +65,7 @@ const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** Whether nobody can guess the key. */
 export function isStrongKey(key: string): boolean {
-  return !namesSomething(key) && isRandom(key, true)
+  return !namesSomething(key) && isRandom(key)
 }
 
 /** Whether the text contains something that other people know: an id of this service, an address, a URL. */
@@ -136,24 +135,22 @@ function hasCoinAddress(key: string): boolean {
 
 const base58check = createBase58check((bytes) => createHash('sha256').update(bytes).digest())
 
-function isRandom(text: string, isOuter: boolean): boolean {
+function isRandom(text: string): boolean {
   for (const [, ...groups] of text.matchAll(UUID)) if (isRandomUuid(groups.join(''))) return true
   for (const [ulid] of text.matchAll(ULID)) if (isRandomUlid(ulid.toUpperCase())) return true
   for (const [digits] of text.matchAll(HEX_RUN)) {
     if (digits.length === UUID_HEX_DIGITS && isRandomUuid(digits)) return true
     if (digits.length === RANDOM_HEX_DIGITS && isUneven(digits, MIN_DISTINCT)) return true
   }
+  // An encoded text is as strong as the text, however often it is encoded: each time it gets shorter.
+  const inner = decoded(text)
+  if (inner !== null) return isStrongKey(inner)
   let opaque = text
-  if (isOuter) {
-    const inner = decoded(text)
-    // An encoded text is as strong as the text.
-    if (inner !== null) return isStrongInside(inner)
-    for (const [part] of text.matchAll(CODED_PART)) {
-      const spelled = decoded(part)
-      if (spelled === null) continue
-      if (isStrongInside(spelled)) return true
-      opaque = opaque.replace(part, ' ')
-    }
+  for (const [part] of text.matchAll(CODED_PART)) {
+    const spelled = decoded(part)
+    if (spelled === null) continue
+    if (isStrongKey(spelled)) return true
+    opaque = opaque.replace(part, ' ')
   }
   const rest = [UUID, XID, CUID_1, HEX_RUN, HEX_PIECE].reduce(
     (left, known) => left.replaceAll(known, ' '),
@@ -161,8 +158,6 @@ function isRandom(text: string, isOuter: boolean): boolean {
   )
   return rest.split(/[^0-9A-Za-z+/_-]/).some(hasRandomWindow)
 }
-
-const isStrongInside = (text: string): boolean => !namesSomething(text) && isRandom(text, false)
 
 /** Accepts version 4, and version 7 with a plausible time. Other versions count, or name a machine or a hash. */
 function isRandomUuid(digits: string): boolean {
@@ -209,7 +204,7 @@ function isUneven(text: string, minDistinct: number, maxRepeated = MAX_REPEATED_
   if (repeated > maxRepeated) return false
   const lower = text.toLowerCase()
   // Letters and digits are also checked alone, as in a1b2c3, if they make up half of the text: in a shorter
-  // part, a few characters may count by chance.
+  // part, a few characters may count by chance. The shortest text has 16 characters.
   const alone = [lower.replaceAll(/[^a-z]/g, ''), lower.replaceAll(/[^0-9]/g, '')]
   return [lower, ...alone.filter((part) => part.length * 2 >= text.length)].every(
     (part) => !isCounted(part),
@@ -219,7 +214,6 @@ function isUneven(text: string, minDistinct: number, maxRepeated = MAX_REPEATED_
 /** Whether most steps from one character to the next have the same size: 0, 1 or -1. */
 function isCounted(text: string): boolean {
   const steps = text.length - 1
-  if (steps < MIN_STEPS) return false
   return ORDERS.some((order) => {
     const counts = new Map<number, number>()
     for (let i = 0; i < steps; i++) {
