@@ -113,6 +113,14 @@ suite('closing an order', () => {
     assert.deepEqual(await close(shop, quote.orderId), { kind: 'not open', state: 'settled' })
   })
 
+  test('closing an order of a product that is not sold any more ends it', async (t) => {
+    const { db, node: lightning, clock, quote } = await aShop(t)
+    const { orderId } = await quote()
+    clock.advance(QUOTE_SECONDS * SECOND)
+    const closed = await closeOrder({ db, lightning, clock, products: {} }, orderId)
+    assert.deepEqual(closed, { kind: 'closed', node: 'dead' })
+  })
+
   test('closing an unknown order says so', async (t) => {
     assert.deepEqual(await close(await aShop(t), newId('order')), { kind: 'order not found' })
   })

@@ -223,13 +223,14 @@ suite('the flow of L402', () => {
   })
 
   test('a target is bound up to the length that a macaroon takes, counted in bytes', () => {
-    assert.equal(flow.canBind('/'.repeat(MAX_ROUTE_BYTES)), true)
-    assert.equal(flow.canBind('/'.repeat(MAX_ROUTE_BYTES + 1)), false)
-    assert.equal(flow.canBind('é'.repeat(MAX_ROUTE_BYTES / 2 + 1)), false)
+    const { canBind } = flowOf(KEY)
+    assert.equal(canBind('/'.repeat(MAX_ROUTE_BYTES)), true)
+    assert.equal(canBind('/'.repeat(MAX_ROUTE_BYTES + 1)), false)
+    assert.equal(canBind('é'.repeat(MAX_ROUTE_BYTES / 2 + 1)), false)
   })
 
   test('a bare challenge names the realm alone', () => {
-    assert.equal(flow.bare(), 'L402 realm="mayfly.example"')
+    assert.equal(flowOf(KEY).bare(), 'L402 realm="mayfly.example"')
   })
 })
 
@@ -386,7 +387,7 @@ suite('the flow of Payment', () => {
   })
 
   test('a receipt says what was paid and when', () => {
-    const receipt = flow.receipt({
+    const receipt = flowOf(KEY).receipt({
       challengeId: 'a challenge',
       paymentHash: PAYMENT_HASH,
       settledAt: NOW,

@@ -100,6 +100,10 @@ test('the client who opened an order is known again, under an older secret too, 
   )
 })
 
+test('an order whose opener is not known exactly has a mark that is empty', () => {
+  assert.equal(clientMark(secrets, null), '')
+})
+
 test('a key stands for one order under each secret, the current one first', () => {
   const [current] = orderIds(createSecrets([two]), ask)
   const [older] = orderIds(secrets, ask)
