@@ -1,0 +1,188 @@
+/** GATE's own routes over loopback, on a new store and the simulator, without the rest of the service. */
+import { randomUUID } from 'node:crypto'
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import type { GateQuote } from '../../src/client/index.ts'
+import { openGate, openProvider } from '../../src/gate/open.ts'
+import { GATE } from '../../src/gate/product.ts'
+import { createProjects } from '../../src/gate/projects.ts'
+import { parseRouteSpec } from '../../src/gate/route-spec.ts'
+import { createApp } from '../../src/http/app.ts'
+import { createLimits, LIMITS, type Rate } from '../../src/http/limits.ts'
+import type { ProductParts } from '../../src/http/product.ts'
+import type { Log } from '../../src/lib/log.ts'
+import { createSimulator } from '../../src/lightning/simulator.ts'
+import type { OutboundRules } from '../../src/outbound/rules.ts'
+import { parseChallenges } from '../../src/protocol/auth-params.ts'
+import {
+  type PaymentChallenge,
+  paymentChallenges,
+  serialisePaymentCredential,
+} from '../../src/protocol/payment-auth.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import { testClock } from './server.ts'
+import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
+
+export const BODY = '{"size": 2}'
+export const PATH = '/render/cat?size=2'
+const ROUTES = ['render=POST:/render/*:50', 'ping=GET:/ping:1']
+
+/** Headers. Null leaves one out, and a list sends a line for each. */
+export type Ask = Record<string, string | string[] | null>
+export type Answer = { status: number; headers: IncomingHttpHeaders; body: unknown }
+export type Shop = Awaited<ReturnType<typeof aShop>>
+
+/** Two projects on one GATE, of which calls are for the first. `rates` are by the names of the limits. */
+export async function aShop(
+  t: TestContext,
+  {
+    rates = {},
+    isSimulated = true,
+  }: {
+    rates?: Record<string, Rate>
+    /** Whether the simulator takes the place of providers when intents are made. */
+    isSimulated?: boolean
+  } = {},
+) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  const clock = testClock()
+  const simulator = await createSimulator({ db, clock })
+  const logged: ({ event: string } & Record<string, unknown>)[] = []
+  const keep: Log['info'] = (facts) => void logged.push(facts as (typeof logged)[number])
+  const outbound: OutboundRules = { allowed: new Set() }
+  const common = { simulator, outbound, network: 'regtest' as const, clock, quoteSeconds: 900 }
+  const limits = createLimits(
+    {
+      limits: [...Object.values(LIMITS), ...GATE.limits].map((limit) => ({
+        limit,
+        rate: rates[limit.name] ?? null,
+      })),
+      openOrders: null,
+    },
+    () => '203.0.113.7',
+  )
+
+  /** GATE on this store, as after a start with these secrets under this name. */
+  async function open({ secrets = [1], host = 'gate.mayfly.org' } = {}) {
+    const publicUrl = () => `https://${host}`
+    const app = await createApp({
+      ...{ log: pino({ level: 'silent' }), publicUrl },
+      ...{ schemas: GATE.schemas, surfaces: [GATE.surface] },
+    })
+    const [current, ...older] = secrets.map((byte) => new Uint8Array(32).fill(byte))
+    const parts = {
+      ...{ ...common, app, db, limits, publicUrl, simulator: isSimulated ? simulator : null },
+      ...{ secrets: createSecrets([current ?? new Uint8Array(), ...older]) },
+      log: { info: keep, warn: keep, error: keep },
+    }
+    const gate = await openGate(parts as unknown as ProductParts & { outbound: OutboundRules })
+    await app.listen({ host: '127.0.0.1', port: 0 })
+    t.after(() => app.close())
+    return { gate, port: (app.server.address() as AddressInfo).port }
+  }
+
+  let opened = await open()
+  t.after(() => db.close())
+  const projects = createProjects({
+    ...{ db, clock, allowed: outbound.allowed, provider: openProvider(common) },
+  })
+  const add = () =>
+    projects.add({
+      address: 'alice@example.com',
+      routes: ROUTES.map(parseRouteSpec),
+      credits: 10,
+    })
+  const { projectId, capability } = await add()
+  const stranger = await add()
+  const own = { authorization: `Bearer ${capability}`, 'x-gate-project': projectId }
+  const json = { 'content-type': 'application/json' }
+
+  const create = (ask: Ask = {}, body: string | Buffer = BODY) =>
+    send(opened.port, '/api/gate/intents', {
+      headers: {
+        ...{ ...own, ...json, 'idempotency-key': randomUUID(), 'x-gate-route': 'render' },
+        ...{ 'x-gate-method': 'POST', 'x-gate-path': PATH, ...ask },
+      },
+      body,
+    })
+  const proveRaw = (intentId: string, body: string, ask: Ask = {}) =>
+    send(opened.port, `/api/gate/intents/${intentId}/prove`, {
+      headers: { ...own, ...json, ...ask },
+      body,
+    })
+  const giveBackRaw = (intentId: string, body: string, ask: Ask = {}) =>
+    send(opened.port, `/api/gate/intents/${intentId}/give-back`, {
+      headers: { authorization: own.authorization, ...json, ...ask },
+      body,
+    })
+  const quoted = async (ask: Ask = {}) => (await create(ask)).body as GateQuote
+  async function pay({ bolt11 }: { bolt11: string }): Promise<string> {
+    const paid = await simulator.pay(bolt11)
+    if (paid.kind !== 'paid') throw new Error(`the simulator did not pay: ${paid.kind}`)
+    return paid.preimage
+  }
+
+  return {
+    ...{ db, clock, logged, simulator, projects, projectId, own, stranger },
+    ...{ create, proveRaw, giveBackRaw },
+    ...{ quoted, pay },
+    foreign: () => opened.gate.foreign?.(),
+    get: (path: string) => send(opened.port, path, { headers: {} }),
+    poll: (intentId: string, ask: Ask = {}) =>
+      send(opened.port, `/api/gate/intents/${intentId}`, {
+        headers: { authorization: own.authorization, ...ask },
+      }),
+    prove: (intentId: string, preimage: string, ask: Ask = {}) =>
+      proveRaw(intentId, JSON.stringify({ preimage }), ask),
+    giveBack: (intentId: string, receiptId: string, ask: Ask = {}) =>
+      giveBackRaw(intentId, JSON.stringify({ receiptId }), ask),
+    /** A paid challenge, and what a payer sends along with its credential. */
+    async credential(ask: Ask = {}) {
+      const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
+      const quote = body as GateQuote
+      const challenge = challengeOf(headers)
+      const preimage = await pay(quote)
+      const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })
+      const bound = { 'x-gate-method': quote.method, 'x-gate-path': quote.path }
+      return { quote, challenge, preimage, sent: { authorization, ...bound } }
+    },
+    async restart(changes: Parameters<typeof open>[0]) {
+      opened = await open(changes)
+    },
+  }
+}
+
+/** The one Payment challenge of an answer. */
+export function challengeOf(headers: IncomingHttpHeaders): PaymentChallenge {
+  const [challenge] = paymentChallenges(parseChallenges([headers['www-authenticate'] ?? '']) ?? [])
+  if (!challenge) throw new Error('no Payment challenge')
+  return challenge
+}
+
+/** A POST if there is a body, otherwise a GET. */
+function send(
+  port: number,
+  path: string,
+  { headers, body }: { headers: Ask; body?: string | Buffer },
+): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const given = Object.entries(headers).filter(([, value]) => value !== null)
+  const outgoing = request(
+    {
+      ...{ host: '127.0.0.1', port, path, method: body === undefined ? 'GET' : 'POST' },
+      headers: Object.fromEntries(given) as OutgoingHttpHeaders,
+      agent: false,
+    },
+    async (incoming) => {
+      const chunks = await incoming.toArray()
+      const text = Buffer.concat(chunks).toString()
+      const { statusCode: status = 0, headers: fields } = incoming
+      resolve({ status, headers: fields, body: text === '' ? null : JSON.parse(text) })
+    },
+  )
+  outgoing.on('error', reject)
+  outgoing.end(body)
+  return promise
+}

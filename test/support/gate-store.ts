@@ -1,0 +1,95 @@
+/** GATE's statements on a store of three projects with a route each. What a test means is of the one in the middle. */
+import assert from 'node:assert/strict'
+import { UnitRefused } from '../../src/db/db.ts'
+import { type IntentRow, insertIntent, type NewIntent } from '../../src/gate/intent-store.ts'
+import { insertProject, insertRoute } from '../../src/gate/project-store.ts'
+import { authorizeIntent, giveBackReceipt, type ReceiptRow } from '../../src/gate/receipt-store.ts'
+import { createGateStore } from '../../src/gate/store.ts'
+import type { After } from './folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
+import { unit } from './unit.ts'
+
+export const T = 1_800_000_000_000
+/** When an intent of these tests is honoured no more. */
+export const END = T + 10_000
+export const PROJECTS = ['p', 'q', 'r']
+const ROUTE = { routeId: 'render', method: 'POST', pattern: '/render/*', priceSats: 50 }
+
+export const anIntent = (name: string, project: string): NewIntent => ({
+  ...{ intent_id: name, secret_id: 'mine', project_id: project, route_id: 'render' },
+  ...{ method: 'POST', path: '/render/cat', body_sha256: 'body', request_digest: 'digest' },
+  ...{ amount_sats: 50, recipient: `${project}@example.com`, network: 'regtest' },
+  ...{ bolt11: `invoice of ${name}`, payment_hash: `hash of ${name}`, description_hash: 'match' },
+  ...{ verify_url: 'https://example.com/verify', created_at: T - 1, quote_expires_at: T + 1 },
+  honoured_until: END,
+})
+
+export const newReceipt = (
+  intent: string,
+  project: string,
+  receiptId = `receipt of ${intent}`,
+) => ({
+  ...{ receipt_id: receiptId, intent_id: intent, project_id: project, receipt: 'text' },
+  ...{ verified_by: 'preimage' as const, authorized_at: T + 1, expires_at: T + 2 },
+})
+
+/** The statements by which this intent is paid. */
+export const authorized = (intent: string, project: string) =>
+  Object.values(authorizeIntent(newReceipt(intent, project)))
+
+export const givingBack = (intentId: string, receiptId: string) =>
+  Object.values(giveBackReceipt({ intentId, receiptId, now: T + 3, max: 2 }))
+
+export async function aGateStore(t: After) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  const store = createGateStore(db)
+  const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
+  for (const [i, projectId] of PROJECTS.entries()) {
+    await run(
+      insertProject({
+        ...{ projectId, keyHash: Buffer.from(`key of ${projectId}`), credits: 10 },
+        ...{ address: `${projectId}@example.com`, verification: 'provider', createdAt: T - 2 * i },
+      }),
+      insertRoute(projectId, ROUTE),
+    )
+  }
+  return {
+    ...{ db, run, store },
+    async insert(intent: NewIntent, limits = { now: T, maxOpen: 9 }): Promise<IntentRow> {
+      const statements = insertIntent(intent, limits)
+      const { intent: rows } = await db.write({ lockKey: intent.project_id, statements })
+      return rows[0] as IntentRow
+    },
+    row: async (intentId: string) => (await store.intent(intentId)) ?? assert.fail('it is gone'),
+    receipt: async (intentId: string): Promise<ReceiptRow> =>
+      (await store.receiptOf(intentId)) ?? assert.fail('it is gone'),
+    notes: () => db.read('select * from gate_unhonoured order by intent_id'),
+    async intents() {
+      const rows = await db.read('select intent_id from gate_intent order by intent_id')
+      return rows.map(({ intent_id }) => intent_id)
+    },
+    async credits() {
+      const rows = await db.read('select project_id, credits from gate_project')
+      return Object.fromEntries(rows.map((row) => [row.project_id, row.credits]))
+    },
+    /** As some other statement left it. */
+    async change(table: string, name: string, columns: Record<string, number | null>) {
+      const id = table === 'gate_project' ? 'project_id' : 'intent_id'
+      const set = Object.keys(columns).map((column, i) => `${column} = $${i + 2}`)
+      const text = `update ${table} set ${set.join(', ')} where ${id} = $1`
+      await run({ text, values: [name, ...Object.values(columns)], expect: 1 })
+    },
+  }
+}
+
+/** The name of the statement that refused a unit, or null if it is done. */
+export async function refusal(work: Promise<unknown>): Promise<string | null> {
+  try {
+    await work
+    return null
+  } catch (error) {
+    if (error instanceof UnitRefused) return error.statement
+    throw error
+  }
+}
