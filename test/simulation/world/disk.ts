@@ -3,7 +3,6 @@
  * takes a while to arrive and to be answered, calls overtake each other, and a process that dies in between
  * never learns what became of them. A loss of power undoes what was not flushed.
  */
-import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import {
   type Answer,
   type Db,
@@ -19,6 +18,7 @@ import {
 } from '../../../src/db/db.ts'
 import { failure } from '../../../src/db/sqlite/failure.ts'
 import { byName, inARow, nameAt } from '../../../src/db/unit.ts'
+import { type Database, databaseFrom, emptyDatabase } from './database.ts'
 import { type Process, world } from './world.ts'
 
 export type Disk = {
@@ -58,46 +58,29 @@ type WaitingRead = {
 /** What gives a buyer the capability. */
 const PROVISIONS = /^\s*insert into (?:catch_inbox|pulse_monitor|whisper)\s/
 
-type Prepared = { statement: StatementSync; hasRows: boolean }
-
 /** @param image an empty store that has its tables. */
 export function openDisk(image: Uint8Array): Disk {
-  let database = open(image)
-  const prepared = new Map<string, Prepared>()
+  let database = emptyDatabase(image)
   const waitingReads = new Set<WaitingRead>()
 
-  function prepare(text: string): Prepared {
-    const known = prepared.get(text)
-    if (known) return known
-    const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
-    const entry = { statement, hasRows: statement.columns().length > 0 }
-    prepared.set(text, entry)
-    return entry
-  }
-
-  function execute(text: string, values: Value[]): { rows: Row[]; count: number } {
-    const { statement, hasRows } = prepare(text)
-    if (!hasRows) return { rows: [], count: Number(statement.run(...values).changes) }
-    const rows = statement.all(...values) as Row[]
-    return { rows, count: rows.length }
-  }
-
-  const rows = (text: string, values: Value[]): Row[] => execute(text, values).rows
+  const rows = (text: string, values: Value[]): Row[] => database.execute(text, values).rows
 
   /** @throws UnitRefused, ValueRefused */
   function runUnit(unit: Unit): Answer {
     const statements = inARow(unit.statements)
-    database.exec('savepoint unit')
-    try {
+    const run = (): Answer => {
       const results = statements.map((each, at) =>
         runStatement(each, () => nameAt(unit.statements, at)),
       )
-      database.exec('release unit')
       return byName(unit.statements, results)
-    } catch (error) {
-      database.exec('rollback to unit; release unit')
-      throw error
     }
+    const isFlushed = (unit.durability ?? 'flushed') === 'flushed'
+    if (!isFlushed) database.keepUndo()
+    // A statement that fails has changed nothing.
+    const isOne = statements.length === 1 && statements[0]?.expect === undefined
+    const answer = isOne ? run() : database.undoing(run)
+    if (isFlushed) database.forgetUndo()
+    return answer
   }
 
   function runStatement({ text, values, expect }: Statement, name: () => string): Row[] {
@@ -106,18 +89,14 @@ export function openDisk(image: Uint8Array): Disk {
     return done.rows
   }
 
-  function executed(text: string, values: Value[]): ReturnType<typeof execute> {
+  function executed(text: string, values: Value[]): ReturnType<Database['execute']> {
     if (disk.isRefusing && PROVISIONS.test(text)) throw new ValueRefused('refused for a while')
     try {
-      return execute(text, values)
+      return database.execute(text, values)
     } catch (error) {
       const { error: message, isOfValue } = failure(error)
       throw isOfValue ? new ValueRefused(message) : new StoreError(message)
     }
-  }
-
-  function flush(): void {
-    database.exec('commit; begin')
   }
 
   /** Whether a call finds no store. */
@@ -194,12 +173,7 @@ export function openDisk(image: Uint8Array): Disk {
       read: plain as Db['read'],
       readMapped: mapped as Db['readMapped'],
       scan: mapped as Db['scan'],
-      write: ((unit: Unit) =>
-        write(process, () => {
-          const answer = runUnit(unit)
-          if ((unit.durability ?? 'flushed') === 'flushed') flush()
-          return answer
-        })) as Db['write'],
+      write: ((unit: Unit) => write(process, () => runUnit(unit))) as Db['write'],
       // Migrations alone need it, and they have run.
       tx: () => Promise.reject(new Error('no migration runs in a simulation')),
       close: async () => undefined,
@@ -210,30 +184,20 @@ export function openDisk(image: Uint8Array): Disk {
     connect,
     read: (text, ...values) => rows(text, values),
     backup() {
-      database.exec('commit')
-      const copy = database.serialize()
-      database.exec('begin')
-      return copy
+      database.forgetUndo()
+      return database.copy()
     },
     restore(copy) {
       waitingReads.clear()
       database.close()
-      prepared.clear()
-      database = open(copy)
+      database = databaseFrom(copy)
     },
     isRefusing: false,
     cutPower() {
-      database.exec('rollback; begin')
+      database.undo()
     },
     failing: 0,
     close: () => database.close(),
   }
   return disk
-}
-
-function open(image: Uint8Array): DatabaseSync {
-  const database = new DatabaseSync(':memory:')
-  database.deserialize(image)
-  database.exec('pragma journal_mode = memory; pragma temp_store = memory; begin')
-  return database
 }
