@@ -13,20 +13,38 @@ export async function runHandler(
   { signal }: { signal: AbortSignal },
   admission: Admission,
 ): Promise<Response> {
-  const { wantsAnswer, spent } = admission
-  // The client left: the handler continues, and its receipt is not given back.
-  if (!wantsAnswer) signal.addEventListener('abort', () => spent(), { once: true })
+  const watched = watchClient(signal, admission)
   try {
     const response = await run()
-    const body = watchBody(response, signal, admission)
+    const body = watchBody(response, signal, watched)
     const answer = new Response(body, response)
     for (const [name, value] of Object.entries(admission.headers)) answer.headers.set(name, value)
     return answer
   } catch (error) {
     // A client that left did not see the failure, so its receipt is not given back.
-    if (signal.aborted) admission.spent()
-    else await admission.failed()
+    if (signal.aborted) watched.spent()
+    else await watched.failed()
     throw error
+  }
+}
+
+/** A client that leaves has spent its receipt, which is not given back: the handler continues. */
+function watchClient(signal: AbortSignal, admission: Admission): Admission {
+  const { wantsAnswer, spent, failed } = admission
+  const left = (): void => spent()
+  if (!wantsAnswer) signal.addEventListener('abort', left, { once: true })
+  // Node keeps the signal of a request for as long as the handler's request, to which a listener leads.
+  const forget = (): void => signal.removeEventListener('abort', left)
+  return {
+    ...admission,
+    spent(answer) {
+      forget()
+      spent(answer)
+    },
+    failed() {
+      forget()
+      return failed()
+    },
   }
 }
 
