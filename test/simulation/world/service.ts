@@ -1,11 +1,9 @@
 /** The processes of the service: started, stopped and killed, and asked over a network that loses answers. */
-import { request } from 'node:http'
-import type { Socket } from 'node:net'
-import { duplexPair } from 'node:stream'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { type Reloaded, readConfig } from '../../../src/config.ts'
 import { type Server, serve } from '../../../src/serve.ts'
 import { createMachineClock } from './clocks.ts'
+import { connect, type Response } from './connection.ts'
 import { type Process, world } from './world.ts'
 
 /** As they are in the world outside: after a loss, a client asks again. */
@@ -18,13 +16,7 @@ export type Ask = {
   from?: string
 }
 
-export type Answer = {
-  status: number
-  /** The lines of a field, in order. */
-  lines(name: string): string[]
-  body: Buffer
-  text: string
-}
+export type Answer = Response
 
 /** How long a client waits for an answer. */
 const CLIENT_TIMEOUT_MS = 8_000
@@ -44,49 +36,6 @@ export type Service = {
   /** How far the clocks of processes that start are off, in milliseconds. */
   clocksWithinMs: number
 }
-
-/** One request over a connection of its own, with Node's HTTP on both of its ends. */
-function send(
-  process: Process,
-  ask: Required<Omit<Ask, 'body'>> & Pick<Ask, 'body'>,
-  settled: (answer: Answer | null) => void,
-): void {
-  const { scheduler } = world()
-  const [here, there] = duplexPair()
-  Object.assign(there, {
-    remoteAddress: ask.from,
-    remotePort: 40_000,
-    setTimeout: () => there,
-    setNoDelay: () => there,
-    setKeepAlive: () => there,
-  })
-  scheduler.as(process, () => process.app?.server.emit('connection', there))
-  scheduler.as(null, () => {
-    const asked = request({
-      method: ask.method,
-      path: ask.target,
-      headers: { host: '127.0.0.1:8402', connection: 'close', ...lengthOf(ask), ...ask.headers },
-      createConnection: () => here as unknown as Socket,
-    })
-    asked.on('error', () => settled(null))
-    asked.on('response', (response) => {
-      const parts: Buffer[] = []
-      response.on('data', (part: Buffer) => parts.push(part))
-      response.on('error', () => settled(null))
-      response.on('end', () => {
-        const body = Buffer.concat(parts)
-        const lines = (name: string): string[] => response.headersDistinct[name] ?? []
-        settled({ status: response.statusCode ?? 0, lines, body, text: body.toString() })
-      })
-    })
-    asked.end(ask.body)
-  })
-}
-
-const lengthOf = ({ method, body }: Pick<Ask, 'method' | 'body'>): Record<string, string> =>
-  method === 'GET' || method === 'HEAD'
-    ? {}
-    : { 'content-length': String(body === undefined ? 0 : Buffer.byteLength(body)) }
 
 export function createService(): Service {
   const servers = new Map<Process, Server>()
@@ -172,14 +121,20 @@ export function createService(): Service {
             done(null)
             return
           }
-          const reset = (): void => done(null)
+          const { server } = process.app
+          const reset = (): void => {
+            connection.abandon()
+            done(null)
+          }
           process.onDeath.add(reset)
           const isAnswerLost = random.chance(service.losing)
           const settled = (answer: Answer | null): void => {
             process.onDeath.delete(reset)
             if (!process.isDead && !isAnswerLost) done(answer)
           }
-          send(process, { method, target, headers, body, from }, settled)
+          const connection = scheduler.as(process, () =>
+            connect(server, { method, target, headers, body, from }, settled),
+          )
         }
         scheduler.after(random.next() * 5, arrive, null)
       })
