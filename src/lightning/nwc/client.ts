@@ -32,12 +32,9 @@ export function createNwcClient(url: string): NwcClient {
     await Promise.any(client.relayUrls.map((relay) => client.pool.ensureRelay(relay)))
   }
   const decrypt = client.decrypt.bind(client)
-  // The client does not catch what `decrypt` throws, nor what it throws itself at some answers, and that would end
-  // this process. It refuses the empty text later, as invalid JSON.
-  client.decrypt = async (pubkey, content) => {
-    const text = await decrypt(pubkey, content).catch(() => '')
-    return isReadable(text) ? text : ''
-  }
+  // The client does not catch what `decrypt` throws, and that would end this process.
+  client.decrypt = async (pubkey, content) =>
+    readable(await decrypt(pubkey, content).catch(() => ''))
   return {
     request: (method, params, timeoutMs) =>
       inside.executeNip47Request(method, params, () => true, {
@@ -49,10 +46,13 @@ export function createNwcClient(url: string): NwcClient {
   }
 }
 
-/** Whether the text is an object, and its error, if it has one, has a code and a message that can become text. */
-function isReadable(text: string): boolean {
+/**
+ * A text of the wallet, or an empty one in place of a text at which the client would throw, and so end this process: no
+ * object, or a refusal whose code or message cannot become text. The client refuses the empty text as no JSON.
+ */
+export function readable(text: string): string {
   const answer = objectIn(text)
-  if (answer === null) return false
+  if (answer === null) return ''
   const { code, message } = isObject(answer.error) ? answer.error : {}
-  return [code, message].every((field) => field === null || typeof field !== 'object')
+  return [code, message].some((field) => typeof field === 'object' && field !== null) ? '' : text
 }

@@ -11,12 +11,12 @@ import {
 } from '../lightning.ts'
 import type { AccessProblem } from '../node/access.ts'
 import { readableInvoice } from '../node/check-invoice.ts'
-import { NodeError, supportedNetwork, UnsupportedNetwork } from '../node/error.ts'
+import { NodeError, supportedNetwork } from '../node/error.ts'
 import { jsonOf } from '../node/json-fields.ts'
 import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
 import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
 import { createNwcCalls } from './calls.ts'
-import { createNwcClient } from './client.ts'
+import { createNwcClient, type NwcClient } from './client.ts'
 import { statusOf } from './status.ts'
 import type { NwcAccess } from './url.ts'
 
@@ -36,9 +36,14 @@ const TIMEOUTS: NodeTimeouts = { ...NODE_TIMEOUTS, lookupMs: 10_000, infoMs: 10_
 
 /** Needs a connection for `get_info`, `make_invoice` and `lookup_invoice`. */
 export function createNwc(options: NwcOptions): LightningNode {
-  const { url, clock, onWarning = () => {} } = options
+  return nwcOver(createNwcClient(options.url), options)
+}
+
+/** The wallet behind a client, which it closes. */
+export function nwcOver(client: NwcClient, options: Omit<NwcOptions, 'url'>): LightningNode {
+  const { clock, onWarning = () => {} } = options
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
-  const calls = createNwcCalls({ client: createNwcClient(url), timeouts, onWarning })
+  const calls = createNwcCalls({ client, timeouts, onWarning })
   /** The methods that the connection allows, by the wallet's last answer. Many wallets do not list them. */
   let methods: unknown
 
@@ -118,7 +123,6 @@ export function createNwc(options: NwcOptions): LightningNode {
 
 function problem(error: NodeError, relays: string[]): AccessProblem {
   const isAway = error.reason === 'unreachable' || error.reason === 'timeout'
-  if (error instanceof UnsupportedNetwork) return { sentence: error.message, isAway }
   if (error.reason === 'timeout') {
     // A wallet does not answer a key that it does not know.
     const sentence =

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Nip47ResponseDecodingError, Nip47TimeoutError, Nip47WalletError } from '@getalby/sdk/nwc'
-import { createNwcClient } from '../../../src/lightning/nwc/client.ts'
+import { createNwcClient, readable } from '../../../src/lightning/nwc/client.ts'
 import { startRelay } from '../../support/nostr-relay.ts'
 import { manualClock } from '../../support/shop.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
@@ -40,6 +40,28 @@ test("a wallet's result is handed on as it is, and its refusal with its code", a
   const refused = client.request('lookup_invoice', params, PATIENT_MS)
   await assert.rejects(refused, Nip47WalletError)
   await assert.rejects(refused, { code: 'NOT_FOUND', message: 'no' })
+})
+
+test('a text of a wallet at which the client would throw is read as an empty one, and any other as it is', () => {
+  for (const text of [
+    ...['', '{', 'null', '7', '"text"', '[]', '[{"result":{}}]'],
+    ...['{"toString":1}', '{}', '[]', '[{"toString":1}]'].flatMap((field) => [
+      `{"error":{"code":${field},"message":"no"}}`,
+      `{"error":{"code":"OTHER","message":${field}}}`,
+    ]),
+  ]) {
+    assert.equal(readable(text), '', text)
+  }
+  for (const text of [
+    ...['{}', '{"result":{}}', '{"error":null}', '{"error":"odd"}', '{"error":[{}]}'],
+    ...['"OTHER"', '404', 'true', 'null'].flatMap((field) => [
+      `{"error":{"code":${field},"message":"no"}}`,
+      `{"error":{"code":"OTHER","message":${field}}}`,
+    ]),
+    '{"error":{}, "result":{"message":{"toString":1}}}',
+  ]) {
+    assert.equal(readable(text), text)
+  }
 })
 
 test('what nobody can read in an answer of a wallet is told as that, and the next answer is read', async (t) => {

@@ -43,9 +43,6 @@ async function aWorld(
     wallet.close()
     await relay.stop()
   })
-  /** Replaces the result of a method. */
-  const answer = (method: string, result: unknown): void =>
-    wallet.spoil((asked) => (asked === method ? ({ result, error: undefined } as never) : null))
   /** Refuses a method. */
   const refuse = (method: string, code: unknown, message: unknown): void =>
     wallet.spoil((asked) =>
@@ -68,48 +65,13 @@ async function aWorld(
       })
     return { told, isUnderWay }
   }
-  return { clock, own, relay, wallet, lightning, warnings, answer, refuse, watch }
+  return { clock, own, relay, wallet, lightning, warnings, refuse, watch }
 }
 
 const malformed = (message: string) => ({
   name: 'NodeError',
   reason: 'malformed',
   message: `NWC: ${message}`,
-})
-
-test('a wallet names mainnet as it likes, counts as in sync, and its key says nothing', async (t) => {
-  const { lightning, answer } = await aWorld(t)
-  for (const [named, network] of [
-    ['mainnet', 'mainnet'],
-    ['bitcoin', 'mainnet'],
-    ['Mainnet', 'mainnet'],
-    ['signet', 'signet'],
-    ['REGTEST', 'regtest'],
-  ] as const) {
-    answer('get_info', { network: named, pubkey: `02${HASH}` })
-    assert.deepEqual(await lightning.info(), { network, synced: true, nodeId: null })
-  }
-  answer('get_info', { methods: [] })
-  await assert.rejects(lightning.info(), malformed('network is missing'))
-})
-
-test("a wallet's invoice has its payment hash beside it, or in itself", async (t) => {
-  const { lightning, answer, own } = await aWorld(t)
-  const { bolt11, paymentHash } = own.make(ASK)
-  for (const payment_hash of [paymentHash, undefined]) {
-    answer('make_invoice', { invoice: bolt11, payment_hash })
-    assert.deepEqual(await lightning.createInvoice(ASK), { bolt11, paymentHash })
-  }
-  for (const [result, message] of [
-    [{ payment_hash: paymentHash }, 'invoice is missing'],
-    [{ invoice: bolt11, payment_hash: null }, 'payment_hash is not a hash'],
-    [{ invoice: bolt11, payment_hash: paymentHash.toUpperCase() }, 'payment_hash is not a hash'],
-    [{ invoice: `${bolt11}b` }, 'invoice is unreadable'],
-    ['lnbcrt1', 'an answer is not an object'],
-  ] as const) {
-    answer('make_invoice', result)
-    await assert.rejects(lightning.createInvoice(ASK), malformed(message))
-  }
 })
 
 test('a refusal of a wallet is told with its code and message, and only NOT_FOUND means that it knows no such invoice', async (t) => {
@@ -176,35 +138,6 @@ test('a wallet whose encryption is not known is told apart from one that does no
   )
 })
 
-test('checking the access of a wallet says which methods the connection lacks', async (t) => {
-  const { lightning, answer, refuse } = await aWorld(t)
-  const lacks = (methods: string) => ({
-    sentence: `NWC: the connection does not allow ${methods}; make one in the wallet for make_invoice, lookup_invoice, get_info and notifications, and nothing else`,
-    isAway: false,
-  })
-  for (const [methods, problem] of [
-    [['get_info', 'make_invoice', 'lookup_invoice'], null],
-    [['get_info', 'make_invoice'], lacks('lookup_invoice')],
-    [['lookup_invoice'], lacks('make_invoice')],
-    [[], lacks('make_invoice, lookup_invoice')],
-    // Many wallets do not list them.
-    [undefined, null],
-    ['make_invoice', null],
-  ] as const) {
-    answer('get_info', { network: 'regtest', methods })
-    assert.deepEqual(await lightning.checkAccess(), problem)
-  }
-  for (const code of ['RESTRICTED', 'UNAUTHORIZED']) {
-    refuse('get_info', code, 'no')
-    assert.deepEqual(await lightning.checkAccess(), lacks('get_info'))
-  }
-  refuse('get_info', 'INTERNAL', 'no')
-  assert.deepEqual(await lightning.checkAccess(), {
-    sentence: 'NWC: asking for the wallet was refused: INTERNAL, no',
-    isAway: false,
-  })
-})
-
 test('checking the access of a wallet that does not answer names its relays', async (t) => {
   const { lightning, wallet, relay } = await aWorld(t, {
     options: { timeouts: { ...PATIENT, infoMs: 300 } },
@@ -214,14 +147,6 @@ test('checking the access of a wallet that does not answer names its relays', as
   assert.deepEqual(await lightning.checkAccess(), {
     sentence: `NWC: asking for the wallet took too long: the wallet behind ${new URL(relay.url).host}, 127.0.0.1:1 does not answer; it is not running, or the connection of MAYFLY_LIGHTNING_URL was deleted there`,
     isAway: true,
-  })
-})
-
-test('checking the access of a wallet says that its network is not sold on', async (t) => {
-  const { lightning } = await aWorld(t, { wallet: { network: 'testnet' } })
-  assert.deepEqual(await lightning.checkAccess(), {
-    sentence: 'NWC: the node runs on testnet; mainnet, signet and regtest are supported',
-    isAway: false,
   })
 })
 
