@@ -53,9 +53,9 @@ export function createNodeHttp(options: {
     keepAliveTimeout: 30_000,
     connect: {
       timeout: options.connectTimeoutMs,
-      keepAlive: true,
+      // The kernel asks a silent connection for a sign of life.
       keepAliveInitialDelay: 30_000,
-      ...(options.certificate === undefined ? {} : { ca: options.certificate }),
+      ca: options.certificate,
     },
   })
 

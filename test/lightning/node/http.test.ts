@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import { createSecureServer } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import {
   createNodeHttp,
@@ -160,6 +160,16 @@ test('an endless answer that never begins ends when its caller stops it', async 
   await until('the request', () => asked.length === 1)
   stop.abort()
   await opened
+})
+
+test('the kernel asks a silent connection to a node for a sign of life after 30 seconds', async (t) => {
+  const { http } = await aWorld(t)
+  const setKeepAlive = t.mock.method(Socket.prototype, 'setKeepAlive')
+  await http.exchange(ASK)
+  assert.deepEqual(
+    setKeepAlive.mock.calls.map((call) => call.arguments),
+    [[true, 30_000]],
+  )
 })
 
 test('closing the client of a node ends its calls', async (t) => {
