@@ -20,7 +20,8 @@ const IS_OVER = `((state = 'settled' and expires_at < $1)
 
 /**
  * The statements that delete the orders which were over before a time; they belong in one unit. Each row
- * leaves a tombstone and takes its aliases with it.
+ * leaves a tombstone and takes its aliases with it. An order that was restored after its death leaves its second
+ * end: it is paid, and must not be restored again.
  */
 export function purgeOrders(before: DeletionTime, now: DeletionTime): Statement[] {
   return [
@@ -29,7 +30,7 @@ export function purgeOrders(before: DeletionTime, now: DeletionTime): Statement[
         select payment_hash, case when state = 'dead' then 'dead' when sealed_by = 'use' then 'used'
           else 'aged' end, cast($2 as bigint)
         from purchase_order where ${IS_OVER} limit ${BATCH_ROWS}
-        on conflict (payment_hash) do nothing`,
+        on conflict (payment_hash) do update set ended = excluded.ended, ended_at = excluded.ended_at`,
       values: [before, now],
     },
     {

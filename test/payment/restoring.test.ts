@@ -5,7 +5,9 @@ import type { Statement } from '../../src/db/db.ts'
 import { isId, newId } from '../../src/lib/ids.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { type Lost, noteLostRefund, restoreOrder } from '../../src/payment/restoring.ts'
+import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
+import { overBy } from '../support/deletion.ts'
 import { meanwhile } from '../support/meanwhile.ts'
 import { aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
@@ -177,6 +179,20 @@ suite('what restoring a lost order needs', () => {
     assert.equal(all.filter(({ kind }) => kind === 'restored').length, 1)
     assert.equal(all.filter(({ kind }) => kind === 'in the store').length, 9)
     assert.deepEqual(await rows(shop), { orders: 1, provisioned: 1 })
+  })
+
+  test('an order that was restored after its death is not restored again once it is deleted', async (t) => {
+    const { shop, lost } = await aLost(t)
+    await shop.db.write(unit(tombstone(lost.paymentHash, 'dead')))
+    assert.equal((await restoreOrder(deps(shop), lost)).kind, 'restored')
+    shop.clock.advance(LIFE + SECOND)
+    const now = overBy(shop.clock.now())
+    await shop.db.write(unit(...purgeOrders(now, now)))
+    assert.deepEqual(await shop.db.read('select ended, ended_at from order_tombstone'), [
+      { ended: 'aged', ended_at: now },
+    ])
+    for (const act of both) assert.deepEqual(await act(deps(shop), lost), { kind: 'of the past' })
+    assert.equal((await shop.provisioned()).length, 1)
   })
 
   test('an order that is restored without its id has a new one', async (t) => {
