@@ -155,8 +155,9 @@ suite('an order that is dead', () => {
       answered++
       return outcome
     })
-    await until('12 were answered without the node', () => answered === 12)
-    assert.equal(shop.node.lookups.length, 8)
+    const { lookups } = shop.node
+    await until('12 were answered without the node', () => answered >= 12 && lookups.length >= 8)
+    assert.equal(lookups.length, 8)
     answers.resolve()
     assert.deepEqual(
       await Promise.all(polls),
