@@ -104,12 +104,16 @@ suite('the order of a request', () => {
   })
 
   test('a credential of another purchase, or of a finished one, is a new purchase', async (t) => {
-    const { other, change, match } = await twoOrders(t)
+    const { mine, other, rowOf, change, match } = await twoOrders(t)
     const credential = verified({ paymentHash: other.paymentHash })
     const another = aRequest({ bodySha256: '11'.repeat(32) })
     assert.deepEqual(await match(null, another, credential), { kind: 'none' })
     await change(`state = 'refunded'`, other)
     assert.deepEqual(await match(null, aRequest(), credential), { kind: 'none' })
+    const order = await rowOf(mine)
+    assert.deepEqual(await match({ order, isAlias: false }, aRequest(), credential), {
+      ...{ kind: 'order', order, by: 'key', status: 'invalid' },
+    })
   })
 
   test('a payment to us without an order is lost', async (t) => {

@@ -148,6 +148,16 @@ suite('a settling unit', () => {
     }
   })
 
+  test('a settling unit with a value that the store refuses is owed, for the reason of the store', async (t) => {
+    const shop = await aShop(t, { provisions: () => [unfit] })
+    const quote = await shop.paid()
+    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    assert.match(
+      String(events(shop, 'order.paid_unfulfilled')[0]?.reason),
+      /NOT NULL|PostgreSQL refused/,
+    )
+  })
+
   test('a settling unit that failed is counted', async (t) => {
     const metrics = createMetrics()
     const shop = await aShop(t, { provisions: () => [unfit] })

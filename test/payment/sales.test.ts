@@ -143,23 +143,24 @@ suite('sales', () => {
     )
     assert.equal((await sales(shop, { from: 1_001, to: 1_003 })).length, 1_400)
     assert.deepEqual(await sales(shop, { from: 1_004, to: 9_000 }), [])
-    const pages = await Array.fromAsync(salesBetween(shop.db, ALWAYS))
-    assert.ok(pages.every((page) => page.length <= 1_000))
+    const lengths = async (between: typeof ALWAYS) =>
+      (await Array.fromAsync(salesBetween(shop.db, between))).map(({ length }) => length)
+    assert.deepEqual(await lengths(ALWAYS), [1_000, 1_000, 500])
+    assert.deepEqual(await lengths({ from: 1_004, to: 9_000 }), [], 'no empty page')
   })
 
   test('sales are deleted after as many days as the operator keeps them, 500 at a time', async (t) => {
     const shop = await aShop(t)
     const now = shop.clock.now()
-    const old = range(501).map((i) => aSale(now - 3 * DAY - 1, `old ${i}`))
+    const old = range(501).map((i) => aSale(now - 3 * DAY - 1 - i, `old ${i}`))
     await shop.db.write(unit(...old, aSale(now - 3 * DAY, 'kept')))
     const { purge } = createSalesUpkeep(shop.db, { keptDays: 3 })
+    const left = async () => (await sales(shop)).map(({ payment_hash }) => payment_hash)
     assert.equal(await purge(overBy(now)), 500)
+    assert.deepEqual(await left(), ['old 0', 'kept'], 'the oldest first')
     assert.equal(await purge(overBy(now)), 1)
     assert.equal(await purge(overBy(now)), 0)
-    assert.deepEqual(
-      (await sales(shop)).map(({ payment_hash }) => payment_hash),
-      ['kept'],
-    )
+    assert.deepEqual(await left(), ['kept'])
   })
 
   test('what an older instance settled after the migration becomes a sale, unless it is too old to keep', async (t) => {

@@ -195,6 +195,7 @@ test('sales that are missing are recorded, and none that would be deleted at onc
     await add(id, { ...SETTLED, settled_at })
   }
   await add('known', SETTLED)
+  await add('owed', { ...SETTLED, state: 'paid_unfulfilled' })
   await run(recordSale('known'))
   const upkeep = createSalesUpkeep(db, { keptDays: 1 })
   await upkeep.recordMissed(overBy(T))
@@ -250,4 +251,27 @@ test('the tombstones of unpaid orders are deleted in the end, and those of paid 
     left.map(({ payment_hash }) => payment_hash),
     ['dead later', 'used'],
   )
+})
+
+test('one pass deletes 500 orders and 500 tombstones at most, and the next one goes on', async (t) => {
+  const { db, run, add, insert } = await orderRows(t)
+  const over = { state: 'dead', quote_expires_at: T } as const
+  const old = Array.from({ length: 501 }, (_, i) => `${i}`)
+  await Promise.all(
+    old.flatMap((id) => [
+      add(id, over),
+      insert('order_tombstone', { payment_hash: `old ${id}`, ended: 'dead', ended_at: 0 }),
+    ]),
+  )
+  const left = async () => [
+    (await db.read('select 1 as one from purchase_order')).length,
+    (await db.read('select 1 as one from order_tombstone where ended_at = 0')).length,
+  ]
+  for (const expected of [
+    [1, 1],
+    [0, 0],
+  ]) {
+    await run(...purgeOrders(overBy(T + 1), overBy(1 + KEEP_DEAD_MS)))
+    assert.deepEqual(await left(), expected)
+  }
 })

@@ -242,6 +242,15 @@ test('an order is opened once, and not under an id that names another order alre
   await run(insertOrder({ ...order, order_id: 'two' }))
 })
 
+test('the turns of all client networks are 256 rows at most', async (t) => {
+  const { db, run } = await orderRows(t)
+  for (const network of ['n', '192.0.2', '2001:db8::'])
+    await run(takeTurn(network), takeTurn(network))
+  const rows = await db.read('select bucket from opening_lock')
+  assert.equal(rows.length, 3)
+  assert.ok(rows.every(({ bucket }) => Number(bucket) < 256))
+})
+
 test('the limit of a client network counts its orders that are open and whose quote is not over', async (t) => {
   const { run, add } = await orderRows(t)
   const open = (max: number) => run(takeTurn('n'), limitOpen('n', T, max))

@@ -251,6 +251,12 @@ suite('the story of an order in the store', () => {
       ],
     )
     assert.ok(happened[1]?.says.includes(UNTIL))
+    const aged = { expires_at: NOW - MINUTE, sealed_at: NOW, sealed_by: 'age' } as const
+    const ends = storyOf(order({ ...SETTLED, ...aged }), NOW).happened.slice(-2)
+    assert.deepEqual(
+      ends.map(({ event }) => event),
+      ['ended', 'sealed'],
+    )
   })
 
   test('a delivered answer is repeated for a day, and an end is told from its moment on', () => {
