@@ -9,9 +9,11 @@ import { LIMITS } from '../../../src/http/limits.ts'
 import { openSharedLimits } from '../../../src/http/shared-limits.ts'
 import { fixedAddress } from '../../support/address.ts'
 import type { After } from '../../support/folder.ts'
+import { holding, waits } from '../../support/locks.ts'
 import { startPostgres } from '../../support/postgres.ts'
 import { aPrimaryAndItsStandby } from '../../support/standby.ts'
 import { query } from '../../support/store.ts'
+import { ownedTimers } from '../../support/timers.ts'
 import { unit } from '../../support/unit.ts'
 import { until } from '../../support/until.ts'
 
@@ -123,6 +125,23 @@ suite('a primary and its standby', () => {
     await db.write(note('after'))
     assert.deepEqual([await notesAt(primary), await notesAt(standby)], [['before'], ['after']])
     assert.deepEqual(await query({ databaseUrl: primary }, USED), [])
+  })
+
+  test('a server that has not answered for three seconds is suspected, and its work goes to the one that has taken over', async (t) => {
+    const { primary, standby, both, promote } = await aPrimaryAndItsStandby(t)
+    const db = await open(t, both(primary, standby))
+    await db.write(note('before'))
+    await promote()
+    await holding(t, primary, 'lock table meta')
+    const timers = ownedTimers(t)
+    const writing = db.write(note('after'))
+    await timers.noSweep(() => waits(primary))
+    const now = performance.now.bind(performance)
+    const later = t.mock.method(performance, 'now', () => now() + 3_000)
+    t.mock.timers.tick(3_000)
+    later.mock.restore()
+    await writing
+    assert.deepEqual(await notesAt(standby), ['after'])
   })
 
   test('a start uses the server that was promoted last, if two take writes', async (t) => {
