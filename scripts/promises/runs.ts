@@ -18,15 +18,22 @@ export function readRuns(): Runs {
 }
 
 export function noteRun(command: string, result: string): void {
-  const known = readRuns()
   const date = new Date().toISOString().slice(0, 10)
-  const others = known.runs.filter((run) => run.command !== command)
-  write({ ...known, runs: [...others, { command, date, result }] })
+  write(withRun(readRuns(), { command, date, result }))
 }
 
 export function notePlant(name: string, run: number): void {
-  const known = readRuns()
-  write({ ...known, plants: { ...known.plants, [name]: run } })
+  write(withPlant(readRuns(), { name, run }))
+}
+
+/** A run takes the place of the last one of its command. */
+export function withRun(known: Runs, run: Runs['runs'][number]): Runs {
+  const others = known.runs.filter(({ command }) => command !== run.command)
+  return { ...known, runs: [...others, run] }
+}
+
+export function withPlant(known: Runs, { name, run }: { name: string; run: number }): Runs {
+  return { ...known, plants: { ...known.plants, [name]: run } }
 }
 
 function write(runs: Runs): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { promisesPage, SECTIONS, titlesIn } from '../../scripts/promises/page.ts'
-import { readRuns } from '../../scripts/promises/runs.ts'
+import { readRuns, withPlant, withRun } from '../../scripts/promises/runs.ts'
 
 const FILE = 'test/scripts/promises.test.ts'
 const THERE = 'a promise that is shown by a test which is there is on the page'
@@ -43,6 +43,27 @@ suite('the page of promises', () => {
       () => promisesPage(SECTIONS, { ...readRuns(), plants }),
       /no run has found this plant: .*"a ping is counted twice"$/,
     )
+  })
+
+  test('a planted mistake that is gone, and a suite of faults that is gone, make no page', () => {
+    const plants = { ...readRuns().plants, 'a ping is lost': 7 }
+    assert.throws(
+      () => promisesPage(SECTIONS, { ...readRuns(), plants }),
+      /has a plant that is gone: "a ping is lost"$/,
+    )
+    assert.throws(
+      () => promisesPage(SECTIONS, readRuns(), '`test/faults/postgres.faults.ts`, `test/gone.ts`'),
+      /faults\.md names test\/gone\.ts, which is gone/,
+    )
+  })
+
+  test('the last run of each command is noted, and by which run each plant was found', () => {
+    const [first, second] = ['1', '2'].map((n) => ({ command: n, date: '2026-01-01', result: n }))
+    assert.ok(first && second)
+    const known = { runs: [first, second], plants: { a: 1 } }
+    const again = { ...first, result: 'more' }
+    assert.deepEqual(withRun(known, again), { runs: [second, again], plants: { a: 1 } })
+    assert.deepEqual(withPlant(known, { name: 'b', run: 2 }).plants, { a: 1, b: 2 })
   })
 })
 
