@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { checkInvoice } from '../../src/gate/check-invoice.ts'
+import { InvalidInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
 
@@ -81,6 +82,9 @@ test('an invoice is not shown where it is not what was asked for, or not in time
   }
   assert.throws(
     () => check('lnbcrt1'),
-    (error) => error instanceof LnurlError && /^the invoice cannot be used: ./.test(error.message),
+    (error) =>
+      error instanceof LnurlError &&
+      /^the invoice cannot be used: ./.test(error.message) &&
+      error.cause instanceof InvalidInvoice,
   )
 })

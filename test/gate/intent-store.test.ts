@@ -91,6 +91,8 @@ test('a provider is asked about one intent by one of those who ask at once, not 
   assert.deepEqual([verify_count, next_verify_at], [1, T + 2_000])
   for (const other of ['a', 'c']) assert.equal((await row(other)).next_verify_at, 0)
   await assert.rejects(claim(T + 1_999), UnitRefused)
+  // As it was read before.
+  await assert.rejects(claim(T + 2_000, first), UnitRefused)
   await claim(T + 2_000)
   assert.equal((await row('b')).verify_count, 2)
 })
@@ -166,9 +168,11 @@ test('what awaits payment is counted of one project, until it is over, and what 
   }
   await insert({ ...anIntent('first', 'q'), honoured_until: T + 5 })
   await insert({ ...anIntent('first of p', 'p'), honoured_until: T + 4 })
-  assert.deepEqual(await store.counts('q', T), { open: 3, authorized: 1 })
-  assert.deepEqual(await store.counts('q', T + 5), { open: 2, authorized: 1 })
-  assert.deepEqual(await store.counts('q', END), { open: 0, authorized: 1 })
+  await insert({ ...anIntent('first that is paid', 'q'), honoured_until: T + 4 })
+  await run(...authorized('first that is paid', 'q'))
+  assert.deepEqual(await store.counts('q', T), { open: 3, authorized: 2 })
+  assert.deepEqual(await store.counts('q', T + 5), { open: 2, authorized: 2 })
+  assert.deepEqual(await store.counts('q', END), { open: 0, authorized: 2 })
   assert.equal(await store.nextOver('q', T), T + 5)
   assert.equal(await store.nextOver('q', T + 5), END)
   assert.equal(await store.nextOver('q', END), END)

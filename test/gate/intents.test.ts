@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { deleteRoute } from '../../src/gate/project-store.ts'
-import { aGate, aRequest, pay, SECRET } from '../support/gate.ts'
+import { base62 } from '../../src/lib/base62.ts'
+import { createSecrets, keyedHash } from '../../src/secrets/secrets.ts'
+import { aGate, aRequest, pay, QUOTE_SECONDS, SECRET } from '../support/gate.ts'
 import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
@@ -96,14 +98,42 @@ describe('an intent', () => {
     })
   }
 
-  test('an intent can be paid until the quote expires, and stays the same after that', async (t) => {
+  test('an intent can be paid until the quote expires, to the millisecond, and stays the same after that', async (t) => {
     const world = await aGate(t)
     const ask = { key: 'a-key-of-one' }
-    const intent = await world.quoted(ask)
-    world.clock.advance(intent.quote_expires_at - world.clock.now() - 1_000)
-    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isPayable: true })
-    world.clock.advance(2_000)
-    assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isPayable: false })
+    const first = await world.open(ask)
+    assert.ok(first.kind === 'quote')
+    const { intent } = first
+    assert.equal(first.isPayable, true)
+    for (const [at, isPayable] of [
+      [intent.quote_expires_at - 1, true],
+      [intent.quote_expires_at, false],
+    ] as const) {
+      world.clock.now = () => at
+      assert.deepEqual(await world.open(ask), { kind: 'quote', intent, isPayable })
+    }
+  })
+
+  test('an intent has a quote of so many seconds, but never beyond its invoice, and is honoured for ten minutes more', async (t) => {
+    const world = await aGate(t)
+    const second = Math.ceil(world.clock.now() / 1000) * 1000
+    world.clock.now = () => second + 999
+    const long = await world.quoted()
+    assert.equal(long.quote_expires_at, second + QUOTE_SECONDS * 1000)
+    assert.equal(long.honoured_until, second + 3_600_000 + 10 * MINUTE)
+    world.wallet.changes = { expirySeconds: 600 }
+    const short = await world.quoted()
+    assert.equal(short.quote_expires_at, second + 600_000)
+    assert.equal(short.honoured_until, second + 600_000 + 10 * MINUTE)
+  })
+
+  test('an intent has an id that its key and its project decide, so that a newer version finds it again', async (t) => {
+    const world = await aGate(t)
+    const secrets = createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
+    const [secret] = secrets.keys('gate intent')
+    const hash = keyedHash(secret, world.projectId, 'a-key-of-one')
+    const { intent_id } = await world.quoted({ key: 'a-key-of-one' })
+    assert.equal(intent_id, `gate_intent_${base62(hash.subarray(0, 16))}`)
   })
 
   test('an intent keeps its price when the route gets another one', async (t) => {

@@ -1,8 +1,8 @@
 /** What the log tells of an intent, by which an operator finds a payment again. */
 import assert from 'node:assert/strict'
-import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { aGate, authorized, pay, type World } from '../support/gate.ts'
+import type { Answer } from '../support/lnurl-server.ts'
 import { unit } from '../support/unit.ts'
 
 const last = ({ logged }: World) => logged.at(-1)
@@ -84,39 +84,46 @@ test('the log tells of a provider that fails, with its reason', async (t) => {
   assert.match(String(why), /./)
 })
 
-test('the log tells of a provider that cannot be used in a sentence, with the code of the failure if there is one', async (t) => {
-  for (const [answer, reason] of [
-    [
-      (_url: URL, response: ServerResponse) => void response.destroy(),
-      /^the provider cannot be reached \([A-Z_]+\)$/,
-    ],
-    [
-      (_url: URL, response: ServerResponse) => void response.end('x'.repeat(256 * 1024 + 1)),
-      /^the answer of the provider is too large$/,
-    ],
-    [
-      (_url: URL, response: ServerResponse) => void response.writeHead(404).end('{}'),
-      /^the provider answers with HTTP 404$/,
-    ],
-    [
-      (_url: URL, response: ServerResponse) => void response.writeHead(404).end('null'),
-      /^the provider answers with HTTP 404$/,
-    ],
-    [
-      (_url: URL, response: ServerResponse) => void response.writeHead(500).end('{"status":"OK"}'),
-      /^the provider answers with HTTP 500$/,
-    ],
-    [
-      (_url: URL, response: ServerResponse) => void response.end('<html>'),
-      /^the answer of the provider is not JSON$/,
-    ],
-  ] as const) {
+const FAILURES: [note: string, answer: Answer, reason: RegExp][] = [
+  [
+    'cannot be reached, with the code of the failure',
+    (_url, response) => void response.destroy(),
+    /^the provider cannot be reached \([A-Z_]+\)$/,
+  ],
+  [
+    'answers too much',
+    (_url, response) => void response.end('x'.repeat(256 * 1024 + 1)),
+    /^the answer of the provider is too large$/,
+  ],
+  [
+    'does not know the address',
+    (_url, response) => void response.writeHead(404).end('{}'),
+    /^the provider answers with HTTP 404$/,
+  ],
+  [
+    'answers null and another status than 200',
+    (_url, response) => void response.writeHead(404).end('null'),
+    /^the provider answers with HTTP 404$/,
+  ],
+  [
+    'answers well and another status than 200',
+    (_url, response) => void response.writeHead(500).end('{"status":"OK"}'),
+    /^the provider answers with HTTP 500$/,
+  ],
+  [
+    'answers with a page',
+    (_url, response) => void response.end('<html>'),
+    /^the answer of the provider is not JSON$/,
+  ],
+]
+for (const [note, answer, reason] of FAILURES) {
+  test(`the log tells in a sentence of a provider that ${note}`, async (t) => {
     const world = await aGate(t)
     world.lnurl.answers.invoice = answer
     assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
     assert.match(String(last(world)?.reason), reason)
-  }
-})
+  })
+}
 
 test('the log tells of an invoice that was given before', async (t) => {
   const world = await aGate(t)

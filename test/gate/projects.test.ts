@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { UnknownProject } from '../../src/gate/projects.ts'
+import { giveBackReceipt } from '../../src/gate/receipt-store.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
 import { aGate, pay, type World } from '../support/gate.ts'
 
@@ -21,6 +22,7 @@ describe('a project', () => {
   test('a project is shown with its routes by id, its credits, and how many intents are open and authorized', async (t) => {
     const world = await aGate(t)
     const { projectId, projects, clock } = world
+    assert.match(projectId, /^gate_project_[0-9A-Za-z]{22}$/)
     const { created_at: createdAt } = await world.project()
     assert.ok(createdAt > clock.now() - MINUTE && createdAt <= clock.now())
     const view = {
@@ -236,8 +238,9 @@ describe('honouring a payment', () => {
       reason: 'given back twice',
       noticedAt: owed.noticedAt,
     })
-    await world.projects.honour(intent.intent_id)
-    // The receipt is given back already.
+    const { receipt_id: receiptId } = await pay(world, intent)
+    const back = giveBackReceipt({ intentId: intent.intent_id, receiptId, now, max: 9 })
+    await world.db.write({ lockKey: intent.intent_id, statements: back })
     assert.equal(await world.projects.honour(intent.intent_id), 'fresh receipt')
     assert.deepEqual(await world.projects.unhonoured(), [])
   })

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import { type Db, StoreError } from '../../src/db/db.ts'
+import type { IntentRow } from '../../src/gate/intent-store.ts'
 import { overBy } from '../support/deletion.ts'
 import {
   aGate,
@@ -87,6 +88,22 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 8)
     const [line] = eventsOf(world, 'gate.authorized_late')
     assert.equal(line?.paymentHash, late.payment_hash)
+  })
+
+  test('a proof in the last millisecond is not late, nor is a poll, which then says when to come back', async (t) => {
+    const world = await aGate(t)
+    const [paid, open] = [await world.quoted(), await world.quoted()]
+    world.clock.now = () => paid.honoured_until
+    await pay(world, paid)
+    assert.equal(eventsOf(world, 'gate.authorized_late').length, 0)
+    const last = { ...open, honoured_until: paid.honoured_until }
+    const poll = async (intent: IntentRow) => {
+      const polled = await world.service.poll(intent)
+      return polled.kind === 'pending' ? polled.retryAfterSeconds : polled.kind
+    }
+    assert.equal(await poll(last), 2)
+    world.clock.now = () => open.honoured_until + 1
+    assert.equal(await poll(open), null)
   })
 
   test('a proof that is wrong is told apart from a payment that is not there yet', async (t) => {

@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import { createLnurlHttp } from '../../src/gate/lnurl-http.ts'
+import { createLnurlProvider } from '../../src/gate/provider.ts'
+import { OutboundError } from '../../src/outbound/error.ts'
 import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { LnurlError, metadataHash } from '../../src/protocol/lnurl.ts'
 import { overBy } from '../support/deletion.ts'
@@ -26,14 +28,29 @@ test('a quote asks the address what may be paid, then asks for the invoice, and 
   assert.equal(intent.description_hash, 'none')
 })
 
-test('a quote asks anew what may be paid after a minute, and not before', async (t) => {
+test('a quote asks anew what may be paid after a minute, to the millisecond, and not before', async (t) => {
   const world = await aGate(t)
-  world.clock.advance(50_000)
+  let now = world.clock.now() + 61_000
+  world.clock.now = () => now
   await world.quoted()
-  assert.deepEqual(steps(world), ['invoice'])
-  world.clock.advance(11_000)
+  now += 59_999
   await world.quoted()
-  assert.deepEqual(steps(world), ['invoice', 'pay', 'invoice'])
+  assert.deepEqual(steps(world), ['pay', 'invoice', 'invoice'])
+  now += 1
+  await world.quoted()
+  assert.deepEqual(steps(world).slice(3), ['pay', 'invoice'])
+})
+
+test('a provider that is closed is asked nothing more', async (t) => {
+  const { lnurl, clock } = await aGate(t)
+  const client = createLnurlClient({ clock, allowed: new Set([lnurl.host]) })
+  const provider = createLnurlProvider({ client, network: 'regtest', clock })
+  await provider.close()
+  await assert.rejects(
+    provider.invoice(lnurl.address, 1000),
+    (error) => error instanceof LnurlError && error.cause instanceof OutboundError,
+  )
+  assert.deepEqual(lnurl.requests, [])
 })
 
 test('a quote sends the provider nothing but what the request needs', async (t) => {
