@@ -77,19 +77,18 @@ export async function ownProject(
   return project && (isNamed || named === 'any project') ? project : null
 }
 
-/** Whether the intent is for the request that the headers name. True if they name no request. */
+/** Whether the intent is for the request that the headers name, or for what they name of it. */
 export function isRequestOf(
   service: GateService,
   intent: IntentRow,
   request: FastifyRequest,
 ): boolean {
-  const fields = request.raw.headersDistinct
-  const isNamed = fields['x-gate-method'] !== undefined || fields['x-gate-path'] !== undefined
-  if (!isNamed) return true
-  return service.isBound(intent, {
-    method: header(request, 'x-gate-method') ?? intent.method,
-    path: header(request, 'x-gate-path') ?? intent.path,
-  })
+  const named = (name: string, otherwise: string): string | null =>
+    request.raw.headersDistinct[name] === undefined ? otherwise : header(request, name)
+  const method = named('x-gate-method', intent.method)
+  const path = named('x-gate-path', intent.path)
+  // Two lines name two requests, of which the intent is at most for one.
+  return method !== null && path !== null && service.isBound(intent, { method, path })
 }
 
 /** The value of a header with exactly one line, else null. */

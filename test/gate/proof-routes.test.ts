@@ -52,6 +52,7 @@ for (const [name, call] of Object.entries(CALLS)) {
       { 'x-gate-path': '/render/cat' },
       { 'x-gate-method': 'GET', 'x-gate-path': PATH },
       { 'x-gate-method': 'POST', 'x-gate-path': '/render/dog' },
+      ...[{ 'x-gate-path': [PATH, '/render/dog'] }, { 'x-gate-method': ['POST', 'POST'] }],
     ]) {
       const { status, body } = await call(shop, intentId, ask)
       assert.deepEqual([status, body], [401, MISMATCH])
@@ -92,6 +93,7 @@ test('polls and proofs of one intent are limited together, and its give-backs by
   const back = async () => (await shop.giveBack(intentId, 'none')).status
   assert.deepEqual([await back(), await back(), await back()], [409, 409, 429])
   assert.equal((await shop.poll(other.intentId)).status, 402)
+  assert.equal((await shop.giveBack(other.intentId, 'none')).status, 409)
 })
 
 describe('a poll', () => {
