@@ -26,6 +26,7 @@ const TAKEDOWNS: Record<Product, Takedown> = {
 
 for (const product of Object.keys(TABLES) as Product[]) {
   test(`one capability of ${product} is suspended, once, and resumed, once`, async (t) => {
+    assert.equal(TAKEDOWNS[product].kind, product)
     const { suspended, suspends, resumes } = await aStore(t, product)
     assert.equal(await suspends('b'), true)
     assert.deepEqual(await suspended(), { a: null, b: T, c: null })
@@ -165,6 +166,12 @@ test('each look hears of the changes since the last one, in their order, and the
   await look()
   assert.deepEqual(told.splice(0), [
     { event: 'takedown.resumed', publicId: 'b', product: 'catch' },
+    'b',
+  ])
+  await suspends('b', T + 2, 'again')
+  await look()
+  assert.deepEqual(told.splice(0), [
+    { event: 'takedown.suspended', publicId: 'b', product: 'catch', reason: 'again' },
     'b',
   ])
   await look()

@@ -51,6 +51,8 @@ test('a challenge names the host of the service, and is honoured under another',
   const credential = credentialFor(intent())
   assert.equal(credential.challenge.realm, 'gate.example')
   assert.equal(challenges([ONE], 'https://new.example').isFor(intent(), credential), true)
-  const elsewhere = { ...credential, challenge: { ...credential.challenge, realm: 'new.example' } }
-  assert.equal(challenges([ONE], 'https://new.example').isFor(intent(), elsewhere), false)
+  for (const realm of ['new.example', 'gate.example|', '|']) {
+    const elsewhere = { ...credential, challenge: { ...credential.challenge, realm } }
+    assert.equal(challenges([ONE], 'https://new.example').isFor(intent(), elsewhere), false)
+  }
 })

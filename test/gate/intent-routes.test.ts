@@ -111,8 +111,9 @@ describe('an intent that is refused', () => {
     const { create, db } = await aShop(t)
     const text = `update gate_project set address = 'no address'`
     await db.write({ lockKey: 'a test', statements: { none: { text, values: [] } } })
-    const { status, body } = await create()
+    const { status, headers, body } = await create()
     assert.deepEqual([status, body], [503, { error: 'checkout unavailable' }])
+    assert.match(headers['retry-after'] ?? '', /^[1-9]\d*$/)
   })
 
   test('an intent is refused with the time to wait while too many of its project are open', async (t) => {

@@ -1,9 +1,13 @@
 /** Which provider GATE asks: the simulator in its place, or the Lightning Address, but never itself. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { createGateChallenges } from '../../src/gate/challenge.ts'
 import { openProvider } from '../../src/gate/open.ts'
+import { createReceipts } from '../../src/gate/receipts.ts'
+import { createGateStore } from '../../src/gate/store.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { pocketWallet } from '../support/gate.ts'
 import { aShop } from '../support/gate-app.ts'
 import { startLnurlServer } from '../support/lnurl-server.ts'
@@ -51,4 +55,17 @@ test('an invoice is never asked of this service itself, whatever name it has', a
     logged.map(({ event, reason }) => [event, reason]),
     [['gate.provider_failed', 'the provider is this service']],
   )
+})
+
+test('receipts and challenges are signed with the keys of their purpose, so that a newer version accepts them', async (t) => {
+  const { get, credential, db } = await aShop(t)
+  const secrets = createSecrets([new Uint8Array(32).fill(1)])
+  const { jwks } = await createReceipts(secrets.keys('gate receipt'))
+  assert.deepEqual((await get('/.well-known/gate-jwks.json')).body, jwks)
+  const { quote, preimage, challenge } = await credential()
+  const intent = await createGateStore(db).intent(quote.intentId)
+  const { isFor } = createGateChallenges({
+    ...{ keys: secrets.keys('gate challenge'), publicUrl: () => 'https://gate.mayfly.org' },
+  })
+  assert.equal(intent && isFor(intent, { challenge, payload: { preimage } }), true)
 })

@@ -80,6 +80,7 @@ test('a lateness from before a suspension is no silence until an interval and a 
 })
 
 test('suspensions are read in the order of time', () => {
+  assert.deepEqual(suspensionsOf({ suspensions: '' }), [])
   const windows = [minutes(1, 2), minutes(3, 5)]
   assert.deepEqual(
     suspensionsOf({ suspensions: column(...windows) }),

@@ -129,6 +129,7 @@ export async function aShop(
     ...{ create, proveRaw, giveBackRaw },
     ...{ quoted, pay },
     foreign: () => opened.gate.foreign?.(),
+    url: `http://127.0.0.1:${opened.port}`,
     get: (path: string) => send(opened.port, path, { headers: {} }),
     poll: (intentId: string, ask: Ask = {}) =>
       send(opened.port, `/api/gate/intents/${intentId}`, {
