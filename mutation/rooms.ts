@@ -30,7 +30,7 @@ export const ROOMS: Record<string, Room> = {
   'gate-api': {
     mutate: SERVED_BY_GATE,
     // Not those of test/api, which start the whole service each.
-    tests: ['test/gate/{challenge,intent-routes,open,proof-routes,render}.test.ts'],
+    tests: ['test/gate/{challenge,described,intent-routes,open,proof-routes,render}.test.ts'],
   },
   gate: {
     mutate: ['src/gate/**/*.ts', ...SERVED_BY_GATE.map((file) => `!${file}`)],
