@@ -164,11 +164,11 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const another = ({
     secrets = [SECRET],
     isSoldOut = false,
-    onExtended = () => {},
+    onExtended,
     ...others
   }: ShopOptions = {}): Orders =>
     createOrders({
-      onExtended,
+      ...(onExtended === undefined ? {} : { onExtended }),
       db,
       lightning: node,
       health,
