@@ -166,20 +166,21 @@ test('an extension that is handed out names what it has extended, and another or
 })
 
 test('an order that changes while it is handed out is not, and says what became of it', async (t) => {
-  const MEANWHILE: [set: string, told: (now: number) => HandingOut][] = [
-    [`state = 'refunded'`, () => ({ kind: 'not settled', state: 'refunded' })],
-    ['sealed_at = 5', () => ({ kind: 'already delivered', at: 5 })],
-    ['delivered_at = 5', () => ({ kind: 'already delivered', at: 5 })],
-    ['expires_at = null', () => ({ kind: 'already delivered', at: null })],
-    ['expires_at = $1', (now) => ({ kind: 'over', at: now })],
+  const set = 'update purchase_order set'
+  const MEANWHILE: [text: string, told: (now: number) => HandingOut][] = [
+    [`${set} state = 'refunded'`, () => ({ kind: 'not settled', state: 'refunded' })],
+    [`${set} sealed_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
+    [`${set} delivered_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
+    [`${set} expires_at = null`, () => ({ kind: 'already delivered', at: null })],
+    [`${set} expires_at = $1`, (now) => ({ kind: 'over', at: now })],
+    ['delete from purchase_order', () => ({ kind: 'order not found' })],
   ]
-  for (const [set, told] of MEANWHILE) {
+  for (const [text, told] of MEANWHILE) {
     const { shop, quote, orderId } = await aSettled(t)
     const now = shop.clock.now()
-    const text = `update purchase_order set ${set}`
-    const db = meanwhile(shop.db, { text, values: set.includes('$1') ? [now] : [] })
-    assert.deepEqual(await handOut({ ...shop, db }, orderId), told(now), set)
-    assert.equal((await shop.order(quote))?.delivered_by, null)
+    const db = meanwhile(shop.db, { text, values: text.includes('$1') ? [now] : [] })
+    assert.deepEqual(await handOut({ ...shop, db }, orderId), told(now), text)
+    assert.notEqual((await shop.order(quote))?.delivered_by, 'operator')
   }
 })
 
