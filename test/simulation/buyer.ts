@@ -7,6 +7,7 @@ import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402
 import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { isRandom, keyOf, offerIn, type Quote } from './offer.ts'
 import { phraseOf, type Run } from './run-context.ts'
+import { guessKey } from './thief.ts'
 import { uuidV4 } from './world/globals.ts'
 import type { Answer, Ask } from './world/service.ts'
 
@@ -24,7 +25,11 @@ export type Order = {
   extends?: Bought
 }
 
+const bodyOf = ({ body }: Order): Uint8Array | string => body ?? '{"planId":"spark"}'
+
 const MAX_ATTEMPTS = 400
+/** A client waits twice as long each time that nobody answers, up to eight times. */
+const LONGEST_SILENCE = 3
 const ADDRESSES = ['203.0.113.7', '203.0.113.99', '198.51.100.20', '192.0.2.41']
 export const FLOWS: readonly Flow[] = [
   'native',
@@ -69,7 +74,17 @@ export async function buy(
   let isReopened = false
   /** Whether a restored backup sends the buyer back, who had all of it before. */
   let isBack = false
-  if (!isByUrl && !isRandom(keys[0] as string)) void guess()
+  /** How often in a row nobody has answered. */
+  let silence = 0
+  const paid = Promise.withResolvers<void>()
+  if (!isByUrl && !isRandom(keys[0] as string)) {
+    const headers = { ...order.headers, 'idempotency-key': keys[0] as string }
+    const asked = { method: 'POST', target, headers: typed(headers), body: bodyOf(order) } as const
+    const afterwards = () => noteReopened({ headers })
+    void guessKey(run, who, { ask: asked, paid: paid.promise, afterwards })
+    // Some strangers come first.
+    if (random.chance(0.5)) await scheduler.sleep(random.next() * 15_000)
+  }
 
   await askUntilOver()
   if (first) {
@@ -90,8 +105,9 @@ export async function buy(
       const answer = await run.ask(`${who} ${order.product} ${flow}`, ask)
       noteReopened(ask)
       if (answer !== null && (await take(answer, { ask, askedWhilePaid }))) return
+      silence = answer === null ? Math.min(silence + 1, LONGEST_SILENCE) : 0
       const pause = random.chance(0.9) ? random.next() * 800 : random.next() * 12_000
-      await scheduler.sleep(pause)
+      await scheduler.sleep(pause * 2 ** silence)
     }
     if (isBack) ledger.break('a restore loses no payment', `${who} is back and gets nothing`)
     else if (preimage !== null) ledger.break('paid means delivered', `${who} has paid and gave up`)
@@ -107,6 +123,12 @@ export async function buy(
     const body = ledger.handedOut.get(paymentHash())
     if (body !== undefined) takeBody(body)
     return body !== undefined || ledger.paidBack.has(paymentHash())
+  }
+
+  function typed(headers: Record<string, string>): Record<string, string> {
+    return order.product === 'whisper'
+      ? headers
+      : { ...headers, 'content-type': 'application/json' }
   }
 
   /** A key alone says nothing of a payment: it opens a new order, also if the answer is lost. */
@@ -141,40 +163,7 @@ export async function buy(
     }
     headers['idempotency-key'] = key
     if (isNative && preimage !== null && random.chance(0.5)) headers['payment-preimage'] = preimage
-    if (order.product !== 'whisper') headers['content-type'] = 'application/json'
-    return {
-      method: 'POST',
-      target,
-      headers,
-      body: order.body ?? '{"planId":"spark"}',
-      from: address,
-    }
-  }
-
-  /** A stranger guesses the key, and asks for the same from another address. */
-  async function guess(): Promise<void> {
-    for (let i = 0; i < 12; i++) {
-      await scheduler.sleep(random.next() * 15_000)
-      const headers: Record<string, string> = {
-        ...order.headers,
-        'idempotency-key': keys[0] as string,
-      }
-      if (order.product !== 'whisper') headers['content-type'] = 'application/json'
-      const answer = await run.ask(`${who} thief`, {
-        method: 'POST',
-        target,
-        headers,
-        body: order.body ?? '{"planId":"spark"}',
-        from: '198.18.0.66',
-      })
-      noteReopened({ headers })
-      if (answer?.status === 200) {
-        ledger.break(
-          'nothing for nothing',
-          `a stranger with the key of ${who} was handed ${answer.text}`,
-        )
-      }
-    }
+    return { method: 'POST', target, headers: typed(headers), body: bodyOf(order), from: address }
   }
 
   /** Some try a preimage of their own before they pay. */
@@ -295,11 +284,12 @@ export async function buy(
     if (mood < 0.05) return true
     if (mood < 0.15) await scheduler.sleep(random.next() * 70_000)
     else if (mood < 0.25) return false
-    const paid = await node.pay(offered.bolt11)
-    ledger.note(`${who} pays ${offered.paymentHash}: ${paid.kind}`)
-    if (paid.kind === 'refused') return true
-    if (paid.kind === 'failed') return false
-    preimage = paid.preimage
+    const done = await node.pay(offered.bolt11)
+    ledger.note(`${who} pays ${offered.paymentHash}: ${done.kind}`)
+    if (done.kind === 'refused') return true
+    if (done.kind === 'failed') return false
+    preimage = done.preimage
+    paid.resolve()
     if (random.chance(0.1)) await node.pay(offered.bolt11)
     return false
   }

@@ -7,7 +7,7 @@ export async function extendStory(run: Run, who: string, held: Bought): Promise<
   const { random, sleep } = run.world.scheduler
   run.ledger.sold.set(held.publicId, String(held.resource.expiresAt))
   const withinMs = random.pick([0, 6_000])
-  const buyers = Array.from({ length: random.pick([0, 0, 1, 2, 3]) }, async (_, at) => {
+  const buyers = Array.from({ length: random.pick(run.weather.extensions) }, async (_, at) => {
     await sleep(random.next() * withinMs)
     const bought = await buy(run, `${who} extension ${at}`, {
       order: { product: held.product, extends: held },

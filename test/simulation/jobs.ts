@@ -90,6 +90,10 @@ const GRACE_S = 60
 /** Well within the interval. */
 const PING_EVERY_MS = 40_000
 const RETRY_MS = 1_500
+/** Twice as long each time, up to four times: much less than the grace. */
+const LONGEST_SILENCE = 2
+/** How often an owner looks whether a silence was noticed. */
+export const LOOK_MS = 30_000
 /** Interval and grace, the same again after the last blind window, and the time until a clock that jumped is trusted. */
 export const OPENS_WITHIN_MS = 2 * (INTERVAL_S + GRACE_S) * 1_000 + 1_500_000
 
@@ -114,7 +118,7 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   const is = { status: 200, held: monitor }
   await set()
   await pingUntilAnswered()
-  const secret = isBound ? await bindSecret(run, who, monitor) : null
+  const secret = isBound ? await pingWhile(bindSecret(run, who, monitor)) : null
   const extending = isBound ? Promise.resolve() : extendStory(run, who, monitor)
   // The first ping after the purchase arms it.
   if (secret) await pingUntilAnswered()
@@ -156,6 +160,19 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
     if (await insist(run, ping, { status: 204, held: monitor as Bought })) counted.accepted++
   }
 
+  /** A switch is sold for a monitor that is pinged in time. */
+  async function pingWhile<T>(work: Promise<T>): Promise<T> {
+    let isDone = false
+    const done = work.finally(() => {
+      isDone = true
+    })
+    for (;;) {
+      await Promise.race([done, sleep(PING_EVERY_MS)])
+      if (isDone || isGone()) return done
+      await pingUntilAnswered()
+    }
+  }
+
   async function watchSecret(bound: Bought): Promise<void> {
     while (run.isStormy() && !ledger.gone.has(bound.publicId)) {
       const answer = await readSecret(run, who, bound)
@@ -169,8 +186,8 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   }
 
   async function waitForOpening(bound: Bought): Promise<void> {
-    for (let waited = 0; waited < OPENS_WITHIN_MS; waited += 10_000) {
-      await sleep(10_000)
+    for (let waited = 0; waited < OPENS_WITHIN_MS; waited += LOOK_MS) {
+      await sleep(LOOK_MS)
       const answer = await readSecret(run, who, bound)
       if (answer?.status === 200 || ledger.gone.has(bound.publicId)) return
       if (answer?.status !== 425) {
@@ -221,13 +238,13 @@ export async function insist(
   work: () => ReturnType<Run['ask']>,
   { status, held }: { status: number; held: Bought },
 ) {
-  for (;;) {
+  for (let silence = 0; ; silence = Math.min(silence + 1, LONGEST_SILENCE)) {
     const answer = await work()
     if (run.ledger.gone.has(held.publicId)) return null
     if (answer?.status === status) return answer
     if (answer && answer.status >= 400 && answer.status < 429) {
       throw new Error(`refused: ${answer.status} ${answer.text}`)
     }
-    await run.world.scheduler.sleep(RETRY_MS)
+    await run.world.scheduler.sleep(RETRY_MS * 2 ** silence)
   }
 }

@@ -27,7 +27,7 @@ export const isRandom = (key: string): boolean => !key.startsWith('purchase-')
 /** Mostly random; some clients number their purchases. */
 export function keyOf(run: Run, who: string): string {
   const { random } = run.world.scheduler
-  return random.chance(0.85)
-    ? uuidV4()
-    : `purchase-${who.replaceAll(/\W/g, '-')}-${random.int(1, 50)}`
+  return random.chance(run.weather.guessable)
+    ? `purchase-${who.replaceAll(/\W/g, '-')}-${random.int(1, 50)}`
+    : uuidV4()
 }

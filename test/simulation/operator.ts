@@ -27,9 +27,15 @@ export async function mendPayments(run: Run): Promise<void> {
     if (run.operator.isRestoring) continue
     run.operator.isMending = true
     const owed = disk.read(
-      `select payment_hash from purchase_order where state = 'paid_unfulfilled'`,
+      `select payment_hash, product from purchase_order where state = 'paid_unfulfilled'`,
     )
-    for (const { payment_hash } of owed) await mend(run, String(payment_hash))
+    for (const { payment_hash, product } of owed) {
+      // The bytes of a WHISPER go when its quote ends.
+      if (product !== 'whisper' && !run.weather.disasters.includes('refusal')) {
+        run.ledger.break('paid means delivered', `${payment_hash} is owed, and nothing was refused`)
+      }
+      await mend(run, String(payment_hash))
+    }
     for (const invoice of run.ledger.restores > 0 ? node.invoices.values() : []) {
       if (invoice.state === 'settled' && stateOf(run, invoice) === null) await give(run, invoice)
     }

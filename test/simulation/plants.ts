@@ -137,6 +137,13 @@ export const PLANTS: readonly Plant[] = [
     breaks: ['extended once'],
   },
   {
+    name: 'an extension whose target has ended is not sold anew',
+    file: 'payment/settlement.ts',
+    text: 'if (!extension) return null',
+    becomes: `if (!extension) return { fault: new Error('it has ended') }`,
+    breaks: ['paid means delivered'],
+  },
+  {
     name: 'a receipt reaches the disk later',
     file: 'gate/proofs.ts',
     text: 'db.write({ lockKey: intent.intent_id, statements: authorizeIntent(receipt) }),',
@@ -217,6 +224,14 @@ export const PLANTS: readonly Plant[] = [
     breaks: ['an open quote stands'],
   },
   {
+    name: 'a challenge of the former public address cannot be paid',
+    file: 'payment/flows/payment-auth.ts',
+    text: 'const isOurs = echoed.description === undefined && isOwnChallenge',
+    becomes:
+      'const isOurs = echoed.realm === realm() && echoed.description === undefined && isOwnChallenge',
+    breaks: ['paid means delivered', 'nothing to pay for what is paid'],
+  },
+  {
     name: 'an order under the former secret is not found by its key',
     file: 'payment/orders.ts',
     text: 'const ids: OrderIds = orderIds(secrets, name)',
@@ -240,6 +255,13 @@ export const PLANTS: readonly Plant[] = [
       'a restore loses no payment',
       'nothing to pay for what is paid',
     ],
+  },
+  {
+    name: 'a restored backup forgets who knew a key',
+    file: 'payment/restoring.ts',
+    text: `and state in ('opening', 'pending', 'dead')`,
+    becomes: `and state = 'none'`,
+    breaks: ['nothing for nothing'],
   },
   {
     name: 'an order is refunded that was repaired meanwhile',

@@ -6,9 +6,10 @@ import { type Market, openMarket } from './gate/market.ts'
 import { inboxStory, monitorStory, secretStory } from './jobs.ts'
 import { createLedger, type Violation } from './ledger.ts'
 import { mendPayments } from './operator.ts'
-import type { Run } from './run-context.ts'
+import type { Exchange, Run } from './run-context.ts'
 import { createSettings } from './settings.ts'
-import { storm, up, weatherOf } from './storm.ts'
+import { storm, up } from './storm.ts'
+import { anyStory, type Weather, weatherOf } from './weather.ts'
 import { openDisk } from './world/disk.ts'
 import { createLightningNetwork } from './world/node.ts'
 import { createOutside } from './world/outbound.ts'
@@ -41,6 +42,8 @@ export type RunOptions = {
 const STORMY_MS = 100_000
 /** Longer than any quote of a run, and than what the service waits before it looks a late payment up again. */
 const CALM_MS = 150_000
+/** Longer than any call that is under way once all clients have ended. */
+const LOOK_MS = 8_000
 const MAX_EVENTS = 400_000
 
 export async function runSeed(
@@ -62,38 +65,84 @@ export async function runSeed(
   enterWorld(world)
   const service = createService()
   const ledger = createLedger({ isTraced, now: scheduler.elapsed })
+  const weather = weatherOf(random, seed)
   let stormEndsAt = STORMY_MS
   let requests = 0
   let isCalm = false
+  let isIdle = false
+  const awaiting = {
+    request: new Set<() => void>(),
+    answer: new Set<() => void>(),
+    early: new Set<() => void>(),
+  }
   let isOver = false
   const run: Run = {
-    ...{ world, service, ledger, settings: createSettings({ world }) },
+    ...{ world, service, ledger, weather, settings: createSettings({ world }) },
     ...{ buyers: new Map(), errands: [], operator: { isMending: false, isRestoring: false } },
-    isStormy: () => scheduler.elapsed() < stormEndsAt,
+    isStormy: () => scheduler.elapsed() < stormEndsAt && !isIdle,
     isCalm: () => isCalm,
+    exchanged: (what) => new Promise((resolve) => void awaiting[what].add(resolve)),
     async ask(who, ask) {
       requests++
+      happened('request')
       const answer = await service.ask(ask)
+      if (answer && answer.status < 300) {
+        happened('answer')
+        if (!disk.isFlushed()) happened('early')
+      }
       ledger.noteAnswer(`${who} ${ask.method ?? 'GET'} ${ask.target}`, answer)
       return answer
     },
   }
 
+  function happened(what: Exchange): void {
+    for (const resolve of awaiting[what]) resolve()
+    awaiting[what].clear()
+  }
+
   async function whole(): Promise<void> {
-    const weather = weatherOf(run, seed)
     ledger.note(JSON.stringify(weather))
     service.clocksWithinMs = weather.clocksWithinMs
     world.node.setClocks(weather.nodeClocksWithinMs)
     world.node.setPartial(weather.partial)
+    world.node.setTogether(weather.togetherMs)
     if (weather.hasGate) run.settings.openGate()
     await up(run, weather)
     stormEndsAt = scheduler.elapsed() + STORMY_MS
-    const market = weather.hasGate ? openMarket(run, weather) : null
+    const market = weather.hasGate ? openMarket(run) : null
     const stories = Array.from({ length: random.int(3, 8) }, (_, i) => tell(`b${i}`, market))
+    const told = Promise.all([
+      ...stories,
+      weather.restore ? scheduler.sleep(STORMY_MS) : null,
+    ]).then(() => {
+      isIdle = true
+    })
     void mendPayments(run)
-    await storm(run, weather)
+    fail(weather)
+    await storm(run, weather, told)
     ledger.note('calm')
-    Object.assign(service, { losing: 0 })
+    await mend()
+    await Promise.all([told, market?.closes])
+    await Promise.all(run.errands)
+    await rest()
+    await balance(run, await market?.balance())
+  }
+
+  /** From here on the service, the node and the network fail as the weather says. */
+  function fail({ losing, nodeStalling: stalling, ...weather }: Weather): void {
+    service.losing = losing
+    Object.assign(world.outside, { losing, stalling })
+    disk.failing = weather.diskFailing
+    Object.assign(world.node, {
+      ...{ failing: weather.nodeFailing, stalling, telling: weather.telling },
+      tellingWithinMs: weather.togetherMs > 0 ? 5 : 200,
+      ...{ forgetting: weather.nodeForgetting, lagging: weather.nodeLagging },
+    })
+  }
+
+  /** The faults are over. */
+  async function mend(): Promise<void> {
+    service.losing = 0
     Object.assign(world.outside, { losing: 0, stalling: 0 })
     Object.assign(disk, { failing: 0, isRefusing: false })
     scheduler.unjump()
@@ -103,20 +152,43 @@ export async function runSeed(
     run.settings.sellAll()
     for (const process of service.processes) service.reload(process, run.settings.catalog())
     await up(run, weather)
-    await Promise.all([...stories, market?.closes])
-    await Promise.all(run.errands)
-    await scheduler.sleep(CALM_MS)
-    await balance(run, await market?.balance())
+    if (weather.isAlone) await Promise.all(service.processes.slice(1).map(service.stop))
+  }
+
+  /** Until nothing is left to come, or longer than anything may take. */
+  async function rest(): Promise<void> {
+    const endsAt = scheduler.elapsed() + CALM_MS
+    do await scheduler.sleep(LOOK_MS)
+    while (scheduler.elapsed() < endsAt && (weather.isLong || isAwaited()))
+  }
+
+  /** Whether a payment has not come to its end, at the node or in the store. */
+  function isAwaited(): boolean {
+    const rows = disk.read('select payment_hash, state from purchase_order')
+    const states = new Map(rows.map(({ payment_hash, state }) => [payment_hash, state]))
+    return [...world.node.invoices.values()].some(
+      ({ state, paymentHash }) =>
+        state === 'held' ||
+        (state === 'settled' &&
+          !['settled', 'refunded'].includes(String(states.get(paymentHash) ?? 'settled'))),
+    )
   }
 
   async function tell(who: string, market: Market | null): Promise<void> {
     await scheduler.sleep(random.next() * 20_000)
     if (market && random.chance(0.5)) return market.story(who)
-    const draw = random.next()
-    if (draw < 0.35) return inboxStory(run, who)
-    if (draw < 0.6) return secretStory(run, who)
-    if (draw < 0.75) return alertsStory(run, who)
-    return monitorStory(run, who, random.chance(0.5))
+    switch (anyStory(random, weather)) {
+      case 'inbox':
+        return inboxStory(run, who)
+      case 'secret':
+        return secretStory(run, who)
+      case 'alerts':
+        return alertsStory(run, who)
+      case 'monitor':
+        return monitorStory(run, who, false)
+      case 'switch':
+        return monitorStory(run, who, true)
+    }
   }
 
   whole().then(

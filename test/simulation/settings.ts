@@ -27,7 +27,7 @@ export type Settings = {
   changePlans(): string
   /** Puts every plan on sale again. */
   sellAll(): void
-  changeAddress(): void
+  changeAddress(): string
   /** Sells GATE from the next start on. Its projects know the address, which stays then. */
   openGate(): void
   /** The first of the two steps of docs/operate.md. The second one waits until no order of before is left. */
@@ -84,6 +84,7 @@ export function createSettings({ world }: Pick<Run, 'world'>): Settings {
     },
     changeAddress() {
       if (!hasGate) address = address === ADDRESSES[0] ? ADDRESSES[1] : ADDRESSES[0]
+      return address
     },
     changeSecret() {
       hasNewSecret = true

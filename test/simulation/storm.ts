@@ -1,76 +1,17 @@
-/** What happens to the service: kills, restarts, loss of power, lost answers, and clocks that jump. */
+/** What happens to the service: kills, restarts, loss of power, changes by its operator, and clocks that jump. */
 import { type Backup, restoreBackup, takeBackup } from './backup.ts'
 import type { Run } from './run-context.ts'
-import type { Random } from './world/random.ts'
+import { anyDisaster, type Disaster, type Weather } from './weather.ts'
 import type { Process } from './world/world.ts'
 
-export type Weather = {
-  processes: number
-  losing: number
-  diskFailing: number
-  nodeFailing: number
-  nodeStalling: number
-  telling: number
-  nodeForgetting: number
-  nodeLagging: number
-  /** How often only a part of a payment arrives. */
-  partial: number
-  /** Milliseconds between two disasters, on average. */
-  disasterEveryMs: number
-  hasJumps: boolean
-  /** How far the clocks of processes are off, and those of the node and of wallets. */
-  clocksWithinMs: number
-  nodeClocksWithinMs: number
-  hasGate: boolean
-  /** When a backup is taken, and when it is restored, in milliseconds. */
-  restore: { takenAt: number; restoredAt: number } | null
-}
+/** A disaster that finds nothing under way strikes all the same. */
+const LONGEST_AIM_MS = 10_000
 
-/** GATE costs a run more than another product: it has two more servers. */
-const GATE_EVERY = 3
-
-export function weatherOf(run: Pick<Run, 'world'>, seed: number): Weather {
-  const { random } = run.world.scheduler
-  const hasGate = seed % GATE_EVERY === 0
-  return {
-    processes: random.pick([1, 1, 2, 3]),
-    losing: random.pick([0, 0.02, 0.1, 0.25]),
-    diskFailing: random.pick([0, 0, 0.01, 0.05]),
-    nodeFailing: random.pick([0, 0.05, 0.3]),
-    nodeStalling: random.pick([0, 0.01, 0.15]),
-    telling: random.pick([0, 0.5, 1]),
-    nodeForgetting: random.pick([0, 0.05, 0.2]),
-    nodeLagging: random.pick([0, 0.3, 1]),
-    partial: random.pick([0, 0.1]),
-    disasterEveryMs: random.pick([4_000, 15_000, 60_000]),
-    hasJumps: random.chance(0.3),
-    // Two that are off in two ways are a second apart, which docs/instances.md allows.
-    clocksWithinMs: random.pick([0, 50, 500]),
-    // The service accepts two minutes.
-    nodeClocksWithinMs: random.pick([0, 500, 60_000]),
-    hasGate,
-    // What GATE's projects keep is lost with no backup of ours.
-    restore: random.chance(0.2) && !hasGate ? restoreOf(random) : null,
-  }
-}
-
-function restoreOf(random: Random): Weather['restore'] {
-  const takenAt = random.next() * 60_000
-  return { takenAt, restoredAt: takenAt + random.next() * 30_000 }
-}
-
-export async function storm(run: Run, weather: Weather): Promise<void> {
+/** @param told resolves when no client is left. */
+export async function storm(run: Run, weather: Weather, told: Promise<void>): Promise<void> {
   const { world, service, ledger, settings } = run
   const { scheduler, disk, node } = world
   const { random } = scheduler
-  Object.assign(service, { losing: weather.losing })
-  Object.assign(world.outside, { losing: weather.losing, stalling: weather.nodeStalling })
-  disk.failing = weather.diskFailing
-  node.failing = weather.nodeFailing
-  node.stalling = weather.nodeStalling
-  node.telling = weather.telling
-  node.forgetting = weather.nodeForgetting
-  node.lagging = weather.nodeLagging
   let backup: Backup | null = null
   if (weather.restore) {
     scheduler.after(weather.restore.takenAt, () => {
@@ -79,9 +20,10 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     })
   }
   while (run.isStormy()) {
-    await scheduler.sleep(-Math.log(1 - random.next()) * weather.disasterEveryMs)
+    const what = anyDisaster(random, weather)
+    await Promise.race([aim(what), told])
     if (!run.isStormy()) break
-    await disaster()
+    await strike(what)
     if (backup && scheduler.elapsed() >= (weather.restore?.restoredAt ?? 0)) {
       await restore(backup)
       backup = null
@@ -97,17 +39,48 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     await back()
   }
 
-  async function disaster(): Promise<void> {
-    const draw = random.next()
-    if (draw < 0.08) return restartNode()
-    if (draw < 0.42) return kill()
-    if (draw < 0.55) return restart()
-    if (draw < 0.6) return changeSecret()
-    if (draw < 0.7) return changePlans()
-    if (draw < 0.75) return refuse()
-    if (draw < 0.84) return losePower()
-    if (draw < 0.92) return outage()
-    if (weather.hasJumps) return jump()
+  /**
+   * Waits for the next disaster. Most strike while a request is under way, or when an answer has just come, and the
+   * power is lost when not all that was answered may be on the disk.
+   */
+  async function aim(what: Disaster | null): Promise<void> {
+    await scheduler.sleep(-Math.log(1 - random.next()) * weather.disasterEveryMs)
+    if (!random.chance(weather.aiming)) return
+    if (what === 'loss of power') {
+      await Promise.race([run.exchanged('early'), scheduler.sleep(LONGEST_AIM_MS)])
+      return
+    }
+    const isAtOnce = random.chance(0.3)
+    const exchange = run.exchanged(isAtOnce ? 'answer' : 'request')
+    await Promise.race([exchange, scheduler.sleep(LONGEST_AIM_MS)])
+    await scheduler.sleep(random.next() * (isAtOnce ? 2 : 40))
+  }
+
+  async function strike(what: Disaster | null): Promise<void> {
+    switch (what) {
+      case 'the node restarts':
+        return restartNode()
+      case 'kill':
+        return kill()
+      case 'restart':
+        return restart()
+      case 'a new secret':
+        return changeSecret()
+      case 'another address':
+        return changeAddress()
+      case 'other plans':
+        return changePlans()
+      case 'refusal':
+        return refuse()
+      case 'loss of power':
+        return losePower()
+      case 'outage':
+        return outage()
+      case 'jump':
+        return jump()
+      case null:
+        return
+    }
   }
 
   function anyProcess(): Process | null {
@@ -126,11 +99,19 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
   async function restart(): Promise<void> {
     const process = anyProcess()
     if (!process) return
-    // Other processes may still have the address of before.
-    if (random.chance(0.2)) settings.changeAddress()
     ledger.note(`restart ${process.name}`)
     await service.stop(process)
     await back()
+  }
+
+  /** One process gets it after the other, while buyers have challenges of both. */
+  async function changeAddress(): Promise<void> {
+    ledger.note(`another address: ${settings.changeAddress()}`)
+    for (const process of [...service.processes]) {
+      await service.stop(process)
+      await back()
+      await scheduler.sleep(random.next() * 5_000)
+    }
   }
 
   /** All processes share one set of secrets. */
@@ -184,7 +165,7 @@ export async function storm(run: Run, weather: Weather): Promise<void> {
     node.restart(ms)
   }
 
-  async function jump(): Promise<void> {
+  function jump(): void {
     const ms = (random.chance(0.5) ? 1 : -1) * random.next() * 600_000
     ledger.note(`the clock jumps by ${ms.toFixed(0)} ms`)
     scheduler.jump(ms)

@@ -3,7 +3,7 @@
  * comes back. What each destination was told is compared with the monitor's own history.
  */
 import { buy, FLOWS } from '../buyer.ts'
-import { insist, OPENS_WITHIN_MS, owner } from '../jobs.ts'
+import { insist, LOOK_MS, OPENS_WITHIN_MS, owner } from '../jobs.ts'
 import type { Run } from '../run-context.ts'
 import { openReceiver, type Receiver } from './receiver.ts'
 
@@ -11,7 +11,6 @@ const TIMES = JSON.stringify({ expectedIntervalSeconds: 60, graceSeconds: 60 })
 /** Well within the interval. */
 const PING_EVERY_MS = 30_000
 const RETRY_MS = 1_500
-const LOOK_MS = 10_000
 /** Three failures end with a pause of half an hour, and a clock that jumped adds ten minutes. */
 const TOLD_WITHIN_MS = 45 * 60_000
 /** After as many, the next attempt comes after the run. */
@@ -60,6 +59,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   if (random.chance(0.5)) await fallSilent()
   const later = keepPinging()
   await waitUntilTold()
+  while (isAhead() && !isOver()) await sleep(LOOK_MS)
   later.stop()
   await later.done
   if (ledger.restores > 0 || isOver()) return
@@ -148,8 +148,12 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
       )
       if (hasAll) break
       await sleep(RETRY_MS)
+      // A restored backup may know fewer.
+      const isSet = left.every(
+        (each) => each.isGone() || are.some(({ host }) => host === each.host),
+      )
       const test = () => owner(run, held, { method: 'POST', path: '/alerts/test' })
-      answer = await insist(run, test, { status: 200, held })
+      answer = await insist(run, isSet ? test : put, { status: 200, held })
     }
     if (!answer) return
     for (const receiver of wanted) if (receiver.isGone()) end(receiver)
@@ -230,6 +234,12 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
       if (missing.length === 0 || isPatient || ledger.restores > 0) return
     }
     for (const what of missing) ledger.break('an alert is delivered', what)
+  }
+
+  /** A clock that was ahead has given times that are yet to come, and a history says nothing later than now. */
+  function isAhead(): boolean {
+    const now = world.scheduler.wallNow()
+    return receivers.some(({ told }) => told.some(({ since }) => Date.parse(since) > now))
   }
 
   /** What the destinations must have been told, and were not. */

@@ -20,9 +20,9 @@ type Stand = { project: Project; shop: Shop }
 
 const BETWEEN_MS = 15_000
 
-export function openMarket(run: Run, weather: { hasJumps: boolean }): Market {
+export function openMarket(run: Run): Market {
   const { random, sleep } = run.world.scheduler
-  const town = createTown(run, weather)
+  const town = createTown(run)
   const operator = createOperator(town)
   const opened = Promise.all(
     Array.from({ length: random.int(1, 3) }, async (): Promise<Stand> => {

@@ -51,8 +51,9 @@ export type Town = {
 /** The key of the node that payees share. */
 const PAYEE_KEY = Buffer.from('a7'.repeat(32), 'hex')
 
-export const createTown = (run: Run, { hasJumps }: { hasJumps: boolean }): Town => ({
-  ...{ run, hasJumps, invoices: createInvoices(PAYEE_KEY), projects: [] },
+export const createTown = (run: Run): Town => ({
+  ...{ run, hasJumps: run.weather.disasters.includes('jump') },
+  ...{ invoices: createInvoices(PAYEE_KEY), projects: [] },
   ...{ ended: new Map(), quotes: new Map(), intentOf: new Map(), receipts: new Map() },
   ...{ givenBack: new Map(), runs: new Map(), preimages: new Map(), prices: new Map() },
 })

@@ -33,6 +33,8 @@ export type Disk = {
   isRefusing: boolean
   /** Undoes what no flush has written. All processes must be dead. */
   cutPower(): void
+  /** Whether a flush has written all that there is. */
+  isFlushed(): boolean
   /** How often a call finds no store, from 0 to 1. Half of those writes are committed nevertheless. */
   failing: number
   close(): void
@@ -62,6 +64,7 @@ const PROVISIONS = /^\s*insert into (?:catch_inbox|pulse_monitor|whisper)\s/
 export function openDisk(image: Uint8Array): Disk {
   let database = emptyDatabase(image)
   const waitingReads = new Set<WaitingRead>()
+  let isAllFlushed = true
 
   const rows = (text: string, values: Value[]): Row[] => database.execute(text, values).rows
 
@@ -80,6 +83,7 @@ export function openDisk(image: Uint8Array): Disk {
     const isOne = statements.length === 1 && statements[0]?.expect === undefined
     const answer = isOne ? run() : database.undoing(run)
     if (isFlushed) database.forgetUndo()
+    isAllFlushed = isFlushed
     return answer
   }
 
@@ -191,11 +195,14 @@ export function openDisk(image: Uint8Array): Disk {
       waitingReads.clear()
       database.close()
       database = databaseFrom(copy)
+      isAllFlushed = true
     },
     isRefusing: false,
     cutPower() {
       database.undo()
+      isAllFlushed = true
     },
+    isFlushed: () => isAllFlushed,
     failing: 0,
     close: () => database.close(),
   }

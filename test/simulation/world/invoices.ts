@@ -37,6 +37,8 @@ export type Invoices = {
   setClocks(withinMs: number): void
   /** How often only a part of a payment arrives, from 0 to 1. */
   setPartial(often: number): void
+  /** All payments settle at the next multiple of so many milliseconds. 0 gives each a time of its own. */
+  setTogether(everyMs: number): void
 }
 
 /** LND waits for the other parts of a payment for a minute. */
@@ -53,6 +55,7 @@ export function createInvoices(
   const settlements = new Map<SimulatedInvoice, Promise<boolean>>()
 
   let partial = 0
+  let togetherMs = 0
   /** In milliseconds. The clocks of wallets are off by as much as the node's, each for itself. */
   let clocksWithinMs = 0
   let clock: MachineClock = () => 0
@@ -69,6 +72,10 @@ export function createInvoices(
     return expiresAt <= world().scheduler.wallNow(wallet)
   }
 
+  function untilNext(everyMs: number): number {
+    return everyMs - (world().scheduler.elapsed() % everyMs)
+  }
+
   return {
     all,
     expired,
@@ -78,6 +85,9 @@ export function createInvoices(
     },
     setPartial(often) {
       partial = often
+    },
+    setTogether(everyMs) {
+      togetherMs = everyMs
     },
 
     make({ network = 'regtest', amountMsat, expirySeconds, timestamp: at, ...description }) {
@@ -120,8 +130,8 @@ export function createInvoices(
         // Soon, or much later, or together with what else waits for the same second.
         const kind = random.next()
         const settleMs =
-          kind < 0.3
-            ? 1_000 - (scheduler.elapsed() % 1_000)
+          togetherMs > 0 || kind < 0.3
+            ? untilNext(togetherMs || 1_000)
             : random.next() * (kind < 0.4 ? 15_000 : 100)
         const isPartial = random.chance(partial)
         const settled = new Promise<boolean>((resolve) => {

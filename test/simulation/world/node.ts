@@ -16,12 +16,15 @@ export type LightningNetwork = {
   pay: Invoices['pay']
   setClocks: Invoices['setClocks']
   setPartial: Invoices['setPartial']
+  setTogether: Invoices['setTogether']
   /** How often a call fails, from 0 to 1. Half of the failed calls are done nevertheless. */
   failing: number
   /** How often a call takes so long that the service gives it up. */
   stalling: number
   /** How often the node tells of a settlement at once. */
   telling: number
+  /** How soon it tells of one at once. */
+  tellingWithinMs: number
   /** How often a look-up finds no invoice, although there is one. */
   forgetting: number
   /** How often a look-up does not see a settlement of the last seconds. */
@@ -71,7 +74,7 @@ export function createLightningNetwork(): LightningNetwork {
     if (scheduler.elapsed() < awayUntil || !random.chance(network.telling)) return
     const times = random.chance(0.1) ? 2 : 1
     for (let i = 0; i < times; i++) {
-      const ms = random.next() * (random.chance(0.1) ? 20_000 : 200)
+      const ms = random.next() * (random.chance(0.1) ? 20_000 : network.tellingWithinMs)
       scheduler.after(
         ms,
         () => {
@@ -100,6 +103,7 @@ export function createLightningNetwork(): LightningNetwork {
     failing: 0,
     stalling: 0,
     telling: 0.9,
+    tellingWithinMs: 200,
     forgetting: 0,
     lagging: 0,
     connect() {
