@@ -69,9 +69,14 @@ async function follow(
       socket.addEventListener('open', onAlive)
       socket.addEventListener('message', ({ data }) => {
         const paymentHash = receivedHash(data)
-        if (paymentHash !== null) onSettled(paymentHash)
-        else if (!isOtherEvent(data)) {
-          onWarning(`${NODE}: an event of the websocket is unreadable`)
+        try {
+          if (paymentHash !== null) onSettled(paymentHash)
+          else if (!isOtherEvent(data)) {
+            onWarning(`${NODE}: an event of the websocket is unreadable`)
+          }
+        } catch (error) {
+          // Nobody else would catch it.
+          reject(error)
         }
       })
       socket.addEventListener('error', () => reject(ended()))
