@@ -92,6 +92,8 @@ test('Core Lightning is not in sync while it warns that itself or its bitcoind i
     const { lightning } = await aWorld(t, { node: { warnings } })
     assert.equal((await lightning.info()).synced, false, warning)
   }
+  const { lightning } = await aWorld(t)
+  assert.equal((await lightning.info()).synced, true)
 })
 
 test('Core Lightning answers with 201 or 200', async (t) => {
@@ -257,6 +259,12 @@ test('checking the access of Core Lightning takes any refusal of the parameters 
     answer('invoice', (response) => sendJson(response, body, status))
     assert.deepEqual(await lightning.checkAccess(), problem, JSON.stringify(body))
   }
+  const denied = { code: 1502, message: 'Not permitted' }
+  answer('getinfo', (response) => sendJson(response, denied, 401))
+  assert.deepEqual(await lightning.checkAccess(), {
+    sentence: `Core Lightning: the rune does not allow getinfo (Not permitted); ${ADVICE}`,
+    isAway: false,
+  })
   answer('getinfo', (response) => sendJson(response, { code: -1, message: 'no' }, 500))
   assert.deepEqual(await lightning.checkAccess(), {
     sentence: 'Core Lightning: asking for the node was refused: no',
