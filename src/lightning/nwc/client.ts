@@ -47,12 +47,14 @@ export function createNwcClient(url: string): NwcClient {
 }
 
 /**
- * A text of the wallet, or an empty one in place of a text at which the client would throw, and so end this process: no
- * object, or a refusal whose code or message cannot become text. The client refuses the empty text as no JSON.
+ * A text of the wallet, or an empty one, which the client refuses as no JSON, in place of a text at which the client
+ * would throw and so end this process (no object, or a refusal whose code or message cannot become text), or that it
+ * would print (a notification without a payment).
  */
 export function readable(text: string): string {
   const answer = objectIn(text)
   if (answer === null) return ''
   const { code, message } = isObject(answer.error) ? answer.error : {}
-  return [code, message].some((field) => typeof field === 'object' && field !== null) ? '' : text
+  if ([code, message].some((field) => typeof field === 'object' && field !== null)) return ''
+  return 'notification_type' in answer && !isObject(answer.notification) ? '' : text
 }

@@ -64,6 +64,19 @@ test('a text of a wallet at which the client would throw is read as an empty one
   }
 })
 
+test('a notification without a payment is read as an empty text, because the client would print it', () => {
+  const said = '"notification_type":"payment_received"'
+  const payment = '"notification":{"preimage":"ab"}'
+  for (const text of [
+    `{${said}}`,
+    `{${said},"preimage":"ab"}`,
+    ...['null', '"ab"', '["ab"]', '0'].map((field) => `{${said},"notification":${field}}`),
+  ]) {
+    assert.equal(readable(text), '', text)
+  }
+  for (const text of [`{${said},${payment}}`, `{${payment}}`]) assert.equal(readable(text), text)
+})
+
 test('what nobody can read in an answer of a wallet is told as that, and the next answer is read', async (t) => {
   const { client, wallet } = await aWorld(t)
   const ask = () => client.request('get_info', {}, PATIENT_MS)
