@@ -29,10 +29,7 @@ export async function watchPhoenixd(
 ): Promise<void> {
   const { certificate, timeouts, onWarning } = options
   const dispatcher = new Agent({
-    connect: {
-      timeout: timeouts.connectMs,
-      ...(certificate === undefined ? {} : { ca: certificate }),
-    },
+    connect: { timeout: timeouts.connectMs, ca: certificate },
     webSocket: { maxPayloadSize: MAX_EVENT_BYTES },
   })
   await keepFollowing((onAlive) => follow({ ...options, dispatcher, onSettled, signal, onAlive }), {
