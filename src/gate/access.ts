@@ -83,12 +83,13 @@ export function isRequestOf(
   intent: IntentRow,
   request: FastifyRequest,
 ): boolean {
-  const named = (name: string, otherwise: string): string | null =>
-    request.raw.headersDistinct[name] === undefined ? otherwise : header(request, name)
-  const method = named('x-gate-method', intent.method)
-  const path = named('x-gate-path', intent.path)
-  // Two lines name two requests, of which the intent is at most for one.
-  return method !== null && path !== null && service.isBound(intent, { method, path })
+  // Two lines name two requests, and no intent is for a request with an empty method or path.
+  const named = (name: string, otherwise: string): string =>
+    request.raw.headersDistinct[name] === undefined ? otherwise : (header(request, name) ?? '')
+  return service.isBound(intent, {
+    method: named('x-gate-method', intent.method),
+    path: named('x-gate-path', intent.path),
+  })
 }
 
 /** The value of a header with exactly one line, else null. */
