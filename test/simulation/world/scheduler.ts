@@ -28,6 +28,8 @@ export type Scheduler = {
   /** Runs `work` after this time, for the owner that runs now or for another. */
   after(ms: number, work: () => void, owner?: Owner | null): Cancel
   sleep(ms: number): Promise<void>
+  /** Lets go of what a dead owner would have done, so that it does not stay in memory until then. */
+  forget(dead: Owner): void
   /** The owner whose code runs now. */
   owner(): Owner | null
   /** Runs a function as this owner. */
@@ -44,6 +46,8 @@ const settle = (process as unknown as { _tickCallback(): void })._tickCallback
 
 /** Turns of the loop in between let the machine clean up. */
 const EVENTS_PER_TURN = 256
+
+const NOTHING = (): void => undefined
 
 const STARTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
@@ -86,10 +90,17 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
         run,
         isCancelled: false,
       }
-      push(events, event)
+      if (!belongsTo?.isDead) push(events, event)
       return () => {
         event.isCancelled = true
+        event.run = NOTHING
       }
+    },
+    forget(dead) {
+      const others = events.filter((event) => event.owner !== dead && !event.isCancelled)
+      events.length = 0
+      for (const event of others) push(events, event)
+      entries.delete(dead)
     },
     sleep: (ms) => new Promise((resolve) => void scheduler.after(ms, resolve)),
     owner,

@@ -99,6 +99,8 @@ export function createService(): Service {
       service.processes = service.processes.filter((each) => each !== process)
       servers.delete(process)
       for (const told of [...process.onDeath]) told()
+      process.onDeath.clear()
+      world().scheduler.forget(process)
     },
 
     ask({ method = 'GET', target, headers = {}, body, from = '203.0.113.7' }) {
