@@ -78,8 +78,8 @@ class ServerSocket extends Duplex {
   }
   override _final(done: () => void): void {
     done()
-    // The client closes its end too.
-    this.push(null)
+    // The client has closed its end too, and both are gone.
+    this.destroy()
   }
   override _destroy(_error: Error | null, done: () => void): void {
     this.#ends.onEnded()
