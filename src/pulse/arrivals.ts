@@ -15,14 +15,12 @@ import type { Watch } from './watch.ts'
 export const COUNT_EVERY_MS = 5_000
 /** More than the buckets of the two minutes that are compared. */
 const SLOTS = 32
-/**
- * Where samples of the deadlines begin, from now on: those that have passed or pass soon, and those of longer graces.
- * In a service with few monitors one sample has all of them.
- */
-const SAMPLES_FROM_MS = [null, 15_000, 60_000, 5 * 60_000, 30 * 60_000] as const
+/** The first sample of the deadlines has those that have passed or pass soon, and all of a service with few monitors. */
 const SAMPLE = 200
+/** Where other samples begin, from now on: those have longer graces. */
+const LATER_SAMPLES_FROM_MS = [15_000, 60_000, 5 * 60_000, 30 * 60_000] as const
 /** So many pings cannot be fewer than a tenth of those in the samples. */
-const ENOUGH_ARRIVED = (SAMPLES_FROM_MS.length * SAMPLE) / 9
+const ENOUGH_ARRIVED = ((1 + LATER_SAMPLES_FROM_MS.length) * SAMPLE) / 9
 /** Somebody has pinged this recently, so that nothing seems to be broken. */
 const RECENT_MS = 3 * COUNT_EVERY_MS
 
@@ -93,10 +91,14 @@ export function createArrivals({
 
   /** Samples of the pings that have not come, of monitors that are not late yet. */
   async function missedPings(now: number): Promise<MissedPing[]> {
-    const samples = await Promise.all(
-      SAMPLES_FROM_MS.map((from) => store.upcoming(from === null ? 0 : now + from, SAMPLE)),
+    const first = await store.upcoming(0, SAMPLE)
+    const hasAll = first.length < SAMPLE
+    const others = await Promise.all(
+      (hasAll ? [] : LATER_SAMPLES_FROM_MS).map((from) => store.upcoming(now + from, SAMPLE)),
     )
-    const monitors = new Map(samples.flat().map((monitor) => [monitor.public_id, monitor]))
+    const monitors = new Map(
+      [...first, ...others.flat()].map((monitor) => [monitor.public_id, monitor]),
+    )
     return [...monitors.values()].map(missedPing).filter((missed) => missed !== null)
   }
 

@@ -1,6 +1,7 @@
 /** A network that breaks in front of a service which lives on: whom it blames, and what it doubts. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Db, Value } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { createArrivals } from '../../src/pulse/arrivals.ts'
 import type { PulseListener } from '../../src/pulse/changes.ts'
@@ -171,6 +172,43 @@ test('monitors that never ping, or stay dead, do not keep the service in doubt o
       ['silent', false],
     ],
   )
+})
+
+test('pings of a long grace are missed too, where the deadlines of many other monitors come first', async (t) => {
+  const { monitors, ping, pass, instances, windows } = await aService(t)
+  const [{ db }] = instances
+  const jobs = await monitors(30)
+  await db.write(unit({ text: 'update pulse_monitor set grace_seconds = 600', values: [] }))
+  await Promise.all(jobs.map((job) => ping(job, 0)))
+  await monitors(200)
+  // They never ping, so they are late in nothing, and are looked at before the others.
+  const soon = 'update pulse_monitor set check_at = $1 where last_ping_at is null'
+  await db.write(unit({ text: soon, values: [T + 6 * MINUTE + 30 * SECOND] }))
+  await pass(6 * MINUTE - STEP, [])
+  assert.deepEqual(await windows(), [])
+  await pass(STEP, [])
+  assert.deepEqual(
+    (await windows()).map(([cause]) => cause),
+    ['arrivals'],
+  )
+})
+
+test('a store with few monitors is asked for their deadlines once, and with more for those of longer graces', async (t) => {
+  const { monitors, instances } = await aService(t)
+  const [{ db, watch }] = instances
+  let asked = 0
+  const read = ((text: string, ...values: Value[]) => {
+    if (text.includes('pulse_monitor')) asked++
+    return db.read(text, ...values)
+  }) as Db['read']
+  const log = { info() {}, warn() {}, error() {} }
+  const { look } = createArrivals({ db: { ...db, read }, clock: { now: () => T }, watch, log })
+  await monitors(199)
+  await look()
+  assert.equal(asked, 1)
+  await monitors(1)
+  await look()
+  assert.equal(asked, 1 + 5)
 })
 
 test('pings that the store could not count are counted with the next ones, and once', async (t) => {
