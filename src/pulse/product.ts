@@ -102,7 +102,7 @@ export async function openPulse(
       {
         everyMs: SCAN_EVERY_MS,
         event: 'pulse.scan_failed',
-        work: () => parts.inTurn('pulse.scan', SCAN_EVERY_MS, service.scan),
+        work: () => service.scan(parts.inTurn),
       },
     ],
     // So that the window of a planned stop begins with the stop.

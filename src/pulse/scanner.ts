@@ -4,6 +4,7 @@
  * more, and a scan reads only what is due.
  */
 import type { Db } from '../db/db.ts'
+import { alone, type InTurn } from '../db/leases.ts'
 import type { Clock } from '../lib/clock.ts'
 import { nextLookAt } from './state.ts'
 import { createPulseStore, type DueMonitor, lookLater } from './store.ts'
@@ -19,8 +20,8 @@ const MAX_BATCHES = 1_000
 /** A monitor that cannot be looked at must not hold up the others. */
 const FAILED_WAITS_MS = 10_000
 
-/** Stores what has changed until now. */
-export type Scan = () => Promise<void>
+/** Stores what has changed until now. Instances scan in turn, and none takes a turn while no monitor is due. */
+export type Scan = (inTurn?: InTurn) => Promise<void>
 
 export function createScan({
   db,
@@ -49,8 +50,7 @@ export function createScan({
     else await turning.time(monitor.public_id)
   }
 
-  return async () => {
-    await watch.notice()
+  async function scan(): Promise<void> {
     for (let batches = 0; batches < MAX_BATCHES && !watch.fairness().isHeld; batches++) {
       const now = clock.now()
       const due = await store.due(now, BATCH)
@@ -62,5 +62,12 @@ export function createScan({
       if (failed[0]) throw failed[0].reason
       if (due.length < BATCH) return
     }
+  }
+
+  return async (inTurn = alone) => {
+    await watch.notice()
+    if (watch.fairness().isHeld) return
+    const [first] = await store.due(clock.now(), 1)
+    if (first) await inTurn('pulse.scan', SCAN_EVERY_MS, scan)
   }
 }

@@ -156,6 +156,28 @@ test('two instances that scan at once tell of a lateness once', async (t) => {
   assert.equal((await spells()).length, 1)
 })
 
+test('a scan takes its turn among the instances only while a monitor is due and may be judged', async (t) => {
+  const { pulse, ping, at, see, told } = await aMonitor(t)
+  const turns: unknown[] = []
+  const scan = () =>
+    pulse.scan(async (name, everyMs, work) => {
+      turns.push([name, everyMs])
+      await work()
+    })
+  await ping()
+  at(119 * SECOND)
+  await scan()
+  at(121 * SECOND)
+  see({ isHeld: true })
+  await scan()
+  assert.deepEqual(turns, [])
+  see({})
+  await scan()
+  assert.deepEqual([turns, await told()], [[['pulse.scan', 2 * SECOND]], ['late since 120']])
+  await scan()
+  assert.equal(turns.length, 1)
+})
+
 test('a change and what is told of it are stored together or not at all', async (t) => {
   const { pulse, ping, at, told, spells, monitor, breakListener, stored } = await aMonitor(t)
   await ping()
