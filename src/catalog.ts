@@ -2,7 +2,11 @@
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
 import { ConfigError } from './config.ts'
+import { oncePer } from './lib/once-per.ts'
 import { PLAN_IDS, type PlanId } from './lib/product-names.ts'
+
+/** A start and each reload read the plans again; their schemas stay the same. */
+const validatorOf = oncePer((schema: TSchema) => Compile(schema))
 
 /**
  * The plans of one product.
@@ -13,7 +17,7 @@ export function readPlans<Plan extends { planId: string }>(
   { product, schema, builtIn }: { product: string; schema: TSchema; builtIn: Record<PlanId, Plan> },
 ): Record<PlanId, Plan> {
   const changes = section(section(file, null, 'the file')[product], PLAN_IDS, product)
-  const validator = Compile(schema)
+  const validator = validatorOf(schema)
   const plans = { ...builtIn }
   for (const planId of PLAN_IDS) {
     const fields = Object.keys(builtIn[planId])

@@ -1,6 +1,6 @@
 /** Says what is wrong with a refused value: the name of a member and what it must be, never what was sent. */
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
+import { validatorOf } from './validator.ts'
 
 /** Beside the phrase of a 400. `expected` has names and bounds. */
 export type Fault = { field?: string; expected?: string }
@@ -28,7 +28,7 @@ export function createFaultFinder(schema: TSchema): (value: unknown) => Fault {
       return { expected: 'an object' }
     }
     members ??= Object.entries(properties).map(([name, property]) => {
-      const validator = Compile(property as TSchema)
+      const validator = validatorOf(property as TSchema)
       return { name, isFine: (some) => validator.Check(some) }
     })
     for (const { name, isFine } of members) {

@@ -4,7 +4,8 @@
  * that says more is refused at the start.
  */
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
+import { oncePer } from '../lib/once-per.ts'
+import { validatorOf } from './validator.ts'
 
 /** What of a value is written. */
 type Declared = (value: unknown) => unknown
@@ -18,15 +19,18 @@ type Schema = {
   anyOf?: readonly Schema[]
 }
 
-/** Made of a schema at its first answer: a service has many, and most of them are for errors. */
-export function compileSerializer({ schema }: { schema: TSchema }): (value: unknown) => string {
+export const compileSerializer = ({ schema }: { schema: TSchema }): ((value: unknown) => string) =>
+  serializerOf(schema)
+
+/** Made of a schema at its first answer: a service has many routes, and most of their answers are the same errors. */
+const serializerOf = oncePer((schema: TSchema) => {
   refuseUnknown(schema)
   let declared: Declared | null = null
-  return (value) => {
+  return (value: unknown): string => {
     declared ??= declaredBy(schema as Schema)
     return JSON.stringify(declared(value))
   }
-}
+})
 
 function declaredBy(schema: Schema): Declared {
   const { type, properties = {}, patternProperties, required = [], items, anyOf } = schema
@@ -62,7 +66,7 @@ function declaredBy(schema: Schema): Declared {
 function ofUnion(schemas: readonly Schema[]): Declared {
   const branches = schemas.map((schema) => ({
     declared: declaredBy(schema),
-    fits: Compile(schema as TSchema),
+    fits: validatorOf(schema as TSchema),
   }))
   if (branches.every(({ declared }) => declared === asItIs)) return asItIs
   return (value) => {

@@ -1,9 +1,9 @@
 /** Validates requests with the schemas that also make the types and the OpenAPI document. */
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
 import type { Phrase } from './errors.ts'
 import { createFaultFinder } from './fault.ts'
+import { validatorOf } from './validator.ts'
 
 /** The error phrases for a body and for a query that the schema refuses. */
 export type InvalidPhrases = { body?: Phrase; query?: Phrase }
@@ -13,14 +13,12 @@ export type InvalidPhrases = { body?: Phrase; query?: Phrase }
  * is not an integer stays text and is refused.
  */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  // Compiled for the first request: most routes of a service wait long for theirs, or for ever.
-  let validator: { Check(value: unknown): boolean } | null = null
   const faultIn = createFaultFinder(schema)
   const integers = httpPart === 'querystring' ? integerProperties(schema) : []
   return (value: unknown) => {
     const read = integers.length > 0 ? withIntegers(value, integers) : value
-    validator ??= Compile(schema)
-    if (validator.Check(read)) return { value: read }
+    // Compiled for the first request: most routes of a service wait long for theirs, or for ever.
+    if (validatorOf(schema).Check(read)) return { value: read }
     return { error: Object.assign(new Error('refused by its schema'), { fault: faultIn(read) }) }
   }
 }
