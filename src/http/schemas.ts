@@ -24,8 +24,22 @@ export const ErrorSchema = Type.Object({
   expected: Type.Optional(Type.String({ description: 'In a 400: what it must be' })),
 })
 
-/** The error answers of an operation, for its `response`, by status, with their phrases and headers. */
-export function errors(...phrases: Phrase[]) {
+type Answers = Record<string, ReturnType<typeof answer>>
+
+/**
+ * The error answers of an operation, for its `response`, by status, with their phrases and headers. Many operations
+ * have the same, which are made once.
+ */
+export function errors(...phrases: Phrase[]): Answers {
+  const list = phrases.join()
+  const made = ERROR_ANSWERS.get(list) ?? errorsOf(phrases)
+  ERROR_ANSWERS.set(list, made)
+  return made
+}
+
+const ERROR_ANSWERS = new Map<string, Answers>()
+
+function errorsOf(phrases: Phrase[]): Answers {
   const described = new Map<number, string>()
   // An operation that needs the store may find it unavailable.
   const isStored = phrases.includes('internal error')
