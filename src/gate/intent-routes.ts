@@ -8,6 +8,7 @@ import { type Limits, rateLimited } from '../http/limits.ts'
 import { parseAsBytes, rawBody } from '../http/raw-body.ts'
 import { wwwAuthenticate } from '../http/response-headers.ts'
 import { errors, KEY_EXAMPLE } from '../http/schemas.ts'
+import { inScope } from '../http/scope.ts'
 import { Type } from '../http/type.ts'
 import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
@@ -113,7 +114,7 @@ export function mountIntents(
     request.gateProject = project
   }
 
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     parseAsBytes(scope, {
       contentTypes: ['application/json', 'application/octet-stream'],
       maxBytes: MAX_BODY_BYTES,

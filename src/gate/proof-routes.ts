@@ -7,6 +7,7 @@ import { LIMITS, type Limits } from '../http/limits.ts'
 import { parseStrictJson } from '../http/raw-body.ts'
 import { RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
+import { inScope } from '../http/scope.ts'
 import { Type } from '../http/type.ts'
 import { compileValidator } from '../http/validation.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -149,7 +150,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
     return { intent, credentialPreimage: reading.credential.payload.preimage }
   }
 
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     parseStrictJson(scope)
     scope.post<OfIntent & { Body: GateProof }>(
       '/api/gate/intents/:intentId/prove',
@@ -212,7 +213,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
 
 /** The project's server reports that it failed a request, so that the payer can repeat it. */
 function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     parseStrictJson(scope)
     scope.post<OfIntent & { Body: GateGiveBack }>(
       '/api/gate/intents/:intentId/give-back',

@@ -18,6 +18,7 @@ import { LIMITS, type Limits } from './limits.ts'
 import { OWNER_ERRORS, type Owner } from './owner.ts'
 import { parseAsBytes, rawBody } from './raw-body.ts'
 import { errors, NoContent } from './schemas.ts'
+import { inScope } from './scope.ts'
 import { Type } from './type.ts'
 
 /** Fits three of the longest destinations with every character escaped. */
@@ -94,7 +95,7 @@ export function mountAlerts<Row extends { public_id: string }>(
       return () => ({ destinations: set.map(setOf) })
     }),
   )
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_BODY_BYTES })
     scope.put<Owned>(
       path,

@@ -132,6 +132,8 @@ function createServer(
     requestTimeout: timeouts.requestMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     exposeHeadRoutes: false,
+    // Nothing that is mounted waits for anything, so that a timer for each route would only cost.
+    pluginTimeout: 0,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     http: {

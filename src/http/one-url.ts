@@ -33,6 +33,7 @@ import type { OneUrlRoute } from './paid-route.ts'
 import { pollBucket } from './payment-preimage.ts'
 import { MAX_PLAN_SELECTION_BYTES, refuseAnyBody } from './plan-selection.ts'
 import { PlanIdSchema } from './schemas.ts'
+import { inScope } from './scope.ts'
 
 /** The challenges of a 402. */
 type Shown = 'both' | 'payment' | 'l402'
@@ -53,7 +54,7 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
   const { orders, flows, clientAddress, isClientUnknown, newOrders, limits } = deps
   const path = oneUrlPath(route.product)
 
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
     // The handler reads the bytes, and whatever says nothing is accepted under any type.
     scope.addContentTypeParser('*', (_request, _payload, done) => done(null))

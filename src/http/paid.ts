@@ -24,6 +24,7 @@ import type { PaidRoute } from './paid-route.ts'
 import { paidRouteSchema } from './paid-schema.ts'
 import { isProvenBy, paymentHashShown, pollBucket, showsPreimageOf } from './payment-preimage.ts'
 import { type Expected, type PurchaseBudgets, receive, type Take } from './receiving.ts'
+import { inScope } from './scope.ts'
 import type { IsClientUnknown } from './untrusted-proxies.ts'
 
 /** The parts that every paid route needs. */
@@ -56,7 +57,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, budgets } = deps
   const { newOrders } = deps
 
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
     // The handler reads the bytes, once the headers are right.
     scope.addContentTypeParser(route.contentType, (_request, _payload, done) => done(null))

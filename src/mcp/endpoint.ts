@@ -20,6 +20,7 @@ import {
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { invalid, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
+import { inScope } from '../http/scope.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
@@ -74,7 +75,7 @@ export function mountMcp(app: App, parts: McpParts): void {
     })
   }
 
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/json', (_request, _payload, done) => done(null))
     scope.post(MCP_PATH, { config: { readsBody: true } }, async (request, reply) => {

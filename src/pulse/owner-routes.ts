@@ -11,6 +11,7 @@ import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { parseAsBytes, rawBody } from '../http/raw-body.ts'
 import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
+import { inScope } from '../http/scope.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
@@ -102,7 +103,7 @@ export function mountOwner(
     owner.answers(handlers.destroy),
   )
   mountSwitch(app, { owner, changeable, switches: deps.switches, now: deps.clock.now })
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SETTINGS_BYTES })
     scope.patch<Owned>(
       '/api/pulse/:publicId',

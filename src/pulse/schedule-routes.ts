@@ -8,6 +8,7 @@ import { createFaultFinder } from '../http/fault.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { parseAsBytes, rawBody } from '../http/raw-body.ts'
 import { errors, NoContent } from '../http/schemas.ts'
+import { inScope } from '../http/scope.ts'
 import { Type } from '../http/type.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import { isTimetable } from './schedule.ts'
@@ -45,7 +46,7 @@ export function mountSchedule(
     now(): number
   },
 ): void {
-  app.register(async (scope) => {
+  inScope(app, (scope) => {
     parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SCHEDULE_BYTES })
     scope.put<Owned>(
       '/api/pulse/:publicId/schedule',
