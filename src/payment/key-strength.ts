@@ -140,7 +140,9 @@ function isRandom(text: string): boolean {
   for (const [ulid] of text.matchAll(ULID)) if (isRandomUlid(ulid.toUpperCase())) return true
   for (const [digits] of text.matchAll(HEX_RUN)) {
     if (digits.length === UUID_HEX_DIGITS && isRandomUuid(digits)) return true
-    if (digits.length === RANDOM_HEX_DIGITS && isUneven(digits, MIN_DISTINCT)) return true
+    const isText = decoded(digits) !== null
+    if (digits.length === RANDOM_HEX_DIGITS && !isText && isUneven(digits, MIN_DISTINCT))
+      return true
   }
   // An encoded text is as strong as the text, however often it is encoded: each time it gets shorter.
   const inner = decoded(text)
@@ -274,11 +276,23 @@ function decoded(key: string): string | null {
     Buffer.from(key, 'base64'),
   ]
   for (const bytes of spelled) {
-    const text = bytes.toString('latin1')
-    if (text.length >= MIN_CODED / 2 && /^[\t\n\r\x20-\x7e]+$/.test(text)) return text
+    const text = textIn(bytes)
+    if (text !== null) return text
   }
   return null
 }
+
+/** The text that somebody may have written in any script, or null. Of 16 random bytes one in a million is one. */
+function textIn(bytes: Uint8Array): string | null {
+  try {
+    const text = UTF_8.decode(bytes)
+    return /^[\t\n\r\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]+$/u.test(text) ? text : null
+  } catch {
+    return null
+  }
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true })
 
 /** Ignores case and padding, and drops bits at the end that do not fill a byte. */
 function base32Bytes(text: string): Buffer {
