@@ -46,6 +46,9 @@ suite('signatures of webhooks', () => {
         const finding = await check(provider, vector)
         assert.equal(finding.valid ? 'valid' : finding.rule, vector.expect, finding.sentence)
         assert.equal(finding.sentence, vector.sentence)
+        if (finding.valid || finding.rule === 'header missing') return
+        const names = vector.headers.map(([name]) => name.toLowerCase())
+        assert.ok(finding.header === null || names.includes(finding.header.toLowerCase()))
       })
     }
 
