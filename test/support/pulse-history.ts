@@ -1,0 +1,136 @@
+/** A monitor of PULSE with a clock of its own, and its history. */
+import assert from 'node:assert/strict'
+import type { Db } from '../../src/db/db.ts'
+import { createHints } from '../../src/db/hints.ts'
+import { ALWAYS_SEEING, type Fairness } from '../../src/pulse/fairness.ts'
+import { createHistoryReader, placeOf } from '../../src/pulse/history.ts'
+import type { PulseHistory, PulseHistoryEntry } from '../../src/pulse/history-schema.ts'
+import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
+import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
+import { createPulse } from '../../src/pulse/service.ts'
+import { overBy } from './deletion.ts'
+import type { After } from './folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
+import { unit } from './unit.ts'
+
+export const SECOND = 1_000
+export const DAY = 86_400 * SECOND
+/** When the monitor begins. */
+export const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+type Page = { limit?: number; cursor?: string | null; type?: 'late' | null }
+
+/** A monitor of a minute of interval and one of grace. Times are seconds from its beginning. */
+export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  let now = T
+  let fairness: Fairness = ALWAYS_SEEING
+  const clock = { now: () => now }
+  const watch = { notice: async () => undefined, fairness: () => fairness }
+  const run = (store: Db) =>
+    createPulse({
+      db: store,
+      hints: createHints(),
+      clock,
+      watch,
+      listeners: [],
+      onArrival: () => undefined,
+    })
+  const pulse = run(db)
+  const bought = { ...PULSE_PLANS.long, minimumGraceSeconds: 60, ...plan }
+  const grant = {
+    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: bought.planId },
+    ...{ plan: bought, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
+    ...{ settledAt: now, expiresAt: now + bought.durationSeconds * SECOND },
+  }
+  await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
+  const { publicId, ownerToken, pingToken } = PULSE_PROVISIONING.capability(
+    grant,
+  ) as PulseCapability
+  const reader = createHistoryReader({ db, clock, watch })
+
+  async function monitor() {
+    const found = await pulse.owned(publicId, ownerToken)
+    assert.ok(found)
+    return found
+  }
+  await pulse.change(await monitor(), { expectedIntervalSeconds: 60, graceSeconds: 60 })
+
+  async function page({
+    limit = 100,
+    cursor = null,
+    type = null,
+  }: Page = {}): Promise<PulseHistory> {
+    const place = cursor === null ? null : placeOf(cursor)
+    assert.ok(cursor === null || place)
+    const found = await reader.page(await monitor(), { limit, place, type })
+    assert.ok(found)
+    return found
+  }
+  const ping = async (service = pulse): Promise<boolean> => {
+    const facts = await service.pinged(publicId, pingToken)
+    return facts !== null && service.signal(facts, { kind: 'ping', rid: null })
+  }
+  return {
+    ...{ db, run, pulse, reader, monitor, page, ping, publicId },
+    at(seconds: number) {
+      now = T + seconds * SECOND
+    },
+    /** Blind windows, in seconds. */
+    blind(...windows: [number, number][]) {
+      const times = windows.map(([began, ended]) => ({
+        ...{ beganAt: T + began * SECOND, endedAt: T + ended * SECOND },
+      }))
+      fairness = { ...ALWAYS_SEEING, windows: times }
+    },
+    async signal(kind: 'start' | number | null, rid: string | null = null) {
+      const facts = await pulse.pinged(publicId, pingToken)
+      assert.ok(facts)
+      const signal =
+        kind === 'start'
+          ? ({ kind: 'start', rid } as const)
+          : ({ kind: 'end', exitCode: kind, rid } as const)
+      return pulse.signal(facts, signal)
+    },
+    /** A ping a minute, from one second to another. */
+    async pingsFrom(from: number, to: number) {
+      for (let second = from; second < to; second += 60) {
+        now = T + second * SECOND
+        assert.ok(await ping())
+      }
+    },
+    async all(limit = 100): Promise<PulseHistoryEntry[]> {
+      const entries: PulseHistoryEntry[] = []
+      let cursor: string | null = null
+      do {
+        assert.ok(entries.length < 5000, 'the pages end')
+        const { entries: some, nextCursor } = await page({ limit, cursor })
+        entries.push(...some)
+        cursor = nextCursor
+      } while (cursor !== null)
+      return entries
+    },
+    purge: () => pulse.purge(overBy(now)),
+    async rowsLeft() {
+      const tables = ['pulse_ping_chunk', 'pulse_run', 'pulse_late_spell', 'pulse_gone']
+      const counts = await Promise.all(
+        tables.map((table) => db.read(`select count(*) as n from ${table}`)),
+      )
+      return counts.map(([row]) => Number(row?.n))
+    },
+  }
+}
+
+/** A time in seconds from the beginning of the monitor. */
+export const seconds = (time: string | null): number | null =>
+  time === null ? null : (Date.parse(time) - T) / SECOND
+
+/** An entry in short: its type, when it began, and when it ended or how its run did. */
+function short({ type, at, endedAt, cause, exitCode, run }: PulseHistoryEntry): unknown[] {
+  if (type === 'late') return [type, seconds(at), seconds(endedAt), cause]
+  if (type === 'blind') return [type, seconds(at), seconds(endedAt)]
+  return [type, seconds(at), ...(run ? [exitCode, run.durationSeconds] : [])]
+}
+/** Entries in short. */
+export const shortOf = (entries: PulseHistoryEntry[]) => entries.map(short)
