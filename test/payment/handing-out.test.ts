@@ -165,24 +165,25 @@ test('an extension that is handed out names what it has extended, and another or
   assert.equal(sold.kind === 'handed out' && sold.extendedId, null)
 })
 
-test('an order that changes while it is handed out is not, and says what became of it', async (t) => {
-  const set = 'update purchase_order set'
-  const MEANWHILE: [text: string, told: (now: number) => HandingOut][] = [
-    [`${set} state = 'refunded'`, () => ({ kind: 'not settled', state: 'refunded' })],
-    [`${set} sealed_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
-    [`${set} delivered_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
-    [`${set} expires_at = null`, () => ({ kind: 'already delivered', at: null })],
-    [`${set} expires_at = $1`, (now) => ({ kind: 'over', at: now })],
-    ['delete from purchase_order', () => ({ kind: 'order not found' })],
-  ]
-  for (const [text, told] of MEANWHILE) {
+const set = 'update purchase_order set'
+/** What another process does between the look at an order and its delivery, and what the operator is told. */
+const MEANWHILE: Record<string, [text: string, told: (now: number) => HandingOut]> = {
+  'is refunded': [`${set} state = 'refunded'`, () => ({ kind: 'not settled', state: 'refunded' })],
+  'is sealed': [`${set} sealed_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
+  'is delivered': [`${set} delivered_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
+  'loses its end': [`${set} expires_at = null`, () => ({ kind: 'already delivered', at: null })],
+  'comes to its end': [`${set} expires_at = $1`, (now) => ({ kind: 'over', at: now })],
+  'is deleted': ['delete from purchase_order', () => ({ kind: 'order not found' })],
+}
+for (const [what, [text, told]] of Object.entries(MEANWHILE)) {
+  test(`an order that ${what} while it is handed out is not, and says so`, async (t) => {
     const { shop, quote, orderId } = await aSettled(t)
     const now = shop.clock.now()
     const db = meanwhile(shop.db, { text, values: text.includes('$1') ? [now] : [] })
-    assert.deepEqual(await handOut({ ...shop, db }, orderId), told(now), text)
+    assert.deepEqual(await handOut({ ...shop, db }, orderId), told(now))
     assert.notEqual((await shop.order(quote))?.delivered_by, 'operator')
-  }
-})
+  })
+}
 
 test('an order that does not say when it ends cannot be handed out', async (t) => {
   const { shop, quote, orderId } = await aSettled(t)

@@ -123,6 +123,39 @@ suite('the look-ups of the watcher', () => {
     assert.equal(shop.node.lookups.length, 401)
     assert.equal(new Set(shop.node.lookups).size, 401)
   })
+
+  test('a pass goes on past eight orders that another instance looks up meanwhile', async (t) => {
+    const { noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    for (let i = 0; i < 20; i++) await shop.quote(key(i))
+    nodeSays(shop, 'open')
+    const { write } = shop.db
+    const text = 'update purchase_order set looked_up_at = $2 where order_id = $1'
+    let claims = 0
+    shop.db.write = async (asked) => {
+      if (JSON.stringify(asked.statements).includes('set looked_up_at') && claims++ < 8)
+        await write(unit({ text, values: [asked.lockKey, shop.clock.now()] }))
+      return write(asked)
+    }
+    watchingSilence(t, shop)
+    await noSweep(() => shop.node.lookups.length === 12)
+    assert.deepEqual(events(shop, 'order.pass_failed'), [])
+  })
+
+  test('a pass goes on past eight paid orders that the store fails to settle', async (t) => {
+    const { noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    for (let i = 0; i < 12; i++) await shop.paid(key(i))
+    const { write } = shop.db
+    let settlements = 0
+    shop.db.write = (asked) =>
+      'provision' in asked.statements && settlements++ < 8
+        ? Promise.reject(new StoreError('the page is damaged'))
+        : write(asked)
+    watchingSilence(t, shop)
+    await noSweep(async () => (await shop.provisioned()).length === 4)
+    assert.equal(events(shop, 'order.lookup_failed').length, 8)
+  })
 })
 
 suite('the tidying of the watcher, by age', () => {
