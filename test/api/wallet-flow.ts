@@ -15,12 +15,11 @@ import {
   purchase,
   quoteOf,
 } from '../support/buying.ts'
-import { startServer } from '../support/server.ts'
-import { hideTable, query } from '../support/store.ts'
+import { query } from '../support/store.ts'
 import {
+  askedBy,
   assertBareRefusal,
   assertError,
-  BASE_URL,
   capabilityOf,
   HOUR,
   L402,
@@ -36,14 +35,7 @@ import {
 export function walletFlowContract(name: string, flow: WalletFlow): void {
   const { protocol } = flow
   const other = flow === PAYMENT ? L402 : PAYMENT
-  /** A 402 with a challenge of this flow, for this order. */
-  function assertAsked(answer: Answer, paymentHash: string, note?: string): void {
-    assert.equal(answer.status, 402, `${note}: ${answer.text}`)
-    assert.equal(quoteOf(answer).paymentHash, paymentHash, note)
-    assert.match(flow.credential(answer, '00'.repeat(32)), /^(?:Payment|L402) /)
-    assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
-    assert.deepEqual(answer.lines('payment-receipt'), [], note)
-  }
+  const assertAsked = askedBy(flow)
 
   describe(`buying by ${name}`, () => {
     test('a challenge is repeated for its key byte for byte, and is one order and one invoice', async (t) => {
@@ -299,147 +291,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual([answer.status, answer.text], [431, '{"error":"request too large"}'])
       assert.deepEqual(answer.lines('www-authenticate'), [])
       capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('an order that ran out unpaid is gone, but for the credential that proves the payment', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      server.clock.advance(15 * MINUTE)
-      const expired = '404 order expired'
-      assertError(await purchase(server, { key, protocol }), expired, 'the node says so')
-      assertError(await purchase(server, { key, protocol }), expired, 'and it is known')
-      const bad = `${authorization}0`
-      assertError(await purchase(server, { key, authorization: bad }), expired, 'a bad credential')
-      const first = await purchase(server, { key, authorization })
-      capabilityOf(first)
-      assert.equal((await purchase(server, { key, protocol })).text, first.text)
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-    })
-
-    test('a credential after the end of its quote is proof, whatever the node says of the invoice', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      // A payment is under way that the node does not know the end of.
-      await query(server, 'update simulator_invoice set expires_at = expires_at + 3600000')
-      server.clock.advance(15 * MINUTE)
-      // A repeat without proof is asked for the money that is still wanted.
-      const asked = await purchase(server, { key, protocol })
-      assertAsked(asked, quoteOf(asked).paymentHash)
-      capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('a credential after the end of its quote is honoured when the node was paid in time', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      await query(server, `update simulator_invoice set state = 'settled'`)
-      server.clock.advance(2 * HOUR)
-      const first = await purchase(server, { key, authorization })
-      capabilityOf(first)
-      assert.equal((await purchase(server, { key, authorization })).text, first.text)
-    })
-
-    test('a credential after the end of its quote is honoured while the node is away', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      await query(server, 'alter table simulator_invoice rename to lost')
-      server.clock.advance(15 * MINUTE)
-      capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('a node that makes no invoice is 503 without a challenge, with a credential too', async (t) => {
-      const server = await startShop(t)
-      const { authorization, ask } = await paidOrderVia(server, flow)
-      await use(server, await purchase(server, ask))
-      // A byte too short to sign with, and long enough to start with.
-      await query(
-        server,
-        `update meta set value = $1 where name = 'simulator_key'`,
-        '01'.repeat(31),
-      )
-      await server.restart()
-      const unavailable = '503 checkout unavailable'
-      assertError(await purchase(server, { authorization }), unavailable, 'a foreign credential')
-      assertError(await purchase(server, { protocol }), unavailable)
-    })
-
-    test('a store that fails is a 500 without a challenge, and the order is whole after it', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization, preimage } = await openOrderVia(server, flow)
-      for (const table of ['purchase_order', 'catch_inbox']) {
-        const show = await hideTable(server, table)
-        assertError(await purchase(server, { key, authorization }), '500 internal error', table)
-        await show()
-      }
-      const token = authorization.slice(authorization.indexOf(' ') + 1)
-      assert.ok(!server.logged.join('').includes(preimage))
-      assert.ok(!server.logged.join('').includes(token))
-      capabilityOf(await purchase(server, { key, authorization }))
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-    })
-
-    test('a restart between any two steps changes nothing', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization, challenge, bolt11 } = await openOrderVia(server, flow)
-      await server.restart()
-      const again = await purchase(server, { key, protocol })
-      assert.equal(again.text, challenge.text)
-      await server.pay(bolt11)
-      await server.restart()
-      const first = await purchase(server, { key, authorization })
-      capabilityOf(first)
-      await server.restart()
-      const replayed = await purchase(server, { key, authorization })
-      assert.equal(replayed.text, first.text)
-      assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
-    })
-
-    test('a challenge outlives the change of the secret, while the old one is kept', async (t) => {
-      const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
-      const environment: Record<string, string> = {
-        MAYFLY_BASE_URL: BASE_URL,
-        MAYFLY_SECRET: old,
-      }
-      const server = await startServer(t, environment)
-      const paid = await openOrderVia(server, flow)
-      const delivered = await openOrderVia(server, flow)
-      const first = await purchase(server, {
-        key: delivered.key,
-        authorization: delivered.authorization,
-      })
-      environment.MAYFLY_SECRET = `${fresh},${old}`
-      await server.restart()
-      const { key, authorization } = paid
-      const renewed = await purchase(server, { key, protocol })
-      assertAsked(renewed, paid.paymentHash)
-      assert.notEqual(
-        renewed.lines('www-authenticate').join(),
-        paid.challenge.lines('www-authenticate').join(),
-      )
-      const bought = await purchase(server, { key, authorization })
-      capabilityOf(bought)
-      const renewedAuthorization = flow.credential(renewed, paid.preimage)
-      const same = await purchase(server, { key, authorization: renewedAuthorization })
-      assert.equal(same.text, bought.text)
-      const replayed = await purchase(server, {
-        key: delivered.key,
-        authorization: delivered.authorization,
-      })
-      assert.equal(replayed.text, first.text)
-      assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
-    })
-
-    test('a credential of a secret that was removed is forged', async (t) => {
-      const environment: Record<string, string> = {
-        MAYFLY_BASE_URL: BASE_URL,
-        MAYFLY_SECRET: '11'.repeat(32),
-      }
-      const server = await startServer(t, environment)
-      const { authorization } = await paidOrderVia(server, flow)
-      await query(server, 'delete from purchase_order')
-      environment.MAYFLY_SECRET = '22'.repeat(32)
-      await server.restart()
-      const answer = await purchase(server, { authorization })
-      assert.equal(answer.status, flow === PAYMENT ? 402 : 401)
     })
 
     test('a genuine credential finds the order of a guessable key from any address', async (t) => {

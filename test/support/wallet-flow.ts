@@ -90,3 +90,14 @@ export async function use(server: TestServer, delivered: Answer): Promise<void> 
   })
   assert.equal(used.status, 200)
 }
+
+/** Asserts that an answer is a 402 with a challenge of this flow, for this order. */
+export function askedBy(flow: WalletFlow) {
+  return (answer: Answer, paymentHash: string, note?: string): void => {
+    assert.equal(answer.status, 402, `${note}: ${answer.text}`)
+    assert.equal(quoteOf(answer).paymentHash, paymentHash, note)
+    assert.match(flow.credential(answer, '00'.repeat(32)), /^(?:Payment|L402) /)
+    assert.deepEqual(answer.lines('cache-control'), ['no-store'], note)
+    assert.deepEqual(answer.lines('payment-receipt'), [], note)
+  }
+}
