@@ -1,4 +1,5 @@
 /** `MAYFLY_LIGHTNING_URL` for a wallet over Nostr (NIP-47): `nostr+walletconnect://…`. */
+import { createECDH } from 'node:crypto'
 import { SETTING, type UrlForm, wrongUrl } from '../node/url.ts'
 
 export type NwcAccess = {
@@ -22,14 +23,25 @@ export function readNwcUrl(text: string, setting = SETTING): NwcAccess {
   if (!/^[0-9a-f]{64}$/i.test(url.host || url.pathname)) {
     throw wrongUrl(form, 'has no public key of the wallet')
   }
-  if (!/^[0-9a-f]{64}$/i.test(url.searchParams.get('secret') ?? '')) {
-    throw wrongUrl(form, 'has no secret of 32 bytes in hex')
-  }
+  const secret = url.searchParams.get('secret') ?? ''
+  if (!/^[0-9a-f]{64}$/i.test(secret)) throw wrongUrl(form, 'has no secret of 32 bytes in hex')
+  // The client would throw where nobody catches it, and so end this process.
+  if (!isPrivateKey(secret)) throw wrongUrl(form, 'has a secret that is no private key')
   const relays = url.searchParams.getAll('relay')
   if (relays.length === 0 || relays.length > MAX_RELAYS || !relays.every(isRelay)) {
     throw wrongUrl(form, 'names no relay, or more than eight, or one that is not ws:// or wss://')
   }
   return { url: text, relays }
+}
+
+/** Whether the number is at least 1 and below the order of secp256k1. */
+function isPrivateKey(hex: string): boolean {
+  try {
+    createECDH('secp256k1').setPrivateKey(hex, 'hex')
+    return true
+  } catch {
+    return false
+  }
 }
 
 function isRelay(text: string): boolean {

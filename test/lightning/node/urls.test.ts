@@ -12,6 +12,8 @@ const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
 const RUNE = `${'aZ0_-'.repeat(12)}==`
 const KEY = 'ab'.repeat(32)
 const SECRET = 'cd'.repeat(32)
+/** Of secp256k1. Private keys are smaller. */
+const CURVE_ORDER = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'
 
 describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-urls-'))
@@ -117,6 +119,11 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
         /has no secret of 32 bytes in hex/,
       ],
     ),
+    ...['0'.repeat(64), CURVE_ORDER].map((secret): [typeof readNwcUrl, string, RegExp] => [
+      readNwcUrl,
+      `nostr+walletconnect://${KEY}?relay=wss://a&secret=${secret}`,
+      /has a secret that is no private key/,
+    ]),
     ...['', '&relay=wss://a&relay=https://b', '&relay=hunter2', '&relay=wss://me:hunter2@a'].map(
       (relays): [typeof readNwcUrl, string, RegExp] => [
         readNwcUrl,
