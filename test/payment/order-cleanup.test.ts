@@ -4,7 +4,7 @@ import { insertOrder } from '../../src/payment/opening.ts'
 import { type OrderRow, sealOverdue } from '../../src/payment/store.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { overBy } from '../support/deletion.ts'
-import { aShop, DAY, LIFE, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
+import { aShop, DAY, LIFE, openReads, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { key, watching } from '../support/watching.ts'
@@ -13,6 +13,7 @@ suite('the tidying of the watcher', () => {
   test('the watcher tidies up nothing while the clock is doubted, and everything afterwards', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     const settled = await shop.paid(key(1))
     await shop.orders.reconcile(settled.paymentHash, 'stream')
     const likeness = (await shop.order(settled)) as OrderRow

@@ -92,8 +92,9 @@ suite('asking the node about an order', () => {
     const later = dead.map(({ orderId }) =>
       shop.orders.poll(orderId, plainPoll).finally(() => answered++),
     )
-    await until('12 were answered without the node', () => answered === 12)
-    assert.equal(shop.node.lookups.length, 8)
+    const { lookups } = shop.node
+    await until('12 were answered without the node', () => answered >= 12 && lookups.length >= 8)
+    assert.deepEqual([answered, lookups.length], [12, 8])
     second.resolve()
     await Promise.all(later)
   })

@@ -13,6 +13,7 @@ import {
   aRequest,
   aShop,
   KEY,
+  openReads,
   pendingQuote,
   QUOTE_SECONDS,
   SECOND,
@@ -159,6 +160,7 @@ suite('waiting for the invoice that another instance makes', () => {
   test('a repeat does not wait for the invoice for ever, and the same key has it later', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     const node = holdingTheNode(shop)
     const slow = open(shop)
     await node.asked
@@ -175,6 +177,7 @@ suite('waiting for the invoice that another instance makes', () => {
   test('a claim that is not older than any node takes is left to the one who has it', async (t) => {
     const { noSweep, sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     const node = holdingTheNode(shop)
     const slow = open(shop)
     await node.asked
@@ -195,6 +198,7 @@ suite('waiting for the invoice that another instance makes', () => {
   test('an instance whose order was dropped while its node made the invoice shows that to nobody', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     const node = holdingTheNode(shop)
     const slow = open(shop)
     await node.asked

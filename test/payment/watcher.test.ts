@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import { claimSweep, createOrderStore } from '../../src/payment/store.ts'
 import { PAUSES } from '../../src/payment/watcher.ts'
-import { aShop, DAY, HOUR, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
+import { aShop, DAY, HOUR, openReads, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
@@ -185,6 +185,7 @@ suite('the sweep', () => {
   test('the sweep finds a payment that no stream told of and nobody polled', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     silence(shop)
     const quote = await shop.quote()
     watching(t, shop)
@@ -198,6 +199,7 @@ suite('the sweep', () => {
   test('the sweep counts as the one look-up of that second', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     silence(shop)
     const { orderId } = await shop.quote()
     watching(t, shop)
@@ -215,6 +217,7 @@ suite('the sweep', () => {
   test('the sweep leaves out what somebody has polled meanwhile', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     silence(shop)
     const polled = await shop.quote(key(1))
     const silent = await shop.quote(key(2))
@@ -229,6 +232,7 @@ suite('the sweep', () => {
   test('the sweep leaves cleaning up to the instance whose turn it is', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     const quote = await shop.paid()
     await shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
     shop.clock.advance(DAY)
@@ -305,6 +309,7 @@ suite('the sweep', () => {
   test('the sweep wipes the seeds whose replay is over', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
+    await openReads(shop)
     const quote = await shop.paid()
     await shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
     watching(t, shop)
