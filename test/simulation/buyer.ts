@@ -253,8 +253,8 @@ export async function buy(
     if (offered === null) return false
     if (quote !== null && offered.paymentHash !== quote.paymentHash) {
       if (askedWhilePaid && isLost() && !ask.headers?.authorization && isReopened) return false
-      // Who was paid back may buy again.
-      if (isLost() && isRefunded()) return true
+      // Who was paid back may buy again. A key goes on to name the order, unless a restored backup has lost it.
+      if ((isLost() || isByUrl) && isRefunded()) return true
       if (askedWhilePaid) {
         ledger.break(
           'nothing to pay for what is paid',

@@ -257,13 +257,6 @@ export const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    name: 'a restored backup forgets who knew a key',
-    file: 'payment/restoring.ts',
-    text: `and state in ('opening', 'pending', 'dead')`,
-    becomes: `and state = 'none'`,
-    breaks: ['nothing for nothing'],
-  },
-  {
     name: 'an order is refunded that was repaired meanwhile',
     file: 'payment/repair.ts',
     text: `set state = 'refunded', sealed_at = $2

@@ -39,7 +39,7 @@ export type RunOptions = {
   eventsPerTurn?: number | undefined
 }
 
-const STORMY_MS = 100_000
+const STORMY_MS = 60_000
 /** Longer than any quote of a run, and than what the service waits before it looks a late payment up again. */
 const CALM_MS = 150_000
 /** Longer than any call that is under way once all clients have ended. */
@@ -110,7 +110,7 @@ export async function runSeed(
     await up(run, weather)
     stormEndsAt = scheduler.elapsed() + STORMY_MS
     const market = weather.hasGate ? openMarket(run) : null
-    const stories = Array.from({ length: random.int(3, 8) }, (_, i) => tell(`b${i}`, market))
+    const stories = Array.from({ length: random.int(2, 5) }, (_, i) => tell(`b${i}`, market))
     const told = Promise.all([
       ...stories,
       weather.restore ? scheduler.sleep(STORMY_MS) : null,
@@ -175,8 +175,8 @@ export async function runSeed(
   }
 
   async function tell(who: string, market: Market | null): Promise<void> {
-    await scheduler.sleep(random.next() * 20_000)
-    if (market && random.chance(0.5)) return market.story(who)
+    await scheduler.sleep(random.next() * 12_000)
+    if (market && random.chance(0.75)) return market.story(who)
     switch (anyStory(random, weather)) {
       case 'inbox':
         return inboxStory(run, who)

@@ -71,14 +71,14 @@ export function weatherOf(random: Random, seed: number): Weather {
     losing: random.pick([0, 0.02, 0.1, 0.25]),
     diskFailing: random.pick([0, 0, 0.01, 0.05]),
     nodeFailing: random.pick([0, 0.05, 0.3]),
-    nodeStalling: random.pick([0, 0, 0.02, 0.3]),
+    nodeStalling: random.pick([0, 0.02, 0.3]),
     telling: random.pick([0, 0.5, 1]),
     nodeForgetting: random.pick([0, 0.05, 0.2]),
     nodeLagging: random.pick([0, 0.3, 1]),
     partial: random.pick([0, 0.1]),
-    togetherMs: random.pick([0, 1_000, 10_000]),
+    togetherMs: random.pick([0, 1_000, 10_000, 10_000]),
     disasters: someOf(random, Object.keys(DISASTERS) as Disaster[]),
-    disasterEveryMs: random.pick([10_000, 20_000, 50_000]),
+    disasterEveryMs: random.pick([8_000, 15_000, 40_000]),
     aiming: random.pick([0, 0.8, 1]),
     // Two that are off in two ways are a second apart, which docs/instances.md allows.
     clocksWithinMs: random.pick([0, 50, 500]),
@@ -87,10 +87,10 @@ export function weatherOf(random: Random, seed: number): Weather {
     hasGate,
     stories: someOf(random, Object.keys(STORIES) as Story[]),
     guessable: random.pick([0, 0.15, 0.8]),
-    extensions: random.pick([[0], [0, 0, 1, 2, 3], [2, 3]]),
+    extensions: random.pick([[0], [0, 0, 1, 2, 3], [2, 3], [2, 3]]),
     restore: random.chance(0.2) && !hasGate ? restoreOf(random) : null,
-    isAlone: random.chance(0.7),
-    isLong: random.chance(0.2),
+    isAlone: random.chance(0.8),
+    isLong: random.chance(0.1),
   }
 }
 
@@ -101,8 +101,8 @@ function someOf<T>(random: Random, all: readonly T[]): readonly T[] {
 }
 
 function restoreOf(random: Random): Weather['restore'] {
-  const takenAt = random.next() * random.pick([20_000, 60_000])
-  return { takenAt, restoredAt: takenAt + random.next() * 30_000 }
+  const takenAt = random.next() * random.pick([15_000, 40_000])
+  return { takenAt, restoredAt: takenAt + random.next() * 20_000 }
 }
 
 /** Null in a run without any. */

@@ -45,6 +45,8 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
     .map((name) => openReceiver(`${name}.${who}.example.com`, { mayEnd: name === 'b' }))
   const destinations: Destination[] = []
   const owning = own()
+  // It is awaited only once the storm is over.
+  owning.catch(() => undefined)
   while (run.isStormy() && !isOver()) {
     await sleep(PING_EVERY_MS * (0.2 + 0.8 * random.next()))
     await ping(random.pick(['', '', '/fail', '/3']))
@@ -97,6 +99,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
       }
     }
     const done = go()
+    done.catch(() => undefined)
     return {
       stop() {
         isStopped = true
@@ -156,7 +159,8 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
       answer = await insist(run, isSet ? test : put, { status: 200, held })
     }
     if (!answer) return
-    for (const receiver of wanted) if (receiver.isGone()) end(receiver)
+    // Of the others, the service learns with its next message that they want no more.
+    for (const receiver of wanted) if (!left.includes(receiver)) end(receiver)
     const pings = (await changesAndPings()).pings
     for (const receiver of left.filter((each) => !each.isGone())) {
       if (destinations.some((each) => each.receiver === receiver)) continue

@@ -41,7 +41,16 @@ const UNFIT: ReadonlySet<Fault> = new Set([
 ] as const)
 
 /** How it tells of payments. A liar says that they have come, and who forgets that they have not. */
-const MANNERS = ['silent', 'honest', 'honest', 'late', 'liar', 'forgets', 'confused'] as const
+const MANNERS = [
+  'silent',
+  'honest',
+  'honest',
+  'late',
+  'liar',
+  'forgets',
+  'confused',
+  'confused',
+] as const
 
 const EXPIRY_SECONDS = 120
 /** Longer than the service waits. */
@@ -114,7 +123,7 @@ export function openPayee(host: string, invoices: Invoices): Payee {
     if (manner === 'forgets' && random.chance(0.4)) {
       return random.pick([json({ status: 'ERROR' }, 404), json({ status: 'OK', settled: false })])
     }
-    if (manner === 'confused' && random.chance(0.5)) return wrong(invoice)
+    if (manner === 'confused' && random.chance(0.8)) return wrong(invoice)
     const isSettled = isPaid || (manner === 'liar' && random.chance(0.3))
     if (isSettled) payee.called.add(paymentHash)
     const shown = isPaid && random.chance(0.5) ? invoice.preimage : null
@@ -124,9 +133,10 @@ export function openPayee(host: string, invoices: Invoices): Payee {
 
   /** What nobody may take for a payment of this invoice. */
   function wrong({ bolt11 }: SimulatedInvoice): Reply {
-    const other = random.pick([...invoices.all.values()])
+    const others = [...invoices.all.values()].filter((one) => one.bolt11 !== bolt11)
     const preimage = Buffer.from(random.bytes(32)).toString('hex')
-    if (other.bolt11 === bolt11) return json({ status: 'OK', settled: true, preimage, pr: bolt11 })
+    const other = others.length > 0 ? random.pick(others) : null
+    if (other === null) return json({ status: 'OK', settled: true, preimage, pr: bolt11 })
     return random.pick([
       json({ status: 'OK', settled: true, preimage, pr: bolt11 }),
       json({ status: 'OK', settled: true, preimage: other.preimage }),
