@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { StoreError } from '../../src/db/db.ts'
+import { claimSweep } from '../../src/payment/store.ts'
 import { events, nodeSays } from '../support/orders.ts'
-import { aShop, DAY, HOUR, SECOND, type Shop } from '../support/shop.ts'
+import { aShop, DAY, HOUR, openReads, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { key, watching, watchingSilence } from '../support/watching.ts'
@@ -155,6 +156,104 @@ suite('the look-ups of the watcher', () => {
     watchingSilence(t, shop)
     await noSweep(async () => (await shop.provisioned()).length === 4)
     assert.equal(events(shop, 'order.lookup_failed').length, 8)
+  })
+
+  test('an order counts as looked up when its turn came, not when a long pass began', async (t) => {
+    const { noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    const quotes = []
+    for (let i = 0; i < 12; i++) quotes.push(await shop.quote(key(i)))
+    const startedAt = shop.clock.now()
+    shop.node.replaced.lookupInvoice = async () => {
+      shop.clock.advance(10 * SECOND)
+      return { state: 'open' }
+    }
+    const { stop } = watchingSilence(t, shop)
+    await noSweep(() => shop.node.lookups.length === 12)
+    await stop()
+    const rows = await Promise.all(quotes.map((quote) => shop.order(quote)))
+    const since = rows.map((row) => (Number(row?.looked_up_at) - startedAt) / SECOND)
+    assert.deepEqual(
+      since.toSorted((a, b) => a - b),
+      [...Array(8).fill(0), ...Array(4).fill(80)],
+    )
+  })
+
+  test('a long pass does not take what another instance looked up meanwhile for the work of a wrong clock', async (t) => {
+    const { noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    const first = await shop.quote(key(1))
+    shop.node.replaced.lookupInvoice = async () => {
+      shop.clock.advance(10 * 60 * SECOND)
+      const { orderId } = await shop.quote(key(2))
+      await shop.db.write(unit(claimSweep(orderId, 0, shop.clock.now())))
+      return { state: 'open' }
+    }
+    const { stop } = watchingSilence(t, shop)
+    await noSweep(() => shop.node.lookups.length === 1)
+    for (let i = 0; i < 20; i++) await shop.db.read('select 1 as one')
+    await stop()
+    assert.deepEqual(shop.node.lookups, [first.paymentHash])
+  })
+})
+
+suite('a pass of the watcher that the store refuses', () => {
+  /** Refuses reads of orders in this state. `allow` ends that. */
+  function refusing(shop: Shop, state: 'pending' | 'dead') {
+    const read = shop.db.read
+    shop.db.read = (text, ...values) =>
+      text.includes(`state = '${state}'`)
+        ? Promise.reject(new StoreError('no thread'))
+        : read(text, ...values)
+    return {
+      allow: () => {
+        shop.db.read = read
+      },
+    }
+  }
+  const reasons = (shop: Shop, event: string) => events(shop, event).map(({ reason }) => reason)
+
+  test('the pass at the start is told to the log, and a sweep finds what it had to find', async (t) => {
+    const { noSweep, sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    await openReads(shop)
+    const quote = await shop.paid()
+    const { allow } = refusing(shop, 'pending')
+    watchingSilence(t, shop)
+    await noSweep(() => events(shop, 'order.pass_failed').length === 1)
+    assert.match(String(reasons(shop, 'order.pass_failed')), /no thread/)
+    allow()
+    shop.clock.advance(16 * SECOND)
+    await sweeps(async () => (await shop.order(quote))?.state === 'settled')
+    assert.deepEqual(events(shop, 'order.sweep_failed'), [])
+  })
+
+  test('a sweep is told to the log, and the next one finds what it had to find', async (t) => {
+    const { noSweep, sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    await openReads(shop)
+    const quote = await shop.quote()
+    watchingSilence(t, shop)
+    await noSweep(() => shop.node.lookups.length === 1)
+    await shop.pay(quote)
+    shop.clock.advance(16 * SECOND)
+    const { allow } = refusing(shop, 'pending')
+    await sweeps(() => events(shop, 'order.sweep_failed').length === 1)
+    assert.match(String(reasons(shop, 'order.sweep_failed')), /no thread/)
+    allow()
+    await sweeps(async () => (await shop.order(quote))?.state === 'settled')
+    assert.deepEqual(events(shop, 'order.pass_failed'), [])
+  })
+
+  test('a pass over orders whose death is a guess is told to the log, and the open ones were looked up', async (t) => {
+    const { noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    await shop.quote()
+    refusing(shop, 'dead')
+    watchingSilence(t, shop)
+    await noSweep(() => events(shop, 'order.pass_failed').length === 1)
+    assert.equal(shop.node.lookups.length, 1)
+    assert.match(String(reasons(shop, 'order.pass_failed')), /no thread/)
   })
 })
 

@@ -172,6 +172,25 @@ suite('the watcher', () => {
     )
   })
 
+  test('the watcher has stopped only when the look-up that is under way has ended', async (t) => {
+    const { noSweep } = ownedTimers(t)
+    const shop = await aShop(t)
+    await shop.quote()
+    const answer = Promise.withResolvers<{ state: 'open' }>()
+    shop.node.replaced.lookupInvoice = () => answer.promise
+    silence(shop)
+    const { stop } = watching(t, shop)
+    await noSweep(() => shop.node.lookups.length === 1)
+    let hasStopped = false
+    const stopping = stop().then(() => {
+      hasStopped = true
+    })
+    for (let i = 0; i < 50; i++) await shop.db.write(unit())
+    assert.equal(hasStopped, false)
+    answer.resolve({ state: 'open' })
+    await stopping
+  })
+
   test('the watcher ends once it was told to stop', async (t) => {
     const shop = await aShop(t)
     const { stop } = watching(t, shop)
