@@ -67,6 +67,21 @@ const pending = answer(GatePending, {
   description: 'Not paid, as far as anybody can tell',
   headers: RETRY_AFTER,
 })
+/** The capability alone suffices. Who also says which request an intent is for learns of a mix-up. */
+const namedRequest = Type.Object({
+  'x-gate-method': Type.Optional(
+    Type.String({
+      description: "If present, must be the intent's",
+      examples: gateHeaders.method.examples,
+    }),
+  ),
+  'x-gate-path': Type.Optional(
+    Type.String({
+      description: "If present, must be the intent's",
+      examples: gateHeaders.path.examples,
+    }),
+  ),
+})
 const commonErrors = ['rate limited', 'internal error'] as const
 
 /** The handlers check headers themselves, since each has its own error phrase. */
@@ -95,6 +110,7 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
         summary: 'Poll an intent; asks its provider where that can verify',
         security,
         params: intentParams,
+        headers: namedRequest,
         response: {
           200: authorized,
           402: pending,
@@ -231,6 +247,7 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
           summary: "Give a receipt back: the project's server failed the request that it let in",
           security,
           params: intentParams,
+          headers: namedRequest,
           body: GateGiveBack,
           response: {
             204: NoContent,

@@ -11,6 +11,11 @@ const UNPAID = 'Not paid, as far as anybody can tell'
 const COMMON = { 429: 'rate limited', 500: 'internal error' }
 const PROJECT = 'The project "gate_project_RkT0cLz3H5jW9NfXb2mQx7"'
 
+const NAMED = [
+  `x-gate-method?: If present, must be the intent's "POST"`,
+  `x-gate-path?: If present, must be the intent's "/render/cat?size=2"`,
+]
+
 const OPERATIONS = {
   'post /api/gate/intents': {
     is: 'createIntent: Create or recover one payment intent, bound to one request',
@@ -37,7 +42,7 @@ const OPERATIONS = {
   'get /api/gate/intents/{intentId}': {
     is: 'pollIntent: Poll an intent; asks its provider where that can verify',
     security: BEARER,
-    takes: [INTENT],
+    takes: [INTENT, ...NAMED],
     answers: {
       200: PAID,
       401: 'invalid project capability · intent mismatch',
@@ -68,7 +73,7 @@ const OPERATIONS = {
   'post /api/gate/intents/{intentId}/give-back': {
     is: "giveBackReceipt: Give a receipt back: the project's server failed the request that it let in",
     security: BEARER,
-    takes: [INTENT],
+    takes: [INTENT, ...NAMED],
     answers: {
       204: 'Done; no body.',
       400: 'invalid request body · unsupported media type · request too large',
