@@ -324,6 +324,8 @@ export async function buy(
     if (phrase === 'already delivered' && preimage !== null) return false
     if (phrase === 'proof of payment required' && preimage !== null) return false
     if (phrase === 'order expired' && preimage === null) return true
+    // So has the order that the key has opened anew. The one that was paid waits for the operator.
+    if (phrase === 'order expired' && isLost() && isReopened) return false
     // What is to be extended was destroyed meanwhile.
     if (phrase === 'not found' && order.extends && preimage === null) return true
     if (phrase === 'order refunded' && isRefunded()) return true

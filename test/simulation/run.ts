@@ -162,15 +162,19 @@ export async function runSeed(
     while (scheduler.elapsed() < endsAt && (weather.isLong || isAwaited()))
   }
 
-  /** Whether a payment has not come to its end, at the node or in the store. */
+  /**
+   * Whether a payment has not come to its end, at the node or in the store. The operator looks for those that a
+   * restored backup has lost.
+   */
   function isAwaited(): boolean {
+    const withoutOrder = ledger.restores > 0 ? 'lost' : 'settled'
     const rows = disk.read('select payment_hash, state from purchase_order')
     const states = new Map(rows.map(({ payment_hash, state }) => [payment_hash, state]))
     return [...world.node.invoices.values()].some(
       ({ state, paymentHash }) =>
         state === 'held' ||
         (state === 'settled' &&
-          !['settled', 'refunded'].includes(String(states.get(paymentHash) ?? 'settled'))),
+          !['settled', 'refunded'].includes(String(states.get(paymentHash) ?? withoutOrder))),
     )
   }
 
