@@ -5,7 +5,10 @@ import { type GateReceipt, verifyReceipt } from '../protocol/gate-receipt.ts'
 import { createKeyRing } from './keys.ts'
 import type { Visit } from './visit.ts'
 
-/** The receipt, if it is valid for this request. `isExpired` after its five minutes. */
+/**
+ * The receipt, if it is valid for this request. `isExpired` after its five minutes.
+ * @throws if it may be signed by a key that is newer than those at hand.
+ */
 export type ReadReceipt = (
   text: string,
   visit: Visit,
@@ -22,10 +25,11 @@ export function createReceiptReader(deps: {
 
   return async (text, visit) => {
     const facts = { projectId, issuer, request: visit, now: now() }
+    const cameAt = now()
     let keys = await ring.keys()
     let verdict = await verifyFor(text, keys, facts)
     if (verdict.outcome === 'unknown key') {
-      keys = await ring.keys('renewed')
+      keys = await ring.keysSince(cameAt)
       verdict = await verifyFor(text, keys, facts)
     }
     if (verdict.outcome === 'ok') return { receipt: verdict.receipt, isExpired: false }

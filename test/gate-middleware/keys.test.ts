@@ -21,16 +21,65 @@ describe('the keys of receipts', () => {
     assert.equal(world.asked, 2)
   })
 
-  test('the keys of receipts are renewed for a key that is not among them, every ten seconds at most', async () => {
+  test('the keys of receipts are fetched again for a key that is not among them, every ten seconds at most', async () => {
     const { ring, world } = aRing()
     await ring.keys()
     world.keys = [NEW, OLD]
-    assert.deepEqual(await ring.keys('renewed'), [OLD])
-    world.now += 10 * SECOND
+    world.now += 9 * SECOND
+    await assert.rejects(ring.keysSince(world.now), /before the receipt came/)
+    world.now += SECOND
     assert.deepEqual(await ring.keys(), [OLD])
-    assert.deepEqual(await ring.keys('renewed'), [NEW, OLD])
-    await ring.keys('renewed')
+    assert.deepEqual(await ring.keysSince(world.now), [NEW, OLD])
     assert.equal(world.asked, 2)
+  })
+
+  test('keys that were fetched after the receipt came are enough, and many receipts share one fetch', async () => {
+    const { ring, world } = aRing()
+    const cameAt = world.now
+    world.now += 1
+    await ring.keys()
+    assert.deepEqual(await ring.keysSince(cameAt), [OLD])
+    assert.equal(world.asked, 1)
+    world.now += 10 * SECOND
+    world.keys = [NEW, OLD]
+    const all = await Promise.all(Array.from({ length: 20 }, () => ring.keysSince(world.now)))
+    for (const keys of all) assert.deepEqual(keys, [NEW, OLD])
+    assert.equal(world.asked, 2)
+  })
+
+  test('a fetch that was under way when the receipt came may lack its key, so it is not enough', async () => {
+    const { ring, world } = aRing()
+    const before = ring.keys()
+    world.now += 1
+    const [keys, since] = await Promise.allSettled([before, ring.keysSince(world.now)])
+    assert.equal(keys.status, 'fulfilled')
+    assert.equal(since.status, 'rejected')
+  })
+
+  test('a fetch that takes longer than ten seconds is not enough for what came meanwhile', async () => {
+    const { ring, world } = aRing()
+    const answers = Promise.withResolvers<void>()
+    world.answers = answers.promise
+    const before = ring.keys()
+    world.now += 11 * SECOND
+    const since = ring.keysSince(world.now)
+    answers.resolve()
+    assert.deepEqual(await before, [OLD])
+    await assert.rejects(since, /before the receipt came/)
+    assert.deepEqual(await ring.keysSince(world.now), [OLD])
+    assert.equal(world.asked, 2)
+  })
+
+  test('while the service is away, nobody knows whether a key that is not among them is a new one', async () => {
+    const { ring, world } = aRing()
+    await ring.keys()
+    world.isAway = true
+    world.now += 10 * SECOND
+    await assert.rejects(ring.keysSince(world.now), /away/)
+    assert.deepEqual(await ring.keys(), [OLD])
+    world.isAway = false
+    world.now += 10 * SECOND
+    assert.deepEqual(await ring.keysSince(world.now), [OLD])
   })
 
   test('the keys of receipts stay valid for a day while the service is away', async () => {
@@ -38,7 +87,8 @@ describe('the keys of receipts', () => {
     await ring.keys()
     world.isAway = true
     world.now += 23 * HOUR
-    assert.deepEqual(await ring.keys(), [OLD])
+    for (let i = 0; i < 3; i++) assert.deepEqual(await ring.keys(), [OLD])
+    assert.equal(world.asked, 2, 'once in ten seconds')
     world.now += 2 * HOUR
     await assert.rejects(ring.keys())
     world.isAway = false
@@ -56,10 +106,11 @@ describe('the keys of receipts', () => {
 })
 
 function aRing() {
-  const world = { now: 0, asked: 0, isAway: false, keys: [OLD] }
+  const world = { now: 0, asked: 0, isAway: false, keys: [OLD], answers: Promise.resolve() }
   const ring = createKeyRing(
     async () => {
       world.asked++
+      await world.answers
       if (world.isAway) throw new Error('the service is away')
       return world.keys
     },

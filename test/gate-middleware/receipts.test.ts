@@ -124,10 +124,32 @@ describe('a receipt', () => {
     const [, claims, signature] = after.split('.')
     const unknown = `${Buffer.from(JSON.stringify(head)).toString('base64url')}.${claims}.${signature}`
     shop.asked.length = 0
-    for (let i = 0; i < 20; i++) await shop.visit({ 'gate-receipt': unknown })
+    shop.clock.advance(1)
+    for (let i = 0; i < 20; i++) {
+      assert.equal((await shop.visit({ 'gate-receipt': unknown })).status, 503)
+    }
     assert.deepEqual(shop.asked, [])
     shop.clock.advance(10_000)
+    assert.equal((await shop.visit({ 'gate-receipt': unknown })).status, 403)
     for (let i = 0; i < 20; i++) await shop.visit({ 'gate-receipt': unknown })
     assert.deepEqual(shop.asked, ['/.well-known/gate-jwks.json'])
+  })
+
+  test('a payment right after a rotation is told to come again, and is let in then', async (t) => {
+    const environment: Record<string, string> = { MAYFLY_SECRET: '11'.repeat(32) }
+    const shop = await aShop(t, environment)
+    assert.equal((await shop.visit({ 'gate-receipt': await shop.receipt() })).status, 200)
+    environment.MAYFLY_SECRET = `${'22'.repeat(32)},${'11'.repeat(32)}`
+    await shop.restart()
+    shop.clock.advance(9_000)
+    const quote = await shop.quote()
+    const proof = proofOf(quote, await shop.pay(quote.bolt11))
+    const early = await shop.visit(proof)
+    assert.equal(early.status, 503)
+    assert.deepEqual(await early.json(), { error: 'payment unavailable' })
+    assert.equal(early.headers.get('retry-after'), '5')
+    shop.clock.advance(5_000)
+    assert.equal((await shop.visit(proof)).status, 200)
+    assert.equal(shop.served.length, 2)
   })
 })
