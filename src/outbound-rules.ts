@@ -5,7 +5,7 @@ import type { Inboxes } from './alerts/send.ts'
 import type { Outcome } from './alerts/store.ts'
 import { type Config, ConfigError } from './config.ts'
 import type { Db } from './db/db.ts'
-import type { Clock } from './lib/clock.ts'
+import type { SteadyClock } from './lib/clock.ts'
 import type { Network } from './lightning/lightning.ts'
 import { leadsTo } from './outbound/ourselves.ts'
 import type { Outbound } from './outbound/outbound.ts'
@@ -28,7 +28,7 @@ export async function openAlerts(
   deps: {
     db: Db
     secrets: Secrets
-    clock: Clock
+    clock: SteadyClock
     log: Logger
     network: Network
     publicUrl: () => string
@@ -51,7 +51,7 @@ export async function openAlerts(
 }
 
 /** The client is loaded with the first request, which most services never make. */
-function laterOutbound(rules: OutboundRules, clock: Clock): Outbound {
+function laterOutbound(rules: OutboundRules, clock: SteadyClock): Outbound {
   let opened: Promise<Outbound> | undefined
   const open = async (): Promise<Outbound> => {
     const { createOutbound } = await import('./outbound/outbound.ts')

@@ -42,13 +42,13 @@ export function createLnurlClient(options: LnurlHttpOptions): LnurlClient {
     const { url } = parseLightningAddress(address, allowed)
     const answer = await http.get(url)
     const params = readPayParams(requireJson(answer), allowed)
-    remembered.set(address, { params, until: clock.now() + REMEMBER_MS })
+    remembered.set(address, { params, until: clock.monotonic() + REMEMBER_MS })
     return params
   }
 
   async function rememberedParams(address: string): Promise<PayParams> {
     const known = remembered.get(address)
-    return known && clock.now() < known.until ? known.params : payParams(address)
+    return known && clock.monotonic() < known.until ? known.params : payParams(address)
   }
 
   return {

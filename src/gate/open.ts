@@ -1,6 +1,6 @@
 /** Opens GATE and its provider. Loaded only where GATE is switched on. */
 import type { OpenProduct, ProductParts } from '../http/product.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { SteadyClock } from '../lib/clock.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
 import { leadsTo } from '../outbound/ourselves.ts'
 import type { OutboundRules } from '../outbound/rules.ts'
@@ -32,7 +32,7 @@ export function openProvider(deps: {
   simulator: Lightning | null
   outbound: OutboundRules
   network: Network
-  clock: Clock
+  clock: SteadyClock
   quoteSeconds: number
 }): Provider {
   const { simulator, outbound, network, clock, quoteSeconds } = deps

@@ -4,7 +4,7 @@
  * wall clock.
  */
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../lib/clock.ts'
+import type { SteadyClock } from '../lib/clock.ts'
 import { OutboundError } from './error.ts'
 
 /** After this many consecutive calls without an answer, calls to the host pause. */
@@ -39,6 +39,7 @@ type Host = {
   waiting: Map<string, (() => void)[]>
   waitingCount: number
   failures: number
+  /** By the monotonic clock, so that a clock that is set back prolongs no pause. */
   pausedUntil: number
 }
 
@@ -48,7 +49,7 @@ export function createHostSlots({
   limits,
   isOutage,
 }: {
-  clock: Clock
+  clock: SteadyClock
   limits: HostLimits
   isOutage: (error: unknown) => boolean
 }): HostSlots {
@@ -85,7 +86,7 @@ export function createHostSlots({
     async use(call, work) {
       const host = hosts.get(call.host) ?? newHost()
       hosts.set(call.host, host)
-      if (clock.now() < host.pausedUntil) throw new OutboundError('paused')
+      if (clock.monotonic() < host.pausedUntil) throw new OutboundError('paused')
       await enter(host, call)
       try {
         const result = await work()
@@ -96,7 +97,7 @@ export function createHostSlots({
         else host.failures = 0
         // The count is not reset, so one failure after the pause starts the next pause.
         if (limits.pauses && host.failures >= MAX_FAILURES)
-          host.pausedUntil = clock.now() + PAUSE_MS
+          host.pausedUntil = clock.monotonic() + PAUSE_MS
         throw error
       } finally {
         leave(host)

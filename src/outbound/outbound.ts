@@ -4,7 +4,7 @@
  */
 import { Agent, type Dispatcher } from 'undici'
 import { unlessAborted } from '../lib/abort.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { SteadyClock } from '../lib/clock.ts'
 import { codeOf } from '../lib/errors.ts'
 import { hostAndPort } from '../protocol/public-url.ts'
 import { OutboundError } from './error.ts'
@@ -18,7 +18,7 @@ export type OutboundTimeouts = { connectMs: number; silenceMs: number; overallMs
 const TIMEOUTS: OutboundTimeouts = { connectMs: 5_000, silenceMs: 5_000, overallMs: 10_000 }
 
 export type OutboundOptions = OutboundRules & {
-  clock: Clock
+  clock: SteadyClock
   hosts: HostLimits
   /** A larger answer is not read. */
   maxAnswerBytes: number

@@ -30,15 +30,26 @@ test('a quote asks the address what may be paid, then asks for the invoice, and 
 
 test('a quote asks anew what may be paid after a minute, to the millisecond, and not before', async (t) => {
   const world = await aGate(t)
-  let now = world.clock.now() + 61_000
-  world.clock.now = () => now
+  let passedMs = Math.ceil(world.clock.monotonic()) + 61_000
+  world.clock.monotonic = () => passedMs
   await world.quoted()
-  now += 59_999
+  passedMs += 59_999
   await world.quoted()
   assert.deepEqual(steps(world), ['pay', 'invoice', 'invoice'])
-  now += 1
+  passedMs += 1
   await world.quoted()
   assert.deepEqual(steps(world).slice(3), ['pay', 'invoice'])
+})
+
+test('a quote asks anew what may be paid after a minute, also where the clock was set back meanwhile', async (t) => {
+  const world = await aGate(t)
+  world.clock.advance(61_000)
+  await world.quoted()
+  world.clock.jump(-600_000)
+  world.clock.advance(60_000)
+  world.lnurl.requests.length = 0
+  await world.quoted()
+  assert.deepEqual(steps(world), ['pay', 'invoice'])
 })
 
 test('a provider that is closed is asked nothing more', async (t) => {

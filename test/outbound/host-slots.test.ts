@@ -126,3 +126,19 @@ test('a host that is down is paused only where no stranger could pause it for ot
     await assert.rejects(fail, pauses ? { reason: 'paused' } : /down/)
   }
 })
+
+test('a pause lasts for 30 seconds, wherever the clock of the machine is set meanwhile', async () => {
+  const limits = { concurrent: 4, waiting: 32, pauses: true }
+  for (const jumpMs of [-600_000, 0, 600_000]) {
+    const clock = manualClock()
+    const slots = createHostSlots({ clock, limits, isOutage: () => true })
+    const call = { host: 'lnurl.example', from: '', signal: new AbortController().signal }
+    const fail = () => slots.use(call, () => Promise.reject(new Error('down')))
+    for (let i = 0; i < 5; i++) await assert.rejects(fail, /down/)
+    clock.jump(jumpMs)
+    clock.advance(29_999)
+    await assert.rejects(fail, { reason: 'paused' }, String(jumpMs))
+    clock.advance(1)
+    await assert.rejects(fail, /down/, String(jumpMs))
+  }
+})

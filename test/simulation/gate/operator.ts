@@ -27,7 +27,7 @@ export function createOperator(town: Town): Operator {
   const { scheduler, disk } = world
   const { random } = scheduler
   const self: Process = { name: 'operator', isDead: false, app: null, onDeath: new Set() }
-  const clock = { now: scheduler.wallNow }
+  const clock = { now: scheduler.wallNow, monotonic: scheduler.elapsed }
   const allowed = new Set<string>()
   const client = createLnurlClient({ allowed, clock })
   const provider = createLnurlProvider({ client, network: 'regtest', clock })
