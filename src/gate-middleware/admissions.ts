@@ -54,7 +54,7 @@ export function createAdmissions(deps: {
       if (number <= newest) break
       newest = number
       if (visit.isGone()) return unavailable(null)
-      const { run, isFirst } = await claimRun(receipt, isExpired)
+      const { run, isFirst, isSure } = await claimRun(receipt, isExpired)
       if (isFirst && run && !isExpired) return admit({ text, receipt, visit, challengeId, run })
       if (isFirst && run) await run.failed()
       const withinMs = Math.max(0, stopAt - performance.now())
@@ -62,25 +62,25 @@ export function createAdmissions(deps: {
       if (refused) return refused
       const next = await service.newestReceipt(receipt.intent, visit)
       if (next === null || next === text) {
-        return isExpired && !run ? refusal(403, 'invalid receipt') : usedElsewhere()
+        return run || isSure ? usedElsewhere() : refusal(403, 'invalid receipt')
       }
       text = next
     }
     return usedElsewhere()
   }
 
-  /** The run of a receipt. `isFirst` if this request started it. */
+  /** The run of a receipt. `isFirst` if this request started it, and `isSure` if another use would be known. */
   async function claimRun(
     receipt: GateReceipt,
     isExpired: boolean,
-  ): Promise<{ run: Run | null; isFirst: boolean }> {
+  ): Promise<{ run: Run | null; isFirst: boolean; isSure: boolean }> {
     const key = `${receipt.intent}.${receipt.gb ?? 0}`
     // An expired receipt may be renewed if it was never used. Only a store that remembers the time
     // of the receipt can tell.
     const isSure = !isExpired || (await isRemembered(receipt))
     const isFirst = isSure && (await store.add(key, REMEMBER_MS))
     const run = isFirst ? runs.begin(key, () => service.giveBack(receipt)) : runs.get(key)
-    return { run, isFirst }
+    return { run, isFirst, isSure }
   }
 
   /** Whether the store would know of any use of this receipt, on any server. */

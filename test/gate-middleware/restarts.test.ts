@@ -103,6 +103,21 @@ describe('a receipt that ran out unused', () => {
     assert.equal(shop.served.length, 2)
   })
 
+  test('a receipt that ran out is told to be used after a restart where the folder knows that it let its request in', async (t) => {
+    const shop = await aShop(t)
+    const store = fileStore(await temporaryFolder(t), shop.clock.now)
+    assert.equal((await anApi(shop, { store })(await aProof(shop))).status, 200)
+    shop.clock.advance(2 * MINUTE)
+    const proof = await aProof(shop)
+    assert.equal((await anApi(shop, { store })(proof)).status, 200)
+    shop.clock.advance(HOUR)
+    const answer = await anApi(shop, { store })(proof)
+    assert.deepEqual([answer.status, await answer.json()], [409, { error: 'receipt used' }])
+    // A server that failed it may have yet to give it back.
+    assert.equal(answer.headers.get('retry-after'), '5')
+    assert.equal(shop.served.length, 2)
+  })
+
   test('a receipt that ran out unused lets nobody in where its guard is in memory: another process may have let it in', async (t) => {
     const shop = await aShop(t)
     const [one, other] = [anApi(shop, {}), anApi(shop, { store: memoryStore(shop.clock.now) })]
