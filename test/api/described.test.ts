@@ -10,7 +10,7 @@ import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { type Ask, type Call, createConformance, fits, type Reply } from '../support/conformance.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
-import { challengeOf } from '../support/gate-server.ts'
+import { challengeOf } from '../support/gate-request.ts'
 import { type Operation, openapiDocuments } from '../support/openapi.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -151,7 +151,7 @@ async function driveBuying(
   const shown = await send(402, { ...aPurchase(id), ...other })
   const proof = await server.pay((shown.body as { bolt11: string }).bolt11)
   const authorization = serialisePaymentCredential({
-    challenge: challengeOf(shown.headers),
+    challenge: challengeOf(shown.headers.get('www-authenticate')),
     payload: { preimage: proof },
   })
   const delivered = await send(200, { ...aPurchase(id), ...other, authorization })
@@ -180,7 +180,7 @@ async function driveExtension(server: TestServer, ask: Call, product: 'Catch' | 
   const asked = await send(402, { ...key, ...owner, 'x-payment-protocol': 'payment' })
   const preimage = await server.pay((asked.body as { bolt11: string }).bolt11)
   const authorization = serialisePaymentCredential({
-    challenge: challengeOf(asked.headers),
+    challenge: challengeOf(asked.headers.get('www-authenticate')),
     payload: { preimage },
   })
   await send(200, { ...key, authorization })
@@ -222,7 +222,7 @@ async function onTheOther(
   const both = await ask(id.replace('WithL402', ''), 402, { params })
   const [{ invoice } = { invoice: '' }] = l402Challenges(challengesOf(both))
   const authorization = serialisePaymentCredential({
-    challenge: challengeOf(both.headers),
+    challenge: challengeOf(both.headers.get('www-authenticate')),
     payload: { preimage: await server.pay(invoice) },
   })
   const get = id.replace(/^(head|post)Buy/, 'buy')

@@ -8,7 +8,8 @@ import { tokenOf } from '../../src/lib/ids.ts'
 import { decodeChargeRequest, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
-import { aShop, challengeOf } from '../support/gate-server.ts'
+import { challengeOf } from '../support/gate-request.ts'
+import { aShop } from '../support/gate-server.ts'
 import { openapi } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
 
@@ -94,7 +95,7 @@ describe('the capability of a project', () => {
   test('a Payment credential creates no intent', async (t) => {
     const { create, pay } = await aShop(t)
     const { headers } = await create({ 'x-payment-protocol': 'payment' })
-    const challenge = challengeOf(headers)
+    const challenge = challengeOf(headers.get('www-authenticate'))
     const invoice = decodeChargeRequest(challenge.request)?.methodDetails.invoice ?? ''
     const preimage = await pay(invoice)
     const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })

@@ -4,7 +4,8 @@ import { describe, test } from 'node:test'
 import type { GateAuthorization, GateQuote } from '../../src/client/index.ts'
 import { bindingText } from '../../src/protocol/gate-binding.ts'
 import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
-import { type Ask, aShop, BODY, bytes, challengeOf, PATH } from '../support/gate-server.ts'
+import { BODY, challengeOf, PATH } from '../support/gate-request.ts'
+import { type Ask, aShop, bytes } from '../support/gate-server.ts'
 
 test('a project sells one request, through the SDK', async (t) => {
   const { mayfly, pay, gate } = await aShop(t)
@@ -78,7 +79,7 @@ describe('the answers of GATE', () => {
     const { status, headers, body } = await create({ key, 'x-payment-protocol': ' Payment ' })
     assert.equal(status, 402)
     assert.equal(headers.get('content-type'), 'application/problem+json; charset=utf-8')
-    const challenge = challengeOf(headers)
+    const challenge = challengeOf(headers.get('www-authenticate'))
     const request = decodeChargeRequest(challenge.request)
     assert.deepEqual(body, {
       type: 'https://paymentauth.org/problems/payment-required',

@@ -5,7 +5,8 @@ import { describe, test } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
 import { bindingText } from '../../src/protocol/gate-binding.ts'
 import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
-import { type Ask, aShop, BODY, challengeOf, PATH } from '../support/gate-app.ts'
+import { type Ask, aShop } from '../support/gate-app.ts'
+import { BODY, challengeOf, PATH } from '../support/gate-request.ts'
 
 const VISITOR = '203.0.113.0/24'
 
@@ -188,7 +189,7 @@ describe('the challenge of an intent', () => {
     const { status, headers, body } = await create({ ...key, 'x-payment-protocol': ' Payment ' })
     assert.equal(status, 402)
     assert.equal(headers['content-type'], 'application/problem+json; charset=utf-8')
-    const challenge = challengeOf(headers)
+    const challenge = challengeOf(headers['www-authenticate'])
     const request = decodeChargeRequest(challenge.request)
     const { bolt11: invoice, network, paymentHash } = quote
     assert.deepEqual(request, {

@@ -6,7 +6,8 @@ import {
   type PaymentChallenge,
   serialisePaymentCredential,
 } from '../../src/protocol/payment-auth.ts'
-import { type Ask, aShop, PATH, type Shop } from '../support/gate-app.ts'
+import { type Ask, aShop, type Shop } from '../support/gate-app.ts'
+import { PATH } from '../support/gate-request.ts'
 
 const ONE = { perMinute: 0.01, burst: 1 }
 const WRONG = '00'.repeat(32)

@@ -15,18 +15,12 @@ import type { ProductParts } from '../../src/http/product.ts'
 import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import type { OutboundRules } from '../../src/outbound/rules.ts'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import {
-  type PaymentChallenge,
-  paymentChallenges,
-  serialisePaymentCredential,
-} from '../../src/protocol/payment-auth.ts'
+import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
+import { BODY, challengeOf, PATH } from './gate-request.ts'
 import { testClock } from './server.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
 
-export const BODY = '{"size": 2}'
-export const PATH = '/render/cat?size=2'
 const ROUTES = ['render=POST:/render/*:50', 'ping=GET:/ping:1']
 
 /** Headers. Null leaves one out, and a list sends a line for each. */
@@ -143,7 +137,7 @@ export async function aShop(
     async credential(ask: Ask = {}) {
       const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
       const quote = body as GateQuote
-      const challenge = challengeOf(headers)
+      const challenge = challengeOf(headers['www-authenticate'])
       const preimage = await pay(quote)
       const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })
       const bound = { 'x-gate-method': quote.method, 'x-gate-path': quote.path }
@@ -153,13 +147,6 @@ export async function aShop(
       opened = await open(changes)
     },
   }
-}
-
-/** The one Payment challenge of an answer. */
-export function challengeOf(headers: IncomingHttpHeaders): PaymentChallenge {
-  const [challenge] = paymentChallenges(parseChallenges([headers['www-authenticate'] ?? '']) ?? [])
-  if (!challenge) throw new Error('no Payment challenge')
-  return challenge
 }
 
 /** A POST if there is a body, otherwise a GET. */

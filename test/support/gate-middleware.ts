@@ -4,7 +4,7 @@ import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, type FetchHandler, type Gate } from '../../src/gate-middleware/middleware.ts'
 import { decodeChargeRequest, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { register } from './gate.ts'
-import { challengeOf } from './gate-server.ts'
+import { challengeOf } from './gate-request.ts'
 import { startServer } from './server.ts'
 import { query } from './store.ts'
 
@@ -60,7 +60,7 @@ export async function aShop(
   /** A Payment challenge, and a function that pays it and returns the credential. */
   async function challenge(): Promise<{ pay(): Promise<string> }> {
     const { headers } = await visit({ 'x-payment-protocol': 'payment' })
-    const shown = challengeOf(headers)
+    const shown = challengeOf(headers.get('www-authenticate'))
     const invoice = decodeChargeRequest(shown.request)?.methodDetails.invoice ?? ''
     return {
       async pay() {

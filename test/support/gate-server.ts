@@ -2,18 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import {
-  type PaymentChallenge,
-  paymentChallenges,
-  serialisePaymentCredential,
-} from '../../src/protocol/payment-auth.ts'
+import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { phraseIn } from './answer.ts'
 import { register } from './gate.ts'
+import { BODY, challengeOf, PATH } from './gate-request.ts'
 import { startServer } from './server.ts'
-
-export const BODY = '{"size": 2}'
-export const PATH = '/render/cat?size=2'
 
 /** Headers, and `key` and `body`. Null leaves a member out. */
 export type Ask = Record<string, string | null>
@@ -102,7 +95,7 @@ export async function aShop(
     async credentialOf(ask: Ask = {}) {
       const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
       const quote = body as GateQuote
-      const challenge = challengeOf(headers)
+      const challenge = challengeOf(headers.get('www-authenticate'))
       const preimage = await server.pay(quote.bolt11)
       const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })
       return { quote, challenge, preimage, authorization }
@@ -112,14 +105,6 @@ export async function aShop(
       return server
     },
   }
-}
-
-/** The one Payment challenge of an answer. */
-export function challengeOf(headers: Headers): PaymentChallenge {
-  const field = headers.get('www-authenticate') ?? ''
-  const [challenge] = paymentChallenges(parseChallenges([field]) ?? [])
-  if (!challenge) throw new Error('no Payment challenge')
-  return challenge
 }
 
 /** A body that fetch sends without a Content-Type. */
