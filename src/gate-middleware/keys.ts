@@ -11,29 +11,36 @@ const MIN_FETCH_EVERY_MS = 10_000
 export type KeyRing = {
   /** The keys, at most five minutes old; while the service is away, at most a day. */
   keys(): Promise<readonly GateKey[]>
+  /** How many fetches have begun. */
+  begun(): number
   /**
-   * The keys as they were at this time or later, for a receipt that came then and names an unknown key.
-   * @throws if they were fetched shortly before, or the service is away: the receipt may be by a new key.
+   * The keys of a later fetch than the first `count`, for a receipt that came when so many had begun, and that names
+   * an unknown key.
+   * @throws if the last fetch was shortly before, or the service is away: the receipt may be by a new key.
    */
-  keysSince(time: number): Promise<readonly GateKey[]>
+  keysAfter(count: number): Promise<readonly GateKey[]>
 }
 
-type Held = { keys: readonly GateKey[]; askedAt: number; at: number }
+type Held = { keys: readonly GateKey[]; number: number; at: number }
 
-/** @param fetchKeys fetches the service's current keys. */
+/**
+ * @param fetchKeys fetches the service's current keys.
+ * @param now a clock that may be set back: what seems to lie ahead of it was long ago.
+ */
 export function createKeyRing(
   fetchKeys: () => Promise<readonly GateKey[]>,
   now: () => number,
 ): KeyRing {
   let held: Held | null = null
-  let askedAt = Number.NEGATIVE_INFINITY
+  let begun = 0
+  let begunAt = Number.NEGATIVE_INFINITY
   let fetching: Promise<Held> | null = null
 
   async function fetchOnce(): Promise<Held> {
-    const startedAt = now()
-    askedAt = startedAt
+    const number = ++begun
+    begunAt = now()
     const keys = await fetchKeys()
-    held = { keys, askedAt: startedAt, at: now() }
+    held = { keys, number, at: now() }
     return held
   }
 
@@ -44,27 +51,30 @@ export function createKeyRing(
     return fetching
   }
 
-  const isFetchedJustNow = (): boolean => now() - askedAt < MIN_FETCH_EVERY_MS
+  const hasJustBegun = (): boolean => now() >= begunAt && now() - begunAt < MIN_FETCH_EVERY_MS
+  const isFresh = ({ at }: Held): boolean => now() >= at && now() - at <= FRESH_MS
+  const isValid = ({ at }: Held): boolean => now() - at <= STALE_MS
 
   return {
+    begun: () => begun,
+
     async keys() {
-      const age = held ? now() - held.at : Number.POSITIVE_INFINITY
-      const isWanted = age > FRESH_MS && (held === null || !isFetchedJustNow())
+      const isWanted = held === null || (!isFresh(held) && !hasJustBegun())
       try {
         await (isWanted ? fetched() : fetching)
       } catch (error) {
-        if (age > STALE_MS) throw error
+        if (held === null || !isValid(held)) throw error
       }
-      if (!held || now() - held.at > STALE_MS) throw new Error('no keys of the service are known')
+      if (held === null || !isValid(held)) throw new Error('no keys of the service are known')
       return held.keys
     },
 
-    async keysSince(time) {
-      if (held !== null && held.askedAt >= time) return held.keys
-      // A fetch that began before this time is not enough, whether it has ended or is under way.
-      if (askedAt < time && isFetchedJustNow()) throw tooEarly()
-      const { keys, askedAt: startedAt } = await fetched()
-      if (startedAt < time) throw tooEarly()
+    async keysAfter(count) {
+      if (held !== null && held.number > count) return held.keys
+      // A fetch that began before is not enough, whether it has ended or is under way.
+      if (begun <= count && hasJustBegun()) throw tooEarly()
+      const { keys, number } = await fetched()
+      if (number <= count) throw tooEarly()
       return keys
     },
   }

@@ -25,11 +25,11 @@ export function createReceiptReader(deps: {
 
   return async (text, visit) => {
     const facts = { projectId, issuer, request: visit, now: now() }
-    const cameAt = now()
+    const begun = ring.begun()
     let keys = await ring.keys()
     let verdict = await verifyFor(text, keys, facts)
     if (verdict.outcome === 'unknown key') {
-      keys = await ring.keysSince(cameAt)
+      keys = await ring.keysAfter(begun)
       verdict = await verifyFor(text, keys, facts)
     }
     if (verdict.outcome === 'ok') return { receipt: verdict.receipt, isExpired: false }

@@ -4,6 +4,7 @@ import { createKeyRing } from '../../src/gate-middleware/keys.ts'
 
 const SECOND = 1_000
 const HOUR = 3_600 * SECOND
+const TOO_EARLY = /before the receipt came/
 const OLD = { kid: 'old', x: 'a' }
 const NEW = { kid: 'new', x: 'b' }
 
@@ -26,60 +27,67 @@ describe('the keys of receipts', () => {
     await ring.keys()
     world.keys = [NEW, OLD]
     world.now += 9 * SECOND
-    await assert.rejects(ring.keysSince(world.now), /before the receipt came/)
+    await assert.rejects(ring.keysAfter(1), TOO_EARLY)
     world.now += SECOND
     assert.deepEqual(await ring.keys(), [OLD])
-    assert.deepEqual(await ring.keysSince(world.now), [NEW, OLD])
+    assert.deepEqual(await ring.keysAfter(1), [NEW, OLD])
     assert.equal(world.asked, 2)
   })
 
   test('keys that were fetched after the receipt came are enough, and many receipts share one fetch', async () => {
     const { ring, world } = aRing()
-    const cameAt = world.now
-    world.now += 1
+    assert.equal(ring.begun(), 0)
     await ring.keys()
-    assert.deepEqual(await ring.keysSince(cameAt), [OLD])
+    assert.deepEqual(await ring.keysAfter(0), [OLD])
     assert.equal(world.asked, 1)
     world.now += 10 * SECOND
     world.keys = [NEW, OLD]
-    const all = await Promise.all(Array.from({ length: 20 }, () => ring.keysSince(world.now)))
+    const all = await Promise.all(Array.from({ length: 20 }, () => ring.keysAfter(1)))
     for (const keys of all) assert.deepEqual(keys, [NEW, OLD])
-    assert.equal(world.asked, 2)
+    assert.deepEqual([world.asked, ring.begun()], [2, 2])
   })
 
-  test('a fetch that was under way when the receipt came may lack its key, so it is not enough', async () => {
-    const { ring, world } = aRing()
-    const before = ring.keys()
-    world.now += 1
-    const [keys, since] = await Promise.allSettled([before, ring.keysSince(world.now)])
-    assert.equal(keys.status, 'fulfilled')
-    assert.equal(since.status, 'rejected')
-  })
-
-  test('a fetch that takes longer than ten seconds is not enough for what came meanwhile', async () => {
-    const { ring, world } = aRing()
-    const answers = Promise.withResolvers<void>()
-    world.answers = answers.promise
-    const before = ring.keys()
-    world.now += 11 * SECOND
-    const since = ring.keysSince(world.now)
-    answers.resolve()
-    assert.deepEqual(await before, [OLD])
-    await assert.rejects(since, /before the receipt came/)
-    assert.deepEqual(await ring.keysSince(world.now), [OLD])
-    assert.equal(world.asked, 2)
-  })
+  for (const seconds of [0, 11]) {
+    test(`a fetch that was under way for ${seconds} seconds when the receipt came may lack its key, so it is not enough`, async () => {
+      const { ring, world } = aRing()
+      const answers = Promise.withResolvers<void>()
+      world.answers = answers.promise
+      const before = ring.keys()
+      world.now += seconds * SECOND
+      const after = assert.rejects(ring.keysAfter(ring.begun()), TOO_EARLY)
+      answers.resolve()
+      assert.deepEqual(await before, [OLD])
+      await after
+      world.now += 10 * SECOND
+      assert.deepEqual(await ring.keysAfter(1), [OLD])
+      assert.equal(world.asked, 2)
+    })
+  }
 
   test('while the service is away, nobody knows whether a key that is not among them is a new one', async () => {
     const { ring, world } = aRing()
     await ring.keys()
     world.isAway = true
     world.now += 10 * SECOND
-    await assert.rejects(ring.keysSince(world.now), /away/)
+    await assert.rejects(ring.keysAfter(1), /away/)
     assert.deepEqual(await ring.keys(), [OLD])
     world.isAway = false
     world.now += 10 * SECOND
-    assert.deepEqual(await ring.keysSince(world.now), [OLD])
+    assert.deepEqual(await ring.keysAfter(2), [OLD])
+  })
+
+  test('where the clock is set back, the keys are fetched again and count as before', async () => {
+    const { ring, world } = aRing()
+    await ring.keys()
+    world.keys = [NEW, OLD]
+    world.now -= HOUR
+    assert.deepEqual(await ring.keysAfter(1), [NEW, OLD], 'for a key that is not among them')
+    world.now -= HOUR
+    await ring.keys()
+    assert.equal(world.asked, 3, 'nobody knows how old they are')
+    world.isAway = true
+    world.now -= HOUR
+    assert.deepEqual(await ring.keys(), [NEW, OLD], 'while the service is away')
   })
 
   test('the keys of receipts stay valid for a day while the service is away', async () => {
