@@ -28,7 +28,7 @@ import {
   type Beats,
   type Turn,
 } from './turns.ts'
-import type { Watch } from './watch.ts'
+import { STEP_MS, type Watch } from './watch.ts'
 
 /** A monitor that changes more often while it is read is attacked, and its limits are switched off. */
 const MAX_TRIES = 100
@@ -110,12 +110,16 @@ export function createTurning(deps: TurningDeps): Turning {
 
   return {
     async beats({ publicId, pingTokenHash }, beats) {
-      const time = beats.kind === 'pings' ? (beats.times.at(-1) ?? 0) : beats.time
+      const times = beats.kind === 'pings' ? beats.times : [beats.time]
+      const time = times.at(-1) ?? 0
       const monitor = await turned(
         publicId,
         (read, fairness) => {
           if (Buffer.compare(read.ping_token_hash, pingTokenHash) !== 0) return null
-          const turn = afterBeats(read, beats, fairness)
+          // The windows of a clock that was ahead are forgotten once it is set back, so that no deadline
+          // can be judged by the time that a beat had from it.
+          const isSetBack = Math.max(...times) - clock.now() > STEP_MS
+          const turn = afterBeats(read, beats, isSetBack ? { ...fairness, isHeld: true } : fairness)
           return turn && { turn, now: time }
         },
         () => ({ seal: sealing.statements(publicId, time) }),

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { attempt, type Db, type Unit } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
-import { systemClock } from '../../src/lib/clock.ts'
 import { timesIn } from '../../src/lib/time-list.ts'
 import { createSealing } from '../../src/payment/sealing.ts'
 import { acceptAndFile, PINGS_TOGETHER } from '../../src/pulse/accepting.ts'
@@ -45,11 +44,13 @@ async function aMonitor(t: TestContext, heartbeatLimit: number) {
       return store.write(one)
     },
   }
-  const sealing = createSealing({ db, clock: systemClock })
+  // No ping comes from the future.
+  const clock = { now: () => EXPIRES_AT }
+  const sealing = createSealing({ db, clock })
   const watch = { notice: async () => undefined, fairness: () => ALWAYS_SEEING }
   const turning = createTurning({
     ...{ db, sealing, watch },
-    ...{ hints: createHints(), clock: systemClock, listeners: [] },
+    ...{ hints: createHints(), clock, listeners: [] },
   })
   return {
     ping: createPinging({ db, sealing, turning }),
