@@ -59,7 +59,8 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   await pinging.done
   if (isOver()) return
   refuseLateness()
-  if (random.chance(0.5)) await fallSilent()
+  const isToFallSilent = random.chance(0.5)
+  if (isToFallSilent) await fallSilent()
   const later = keepPinging()
   await waitUntilTold()
   while (isAhead() && !isOver()) await sleep(LOOK_MS)
@@ -193,8 +194,12 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
     const entries = shown.toReversed()
     const silences = entries.filter(({ type, cause }) => type === 'late' && cause === 'silence')
     const beats = entries.filter(({ type }) => type === 'ping' || type === 'failed')
-    /** The clock of whoever took the ping may be behind that of who noticed the silence, which then has no length. */
+    /**
+     * The ping of the very time that ended the silence: pings that came after a clock was set back have earlier ones.
+     * The clock of whoever took it may be behind that of who noticed the silence, which then has no length.
+     */
     const endOf = ({ endedAt }: Entry) =>
+      beats.findLast(({ at }) => at === endedAt) ??
       beats.findLast(({ at }) => endedAt !== null && at <= endedAt)
     const changes: Change[] = []
     let pings = 0
@@ -270,6 +275,11 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   async function compareWithHistory(): Promise<void> {
     const toldTo = receivers.map(({ host, told }) => ({ host, told: [...told] }))
     const { changes, until } = await changesAndPings()
+    // What is over before it is sent is told by the last state alone.
+    const silences = changes.filter(({ type }) => type === 'pulse.late')
+    if (silences.length > Number(isToFallSilent)) {
+      ledger.break('late only by its own fault', silences.map(({ since }) => since).join(', '))
+    }
     for (const { host, told: all } of toldTo) {
       // A clock that was set back shows what it has noted of later times as if it were now.
       const told = all.filter(({ since }) => since <= until)
