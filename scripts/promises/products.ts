@@ -151,6 +151,9 @@ export const PULSE: Section = {
           'a service that was killed for two hours blames no job, and one that is dead is late one interval and grace after',
           'while a clock that was set is in doubt nobody is late, and no ping is in the future',
         ],
+        'test/pulse/clock-steps.test.ts': [
+          'a clock that is set right while a monitor is read makes nobody late',
+        ],
         'test/pulse/arrivals.test.ts': [
           'an outage of the network in front of a service that lives makes nobody late, and it doubts itself',
         ],

@@ -17,8 +17,14 @@ export async function monitorHealth(
   { db, clock, watch }: { db: Db; clock: Clock; watch: Pick<Watch, 'notice' | 'fairness'> },
   monitorId: string,
 ): Promise<MonitorHealth | null> {
+  const store = createPulseStore(db)
   await watch.notice()
-  const monitor = await createPulseStore(db).monitor(monitorId)
+  let monitor = await store.monitor(monitorId)
+  if (watch.fairness().isHeld) {
+    // Perhaps for what happened while it was read.
+    await watch.notice()
+    monitor = await store.monitor(monitorId)
+  }
   if (!monitor) return null
   const beatsLeft = monitor.heartbeat_limit - monitor.accepted_heartbeat_count
   const { schedule_cron: cron, schedule_time_zone: timeZone } = monitor

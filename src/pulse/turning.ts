@@ -55,7 +55,10 @@ export type TurningDeps = {
   listeners: readonly PulseListener[]
 }
 
-type Make = (monitor: MonitorRow, fairness: Fairness) => { turn: Turn; now: number } | null
+type Make = (
+  monitor: MonitorRow,
+  known: { now: number; fairness: Fairness },
+) => { turn: Turn; now: number } | null
 
 export function createTurning(deps: TurningDeps): Turning {
   const { db, hints, clock, watch, sealing, listeners } = deps
@@ -84,19 +87,21 @@ export function createTurning(deps: TurningDeps): Turning {
         const monitor = await store.monitor(publicId)
         // Nothing happens to a suspended one. The unit below is refused if it is suspended meanwhile.
         if (!monitor || monitor.suspended_at !== null) return null
-        const made = make(monitor, watch.fairness())
+        // The time first: what happened to the clock before it was read is known to the fairness.
+        const now = clock.now()
+        const made = make(monitor, { now, fairness: watch.fairness() })
         if (!made) return null
-        const { turn, now } = made
+        const { turn } = made
         const done = await attempt(
           db.write({
             lockKey: publicId,
             statements: {
-              monitor: turnMonitor(monitor, turn.next, now),
+              monitor: turnMonitor(monitor, turn.next, made.now),
               history: storeHistory(publicId, turn.history),
               told: turn.changes.flatMap((change) =>
                 listeners.flatMap(({ onChange }) => onChange(change)),
               ),
-              ...more(now),
+              ...more(made.now),
             } as Record<string, Statement | Statement[]>,
           }),
         )
@@ -114,11 +119,11 @@ export function createTurning(deps: TurningDeps): Turning {
       const time = times.at(-1) ?? 0
       const monitor = await turned(
         publicId,
-        (read, fairness) => {
+        (read, { now, fairness }) => {
           if (Buffer.compare(read.ping_token_hash, pingTokenHash) !== 0) return null
           // The windows of a clock that was ahead are forgotten once it is set back, so that no deadline
           // can be judged by the time that a beat had from it.
-          const isSetBack = Math.max(...times) - clock.now() > STEP_MS
+          const isSetBack = Math.max(...times) - now > STEP_MS
           const turn = afterBeats(read, beats, isSetBack ? { ...fairness, isHeld: true } : fairness)
           return turn && { turn, now: time }
         },
@@ -131,8 +136,7 @@ export function createTurning(deps: TurningDeps): Turning {
     async settings(publicId, change) {
       const monitor = await turned(
         publicId,
-        (read, fairness) => {
-          const now = clock.now()
+        (read, { now, fairness }) => {
           if (read.expires_at <= now) return null
           return { turn: afterSettings(read, change, { now, fairness }), now }
         },
@@ -148,8 +152,7 @@ export function createTurning(deps: TurningDeps): Turning {
     async schedule(publicId, schedule) {
       const monitor = await turned(
         publicId,
-        (read, fairness) => {
-          const now = clock.now()
+        (read, { now, fairness }) => {
           if (read.expires_at <= now || (schedule === null && read.schedule_cron === ''))
             return null
           return { turn: afterSchedule(read, schedule, { now, fairness }), now }
@@ -163,8 +166,7 @@ export function createTurning(deps: TurningDeps): Turning {
     async pingToken(publicId, pingTokenHash) {
       const monitor = await turned(
         publicId,
-        (read, fairness) => {
-          const now = clock.now()
+        (read, { now, fairness }) => {
           if (read.expires_at <= now) return null
           return { turn: afterNewToken(read, now, fairness), now }
         },
@@ -181,8 +183,7 @@ export function createTurning(deps: TurningDeps): Turning {
     async time(publicId) {
       const monitor = await turned(
         publicId,
-        (read, fairness) => {
-          const now = clock.now()
+        (read, { now, fairness }) => {
           const turn = afterTime(read, now, fairness)
           return turn && { turn, now }
         },

@@ -37,6 +37,7 @@ export type Watch = {
    * before `fairness`, and costs nothing between two beats.
    */
   notice(): Promise<void>
+  /** Held from a standstill or a step of the clock until it was noticed: nobody knows its window yet. */
   fairness(): Fairness
   /** Stores a window in which the service was not reached from outside, or its new end. */
   doubt(window: BlindWindow & { cause: 'outside' | 'arrivals' }): Promise<void>
@@ -115,7 +116,7 @@ export function createWatch({
     },
     fairness: () => ({
       windows,
-      isHeld: isClockJumped() || suspicion().isHeld,
+      isHeld: isClockJumped() || suspicion().isHeld || hasStoodStill(),
       isDoubtful: clock.now() - doubtfulAt <= DOUBT_MS || suspicion().isDoubtful,
     }),
     suspect(suspicion) {

@@ -25,17 +25,21 @@ async function aService(t: After) {
     async instance() {
       const db = await openDatabase(databaseUrl)
       t.after(() => db.close())
-      let refusals = 0
+      let refused: 'work' | 'answer' | null = null
       const write: typeof db.write = async (unit) => {
-        if (refusals-- > 0) throw new Error('the store is away')
-        return db.write(unit)
+        const what = refused
+        refused = null
+        const rows = what === 'work' ? null : await db.write(unit)
+        if (what !== null || rows === null) throw new Error('the store is away')
+        return rows
       }
       const watch = createWatch({ db: { ...db, write }, clock, isClockJumped: () => false })
       await watch.beat()
       return {
         ...watch,
-        refuseNext() {
-          refusals = 1
+        /** The store does nothing, or answers nothing. */
+        refuseNext(what: 'work' | 'answer') {
+          refused = what
         },
         /** The windows that it knows, in seconds from the start. */
         windows: () =>
@@ -136,6 +140,27 @@ test('a window that a wrong clock has stored in the future is none after the clo
   assert.deepEqual(watch.windows(), [[5, 25]], 'the beat is in the present again')
 })
 
+test('from a standstill or a step of the clock until a beat has seen it, no deadline passes', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  const isHeld = () => watch.fairness().isHeld
+  for (const move of [
+    () => service.pass(15 * SECOND),
+    () => service.set(5 * SECOND + 1),
+    () => service.set(-5 * SECOND - 1),
+  ]) {
+    move()
+    assert.equal(isHeld(), true, `${move}`)
+    watch.refuseNext('work')
+    await assert.rejects(watch.notice(), /the store is away/)
+    assert.equal(isHeld(), true, `${move}, and a beat failed`)
+    await watch.notice()
+    assert.equal(isHeld(), false, `${move}, and a beat saw it`)
+  }
+  service.pass(15 * SECOND - 1)
+  assert.equal(isHeld(), false)
+})
+
 test('a window counts whose end is a little ahead, because the clock was set right after it', async (t) => {
   const service = await aService(t)
   const watch = await service.instance()
@@ -216,7 +241,7 @@ test('one beat that the store refuses is no window', async (t) => {
   const service = await aService(t)
   const watch = await service.instance()
   service.pass(5 * SECOND)
-  watch.refuseNext()
+  watch.refuseNext('work')
   await assert.rejects(watch.beat(), /the store is away/)
   service.pass(5 * SECOND)
   await watch.beat()
@@ -255,7 +280,9 @@ test('a suspicion that is not said again is forgotten', async (t) => {
   const watch = await service.instance()
   const seen = () => [watch.fairness().isHeld, watch.fairness().isDoubtful]
   watch.suspect({ isHeld: true, isDoubtful: true })
-  service.pass(15 * SECOND - 1)
+  service.pass(10 * SECOND)
+  await watch.beat()
+  service.pass(5 * SECOND - 1)
   assert.deepEqual(seen(), [true, true])
   service.pass(1)
   assert.deepEqual(seen(), [false, false])

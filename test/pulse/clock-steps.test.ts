@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Db } from '../../src/db/db.ts'
+import { createHints } from '../../src/db/hints.ts'
+import { monitorHealth } from '../../src/pulse/health.ts'
+import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
+import { PULSE_PLANS, type PulseCapability } from '../../src/pulse/schema.ts'
+import { createPulse } from '../../src/pulse/service.ts'
+import { createWatch } from '../../src/pulse/watch.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+/** When the owner of a monitor of a day is told that it ends. */
+const EXPIRING_AFTER_MS = 0.9 * 24 * HOUR
+const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+
+/** A monitor of a minute of interval and one of grace, and instances whose clock moves only by hand. */
+async function aMonitor(t: After) {
+  const databaseUrl = await aMigratedDatabaseUrl(t)
+  let now = T
+  let passed = 0
+  const clock = { now: () => now, monotonic: () => passed }
+  const plan = PULSE_PLANS.spark
+  const grant = {
+    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: plan.planId },
+    ...{ plan, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
+    ...{ settledAt: now, expiresAt: now + plan.durationSeconds * SECOND },
+  }
+  const { publicId, ownerToken, pingToken } = PULSE_PROVISIONING.capability(
+    grant,
+  ) as PulseCapability
+
+  async function instance() {
+    const db = await openDatabase(databaseUrl)
+    t.after(() => db.close())
+    let meanwhile: (() => Promise<unknown>) | null = null
+    const reading: Db = {
+      ...db,
+      async read(text, ...values) {
+        const rows = await db.read(text, ...values)
+        const work = text.startsWith('select * from pulse_monitor') ? meanwhile : null
+        if (work) meanwhile = null
+        await work?.()
+        return rows as never
+      },
+    }
+    const watch = createWatch({
+      db,
+      clock,
+      isClockJumped: () => false,
+    })
+    await watch.beat()
+    const parts = { ...{ db: reading, clock, watch }, hints: createHints() }
+    const pulse = createPulse({ ...parts, listeners: [], onArrival: () => undefined })
+
+    async function monitor() {
+      const found = await pulse.owned(publicId, ownerToken)
+      assert.ok(found)
+      return found
+    }
+    const status = async () => pulse.status(await monitor())
+    return {
+      ...{ db, pulse, watch, status },
+      /** Happens while a monitor is read the next time: what is read is what was before. */
+      whileReading(work: () => unknown) {
+        meanwhile = async () => work()
+      },
+      state: async () => (await status()).state,
+      isHealthy: async () => (await monitorHealth(parts, publicId))?.isHealthy,
+      async ping() {
+        const facts = await pulse.pinged(publicId, pingToken)
+        assert.ok(facts && (await pulse.signal(facts, { kind: 'ping', rid: null })))
+      },
+      async share() {
+        await pulse.change(await monitor(), { publicStatusEnabled: true })
+        const { publicStatusId } = await status()
+        return async () => (await pulse.publicStatus(publicStatusId ?? ''))?.state
+      },
+      async stored() {
+        const [row] = await db.read('select late_since, is_expiry_told from pulse_monitor')
+        return { isLate: row?.late_since !== null, isExpiryTold: row?.is_expiry_told === 1 }
+      },
+    }
+  }
+
+  const first = await instance()
+  await first.db.write(unit(...PULSE_PROVISIONING.provision(grant)))
+  return {
+    ...{ first, instance },
+    pass(ms: number) {
+      now += ms
+      passed += ms
+    },
+    set(ms: number) {
+      now += ms
+    },
+  }
+}
+
+test('a clock that is set right while a monitor is read makes nobody late', async (t) => {
+  const { first, pass, set } = await aMonitor(t)
+  set(-10 * MINUTE)
+  await first.watch.notice()
+  await first.ping()
+  const shared = await first.share()
+  pass(SECOND)
+  const looks = {
+    owner: first.state,
+    public: shared,
+    buyer: async () => ((await first.isHealthy()) ? 'operational' : 'not healthy'),
+  }
+  for (const [who, look] of Object.entries(looks)) {
+    first.whileReading(() => set(10 * MINUTE))
+    assert.equal(await look(), 'operational', who)
+    set(-10 * MINUTE)
+    await first.watch.notice()
+  }
+})
+
+test('a lateness that nobody could help is not stored, if the clock is set while another change is', async (t) => {
+  const { first, pass, set } = await aMonitor(t)
+  pass(EXPIRING_AFTER_MS - SECOND)
+  await first.watch.notice()
+  await first.ping()
+  pass(SECOND)
+  first.whileReading(() => set(10 * MINUTE))
+  await first.pulse.scan()
+  assert.deepEqual(await first.stored(), { isLate: false, isExpiryTold: false })
+  pass(5 * SECOND)
+  await first.pulse.scan()
+  assert.deepEqual(await first.stored(), { isLate: false, isExpiryTold: true })
+})
+
+test('a process that stands still while a monitor is read makes nobody late', async (t) => {
+  const { first, pass } = await aMonitor(t)
+  await first.ping()
+  first.whileReading(() => pass(HOUR))
+  assert.equal(await first.state(), 'operational')
+  assert.equal(await first.state(), 'operational', 'and has noticed it')
+})
+
+test('a process that stands still while others live, and has read the monitor before, makes nobody late', async (t) => {
+  const { first, instance, pass } = await aMonitor(t)
+  const other = await instance()
+  await first.ping()
+  const othersLive = async () => {
+    for (let i = 0; i < 30; i++) {
+      pass(10 * SECOND)
+      await other.watch.beat()
+      await other.ping()
+    }
+  }
+  first.whileReading(othersLive)
+  assert.equal(await first.state(), 'operational')
+  await first.watch.notice()
+  first.whileReading(othersLive)
+  assert.equal(await first.isHealthy(), true, 'to a buyer')
+})
