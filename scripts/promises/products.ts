@@ -153,6 +153,7 @@ export const PULSE: Section = {
         ],
         'test/pulse/clock-steps.test.ts': [
           'a clock that is set right while a monitor is read makes nobody late',
+          'a ping after a step back makes nobody late, even if its process dies before it beats',
         ],
         'test/pulse/arrivals.test.ts': [
           'an outage of the network in front of a service that lives makes nobody late, and it doubts itself',

@@ -91,7 +91,7 @@ export function createPulse(deps: {
   db: Db
   hints: Hints
   clock: Clock
-  watch: Pick<Watch, 'notice' | 'fairness'>
+  watch: Pick<Watch, 'notice' | 'fairness' | 'pingTime'>
   /** Counts a ping or signal that reached the service. */
   onArrival(): void
   /** They act on changes of monitors. */
@@ -118,7 +118,7 @@ export function createPulse(deps: {
     async signal(facts, signal) {
       onArrival()
       const { publicId } = facts
-      const time = clock.now()
+      const time = await watch.pingTime()
       const isRecorded =
         signal.kind === 'ping' && signal.rid === null
           ? await recorded(facts, time)

@@ -39,6 +39,11 @@ export type Watch = {
   notice(): Promise<void>
   /** Held from a standstill or a step of the clock until it was noticed: nobody knows its window yet. */
   fairness(): Fairness
+  /**
+   * The time to store for a ping. A clock that was set back beats first, and no ping is accepted if it cannot: the window
+   * that follows once the clock is right begins with that beat, and has to have the ping in it, even if this process dies.
+   */
+  pingTime(): Promise<number>
   /** Stores a window in which the service was not reached from outside, or its new end. */
   doubt(window: BlindWindow & { cause: 'outside' | 'arrivals' }): Promise<void>
   /** What this instance suspects for now, without a window of it. To be said again, or it is forgotten. */
@@ -119,6 +124,10 @@ export function createWatch({
       isHeld: isClockJumped() || suspicion().isHeld || hasStoodStill(),
       isDoubtful: clock.now() - doubtfulAt <= DOUBT_MS || suspicion().isDoubtful,
     }),
+    async pingTime() {
+      for (let beats = 0; beats < 2 && step() < -STEP_MS; beats++) await beat()
+      return clock.now()
+    },
     suspect(suspicion) {
       suspected = { ...suspicion, until: clock.monotonic() + SUSPICION_MS }
     },

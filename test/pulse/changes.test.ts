@@ -52,7 +52,11 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   }
   const parts = {
     ...{ db: { ...db, write }, hints: createHints(), clock: { now: () => now } },
-    watch: { notice: async () => undefined, fairness: () => fairness },
+    watch: {
+      notice: async () => undefined,
+      fairness: () => fairness,
+      pingTime: async () => now,
+    },
     listeners: [listener],
     onArrival: () => undefined,
   }

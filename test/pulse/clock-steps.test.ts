@@ -38,6 +38,7 @@ async function aMonitor(t: After) {
     const db = await openDatabase(databaseUrl)
     t.after(() => db.close())
     let meanwhile: (() => Promise<unknown>) | null = null
+    let losing: 'work' | 'answer' | null = null
     const reading: Db = {
       ...db,
       async read(text, ...values) {
@@ -48,8 +49,16 @@ async function aMonitor(t: After) {
         return rows as never
       },
     }
+    const beating: typeof db.write = async (unit) => {
+      const lost = losing
+      losing = null
+      if (lost === 'work') throw new Error('the store is away')
+      const rows = await db.write(unit)
+      if (lost === 'answer') throw new Error('the store is away')
+      return rows
+    }
     const watch = createWatch({
-      db,
+      db: { ...db, write: beating },
       clock,
       isClockJumped: () => false,
     })
@@ -68,6 +77,10 @@ async function aMonitor(t: After) {
       /** Happens while a monitor is read the next time: what is read is what was before. */
       whileReading(work: () => unknown) {
         meanwhile = async () => work()
+      },
+      /** The next beat fails before its work, or after it. */
+      loseNextBeat(what: 'work' | 'answer') {
+        losing = what
       },
       state: async () => (await status()).state,
       isHealthy: async () => (await monitorHealth(parts, publicId))?.isHealthy,
@@ -159,4 +172,56 @@ test('a process that stands still while others live, and has read the monitor be
   await first.watch.notice()
   first.whileReading(othersLive)
   assert.equal(await first.isHealthy(), true, 'to a buyer')
+})
+
+test('a ping between two steps of the clock that one beat sees together makes nobody late', async (t) => {
+  const { first, pass, set } = await aMonitor(t)
+  await first.ping()
+  pass(SECOND)
+  set(-10 * MINUTE)
+  await first.ping()
+  pass(SECOND)
+  set(10 * MINUTE)
+  assert.equal(await first.state(), 'operational')
+  pass(SECOND)
+  await first.watch.beat()
+  assert.equal(await first.state(), 'operational', 'after the beat')
+})
+
+for (const what of ['work', 'answer'] as const) {
+  test(`a ping between two steps of the clock, and a beat between them whose ${what} was lost, makes nobody late`, async (t) => {
+    const { first, pass, set } = await aMonitor(t)
+    await first.ping()
+    set(-10 * MINUTE)
+    first.loseNextBeat(what)
+    await assert.rejects(first.watch.beat(), /away/)
+    await first.ping()
+    pass(SECOND)
+    set(10 * MINUTE)
+    assert.equal(await first.state(), 'operational')
+  })
+}
+
+test('a ping after a step back makes nobody late, even if its process dies before it beats', async (t) => {
+  const { first, instance, pass, set } = await aMonitor(t)
+  await first.ping()
+  set(-10 * MINUTE)
+  await first.ping()
+  pass(SECOND)
+  set(10 * MINUTE)
+  const next = await instance()
+  assert.equal(await next.state(), 'operational')
+})
+
+test('a ping to one instance after a step back makes nobody late on another one', async (t) => {
+  const { first, instance, pass, set } = await aMonitor(t)
+  const other = await instance()
+  await first.ping()
+  set(-10 * MINUTE)
+  await first.ping()
+  pass(SECOND)
+  await other.watch.notice()
+  set(10 * MINUTE)
+  assert.equal(await other.state(), 'operational')
+  assert.equal(await first.state(), 'operational')
 })

@@ -150,7 +150,11 @@ async function aFleet(t: After) {
     createPulse({
       onArrival: () => undefined,
       ...{ db, hints: createHints(), clock: { now: () => now }, listeners: [] },
-      watch: { notice: async () => undefined, fairness: () => ALWAYS_SEEING },
+      watch: {
+        notice: async () => undefined,
+        fairness: () => ALWAYS_SEEING,
+        pingTime: async () => now,
+      },
     })
   const instances = [instance(), instance()] as const
   const grant = {

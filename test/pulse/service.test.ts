@@ -219,7 +219,11 @@ async function aShop(t: After): Promise<Shop> {
     db,
     hints: createHints(),
     clock: { now: () => now },
-    watch: { notice: async () => undefined, fairness: () => ALWAYS_SEEING },
+    watch: {
+      notice: async () => undefined,
+      fairness: () => ALWAYS_SEEING,
+      pingTime: async () => now,
+    },
     listeners: [],
   })
   return {

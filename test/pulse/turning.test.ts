@@ -64,12 +64,12 @@ async function aMonitor(t: After) {
       assert.ok(await recorded)
     },
     /** Two pings that are recorded together. */
-    async pings(between: () => void) {
+    async pings(meanwhile: () => void) {
       const facts = await pulse.pinged(publicId, pingToken)
       assert.ok(facts)
-      const first = pulse.signal(facts, PING)
-      between()
-      assert.deepEqual(await Promise.all([first, pulse.signal(facts, PING)]), [true, true])
+      const both = [pulse.signal(facts, PING), pulse.signal(facts, PING)]
+      meanwhile()
+      assert.deepEqual(await Promise.all(both), [true, true])
     },
     spells: async () =>
       (await db.read('select began_at, ended_at from pulse_late_spell')).map((spell) =>

@@ -161,6 +161,18 @@ test('from a standstill or a step of the clock until a beat has seen it, no dead
   assert.equal(isHeld(), false)
 })
 
+test('a ping under a clock that was set back waits for the beat with which its window will begin', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.set(-HOUR)
+  watch.refuseNext('work')
+  await assert.rejects(watch.pingTime(), /the store is away/)
+  assert.equal(await watch.pingTime(), T - HOUR)
+  service.set(HOUR)
+  const next = await service.instance()
+  assert.deepEqual(next.windows(), [[-3600, 0]])
+})
+
 test('a window counts whose end is a little ahead, because the clock was set right after it', async (t) => {
   const service = await aService(t)
   const watch = await service.instance()

@@ -27,7 +27,11 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   let now = T
   let fairness: Fairness = ALWAYS_SEEING
   const clock = { now: () => now }
-  const watch = { notice: async () => undefined, fairness: () => fairness }
+  const watch = {
+    notice: async () => undefined,
+    fairness: () => fairness,
+    pingTime: async () => now,
+  }
   const run = (store: Db) =>
     createPulse({
       db: store,
