@@ -159,7 +159,7 @@ export const PULSE: Section = {
           'an outage of the network in front of a service that lives makes nobody late, and it doubts itself',
         ],
         'test/pulse/turning.test.ts': [
-          'a … that came before the clock was set back is not late by windows that are forgotten since',
+          'a … that came before the clock was set back is not late by windows that have ended since',
         ],
         'test/api/takedown.test.ts': [
           'a suspension makes no monitor late and opens no switch, and a monitor is late one interval and grace after it',

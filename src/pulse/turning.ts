@@ -121,7 +121,7 @@ export function createTurning(deps: TurningDeps): Turning {
         publicId,
         (read, { now, fairness }) => {
           if (Buffer.compare(read.ping_token_hash, pingTokenHash) !== 0) return null
-          // The windows of a clock that was ahead are forgotten once it is set back, so that no deadline
+          // The windows of a clock that was ahead end once it is set back, so that no deadline
           // can be judged by the time that a beat had from it.
           const isSetBack = Math.max(...times) - now > STEP_MS
           const turn = afterBeats(read, beats, isSetBack ? { ...fairness, isHeld: true } : fairness)

@@ -83,12 +83,16 @@ export function createWatch({
     const at = moment()
     // At a start, nobody knows where the clock comes from.
     const hasGoneBack = last === null || step() < -STEP_MS
-    const stepped = last !== null && step() > STEP_MS ? [insertWindow(last.wall, at.wall)] : []
+    const stepped =
+      last !== null && step() > STEP_MS
+        ? [storeWindow({ beganAt: last.wall, endedAt: at.wall, cause: 'step' })]
+        : []
     const { sums, outside } = await db.write({
       lockKey: 'pulse_beat',
       statements: {
         gap: insertGap(at.wall),
         stepped,
+        cut: hasGoneBack ? [cutWindows(at.wall)] : [],
         beat: moveBeat(at.wall, hasGoneBack ? STEP_MS : AHEAD_MS),
         sums: sumsOfWindows(at.wall + AHEAD_MS),
         outside: newestOutside(at.wall),
@@ -134,7 +138,7 @@ export function createWatch({
     async doubt(window) {
       await db.write({
         lockKey: 'pulse_beat',
-        statements: { window: extendOutside(window) },
+        statements: { window: storeWindow(window) },
       })
       // A beat under way may have read the windows before.
       await beating?.catch(() => undefined)
@@ -156,10 +160,25 @@ const insertGap = (now: number): Statement => ({
   values: [now, now - GAP_MS],
 })
 
-const insertWindow = (beganAt: number, endedAt: number): Statement => ({
-  text: `insert into pulse_blind_window (began_at, ended_at, cause) values ($1, $2, 'step')
-    on conflict (began_at) do nothing`,
-  values: [beganAt, endedAt],
+/** Again with a later end, it grows: its cause lasts, or the answer to the beat that stored it was lost. */
+const storeWindow = ({
+  beganAt,
+  endedAt,
+  cause,
+}: BlindWindow & { cause: 'step' | 'outside' | 'arrivals' }): Statement => ({
+  text: `insert into pulse_blind_window (began_at, ended_at, cause) values ($1, $2, $3)
+    on conflict (began_at) do update set ended_at = excluded.ended_at
+    where pulse_blind_window.ended_at < excluded.ended_at`,
+  values: [beganAt, endedAt, cause],
+})
+
+/**
+ * A window that a clock far ahead has stored ends when that clock is set back: what it began with may have been an
+ * outage, or a clock that was behind before. If the clock was right before, what follows is a gap after the common beat.
+ */
+const cutWindows = (now: number): Statement => ({
+  text: 'update pulse_blind_window set ended_at = $1 where began_at < $1 and ended_at > $2',
+  values: [now, now + AHEAD_MS],
 })
 
 /**
@@ -174,13 +193,6 @@ const moveBeat = (now: number, aheadMs: number): Statement => ({
   values: [now, now + aheadMs],
 })
 
-const extendOutside = ({ beganAt, endedAt, cause }: Parameters<Watch['doubt']>[0]): Statement => ({
-  text: `insert into pulse_blind_window (began_at, ended_at, cause) values ($1, $2, $3)
-    on conflict (began_at) do update set ended_at = excluded.ended_at
-    where pulse_blind_window.ended_at < excluded.ended_at`,
-  values: [beganAt, endedAt, cause],
-})
-
 const newestOutside = (now: number): Statement => ({
   text: `select max(ended_at) as ended_at from pulse_blind_window
     where cause in ('outside', 'arrivals') and ended_at >= $1 and ended_at <= $2`,
@@ -189,7 +201,7 @@ const newestOutside = (now: number): Statement => ({
 
 /**
  * They change with every window, also with one that ends before the newest: an instance may store what it has seen
- * after another one. A window that ends later was stored by a clock that was far ahead, and is none.
+ * after another one. A window that ends later was stored by a clock that was far ahead, and is none unless it is cut.
  */
 const sumsOfWindows = (time: number): Statement => ({
   text: `select count(*) as number, max(ended_at) as newest, cast(sum(ended_at - began_at) as bigint) as length

@@ -225,3 +225,18 @@ test('a ping to one instance after a step back makes nobody late on another one'
   assert.equal(await other.state(), 'operational')
   assert.equal(await first.state(), 'operational')
 })
+
+test('a clock that is set back, far ahead, and right makes nobody late', async (t) => {
+  const { first, pass, set } = await aMonitor(t)
+  await first.ping()
+  set(-5 * MINUTE)
+  await first.watch.notice()
+  await first.ping()
+  pass(SECOND)
+  set(11 * MINUTE)
+  await first.watch.notice()
+  assert.equal(await first.state(), 'operational', 'ahead')
+  pass(SECOND)
+  set(-6 * MINUTE)
+  assert.equal(await first.state(), 'operational', 'right')
+})

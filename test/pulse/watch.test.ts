@@ -125,7 +125,7 @@ test('a clock that is set forward by more than five seconds leaves a window of t
   )
 })
 
-test('a window that a wrong clock has stored in the future is none after the clock is right again', async (t) => {
+test('a window that a clock far ahead has stored ends when the clock is set right', async (t) => {
   const service = await aService(t)
   const watch = await service.instance()
   service.set(48 * HOUR)
@@ -134,10 +134,46 @@ test('a window that a wrong clock has stored in the future is none after the clo
   service.set(-48 * HOUR)
   service.pass(5 * SECOND)
   await watch.beat()
-  assert.deepEqual(watch.windows(), [])
+  assert.deepEqual(watch.windows(), [[0, 5]])
+  service.pass(5 * SECOND)
+  await watch.beat()
   service.pass(20 * SECOND)
   await watch.beat()
-  assert.deepEqual(watch.windows(), [[5, 25]], 'the beat is in the present again')
+  const present = [
+    [0, 5],
+    [10, 30],
+  ]
+  assert.deepEqual(watch.windows(), present, 'the beat is in the present again')
+})
+
+for (const [who, isStarted] of [
+  ['by a process that lives', false],
+  ['while nobody lives', true],
+] as const) {
+  test(`an outage counts that ended with a clock an hour ahead, which was set right ${who}`, async (t) => {
+    const service = await aService(t)
+    await service.instance()
+    service.pass(2 * HOUR)
+    service.set(HOUR)
+    const ahead = await service.instance()
+    assert.deepEqual(ahead.windows(), [[0, 3 * 3600]])
+    service.pass(SECOND)
+    service.set(-HOUR)
+    const right = isStarted ? await service.instance() : ahead
+    await right.notice()
+    assert.deepEqual(right.windows(), [[0, 2 * 3600 + 1]])
+  })
+}
+
+test('a step forward counts whole, although the answer to a beat in it was lost', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  service.set(10 * SECOND)
+  watch.refuseNext('answer')
+  await assert.rejects(watch.beat(), /the store is away/)
+  service.set(10 * SECOND)
+  await watch.beat()
+  assert.deepEqual(watch.windows(), [[0, 20]])
 })
 
 test('from a standstill or a step of the clock until a beat has seen it, no deadline passes', async (t) => {
