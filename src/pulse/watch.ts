@@ -92,7 +92,7 @@ export function createWatch({
       statements: {
         gap: insertGap(at.wall),
         stepped,
-        cut: hasGoneBack ? [cutWindows(at.wall)] : [],
+        cut: hasGoneBack ? cutWindows(at.wall) : [],
         beat: moveBeat(at.wall, hasGoneBack ? STEP_MS : AHEAD_MS),
         sums: sumsOfWindows(at.wall + AHEAD_MS),
         outside: newestOutside(at.wall),
@@ -174,12 +174,19 @@ const storeWindow = ({
 
 /**
  * A window that a clock far ahead has stored ends when that clock is set back: what it began with may have been an
- * outage, or a clock that was behind before. If the clock was right before, what follows is a gap after the common beat.
+ * outage, or a clock that was behind before. One that begins later never was. If the clock was right before, what is lost
+ * so is in the gap that follows after the common beat.
  */
-const cutWindows = (now: number): Statement => ({
-  text: 'update pulse_blind_window set ended_at = $1 where began_at < $1 and ended_at > $2',
-  values: [now, now + AHEAD_MS],
-})
+const cutWindows = (now: number): Statement[] => [
+  {
+    text: 'update pulse_blind_window set ended_at = $1 where began_at < $1 and ended_at > $2',
+    values: [now, now + AHEAD_MS],
+  },
+  {
+    text: 'delete from pulse_blind_window where began_at >= $1 and ended_at > $2',
+    values: [now, now + AHEAD_MS],
+  },
+]
 
 /**
  * A beat that a wrong clock has left ahead would hide the next outage, and the pings of a clock that was set back would

@@ -146,6 +146,21 @@ test('a window that a clock far ahead has stored ends when the clock is set righ
   assert.deepEqual(watch.windows(), present, 'the beat is in the present again')
 })
 
+test('a window that lies ahead when a clock is set right never comes', async (t) => {
+  const service = await aService(t)
+  const watch = await service.instance()
+  for (const ms of [48 * HOUR, HOUR, -49 * HOUR]) {
+    service.set(ms)
+    await watch.notice()
+    service.pass(SECOND)
+  }
+  const rows = (await watch.rows()).map(({ began_at, ended_at }) => [
+    (Number(began_at) - T) / SECOND,
+    (Number(ended_at) - T) / SECOND,
+  ])
+  assert.deepEqual(rows, [[0, 2]])
+})
+
 for (const [who, isStarted] of [
   ['by a process that lives', false],
   ['while nobody lives', true],
