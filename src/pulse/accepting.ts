@@ -15,7 +15,8 @@ const ROW_DIGITS = RECENT_HEARTBEATS * TIME_DIGITS
 const CHUNK_DIGITS = CHUNK_PINGS * TIME_DIGITS
 
 /** The deadline without blind windows, which is never later than the fair one. */
-const DEADLINE = `(case when rescheduled_at > last_ping_at then rescheduled_at else last_ping_at end)
+const deadlineAfter = (ping: string): string =>
+  `(case when rescheduled_at > ${ping} then rescheduled_at else ${ping} end)
   + (expected_interval_seconds + grace_seconds) * 1000`
 /** From this count on, a tenth of the pings is left. */
 const WARNED = 'heartbeat_limit - heartbeat_limit / 10'
@@ -25,10 +26,13 @@ const LOOSE = `accepted_heartbeat_count - untimed_heartbeat_count - chunk_count 
 const COUNT = `update pulse_monitor
   set accepted_heartbeat_count = accepted_heartbeat_count + $2,
       last_ping_at = $4`
-/** Holds if the monitor is operational before and after the pings by its interval, and nobody is to be told. */
+/**
+ * Holds if the monitor is operational before and after the pings by its interval, and nobody is to be told. A next look
+ * that comes after the new deadline is of a clock that was ahead, and a turn moves it.
+ */
 const CHANGES_NOTHING_ELSE = `where public_id = $1 and expires_at > $5 and suspended_at is null
     and late_since is null and failed_at is null and open_runs = '' and schedule_cron = ''
-    and ${DEADLINE} > $3 and ping_token_hash = $7
+    and ${deadlineAfter('last_ping_at')} > $3 and check_at <= ${deadlineAfter('$4')} and ping_token_hash = $7
     and (accepted_heartbeat_count + $2 < ${WARNED}
       or (accepted_heartbeat_count >= ${WARNED} and accepted_heartbeat_count + $2 < heartbeat_limit))`
 

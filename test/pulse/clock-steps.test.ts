@@ -240,3 +240,21 @@ test('a clock that is set back, far ahead, and right makes nobody late', async (
   set(-6 * MINUTE)
   assert.equal(await first.state(), 'operational', 'right')
 })
+
+test('a job that dies after a clock far ahead was set right is told late in time', async (t) => {
+  const { first, pass, set } = await aMonitor(t)
+  set(HOUR)
+  await first.watch.notice()
+  await first.ping()
+  pass(SECOND)
+  set(-HOUR)
+  await first.watch.notice()
+  await first.ping()
+  for (let passed = 0; passed < 2 * MINUTE; passed += 5 * SECOND) {
+    assert.deepEqual(await first.stored(), { isLate: false, isExpiryTold: false }, `${passed} ms`)
+    pass(5 * SECOND)
+    await first.watch.beat()
+    await first.pulse.scan()
+  }
+  assert.deepEqual(await first.stored(), { isLate: true, isExpiryTold: false })
+})
