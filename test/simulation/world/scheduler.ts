@@ -25,6 +25,8 @@ export type Scheduler = {
   jump(ms: number): void
   /** Undoes all jumps. */
   unjump(): void
+  /** How far the jumps have set the clocks ahead at most, in milliseconds. */
+  mostAhead(): number
   /** Runs `work` after this time, for the owner that runs now or for another. */
   after(ms: number, work: () => void, owner?: Owner | null): Cancel
   sleep(ms: number): Promise<void>
@@ -56,6 +58,7 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
   const events: Event[] = []
   let elapsed = 0
   let jumped = 0
+  let mostAhead = 0
   // Follows each function through its awaits, so that what continues belongs to whoever began it.
   const owners = new AsyncLocalStorage<Owner | null>()
   const owner = (): Owner | null => owners.getStore() ?? null
@@ -77,10 +80,12 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
       Math.floor(STARTED_AT + elapsed + jumped + (clock?.(elapsed) ?? 0)),
     jump(ms) {
       jumped += ms
+      mostAhead = Math.max(mostAhead, jumped)
     },
     unjump() {
       jumped = 0
     },
+    mostAhead: () => mostAhead,
     after(ms, run, belongsTo = owner()) {
       const wait = Number.isFinite(ms) && ms > 0 ? ms : 0
       const event: Event = {
