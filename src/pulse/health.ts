@@ -6,24 +6,30 @@ import type { MonitorHealth } from '../switches/binding.ts'
 import { timedCount } from './history-rows.ts'
 import { shortestGapMs } from './schedule.ts'
 import { standingAt } from './state.ts'
-import { createPulseStore } from './store.ts'
+import { createPulseStore, type MonitorRow } from './store.ts'
 import type { Watch } from './watch.ts'
+
+/** A clock that is set each time that the monitor is read is not waited for. */
+const MAX_LOOKS = 3
 
 /**
  * The health of a monitor, or null if it is gone. Like its owner, a buyer does not see it late by an outage of the
  * service. A jump of the clock excuses nothing: what is in doubt is not sold.
  */
 export async function monitorHealth(
-  { db, clock, watch }: { db: Db; clock: Clock; watch: Pick<Watch, 'notice' | 'fairness'> },
+  {
+    db,
+    clock,
+    watch,
+  }: { db: Db; clock: Clock; watch: Pick<Watch, 'notice' | 'hasNoticed' | 'fairness'> },
   monitorId: string,
 ): Promise<MonitorHealth | null> {
   const store = createPulseStore(db)
-  await watch.notice()
-  let monitor = await store.monitor(monitorId)
-  if (watch.fairness().isHeld) {
-    // Perhaps for what happened while it was read.
+  let monitor: MonitorRow | null = null
+  for (let looks = 0; looks < MAX_LOOKS; looks++) {
     await watch.notice()
     monitor = await store.monitor(monitorId)
+    if (watch.hasNoticed()) break
   }
   if (!monitor) return null
   const beatsLeft = monitor.heartbeat_limit - monitor.accepted_heartbeat_count

@@ -37,6 +37,8 @@ export type Watch = {
    * before `fairness`, and costs nothing between two beats.
    */
   notice(): Promise<void>
+  /** Whether the process has not stood still, and its clock was not set, since a beat saw it. */
+  hasNoticed(): boolean
   /** Held from a standstill or a step of the clock until it was noticed: nobody knows its window yet. */
   fairness(): Fairness
   /**
@@ -123,6 +125,7 @@ export function createWatch({
       // A beat under way has read the clock before, and does not know what happened since.
       for (let beats = 0; beats < 2 && hasStoodStill(); beats++) await beat()
     },
+    hasNoticed: () => !hasStoodStill(),
     fairness: () => ({
       windows,
       isHeld: isClockJumped() || suspicion().isHeld || hasStoodStill(),

@@ -148,6 +148,17 @@ test('a lateness that nobody could help is not stored, if the clock is set while
   assert.deepEqual(await first.stored(), { isLate: false, isExpiryTold: true })
 })
 
+test('a clock that is set while a monitor is read, and again while it is read anew, refuses no buyer', async (t) => {
+  const { first, set } = await aMonitor(t)
+  await first.ping()
+  const jump = () => set(3 * MINUTE)
+  first.whileReading(() => {
+    jump()
+    first.whileReading(jump)
+  })
+  assert.equal(await first.isHealthy(), true)
+})
+
 test('a process that stands still while a monitor is read makes nobody late', async (t) => {
   const { first, pass } = await aMonitor(t)
   await first.ping()
