@@ -29,6 +29,8 @@ export type Receiver = {
 
 /** An attempt that was under way goes on for so long at most, and a signature of before may come. */
 const UNDER_WAY_MS = 15_000
+/** From the hold of a destination until its message comes, at most. */
+const UNTIL_IT_COMES_MS = 3_000
 /** Less than the service waits for an answer, the way there and back included. */
 const ATTEMPT_MS = 9_500
 /** Less than that, and longer. */
@@ -57,7 +59,7 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
   let endedAt = Number.POSITIVE_INFINITY
   let secret: { text: string; learnedAt: number } | null = null
   /** What is being answered, and by how much all clocks were off when it came. */
-  const answering = new Set<{ cameAt: number; jumped: number }>()
+  const answering = new Set<{ cameAt: number }>()
 
   const receiver: Receiver = {
     ...{ host, url: `https://${host}/hook`, told: [], faults: [] },
@@ -86,14 +88,13 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
     if (type === 'test') return replyTo({ body: data.nonce ?? '' })
     if (!isSigned(headers, body)) find('an alert is signed', `${host} cannot verify ${type} ${id}`)
     const one = noted({ id, type, since: data.since ?? '', body })
-    // A clock that jumps ends the hold of the instance that is sending.
-    const jumped = scheduler.wallNow() - elapsed()
-    const isSameTime = (other: { cameAt: number; jumped: number }): boolean =>
-      Math.abs(other.jumped - jumped) < 1 && elapsed() < other.cameAt + ATTEMPT_MS
-    if ([...answering].some(isSameTime)) {
+    // A clock that jumps ends the hold of the instance that is sending, which began before the message came.
+    const isHeld = ({ cameAt }: { cameAt: number }): boolean =>
+      elapsed() < cameAt + ATTEMPT_MS && scheduler.jumpedAt() < cameAt - UNTIL_IT_COMES_MS
+    if ([...answering].some(isHeld)) {
       find('alerts come in order', `${host} got ${type} ${id} while it answered`)
     }
-    const turn = { cameAt: elapsed(), jumped }
+    const turn = { cameAt: elapsed() }
     answering.add(turn)
     const reply = await replyTo({})
     answering.delete(turn)

@@ -25,6 +25,8 @@ export type Scheduler = {
   jump(ms: number): void
   /** Undoes all jumps. */
   unjump(): void
+  /** When the clocks jumped last, in milliseconds of the run. */
+  jumpedAt(): number
   /** How far the jumps have set the clocks ahead at most, in milliseconds. */
   mostAhead(): number
   /** Runs `work` after this time, for the owner that runs now or for another. */
@@ -58,6 +60,7 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
   const events: Event[] = []
   let elapsed = 0
   let jumped = 0
+  let jumpedAt = Number.NEGATIVE_INFINITY
   let mostAhead = 0
   // Follows each function through its awaits, so that what continues belongs to whoever began it.
   const owners = new AsyncLocalStorage<Owner | null>()
@@ -80,11 +83,14 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
       Math.floor(STARTED_AT + elapsed + jumped + (clock?.(elapsed) ?? 0)),
     jump(ms) {
       jumped += ms
+      jumpedAt = elapsed
       mostAhead = Math.max(mostAhead, jumped)
     },
     unjump() {
       jumped = 0
+      jumpedAt = elapsed
     },
+    jumpedAt: () => jumpedAt,
     mostAhead: () => mostAhead,
     after(ms, run, belongsTo = owner()) {
       const wait = Number.isFinite(ms) && ms > 0 ? ms : 0
