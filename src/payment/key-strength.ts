@@ -251,9 +251,9 @@ function surprises(text: string): number {
   return count
 }
 
-const isLetter = (character: string): boolean => /^[A-Za-z]$/.test(character)
-const isUpper = (character: string): boolean => /^[A-Z]$/.test(character)
-const isDigit = (character: string): boolean => /^[0-9]$/.test(character)
+const isLetter = (character: string): boolean => /[A-Za-z]/.test(character)
+const isUpper = (character: string): boolean => /[A-Z]/.test(character)
+const isDigit = (character: string): boolean => /[0-9]/.test(character)
 
 /** Pairs of letters that are common in English and German words, and in programs' abbreviations. */
 const USUAL_PAIRS = new Set(

@@ -213,6 +213,7 @@ suite('the start with many orders that are dead by a guess', () => {
       shop.node.lookups.slice(3).toSorted(),
       dead.map(({ paymentHash }) => paymentHash).toSorted(),
     )
+    assert.deepEqual(events(shop, 'order.pass_failed'), [])
   })
 
   test('the start goes on with the dead orders when a node that was away is back', async (t) => {

@@ -71,6 +71,20 @@ suite('opening an order', () => {
     assert.equal(shop.node.invoices.length, 1)
   })
 
+  test('a repeat gets the same quote, even after its plan gives other terms to who names none', async (t) => {
+    const shop = await aShop(t)
+    const plan = { planId: 'spark', priceSats: 100, durationSeconds: 60 }
+    const request = aRequest({
+      terms: (sold) => ({ readLimit: (sold as { reads: number }).reads }),
+    })
+    const open = (reads: number) =>
+      shop.orders.purchase(aName()).open(request, anOffer({ plan: { ...plan, reads } }))
+    const first = await open(5)
+    assert.equal(first.kind, 'pending')
+    assert.deepEqual(await open(9), first)
+    assert.equal(shop.node.invoices.length, 1)
+  })
+
   test('a key that opened nothing yet has no order', async (t) => {
     const shop = await aShop(t)
     assert.equal(await shop.repeat(), null)
