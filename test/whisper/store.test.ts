@@ -30,12 +30,13 @@ const MINUTE = 60_000
 const T = Math.ceil(1_800_000_000_000 / MINUTE) * MINUTE
 const LIMITS = { perNetwork: 1_000_000, inAll: 10_000_000 }
 
-test('a read is spent of one WHISPER, and its bytes are those of that one', async (t) => {
-  const { sell, spend, left } = await aStore(t)
+test('a read is spent of one WHISPER, its bytes are those of that one, and they stay for the next read', async (t) => {
+  const { sell, spend, left, ciphertexts } = await aStore(t)
   await sell('a', { reads: 2 })
   await sell('b', { reads: 2 })
   assert.deepEqual(await spend('a'), { bytes: 'a', reads: 1 })
   assert.deepEqual(await left(), { a: 1, b: 2 })
+  assert.deepEqual(await ciphertexts(), ['a', 'b'])
 })
 
 test('a WHISPER without reads left is spent no more, and its bytes are gone, but not those of others', async (t) => {
