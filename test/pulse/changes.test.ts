@@ -3,11 +3,11 @@ import { test } from 'node:test'
 import { createHints } from '../../src/db/hints.ts'
 import type { PulseChange, PulseListener } from '../../src/pulse/changes.ts'
 import { ALWAYS_SEEING, type Fairness } from '../../src/pulse/fairness.ts'
-import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
-import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
+import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse, type Signal } from '../../src/pulse/service.ts'
 import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
+import { provisioned } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -62,15 +62,7 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   }
   const [pulse, other] = [createPulse(parts), createPulse(parts)]
   const bought = { ...PULSE_PLANS.spark, ...plan }
-  const grant = {
-    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: bought.planId },
-    ...{ plan: bought, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
-    ...{ settledAt: now, expiresAt: now + bought.durationSeconds * SECOND },
-  }
-  await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
-  const { publicId, ownerToken, pingToken } = PULSE_PROVISIONING.capability(
-    grant,
-  ) as PulseCapability
+  const { publicId, ownerToken, pingToken } = await provisioned(db, bought, now)
 
   async function monitor() {
     const found = await pulse.owned(publicId, ownerToken)

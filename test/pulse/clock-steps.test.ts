@@ -3,13 +3,12 @@ import { test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { monitorHealth } from '../../src/pulse/health.ts'
-import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
-import { PULSE_PLANS, type PulseCapability } from '../../src/pulse/schema.ts'
+import { PULSE_PLANS } from '../../src/pulse/schema.ts'
 import { createPulse } from '../../src/pulse/service.ts'
 import { createWatch } from '../../src/pulse/watch.ts'
 import type { After } from '../support/folder.ts'
+import { provisioned } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
-import { unit } from '../support/unit.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -24,15 +23,6 @@ async function aMonitor(t: After) {
   let now = T
   let passed = 0
   const clock = { now: () => now, monotonic: () => passed }
-  const plan = PULSE_PLANS.spark
-  const grant = {
-    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: plan.planId },
-    ...{ plan, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
-    ...{ settledAt: now, expiresAt: now + plan.durationSeconds * SECOND },
-  }
-  const { publicId, ownerToken, pingToken } = PULSE_PROVISIONING.capability(
-    grant,
-  ) as PulseCapability
 
   async function instance() {
     const db = await openDatabase(databaseUrl)
@@ -101,7 +91,7 @@ async function aMonitor(t: After) {
   }
 
   const first = await instance()
-  await first.db.write(unit(...PULSE_PROVISIONING.provision(grant)))
+  const { publicId, ownerToken, pingToken } = await provisioned(first.db, PULSE_PLANS.spark, now)
   return {
     ...{ first, instance },
     pass(ms: number) {

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHints } from '../../src/db/hints.ts'
-import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
-import { PULSE_PLANS, type PulseCapability } from '../../src/pulse/schema.ts'
+import { PULSE_PLANS } from '../../src/pulse/schema.ts'
 import { createPulse, type Signal } from '../../src/pulse/service.ts'
 import { createWatch } from '../../src/pulse/watch.ts'
 import type { After } from '../support/folder.ts'
+import { provisioned } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
-import { unit } from '../support/unit.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -34,14 +33,7 @@ async function aMonitor(t: After) {
       },
     ],
   })
-  const plan = PULSE_PLANS.spark
-  const grant = {
-    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: plan.planId },
-    ...{ plan, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
-    ...{ settledAt: now, expiresAt: now + plan.durationSeconds * SECOND },
-  }
-  await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
-  const { publicId, pingToken } = PULSE_PROVISIONING.capability(grant) as PulseCapability
+  const { publicId, pingToken } = await provisioned(db, PULSE_PLANS.spark, now)
   await watch.beat()
   return {
     ...{ told, watch },

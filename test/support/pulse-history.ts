@@ -5,13 +5,12 @@ import { createHints } from '../../src/db/hints.ts'
 import { ALWAYS_SEEING, type Fairness } from '../../src/pulse/fairness.ts'
 import { createHistoryReader, placeOf } from '../../src/pulse/history.ts'
 import type { PulseHistory, PulseHistoryEntry } from '../../src/pulse/history-schema.ts'
-import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
-import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
+import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse } from '../../src/pulse/service.ts'
 import { overBy } from './deletion.ts'
 import type { After } from './folder.ts'
+import { provisioned } from './pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
-import { unit } from './unit.ts'
 
 export const SECOND = 1_000
 export const DAY = 86_400 * SECOND
@@ -43,15 +42,7 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     })
   const pulse = run(db)
   const bought = { ...PULSE_PLANS.long, minimumGraceSeconds: 60, ...plan }
-  const grant = {
-    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: bought.planId },
-    ...{ plan: bought, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
-    ...{ settledAt: now, expiresAt: now + bought.durationSeconds * SECOND },
-  }
-  await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
-  const { publicId, ownerToken, pingToken } = PULSE_PROVISIONING.capability(
-    grant,
-  ) as PulseCapability
+  const { publicId, ownerToken, pingToken } = await provisioned(db, bought, now)
   const reader = createHistoryReader({ db, clock, watch })
 
   async function monitor() {
