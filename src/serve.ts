@@ -227,6 +227,7 @@ export async function serve(
       health,
       limits,
       clientAddress,
+      newOrders,
       notice: node.simulator ? SIMULATED : '',
       entries: SOLD_FACTS.map((facts) => ({
         product: facts.name,

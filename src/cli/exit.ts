@@ -161,6 +161,7 @@ const ANSWERS: Record<string, Ending> = {
 
 function endingOfAnswer(error: MayflyError, url: string): Ending {
   const { phrase, status, retryAfterSeconds, cause } = error
+  if (phrase === 'sold out') return soldOut(retryAfterSeconds)
   if (phrase === 'service unreachable') return unreachable(url, cause)
   if (phrase === 'unexpected answer') return strange(url, status)
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
@@ -188,6 +189,14 @@ function strange(url: string, status: number): Ending {
     sentence: isElsewhere
       ? `${url} redirects to another address (HTTP ${status}). Put the final address in --url or MAYFLY_URL, for instance with https.`
       : `${url} answers, but not like a Mayfly of this version (HTTP ${status}). Set --url or MAYFLY_URL to use another address.`,
+  }
+}
+
+function soldOut(seconds: number | null): Ending {
+  const when = seconds === null ? 'tomorrow' : `in ${span(seconds)}`
+  return {
+    code: EXIT.failed,
+    sentence: `The service has sold what its operator sells in a day. Nothing was paid. It sells again ${when}.`,
   }
 }
 

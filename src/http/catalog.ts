@@ -4,6 +4,7 @@ import type { NodeHealth } from '../payment/health.ts'
 import type { App } from './app.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
 import { LIMITS, type Limits } from './limits.ts'
+import type { NewOrders } from './new-orders.ts'
 import { errors } from './schemas.ts'
 import { Type } from './type.ts'
 
@@ -12,7 +13,7 @@ export type CatalogEntry = {
   /** The schema of `products.<product>`, and its value without the plans. */
   schema: TSchema
   entry: { description: string } & Record<string, unknown>
-  plans: Readonly<Record<string, unknown>>
+  plans: Readonly<Record<string, object>>
 }
 
 export function mountCatalog(
@@ -24,18 +25,25 @@ export function mountCatalog(
     notice: string
     limits: Limits
     clientAddress: ClientAddress
+    newOrders: Pick<NewOrders, 'isSoldOut'>
   },
 ): void {
   const schema = Type.Object(
     Object.fromEntries(deps.entries.map(({ product, schema }) => [product, schema])),
     { additionalProperties: false },
   )
-  /** Made at each request: a reload can change the plans. */
-  const products = () =>
+  /** Made at each request: a reload can change the plans, and a ceiling can be reached. */
+  const products = (isSoldOut: boolean) =>
     Object.fromEntries(
       deps.entries.map(({ product, entry, plans }) => [
         product,
-        { ...entry, description: entry.description + deps.notice, plans: Object.values(plans) },
+        {
+          ...entry,
+          description: entry.description + deps.notice,
+          plans: Object.values(plans).map((plan) =>
+            isSoldOut ? { ...plan, available: false } : plan,
+          ),
+        },
       ]),
     )
   app.get(
@@ -63,7 +71,7 @@ export function mountCatalog(
       return {
         checkoutEnabled: deps.health.isHealthy(),
         currency: 'sat' as const,
-        products: products(),
+        products: products(await deps.newOrders.isSoldOut(request.raw)),
       }
     },
   )

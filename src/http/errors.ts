@@ -236,6 +236,11 @@ export const ERRORS = {
     advice:
       'The Lightning node cannot take payments now. No invoice was made; a paid order is kept. Retry after Retry-After seconds.',
   },
+  'sold out': {
+    status: 503,
+    advice:
+      'The operator sells no more today, or no more to your network. No invoice was made. It sells again after Retry-After seconds, which may be hours. What was quoted can still be paid.',
+  },
 } as const satisfies Record<string, Entry>
 
 export type Phrase = keyof typeof ERRORS

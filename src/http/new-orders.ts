@@ -9,7 +9,7 @@ import type { Log } from '../lib/log.ts'
 import { createCeilings, type MaxSales } from '../payment/ceilings.ts'
 import { type ClientAddress, clientNetwork } from './client-address.ts'
 import { problem } from './errors.ts'
-import { EGRESS_OPEN_ORDERS, LIMITS, type Limit, rateLimited } from './limits.ts'
+import { EGRESS_OPEN_ORDERS, LIMITS, type Limit } from './limits.ts'
 import { type IsListed, networkList } from './network-list.ts'
 
 export type NewOrders = {
@@ -18,6 +18,8 @@ export type NewOrders = {
    * @throws Problem if this client may not open an order now.
    */
   admit(request: IncomingMessage, isOwner: boolean): Promise<void>
+  /** Whether a ceiling on the sales of a day keeps this client from opening an order now. */
+  isSoldOut(request: IncomingMessage): Promise<boolean>
   /**
    * The limit on new orders that counts for this client, and how many unpaid ones its network may have open.
    * @param openOrders for a network like any other; null for any number.
@@ -45,6 +47,8 @@ export function createNewOrders({
   const isBlocked = blockedNetworks.length === 0 ? null : networkList(blockedNetworks)
   const ceilings = createCeilings(maxSales, deps)
   const isEgress = egressNetworks.length === 0 ? null : networkList(egressNetworks)
+  const soldOutForMs = async (request: IncomingMessage): Promise<number | null> =>
+    (await ceilings?.waitMs(clientNetwork(clientAddress(request)))) ?? null
   return {
     isBlocked,
     limitsOf(request, openOrders) {
@@ -57,11 +61,11 @@ export function createNewOrders({
       }
     },
     async admit(request, isOwner) {
-      if (isBlocked === null && ceilings === null) return
-      const address = clientAddress(request)
-      if (!isOwner && isBlocked?.(address)) throw problem('network refused')
-      const waitMs = (await ceilings?.waitMs(clientNetwork(address))) ?? null
-      if (waitMs !== null) throw rateLimited(waitMs / 1000)
+      if (!isOwner && isBlocked?.(clientAddress(request))) throw problem('network refused')
+      const waitMs = await soldOutForMs(request)
+      if (waitMs === null) return
+      throw problem('sold out', { 'retry-after': String(Math.ceil(waitMs / 1000)) })
     },
+    isSoldOut: async (request) => (await soldOutForMs(request)) !== null,
   }
 }

@@ -50,6 +50,7 @@ export function oneUrlSchema(
         'rate limited',
         'internal error',
         'checkout unavailable',
+        'sold out',
       ),
       401: WRONG_PREIMAGE,
       402: isL402 ? L402_ALONE : CHALLENGES,

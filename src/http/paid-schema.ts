@@ -68,6 +68,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         'rate limited',
         'internal error',
         'checkout unavailable',
+        'sold out',
         // Whoever extends has shown the owner token.
         ...(route.extendsId ? [] : (['network refused'] as const)),
         ...(route.phrases ?? []),

@@ -88,6 +88,8 @@ export function sentence(error: unknown): string {
 const SENTENCES: Record<string, string> = {
   'checkout unavailable':
     'The Lightning node of this service is offline, so nothing can be bought right now. No invoice was made. What you already bought keeps working.',
+  'sold out':
+    'This service has sold what its operator sells in a day, and sells again after midnight UTC. No invoice was made. What you already bought keeps working.',
   'invalid plan': 'This plan is no longer on sale. Nothing was charged.',
   'price above the ceiling':
     'The price has changed since you opened this page. Nothing was charged; reload to see the new price.',

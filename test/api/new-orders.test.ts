@@ -14,7 +14,7 @@ const BLOCKED = { ...PROXIED, MAYFLY_BLOCKED_NETWORKS: '192.0.2.0/24,2001:db8::/
 const BAD = { from: '192.0.2.66' }
 const GOOD = { from: '198.51.100.1' }
 const REFUSED = [403, '{"error":"network refused"}'] as const
-const LIMITED = [429, '{"error":"rate limited"}'] as const
+const SOLD_OUT = [503, '{"error":"sold out"}'] as const
 
 const of = ({ status, text }: { status: number; text: string }) => [status, text]
 
@@ -124,14 +124,15 @@ suite('a ceiling on sales', () => {
     await payAndSettle(server, second)
     server.clock.advance(2_000)
     const refused = await purchase(server, { from: '203.0.113.1' })
-    assert.deepEqual(of(refused), LIMITED)
+    assert.deepEqual(of(refused), SOLD_OUT)
     const wait = Number(refused.header('retry-after'))
     assert.ok(wait > 11 * 3600 && wait <= 12 * 3600, String(wait))
     assert.deepEqual(
       of(await purchase(server, { target: '/api/buy/catch/spark', method: 'GET' })),
-      LIMITED,
+      SOLD_OUT,
     )
 
+    assert.deepEqual(await available(server), [false])
     // What was quoted before is sold, and what was sold is delivered.
     assert.equal((await purchase(server, { key: third.key, ...BAD })).status, 402)
     await payAndSettle(server, third)
@@ -149,6 +150,7 @@ suite('a ceiling on sales', () => {
     assert.equal(lines.length, 1)
     server.clock.advance(DAY / 2)
     assert.equal((await purchase(server, GOOD)).status, 402)
+    assert.deepEqual(await available(server), [true])
   })
 
   test('a network that has bought so much on a UTC day gets no more quotes, and other networks do', async (t) => {
@@ -158,8 +160,10 @@ suite('a ceiling on sales', () => {
     const bought = await openOrder(server, GOOD)
     assert.equal((await purchase(server, GOOD)).status, 402, 'unpaid orders do not count')
     await payAndSettle(server, bought)
-    assert.deepEqual(of(await purchase(server, { from: '198.51.100.200' })), LIMITED)
+    assert.deepEqual(of(await purchase(server, { from: '198.51.100.200' })), SOLD_OUT)
     assert.equal((await purchase(server, { from: '198.51.101.1' })).status, 402)
+    assert.deepEqual(await available(server, '198.51.100.200'), [false])
+    assert.deepEqual(await available(server, '198.51.101.1'), [true])
     server.clock.advance(DAY / 2 + 1_000)
     assert.equal((await purchase(server, GOOD)).status, 402)
   })
@@ -189,4 +193,14 @@ suite('a ceiling on sales', () => {
 function atNoon({ clock }: TestServer): void {
   const now = clock.now()
   clock.advance(DAY + DAY / 2 - (now % DAY))
+}
+
+/** What the catalogue says of its plans: one value if it is the same for all. */
+async function available({ url }: TestServer, from = GOOD.from): Promise<boolean[]> {
+  const answer = await fetch(`${url}/api/catalog`, { headers: { 'x-forwarded-for': from } })
+  const { products } = (await answer.json()) as {
+    products: Record<string, { plans: { available: boolean }[] }>
+  }
+  const all = Object.values(products).flatMap(({ plans }) => plans.map((plan) => plan.available))
+  return [...new Set(all)]
 }
