@@ -123,7 +123,7 @@ export {
   verifySignature,
 } from './signature.ts'
 export { toFetch, toHttpie, toPython } from './snippets.ts'
-export { type Wallet, WalletError, type WalletPayment } from './wallet.ts'
+export { type Wallet, type WalletAnswer, WalletError, type WalletPayment } from './wallet.ts'
 export { type ClnWalletOptions, clnWallet } from './wallets/cln.ts'
 export { type LndWalletOptions, lndWallet } from './wallets/lnd.ts'
 export { type NwcClient, nwcWallet } from './wallets/nwc.ts'

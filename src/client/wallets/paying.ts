@@ -5,7 +5,7 @@ import { codeOf } from '../../lib/errors.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
 import { wait } from '../wait.ts'
-import { type Wallet, WalletError, type WalletPayment } from '../wallet.ts'
+import { type Wallet, type WalletAnswer, WalletError, type WalletPayment } from '../wallet.ts'
 import { NodeRefused } from './node-fetch.ts'
 
 /**
@@ -14,7 +14,7 @@ import { NodeRefused } from './node-fetch.ts'
  * the fee, if anything.
  */
 export type Payment =
-  | { state: 'paid'; preimage: string; feeMsat?: unknown }
+  | { state: 'paid'; preimage: string; feeMsat?: unknown; bolt11?: string }
   | { state: 'pending' }
   | { state: 'failed'; reason: string }
   | { state: 'none' }
@@ -27,6 +27,8 @@ export type Node = {
   refusesRepeats: boolean
   /** Whether the node, until its call returns, retries payments that its look-up calls failed. */
   triesAgain?: true
+  /** Its kind, and its own id or its address, without a secret. */
+  id?(signal: AbortSignal): Promise<string>
   /** The right without which a payment cannot be looked up, if it is missing. */
   lacks?(): string | null
   /** Looks up the payments for this hash. */
@@ -106,6 +108,26 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     return afterRefusal(invoice, sent.reason, before)
   }
 
+  async function lookup(
+    bolt11: string,
+    { signal }: { signal?: AbortSignal } = {},
+  ): Promise<WalletAnswer> {
+    const invoice = readInvoice(bolt11)
+    const limit = AbortSignal.timeout(LOST_MS)
+    const until = signal ? AbortSignal.any([limit, signal]) : limit
+    let known: Payment
+    try {
+      known = await unlessAborted(until, node.lookup(invoice, until))
+    } catch (error) {
+      if (error instanceof WalletError) throw error
+      throw unknown(`${node.name} could not be asked (${failureOf(error)})`)
+    }
+    if (known.state === 'none') return { state: 'unknown' }
+    if (known.state !== 'paid') return { state: known.state }
+    const named = known.bolt11 === undefined ? {} : { bolt11: known.bolt11 }
+    return { state: 'paid', ...(await proven(invoice, known)), ...named }
+  }
+
   async function lookUpFirst(invoice: PayableInvoice, until: AbortSignal): Promise<Payment> {
     try {
       return await unlessAborted(until, node.lookup(invoice, until))
@@ -181,6 +203,16 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     return { preimage: proof, ...feeOf(feeMsat) }
   }
 
+  async function identify(signal?: AbortSignal): Promise<string> {
+    const limit = AbortSignal.timeout(LOST_MS)
+    const until = signal ? AbortSignal.any([limit, signal]) : limit
+    try {
+      return await unlessAborted(until, node.id?.(until) ?? Promise.resolve(node.name))
+    } catch (error) {
+      throw notPaid(`${node.name} could not be asked who it is (${failureOf(error)})`)
+    }
+  }
+
   const lacking = (): string => {
     const right = node.lacks?.() ?? null
     return right === null ? '' : `; ${right}`
@@ -189,7 +221,13 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
   const feeLimit = (amountMsat: number): number =>
     maxFeeSats === undefined ? defaultMaxFee(amountMsat) : maxFeeSats * 1000
 
-  return { pay, maxFeeMsat: feeLimit }
+  return {
+    pay,
+    lookup,
+    keepsEveryAttempt: node.refusesRepeats,
+    id: ({ signal } = {}) => identify(signal),
+    maxFeeMsat: feeLimit,
+  }
 }
 
 /** The preimage in lower case if its SHA-256 is the invoice's payment hash (BOLT 11), else null. */
