@@ -119,10 +119,4 @@ const purgeStatements: EventWrites['purge'] = (publicId, max) => [
       returning sequence`,
     values: [publicId, max],
   },
-  {
-    text: `delete from catch_event_before where public_id = $1 and sequence in (
-        select sequence from catch_event_before where public_id = $1 order by sequence ${limitedTo(2)})
-      returning sequence`,
-    values: [publicId, max],
-  },
 ]

@@ -1,7 +1,9 @@
 /**
  * Forward-only migrations: the files `migrations/0001-….sql` and up run once each, in order. One that ends in
- * `.sqlite.sql` runs on that engine only.
+ * `.sqlite.sql` or `.postgres.sql` runs on that engine only. The store keeps the digest of each, so that a store of
+ * an unreleased version, whose tables may differ, is refused.
  */
+import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type Db, StoreBusy, StoreUnusable, type Tx } from './db.ts'
@@ -67,7 +69,8 @@ const LOCK_WAITS = { onceMs: 2_000, inAllMs: 60_000, pauseMs: 1_000 }
 
 /**
  * Brings the store to this program's version, or changes nothing.
- * @throws StoreUnusable when the store was written by a newer program, or others hold a lock on it for too long.
+ * @throws StoreUnusable when the store was written by a newer or an unreleased program, or others hold a lock on it for
+ *   too long.
  */
 export async function migrate(
   db: Db,
@@ -124,12 +127,19 @@ async function runAll(
   const [found] = await tx.run(dialect.findMigrations)
   if (!found) {
     await tx.run(
-      dialect.translate('create table migration (version integer primary key, name text not null)'),
+      dialect.translate(
+        'create table migration (version integer primary key, name text not null, sha256 text not null)',
+      ),
     )
   }
-  const rows = await tx.run<{ version: number }>('select version from migration')
+  const rows = await tx.run<{ version: number; sha256?: string }>('select * from migration')
   const done = new Set(rows.map(({ version }) => version))
-  const known = new Set(migrations.map(({ version }) => version))
+  const known = new Map(migrations.map(({ version, sha256 }) => [version, sha256]))
+  if (rows.some(({ version, sha256 }) => known.has(version) && known.get(version) !== sha256)) {
+    throw new StoreUnusable(
+      'The database was written by an unreleased version of Mayfly. This version cannot use it: start with a new one.',
+    )
+  }
   // Each is asked for, not the highest: a newer program may have run one that landed late, with a lower number.
   const unknown = rows.find(({ version }) => !known.has(version))
   if (unknown) {
@@ -138,13 +148,14 @@ async function runAll(
     )
   }
   let isChanged = false
-  for (const { version, name, sql } of migrations) {
+  for (const { version, name, sha256, statements } of migrations) {
     // One that was written beside others may come after a later one.
     if (done.has(version)) continue
     isChanged = true
     onMigrating(name, done.size === 0)
-    for (const statement of split(sql)) await tx.run(dialect.translate(statement))
-    await tx.run('insert into migration (version, name) values ($1, $2)', version, name)
+    for (const statement of statements) await tx.run(dialect.translate(statement))
+    const text = 'insert into migration (version, name, sha256) values ($1, $2, $3)'
+    await tx.run(text, version, name, sha256)
   }
   if (isChanged) for (const statement of dialect.tune(traitsIn(migrations))) await tx.run(statement)
 }
@@ -156,7 +167,14 @@ export async function newerMigration(db: Pick<Db, 'engine' | 'read'>): Promise<n
   return rows.find(({ version }) => !known.has(version))?.version ?? null
 }
 
-type Migration = { version: number; name: string; sql: string }
+type Migration = {
+  version: number
+  name: string
+  sql: string
+  statements: string[]
+  /** Of the statements, in hex. Comments may change. */
+  sha256: string
+}
 
 async function load(engine: Db['engine'], folder: URL): Promise<Migration[]> {
   const names = (await readdir(folder))
@@ -166,11 +184,12 @@ async function load(engine: Db['engine'], folder: URL): Promise<Migration[]> {
     })
     .sort()
   return Promise.all(
-    names.map(async (name) => ({
-      version: Number(name.slice(0, 4)),
-      name,
-      sql: await readFile(new URL(name, folder), 'utf8'),
-    })),
+    names.map(async (name) => {
+      const sql = await readFile(new URL(name, folder), 'utf8')
+      const statements = split(sql)
+      const sha256 = createHash('sha256').update(statements.join(';')).digest('hex')
+      return { version: Number(name.slice(0, 4)), name, sql, statements, sha256 }
+    }),
   )
 }
 

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import type { EventWrites, NewEvent } from '../../src/catch/event-insert.ts'
@@ -66,7 +64,7 @@ const steps = fc.array(
 )
 
 suite('events on SQLite', () => {
-  test('every read finds an event exactly once, whether it is sorted in, recent, or from before', async (t) => {
+  test('every read finds an event exactly once, whether it is sorted in or recent', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openStore({ kind: 'sqlite', file })
     t.after(() => db.close())
@@ -76,7 +74,7 @@ suite('events on SQLite', () => {
         fc.integer({ min: 2, max: 12 }),
         fc.integer({ min: 1, max: 6 }),
         async (all, between, mostOfInbox) => {
-          const model = await freshModel(db, file)
+          const model = await freshModel(db)
           const writes = createPlaces(db, { between, mostOfInbox })
           for (const step of all) await take(step, { db, model, writes })
           for (const inbox of INBOXES) await compareAll(db, model, inbox)
@@ -123,19 +121,6 @@ suite('events on SQLite', () => {
     assert.equal(written.length, 1)
   })
 
-  test('a purge takes the events from before of one inbox, the oldest first, so many at once', async (t) => {
-    const { db, file } = await aStore(t)
-    const store = new DatabaseSync(file, { timeout: 10_000 })
-    for (const inbox of INBOXES) {
-      for (const sequence of [3, 1, 2]) store.prepare(INSERT_BEFORE).run(inbox, sequence, 'GET')
-    }
-    store.close()
-    const { all } = await db.write(unit(...createPlaces(db).purge('b', 2)))
-    assert.equal(all.length, 2)
-    const left = await db.read('select public_id || sequence as name from catch_event order by 1')
-    assert.equal(left.map(({ name }) => name).join(' '), 'a1 a2 a3 b3 c1 c2 c3')
-  })
-
   test('a query of a purge finds every inbox that is over, and each once', async (t) => {
     const { db } = await aStore(t)
     const writes = createPlaces(db)
@@ -168,60 +153,6 @@ suite('events on SQLite', () => {
       { public_id: 'c' },
     ])
   })
-
-  test('a store from before the places keeps its events, counts on, and is emptied by a purge', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
-    await storeFromBefore(file)
-    const db = await openStore({ kind: 'sqlite', file })
-    t.after(() => db.close())
-    assert.deepEqual(await db.read('select * from catch_inbox'), [
-      {
-        public_id: 'old',
-        plan_id: 'spark',
-        owner_token_hash: new Uint8Array([1]),
-        ingest_token_hash: new Uint8Array([2]),
-        request_limit: 5,
-        storage_limit_bytes: 1000,
-        max_bytes_per_request: 100,
-        accepted_request_count: 3,
-        stored_bytes: 20,
-        last_sequence: 3,
-        created_at: NOW,
-        expires_at: NOW + DAY,
-        suspended_at: null,
-        destroyed_at: null,
-      },
-    ])
-    const writes = createPlaces(db)
-    // As a service from before stores an event, if a command has migrated the store beside it.
-    await assert.rejects(
-      db.write(
-        unit({
-          text: `update catch_inbox set accepted_request_count = accepted_request_count + $2,
-              stored_bytes = stored_bytes + $3, last_sequence = last_sequence + $2
-            where public_id = $1`,
-          values: ['old', 1, 10],
-          expect: 1,
-        }),
-      ),
-      { name: 'ValueRefused', message: /older than its database/ },
-    )
-    await db.write(storing(writes, 'old', ['PUT', 'PUT']))
-    await assert.rejects(db.write(storing(writes, 'old', ['PUT'])), { name: 'UnitRefused' })
-    const store = createEventStore(db)
-    const found = async (): Promise<string[]> => {
-      const rows = await store.oldest('old', 0, { limit: 10, bytes: 1e6 })
-      return rows.map((row) => `${row.sequence} ${'method' in row ? row.method : ''}`)
-    }
-    assert.deepEqual(await found(), ['1 GET', '3 GET', '4 PUT', '5 PUT'])
-    await db.write(unit(...deleteEvent('old', 1, 7)))
-    await db.write(unit(...deleteEvent('old', 4, 7)))
-    assert.deepEqual(await found(), ['3 GET', '5 PUT'])
-    assert.deepEqual(await db.read('select stored_bytes from catch_inbox'), [{ stored_bytes: 20 }])
-    const { all } = await db.write(unit(...writes.purge('old', 100)))
-    assert.equal(all?.length, 2)
-    assert.deepEqual(await found(), [])
-  })
 })
 
 async function aStore(t: TestContext) {
@@ -246,27 +177,14 @@ async function aStore(t: TestContext) {
   }
 }
 
-/** Empty inboxes but for two events each from before, in the store and in the model. */
-async function freshModel(db: Db, file: string): Promise<Model> {
+/** Empty inboxes, in the store and in the model. */
+async function freshModel(db: Db): Promise<Model> {
   const model: Model = new Map()
-  for (const table of [
-    'catch_event_row',
-    'catch_event_before',
-    'catch_inbox_use',
-    'catch_inbox_facts',
-  ]) {
+  for (const table of ['catch_event_row', 'catch_inbox_use', 'catch_inbox_facts']) {
     await db.write(unit({ text: `delete from ${table}`, values: [] }))
   }
   for (const inbox of INBOXES) await db.write(unit(insertInbox(anInbox(inbox))))
-  const store = new DatabaseSync(file, { timeout: 10_000 })
-  for (const inbox of INBOXES) {
-    const stored = [1, 3].map((sequence) => ({ sequence, method: 'GET' }))
-    for (const { sequence, method } of stored)
-      store.prepare(INSERT_BEFORE).run(inbox, sequence, method)
-    store.prepare('update catch_inbox set last_sequence = 3 where public_id = ?').run(inbox)
-    model.set(inbox, { stored, last: 3 })
-  }
-  store.close()
+  for (const inbox of INBOXES) model.set(inbox, { stored: [], last: 0 })
   return model
 }
 
@@ -403,26 +321,3 @@ const anEvent = (method: string): NewEvent => ({
   sourceIp: '127.0.0.1',
   ipLocation: null,
 })
-
-const INSERT_BEFORE = `insert into catch_event_before
-  (public_id, sequence, salt, received_at, access, method, body_bytes, source_ip, path, query, headers,
-   body_sha256, body, kept_bytes, header_lines)
-  values (?, ?, 7, ${NOW}, 'public', ?, 10, '127.0.0.1', '/', '', '[]', '00', zeroblob(10), 10, x'')`
-
-/** A store whose last migration is the one before the places, with an inbox that had three events. */
-async function storeFromBefore(file: string): Promise<void> {
-  const folder = new URL('../../src/db/migrations/', import.meta.url)
-  const store = new DatabaseSync(file)
-  store.exec('create table migration (version integer primary key, name text not null)')
-  for (const name of (await readdir(folder)).sort()) {
-    const version = Number(name.slice(0, 4))
-    if (version >= 15) continue
-    store.exec(await readFile(new URL(name, folder), 'utf8'))
-    store.prepare('insert into migration values (?, ?)').run(version, name)
-  }
-  store.exec(`insert into catch_inbox values
-    ('old', 'spark', x'01', x'02', 5, 1000, 100, 3, 20, 3, ${NOW}, ${NOW + DAY}, null, null)`)
-  const before = store.prepare(INSERT_BEFORE.replace('catch_event_before', 'catch_event'))
-  for (const sequence of [1, 3]) before.run('old', sequence, 'GET')
-  store.close()
-}

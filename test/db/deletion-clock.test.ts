@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
@@ -11,32 +10,13 @@ import {
 } from '../../src/db/deletion-clock.ts'
 import { openStore } from '../../src/db/open.ts'
 import { NOTHING_IS_OVER } from '../../src/lib/clock.ts'
-import { insertOrder, type NewOrder } from '../../src/payment/opening.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { DAY, HOUR, type ManualClock, manualClock, SECOND } from '../support/shop.ts'
-import { unit } from '../support/unit.ts'
 
 const MINUTE = 60 * SECOND
 const BEAT = 15 * SECOND
 const YEAR = 365 * DAY
-
-const MIGRATION = new URL('../../src/db/migrations/0011-clock.sql', import.meta.url)
-const ORDER: Omit<NewOrder, 'order_id' | 'created_at'> = {
-  secret_id: 'a secret',
-  key_hash: new Uint8Array(32),
-  request_hash: new Uint8Array(32),
-  product: 'catch',
-  plan_id: 'spark',
-  plan: '{}',
-  terms: 'null',
-  memo: 'Mayfly CATCH spark',
-  amount_sats: 1,
-  client_network: '203.0.113',
-  opened_by: null,
-  contested: 0,
-  extends_id: null,
-}
 
 const JUMPS = [6 * MINUTE, HOUR, DAY, 30 * DAY, YEAR, 50 * YEAR].flatMap((ms) => [ms, -ms])
 
@@ -186,23 +166,6 @@ for (const [engine, open] of [
       const rows = await db.read('select instance from clock_beat')
       assert.equal(rows.length, 1)
       assert.deepEqual(next.logged, [])
-    })
-
-    test('a store that never saw a time counts from its newest order', async (t) => {
-      const { db, run } = await aStore(t)
-      const clock = manualClock()
-      await db.write(
-        unit(
-          insertOrder({ ...ORDER, order_id: 'order_1', created_at: clock.now() - 2 * DAY }),
-          insertOrder({ ...ORDER, order_id: 'order_2', created_at: clock.now() - DAY }),
-        ),
-      )
-      const migration = await readFile(MIGRATION, 'utf8')
-      const text = migration.slice(migration.indexOf('insert into meta')).replace(/;\s*$/, '')
-      await db.write(unit({ text, values: [] }))
-      assert.equal((await timesIn(db)).seenAt, clock.now() - DAY)
-      const one = await run(clock)
-      assert.equal(await one.deletion.now(), NOTHING_IS_OVER)
     })
 
     test('the operator’s word ends the doubt, for the clock that it agrees with alone', async (t) => {

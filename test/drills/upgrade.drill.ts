@@ -7,8 +7,8 @@ import { until } from '../support/until.ts'
 import { debianClusters } from './debian.ts'
 import { BIN, programOf } from './versions.ts'
 
-/** What is upgraded from, by the migrations that it knows. Another one: `DRILL_PREVIOUS=<commit> npm run drill:upgrade`. */
-const PREVIOUS = process.env.DRILL_PREVIOUS?.split(',') ?? ['e868ba6', '7005ab6']
+/** What is upgraded from: before the first release, this baseline itself. Another one: `DRILL_PREVIOUS=<commit> npm run drill:upgrade`. */
+const PREVIOUS = process.env.DRILL_PREVIOUS?.split(',') ?? ['HEAD']
 const PROMISES = 150
 const LATENESSES = 10
 

@@ -8,7 +8,7 @@ import { aPool, inTransaction } from '../support/transactions.ts'
 const MOST = 20
 
 test('the open intents of a project are limited exactly on PostgreSQL, where transactions do not see each other', async () => {
-  const pool = await aPool(['0004-gate'])
+  const pool = await aPool()
   for (const projectId of ['gate_project_a', 'gate_project_b']) {
     const project = insertProject({
       projectId,

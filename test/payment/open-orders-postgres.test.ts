@@ -11,12 +11,7 @@ import { aPool, inTransaction } from '../support/transactions.ts'
 const MOST = 20
 
 test('the limit of unpaid orders is exact where transactions do not see each other', async () => {
-  const pool = await aPool([
-    '0001-orders-and-catch',
-    '0006-opening-lock',
-    '0007-contested-orders',
-    '0032-extensions',
-  ])
+  const pool = await aPool()
   const opened = await Promise.all(
     Array.from({ length: 100 }, (_, i) => inTransaction(pool, anOrder(`${i}`, '203.0.113', MOST))),
   )

@@ -1,19 +1,16 @@
 /** Runs units as transactions on different connections, like those of many instances. */
-import { readFile } from 'node:fs/promises'
 import { Pool } from 'pg'
 import type { Statement } from '../../src/db/db.ts'
+import { openStore } from '../../src/db/open.ts'
 import { aPostgresDatabase } from './postgres.ts'
 
-/** Twenty connections to a PostgreSQL database with these migrations. */
-export async function aPool(migrations: string[]): Promise<Pool> {
-  const pool = new Pool({ connectionString: await aPostgresDatabase(), max: 20 })
+/** Twenty connections to a PostgreSQL database of this version. */
+export async function aPool(): Promise<Pool> {
+  const url = await aPostgresDatabase()
+  await (await openStore({ kind: 'postgres', url })).close()
+  const pool = new Pool({ connectionString: url, max: 20 })
   // The pool ends before its connections have ended, and the server may stop in between.
   pool.on('error', () => {})
-  for (const name of migrations) {
-    const file = new URL(`../../src/db/migrations/${name}.sql`, import.meta.url)
-    const text = await readFile(file, 'utf8')
-    await pool.query(text.replaceAll(/\bblob\b/g, 'bytea').replaceAll(/\binteger\b/g, 'bigint'))
-  }
   return pool
 }
 

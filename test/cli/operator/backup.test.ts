@@ -206,7 +206,7 @@ suite('restoring', () => {
         'newer',
         async (file) => {
           await copyFile(copy, file)
-          alter(file, `insert into migration (version, name) values (999, 'later')`)
+          alter(file, `insert into migration (version, name, sha256) values (999, 'later', '')`)
         },
         /migration 999, which this Mayfly does not know/,
       ],

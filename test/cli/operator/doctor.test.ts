@@ -117,7 +117,10 @@ suite('doctor', () => {
 
   test('doctor finds a store of a newer Mayfly', async (t) => {
     const server = await startServer(t)
-    await query(server, `insert into migration (version, name) values (9999, '9999-later.sql')`)
+    await query(
+      server,
+      `insert into migration (version, name, sha256) values (9999, '9999-later.sql', '')`,
+    )
     assert.match(bad(await examine(server))[0] ?? '', /^version: a newer Mayfly .*9999/)
   })
 

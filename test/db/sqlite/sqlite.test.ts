@@ -4,8 +4,9 @@ import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'n
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { type RowMap, StoreError, StoreUnusable } from '../../../src/db/db.ts'
-import { migrate } from '../../../src/db/migrate.ts'
+import { migrate, SQLITE } from '../../../src/db/migrate.ts'
 import { openSqlite } from '../../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { refusedStart } from '../../support/program.ts'
@@ -114,13 +115,25 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
   test('a store of a newer version stops the start, and is not changed', async (t) => {
     const file = await aStore(
       t,
-      `insert into migration (version, name) values (9999, '9999-from-the-future.sql')`,
+      `insert into migration (version, name, sha256) values (9999, '9999-from-the-future.sql', '')`,
     )
     await refuses(t, file, {
       sentence:
         'The database has migration 9999, which this Mayfly does not know. Start the newer Mayfly that wrote it.',
     })
   })
+
+  for (const [what, change] of [
+    ['names no digests', 'alter table migration drop column sha256'],
+    ['has other tables', `update migration set sha256 = 'another' where version = 1`],
+  ] as const) {
+    test(`a store of an unreleased version, which ${what}, stops the start, and is not changed`, async (t) => {
+      await refuses(t, await aStore(t, change), {
+        sentence:
+          'The database was written by an unreleased version of Mayfly. This version cannot use it: start with a new one.',
+      })
+    })
+  }
 
   test('a folder instead of a file stops the start, and is not changed', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
@@ -316,26 +329,25 @@ suite('the SQLite file', () => {
   })
 
   test('a migration that a store has not had is run, although a later one was', async (t) => {
-    const file = await aStore(t)
-    const db = await openSqlite(file)
+    const folder = await temporaryFolder(t)
+    const options = { folder: pathToFileURL(`${folder}/`) }
+    const db = await openSqlite(join(folder, 'mayfly.db'))
     t.after(() => db.close())
-    const names = () => db.read('select version, name from migration order by version')
-    const before = await names()
-    await db.write(
-      unit(
-        { text: 'drop table catch_refusal', values: [] },
-        { text: 'delete from migration where version = 16', values: [] },
-      ),
-    )
-    await migrate(db)
-    assert.deepEqual(await names(), before)
-    assert.deepEqual(await db.read('select * from catch_refusal'), [])
+    await writeFile(join(folder, '0002-second.sql'), 'create table second (id integer);')
+    await migrate(db, SQLITE, options)
+    await writeFile(join(folder, '0001-first.sql'), 'create table first (id integer);')
+    await migrate(db, SQLITE, options)
+    assert.deepEqual(await db.read('select version from migration order by version'), [
+      { version: 1 },
+      { version: 2 },
+    ])
+    assert.deepEqual(await db.read('select * from first'), [])
   })
 
   test('a store with a migration that this program lacks is refused, although the program has a later one', async (t) => {
     const file = await aStore(
       t,
-      `insert into migration (version, name) values (0, '0000-landed-late.sql')`,
+      `insert into migration (version, name, sha256) values (0, '0000-landed-late.sql', '')`,
     )
     const db = await openSqlite(file)
     t.after(() => db.close())

@@ -1,9 +1,5 @@
--- For SQLite, which writes whole pages: what an event changes is kept narrow and together. `catch_inbox` and
--- `catch_event` become views of it, which can be changed like the tables they were.
-
-alter table catch_inbox rename to catch_inbox_before;
-drop index catch_inbox_by_expiry;
-drop index catch_inbox_destroyed;
+-- The tables of CATCH on SQLite, which writes whole pages: what an event changes is kept narrow and together.
+-- `catch_inbox` and `catch_event` are views of it, which can be changed like tables.
 
 -- A number is never given twice, because events name their inbox by it.
 create table catch_inbox_facts (
@@ -30,16 +26,6 @@ create table catch_inbox_use (
 create index catch_inbox_by_expiry on catch_inbox_use (expires_at);
 create index catch_inbox_destroyed on catch_inbox_use (destroyed_at) where destroyed_at is not null;
 
-insert into catch_inbox_facts
-    (public_id, plan_id, owner_token_hash, ingest_token_hash, max_bytes_per_request, created_at)
-  select public_id, plan_id, owner_token_hash, ingest_token_hash, max_bytes_per_request, created_at
-  from catch_inbox_before;
-insert into catch_inbox_use
-  select number, accepted_request_count, stored_bytes, last_sequence, request_limit, storage_limit_bytes,
-    expires_at, suspended_at, destroyed_at
-  from catch_inbox_before join catch_inbox_facts using (public_id);
-drop table catch_inbox_before;
-
 create view catch_inbox as
   select public_id, plan_id, owner_token_hash, ingest_token_hash, request_limit, storage_limit_bytes,
     max_bytes_per_request, accepted_request_count, stored_bytes, last_sequence, created_at, expires_at,
@@ -54,11 +40,6 @@ create trigger catch_inbox_insert instead of insert on catch_inbox begin
     select number, new.accepted_request_count, new.stored_bytes, new.last_sequence, new.request_limit,
       new.storage_limit_bytes, new.expires_at, new.suspended_at, new.destroyed_at
     from catch_inbox_facts where public_id = new.public_id
-; end;
--- Only a service from before these tables counts requests here, if a command of a newer program has migrated the
--- store beside it. SQLite would tell it that no row was changed: it would refuse the request, and have counted it.
-create trigger catch_inbox_count instead of update of accepted_request_count on catch_inbox begin
-  select raise(abort, 'this Mayfly is older than its database: start the newer one')
 ; end;
 create trigger catch_inbox_update instead of update on catch_inbox begin
   update catch_inbox_use set stored_bytes = new.stored_bytes, last_sequence = new.last_sequence,
@@ -75,9 +56,6 @@ create trigger catch_inbox_delete instead of delete on catch_inbox begin
     where number = (select number from catch_inbox_facts where public_id = old.public_id)
   ; delete from catch_inbox_facts where public_id = old.public_id
 ; end;
-
--- Events from before these tables stay where they are until their inbox is over. It keeps its index.
-alter table catch_event rename to catch_event_before;
 
 -- Rows are appended in the order of arrival, and found by one of the two tables below. The id of a deleted row may
 -- be given again, because nothing that names it outlives it.
@@ -97,7 +75,7 @@ create table catch_event_row (
   path text not null,
   query text not null,
   content_type text,
-  headers text not null,           -- JSON, of events from before header_lines; in all others an empty list
+  headers text not null,           -- an empty list
   body_sha256 text not null,       -- hex
   kept_bytes integer,
   header_lines blob,
@@ -140,11 +118,7 @@ create view catch_event as
     source_ip, ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines
   from catch_inbox_facts
     cross join catch_event_recent as recent on recent.inbox = number
-    cross join catch_event_row as event on event.id = recent.id
-  union all
-  select public_id, sequence, salt, received_at, access, method, media_type, body_bytes,
-    source_ip, ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines
-  from catch_event_before;
+    cross join catch_event_row as event on event.id = recent.id;
 create trigger catch_event_insert instead of insert on catch_event begin
   insert into catch_event_row
       (inbox, sequence, is_recent, salt, received_at, access, method, media_type, body_bytes, source_ip,
@@ -166,12 +140,6 @@ create trigger catch_event_update instead of update on catch_event begin
       union all
       select id from catch_inbox_facts join catch_event_recent on inbox = number
         where public_id = old.public_id and sequence = old.sequence)
-  ; update catch_event_before set salt = new.salt, received_at = new.received_at, access = new.access,
-      method = new.method, media_type = new.media_type, body_bytes = new.body_bytes,
-      source_ip = new.source_ip, ip_location = new.ip_location, path = new.path, query = new.query,
-      content_type = new.content_type, headers = new.headers, body_sha256 = new.body_sha256,
-      body = new.body, kept_bytes = new.kept_bytes, header_lines = new.header_lines
-    where public_id = old.public_id and sequence = old.sequence
 ; end;
 create trigger catch_event_delete instead of delete on catch_event begin
   delete from catch_event_row where id in (
@@ -180,5 +148,4 @@ create trigger catch_event_delete instead of delete on catch_event begin
       union all
       select id from catch_inbox_facts join catch_event_recent on inbox = number
         where public_id = old.public_id and sequence = old.sequence)
-  ; delete from catch_event_before where public_id = old.public_id and sequence = old.sequence
 ; end;

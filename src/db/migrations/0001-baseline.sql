@@ -1,0 +1,538 @@
+-- The tables of every room that both engines spell alike. Those of CATCH differ: 0002-catch.
+
+-- The store itself, and what instances share ----------------------------------------------------------------------
+
+-- Facts about the store itself, such as the network and kind of backend that it belongs to.
+create table meta (
+  name text primary key,
+  value text not null
+);
+
+-- Work that instances take turns at, such as a purge: the instance that moves the time does the work.
+create table lease (
+  name text primary key,
+  holder text not null,
+  held_until integer not null
+);
+
+-- Rate limits that several instances share. The columns are those of rate-limiter-flexible; keys
+-- are keyed hashes.
+-- hot: rate_limit
+create table rate_limit (
+  key text primary key,
+  points integer not null,
+  expire integer
+);
+create index rate_limit_by_expiry on rate_limit (expire);
+
+-- The clocks of the running instances: each regularly writes its own, and reads those of the others.
+create table clock_beat (
+  instance text primary key,
+  -- Counts up, so that the others see that the instance runs, even if its clock stands still.
+  beat integer not null,
+  clock_at integer not null,
+  -- 1 if the instance trusts its clock enough to delete by it.
+  is_trusted integer not null
+);
+
+-- What the operator has suspended. Running instances look here for what is new.
+create table takedown (
+  public_id text primary key,
+  product text not null,
+  reason text not null,            -- the operator's own words; never shown to a buyer
+  suspended_at integer not null,
+  resumed_at integer,
+  change_number integer not null   -- each suspension and resumption has the next number
+);
+create index takedown_by_change on takedown (change_number);
+
+-- The newest of these numbers. Whoever takes one locks this row until the commit, so they are committed in order.
+create table takedown_change (
+  id integer primary key,          -- always 1
+  change_number integer not null
+);
+insert into takedown_change (id, change_number) values (1, 0);
+
+-- The invoices of the simulator.
+create table simulator_invoice (
+  payment_hash text primary key,
+  bolt11 text not null,
+  preimage text not null,
+  state text not null,             -- open | settled
+  expires_at integer not null
+);
+create index simulator_invoice_by_expiry on simulator_invoice (expires_at);
+
+-- Orders ----------------------------------------------------------------------------------------------------------
+
+-- One purchase: one order, one invoice. `order_id` is derived from the Idempotency-Key and its
+-- scope, so that the primary key alone makes a repeat find the same order.
+-- hot: purchase_order
+create table purchase_order (
+  order_id text primary key,
+  secret_id text not null,         -- fingerprint of the secret that the id was derived under
+  key_hash blob not null,          -- HMAC of the Idempotency-Key
+  request_hash blob not null,      -- SHA-256 of plan, terms and body: what makes a repeat the same
+  product text not null,
+  plan_id text not null,
+  plan text not null,              -- JSON snapshot of the plan at quote time
+  terms text not null,             -- JSON of the product's own terms
+  memo text not null,              -- the invoice's text
+  amount_sats integer not null,
+  client_network text not null,
+  state text not null,             -- opening | pending | settled | dead | paid_unfulfilled
+  created_at integer not null,
+  claimed_at integer not null,     -- who makes the invoice of an opening order
+  network text,
+  bolt11 text,
+  payment_hash text unique,
+  quote_expires_at integer,
+  looked_up_at integer not null,
+  settled_at integer,
+  settled_by text,                 -- stream | lookup | preimage
+  public_id text unique,
+  seed blob,                       -- encrypted delivery seed, null once sealed
+  expires_at integer,              -- of the capability
+  delivered_at integer,
+  sealed_at integer,
+  -- The client who opened an order: a keyed hash of its exact address, '' if the address was unknown.
+  opened_by text,
+  -- Whether a guessable key of this order was used from another address: 0 no, 1 after its payment was
+  -- seen, 2 before. A delivery requires `contested <= …`.
+  contested integer not null default 0,
+  -- What ended the replay: 'use' of a token, or 'age'.
+  sealed_by text,
+  -- 'operator' if the operator handed the capability out; null if the service delivered it.
+  delivered_by text,
+  -- When an operator restored an order that this store had lost. Such a row has neither the key nor the body of
+  -- its purchase: a credential vouches for both.
+  restored_at integer,
+  -- 1 if the node confirmed that a dead order's invoice can never be settled, 0 if only the service's clock says
+  -- so: then the order is looked up again.
+  is_dead_final integer not null default 0,
+  -- The capability that an order extends, or null: then it sells a new one. A settled order that has extended it has
+  -- no public_id of its own; one that has, could not extend it any more and sold a new one instead.
+  extends_id text,
+  -- When the payment of an order was seen that could not be provisioned then, and was later. Such an order's
+  -- settled_at is the time of the later success. Null for all others.
+  unfulfilled_at integer
+);
+create index purchase_order_by_state on purchase_order (state, looked_up_at);
+create index purchase_order_open on purchase_order (client_network)
+  where state in ('opening', 'pending');
+create index purchase_order_unsealed on purchase_order (expires_at) where seed is not null;
+create index purchase_order_dead_by_guess on purchase_order (looked_up_at)
+  where state = 'dead' and is_dead_final = 0;
+-- For the ceiling on what one client network buys on a day. Only a settled order enters it, so a quote costs nothing
+-- more.
+create index purchase_order_by_buyer on purchase_order (client_network, settled_at)
+  where settled_at is not null;
+create index purchase_order_by_extends on purchase_order (extends_id) where extends_id is not null;
+
+-- A key that came with the credential of another order, and names that order from then on.
+create table order_alias (
+  alias_id text primary key,       -- the order id that the key stands for
+  order_id text not null,
+  key_hash blob not null,          -- HMAC of the Idempotency-Key
+  created_at integer not null
+);
+create index order_alias_by_order on order_alias (order_id);
+
+-- What remains of an order after its row was deleted.
+create table order_tombstone (
+  payment_hash text primary key,
+  ended text not null,             -- used | aged | dead
+  ended_at integer not null        -- when the row was deleted
+);
+create index order_tombstone_dead on order_tombstone (ended_at) where ended = 'dead';
+
+-- One row for each settled order. It outlives the order's row, for the operator's books, and holds nothing of
+-- the buyer. `network` is the Lightning network: mainnet, regtest or signet.
+create table sale (
+  payment_hash text primary key,
+  settled_at integer not null,
+  product text not null,
+  plan_id text not null,
+  amount_sats integer not null,
+  network text not null
+);
+create index sale_by_time on sale (settled_at, payment_hash);
+
+-- One row per hash bucket of client networks. A unit that opens an order locks its network's row until the
+-- commit, so that it counts all open orders of the network.
+create table opening_lock (
+  bucket integer primary key
+);
+
+-- CATCH -----------------------------------------------------------------------------------------------------------
+
+-- The requests to an inbox that were refused, by reason. `refusal_count` grows in turns, a few seconds late.
+create table catch_refusal (
+  public_id text not null,
+  reason text not null,
+  refusal_count integer not null,
+  first_at integer not null,
+  last_at integer not null,
+  primary key (public_id, reason)
+);
+
+-- WHISPER ---------------------------------------------------------------------------------------------------------
+
+-- The bytes of a WHISPER, stored with its order and kept until the quote dies or the last read.
+-- bytes: whisper_ciphertext
+create table whisper_ciphertext (
+  order_id text primary key,
+  ciphertext blob not null
+);
+
+-- An order whose bytes are not paid yet. Deleted when the quote ends or the order is settled.
+create table whisper_reservation (
+  order_id text primary key,
+  client_network text not null,
+  byte_count integer not null,
+  -- The part of the budget for unpaid bytes that a reservation counts in, and the wide network around its own.
+  part text not null default 'common',
+  wider_network text not null default ''
+);
+
+-- The sum of the reservations of each scope. Kept as counters, so that one
+-- conditional statement is exact on any engine.
+-- hot: whisper_unpaid
+create table whisper_unpaid (
+  -- A client network; 'all'; a part; or a network's share of a part: 'common', 'common around 203.0', 'small',
+  -- 'small around 203.0', 'small 203.0.113'.
+  scope text primary key,
+  byte_count integer not null
+);
+
+-- hot: whisper
+create table whisper (
+  public_id text primary key,
+  order_id text not null unique,
+  read_token_hash blob not null,
+  reads_left integer not null,
+  reveal_at integer,
+  created_at integer not null,
+  expires_at integer not null,
+  -- Whether a read is noted. A WHISPER without a receipt costs nothing more to read.
+  has_receipt integer not null default 0,
+  -- Whether a WHISPER waits for a switch.
+  has_switch integer not null default 0,
+  suspended_at integer
+);
+create index whisper_by_expiry on whisper (expires_at);
+
+-- Who bought a WHISPER with a receipt can ask when it was read, until a day after its end. The bytes and the
+-- reads left are gone by then, so this is a table of its own.
+-- hot: whisper_receipt
+create table whisper_receipt (
+  public_id text primary key,
+  receipt_token_hash blob not null,
+  read_limit integer not null,
+  reads_spent integer not null,
+  reads text not null,             -- the minutes of the reads, newest first, 13 digits each
+  reveal_at integer,
+  created_at integer not null,
+  expires_at integer not null,
+  ended_at integer not null,       -- when it is over: expires_at, unless the last read or its owner ends it before
+  was_destroyed integer not null
+);
+create index whisper_receipt_by_end on whisper_receipt (ended_at);
+
+-- A dead man's switch. Its id binds a secret to a monitor, and tells nothing of the monitor. A retired one is
+-- deleted: what is bound stays bound.
+create table reveal_switch (
+  switch_id text primary key,
+  monitor_id text not null unique,
+  created_at integer not null
+);
+
+-- A secret that waits for a monitor to fall silent. It is reserved with the quote, and bound by the settlement.
+create table reveal_binding (
+  order_id text primary key,
+  monitor_id text not null,
+  monitor_ends_at integer not null,
+  reserved_at integer not null,
+  public_id text unique,           -- of the secret, from the settlement on
+  bound_at integer,
+  armed_at integer,                -- the first ping after that, once somebody has asked
+  opened_at integer,               -- for good
+  dead_at integer,                 -- for good
+  -- How many pings the monitor had when the secret was bound: the clock may have been set since.
+  bound_ping_count integer
+);
+create index reveal_binding_waiting on reveal_binding (monitor_id)
+  where opened_at is null and dead_at is null;
+create index reveal_binding_unbound on reveal_binding (reserved_at) where public_id is null;
+
+-- PULSE -----------------------------------------------------------------------------------------------------------
+
+-- One monitor. Its state is not stored: each read derives it from these facts.
+-- hot: pulse_monitor
+create table pulse_monitor (
+  public_id text primary key,
+  public_status_id text not null unique,     -- for sharing; in no relation to public_id
+  plan_id text not null,
+  owner_token_hash blob not null,
+  ping_token_hash blob not null,
+  heartbeat_limit integer not null,
+  minimum_grace_seconds integer not null,
+  name blob not null,                        -- UTF-8 bytes: text cannot hold U+0000 everywhere
+  description blob not null,                 -- likewise
+  expected_interval_seconds integer not null,
+  grace_seconds integer not null,
+  public_status_enabled integer not null,    -- 0 | 1
+  settings_changed_at integer not null,
+  accepted_heartbeat_count integer not null,
+  last_ping_at integer,
+  recent_heartbeats text not null,           -- the newest times first, 13 digits each
+  state_since integer not null,              -- when the state as of the last change of this row began
+  created_at integer not null,
+  expires_at integer not null,
+  -- Time alone changes a monitor: it becomes late, or is about to expire. Whoever looks for that finds it by this
+  -- time, which a ping does not move: a look that comes too early moves it.
+  check_at integer,
+  -- Counts the changes of a monitor, pings that change nothing but the counter and the times left out.
+  revision integer not null default 0,
+  -- The beginning of its open silence.
+  late_since integer,
+  -- 1 once nothing, not even a refused ping, has come for an interval and grace of that silence.
+  is_silent integer not null default 0,
+  -- When interval or grace were last changed: the deadline counts from here, or from the last ping after it.
+  rescheduled_at integer not null default 0,
+  -- The first failed run since the last good one, and the newest one's code, or null where it gave none.
+  failed_at integer,
+  exit_code integer,
+  -- The last time that a ping with the right token was refused.
+  alive_at integer,
+  is_expiry_told integer not null default 0,
+  -- JSON: the runs that have begun, [[rid, startedAt], …], oldest first, or nothing.
+  open_runs text not null default '',
+  -- JSON: the last run that has ended, or nothing.
+  last_run text not null default '',
+  -- A schedule of cron, which takes the place of interval and grace while it is set. Empty: there is none.
+  schedule_cron text not null default '',
+  schedule_time_zone text not null default '',
+  schedule_grace_seconds integer not null default 0,
+  -- From when on pings were expected: the first ping.
+  armed_at integer,
+  -- How many chunks there are, and how many accepted beats, starts, have no stored time.
+  chunk_count integer not null default 0,
+  untimed_heartbeat_count integer not null default 0,
+  -- How long the late spells that have ended lasted together.
+  late_ms integer not null default 0,
+  suspended_at integer,
+  -- When suspensions of this monitor began and ended, newest first, 13 digits each: its own blind windows.
+  suspensions text not null default ''
+);
+create index pulse_monitor_by_expiry on pulse_monitor (expires_at);
+create index pulse_monitor_by_check on pulse_monitor (check_at) where check_at is not null;
+
+-- Every few seconds a living instance moves this time. All instances count as one: a gap between two times is a
+-- time in which nobody could receive a ping.
+create table pulse_beat (
+  id integer primary key,                    -- always 1
+  beat_at integer not null,
+  -- The last time that any ping reached any instance.
+  pinged_at integer not null default 0
+);
+
+-- The times in which no ping, or not every ping, could reach the service.
+create table pulse_blind_window (
+  began_at integer primary key,
+  ended_at integer not null,
+  cause text not null                        -- gap | step | outside
+);
+create index pulse_blind_window_by_end on pulse_blind_window (ended_at);
+
+-- When a monitor was late, from the deadline that passed to what ended it.
+create table pulse_late_spell (
+  public_id text not null,
+  began_at integer not null,
+  ended_at integer,                          -- null while it lasts
+  ended_by text,                             -- ping | settings
+  cause text not null default 'silence',     -- silence | failure
+  -- How long the spells before it lasted together, so that a share of time needs no sum.
+  late_before_ms integer not null default 0,
+  primary key (public_id, began_at)
+);
+
+-- The whole life of a monitor, for its owner. The monitor's row holds the newest pings; each hundred that leave it
+-- become a row here, so that a ping itself writes no second row.
+create table pulse_ping_chunk (
+  public_id text not null,
+  position integer not null,                 -- 0 for the first hundred
+  times text not null,                       -- a hundred times, newest first, 13 digits each
+  primary key (public_id, position)
+);
+
+-- The runs that have ended. A failed ping is one, too.
+create table pulse_run (
+  public_id text not null,
+  ping_number integer not null,              -- of the ping that ended it; the first ping with a stored time is 1
+  rid text,
+  started_at integer,                        -- null if no start was sent
+  has_failed integer not null,               -- 0 | 1
+  exit_code integer,                         -- null if it gave none
+  primary key (public_id, ping_number)
+);
+
+-- Monitors that are deleted, and whose history is not yet: a long one is deleted in several units.
+create table pulse_gone (
+  public_id text primary key
+);
+
+-- hot: pulse_arrival
+-- The pings of the last minutes, which all instances count into the same rows. A slot is used again when its five
+-- seconds are long over, so the table stays small.
+create table pulse_arrival (
+  slot integer primary key,
+  bucket_at integer not null,                -- when its five seconds began
+  arrived_count integer not null,            -- pings that reached any instance
+  missed_count integer not null              -- pings that were due then, and whose monitors are late by now
+);
+
+-- What a switch knows of monitors: how many pings have a stored time.
+create view monitor_pings as
+  select public_id as monitor_id, accepted_heartbeat_count - untimed_heartbeat_count as ping_count
+  from pulse_monitor;
+
+-- Alerts ----------------------------------------------------------------------------------------------------------
+
+-- Where the owner of something is told of what happens to it. The rows of an owner are in one unit with it.
+-- hot: alert_destination
+create table alert_destination (
+  destination_id text primary key,
+  owner_id text not null,                    -- such as the id of a monitor
+  place integer not null,                    -- 0 and up; which of the owner's it is
+  format text not null,                      -- standard | slack | discord | ntfy | inbox
+  host text not null,                        -- host:port of the URL, or the id of the inbox
+  sealed_target blob not null,               -- the URL, or the id of the inbox, encrypted
+  sealed_secret blob not null,               -- what signs, encrypted
+  sealed_old_secret blob,                    -- what signs too, until old_secret_until
+  old_secret_until integer,
+  state text not null,                       -- untested | active | gone
+  created_at integer not null,
+  last_position integer not null,            -- of the newest alert
+  done_position integer not null,            -- all up to this one were delivered or given up
+  attempts integer not null,                 -- how often the alert whose turn it is was tried
+  due_at integer,                            -- when it is tried next; null while nothing waits
+  holder text not null,                      -- the instance that is trying it
+  held_until integer not null,
+  not_before integer not null,               -- no other alert before that
+  day_started_at integer not null,           -- the window of the daily limit
+  day_count integer not null,
+  unique (owner_id, place)
+);
+create index alert_destination_by_due on alert_destination (due_at);
+
+-- What a destination is told. Positions are in the order of the changes. Kept for a day after its end.
+create table alert (
+  destination_id text not null,
+  position integer not null,
+  message_id text not null,
+  type text not null,
+  occurred_at integer not null,
+  replaces integer not null,                 -- 0 | 1; whether an earlier one says nothing beside it
+  content text not null,                     -- JSON
+  coalesced integer not null,                -- how many earlier ones it stands for
+  attempts integer not null,
+  attempted_at integer,
+  outcome text,                              -- of the last attempt: 2xx | 4xx | 5xx | failed
+  done_at integer,                           -- when it was delivered or given up
+  -- An alert that must not tell by its time when something happened is told some time later.
+  not_before integer not null default 0,
+  primary key (destination_id, position)
+);
+create index alert_by_end on alert (done_at);
+
+-- GATE ------------------------------------------------------------------------------------------------------------
+
+-- A third party's API that takes payments through GATE. Money goes to its address, never through this service.
+-- hot: gate_project
+create table gate_project (
+  project_id text primary key,
+  key_hash blob not null unique,   -- SHA-256 of the project capability
+  address text not null,           -- Lightning Address
+  verification text not null,      -- provider | preimage: what its provider offered when it was saved
+  credits integer not null,        -- may go below zero, by no more than the open intents
+  created_at integer not null,
+  suspended_at integer
+);
+
+create table gate_route (
+  project_id text not null,
+  route_id text not null,
+  method text not null,
+  pattern text not null,
+  price_sats integer not null,
+  primary key (project_id, route_id)
+);
+
+-- One paid request: one intent, one invoice. `intent_id` is derived from project
+-- and Idempotency-Key, so that the primary key alone makes a repeat find the same intent.
+-- hot: gate_intent
+create table gate_intent (
+  intent_id text primary key,
+  secret_id text not null,         -- fingerprint of the secret that the id was derived under
+  project_id text not null,
+  route_id text not null,
+  method text not null,
+  path text not null,              -- with query
+  body_sha256 text not null,
+  request_digest text not null,
+  amount_sats integer not null,
+  recipient text not null,
+  network text not null,
+  bolt11 text not null,
+  payment_hash text not null unique,
+  description_hash text not null,  -- match | mismatch | none
+  verify_url text,                 -- LUD-21, null where the provider has none
+  state text not null,             -- open | authorized
+  created_at integer not null,
+  quote_expires_at integer not null,
+  honoured_until integer not null,
+  verify_count integer not null,
+  next_verify_at integer not null
+);
+create index gate_intent_open on gate_intent (project_id, honoured_until) where state = 'open';
+create index gate_intent_unpaid on gate_intent (honoured_until) where state = 'open';
+
+-- Outlives the intents: a payment hash is accepted once, for ever and across all projects.
+create table gate_payment_hash (
+  payment_hash text primary key
+);
+
+create table gate_receipt (
+  receipt_id text primary key,
+  intent_id text not null unique,
+  project_id text not null,
+  verified_by text not null,       -- provider | preimage
+  authorized_at integer not null,
+  expires_at integer not null,     -- as an admission
+  credits_remaining integer not null,
+  receipt text not null,           -- the JWS, repeated as it is
+  -- If the project's server failed a request, its receipt is given back, and a new one is made when the payer
+  -- repeats the request. The row has the newest receipt; `give_backs` counts the earlier ones.
+  give_backs integer not null default 0,
+  given_back_at integer
+);
+create index gate_receipt_by_project on gate_receipt (project_id);
+
+-- Every receipt that was given back, so that a repeated give-back is recognised.
+create table gate_give_back (
+  receipt_id text primary key,
+  intent_id text not null,
+  given_back_at integer not null
+);
+
+-- Proven payments that could not be honoured: the payer is owed something.
+create table gate_unhonoured (
+  intent_id text primary key,
+  project_id text not null,
+  payment_hash text not null,
+  amount_sats integer not null,
+  reason text not null,            -- given back twice | project missing
+  noticed_at integer not null,
+  honoured_at integer
+);
