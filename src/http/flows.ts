@@ -1,6 +1,6 @@
 /** Chooses the payment flow of a purchase, and writes the outcome of its order in that flow. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Binding, CheckedCredential } from '../payment/flows/flow.ts'
+import { type Binding, type CheckedCredential, paymentHashIn } from '../payment/flows/flow.ts'
 import type { L402Flow } from '../payment/flows/l402.ts'
 import { renderQuote } from '../payment/flows/native.ts'
 import type { PaymentFlow } from '../payment/flows/payment-auth.ts'
@@ -41,12 +41,18 @@ export function readAttempt(
   const schemes = new Set(authorization.map(authScheme))
   // In every flow: the next request for the same order may use another one.
   if (!flows.l402.canBind(binding.target)) throw problem('invalid query')
+  const isL402 = schemes.has('l402') || schemes.has('lsat')
+  const l402: PaymentAttempt = {
+    protocol: 'l402',
+    credential: flows.l402.read(authorization, binding),
+  }
   if (schemes.has('payment')) {
-    return { protocol: 'payment', credential: flows.payment.read(authorization, binding) }
+    const credential = flows.payment.read(authorization, binding)
+    // Beside a forged credential of the other scheme, a genuine one still counts.
+    const isOther = paymentHashIn(credential) === null && paymentHashIn(l402.credential) !== null
+    return isOther ? l402 : { protocol: 'payment', credential }
   }
-  if (schemes.has('l402') || schemes.has('lsat') || selected === 'l402') {
-    return { protocol: 'l402', credential: flows.l402.read(authorization, binding) }
-  }
+  if (isL402 || selected === 'l402') return l402
   return { protocol: selected ?? 'native', credential: { kind: 'none' } }
 }
 
@@ -108,7 +114,17 @@ function sendUnpayable(reply: FastifyReply, { attempt, flows }: Rendering): Fast
   const isL402 = attempt.protocol === 'l402'
   const error = isL402 ? 'invalid L402 credential' : 'invalid payment credential'
   reply.header('www-authenticate', isL402 ? flows.l402.bare() : flows.payment.bare())
-  return sendJson(reply.code(401), { error }, JSON_TYPE)
+  const isOfRequest = attempt.credential.kind === 'invalid'
+  const fault = isOfRequest
+    ? { field: 'Authorization', expected: isL402 ? FORMS.l402 : FORMS.payment }
+    : {}
+  return sendJson(reply.code(401), { error, ...fault }, JSON_TYPE)
+}
+
+/** What a credential looks like. A 401 says so where the challenge was right and the proof was not. */
+const FORMS = {
+  payment: 'one line: Payment and a credential whose preimage is the 64 hex digits of this payment',
+  l402: 'one line: L402 <macaroon>:<preimage>, the preimage as the 64 hex digits of this payment',
 }
 
 /** A 402; or the 401 for an invalid L402 credential. */

@@ -20,8 +20,10 @@ export const UpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum })
 
 export const ErrorSchema = Type.Object({
   error: Type.String({ description: 'A phrase of docs/errors.md; it never changes' }),
-  field: Type.Optional(Type.String({ description: 'In a 400: the member or header at fault' })),
-  expected: Type.Optional(Type.String({ description: 'In a 400: what it must be' })),
+  field: Type.Optional(
+    Type.String({ description: 'In a 400 or 401: the member or header at fault' }),
+  ),
+  expected: Type.Optional(Type.String({ description: 'In a 400 or 401: what it must be' })),
 })
 
 type Answers = Record<string, ReturnType<typeof answer>>

@@ -4,8 +4,14 @@
  */
 import { base64, concat, hex, hexBytes, utf8, utf8Text } from '../lib/bytes.ts'
 import { hmacSha256 } from './hmac.ts'
-import { readL402Credential } from './l402.ts'
-import { decodeMacaroon, encodeMacaroon, isSignedBy, mintMacaroon } from './macaroon.ts'
+import { l402MacaroonsIn, readL402Credential } from './l402.ts'
+import {
+  decodeMacaroon,
+  encodeMacaroon,
+  isSignedBy,
+  type Macaroon,
+  mintMacaroon,
+} from './macaroon.ts'
 import { provesPayment } from './preimage.ts'
 
 /** The identifier of a token: both are 32 bytes in lower-case hex. */
@@ -50,14 +56,15 @@ export type CaveatFault =
 /**
  * `violated` is a genuine and paid token that was made for another request or has expired: a fresh
  * challenge (402) lets a client that cached it recover. All others except `ok` never were valid (401).
+ * `paymentHash` is that of a genuine macaroon, which is judged before the preimage beside it is read.
  * `condition` is the holder's text: it may go into a log, but not into an answer.
  */
 export type L402Outcome =
   | { outcome: 'none' }
-  | { outcome: 'malformed'; reason: string }
+  | { outcome: 'malformed'; reason: string; paymentHash: string | null }
   | { outcome: 'forged' }
   | { outcome: 'wrong preimage'; paymentHash: string }
-  | { outcome: 'invalid caveat'; condition: string; fault: CaveatFault }
+  | { outcome: 'invalid caveat'; condition: string; fault: CaveatFault; paymentHash: string }
   | { outcome: 'violated'; condition: string; paymentHash: string }
   | { outcome: 'ok'; token: L402Token }
 
@@ -113,23 +120,38 @@ export function verifyL402(
   request: L402Request,
 ): L402Outcome {
   const reading = readL402Credential(fieldLines)
-  if (reading.outcome !== 'ok') return reading
+  if (reading.outcome === 'none') return reading
+  if (reading.outcome === 'malformed') {
+    const [genuine] = l402MacaroonsIn(fieldLines).flatMap((bytes) => {
+      const identified = identifierOf(decodeMacaroon(bytes), masterKeys)
+      return typeof identified === 'string' ? [] : [identified.identifier]
+    })
+    return { ...reading, paymentHash: genuine?.paymentHash ?? null }
+  }
   const { preimage } = reading.credential
-  const macaroon = decodeMacaroon(reading.credential.macaroon)
-  if (macaroon === null) return { outcome: 'malformed', reason: 'not a version 2 macaroon' }
-  const identifier = decodeIdentifier(macaroon.identifier)
-  if (identifier === null) return { outcome: 'malformed', reason: 'not an L402 identifier' }
-  const isOurs = masterKeys.some((masterKey) =>
-    isSignedBy(macaroon, l402RootKey(masterKey, macaroon.identifier)),
-  )
-  if (!isOurs) return { outcome: 'forged' }
+  const identified = identifierOf(decodeMacaroon(reading.credential.macaroon), masterKeys)
+  if (identified === 'forged') return { outcome: 'forged' }
+  if (typeof identified === 'string') {
+    return { outcome: 'malformed', reason: identified, paymentHash: null }
+  }
+  const { macaroon, identifier } = identified
   const { paymentHash } = identifier
   if (!provesPayment(preimage, paymentHash)) return { outcome: 'wrong preimage', paymentHash }
   const judged = judgeCaveats(macaroon.caveats, request, preimage)
-  if (judged.outcome === 'violated') return { ...judged, paymentHash }
-  if (judged.outcome !== 'ok') return judged
+  if (judged.outcome !== 'ok') return { ...judged, paymentHash }
   const { order, plan } = judged
   return { outcome: 'ok', token: { ...identifier, preimage, order, plan } }
+}
+
+/** A macaroon that we minted, with its identifier; else what is wrong with it. */
+function identifierOf(macaroon: Macaroon | null, masterKeys: readonly Uint8Array[]) {
+  if (macaroon === null) return 'not a version 2 macaroon'
+  const identifier = decodeIdentifier(macaroon.identifier)
+  if (identifier === null) return 'not an L402 identifier'
+  const isOurs = masterKeys.some((masterKey) =>
+    isSignedBy(macaroon, l402RootKey(masterKey, macaroon.identifier)),
+  )
+  return isOurs ? { macaroon, identifier } : 'forged'
 }
 
 /** The key that signs the macaroon with this identifier. */

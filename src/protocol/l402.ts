@@ -68,6 +68,19 @@ export function readL402Credential(fieldLines: readonly string[]): L402Reading {
   return { outcome: 'ok', credential: { macaroon, preimage } }
 }
 
+/**
+ * The macaroons of all L402 lines, whatever else stands in them. A credential that cannot be read may still
+ * show a genuine macaroon of a paid order: its sender must not be asked to pay again.
+ */
+export function l402MacaroonsIn(fieldLines: readonly string[]): Uint8Array[] {
+  return fieldLines
+    .slice(0, MAX_CREDENTIAL_LINES)
+    .map((line) => LEADING_MACAROON.exec(line)?.[1] ?? '')
+    .filter((text) => text !== '' && text.length <= MAX_MACAROON_CHARS)
+    .map((text) => base64Bytes(text))
+    .filter((bytes) => bytes !== null)
+}
+
 /** The `Authorization` field value that pays a challenge. */
 export function serialiseL402Credential(credential: {
   macaroon: string
@@ -76,6 +89,7 @@ export function serialiseL402Credential(credential: {
   return `L402 ${credential.macaroon}:${credential.preimage}`
 }
 
+const LEADING_MACAROON = /^[ \t]*(?:L402|LSAT)[ \t]+([A-Za-z0-9+/_-]+={0,2})/i
 const CREDENTIAL = /^[ \t]*(?:L402|LSAT)[ \t]+([A-Za-z0-9+/_-]+={0,2}):([0-9a-f]{64})[ \t]*$/i
 
 function isL402Scheme(scheme: string | null): boolean {

@@ -81,6 +81,8 @@ export const MAX_CREDENTIAL_CHARS = 65_536
 /** The limit of other implementations. */
 export const MAX_REQUEST_CHARS = 16_384
 export const MAX_RECEIPT_CHARS = 8_192
+/** Nobody sends more lines; reading them would only cost time. */
+const MAX_CREDENTIAL_LINES = 4
 
 const PROBLEMS_URI = 'https://paymentauth.org/problems'
 
@@ -193,11 +195,23 @@ export function readPaymentCredential(fieldLines: readonly string[]): Credential
   const challenge = challengeOf(echo)
   if (challenge === null) return malformed('a challenge member is missing or not a string')
   const { preimage } = payload
-  // Lower case only, as the draft spells it: one preimage, one credential.
-  if (typeof preimage !== 'string' || !HASH.test(preimage)) {
-    return malformed('payload.preimage is not 64 lower-case hex digits')
+  if (typeof preimage !== 'string' || !PREIMAGE.test(preimage)) {
+    return malformed('payload.preimage is not 64 hex digits')
   }
-  return { outcome: 'ok', credential: { challenge, payload: { preimage } } }
+  return { outcome: 'ok', credential: { challenge, payload: { preimage: preimage.toLowerCase() } } }
+}
+
+/**
+ * The challenges that all Payment lines echo, whatever else stands in them. A credential that cannot be read
+ * may still show a genuine challenge of a paid order: its sender must not be asked to pay again.
+ */
+export function paymentChallengesIn(fieldLines: readonly string[]): PaymentChallenge[] {
+  return fieldLines
+    .slice(0, MAX_CREDENTIAL_LINES)
+    .filter((line) => line.length <= MAX_CREDENTIAL_CHARS)
+    .map((line) => decodeJson(LEADING_TOKEN.exec(line)?.[1] ?? '', MAX_CREDENTIAL_CHARS))
+    .map((json) => (isObject(json?.challenge) ? challengeOf(json.challenge) : null))
+    .filter((challenge) => challenge !== null)
 }
 
 /** The `Authorization` field value of a credential. */
@@ -248,6 +262,8 @@ export function decodeReceipt(encoded: string): Receipt | null {
 }
 
 const HASH = /^[0-9a-f]{64}$/
+const PREIMAGE = /^[0-9a-f]{64}$/i
+const LEADING_TOKEN = /^[ \t]*Payment[ \t]+([A-Za-z0-9_-]+={0,2})/i
 const REQUIRED_ECHO = ['id', 'realm', 'method', 'intent', 'request', 'expires'] as const
 const OPTIONAL_ECHO = ['digest', 'opaque', 'description', 'header'] as const
 // RFC 3339 §5.6 with the upper-case T and Z that payers insist on.

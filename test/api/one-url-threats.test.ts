@@ -171,7 +171,6 @@ suite('threats to a purchase of one URL', () => {
       'L402 bad',
       'LSAT bad:bad',
       `L402 ${macaroon.replace(/^.{60}/, (head) => head.toLowerCase())}`,
-      `L402 ${macaroon}, ${macaroon}`,
       'Bearer catch_owner_0',
       'Basic Og==',
     ]) {

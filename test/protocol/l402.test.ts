@@ -282,6 +282,7 @@ describe('a credential', () => {
       outcome: 'invalid caveat',
       condition: 'x'.repeat(64),
       fault: 'unknown',
+      paymentHash: identifier.paymentHash,
     })
   })
 

@@ -90,12 +90,8 @@ export function createL402Flow({
           return { kind: 'none' }
         case 'violated':
           return { kind: 'mismatched', paymentHash: verdict.paymentHash }
-        case 'wrong preimage':
-          return {
-            kind: 'invalid',
-            reason: 'invalid L402 credential',
-            paymentHash: verdict.paymentHash,
-          }
+        case 'forged':
+          return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash: null }
         case 'ok': {
           const { paymentHash, order, plan } = verdict.token
           return {
@@ -104,8 +100,10 @@ export function createL402Flow({
             challengeId: '',
           }
         }
-        default:
-          return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash: null }
+        default: {
+          const { paymentHash } = verdict
+          return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash }
+        }
       }
     },
   }

@@ -16,8 +16,10 @@ import {
   LIGHTNING_METHOD,
   PAYMENT_PROBLEMS,
   PAYMENT_SCHEME,
+  type PaymentChallenge,
   type PaymentProblem,
   paymentChallengeField,
+  paymentChallengesIn,
   readPaymentCredential,
 } from '../../protocol/payment-auth.ts'
 import { challengeId, isOwnChallenge } from '../../protocol/payment-challenge-id.ts'
@@ -64,6 +66,16 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
   const routeKeys = ({ method, target }: Binding): Uint8Array[] =>
     keys.map((key) => hmacSha256(key, utf8(`${method} ${target}`)))
 
+  /** Whether we issued this challenge for this request. */
+  function isOurs(challenge: PaymentChallenge, binding: Binding): boolean {
+    // Some payers drop the digest: then the body of this request must be the one that was challenged.
+    const { digest } = digestIn(binding)
+    const echoed = { ...challenge, ...(challenge.digest === undefined ? { digest } : {}) }
+    // We issue no description, and the HMAC does not cover one.
+    if (echoed.description !== undefined || echoed.digest !== digest) return false
+    return isOwnChallenge(routeKeys(binding), echoed)
+  }
+
   return {
     challenge(quote, binding, problem) {
       const request = {
@@ -104,18 +116,16 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
     read(fieldLines, binding) {
       const reading = readPaymentCredential(fieldLines)
       if (reading.outcome === 'none') return { kind: 'none' }
-      if (reading.outcome !== 'ok') return invalid('malformed-credential')
+      if (reading.outcome !== 'ok') {
+        const genuine = paymentChallengesIn(fieldLines).find((echo) => isOurs(echo, binding))
+        return invalid('malformed-credential', genuine && paymentHashOf(genuine))
+      }
       const { challenge, payload } = reading.credential
-      const paymentHash = decodeChargeRequest(challenge.request)?.methodDetails.paymentHash
-      if (paymentHash === undefined) return invalid('invalid-challenge')
+      const paymentHash = paymentHashOf(challenge)
+      if (paymentHash === null) return invalid('invalid-challenge')
       const isPaid = provesPayment(payload.preimage, paymentHash)
-      // Some payers drop the digest: then the body of this request must be the one that was challenged.
-      const { digest } = digestIn(binding)
-      const echoed = { ...challenge, ...(challenge.digest === undefined ? { digest } : {}) }
-      // We issue no description, and the HMAC does not cover one.
-      const isOurs = echoed.description === undefined && isOwnChallenge(routeKeys(binding), echoed)
       // The HMAC's key includes the target, so a genuine challenge for another target looks forged.
-      if (!isOurs || echoed.digest !== digest) {
+      if (!isOurs(challenge, binding)) {
         return isPaid ? { kind: 'mismatched', paymentHash } : invalid('invalid-challenge')
       }
       if (!isPaid) return invalid('verification-failed', paymentHash)
@@ -139,6 +149,9 @@ const invalid = (
   reason: PaymentProblem,
   paymentHash: string | null = null,
 ): CheckedCredential<PaymentProblem> => ({ kind: 'invalid', reason, paymentHash })
+
+const paymentHashOf = ({ request }: PaymentChallenge): string | null =>
+  decodeChargeRequest(request)?.methodDetails.paymentHash ?? null
 
 function digestIn({ bodySha256, isOneUrl }: Binding): { digest?: string } {
   return isOneUrl ? {} : { digest: contentDigest(hexBytes(bodySha256) ?? new Uint8Array()) }
