@@ -25,6 +25,7 @@ import { type Sbom, writeSbom } from './sbom.ts'
 
 /** What the SDK, `mayfly/gate` and the commands of clients load. A test installs these alone. */
 const OF_CLIENTS = [
+  '@bomb.sh/tab',
   '@getalby/sdk',
   '@modelcontextprotocol/server',
   'commander',

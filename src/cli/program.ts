@@ -34,8 +34,10 @@ const OF_CLIENTS: readonly Part[] = [
   { names: ['pay'], load: async () => (await import('./pay.ts')).addPay },
   { names: ['mcp'], load: async () => (await import('./mcp.ts')).addMcp },
   { names: ['budget'], load: async () => (await import('./budget-commands.ts')).addBudget },
-  // The script has all commands in it.
-  { names: [], load: async () => (await import('./completion.ts')).addCompletion },
+  {
+    names: ['completion', 'complete'],
+    load: async () => (await import('./completion.ts')).addCompletion,
+  },
 ]
 
 const OF_OPERATORS: readonly Part[] = [
@@ -59,7 +61,7 @@ export async function runProgram(given: string[]): Promise<number> {
   // Commander's own `help` supports only one level of commands.
   const args = given[0] === 'help' && given.length > 2 ? [...given.slice(1), '--help'] : given
   if (args[0] !== 'serve') allowEarlyEnd()
-  const program = await createProgram(args[0])
+  const program = await createProgram(...commandsIn(args))
   try {
     if (args.length === 0) program.outputHelp()
     else await program.parseAsync(args, { from: 'user' })
@@ -72,8 +74,14 @@ export async function runProgram(given: string[]): Promise<number> {
   return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
 }
 
-/** @param only the command that will run, so that no other is loaded; by default and for an unknown name, all. */
-export async function createProgram(only?: string): Promise<Command> {
+/** The command that runs, and for a Tab the one whose words are completed. */
+const commandsIn = ([first = '', ...rest]: string[]): string[] =>
+  first === 'complete'
+    ? [first, rest.slice(1, -1).find((word) => !word.startsWith('-')) ?? '']
+    : [first]
+
+/** @param only the commands that are needed; by default, and if one of them is unknown, all are loaded. */
+export async function createProgram(...only: string[]): Promise<Command> {
   const program = new Command('mayfly')
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
     .version(version(), '-V, --version')
@@ -102,11 +110,13 @@ export async function createProgram(only?: string): Promise<Command> {
     )
     .addHelpText('after', exitCodes())
   const parts = [...OF_CLIENTS, ...OF_OPERATORS]
-  const chosen = parts.filter(({ names }) => only !== undefined && names.includes(only))
+  const needed = only.map((name) => parts.find(({ names }) => names.includes(name)))
   const add = async (group: string, some: readonly Part[]): Promise<void> => {
     program.commandsGroup(group)
     for (const part of some)
-      if (chosen.length === 0 || chosen.includes(part)) (await part.load())(program)
+      if (needed.length === 0 || needed.includes(undefined) || needed.includes(part)) {
+        ;(await part.load())(program)
+      }
   }
   await add('Commands:', OF_CLIENTS)
   await add('Commands of the operator, on the machine of the service:', OF_OPERATORS)
@@ -119,9 +129,12 @@ export async function createProgram(only?: string): Promise<Command> {
 export const COMMON_OPTIONS =
   '\nEvery command also takes --json, --url, --max-sats, --quiet, --debug and --no-color: mayfly --help\n'
 
-/** All subcommands of this one, groups included. */
+/** All subcommands of this one that its help shows, groups included. */
 export function commandsOf(command: Command): Command[] {
-  return command.commands.flatMap((child) => [child, ...commandsOf(child)])
+  const shown = command.createHelp().visibleCommands(command)
+  return shown
+    .filter((child) => child.parent === command)
+    .flatMap((child) => [child, ...commandsOf(child)])
 }
 
 function exitCodes(): string {
