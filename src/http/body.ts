@@ -84,7 +84,7 @@ export function readBody(
       hasEnded = true
       stopWatching()
       if (refusal) reject(refusal)
-      else resolve(body.whole())
+      else resolve(body.taken())
     })
     request.on('error', () => reject(problem('request timeout')))
     request.on('close', () => {
@@ -151,7 +151,13 @@ function createGrowingBuffer(max: number) {
       memory = Buffer.alloc(0)
       used = 0
     },
-    whole: (): Buffer => (used === memory.length ? memory : memory.subarray(0, used)),
+    /** All bytes. They are not kept here, because the request lives until it is answered. */
+    taken(): Buffer {
+      const whole = used === memory.length ? memory : memory.subarray(0, used)
+      memory = Buffer.alloc(0)
+      used = 0
+      return whole
+    },
   }
 }
 

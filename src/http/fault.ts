@@ -1,5 +1,6 @@
 /** Says what is wrong with a refused value: the name of a member and what it must be, never what was sent. */
 import type { TSchema } from 'typebox'
+import { MAX_JSON } from '../lib/json.ts'
 import { validatorOf } from './validator.ts'
 
 /** Beside the phrase of a 400. `expected` has names and bounds. */
@@ -23,7 +24,10 @@ export function createFaultFinder(schema: TSchema): (value: unknown) => Fault {
   const { properties = {}, required = [] } = schema as Schema
   let members: { name: string; isFine: (value: unknown) => boolean }[] | null = null
   return (value) => {
-    if (value === undefined) return { expected: 'JSON with each member once' }
+    if (value === undefined)
+      return {
+        expected: `JSON with each member once, and at most ${MAX_JSON.signs} of { } [ ] , :`,
+      }
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       return { expected: 'an object' }
     }

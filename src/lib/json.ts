@@ -1,5 +1,5 @@
 /** JSON from outside: reading it never throws. */
-import { utf8Text } from './bytes.ts'
+import { utf8, utf8Text } from './bytes.ts'
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -26,15 +26,73 @@ export function objectIn(text: string): Record<string, unknown> | null {
   return isObject(value) ? value : null
 }
 
+/** What JSON from a client may have outside of its strings: a parser makes up to one value of each sign. */
+export const MAX_JSON = { signs: 2_000, depth: 32 }
+
 /**
- * The same, for what a client decides by: undefined also if an object has a member twice. Parsers disagree about
- * which one counts, so a proxy could have checked another value than the one that is used.
+ * The same, for what a client decides by: undefined also if it is larger than `MAX_JSON`, or if an object has a
+ * member twice. Parsers disagree about which one counts, so a proxy could have checked another value than the one
+ * that is used.
  */
 export function parseStrictJsonBytes(bytes: Uint8Array): unknown {
+  if (sizeOfJson(bytes) === null) return undefined
   const text = utf8Text(bytes)
   const value = text === null ? undefined : parseJson(text)
   return text === null || value === undefined || repeatsMember(text) ? undefined : value
 }
+
+/** `{ } [ ] , :` outside of strings, and the bytes beside the one long string that was named. */
+export type JsonSize = { signs: number; bytesBeside: number }
+
+/**
+ * Sizes up JSON on its bytes, before a parser makes values of it: null if it is larger than `MAX_JSON`.
+ * @param longName the member whose string may be long, if it has no escapes. Only its first one counts.
+ */
+export function sizeOfJson(json: Uint8Array, longName?: string): JsonSize | null {
+  const name = longName === undefined ? null : utf8(`"${longName}"`)
+  let [signs, depth, long] = [0, 0, 0]
+  /** Where the string began that is open now. */
+  let begin = -1
+  let isPlain = true
+  /** The last string was the name; its colon followed. */
+  let [isNamed, isValue] = [false, false]
+  for (let i = 0; i < json.length; i++) {
+    const byte = json[i]
+    if (begin >= 0) {
+      if (byte === BACKSLASH) {
+        isPlain = false
+        i++
+      } else if (byte === QUOTE) {
+        if (isValue && isPlain && long === 0) long = i - begin - 1
+        isNamed =
+          name?.length === i + 1 - begin && name.every((sign, n) => sign === json[begin + n])
+        isValue = false
+        begin = -1
+      }
+      continue
+    }
+    if (byte === QUOTE) {
+      begin = i
+      isPlain = true
+      continue
+    }
+    const isColon = byte === COLON
+    const isOpening = byte === OBJECT || byte === ARRAY
+    const isClosing = byte === END_OBJECT || byte === END_ARRAY
+    if (!isColon && !isOpening && !isClosing && byte !== COMMA) continue
+    isValue = isColon && isNamed
+    isNamed = false
+    if (isOpening) depth++
+    else if (isClosing) depth--
+    if (++signs > MAX_JSON.signs || depth > MAX_JSON.depth) return null
+  }
+  return { signs, bytesBeside: json.length - long }
+}
+
+/** Structural signs in ASCII, which is what they are in UTF-8. */
+const [OBJECT, END_OBJECT, ARRAY, END_ARRAY, COMMA, COLON, QUOTE, BACKSLASH] = [
+  0x7b, 0x7d, 0x5b, 0x5d, 0x2c, 0x3a, 0x22, 0x5c,
+]
 
 /** Whether an object in a valid JSON text has two members of one name, however they are escaped. */
 function repeatsMember(text: string): boolean {
@@ -63,7 +121,9 @@ function repeatsMember(text: string): boolean {
 
 /** Where the string that begins here ends. */
 function endOfString(text: string, start: number): number {
-  let i = start + 1
-  while (text[i] !== '"') i += text[i] === '\\' ? 2 : 1
-  return i
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0
+    while (text[end - 1 - backslashes] === '\\') backslashes++
+    if (backslashes % 2 === 0) return end
+  }
 }

@@ -18,23 +18,20 @@ import {
   clientScope,
 } from '../http/client-address.ts'
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
-import { invalid, problem } from '../http/errors.ts'
+import { problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { inScope } from '../http/scope.ts'
 import type { SteadyClock } from '../lib/clock.ts'
-import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../mcp-tools/bounds.ts'
 import type { Connection } from './call.ts'
 import { createCalls } from './calls.ts'
-import { isShallow } from './depth.ts'
 import { MCP_LIMIT } from './limits.ts'
+import { MAX_PLAIN_BYTES, readMessage, sizedUp } from './message.ts'
 import type { McpServer } from './server.ts'
 
 export const MCP_PATH = '/mcp'
 
-/** The largest message without a ciphertext. It may wait for ten minutes, and so may all others of its network. */
-const MAX_PLAIN_BYTES = 64 * 1024
 /** The largest ciphertext in base64, and the rest of a message. */
 const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BYTES
 const MIB = 1024 * 1024
@@ -122,28 +119,18 @@ export function mountMcp(app: App, parts: McpParts): void {
         minimumRate: MINIMUM_RATE,
       })
       reservation.received()
-      const message = isShallow(body) ? parseStrictJsonBytes(body) : undefined
-      // A batch, which one old revision had, would multiply what one request may do.
-      if (message === undefined || Array.isArray(message)) throw problem('invalid request body')
-      if (body.length > MAX_PLAIN_BYTES && !hasCiphertext(message)) throw tooLarge()
+      const sized = sizedUp(body)
+      if (!reservation.resize(sized.heldBytes)) throw rateLimited(RETRY_SECONDS)
+      const { message, heldBytes } = readMessage(sized)
       // It grew by more than it needed, and waits may last long.
-      reservation.resize(body.length)
-      return { message, hold: (bytes) => reservation.resize(body.length + bytes) }
+      reservation.resize(heldBytes)
+      return { message, hold: (bytes) => reservation.resize(heldBytes + bytes) }
     } catch (error) {
       reservation.release()
       throw error
     }
   }
 }
-
-/** Whether a message is of the only kind that carries one. */
-const hasCiphertext = (message: unknown): boolean =>
-  isObject(message) && isObject(message.params) && message.params.name === 'send_whisper'
-
-const tooLarge = () =>
-  invalid('request too large', {
-    expected: `at most ${MAX_PLAIN_BYTES} bytes of any message but a call of send_whisper`,
-  })
 
 /** The caller's connection, as the service sees it. */
 function connectionOf(

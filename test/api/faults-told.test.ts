@@ -40,7 +40,9 @@ suite('a 400', () => {
     })
     assert.deepEqual(await buy(`["${SENT}"]`), { error, expected: 'an object' })
     const twice = await buy(`{"planId":"${SENT}","planId":"spark"}`)
-    assert.deepEqual(twice, { error, expected: 'JSON with each member once' })
+    const expected = 'JSON with each member once, and at most 2000 of { } [ ] , :'
+    assert.deepEqual(twice, { error, expected })
+    assert.deepEqual(await buy(`{"planId":[${'{},'.repeat(700)}1]}`), { error, expected })
     assert.deepEqual(await buy('{"planId":"spark"}', { 'idempotency-key': SENT }), {
       error: 'invalid idempotency key',
       field: 'Idempotency-Key',

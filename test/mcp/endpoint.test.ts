@@ -73,8 +73,6 @@ suite('a request to /mcp', () => {
 
   for (const [what, body] of [
     ['a batch', `[${PING},${PING}]`],
-    ['33 levels', message('tools/call', nested(32))],
-    ['a million brackets', '['.repeat(1_000_000)],
     ['a member twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}'],
     ['half of a message', PING.slice(0, -1)],
     ['nothing', ''],
@@ -84,6 +82,31 @@ suite('a request to /mcp', () => {
       const { url } = await start()
       const { status, text } = await post(url, body)
       assert.deepEqual([status, text], [400, '{"error":"invalid request body"}'])
+    })
+  }
+
+  for (const [what, body] of [
+    ['33 levels', message('tools/call', nested(32))],
+    ['a million brackets', '['.repeat(1_000_000)],
+    [
+      '2001 signs',
+      message('tools/call', { name: 'catalog', arguments: { x: Array(1_992).fill(0) } }),
+    ],
+    ['objects up to its largest size', `[${'{},'.repeat(460_000)}{}]`],
+  ] as const) {
+    test(`a request to /mcp with ${what} is refused before it is parsed`, async () => {
+      const { url } = await start()
+      const { status, text } = await post(url, body)
+      assert.deepEqual(
+        [status, JSON.parse(text)],
+        [
+          400,
+          {
+            error: 'invalid request body',
+            expected: 'at most 2000 of { } [ ] , : outside of strings, and 32 levels',
+          },
+        ],
+      )
     })
   }
 

@@ -138,7 +138,7 @@ suite('the memory of messages to /mcp', () => {
       assert.equal(status, 400)
       assert.deepEqual(JSON.parse(text), {
         error: 'request too large',
-        expected: 'at most 65536 bytes of any message but a call of send_whisper',
+        expected: 'at most 65536 bytes beside the ciphertextBase64 of send_whisper',
       })
     }
     const agent = await connect(t, server.url)
@@ -148,10 +148,16 @@ suite('the memory of messages to /mcp', () => {
     )
   })
 
-  test('so many waits with the longest messages leave room for the other calls of their network', async (t) => {
+  test('so many waits with the longest and heaviest messages hold what they need alone, and leave room for the other calls of their network', async (t) => {
     const server = await startServer(t, { MAYFLY_METRICS_PORT: '0' })
     const inbox = await anInbox(server)
-    const body = padded(waitOn(inbox), PLAIN)
+    const { publicId, ownerToken } = inbox
+    const heavy = message('tools/call', {
+      name: 'wait_for_webhook',
+      arguments: { publicId, after: 0, timeoutSeconds: 600 },
+      _meta: { [TOKEN_META]: ownerToken, unknown: Array(1_900).fill(0) },
+    })
+    const body = padded(heavy, PLAIN)
     // In two parts and without a length, for which the most memory is reserved.
     const [first, second] = [body.slice(0, PLAIN / 2 + 1), body.slice(PLAIN / 2 + 1)]
     const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`

@@ -5,7 +5,6 @@ import { suite, test } from 'node:test'
 import { base62 } from '../../src/lib/base62.ts'
 import { utf8 } from '../../src/lib/bytes.ts'
 import { createCalls } from '../../src/mcp/calls.ts'
-import { isShallow } from '../../src/mcp/depth.ts'
 import { createPurchaseIds } from '../../src/mcp/purchase-id.ts'
 import { isStrongKey } from '../../src/payment/key-strength.ts'
 import { hmacSha256 } from '../../src/protocol/hmac.ts'
@@ -54,15 +53,5 @@ suite('the requests under way', () => {
     assert.ok(calls.begin('a'))
     assert.equal(calls.begin('a'), null)
     assert.equal(calls.begin('c'), null)
-  })
-})
-
-suite('the depth of a message', () => {
-  test('the depth of a message is counted outside of texts alone', () => {
-    assert.ok(isShallow(utf8(`{"a":"${'['.repeat(100)}\\"${'{'.repeat(100)}"}`)))
-    assert.ok(isShallow(utf8(`[${'[],'.repeat(100)}[]]`)))
-    assert.ok(isShallow(utf8('['.repeat(32) + ']'.repeat(32))))
-    assert.ok(!isShallow(utf8('['.repeat(33) + ']'.repeat(33))))
-    assert.ok(!isShallow(utf8(`{"a\\\\":${'['.repeat(32)}`)))
   })
 })
