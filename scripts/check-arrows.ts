@@ -32,7 +32,6 @@ const FOLDERS = [
   'payment',
   'lightning',
   'alerts',
-  'outbound',
   'switches',
   'db',
   'secrets',
@@ -57,7 +56,6 @@ type Room =
   | 'payment'
   | 'lightning'
   | 'alerts'
-  | 'outbound'
   | 'switches'
   | 'db'
   | 'secrets'
@@ -97,7 +95,6 @@ const BELOW_PRODUCTS = [
   'payment',
   'lightning',
   'alerts',
-  'outbound',
   'switches',
   'db',
   'secrets',
@@ -118,8 +115,7 @@ const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   http: ['payment', 'lightning', 'alerts', 'switches', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
-  alerts: ['outbound', 'db', 'secrets', 'protocol', 'lib'],
-  outbound: ['protocol', 'lib'],
+  alerts: ['db', 'secrets', 'protocol', 'lib'],
   switches: ['db', 'lib'],
   db: ['protocol', 'lib'],
   secrets: ['protocol', 'lib'],

@@ -2,6 +2,7 @@
  * Attacks that one cheap buyer, or a stranger who buys nothing, can make on the others. They come from a
  * penetration test. They are bounded in count and time, and use only what any stranger knows.
  */
+import { silentNames } from './names.ts'
 import {
   buyInbox,
   fetchFrom,
@@ -18,6 +19,8 @@ import {
 
 export type Attack = {
   name: string
+  /** Runs before the service starts, and returns settings of its own. */
+  setUp?(signal: AbortSignal): Promise<Record<string, string>>
   /** Runs before the measurement, and returns the inboxes that the attack has bought. */
   prepare(target: Target): Promise<Inbox[]>
   run(target: Target, inboxes: Inbox[]): Promise<void>
@@ -257,7 +260,10 @@ const headers: Attack = {
   },
 }
 
-export const ATTACKS: Attack[] = [streams, pages, searches, uploads, secrets, bodies, headers]
+export const ATTACKS: Attack[] = [
+  ...[streams, pages, searches, uploads, secrets, bodies, headers],
+  silentNames,
+]
 
 function bought(target: Target, count: number, planId: 'spark' | 'long'): Promise<Inbox[]> {
   return Promise.all(Array.from({ length: count }, () => buyInbox(target, planId, ATTACKER)))

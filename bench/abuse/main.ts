@@ -23,7 +23,12 @@ const PREPARE_MS = 180_000
 /** No attack, for comparison. */
 const NOBODY: Attack = { name: '0 nobody', prepare: async () => [], run: async () => {} }
 
-type Outcome = Seen & { residentMib: number; notes: string[]; hasEnded: boolean }
+type Outcome = Seen & {
+  residentMib: number
+  notes: string[]
+  hasHarmed: boolean
+  hasEnded: boolean
+}
 
 const { values, positionals } = parseArgs({
   options: { seconds: { type: 'string', default: '20' } },
@@ -34,7 +39,7 @@ const chosen = ATTACKS.filter(
   ({ name }) => positionals.length === 0 || positionals.some((n) => name.startsWith(`${n} `)),
 )
 if (!(seconds > 0) || chosen.length === 0) {
-  process.stderr.write('Usage: npm run abuse -- [--seconds 20] [1 2 3 4 5 6 7]\n')
+  process.stderr.write('Usage: npm run abuse -- [--seconds 20] [1 2 …]\n')
   process.exit(2)
 }
 
@@ -51,16 +56,17 @@ process.exitCode = isHeld ? 0 : 1
 
 async function attackOn(attack: Attack): Promise<Outcome> {
   const store = await newFileStore()
+  const ending = new AbortController()
   const program = await startMayflyAsItComes(
     { ...SQLITE, newStore: async () => store },
-    { MAYFLY_TRUSTED_PROXIES: '127.0.0.1/32' },
+    { MAYFLY_TRUSTED_PROXIES: '127.0.0.1/32', ...(await attack.setUp?.(ending.signal)) },
   )
-  const ending = new AbortController()
   // Each connection of an attack listens to the signal.
   EventEmitter.setMaxListeners(0, ending.signal)
   const notes: string[] = []
   let residentMib = 0
   let hasEnded = false
+  let hasHarmed = false
   const sampling = setInterval(() => {
     const now = program.memoryMib()
     hasEnded ||= now === 0
@@ -71,6 +77,10 @@ async function attackOn(attack: Attack): Promise<Outcome> {
     signal: ending.signal,
     storeBytes: () => sizeOf(dirname(store.file)),
     note: (text) => notes.push(text),
+    fail(text) {
+      hasHarmed = true
+      notes.push(text)
+    },
   }
   try {
     const preparing = setTimeout(() => ending.abort(), PREPARE_MS)
@@ -84,7 +94,7 @@ async function attackOn(attack: Attack): Promise<Outcome> {
     const seen = await bystander.end()
     ending.abort()
     await attacking
-    return { ...seen, residentMib, notes, hasEnded }
+    return { ...seen, residentMib, notes, hasHarmed, hasEnded }
   } finally {
     ending.abort()
     clearInterval(sampling)
@@ -111,9 +121,10 @@ async function startBystander(url: string): Promise<{ end(): Promise<Seen> }> {
   }
 }
 
-function holds({ residentMib, health, catalog, purchases, repeats, hasEnded }: Outcome): boolean {
+function holds({ residentMib, health, catalog, purchases, repeats, ...ends }: Outcome): boolean {
   return (
-    !hasEnded &&
+    !ends.hasEnded &&
+    !ends.hasHarmed &&
     residentMib <= MOST.residentMib &&
     p99(health) <= MOST.p99Ms &&
     p99(catalog) <= MOST.p99Ms &&

@@ -13,6 +13,8 @@ export type Target = {
   storeBytes(): number
   /** Adds a remark to the row. */
   note(text: string): void
+  /** Says that the attack has harmed somebody whom the bystander does not see. */
+  fail(text: string): void
 }
 
 /** The address of the n-th client network: `10.x.y.1`. */

@@ -65,10 +65,10 @@ export const SECRETS: Section = {
     {
       says: 'Nobody makes the service call a private address, or itself.',
       tests: {
-        'test/outbound/guarded-lookup.test.ts': [
+        'test/alerts/connecting.test.ts': [
           'an answer that changes between the check and the connection changes nothing',
         ],
-        'test/outbound/outbound.test.ts': [
+        'test/alerts/outbound.test.ts': [
           'the way out never calls …',
           'the way out follows no redirect',
         ],

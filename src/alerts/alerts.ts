@@ -7,14 +7,13 @@ import { coalesce } from '../db/coalesce.ts'
 import type { Db, Statement } from '../db/db.ts'
 import { before, type Clock, type DeletionTime, NOTHING_IS_OVER } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import type { HostLimits } from '../outbound/host-slots.ts'
-import type { Outbound } from '../outbound/outbound.ts'
-import { type OutboundRules, requireCallable } from '../outbound/rules.ts'
 import { readPublicUrl } from '../protocol/public-url.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Alert } from './alert.ts'
 import { createDelivery, PER_HOST } from './delivery.ts'
 import { createDestinations, type Destinations, newMessageId } from './destinations.ts'
+import type { Outbound } from './outbound.ts'
+import { type OutboundRules, requireCallable } from './outbound-rules.ts'
 import { createSealed } from './sealing.ts'
 import { createSend, type Inboxes } from './send.ts'
 import {
@@ -27,6 +26,7 @@ import {
   purgeAlerts,
   resealDestination,
 } from './store.ts'
+import type { HostLimits } from './turns.ts'
 
 /** Every instance looks this often for what other instances have stored, or for what is due again. */
 export const LOOK_EVERY_MS = 1_000

@@ -1,9 +1,10 @@
 /** One attempt: a message to a destination, and what became of it. */
-import { OutboundError } from '../outbound/error.ts'
-import type { Outbound } from '../outbound/outbound.ts'
+
 import { webhookHeaders } from '../protocol/webhook-signing.ts'
 import type { Format, Message } from './alert.ts'
 import { formatted } from './format.ts'
+import type { Outbound } from './outbound.ts'
+import { OutboundError } from './outbound-rules.ts'
 import { retryAfterMs } from './retries.ts'
 import type { Outcome } from './store.ts'
 

@@ -1,13 +1,16 @@
 /** The calls to LNURL providers: GET for JSON through the guarded way out, with its failures as sentences. */
+
+import { createOutbound, type OutboundOptions } from '../alerts/outbound.ts'
+import type { OutboundError } from '../alerts/outbound-rules.ts'
 import { parseJsonBytes } from '../lib/json.ts'
-import type { OutboundError } from '../outbound/error.ts'
-import { createOutbound, type OutboundOptions } from '../outbound/outbound.ts'
 import { LnurlError } from '../protocol/lnurl.ts'
 
 /** LNURL metadata (LUD-06) may contain a picture. Up to 136 536 characters are common. */
 const MAX_ANSWER_BYTES = 256 * 1024
 /** LNURL servers are small. More concurrent calls would look like an attack. */
 const HOSTS = { concurrent: 4, waiting: 32, pauses: true }
+/** With a look-up and a call, less than the 15 seconds that the middleware waits for the service. */
+const WAIT_MS = 2_000
 
 export type LnurlHttpOptions = Omit<OutboundOptions, 'hosts' | 'maxAnswerBytes'>
 
@@ -22,13 +25,19 @@ export type LnurlHttp = {
 }
 
 export function createLnurlHttp(options: LnurlHttpOptions): LnurlHttp {
-  const out = createOutbound({ ...options, hosts: HOSTS, maxAnswerBytes: MAX_ANSWER_BYTES })
+  const out = createOutbound({
+    ...options,
+    hosts: HOSTS,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+    timeouts: { waitMs: WAIT_MS, ...options.timeouts },
+  })
   return {
     async get(url) {
       try {
         const { status, body } = await out.send({
           url,
           method: 'GET',
+          from: url.hostname,
           headers: { accept: 'application/json', 'user-agent': 'lnurl-pay' },
         })
         return { status, json: parseJsonBytes(body) }

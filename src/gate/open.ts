@@ -1,9 +1,10 @@
 /** Opens GATE and its provider. Loaded only where GATE is switched on. */
+
+import type { OutboundRules } from '../alerts/outbound-rules.ts'
+import { leadsTo } from '../alerts/outbound-rules.ts'
 import type { OpenProduct, ProductParts } from '../http/product.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
-import { leadsTo } from '../outbound/ourselves.ts'
-import type { OutboundRules } from '../outbound/rules.ts'
 import { createGateChallenges } from './challenge.ts'
 import { createLnurlClient } from './lnurl-client.ts'
 import { createLnurlProvider, createSimulatedProvider, type Provider } from './provider.ts'

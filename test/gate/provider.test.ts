@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
+import { OutboundError } from '../../src/alerts/outbound-rules.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import { createLnurlHttp } from '../../src/gate/lnurl-http.ts'
 import { createLnurlProvider } from '../../src/gate/provider.ts'
-import { OutboundError } from '../../src/outbound/error.ts'
 import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { LnurlError, metadataHash } from '../../src/protocol/lnurl.ts'
 import { overBy } from '../support/deletion.ts'
@@ -13,7 +13,7 @@ import { METADATA } from '../support/lnurl-server.ts'
 import { testClock } from '../support/server.ts'
 
 /** For a provider that keeps silent; long enough for one that does not. */
-const IMPATIENT = { connectMs: 1_000, silenceMs: 1_000, overallMs: 1_000 }
+const IMPATIENT = { lookupMs: 1_000, connectMs: 1_000, silenceMs: 1_000, overallMs: 1_000 }
 
 test('a quote asks the address what may be paid, then asks for the invoice, and shows that', async (t) => {
   const world = await aGate(t)

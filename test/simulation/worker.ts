@@ -10,7 +10,7 @@ const { plant, ...options } = workerData as WorkerData
 installHooks(PLANTS.find(({ name }) => name === plant) ?? null)
 const { runSeed } = await import('./run.ts')
 // Both load what is imported late, so that no run depends on when a file is read.
-await import('../../src/outbound/outbound.ts')
+await import('../../src/alerts/outbound.ts')
 await runSeed(0, options)
 
 parentPort?.on('message', async (seed: number) => {

@@ -1,20 +1,24 @@
-/** How many calls a stranger's server gets from us at once, and what those behind them get. */
+/** How many calls a stranger's server gets from us at once, how many look-ups, and what those behind them get. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createHostSlots, type HostSlots } from '../../src/outbound/host-slots.ts'
+import { createHosts, createTurns } from '../../src/alerts/turns.ts'
 import { manualClock } from '../support/shop.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** So many calls to one host, none of which ends before the test says so. */
-function manyCalls(slots: HostSlots, count: number, call: { host?: string; from?: string } = {}) {
+function manyCalls(
+  slots: ReturnType<typeof createHosts>,
+  count: number,
+  call: { host?: string; from?: string } = {},
+) {
   const { host = 'lnurl.example', from = '' } = call
   const stop = new AbortController()
   const ends: (() => void)[] = []
   let running = 0
   let most = 0
   const calls = Array.from({ length: count }, () =>
-    slots.use({ host, from, signal: stop.signal }, async () => {
+    slots.use(host, { from, signal: stop.signal }, async () => {
       running++
       most = Math.max(most, running)
       await new Promise<void>((resolve) => ends.push(resolve))
@@ -42,7 +46,7 @@ function manyCalls(slots: HostSlots, count: number, call: { host?: string; from?
 }
 
 const newSlots = () =>
-  createHostSlots({
+  createHosts({
     clock: manualClock(),
     limits: { concurrent: 4, waiting: 32, pauses: true },
     isOutage: () => false,
@@ -119,9 +123,9 @@ test('who causes many calls to a host holds up nobody else who wants one of it',
 test('a host that is down is paused only where no stranger could pause it for others', async () => {
   for (const pauses of [true, false]) {
     const limits = { concurrent: 4, waiting: 32, pauses }
-    const slots = createHostSlots({ clock: manualClock(), limits, isOutage: () => true })
-    const call = { host: 'hooks.example', from: '', signal: new AbortController().signal }
-    const fail = () => slots.use(call, () => Promise.reject(new Error('down')))
+    const slots = createHosts({ clock: manualClock(), limits, isOutage: () => true })
+    const call = { from: '', signal: new AbortController().signal }
+    const fail = () => slots.use('hooks.example', call, () => Promise.reject(new Error('down')))
     for (let i = 0; i < 5; i++) await assert.rejects(fail, /down/)
     await assert.rejects(fail, pauses ? { reason: 'paused' } : /down/)
   }
@@ -131,9 +135,9 @@ test('a pause lasts for 30 seconds, wherever the clock of the machine is set mea
   const limits = { concurrent: 4, waiting: 32, pauses: true }
   for (const jumpMs of [-600_000, 0, 600_000]) {
     const clock = manualClock()
-    const slots = createHostSlots({ clock, limits, isOutage: () => true })
-    const call = { host: 'lnurl.example', from: '', signal: new AbortController().signal }
-    const fail = () => slots.use(call, () => Promise.reject(new Error('down')))
+    const slots = createHosts({ clock, limits, isOutage: () => true })
+    const call = { from: '', signal: new AbortController().signal }
+    const fail = () => slots.use('hooks.example', call, () => Promise.reject(new Error('down')))
     for (let i = 0; i < 5; i++) await assert.rejects(fail, /down/)
     clock.jump(jumpMs)
     clock.advance(29_999)
@@ -141,4 +145,45 @@ test('a pause lasts for 30 seconds, wherever the clock of the machine is set mea
     clock.advance(1)
     await assert.rejects(fail, /down/, String(jumpMs))
   }
+})
+
+test('of sixteen turns nobody has more than two at once, and nobody waits behind who wants many', async () => {
+  const turns = createTurns({ concurrent: 16, ofOne: 2, waiting: 256 })
+  const { signal } = new AbortController()
+  const order: string[] = []
+  const ends: (() => void)[] = []
+  const want = (from: string) =>
+    turns.use({ from, signal }, async () => {
+      order.push(from)
+      await new Promise<void>((resolve) => ends.push(resolve))
+    })
+  const all = Array.from({ length: 20 }, () => want('greedy'))
+  all.push(want('modest'))
+  assert.deepEqual(order, ['greedy', 'greedy', 'modest'])
+  for (let n = 0; n < 20; n++) all.push(want(`other ${n}`))
+  assert.equal(order.length, 16)
+  while (ends.length > 0) {
+    ends.shift()?.()
+    await turn()
+  }
+  await Promise.all(all)
+  const lastOther = order.indexOf('other 19')
+  const greedyBefore = order.slice(0, lastOther).filter((from) => from === 'greedy').length
+  assert.ok(greedyBefore <= 4, `${greedyBefore} turns of who wants many came first`)
+})
+
+test('whoever has waited for too long has no turn, and takes none from others', async () => {
+  const turns = createTurns({ concurrent: 1, waiting: 4 })
+  const gone = { from: 'gone', signal: AbortSignal.abort(new Error('too late')) }
+  const { signal } = new AbortController()
+  let end = (): void => {}
+  const first = turns.use({ from: '', signal }, () => new Promise<void>((done) => (end = done)))
+  await assert.rejects(
+    turns.use(gone, async () => assert.fail('it ran')),
+    /too late/,
+  )
+  const last = turns.use({ from: '', signal }, async () => 'ran')
+  end()
+  await first
+  assert.equal(await last, 'ran')
 })
