@@ -30,8 +30,13 @@ const MAX_TOLD = 100
 /** Two requests of an owner at once: the loser looks again this often. */
 const TRIES = 3
 
-/** A destination that is asked for. The URL was checked, and the inbox admits the owner of the token. */
-export type Wanted = { format: UrlFormat; url: URL } | { format: 'inbox'; inboxId: string }
+/**
+ * A destination that is asked for. The URL was checked, and the inbox admits the owner of the token, or it is set already
+ * and stays as it is.
+ */
+export type Wanted = ({ format: UrlFormat; url: URL } | { format: 'inbox'; inboxId: string }) & {
+  isKept?: true
+}
 
 export type Destination = {
   id: string
@@ -55,7 +60,7 @@ export type Destinations = {
   untested(ownerId: string, wanted: readonly Wanted[]): Promise<Wanted[]>
   /**
    * Sets the owner's destinations to these. Those that were there before keep their place and what waits for
-   * them, and get another secret.
+   * them, and get another secret unless they are to stay as they are.
    * @param guard must hold in the same unit, such as: the owner exists. Locks the owner first.
    * @returns null if the guard does not hold.
    */
@@ -65,6 +70,8 @@ export type Destinations = {
   ): Promise<SetDestination[] | null>
   /** Tests those of the owner's destinations that no test has reached. */
   testAgain(ownerId: string, test: AlertContent): Promise<SetDestination[]>
+  /** The owner's destination with this id, to stay as it is, or null. */
+  find(ownerId: string, id: string): Promise<Wanted | null>
   /** Forgets all destinations, and what waits for them. */
   remove(ownerId: string): Promise<void>
   /** The owner's destinations that no test has reached. */
@@ -120,6 +127,7 @@ export function createDestinations(deps: {
     const statements = removed.flatMap(({ destination_id: id }) => dropDestination(id))
     const ids: { id: string; secret: string }[] = []
     for (const { one, row } of pairs) {
+      if (one.isKept && row) continue
       const secret = newWebhookSecret()
       const id = row?.destination_id ?? randomBytes(16).toString('base64url')
       ids.push({ id, secret })
@@ -200,6 +208,12 @@ export function createDestinations(deps: {
         if (done.refused === 'guard') return null
         if (tries === TRIES) throw new Error('the destinations of an owner keep changing')
       }
+    },
+
+    async find(ownerId, id) {
+      const row = (await store.ofOwner(ownerId)).find(({ destination_id }) => destination_id === id)
+      const wanted = row ? wantedOf(row) : null
+      return wanted && { ...wanted, isKept: true }
     },
 
     testAgain: (ownerId, test) => testAll(ownerId, new Map(), test),

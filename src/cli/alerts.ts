@@ -4,14 +4,18 @@ import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../cl
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { loadCatch, loadPulse, loadReceipt } from './saved.ts'
+import { findSaved, isName, loadCatch, loadPulse, loadReceipt } from './saved.ts'
 import { away, columns } from './text.ts'
 
 const FORMATS = ['standard', 'slack', 'discord', 'ntfy'] as const
 
-type Options = { inbox?: string[]; test?: true; none?: true } & Partial<
+/** How many destinations the service takes. */
+const MOST = 3
+
+type Options = { inbox?: string[]; remove?: string[]; test?: true; none?: true } & Partial<
   Record<(typeof FORMATS)[number], string[]>
 >
+type Destinations = AlertsStatus['destinations']
 
 /** Whose alerts a command is about, and who tells them. */
 type Told = {
@@ -26,11 +30,12 @@ type Told = {
 /** `mayfly pulse alerts`. */
 export const addPulseAlerts = (parent: Command): void =>
   addAlerts(parent, {
-    description: 'show who is told of the changes of a monitor, or set it (docs/pulse-alerts.md)',
+    description:
+      'show who is told of the changes of a monitor, and add or remove some (docs/pulse-alerts.md)',
     argument: 'the monitor',
     examples: [
       'mayfly pulse alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
-      'mayfly pulse alerts backup',
+      'mayfly pulse alerts backup --remove ntfy.sh',
     ],
     open(cli, name) {
       const { capability, baseUrl } = loadPulse(cli, name)
@@ -41,7 +46,8 @@ export const addPulseAlerts = (parent: Command): void =>
 /** `mayfly whisper alerts`. */
 export const addWhisperAlerts = (parent: Command): void =>
   addAlerts(parent, {
-    description: 'show who is told of each read of a whisper, or set it (docs/whisper.md)',
+    description:
+      'show who is told of each read of a whisper, and add or remove some (docs/whisper.md)',
     argument: 'a whisper that was sent with --receipt',
     examples: [
       'mayfly whisper alerts contract --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
@@ -58,45 +64,43 @@ function addAlerts(parent: Command, told: Told): void {
     .command('alerts')
     .description(told.description)
     .argument('<name>', told.argument)
-    .option('--standard <url...>', 'tell this URL by Standard Webhooks')
-    .option('--slack <url...>', 'tell this incoming webhook of Slack')
-    .option('--discord <url...>', 'tell this webhook of Discord')
-    .option('--ntfy <url...>', 'tell this topic of an ntfy server')
-    .option('--inbox <name...>', 'tell this inbox, which is saved here and on the same service')
+    .option('--standard <url...>', 'add this URL, by Standard Webhooks')
+    .option('--slack <url...>', 'add this incoming webhook of Slack')
+    .option('--discord <url...>', 'add this webhook of Discord')
+    .option('--ntfy <url...>', 'add this topic of an ntfy server')
+    .option('--inbox <name...>', 'add this inbox, which is saved here and on the same service')
+    .option('--remove <which...>', 'tell this one no more: its host, its id, or a saved inbox')
     .option('--test', 'test the destinations that no test has reached')
     .option('--none', 'tell nobody')
     .addHelpText('after', examples(...told.examples))
     .action(
       client<Options>(async (cli, options, [name]) => {
         const { alerts, baseUrl } = told.open(cli, name)
-        const settings = settingsOf(cli, { options, baseUrl })
-        const asked = [settings.destinations.length > 0, options.test, options.none]
+        const added = addedBy(cli, options, baseUrl)
+        const asked = [added.length > 0 || options.remove, options.test, options.none]
         if (asked.filter(Boolean).length > 1) {
-          throw new CliError(
-            'Give destinations, --test or --none, and only one of them.',
-            EXIT.usage,
-          )
+          throw new CliError('Give --test or --none alone.', EXIT.usage)
         }
         if (options.none) {
           await alerts.deleteAlerts()
           cli.answer({ name, destinations: [] }, `Nobody is told of ${name}.\n`)
           return EXIT.ok
         }
-        if (!options.test && settings.destinations.length === 0) {
-          showStatus(cli, await alerts.alerts())
+        if (!asked.some(Boolean)) {
+          showStatus(cli, name, await alerts.alerts())
           return EXIT.ok
         }
-        const set = options.test ? await alerts.testAlerts() : await alerts.setAlerts(settings)
-        showSet(cli, set)
-        return set.destinations.every(({ state }) => state === 'active') ? EXIT.ok : EXIT.failed
+        const set = options.test
+          ? await alerts.testAlerts()
+          : await alerts.setAlerts({
+              destinations: await changed(cli, name, { alerts, options, added }),
+            })
+        return showSet(cli, name, set)
       }),
     )
 }
 
-function settingsOf(
-  cli: Cli,
-  { options, baseUrl }: { options: Options; baseUrl: string },
-): AlertSettings {
+function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['destinations'] {
   const urls = FORMATS.flatMap((format) => (options[format] ?? []).map((url) => ({ url, format })))
   const inboxes = (options.inbox ?? []).map((name) => {
     const saved = loadCatch(cli, name)
@@ -109,30 +113,85 @@ function settingsOf(
     const { publicId: inbox, ingestToken } = saved.capability
     return { inbox, ingestToken }
   })
-  return { destinations: [...urls, ...inboxes] }
+  return [...urls, ...inboxes]
 }
 
-function showSet(cli: Cli, set: AlertsSet): void {
-  if (set.destinations.length === 0) return void cli.answer(set, 'Nobody is told.\n')
-  const rows = set.destinations.map(({ format, host, state, test, secret }) => [
-    ...[format, host, state, test === null ? '' : `test: ${test}`, secret ?? ''],
+/** Those that stay as they are, and those that are added. @throws CliError if that leaves nobody, or too many. */
+async function changed(
+  cli: Cli,
+  name: string,
+  {
+    alerts,
+    options,
+    added,
+  }: { alerts: AlertsClient; options: Options; added: AlertSettings['destinations'] },
+): Promise<AlertSettings['destinations']> {
+  const { destinations: before } = await alerts.alerts()
+  const removed = new Set((options.remove ?? []).map((which) => oneOf(cli, which, before)))
+  const kept = before.filter((one) => !removed.has(one))
+  if (kept.length + added.length === 0) {
+    throw new CliError(
+      `Nobody would be told of ${name} any more, so nothing was changed. If you mean that: --none`,
+      EXIT.usage,
+    )
+  }
+  if (kept.length + added.length > MOST) {
+    const hosts = kept.map(({ host }) => host).join(', ')
+    throw new CliError(
+      `At most ${MOST} destinations are told. --remove makes room: ${hosts}`,
+      EXIT.usage,
+    )
+  }
+  return [...kept.map(({ id }) => ({ id })), ...added]
+}
+
+function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number] {
+  const inbox = isName(which) ? findSaved(cli, which)?.capability.publicId : undefined
+  const found = all.filter(({ id, host }) => which === id || which === host || inbox === host)
+  const [one] = found
+  if (one !== undefined && found.length === 1) return one
+  const named = all.map(({ id, format, host }) => `${id} (${format}, ${host})`).join(', ')
+  throw new CliError(
+    one === undefined
+      ? `${which} is not told. These are: ${named || 'nobody'}`
+      : `${which} is told more than once. Name one by its id: ${named}`,
+    EXIT.usage,
+  )
+}
+
+function showSet(cli: Cli, name: string, set: AlertsSet): number {
+  const rows = set.destinations.map(({ id, format, host, state, test, secret }) => [
+    ...[format, host, state, test === null ? '' : `test: ${test}`, secret ?? '', id],
   ])
-  const isTold = set.destinations.every(({ state }) => state === 'active')
-  const advice = isTold
+  const isTold = set.destinations.some(({ state }) => state === 'active')
+  const isDone = set.destinations.every(({ state }) => state === 'active')
+  const isSecret = set.destinations.some(({ secret }) => secret !== null)
+  const advice = isDone
     ? ''
     : '\nA destination is told nothing before it has answered a test. Give it its secret, then: --test\n'
-  cli.answer(set, columns(rows) + advice)
+  cli.answer(
+    set,
+    columns(rows) +
+      (isSecret ? '\nThe secrets sign the messages, and are shown this once.\n' : '') +
+      advice,
+  )
+  if (!isTold) cli.warn(`Nobody is told of ${name} yet.`)
+  return isDone ? EXIT.ok : EXIT.failed
 }
 
-function showStatus(cli: Cli, status: AlertsStatus): void {
+function showStatus(cli: Cli, name: string, status: AlertsStatus): void {
   const { destinations, deliveries } = status
-  if (destinations.length === 0) return void cli.answer(status, 'Nobody is told.\n')
+  if (destinations.length === 0) {
+    return void cli.answer(status, `Nobody is told of ${name}. --help lists who can be.\n`)
+  }
   const hosts = new Map(destinations.map(({ id, host }) => [id, host]))
   const told = deliveries.map((one) => [
     ...[one.type, away(one.happenedAt, cli.now()), hosts.get(one.destinationId) ?? ''],
     one.outcome ?? 'waits',
     one.nextTryAt === null ? '' : `next try ${away(one.nextTryAt, cli.now())}`,
   ])
-  const named = columns(destinations.map(({ format, host, state }) => [format, host, state]))
+  const named = columns(
+    destinations.map(({ id, format, host, state }) => [format, host, state, id]),
+  )
   cli.answer(status, told.length === 0 ? named : `${named}\n${columns(told)}`)
 }

@@ -103,7 +103,10 @@ export function mountAlerts<Row extends { public_id: string }>(
       { onRequest: requireOn, schema: schemas.set, validatorCompiler: () => () => true },
       owner.answers(async (row, request, reply) => {
         const { public_id: id } = row
-        const wanted = await parseDestinations(rawBody(request as FastifyRequest), alerts)
+        const wanted = await parseDestinations(rawBody(request as FastifyRequest), {
+          alerts,
+          ownerId: id,
+        })
         await takeTests(id, await destinations.untested(id, wanted), reply)
         const set = await destinations.set(id, { wanted, guard: guard(row), test: test(row) })
         if (!set) throw problem('not found')

@@ -23,8 +23,22 @@ const InboxDestination = Type.Object(
   { additionalProperties: false },
 )
 
+const KeptDestination = Type.Object(
+  {
+    id: Type.String({
+      maxLength: 64,
+      description: 'Of a destination that is set, which stays as it is',
+    }),
+  },
+  { additionalProperties: false },
+)
+
 export const AlertSettings = Type.Object(
-  { destinations: Type.Array(Type.Union([UrlDestination, InboxDestination]), { maxItems: MOST }) },
+  {
+    destinations: Type.Array(Type.Union([UrlDestination, InboxDestination, KeptDestination]), {
+      maxItems: MOST,
+    }),
+  },
   {
     additionalProperties: false,
     examples: [{ destinations: [{ url: 'https://hooks.example.org/x', format: 'standard' }] }],
@@ -32,7 +46,8 @@ export const AlertSettings = Type.Object(
 )
 /**
  * Where alerts go: at most three https URLs or inboxes of the same service. `format` is `standard` if
- * left out. The token of an inbox proves that it is yours, and is not stored.
+ * left out. The token of an inbox proves that it is yours, and is not stored. Those that are left out are told no
+ * more: `{ id }` keeps one that is set, with its secret.
  *
  * ```ts
  * await monitor.setAlerts({ destinations: [{ url: 'https://ntfy.sh/my-secret-topic', format: 'ntfy' }] })

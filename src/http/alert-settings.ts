@@ -14,7 +14,10 @@ const settings = Compile(AlertSettings)
  * The destinations that a body asks for.
  * @throws Problem `invalid request body` for invalid JSON, `invalid destinations` for anything else.
  */
-export async function parseDestinations(body: Buffer, alerts: Alerts): Promise<Wanted[]> {
+export async function parseDestinations(
+  body: Buffer,
+  { alerts, ownerId }: { alerts: Alerts; ownerId: string },
+): Promise<Wanted[]> {
   const value = parseStrictJsonBytes(body)
   if (value === undefined) {
     throw invalid('invalid request body', { expected: 'JSON with each member once' })
@@ -22,13 +25,24 @@ export async function parseDestinations(body: Buffer, alerts: Alerts): Promise<W
   if (!settings.Check(value)) throw refused(...faultOf(value))
   const wanted: Wanted[] = []
   for (const one of (value as AlertSettings).destinations) {
-    const next = 'url' in one ? urlOf(one, alerts) : await inboxOf(one, alerts)
+    const next = await wantedOf(one, { alerts, ownerId })
     if (wanted.some((other) => isSame(other, next))) {
       throw refused('destinations', 'each destination once')
     }
     wanted.push(next)
   }
   return wanted
+}
+
+async function wantedOf(
+  one: AlertSettings['destinations'][number],
+  { alerts, ownerId }: { alerts: Alerts; ownerId: string },
+): Promise<Wanted> {
+  if ('url' in one) return urlOf(one, alerts)
+  if ('inbox' in one) return inboxOf(one, alerts)
+  const kept = await alerts.destinations.find(ownerId, one.id)
+  if (kept) return kept
+  throw refused('id', 'the id of a destination that is set')
 }
 
 type UrlSettings = Extract<AlertSettings['destinations'][number], { url: string }>
@@ -88,11 +102,15 @@ function faultOf(value: unknown): [field: string, expected: string] {
         return ['ingestToken', 'the ingest token of that inbox']
       }
       if (one.inbox.length > 64) return ['inbox', 'the id of an inbox']
+    } else if ('id' in one) {
+      if (typeof one.id !== 'string' || one.id.length > 64) {
+        return ['id', 'the id of a destination that is set']
+      }
     } else if (typeof one.url !== 'string' || one.url.length > 2048) {
       return ['url', 'an https URL of at most 2048 characters']
     } else if ('format' in one) {
       return ['format', 'standard, slack, discord or ntfy']
     }
   }
-  return ['destinations', '{"url", "format"} or {"inbox", "ingestToken"}, and nothing else']
+  return ['destinations', '{"url", "format"}, {"inbox", "ingestToken"} or {"id"}, and nothing else']
 }

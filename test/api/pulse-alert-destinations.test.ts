@@ -41,6 +41,28 @@ test('a destination that answers 2xx to anything, without reading, is told nothi
   assert.deepEqual([tested?.state, tested?.test, tested?.secret], ['active', '2xx', null])
 })
 
+test('a destination that is kept by its id keeps its secret, and is not tested again', async (t) => {
+  const { receiver, server, monitor } = await aWorld(t)
+  const first = await put(server, monitor, [{ url: receiver.url }])
+  const [one] = (first.body as AlertsSet).destinations
+  assert.ok(one?.secret)
+  const both = await put(server, monitor, [{ id: one.id }, { url: `${receiver.url}/other` }])
+  const kept = (both.body as AlertsSet).destinations.map(({ id, state, secret }) => [
+    ...[id === one.id, state, secret === null],
+  ])
+  assert.deepEqual(kept, [
+    [true, 'active', true],
+    [false, 'active', false],
+  ])
+  assert.equal(receiver.received.length, 2)
+  const stranger = await aMonitor(server)
+  const refused = await put(server, stranger, [{ id: one.id }])
+  assert.deepEqual(
+    [refused.status, refused.body.expected],
+    [400, 'the id of a destination that is set'],
+  )
+})
+
 test('a chat need not echo anything', async (t) => {
   const { receiver, server, monitor } = await aWorld(t)
   receiver.answer = (_received, response) => void response.writeHead(200).end('ok')

@@ -4,7 +4,7 @@ import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { aReceiver } from '../support/receiver.ts'
 import { startServer } from '../support/server.ts'
 
-test('pulse alerts sets, shows, tests and forgets who is told of a monitor', async (t) => {
+test('pulse alerts adds, shows, tests, removes and forgets who is told of a monitor', async (t) => {
   const receiver = await aReceiver(t)
   const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
   const cli = await commandLine(t, url)
@@ -32,12 +32,61 @@ test('pulse alerts sets, shows, tests and forgets who is told of a monitor', asy
   assert.match(untested.out, /"test":"5xx"/)
   receiver.answer = null
   assert.equal((await alerts('--test')).code, 0)
+  assert.deepEqual(await formats(alerts), ['ntfy active', 'inbox active', 'standard active'])
 
   const both = await alerts('--test', '--none')
   assert.deepEqual([both.code, both.out], [2, ''])
   assert.equal((await alerts('--none')).code, 0)
   assert.match((await alerts()).out, /"destinations":\[\]/)
 })
+
+test('a destination that is added or removed leaves the others told, with their secrets', async (t) => {
+  const receiver = await aReceiver(t)
+  const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const alerts = (...options: string[]) => cli.run(['pulse', 'alerts', 'beat', ...options])
+  await alerts('--inbox', 'hooks')
+  receiver.answer = (_received, response) => void response.writeHead(500).end()
+  const added = await alerts('--slack', receiver.url)
+  assert.equal(added.code, 1)
+  assert.deepEqual(
+    JSON.parse(added.out).destinations.map(
+      ({ secret }: { secret: string | null }) => secret === null,
+    ),
+    [true, false],
+  )
+  assert.deepEqual(await formats(alerts), ['inbox active', 'slack untested'])
+
+  const missing = await alerts('--remove', 'ntfy.sh')
+  assert.deepEqual([missing.code, /is not told\. These are: /.test(missing.err)], [2, true])
+  const many = await alerts('--ntfy', `${receiver.url}/a`, `${receiver.url}/b`)
+  assert.deepEqual([many.code, /At most 3/.test(many.err)], [2, true])
+  assert.equal((await alerts('--remove', receiver.host)).code, 0)
+  assert.deepEqual(await formats(alerts), ['inbox active'])
+  const last = await alerts('--remove', 'hooks')
+  assert.deepEqual([last.code, /Nobody would be told of beat/.test(last.err)], [2, true])
+  assert.deepEqual(await formats(alerts), ['inbox active'])
+})
+
+test('alerts of which no destination has answered a test end with a failure that says so', async (t) => {
+  const receiver = await aReceiver(t)
+  const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  receiver.answer = (_received, response) => void response.writeHead(500).end()
+  const added = await cli.run(['pulse', 'alerts', 'beat', '--slack', receiver.url])
+  assert.deepEqual([added.code, added.err], [1, 'Nobody is told of beat yet.\n'])
+})
+
+/** The format and the state of each destination. */
+async function formats(alerts: () => Promise<{ out: string }>): Promise<string[]> {
+  const { destinations } = JSON.parse((await alerts()).out)
+  return destinations.map(
+    ({ format, state }: { format: string; state: string }) => `${format} ${state}`,
+  )
+}
 
 test('whisper alerts sets, shows and forgets who is told of the reads of a whisper with a receipt', async (t) => {
   const receiver = await aReceiver(t)
