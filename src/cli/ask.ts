@@ -1,7 +1,8 @@
-/** Prompts on the terminal, even if stdin is a pipe. */
+/** Asks on the terminal, even if stdin is a pipe, and reads stdin. */
 import { openSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
+import { addAbortSignal, Writable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { ReadStream } from 'node:tty'
 import { withFile } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -26,6 +27,24 @@ export async function askLine(question: string, signal: AbortSignal): Promise<st
     process.stderr.write('\n')
     throw error
   }
+}
+
+/** All of stdin. On a terminal it says first what to type there. The first Ctrl-C ends it. */
+export function readStdin({ signal }: { signal: AbortSignal }, what: string): Promise<Buffer> {
+  if (process.stdin.isTTY) {
+    process.stderr.write(`${what}. End with Ctrl-D on an empty line, or cancel with Ctrl-C:\n`)
+  }
+  return buffer(addAbortSignal(signal, process.stdin))
+}
+
+/** The first line of stdin with something on it. On a terminal it is asked for, and not shown. */
+export async function readSecret(
+  { signal }: { signal: AbortSignal },
+  question: string,
+): Promise<string> {
+  if (process.stdin.isTTY) return askHidden(question, signal)
+  const text = (await buffer(addAbortSignal(signal, process.stdin))).toString('utf8')
+  return text.split(/\r?\n/).find((line) => line.trim() !== '') ?? ''
 }
 
 /** Makes the user type the name before something is destroyed. @throws CliError for any other text. */

@@ -60,7 +60,7 @@ deleted. The others stay for the next time.
 function sendAgain(event: CatchEvent, to: URL): Promise<Forwarded> {
   return forward(event, { to, onSent: () => undefined }).catch((error: unknown) => {
     const why = reasonOf(error) ?? messageOf(error)
-    throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.unreachable)
+    throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.later)
   })
 }
 

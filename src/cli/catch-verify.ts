@@ -1,5 +1,4 @@
 /** `mayfly catch verify NAME EVENT`: whether a stored webhook has a valid signature. */
-import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import {
   type CatchEvent,
@@ -9,9 +8,9 @@ import {
 } from '../client/index.ts'
 import { HMAC_ALGORITHMS } from '../protocol/signatures/mac.ts'
 import { SIGNATURE_PROVIDERS } from '../protocol/signatures/signatures.ts'
-import { askHidden, firstLine } from './ask.ts'
+import { firstLine, readSecret } from './ask.ts'
 import { findEvent } from './catch-events.ts'
-import { type Cli, client, wholeNumber } from './cli.ts'
+import { client, wholeNumber } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { loadCatch } from './saved.ts'
@@ -65,7 +64,11 @@ with the time at which the webhook came. The exit code is 0 for a valid signatur
         const rules = rulesOf(options)
         const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
         const chosen = rules ?? guessedRules(event, options)
-        const secret = await secretOf(cli, options)
+        const { secretFile } = options
+        const secret =
+          secretFile === '-'
+            ? await readSecret(cli, 'The secret of the sender: ')
+            : firstLine(secretFile)
         const verdict = await verifySignature(event, { ...chosen, secret })
         const { id, sequence } = event
         cli.answer({ id, sequence, ...verdict }, described(verdict.provider, verdict.sentence))
@@ -109,14 +112,6 @@ function oneOf<Name extends string>(text: string, names: readonly Name[], option
   const found = names.find((name) => name === text)
   if (found !== undefined) return found
   throw new CliError(`${option} must be one of ${names.join(', ')}.`, EXIT.usage)
-}
-
-/** The first line of the file or of stdin; on a terminal it is asked for. */
-async function secretOf({ signal }: Cli, { secretFile }: Pick<Options, 'secretFile'>) {
-  if (secretFile !== '-') return firstLine(secretFile)
-  if (process.stdin.isTTY) return askHidden('The secret of the sender: ', signal)
-  const [line = ''] = (await readStream(process.stdin)).split(/\r?\n/)
-  return line
 }
 
 const described = (provider: string, sentence: string): string =>

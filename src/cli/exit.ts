@@ -7,29 +7,10 @@ import { codeOf, messageOf } from '../lib/errors.ts'
 import { reasonOf } from '../lib/reason.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
 import { UnreadableWhisper } from '../protocol/whisper-envelope.ts'
+import { EXIT, PHRASES } from './phrases.ts'
 import { span } from './text.ts'
 
-/** The exit codes of all commands. */
-export const EXIT = {
-  ok: 0,
-  failed: 1,
-  usage: 2,
-  notPaid: 3,
-  gone: 4,
-  unreachable: 5,
-  interrupted: 130,
-} as const
-
-/** The meaning of each exit code, for the help and for docs/cli.md. */
-export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
-  ok: 'done',
-  failed: 'refused or failed; the sentence on stderr says what to do',
-  usage: 'the command line or a setting is wrong; nothing was done',
-  notPaid: 'not paid: the price is above the ceiling, the wallet refused, or time ran out',
-  gone: 'not there: expired, used up, destroyed or unknown',
-  unreachable: 'the service, its Lightning node or a receiver does not answer',
-  interrupted: 'interrupted by Ctrl-C or SIGTERM',
-}
+export { EXIT, EXIT_MEANINGS } from './phrases.ts'
 
 /** A command failed. The message is a sentence for the user. */
 export class CliError extends Error {
@@ -70,133 +51,42 @@ export function endingOf(error: unknown, url: string): Ending | null {
   return endingOfSystem(error, url)
 }
 
-const ANSWERS: Record<string, Ending> = {
-  'invoice disagrees': {
-    code: EXIT.notPaid,
-    sentence:
-      'The invoice does not match the quote, so nothing was paid. Do not trust this service.',
-  },
-  'order expired': {
-    code: EXIT.notPaid,
-    sentence: 'The quote expired before it was paid. Run the command again for a new one.',
-  },
-  'order refunded': {
-    code: EXIT.gone,
-    sentence:
-      'The service could not deliver what was paid for, and its operator has refunded it. You can buy it again.',
-  },
-  'already delivered': {
-    code: EXIT.gone,
-    sentence:
-      'The capability was already delivered, and is never delivered twice. `mayfly list` shows what is saved here.',
-  },
-  'proof of payment required': {
-    code: EXIT.failed,
-    sentence:
-      'The service asks for proof of this payment: its key was used from two addresses, or what it was to extend had ended. Do not pay again. The operator can deliver the order by its payment hash.',
-  },
-  'checkout unavailable': {
-    code: EXIT.unreachable,
-    sentence:
-      'The service cannot sell at the moment, because its Lightning node does not answer. Nothing was paid. Try again later.',
-  },
-  'invalid plan': {
-    code: EXIT.failed,
-    sentence: 'That plan is not on sale. `mayfly catalog` shows what is.',
-  },
-  'cannot be extended': {
-    code: EXIT.gone,
-    sentence:
-      'It has ended, is used up or suspended, or would last longer than ten years. Nothing was paid. `mayfly buy` buys a new one.',
-  },
-  'invalid read limit': {
-    code: EXIT.failed,
-    sentence: 'The plan allows fewer reads than --reads asks for. `mayfly catalog` shows how many.',
-  },
-  'invalid reveal time': {
-    code: EXIT.failed,
-    sentence:
-      '--reveal-at must be in the future, and before the whisper ends. `mayfly catalog` shows how long each plan lasts.',
-  },
-  'password needed': {
-    code: EXIT.usage,
-    sentence: 'This whisper needs a password: use --password. Nothing was spent.',
-  },
-  'nothing to send': {
-    code: EXIT.usage,
-    sentence: 'There is nothing to send: the content is empty. Nothing was bought.',
-  },
-  'invalid share code': {
-    code: EXIT.usage,
-    sentence: 'That is neither a share code nor the name of a saved whisper. Nothing was spent.',
-  },
-  'invalid receipt': {
-    code: EXIT.failed,
-    sentence: 'The receipt is not valid: its signature, its form or its purpose is wrong.',
-  },
-  unauthorized: {
-    code: EXIT.gone,
-    sentence:
-      'The service no longer knows this capability, or the token belongs to another one. To remove it here: mayfly forget <name>',
-  },
-  'ciphertext too large': {
-    code: EXIT.failed,
-    sentence:
-      'The content is too large for the plan, so nothing was bought. `mayfly catalog` shows the limit of each plan.',
-  },
-  'no event in time': {
-    code: EXIT.failed,
-    sentence: 'No webhook arrived within --timeout.',
-  },
-  'inbox ended': {
-    code: EXIT.gone,
-    sentence: 'No webhook can come any more: the inbox is full, expired or destroyed.',
-  },
-  'not found': {
-    code: EXIT.gone,
-    sentence:
-      'It does not exist: it has expired, is used up or destroyed, or never existed. If it is saved here: mayfly forget <name>',
-  },
-}
-
 function endingOfAnswer(error: MayflyError, url: string): Ending {
   const { phrase, status, retryAfterSeconds, cause } = error
-  if (phrase === 'sold out') return soldOut(retryAfterSeconds)
   if (phrase === 'service unreachable') return unreachable(url, cause)
   if (phrase === 'unexpected answer') return strange(url, status)
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
   if (phrase === 'price above the ceiling') return tooDear(cause)
-  const known = ANSWERS[phrase]
-  if (known) return known
   if (cause instanceof WalletError) return endingOfWallet(cause)
-  if (UNFINISHED.includes(phrase)) {
+  const [code, known] = PHRASES[phrase] ?? [codeOfStatus(status), null]
+  const after = retryAfterSeconds === null ? '' : `Try again in ${span(retryAfterSeconds)}.`
+  const later = code === EXIT.later ? ` ${after || 'Try again later.'}` : ''
+  if (known !== null) return { code, sentence: `${known}${later}` }
+  if (status === 0) {
     return {
-      code: EXIT.failed,
+      code,
       sentence: `The purchase is not finished: ${phrase}. Continuing never pays twice.`,
     }
   }
-  const later = retryAfterSeconds === null ? '' : ` Try again in ${retryAfterSeconds} s.`
-  const code = status >= 500 ? EXIT.unreachable : status === 404 ? EXIT.gone : EXIT.failed
   const fault = faultIn(error)
   const told = fault === null ? phrase : `${phrase} (${fault})`
   return { code, sentence: `The service says: ${told}.${later}` }
 }
 
+/** A phrase that this version does not know. */
+function codeOfStatus(status: number): number {
+  if (status === 429 || status >= 500) return EXIT.later
+  if (status === 404) return EXIT.gone
+  return status === 400 ? EXIT.usage : EXIT.failed
+}
+
 function strange(url: string, status: number): Ending {
   const isElsewhere = status >= 300 && status < 400
   return {
-    code: EXIT.unreachable,
+    code: EXIT.later,
     sentence: isElsewhere
       ? `${url} redirects to another address (HTTP ${status}). Put the final address in --url or MAYFLY_URL, for instance with https.`
       : `${url} answers, but not like a Mayfly of this version (HTTP ${status}). Set --url or MAYFLY_URL to use another address.`,
-  }
-}
-
-function soldOut(seconds: number | null): Ending {
-  const when = seconds === null ? 'tomorrow' : `in ${span(seconds)}`
-  return {
-    code: EXIT.failed,
-    sentence: `The service has sold what its operator sells in a day. Nothing was paid. It sells again ${when}.`,
   }
 }
 
@@ -214,9 +104,6 @@ function tooDear(cause: unknown): Ending {
     sentence: `The price of ${numbers}, and nothing was paid. To pay it, add --max-sats ${price} or set MAYFLY_MAX_SATS. \`mayfly catalog\` shows smaller plans.`,
   }
 }
-
-/** Phrases of the SDK after which the same command can still collect the purchase. */
-const UNFINISHED = ['payment outcome unknown', 'paid but not collected', 'second payment refused']
 
 function endingOfWallet(error: WalletError): Ending {
   const { outcome, message } = error
@@ -237,7 +124,7 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
   if ('syscall' in error && code !== '') {
     const file = 'path' in error ? String(error.path) : 'A file'
     const why = FILES[code] ?? `cannot be used: ${code}`
-    return { code: EXIT.failed, sentence: `${file} ${why}.` }
+    return { code: MISNAMED.includes(code) ? EXIT.usage : EXIT.failed, sentence: `${file} ${why}.` }
   }
   return null
 }
@@ -276,6 +163,9 @@ function leftOut(): Record<string, string> {
   return peerDependencies
 }
 
+/** The path that was given is wrong. */
+const MISNAMED = ['ENOENT', 'EISDIR']
+
 const FILES: Record<string, string> = {
   ENOENT: 'does not exist',
   EACCES: 'cannot be used: this user lacks the permission',
@@ -292,7 +182,7 @@ function unreachable(url: string, error: unknown): Ending {
   const why = reason === null ? '' : `: ${reason}`
   const isRunning = reason === 'connection refused' ? ' Is the service running?' : ''
   return {
-    code: EXIT.unreachable,
+    code: EXIT.later,
     sentence: `${url || 'The other side'} does not answer${why}${why.endsWith('?') ? '' : '.'}${isRunning} Set --url or MAYFLY_URL to use another address.`,
   }
 }

@@ -1,13 +1,12 @@
 /** `mayfly gate intent|prove|poll|verify`. The operator's part is in `operator/gate.ts`. */
 import { readFileSync } from 'node:fs'
-import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { fetchGateKeys, type GateOutcome } from '../client/gate.ts'
 import { createHttp } from '../client/http.ts'
 import { type GateClient, MayflyError } from '../client/index.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import { type GateReceipt, verifyReceipt } from '../protocol/gate-receipt.ts'
-import { firstLine } from './ask.ts'
+import { firstLine, readSecret } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { withFile } from './data-folder.ts'
 import { examples } from './examples.ts'
@@ -81,7 +80,7 @@ function addProve(parent: Command): void {
     )
     .action(
       client<Project>(async (cli, options, [intentId]) => {
-        const preimage = (await readStream(process.stdin)).trim()
+        const preimage = (await readSecret(cli, 'The preimage: ')).trim()
         return showOutcome(cli, await gateOf(cli, options).prove(intentId, preimage))
       }),
     )
@@ -108,7 +107,7 @@ function addVerify(parent: Command): void {
     .addHelpText('after', examples('mayfly gate verify < receipt'))
     .action(
       client<{ project?: string }, [receipt?: string]>(async (cli, { project }, [given = '-']) => {
-        const receipt = (given === '-' ? await readStream(process.stdin) : given).trim()
+        const receipt = (given === '-' ? await readSecret(cli, 'The receipt: ') : given).trim()
         const keys = await fetchGateKeys(createHttp(cli.url, cli.traced(fetch))).catch(
           (error: unknown) => {
             if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error

@@ -1,6 +1,5 @@
 /** `mayfly whisper read`: spends a read, keeps what it brought, and opens it here. */
 import { closeSync, openSync, rmSync } from 'node:fs'
-import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import {
   MayflyError,
@@ -10,7 +9,7 @@ import {
   UnreadableWhisper,
 } from '../client/index.ts'
 import { base64, utf8Text } from '../lib/bytes.ts'
-import { askHidden, askLine, firstLine } from './ask.ts'
+import { askHidden, askLine, firstLine, readSecret } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { isCode, writeFlushed } from './data-folder.ts'
 import { examples } from './examples.ts'
@@ -148,17 +147,15 @@ const keptIn = ({ file }: Kept): string =>
   `The read is spent, and its content is kept. Run the same command to try again. To give it up, remove ${file}`
 
 async function codeOf(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
-  if (given === '-') return { code: (await codeFromStdin(cli)).trim(), baseUrl: cli.url }
+  if (given === '-')
+    return {
+      code: (await readSecret(cli, 'Paste the code and press Enter: ')).trim(),
+      baseUrl: cli.url,
+    }
   const saved = isName(given) ? findSaved(cli, given) : null
   if (saved?.capability.product !== 'whisper') return { code: given.trim(), baseUrl: cli.url }
   return { code: saved.capability.code ?? '', baseUrl: saved.baseUrl }
 }
-
-/** A code is a secret, so a terminal does not show what is pasted. */
-const codeFromStdin = ({ signal }: Cli): Promise<string> =>
-  process.stdin.isTTY
-    ? askHidden('Paste the code and press Enter: ', signal)
-    : readStream(process.stdin)
 
 async function passwordOf(
   cli: Cli,

@@ -1,12 +1,11 @@
 /** `mayfly whisper send`, and `mayfly buy whisper`: encrypts here, pays, and shows the share code. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import { sealWhisper } from '../client/index.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { readingPage } from './addresses.ts'
-import { askHidden, firstLine } from './ask.ts'
+import { askHidden, firstLine, readStdin } from './ask.ts'
 import { type Cli, client, wholeNumber } from './cli.ts'
 import { withFile } from './data-folder.ts'
 import { type Draft, type OpenDraft, openDraft, planOf, resumeDraft, withSealed } from './drafts.ts'
@@ -96,7 +95,10 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
     ...(whenLate === undefined ? {} : { revealWhen: await switchOf(cli, whenLate) }),
   }
   const password = await passwordOf(cli, options)
-  const data = file === '-' ? await buffer(process.stdin) : withFile(file, () => readFileSync(file))
+  const data =
+    file === '-'
+      ? await readStdin(cli, 'Type or paste what to send')
+      : withFile(file, () => readFileSync(file))
   if (data.length === 0) {
     const what = file === '-' ? 'nothing came on stdin' : `${file} is empty`
     throw new CliError(`There is nothing to send: ${what}. Nothing was bought.`, EXIT.usage)

@@ -44,15 +44,15 @@ describe('a command that cannot do its work', () => {
       { args: ['whisper', 'read', 'mayfly-whisper:1:x'], code: 2, says: /neither a share code/ },
       {
         args: ['whisper', 'send', '/nowhere/x'],
-        code: 1,
+        code: 2,
         says: /^\/nowhere\/x does not exist\.\n$/,
       },
       {
         args: ['whisper', 'send', '/'],
-        code: 1,
+        code: 2,
         says: /^\/ is a folder, and a file is needed\.\n$/,
       },
-      { args: ['import', '/', '--name', 'x'], code: 1, says: /^\/ is a folder/ },
+      { args: ['import', '/', '--name', 'x'], code: 2, says: /^\/ is a folder/ },
       {
         args: ['buy', 'catch'],
         environment: { XDG_DATA_HOME: process.execPath },

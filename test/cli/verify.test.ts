@@ -50,5 +50,5 @@ test('catch verify takes the secret from a file or stdin, and its exit code says
     assert.equal((await cli.run([...verify, ...options], fromStdin)).code, 2, options.join(' '))
   }
   assert.equal((await cli.run([...verify, '3'], fromStdin)).code, 4)
-  assert.equal((await cli.run([...verify, '1', '--secret-file', `${file}-none`])).code, 1)
+  assert.equal((await cli.run([...verify, '1', '--secret-file', `${file}-none`])).code, 2)
 })

@@ -35,7 +35,7 @@ export async function withNode<T>(
     await bindStore(db, { backend: config.lightningUrl.kind, network })
     return await work(node.lightning)
   } catch (error) {
-    throw error instanceof NodeError ? new CliError(`${error.message}.`, EXIT.unreachable) : error
+    throw error instanceof NodeError ? new CliError(`${error.message}.`, EXIT.later) : error
   } finally {
     await node.close()
   }
@@ -52,7 +52,7 @@ async function openNode(config: Config, db: Db): Promise<Opened> {
   const { problem } = node
   if (problem === null) return node
   await node.close()
-  throw new CliError(problem.sentence, problem.isAway ? EXIT.unreachable : EXIT.usage)
+  throw new CliError(problem.sentence, problem.isAway ? EXIT.later : EXIT.usage)
 }
 
 /** Reading a URL or its files throws a plain Error. Any other kind is a bug. */
