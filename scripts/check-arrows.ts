@@ -180,7 +180,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   {
     from: /^client\//,
     to: new RegExp(
-      `^(?:(?:${PRODUCTS.join('|')})/(?:[a-z]+-)?schema|http/alert-schema|payment/quote)\\.ts$`,
+      `^(?:(?:${PRODUCTS.join('|')})/(?:[a-z]+-)?schema|http/(?:alert-schema|errors)|payment/quote)\\.ts$`,
     ),
     typesOnly: true,
   },
@@ -261,7 +261,7 @@ function whyNoArrow(from: Room, to: Room): string {
   if (isProduct(to) && (from === 'http' || from === 'payment')) return `${from} knows no product`
   if (from === 'cli') return `a command that is not the operator's goes through the client`
   if (from === 'client')
-    return 'the client takes only types of schemas and of a quote from the service, with `import type`'
+    return 'the client takes only types of schemas, of errors and of a quote from the service, with `import type`'
   const allowed = arrowsOf(from)
   return allowed.length === 0
     ? `${from} imports nothing but itself`

@@ -32,17 +32,14 @@ export function addCatchNext(parent: Command): void {
     .action(
       client<Options>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        const event = await cli
-          .mayfly(baseUrl)
-          .catch(capability)
-          .next({
-            filter: parseFilter(options.filter),
-            signal: cli.signal,
-            ...(options.after === undefined ? {} : { after: sequenceOf(options.after) }),
-            ...(options.timeout === undefined
-              ? {}
-              : { timeoutSeconds: secondsOf(options.timeout) }),
-          })
+        const filter = parseFilter(options.filter)
+        const timeoutMs = options.timeout === undefined ? undefined : secondsOf(options.timeout)
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const after =
+          options.after === undefined
+            ? (await inbox.page({ limit: 1 }, { signal: cli.signal })).latestSequence
+            : sequenceOf(options.after)
+        const event = await inbox.next({ after, filter, timeoutMs, signal: cli.signal })
         cli.answer(event, whole(event))
         return EXIT.ok
       }),
@@ -52,5 +49,6 @@ export function addCatchNext(parent: Command): void {
 const sequenceOf = (text: string): number =>
   wholeNumber(text, { option: '--after', least: 0, most: MAX_SEQUENCE })
 
+/** In milliseconds. */
 const secondsOf = (text: string): number =>
-  wholeNumber(text, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS })
+  wholeNumber(text, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS }) * 1000

@@ -1,6 +1,6 @@
 /** The calls for alerts, which are the same for every product that tells. */
 import type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
-import type { Http } from './http.ts'
+import type { ApiRequest, CallOptions, Http } from './http.ts'
 
 /**
  * Who is told of what happens, for the owner of a monitor or the holder of a receipt.
@@ -12,16 +12,16 @@ import type { Http } from './http.ts'
  */
 export type AlertsClient = {
   /** Who is told, and what was sent in the last 24 hours. */
-  alerts(): Promise<AlertsStatus>
+  alerts(options?: CallOptions): Promise<AlertsStatus>
   /**
    * Sets who is told: at most three https URLs or inboxes. Those that are new are tested. The secrets that sign are
    * in this answer alone.
    */
-  setAlerts(settings: AlertSettings): Promise<AlertsSet>
+  setAlerts(settings: AlertSettings, options?: CallOptions): Promise<AlertsSet>
   /** Tests the destinations that no test has reached. */
-  testAlerts(): Promise<AlertsSet>
+  testAlerts(options?: CallOptions): Promise<AlertsSet>
   /** From now on nobody is told. */
-  deleteAlerts(): Promise<void>
+  deleteAlerts(options?: CallOptions): Promise<void>
 }
 
 /** @param owner the path of the alerts, and the token that sets them if its holder has it. */
@@ -31,14 +31,21 @@ export function createAlertsClient(
 ): AlertsClient {
   const { path } = owner
   return {
-    alerts: () => http.get<AlertsStatus>(owner, 'destinations', 'deliveries'),
-    setAlerts(settings) {
+    alerts: (options) =>
+      http.get<AlertsStatus>(
+        { ...owner, ...options, isRepeatable: true },
+        ...(['destinations', 'deliveries'] as const),
+      ),
+    setAlerts(settings, options) {
       const headers = { 'content-type': 'application/json' }
       const body = JSON.stringify(settings)
-      return http.get<AlertsSet>({ ...owner, method: 'PUT', headers, body }, 'destinations')
+      const request: ApiRequest = { ...owner, ...options, method: 'PUT', headers, body }
+      return http.get<AlertsSet>(request, 'destinations')
     },
-    testAlerts: () =>
-      http.get<AlertsSet>({ ...owner, method: 'POST', path: `${path}/test` }, 'destinations'),
-    deleteAlerts: () => http.perform({ ...owner, method: 'DELETE' }),
+    testAlerts(options) {
+      const request: ApiRequest = { ...owner, ...options, method: 'POST', path: `${path}/test` }
+      return http.get<AlertsSet>(request, 'destinations')
+    },
+    deleteAlerts: (options) => http.perform({ ...owner, ...options, method: 'DELETE' }),
   }
 }

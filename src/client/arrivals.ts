@@ -21,8 +21,8 @@ export type Inbox = {
 }
 
 export type Arriving = {
-  /** The sequence to continue after. Default: only new events. */
-  after?: number | undefined
+  /** The sequence to continue after. */
+  after: number
   filter?: EventFilter | undefined
   /** How many events a request may bring. */
   limit: number
@@ -42,7 +42,7 @@ export async function* arrivals(
   const persist = createPersistence(inbox, signal)
   let ended: CatchState | null = null
   try {
-    let last = after ?? (await persist(() => inbox.page({ wait: 0 }, signal))).latestSequence
+    let last = after
     for (;;) {
       const askedAt = Date.now()
       const query = { ...compared, after: last, wait: WAIT_SECONDS, limit }

@@ -8,11 +8,12 @@ import type {
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
+import { parseJson } from '../lib/json.ts'
 import { arrivals } from './arrivals.ts'
 import { MayflyError } from './errors.ts'
 import { type EventFilter, matchesFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
-import type { Http } from './http.ts'
+import type { ApiRequest, CallOptions, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
 /**
@@ -26,14 +27,14 @@ import { dataOf, endOf, follow } from './live.ts'
  */
 export type CatchClient = {
   /** State, limits and counters. */
-  status(): Promise<CatchStatus>
+  status(options?: CallOptions): Promise<CatchStatus>
   /** How many requests the inbox refused, since when, and why. */
-  refusals(options?: { signal?: AbortSignal }): Promise<CatchRefusals>
+  refusals(options?: CallOptions): Promise<CatchRefusals>
   /**
    * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
    * `after`, oldest first: pass its last sequence as `after` to get the next.
    */
-  page(query?: EventQuery): Promise<EventPage>
+  page(query?: EventQuery, options?: CallOptions): Promise<EventPage>
   /**
    * Every event that matches the filter, newest first. Loads page after page.
    *
@@ -41,11 +42,14 @@ export type CatchClient = {
    * for await (const event of inbox.events({ method: 'POST', q: 'invoice.paid' })) show(event)
    * ```
    */
-  events(query?: Omit<EventQuery, 'after' | 'wait'>): AsyncGenerator<CatchEvent, void, undefined>
+  events(
+    query?: Omit<EventQuery, 'after' | 'wait'>,
+    options?: CallOptions,
+  ): AsyncGenerator<CatchEvent, void, undefined>
   /** One event. Rejects with `not found` if it does not exist. */
-  event(eventId: string): Promise<CatchEvent>
+  event(eventId: string, options?: CallOptions): Promise<CatchEvent>
   /** The raw bytes of an event's body. */
-  body(eventId: string): Promise<Uint8Array<ArrayBuffer>>
+  body(eventId: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>>
   /**
    * Yields new events from now on, or all after a sequence, each once and in order. Returns the
    * inbox's state when no more can come. Reconnects after a lost connection without missing events.
@@ -57,21 +61,24 @@ export type CatchClient = {
    */
   stream(options?: StreamOptions): AsyncGenerator<CatchEvent, CatchState, undefined>
   /**
-   * The first event from now on, or after a sequence, that matches the filter. To go on without a
-   * gap, pass its sequence as `after` to the next call. Lost connections, 429 and 503 are waited out.
+   * The first event that matches the filter and that this client has not handed out yet, by `next` or `waitFor`: one
+   * that came before the call, too. With `after` it is the first one after that sequence. Lost connections, 429 and
+   * 503 are waited out.
    * @throws MayflyError `no event in time`, or `inbox ended` if no more events can come.
    *
    * ```ts
-   * const event = await inbox.next({ filter: { method: 'POST' }, timeoutSeconds: 30 })
+   * const event = await inbox.next({ filter: { method: 'POST' }, timeoutMs: 30_000 })
    * ```
    */
   next(options?: NextOptions): Promise<CatchEvent>
   /**
-   * Like `next`, the first event for which the predicate is true. Each event is asked about once, in
-   * order.
+   * Like `next`, the first event for which the predicate is true. A call asks about each event once, in order. Anybody
+   * can send one, so the predicate must not throw, whatever it says.
    *
    * ```ts
-   * const paid = await inbox.waitFor(({ body }) => JSON.parse(body).type === 'invoice.paid')
+   * const isPaid = (event: CatchEvent) =>
+   *   eventJson<{ type?: string }>(event)?.type === 'invoice.paid'
+   * const paid = await inbox.waitFor(isPaid)
    * ```
    */
   waitFor(
@@ -79,9 +86,9 @@ export type CatchClient = {
     options?: NextOptions,
   ): Promise<CatchEvent>
   /** Deletes one event permanently. */
-  deleteEvent(eventId: string): Promise<void>
+  deleteEvent(eventId: string, options?: CallOptions): Promise<void>
   /** Destroys the inbox, its events and both of its capabilities. */
-  destroy(): Promise<void>
+  destroy(options?: CallOptions): Promise<void>
 }
 
 /**
@@ -96,7 +103,7 @@ export type StreamOptions = {
   after?: number
   /** Skips events that do not match, by the rules of the event list. */
   filter?: EventFilter
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
   /** Told when the connection is lost, and when it is back. No event is missed meanwhile. */
   onConnection?: (state: 'lost' | 'back') => void
 }
@@ -105,12 +112,12 @@ export type StreamOptions = {
  * Options for waiting for one event.
  *
  * ```ts
- * const event = await inbox.next({ after: 0, timeoutSeconds: 30 })
+ * const event = await inbox.next({ after: 0, timeoutMs: 30_000 })
  * ```
  */
 export type NextOptions = Omit<StreamOptions, 'onConnection'> & {
-  /** How long to wait, in seconds. Default: until the inbox ends. */
-  timeoutSeconds?: number
+  /** How long to wait, in milliseconds. Default: until the inbox ends. */
+  timeoutMs?: number | undefined
 }
 
 /**
@@ -126,29 +133,46 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   const path = `/api/catch/${encodeURIComponent(publicId)}`
   const token = ownerToken
 
-  async function page(query: EventQuery = {}, signal?: AbortSignal): Promise<EventPage> {
+  const reading = { token, isRepeatable: true }
+
+  async function page(query: EventQuery = {}, options: Reading = {}): Promise<EventPage> {
     const search = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) search.set(name, String(value))
     const suffix = search.size > 0 ? `?${search}` : ''
-    const asked = { path: `${path}/events${suffix}`, token, signal }
+    const asked = { path: `${path}/events${suffix}`, ...reading, ...options }
     return http.get<EventPage>(asked, 'events', 'nextCursor', 'latestSequence')
   }
 
-  const status = (signal?: AbortSignal): Promise<CatchStatus> =>
-    http.get<CatchStatus>({ path, token, signal }, 'status', 'expiresAt')
+  const status = (options: Reading = {}): Promise<CatchStatus> =>
+    http.get<CatchStatus>({ path, ...reading, ...options }, 'status', 'expiresAt')
 
-  const awaited = { page, status, wasReached: false }
+  // `arrivals` repeats what is lost by its own rules.
+  const awaited = {
+    page: (query: EventQuery, signal?: AbortSignal) => page(query, { signal, isRepeatable: false }),
+    status: (signal?: AbortSignal) => status({ signal, isRepeatable: false }),
+    wasReached: false,
+  }
+  const handedOut = createHandedOut()
 
   async function first(
     isWanted: (event: CatchEvent) => boolean | Promise<boolean>,
-    { timeoutSeconds, signal, limit, ...options }: NextOptions & { limit: number },
+    { timeoutMs, signal, limit, after, filter = {} }: NextOptions & { limit: number },
   ): Promise<CatchEvent> {
-    const over = timeoutSeconds === undefined ? null : timeout(timeoutSeconds)
+    const over = timeoutMs === undefined ? null : timeout(timeoutMs)
     const signals = [signal, over].filter((one) => one != null)
+    const isNew = ({ sequence }: CatchEvent): boolean =>
+      after !== undefined || !handedOut.has(sequence)
     try {
-      const asked = { ...options, limit, signal: AbortSignal.any(signals) }
+      let last = after ?? handedOut.upTo()
+      const isWhole = Object.values(filter).every((value) => value === undefined)
+      const asked = { after: last, filter, limit, signal: AbortSignal.any(signals) }
       for await (const event of arrivals(awaited, asked)) {
-        if (await isWanted(event)) return event
+        if (isWhole) handedOut.skip(last, event.sequence)
+        last = event.sequence
+        // Another call may have taken it while the predicate was asked.
+        if (!(isNew(event) && (await isWanted(event)) && isNew(event))) continue
+        handedOut.add(event.sequence)
+        return event
       }
     } catch (error) {
       if (over?.aborted && !signal?.aborted) throw new MayflyError('no event in time', 0)
@@ -185,30 +209,38 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   }
 
   return {
-    status: () => status(),
-    refusals: ({ signal } = {}) =>
-      http.get<CatchRefusals>({ path: `${path}/refusals`, token, signal }, 'total', 'reasons'),
-    page: (query) => page(query),
-    async *events(query = {}) {
+    status: (options) => status(options),
+    refusals: (options) =>
+      http.get<CatchRefusals>(
+        { path: `${path}/refusals`, ...reading, ...options },
+        ...(['total', 'reasons'] as const),
+      ),
+    page: (query, options) => page(query, options),
+    async *events(query = {}, options = {}) {
       let cursor: number | null | undefined = query.cursor
       for (;;) {
-        const { events, nextCursor } = await page({
-          ...query,
-          ...(typeof cursor === 'number' ? { cursor } : {}),
-        })
+        const next = { ...query, ...(typeof cursor === 'number' ? { cursor } : {}) }
+        const { events, nextCursor } = await page(next, options)
         yield* events
         if (nextCursor === null) return
         cursor = nextCursor
       }
     },
-    event: (eventId) => http.get<CatchEvent>({ path: eventPath(eventId), token }, 'id', 'sequence'),
-    body: (eventId) => http.getBytes({ path: `${eventPath(eventId)}/body`, token }),
+    event: (eventId, options) =>
+      http.get<CatchEvent>(
+        { path: eventPath(eventId), ...reading, ...options },
+        ...(['id', 'sequence'] as const),
+      ),
+    body: (eventId, options) =>
+      http.getBytes({ path: `${eventPath(eventId)}/body`, ...reading, ...options }),
     stream,
     // The service compares everything but a text, so that the first event it sends is the one.
-    next: (options = {}) => first(() => true, { limit: options.filter?.q ? SOME : 1, ...options }),
+    next: (options = {}) =>
+      first(() => true, { limit: options.filter?.q || handedOut.hasGaps() ? SOME : 1, ...options }),
     waitFor: (predicate, options = {}) => first(predicate, { limit: SOME, ...options }),
-    deleteEvent: (eventId) => http.perform({ method: 'DELETE', path: eventPath(eventId), token }),
-    destroy: () => http.perform({ method: 'DELETE', path, token }),
+    deleteEvent: (eventId, options) =>
+      http.perform({ method: 'DELETE', path: eventPath(eventId), token, ...options }),
+    destroy: (options) => http.perform({ method: 'DELETE', path, token, ...options }),
   }
 }
 
@@ -217,8 +249,47 @@ const SOME = 20
 /** The longest timeout of a timer, about 24 days. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-function timeout(seconds: number): AbortSignal {
-  return AbortSignal.timeout(Math.min(Math.max(Math.ceil(seconds * 1000), 0), MAX_TIMER_MS))
+function timeout(ms: number): AbortSignal {
+  return AbortSignal.timeout(Math.min(Math.max(Math.ceil(ms), 0), MAX_TIMER_MS))
+}
+
+type Reading = CallOptions & Pick<ApiRequest, 'isRepeatable'>
+
+/** The events that were handed out. Those that were looked at and not wanted stay for the next call. */
+function createHandedOut() {
+  /** Every event up to here was handed out; of later ones those in `beyond`. */
+  let upTo = 0
+  const beyond = new Set<number>()
+  return {
+    upTo: () => upTo,
+    has: (sequence: number) => sequence <= upTo || beyond.has(sequence),
+    /** Whether some were left behind, so that others are read again. */
+    hasGaps: () => beyond.size > 0,
+    /** There is no event between these two any more. */
+    skip(from: number, to: number): void {
+      if (upTo >= from) upTo = Math.max(upTo, to - 1)
+    },
+    add(sequence: number): void {
+      beyond.add(sequence)
+      while (beyond.delete(upTo + 1)) upTo++
+    },
+  }
+}
+
+/**
+ * The JSON in the body of an event; undefined if it is anything else. Nothing checks that it is a `T`: whoever knows
+ * the address can send anything, so ask for each member as if it could be missing.
+ *
+ * ```ts
+ * const isPaid = (event: CatchEvent) => eventJson<{ type?: string }>(event)?.type === 'invoice.paid'
+ * const paid = await inbox.waitFor(isPaid)
+ * ```
+ */
+export function eventJson<T = unknown>({
+  body,
+  bodyEncoding,
+}: Pick<CatchEvent, 'body' | 'bodyEncoding'>): T | undefined {
+  return bodyEncoding === 'utf8' ? (parseJson(body) as T | undefined) : undefined
 }
 
 function eventOf(message: StreamEvent): CatchEvent {

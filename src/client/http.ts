@@ -1,7 +1,8 @@
 /** Requests to one Mayfly service. Answers are bounded in size and time, and checked. */
 import { concat } from '../lib/bytes.ts'
 import { isObject, parseJson } from '../lib/json.ts'
-import { MayflyError } from './errors.ts'
+import { MayflyError, phraseOf } from './errors.ts'
+import { wait } from './wait.ts'
 
 /** The maximum size of an answer. The API never sends a longer one. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -11,14 +12,34 @@ const ANSWER_MS = 60_000
 const UPLOAD_BYTES_PER_MS = 8
 /** How long the body of an answer may take, except for streams: 64 MiB on a slow connection. */
 const BODY_MS = 15 * 60_000
+/** How long a request is repeated whose caller names no time: as long as a person waits without a word. */
+const PATIENCE_MS = 5_000
+/** The pause before the first repeat. It doubles each time, up to the maximum. */
+const REPEAT_SECONDS = 0.25
+const MAX_REPEAT_SECONDS = 15
 
-export type ApiRequest = {
+/**
+ * What every call takes. What only reads is repeated within `timeoutMs` where its answer is lost, and so are pings.
+ *
+ * ```ts
+ * const options: CallOptions = { signal: AbortSignal.timeout(60_000), timeoutMs: 10_000 }
+ * ```
+ */
+export type CallOptions = {
+  /** Ends the call, which then rejects with the reason of the signal. */
+  signal?: AbortSignal | undefined
+  /** The most that the whole call may take, in milliseconds. Without it nothing is repeated for longer than 5 s. */
+  timeoutMs?: number | undefined
+}
+
+export type ApiRequest = CallOptions & {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   token?: string
   headers?: Record<string, string>
   body?: string | Uint8Array<ArrayBuffer>
-  signal?: AbortSignal | undefined
+  /** Whether two of it do no more than one: then it is repeated if its answer is lost. */
+  isRepeatable?: boolean
 }
 
 export type ApiResponse = { status: number; headers: Headers; body: unknown }
@@ -44,9 +65,9 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
   const base = baseUrl.replace(/\/+$/, '')
 
   /** Resolves when the answer begins. `limit` bounds the time to read its body. */
-  async function send(request: ApiRequest): Promise<Sent> {
+  async function send(request: ApiRequest, until: number): Promise<Sent> {
     const { method = 'GET', path, token, headers, body, signal } = request
-    const limit = limitOf(signal)
+    const limit = limitOf(until, signal)
     limit.within(ANSWER_MS + (body?.length ?? 0) / UPLOAD_BYTES_PER_MS)
     const sent = fetch(base + path, {
       method,
@@ -64,24 +85,34 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
     }
   }
 
-  async function read({ response, limit }: Sent, signal?: AbortSignal): Promise<ApiResponse> {
-    const text = new TextDecoder().decode(await whole({ response, limit }, signal))
-    return { status: response.status, headers: response.headers, body: parseJson(text) ?? null }
+  async function attempt(request: ApiRequest, until: number): Promise<Answer> {
+    const sent = await send(request, until)
+    const { status, headers } = sent.response
+    return { status, headers, bytes: await whole(sent, request.signal) }
   }
 
-  /** A 200 answer of this media type. A proxy could answer instead of the service, with a page. */
-  async function sendFor(type: string, request: ApiRequest): Promise<Sent> {
-    const sent = await send(request)
-    const { response, limit } = sent
-    if (response.status !== 200) throw errorOf(await read(sent, request.signal))
-    if (response.headers.get('content-type')?.startsWith(type)) return sent
-    limit.end()
-    await response.body?.cancel()
-    throw new MayflyError('unexpected answer', response.status)
+  /** The whole answer, with any status. Repeated while it is lost, if that is harmless and there is time. */
+  async function exchange(request: ApiRequest): Promise<Answer> {
+    const { signal, timeoutMs, isRepeatable = false } = request
+    const begunAt = performance.now()
+    const until = begunAt + (timeoutMs ?? Number.POSITIVE_INFINITY)
+    const patientUntil = begunAt + (timeoutMs ?? PATIENCE_MS)
+    for (let losses = 0; ; losses++) {
+      const answer = await attempt(request, until).catch((error: unknown) => {
+        if (signal?.aborted || !(error instanceof MayflyError) || error.status !== 0) throw error
+        return error
+      })
+      const isError = answer instanceof MayflyError
+      const asked = isError ? null : retryAfterSeconds(answer.headers)
+      const pause = asked ?? Math.min(REPEAT_SECONDS * 2 ** losses, MAX_REPEAT_SECONDS)
+      const isOver = !isRepeatable || performance.now() + pause * 1000 > patientUntil
+      if (isError && isOver) throw answer
+      if (!isError && (isOver || !isBusy(read(answer)))) return answer
+      await wait(pause, signal)
+    }
   }
 
-  const request = async (sending: ApiRequest): Promise<ApiResponse> =>
-    read(await send(sending), sending.signal)
+  const request = async (sending: ApiRequest): Promise<ApiResponse> => read(await exchange(sending))
 
   return {
     request,
@@ -99,25 +130,49 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
       if (answer.status !== 204) throw errorOf(answer)
     },
     async open(sending) {
-      const { response, limit } = await sendFor('text/event-stream', sending)
-      const { body, status } = response
+      const sent = await send(sending, Number.POSITIVE_INFINITY)
+      const { body, status, headers } = sent.response
+      if (status !== 200) {
+        throw errorOf(read({ status, headers, bytes: await whole(sent, sending.signal) }))
+      }
       // A stream has no time limit.
-      limit.end()
-      if (body) return body
+      sent.limit.end()
+      if (body && isOf('text/event-stream', headers)) return body
+      await body?.cancel()
       throw new MayflyError('unexpected answer', status)
     },
     async getBytes(sending) {
-      return whole(await sendFor('application/octet-stream', sending), sending.signal)
+      const answer = await exchange(sending)
+      if (answer.status !== 200) throw errorOf(read(answer))
+      if (isOf('application/octet-stream', answer.headers)) return answer.bytes
+      throw new MayflyError('unexpected answer', answer.status)
     },
   }
 }
+
+type Answer = { status: number; headers: Headers; bytes: Uint8Array<ArrayBuffer> }
+
+function read({ status, headers, bytes }: Answer): ApiResponse {
+  return { status, headers, body: parseJson(new TextDecoder().decode(bytes)) ?? null }
+}
+
+/** Whether an answer has this media type. A proxy could answer instead of the service, with a page. */
+const isOf = (type: string, headers: Headers): boolean =>
+  headers.get('content-type')?.startsWith(type) ?? false
+
+/**
+ * Whether the same request may be answered soon: the service is busy or away. What is sold out is not back in
+ * seconds, so its buyer hears it at once.
+ */
+export const isBusy = ({ status, body }: Pick<ApiResponse, 'status' | 'body'>): boolean =>
+  status === 429 || (status >= 500 && !(isObject(body) && body.error === 'sold out'))
 
 type Sent = { response: Response; limit: Limit }
 
 /** The body of an answer, within its time limit. */
 async function whole(
   { response, limit }: Sent,
-  signal?: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<Uint8Array<ArrayBuffer>> {
   limit.within(BODY_MS)
   try {
@@ -136,15 +191,17 @@ type Limit = {
   end(): void
 }
 
-function limitOf(signal?: AbortSignal): Limit {
+/** @param until the end of all time limits, as `performance.now()` counts. */
+function limitOf(until: number, signal?: AbortSignal): Limit {
   const over = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined
   return {
     signal: signal ? AbortSignal.any([signal, over.signal]) : over.signal,
-    within(ms) {
+    within(mostMs) {
+      const ms = Math.max(0, Math.min(mostMs, until - performance.now()))
       clearTimeout(timer)
       timer = setTimeout(() => {
-        const seconds = Math.round(ms / 1000)
+        const seconds = Math.round(ms / 100) / 10
         over.abort(new DOMException(`The service did not answer in ${seconds} s`, 'TimeoutError'))
       }, ms)
     },
@@ -186,9 +243,8 @@ async function bytesOf(
 
 /** The error of a refused request, from its answer. */
 export function errorOf({ status, headers, body }: ApiResponse): MayflyError {
-  const phrase = isObject(body) && typeof body.error === 'string' ? body.error : 'unexpected answer'
-  const { field, expected } = isObject(body) ? body : {}
-  return new MayflyError(phrase, status, {
+  const { error, field, expected } = isObject(body) ? body : {}
+  return new MayflyError(phraseOf(error) ?? 'unexpected answer', status, {
     retryAfterSeconds: retryAfterSeconds(headers),
     ...{ field: shortText(field), expected: shortText(expected) },
   })

@@ -15,7 +15,7 @@ import { authorizer } from './authorizer.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
 import { type Extendable, type Extension, extensionOf, extensionOrder } from './extension.ts'
 import { createGateClient, type GateClient, type GateProject } from './gate.ts'
-import { createHttp, platformFetch } from './http.ts'
+import { type CallOptions, createHttp, platformFetch } from './http.ts'
 import { createPayments, planOrder } from './payments.ts'
 import {
   createPulseClient,
@@ -23,7 +23,7 @@ import {
   type PulseHolder,
   pulsePublicStatus,
 } from './pulse.ts'
-import type { Purchase, PurchaseFromWallet } from './purchase.ts'
+import type { Purchase, PurchaseFromWallet, PurchaseTerms } from './purchase.ts'
 import type { Wallet } from './wallet.ts'
 import {
   createWhisperClient,
@@ -91,8 +91,14 @@ export {
   parseCapability,
   type SavedCapability,
 } from './capability-file.ts'
-export type { CatchClient, CatchOwner, NextOptions, StreamOptions } from './catch.ts'
-export { MayflyError } from './errors.ts'
+export {
+  type CatchClient,
+  type CatchOwner,
+  eventJson,
+  type NextOptions,
+  type StreamOptions,
+} from './catch.ts'
+export { MayflyError, type MayflyPhrase } from './errors.ts'
 export { type EventFilter, matchesFilter } from './event-filter.ts'
 export { eventBody, eventUrl, toCurl, toHar, toJsonLines } from './export.ts'
 export type { Extendable, Extension } from './extension.ts'
@@ -104,6 +110,7 @@ export {
   type ReceiptKeys,
   verifyGateReceipt,
 } from './gate.ts'
+export type { CallOptions } from './http.ts'
 export type { PulseClient, PulseHolder, PulseNews, PulseRun } from './pulse.ts'
 export type {
   OnInvoice,
@@ -134,6 +141,7 @@ export {
   type ReceiptHolder,
   type SharedWhisper,
   sealWhisper,
+  UnopenedWhisper,
   type WhisperPurchase,
   type WhisperTerms,
 } from './whisper.ts'
@@ -183,7 +191,7 @@ export type Catalog = {
  */
 export type Mayfly = {
   /** The plans on sale, and whether they can be bought now. */
-  catalog(): Promise<Catalog>
+  catalog(options?: CallOptions): Promise<Catalog>
   /**
    * Buys a webhook inbox. The capability is returned once: save it before anything else.
    * @throws MayflyError whose phrase says where the money is. docs/sdk.md lists them.
@@ -211,7 +219,7 @@ export type Mayfly = {
    */
   extend(held: Extendable, purchase: Purchase): Promise<Extension>
   /** The public status that a monitor's owner shares under this id. */
-  pulsePublicStatus(publicStatusId: string): Promise<PublicPulseStatus>
+  pulsePublicStatus(publicStatusId: string, options?: CallOptions): Promise<PublicPulseStatus>
   /**
    * Encrypts data locally and buys reads of it. The share code is returned once: save it.
    * @throws MayflyError like `buyCatch`.
@@ -221,15 +229,15 @@ export type Mayfly = {
    * Spends a read and decrypts the content.
    * @throws MayflyError without spending a read: `not revealed` before the reveal time,
    * `password needed`, `invalid share code`, `not found`.
-   * @throws UnreadableWhisper if the fetched bytes cannot be decrypted.
+   * @throws UnopenedWhisper after a wrong password: it has the bytes, and opens them with another one.
    */
-  readWhisper(code: string, password?: string): Promise<OpenedWhisper>
+  readWhisper(code: string, password?: string, options?: CallOptions): Promise<OpenedWhisper>
   /**
    * Spends a read and returns the encrypted bytes. `openWhisper` decrypts them, and can be called
    * again after a wrong password.
    * @throws MayflyError like `readWhisper`.
    */
-  fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
+  fetchWhisper(code: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>>
   /** The receipt of a whisper that was bought with `receipt: true`: when it was read, and destroying it. */
   whisperReceipt(holder: ReceiptHolder): ReceiptClient
   /** The client of GATE (private beta), for the server of a registered project. */
@@ -269,21 +277,43 @@ export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions)
     wallet,
     authorizer,
   })
+  const whisper = createWhisperClient(http, payments)
   return {
-    catalog: () => http.get<Catalog>({ path: '/api/catalog' }, 'checkoutEnabled', 'products'),
+    catalog: (options) =>
+      http.get<Catalog>(
+        { path: '/api/catalog', ...options, isRepeatable: true },
+        ...(['checkoutEnabled', 'products'] as const),
+      ),
     async buyCatch(purchase) {
-      return (await payments.buy(planOrder('catch', purchase.planId), purchase)) as CatchCapability
+      return (await payments.buy(
+        planOrder('catch', purchase.planId),
+        limited(purchase),
+      )) as CatchCapability
     },
     catch: (owner) => createCatchClient(http, owner),
     async buyPulse(purchase) {
-      return (await payments.buy(planOrder('pulse', purchase.planId), purchase)) as PulseCapability
+      return (await payments.buy(
+        planOrder('pulse', purchase.planId),
+        limited(purchase),
+      )) as PulseCapability
     },
     pulse: (holder) => createPulseClient(http, holder),
     async extend(held, purchase) {
-      return extensionOf(await payments.buy(extensionOrder(held, purchase.planId), purchase))
+      return extensionOf(
+        await payments.buy(extensionOrder(held, purchase.planId), limited(purchase)),
+      )
     },
-    pulsePublicStatus: (publicStatusId) => pulsePublicStatus(http, publicStatusId),
-    ...createWhisperClient(http, payments),
+    pulsePublicStatus: (id, options) => pulsePublicStatus(http, id, options),
+    ...whisper,
+    buyWhisper: (purchase) => whisper.buyWhisper(limited(purchase)),
     gate: (project) => createGateClient(http, project, { issuer: baseUrl.replace(/\/+$/, '') }),
   }
+}
+
+/** The purchase, ended by its signal or its time. */
+function limited<Terms extends PurchaseTerms>(purchase: Terms): Terms {
+  const { signal, timeoutMs } = purchase
+  if (timeoutMs === undefined) return purchase
+  const over = AbortSignal.timeout(timeoutMs)
+  return { ...purchase, signal: signal ? AbortSignal.any([signal, over]) : over }
 }

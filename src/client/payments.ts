@@ -1,8 +1,15 @@
 /** Buying: one key, one order, one invoice, one payment, however often an answer is lost. */
 import { hex, hexBytes } from '../lib/bytes.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
-import { MayflyError } from './errors.ts'
-import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
+import { MayflyError, type MayflyPhrase } from './errors.ts'
+import {
+  type ApiRequest,
+  type ApiResponse,
+  errorOf,
+  type Http,
+  isBusy,
+  retryAfterSeconds,
+} from './http.ts'
 import { type Authorizer, type Offer, readOffer } from './offer.ts'
 import type {
   PaymentFlow,
@@ -63,17 +70,17 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   /** Repeats a request whose answer was lost. This is safe, since its key names the order. */
   async function requestWithRetries(
     sending: ApiRequest,
-    isOver: (attempt: number) => boolean,
+    isOver: (attempt: number, pause: number) => boolean,
   ): Promise<ApiResponse> {
     for (let attempt = 1; ; attempt++) {
       let pause = Math.min(RETRY_SECONDS * 2 ** (attempt - 1), MAX_RETRY_SECONDS)
       try {
         const answer = await http.request(sending)
-        if (!isLost(answer.status)) return answer
-        if (isOver(attempt)) return answer
+        if (!isLost(answer)) return answer
         pause = retryAfterSeconds(answer.headers) ?? pause
+        if (isOver(attempt, pause)) return answer
       } catch (error) {
-        if (sending.signal?.aborted || isOver(attempt)) throw error
+        if (sending.signal?.aborted || isOver(attempt, pause)) throw error
       }
       await wait(pause, sending.signal)
     }
@@ -188,7 +195,11 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
         ...(body === undefined ? {} : { body }),
         signal,
       }
-      const answer = await requestWithRetries(request, (attempt) => attempt >= MAX_ATTEMPTS)
+      // Nothing is paid yet, so nobody waits long without a word.
+      const answer = await requestWithRetries(
+        request,
+        (attempt, pause) => attempt >= MAX_ATTEMPTS || pause > MAX_RETRY_SECONDS,
+      )
       if (answer.status === 200) return resourceOf(answer)
       if (answer.status !== 402) throw errorOf(answer)
       const maxSats = purchase.maxSats ?? options.maxSats
@@ -234,7 +245,7 @@ async function provenPayment(
 
 /** Rethrows the service's refusals. Any other failure becomes an error with this phrase. */
 async function withPhrase(
-  phrase: string,
+  phrase: MayflyPhrase,
   cause: unknown,
   work: () => Promise<unknown>,
 ): Promise<unknown> {
@@ -247,8 +258,8 @@ async function withPhrase(
 }
 
 /** Whether the answer says nothing about the order: the service is down or busy, or a proxy's. */
-const isLost = (status: number): boolean =>
-  status >= 500 || status === 429 || (status < 400 && status !== 200)
+const isLost = (answer: ApiResponse): boolean =>
+  isBusy(answer) || (answer.status < 400 && answer.status !== 200)
 
 /** Whether the answer is a refusal, and not only a request to wait. */
 const isFinal = (status: number): boolean =>

@@ -11,7 +11,7 @@ import type {
 } from '../pulse/schema.ts'
 import { type AlertsClient, createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
-import type { ApiRequest, Http } from './http.ts'
+import type { ApiRequest, CallOptions, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 
 /**
@@ -25,7 +25,7 @@ import { dataOf, endOf, follow } from './live.ts'
  * ```
  */
 export type PulseClient = AlertsClient & {
-  /** Records one heartbeat. Needs the ping token, like the three calls below. */
+  /** Records one heartbeat. Needs the ping token, like the three calls below. A lost one is sent again. */
   ping(run?: PulseRun): Promise<void>
   /** Records that a run begins. It is no heartbeat, and costs one, like every signal. */
   start(run?: PulseRun): Promise<void>
@@ -42,7 +42,7 @@ export type PulseClient = AlertsClient & {
    */
   exit(code: number, run?: PulseRun): Promise<void>
   /** State, counters and settings. Needs the owner token, like all calls below. */
-  status(): Promise<PulseStatus>
+  status(options?: CallOptions): Promise<PulseStatus>
   /**
    * The status once its `stateChangedAt` is another than this one, or after `seconds` (1 to 30) as it is then.
    *
@@ -51,9 +51,9 @@ export type PulseClient = AlertsClient & {
    * const later = await monitor.awaitState({ since: stateChangedAt })
    * ```
    */
-  awaitState(options?: { since?: string; seconds?: number }): Promise<PulseStatus>
+  awaitState(options?: CallOptions & { since?: string; seconds?: number }): Promise<PulseStatus>
   /** Changes the given settings, and resolves to the new status. */
-  update(settings: PulseSettings): Promise<PulseStatus>
+  update(settings: PulseSettings, options?: CallOptions): Promise<PulseStatus>
   /**
    * Yields the current status, then the new one at each ping and change of state, `late` included.
    * Returns the last state, or `destroyed`. Each reconnection starts with the current status.
@@ -64,7 +64,7 @@ export type PulseClient = AlertsClient & {
    */
   stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
   /** A page of the history of its whole life, newest first, and its uptime. */
-  history(query?: PulseHistoryQuery): Promise<PulseHistory>
+  history(query?: PulseHistoryQuery, options?: CallOptions): Promise<PulseHistory>
   /**
    * Every entry of the history, newest first. Loads page after page.
    *
@@ -72,22 +72,25 @@ export type PulseClient = AlertsClient & {
    * for await (const { type, at } of monitor.historyEntries()) console.log(at, type)
    * ```
    */
-  historyEntries(query?: PulseHistoryQuery): AsyncGenerator<PulseHistoryEntry, void, undefined>
+  historyEntries(
+    query?: PulseHistoryQuery,
+    options?: CallOptions,
+  ): AsyncGenerator<PulseHistoryEntry, void, undefined>
   /**
    * Makes another ping token, and the one before pings no more. Save it before anything else: if the answer is lost,
    * rotate again. The deadline counts from now, so that there is time to give it to the job.
    */
-  rotatePingToken(): Promise<NewPingToken>
+  rotatePingToken(options?: CallOptions): Promise<NewPingToken>
   /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
-  makeSwitch(): Promise<RevealSwitch>
+  makeSwitch(options?: CallOptions): Promise<RevealSwitch>
   /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
-  retireSwitch(): Promise<void>
+  retireSwitch(options?: CallOptions): Promise<void>
   /** Expects pings at the times of a crontab line instead of an interval. Resolves to what was set. */
-  setSchedule(schedule: PulseSchedule): Promise<PulseSchedule>
+  setSchedule(schedule: PulseSchedule, options?: CallOptions): Promise<PulseSchedule>
   /** Returns to the interval. Rejects with `not found` if there is no schedule. */
-  deleteSchedule(): Promise<void>
+  deleteSchedule(options?: CallOptions): Promise<void>
   /** Destroys the monitor, both of its capabilities and its shared status. */
-  destroy(): Promise<void>
+  destroy(options?: CallOptions): Promise<void>
 }
 
 /**
@@ -97,7 +100,7 @@ export type PulseClient = AlertsClient & {
  * await monitor.start({ rid: crypto.randomUUID() })
  * ```
  */
-export type PulseRun = { rid?: string }
+export type PulseRun = CallOptions & { rid?: string }
 
 /**
  * An event of a monitor's stream: a ping, or a change of state or settings.
@@ -127,11 +130,17 @@ export function createPulseClient(
   const path = `/api/pulse/${id}`
   const owner = ownerToken === undefined ? {} : { token: ownerToken }
   const job = pingToken === undefined ? {} : { token: pingToken }
-  const send = (rest: string, { rid }: PulseRun = {}): Promise<void> => {
+  // Sent again if its answer is lost: a signal that is recorded twice says the same.
+  const send = (rest: string, { rid, ...options }: PulseRun = {}): Promise<void> => {
     const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
-    return http.perform({ method: 'POST', path: `/p/${id}${rest}${query}`, ...job })
+    const request: ApiRequest = { method: 'POST', path: `/p/${id}${rest}${query}`, ...job }
+    return http.perform({ ...request, ...options, isRepeatable: true })
   }
-  const history = ({ limit, cursor, type }: PulseHistoryQuery = {}): Promise<PulseHistory> => {
+  const reading = { ...owner, isRepeatable: true }
+  const history = (
+    { limit, cursor, type }: PulseHistoryQuery = {},
+    options: CallOptions = {},
+  ): Promise<PulseHistory> => {
     const query = new URLSearchParams({
       ...(limit === undefined ? {} : { limit: String(limit) }),
       ...(cursor === undefined ? {} : { cursor }),
@@ -139,7 +148,7 @@ export function createPulseClient(
     })
     const search = query.size === 0 ? '' : `?${query}`
     return http.get<PulseHistory>(
-      { path: `${path}/history${search}`, ...owner },
+      { path: `${path}/history${search}`, ...reading, ...options },
       ...(['uptime', 'entries', 'nextCursor'] as const),
     )
   }
@@ -148,15 +157,17 @@ export function createPulseClient(
     start: (run) => send('/start', run),
     fail: (run) => send('/fail', run),
     exit: (code, run) => send(`/${code}`, run),
-    status: () => http.get<PulseStatus>({ path, ...owner }, 'state', 'expiresAt'),
-    awaitState({ since, seconds = 30 } = {}) {
+    status: (options) =>
+      http.get<PulseStatus>({ path, ...reading, ...options }, 'state', 'expiresAt'),
+    awaitState({ since, seconds = 30, ...options } = {}) {
       const query = new URLSearchParams({ wait: String(seconds), ...(since ? { since } : {}) })
-      return http.get<PulseStatus>({ path: `${path}?${query}`, ...owner }, 'state', 'expiresAt')
+      const request = { path: `${path}?${query}`, ...reading, ...options }
+      return http.get<PulseStatus>(request, 'state', 'expiresAt')
     },
-    update(settings) {
+    update(settings, options) {
       const headers = { 'content-type': 'application/json' }
       const body = JSON.stringify(settings)
-      const request: ApiRequest = { method: 'PATCH', path, headers, body, ...owner }
+      const request: ApiRequest = { method: 'PATCH', path, headers, body, ...owner, ...options }
       return http.get<PulseStatus>(request, 'state', 'expiresAt')
     },
     async *stream({ signal } = {}) {
@@ -174,25 +185,33 @@ export function createPulseClient(
       throw new MayflyError('unexpected answer', 200)
     },
     history,
-    async *historyEntries({ limit, cursor, type } = {}) {
+    async *historyEntries({ limit, cursor, type } = {}, options = {}) {
       let next: string | null | undefined = cursor
       do {
-        const page: PulseHistory = await history({
+        const query = {
           ...(limit === undefined ? {} : { limit }),
           ...(type === undefined ? {} : { type }),
           ...(typeof next === 'string' ? { cursor: next } : {}),
-        })
+        }
+        const page: PulseHistory = await history(query, options)
         yield* page.entries
         next = page.nextCursor
       } while (next !== null)
     },
     ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
-    rotatePingToken: () =>
-      http.get<NewPingToken>({ method: 'POST', path: `${path}/ping-token`, ...owner }, 'pingToken'),
-    makeSwitch: () =>
-      http.get<RevealSwitch>({ method: 'POST', path: `${path}/switch`, ...owner }, 'switchId'),
-    retireSwitch: () => http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner }),
-    setSchedule(schedule) {
+    rotatePingToken: (options) =>
+      http.get<NewPingToken>(
+        { method: 'POST', path: `${path}/ping-token`, ...owner, ...options },
+        'pingToken',
+      ),
+    makeSwitch: (options) =>
+      http.get<RevealSwitch>(
+        { method: 'POST', path: `${path}/switch`, ...owner, ...options },
+        'switchId',
+      ),
+    retireSwitch: (options) =>
+      http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner, ...options }),
+    setSchedule(schedule, options) {
       const headers = { 'content-type': 'application/json' }
       const body = JSON.stringify(schedule)
       const request: ApiRequest = {
@@ -201,16 +220,22 @@ export function createPulseClient(
         headers,
         body,
         ...owner,
+        ...options,
       }
       return http.get<PulseSchedule>(request, 'cron')
     },
-    deleteSchedule: () => http.perform({ method: 'DELETE', path: `${path}/schedule`, ...owner }),
-    destroy: () => http.perform({ method: 'DELETE', path, ...owner }),
+    deleteSchedule: (options) =>
+      http.perform({ method: 'DELETE', path: `${path}/schedule`, ...owner, ...options }),
+    destroy: (options) => http.perform({ method: 'DELETE', path, ...owner, ...options }),
   }
 }
 
 /** The shared status with this id. */
-export function pulsePublicStatus(http: Http, publicStatusId: string): Promise<PublicPulseStatus> {
+export function pulsePublicStatus(
+  http: Http,
+  publicStatusId: string,
+  options?: CallOptions,
+): Promise<PublicPulseStatus> {
   const path = `/api/pulse/public/${encodeURIComponent(publicStatusId)}`
-  return http.get<PublicPulseStatus>({ path }, 'state')
+  return http.get<PublicPulseStatus>({ path, ...options, isRepeatable: true }, 'state')
 }

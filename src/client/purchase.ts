@@ -59,6 +59,8 @@ export type PurchaseTerms = {
   preimage?: string
   /** Ends the wait. A purchase that was paid by then can be collected with the same key. */
   signal?: AbortSignal
+  /** Ends the wait after this time, in milliseconds. Default: as long as the invoice can be paid. */
+  timeoutMs?: number
   /** Called at each step of the purchase. If it throws, the purchase ends. */
   onProgress?: (progress: PurchaseProgress) => void
 }

@@ -6,12 +6,13 @@ import {
   type SealedWhisper,
   type SealWhisper,
   sealWhisper as sealEnvelope,
+  UnreadableWhisper,
   type WhisperContent,
 } from '../protocol/whisper-envelope.ts'
 import type { WhisperCapability, WhisperReceipt } from '../whisper/schema.ts'
 import { type AlertsClient, createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
-import type { Http } from './http.ts'
+import type { CallOptions, Http } from './http.ts'
 import type { Payments } from './payments.ts'
 import type { Purchase, PurchaseFromWallet } from './purchase.ts'
 
@@ -86,22 +87,25 @@ export type ReceiptHolder = Pick<WhisperCapability, 'publicId' | 'receiptToken'>
  */
 export type ReceiptClient = AlertsClient & {
   /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
-  status(): Promise<WhisperReceipt>
+  status(options?: CallOptions): Promise<WhisperReceipt>
   /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
-  destroy(): Promise<void>
+  destroy(options?: CallOptions): Promise<void>
 }
 
 export type WhisperClient = {
   buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>
-  readWhisper(code: string, password?: string): Promise<OpenedWhisper>
-  fetchWhisper(code: string): Promise<Uint8Array<ArrayBuffer>>
+  readWhisper(code: string, password?: string, options?: CallOptions): Promise<OpenedWhisper>
+  fetchWhisper(code: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>>
   whisperReceipt(holder: ReceiptHolder): ReceiptClient
 }
 
 export function createWhisperClient(http: Http, payments: Payments): WhisperClient {
-  function fetchCiphertext({ publicId, readToken }: WhisperCode): Promise<Uint8Array<ArrayBuffer>> {
+  function fetchCiphertext(
+    { publicId, readToken }: WhisperCode,
+    options?: CallOptions,
+  ): Promise<Uint8Array<ArrayBuffer>> {
     // Never repeated: a request whose answer was lost has spent its read.
-    return http.getBytes({ path: `/w/${publicId}`, token: readToken })
+    return http.getBytes({ path: `/w/${publicId}`, token: readToken, ...options })
   }
 
   return {
@@ -124,25 +128,74 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
       return { ...capability, code: formatWhisperCode({ ...capability, ...sealed }) }
     },
 
-    async readWhisper(text, password) {
+    async readWhisper(text, password, options) {
       const code = codeOf(text)
       // Checked before a read is spent on bytes that could not be decrypted.
       if (code.hasPassword && password === undefined) throw new MayflyError('password needed', 0)
-      return openWhisper(await fetchCiphertext(code), code.key, password)
+      const ciphertext = await fetchCiphertext(code, options)
+      return openFetched(ciphertext, code.key, password)
     },
 
-    fetchWhisper: async (text) => fetchCiphertext(codeOf(text)),
+    fetchWhisper: async (text, options) => fetchCiphertext(codeOf(text), options),
 
     whisperReceipt({ publicId, receiptToken }) {
       const path = `/api/whisper/${encodeURIComponent(publicId)}`
       const owner = receiptToken === undefined ? {} : { token: receiptToken }
       return {
-        status: () =>
-          http.get<WhisperReceipt>({ path: `${path}/receipt`, ...owner }, 'state', 'reads'),
-        destroy: () => http.perform({ method: 'DELETE', path, ...owner }),
+        status: (options) =>
+          http.get<WhisperReceipt>(
+            { path: `${path}/receipt`, ...owner, ...options, isRepeatable: true },
+            ...(['state', 'reads'] as const),
+          ),
+        destroy: (options) => http.perform({ method: 'DELETE', path, ...owner, ...options }),
         ...createAlertsClient(http, { path: `${path}/receipt/alerts`, ...owner }),
       }
     },
+  }
+}
+
+/**
+ * A read was spent, and the bytes do not open: the password is wrong, or they are damaged. The error has them, and
+ * `open` tries another password without spending another read.
+ *
+ * ```ts
+ * const { data } = await mayfly.readWhisper(code, 'corect horse').catch((error) => {
+ *   if (error instanceof UnopenedWhisper) return error.open('correct horse')
+ *   throw error
+ * })
+ * ```
+ */
+export class UnopenedWhisper extends UnreadableWhisper {
+  override name = 'UnopenedWhisper'
+  readonly #ciphertext: Uint8Array<ArrayBuffer>
+  readonly #key: Uint8Array
+  constructor(ciphertext: Uint8Array<ArrayBuffer>, key: Uint8Array) {
+    super()
+    this.#ciphertext = ciphertext
+    this.#key = key
+  }
+
+  /** What was fetched, still encrypted. `openWhisper` takes it with the key of the share code. */
+  get ciphertext(): Uint8Array<ArrayBuffer> {
+    return this.#ciphertext
+  }
+
+  /** Decrypts with this password. @throws UnopenedWhisper if that is another wrong one. */
+  open(password?: string): Promise<OpenedWhisper> {
+    return openFetched(this.#ciphertext, this.#key, password)
+  }
+}
+
+async function openFetched(
+  ciphertext: Uint8Array<ArrayBuffer>,
+  key: Uint8Array,
+  password: string | undefined,
+): Promise<OpenedWhisper> {
+  try {
+    return await openWhisper(ciphertext, key, password)
+  } catch (error) {
+    if (error instanceof UnreadableWhisper) throw new UnopenedWhisper(ciphertext, key)
+    throw error
   }
 }
 

@@ -3,7 +3,14 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { parseWhisperCode, sealWhisper } from '../../src/client/index.ts'
+import { inspect } from 'node:util'
+import {
+  openWhisper,
+  parseWhisperCode,
+  sealWhisper,
+  UnopenedWhisper,
+  UnreadableWhisper,
+} from '../../src/client/index.ts'
 import { utf8, utf8Text } from '../../src/lib/bytes.ts'
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
@@ -64,7 +71,17 @@ suite('a whisper in every flow', () => {
       onInvoice: ({ bolt11 }) => server.pay(bolt11),
     })
     await assert.rejects(server.mayfly.readWhisper(shared.code), mayflyError('password needed', 0))
-    const { data } = await server.mayfly.readWhisper(shared.code, 'seven bees')
+    const failed = await server.mayfly
+      .readWhisper(shared.code, 'seven wasps')
+      .catch((error: unknown) => error)
+    // The only read is spent, and nothing is lost.
+    assert.ok(failed instanceof UnopenedWhisper && failed instanceof UnreadableWhisper)
+    assert.doesNotMatch(inspect(failed, { showHidden: true, depth: 9 }), /Uint8Array/)
+    await assert.rejects(failed.open('seven ants'), UnopenedWhisper)
+    const { data } = await failed.open('seven bees')
+    const key = parseWhisperCode(shared.code)?.key ?? new Uint8Array()
+    const again = await openWhisper(failed.ciphertext, key, 'seven bees')
+    assert.deepEqual(again.data, data)
     assert.equal(utf8Text(data), 'the door code is 4711')
     await assert.rejects(server.mayfly.readWhisper('x'), mayflyError('invalid share code', 0))
   })

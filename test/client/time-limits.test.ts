@@ -43,9 +43,9 @@ suite('a service that accepts and does not end', () => {
   test('a service that accepts and never answers is given up after a minute', async (t) => {
     const mayfly = aService(t, never)
     const ended: unknown[] = []
-    const pinged = mayfly
+    const done = mayfly
       .pulse(pulse)
-      .ping()
+      .destroy()
       .catch((error: unknown) => {
         ended.push(error)
       })
@@ -53,7 +53,7 @@ suite('a service that accepts and does not end', () => {
     await settle()
     assert.equal(ended.length, 0)
     t.mock.timers.tick(1)
-    await pinged
+    await done
     assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
   })
 

@@ -122,19 +122,19 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'a client that loads the service',
     'client/index.ts',
     to('../catch/schema.ts'),
-    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas and of a quote from the service, with `import type`',
+    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas, of errors and of a quote from the service, with `import type`',
   ],
   [
     "a client that takes an order's type, which names types of Node",
     'client/index.ts',
     typeTo('../payment/orders.ts'),
-    'src/client/index.ts → src/payment/orders.ts: the client takes only types of schemas and of a quote from the service, with `import type`',
+    'src/client/index.ts → src/payment/orders.ts: the client takes only types of schemas, of errors and of a quote from the service, with `import type`',
   ],
   [
     'a client that still loads a file for an inline type',
     'client/index.ts',
     `import { type X } from '../catch/schema.ts'\n`,
-    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas and of a quote from the service, with `import type`',
+    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas, of errors and of a quote from the service, with `import type`',
   ],
   [
     'a client with a package',

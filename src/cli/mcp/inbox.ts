@@ -54,7 +54,7 @@ export async function waitForWebhook(call: Call, input: WaitInput): Promise<obje
   tell()
   const ticking = setInterval(tell, PROGRESS_MS)
   try {
-    await inbox.next({ after: from, filter, timeoutSeconds, signal: cli.signal })
+    await inbox.next({ after: from, filter, timeoutMs: timeoutSeconds * 1000, signal: cli.signal })
   } catch (error) {
     const reason = error instanceof MayflyError ? REASONS.get(error.phrase) : undefined
     if (reason === undefined) throw error

@@ -190,7 +190,7 @@ test('an error of the service comes without tokens, steering characters or lengt
   writeFileSync(file, readFileSync(file, 'utf8').replaceAll(url, lying))
   const refused = await host.call('read_inbox', { name: 'hooks' })
   assert.equal(refused.isError, true)
-  assert.match(refused.text, /^The service says: no catch_owner_\[hidden\]/)
+  assert.match(refused.text, /answers, but not like a Mayfly of this version/)
   assert.doesNotMatch(refused.text, /[\p{Cc}\u202e]/u)
   assert.ok(refused.text.length <= 1000)
   assert.equal(containsToken(host.transcript()), false)
