@@ -15,6 +15,8 @@ const KNOWN_OPTIONS =
 
 /** The page for the current commands. */
 export async function cliPage(): Promise<string> {
+  // With the beta, whose commands its operators look up there.
+  process.env.MAYFLY_GATE = 'on'
   const program = await createProgram()
   const leaves = commandsOf(program).filter(({ commands }) => commands.length === 0)
   const seen = new Map<string, string>()

@@ -152,6 +152,37 @@ const countFailed = (count: number): string =>
 
 const LOST = 'The connection is lost. Trying again; the service keeps what comes meanwhile.'
 
+const SUSPENDED =
+  'The operator has suspended the inbox: it takes no webhooks until the operator resumes it. Waiting.'
+
+/** Says that the connection is lost or back. The stream of a suspended inbox ends at once, again and again. */
+function connectionTold(cli: Cli, inbox: CatchClient): (state: 'lost' | 'back') => void {
+  let told = 'back'
+  let isAsking = false
+  const tell = (state: string, say: () => void): void => {
+    if (told !== state) say()
+    told = state
+  }
+  return (state) => {
+    if (isAsking) return
+    if (state === 'lost') {
+      if (told === 'back') tell('lost', () => cli.note(LOST))
+      return
+    }
+    isAsking = true
+    void inbox
+      .status()
+      .then(({ status }) => {
+        if (status === 'suspended') tell('suspended', () => cli.warn(SUSPENDED))
+        else tell('back', () => cli.note('The connection is back.'))
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        isAsking = false
+      })
+  }
+}
+
 type Following = Omit<Watching, 'address'> & {
   after: number
   /** Resolves to how --once ends after this event; null if the signal came first. */
@@ -172,8 +203,7 @@ async function follow(
       : wholeNumber(timeout, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS })
   const limit = seconds === null ? null : AbortSignal.timeout(seconds * 1000)
   const signal = limit ? AbortSignal.any([cli.signal, limit]) : cli.signal
-  const onConnection = (state: 'lost' | 'back'): void =>
-    cli.note(state === 'lost' ? LOST : 'The connection is back.')
+  const onConnection = connectionTold(cli, inbox)
   const stream = inbox.stream({ after, signal, onConnection })
   let isTaking = false
   const refusals = watchRefusals((until) => inbox.refusals({ signal: until }), cli.warn)

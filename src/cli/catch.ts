@@ -1,5 +1,6 @@
 /** `mayfly catch …`: the owner's commands of an inbox. */
 import type { Command } from 'commander'
+import { createHttp } from '../client/http.ts'
 import type { CatchRefusals } from '../client/index.ts'
 import { inboxAddress } from './addresses.ts'
 import { confirmDestroying } from './ask.ts'
@@ -23,6 +24,7 @@ export function addCatch(program: Command): void {
   addCatchNext(parent)
   addCatchEvents(parent)
   addStatus(parent)
+  addTrigger(parent)
   addCatchReplay(parent)
   addCatchVerify(parent)
   addCatchExport(parent)
@@ -54,6 +56,31 @@ function addStatus(parent: Command): void {
             ['address', ingestUrl],
           ]),
         )
+        return EXIT.ok
+      }),
+    )
+}
+
+function addTrigger(parent: Command): void {
+  parent
+    .command('trigger')
+    .description('send a webhook to an inbox, to try what listens to it; it counts as a request')
+    .argument('<name>', 'the inbox')
+    .option('--data <json>', 'its body', '{"hello":"from mayfly"}')
+    .addHelpText('after', examples(`mayfly catch trigger hooks --data '{"action":"opened"}'`))
+    .action(
+      client<{ data: string }>(async (cli, { data }, [name]) => {
+        const saved = loadCatch(cli, name)
+        const http = createHttp(saved.baseUrl, cli.traced(fetch))
+        await http.perform({
+          method: 'POST',
+          path: `/c/${saved.capability.publicId}`,
+          token: saved.capability.ingestToken,
+          headers: { 'content-type': 'application/json' },
+          body: data,
+          signal: cli.signal,
+        })
+        cli.answer({ name, sent: true }, `Sent. To see it: mayfly catch show ${name}\n`)
         return EXIT.ok
       }),
     )

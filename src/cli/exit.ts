@@ -90,9 +90,19 @@ function strange(url: string, status: number): Ending {
   }
 }
 
+/** A switch says nothing of its time, and a minute at least in every answer. */
+const SWITCH_SECONDS = 60
+
 function notRevealed(seconds: number | null): Ending {
   const when = seconds === null ? '' : `: it opens in ${span(seconds)} at the earliest`
-  return { code: EXIT.failed, sentence: `It is not revealed yet${when}. No read was spent.` }
+  const isMaybeShut = seconds === null || seconds <= SWITCH_SECONDS
+  const silence = isMaybeShut
+    ? ' If it waits for a monitor to fall silent, it opens only then, and nobody can say when.'
+    : ''
+  return {
+    code: EXIT.failed,
+    sentence: `It is not revealed yet${when}. No read was spent.${silence}`,
+  }
 }
 
 /** The SDK's cause has both numbers, such as `100 sat is above the ceiling of 99 sat`. */

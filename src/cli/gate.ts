@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { fetchGateKeys, type GateOutcome } from '../client/gate.ts'
 import { createHttp } from '../client/http.ts'
 import { type GateClient, MayflyError } from '../client/index.ts'
+import { readOptions } from '../config.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import { type GateReceipt, verifyReceipt } from '../protocol/gate-receipt.ts'
 import { firstLine, readSecret } from './ask.ts'
@@ -16,7 +17,7 @@ import { columns, harmless } from './text.ts'
 /** @returns the command group, to which the operator's commands are added. */
 export function addGate(program: Command): Command {
   const gate = program
-    .command('gate')
+    .command('gate', { hidden: !isGateOn() })
     .description('GATE (private beta): sell requests to an API, and check their receipts')
   gate.commandsGroup('Commands:')
   addIntent(gate)
@@ -24,6 +25,16 @@ export function addGate(program: Command): Command {
   addPoll(gate)
   addVerify(gate)
   return gate
+}
+
+/** Whether this machine has GATE on. Elsewhere its commands work, and the help of all leaves them out. */
+function isGateOn(): boolean {
+  try {
+    return readOptions(['gate']).gate === 'on'
+  } catch {
+    // A setting is wrong, which the command says that runs.
+    return false
+  }
 }
 
 type Project = { project: string; keyFile: string }

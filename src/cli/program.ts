@@ -23,6 +23,8 @@ const OF_CLIENTS: readonly Part[] = [
   { names: ['catch'], load: async () => (await import('./catch.ts')).addCatch },
   { names: ['whisper'], load: async () => (await import('./whisper.ts')).addWhisper },
   { names: ['pulse'], load: async () => (await import('./pulse.ts')).addPulse },
+  { names: ['ping'], load: async () => (await import('./pulse.ts')).addPing },
+  { names: ['open'], load: async () => (await import('./open.ts')).addOpen },
   {
     names: ['gate'],
     async load() {

@@ -35,6 +35,7 @@ export function addPulseHistory(parent: Command): void {
           ? MAX_ENTRIES
           : wholeNumber(options.limit ?? '20', { option: '--limit', least: 1, most: MAX_ENTRIES })
         const monitor = cli.mayfly(baseUrl).pulse(capability)
+        const { createdAt } = await monitor.status()
         const { uptime, entries, nextCursor } = await monitor.history({
           limit: Math.min(most, PAGE),
         })
@@ -45,22 +46,34 @@ export function addPulseHistory(parent: Command): void {
             if (entries.length === most) break
           }
         }
-        cli.answer({ uptime, entries }, text(cli, uptime, entries))
+        const summary = uptimeSince(uptime, createdAt)
+        cli.answer({ uptime, entries }, text(cli, summary, entries))
         return EXIT.ok
       }),
     )
 }
 
-function text(cli: Cli, uptime: PulseHistory['uptime'], entries: PulseHistoryEntry[]): string {
-  const shares: [string, number | null][] = [
-    ['24 h', uptime.last24Hours],
-    ['7 d', uptime.last7Days],
-    ['30 d', uptime.last30Days],
-  ]
-  const told = shares.flatMap(([period, share]) =>
-    share === null ? [] : [`${percent(share)} over ${period}`],
+const PERIODS = [
+  { share: 'last24Hours', seconds: 86_400, label: '24 h' },
+  { share: 'last7Days', seconds: 604_800, label: '7 d' },
+  { share: 'last30Days', seconds: 2_592_000, label: '30 d' },
+] as const
+
+/** The uptime in words. A monitor that is younger than a period has it of its life, and of no longer period. */
+export function uptimeSince(uptime: PulseHistory['uptime'], createdAt: string): string {
+  const ageSeconds = (Date.parse(uptime.until) - Date.parse(createdAt)) / 1000
+  const first = PERIODS.findIndex(({ seconds }) => ageSeconds < seconds)
+  const told = PERIODS.slice(0, first === -1 ? PERIODS.length : first + 1).flatMap(
+    ({ share, seconds, label }) => {
+      const period = ageSeconds < seconds ? span(Math.floor(ageSeconds)) : label
+      const part = uptime[share]
+      return part === null ? [] : [`${percent(part)} over ${period}`]
+    },
   )
-  const summary = told.length === 0 ? 'no uptime yet' : `uptime ${told.join(', ')}`
+  return told.length === 0 ? 'no uptime yet' : `uptime ${told.join(', ')}`
+}
+
+function text(cli: Cli, summary: string, entries: PulseHistoryEntry[]): string {
   if (entries.length === 0) return `Nothing has happened yet; ${summary}.\n`
   const rows = entries.map((entry) => [entry.at, entry.type, meaning(entry)])
   return `${cli.paint('bold', summary)}\n${columns(rows)}`

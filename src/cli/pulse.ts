@@ -36,12 +36,13 @@ export function addPulse(program: Command): void {
   addDestroy(parent)
 }
 
-function addPing(parent: Command): void {
+/** `mayfly pulse ping`, and `mayfly ping`. */
+export function addPing(parent: Command): void {
   parent
     .command('ping')
     .description('send one heartbeat')
     .argument('<name>', 'the monitor')
-    .addHelpText('after', examples('mayfly pulse ping backup'))
+    .addHelpText('after', examples(`${parent.parent ? 'mayfly pulse' : 'mayfly'} ping backup`))
     .action(
       client(async (cli, _options, [name]) => {
         const { capability, baseUrl } = loadPing(cli, name)

@@ -10,15 +10,17 @@ import { CliError, EXIT, endingOf } from './exit.ts'
 export const noteOf = ({ folder }: { folder: string }, name: string): string =>
   join(folder, 'rotations', `${name}.note`)
 
-/** The error of a ping that was refused: if a rotation was interrupted here, it says what to do. */
+/** The error of a ping that was refused, with what may have happened and what to do. */
 export function refusedPing(
   error: unknown,
   { folder, name }: { folder: string; name: string },
 ): unknown {
-  const isGone = endingOf(error, '')?.code === EXIT.gone
-  if (!isGone || readIfThere(noteOf({ folder }, name)) === null) return error
+  if (endingOf(error, '')?.code !== EXIT.gone || error instanceof CliError) return error
+  const isInterrupted = readIfThere(noteOf({ folder }, name)) !== null
   return new CliError(
-    `The service refused the ping, and a rotation of the ping token of ${name} was interrupted here. Run it again: mayfly pulse rotate ${name}`,
+    isInterrupted
+      ? `The service refused the ping, and a rotation of the ping token of ${name} was interrupted here. Run it again: mayfly pulse rotate ${name}`
+      : `The service refused the ping: ${name} has ended, has used up its pings, or its owner has replaced the ping token. The owner sees which: mayfly pulse status ${name}`,
     EXIT.gone,
   )
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { uptimeSince } from '../../src/cli/pulse-history.ts'
 import type { PulseHistory } from '../../src/client/index.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'
@@ -23,4 +24,22 @@ test('pulse history shows the newest entries and the uptime, all of them on requ
   assert.equal(await count('--all'), 25)
   assert.equal((await cli.run([...history, '--all', '--limit', '3'])).code, 2)
   assert.equal((await cli.run([...history, '--limit', '0'])).code, 2)
+})
+
+test('the uptime of a young monitor is that of its life, and of no longer period', () => {
+  const uptime = {
+    until: '2026-03-31T00:00:00Z',
+    last24Hours: 0.07389,
+    last7Days: 0.5,
+    last30Days: 1,
+  }
+  for (const [createdAt, told] of [
+    ['2026-03-30T23:56:00Z', 'uptime 7.38 % over 4 min'],
+    ['2026-03-28T00:00:00Z', 'uptime 7.38 % over 24 h, 50 % over 3 d'],
+    ['2026-02-01T00:00:00Z', 'uptime 7.38 % over 24 h, 50 % over 7 d, 100 % over 30 d'],
+  ] as const) {
+    assert.equal(uptimeSince(uptime, createdAt), told)
+  }
+  const none = { ...uptime, last24Hours: null, last7Days: null, last30Days: null }
+  assert.equal(uptimeSince(none, '2026-03-30T23:56:00Z'), 'no uptime yet')
 })
