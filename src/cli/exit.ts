@@ -58,7 +58,9 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
   if (phrase === 'price above the ceiling') return tooDear(cause)
   if (cause instanceof WalletError) return endingOfWallet(cause)
-  const [code, known] = PHRASES[phrase] ?? [codeOfStatus(status), null]
+  // A service that is newer may say another one.
+  const entry = Object.hasOwn(PHRASES, phrase) ? PHRASES[phrase] : null
+  const [code, known] = entry ?? [codeOfStatus(status), null]
   const after = retryAfterSeconds === null ? '' : `Try again in ${span(retryAfterSeconds)}.`
   const later = code === EXIT.later ? ` ${after || 'Try again later.'}` : ''
   if (known !== null) return { code, sentence: `${known}${later}` }

@@ -1,7 +1,10 @@
 /**
- * One table: what each phrase of the service and of the SDK is on the command line. A test demands an entry for each.
+ * One table: what each phrase of the service and of the SDK is on the command line. The type
+ * demands an entry for each.
  * The sentence says what to do next. Null stands for one that depends on more than the phrase (exit.ts).
  */
+
+import type { MayflyPhrase } from '../client/index.ts'
 
 /** The exit codes of all commands. */
 export const EXIT = {
@@ -30,7 +33,7 @@ type Entry = readonly [code: number, sentence: string | null]
 
 const BUG = 'That is a mistake of this program, not yours: the service did not take its request.'
 
-export const PHRASES: Record<string, Entry> = {
+export const PHRASES: Record<MayflyPhrase, Entry> = {
   // What was typed.
   'invalid plan': [EXIT.usage, 'That plan is not on sale. `mayfly catalog` shows what is.'],
   'invalid read limit': [
