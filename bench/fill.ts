@@ -32,20 +32,22 @@ export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled 
     ownerToken: token('catch_owner'),
   }))
   const addInbox = store.prepare(`insert into catch_inbox
-    (public_id, plan_id, owner_token_hash, ingest_token_hash, request_limit, storage_limit_bytes,
-     max_bytes_per_request, accepted_request_count, stored_bytes, last_sequence, created_at, expires_at)
-    values (?, 'long', ?, ?, 1000000000, 1000000000000, 1048576, ?, 0, ?, ?, ?)`)
-  for (const { publicId, ownerToken } of filled) {
+    (public_id, plan_id, owner_token_hash, ingest_token_hash, max_bytes_per_request, created_at)
+    values (?, 'long', ?, ?, 1048576, ?)`)
+  const addUse = store.prepare(`insert into catch_inbox_use
+    (number, request_limit, storage_limit_bytes, accepted_request_count, stored_bytes, last_sequence, expires_at)
+    values (?, 1000000000, 1000000000000, ?, 0, ?, ?)`)
+  const numbers = filled.map(({ publicId, ownerToken }) => {
     const hashes = [hashOf(ownerToken), hashOf(token('catch_ingest'))] as const
-    addInbox.run(publicId, ...hashes, eventsEach, eventsEach, now, now + 30 * DAY)
-  }
-  const addEvent = store.prepare(`insert into catch_event_row
-    (inbox, is_recent, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
-     ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes, header_lines)
-    values (?, 0, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '${PATH}', '',
-            'application/json', '[]', ?, ?, ?, ?)`)
-  const numberOf = store.prepare('select number from catch_inbox_facts where public_id = ?')
-  const numbers = filled.map(({ publicId }) => Number(numberOf.get(publicId)?.number))
+    const number = Number(addInbox.run(publicId, ...hashes, now).lastInsertRowid)
+    addUse.run(number, eventsEach, eventsEach, now + 30 * DAY)
+    return number
+  })
+  const addEvent = store.prepare(`insert into catch_event
+    (inbox, sequence, salt, received_at, access, method, media_type, body_bytes, source_ip,
+     ip_location, path, query, content_type, body_sha256, body, kept_bytes, header_lines)
+    values (?, ?, ?, ?, 'public', 'POST', 'application/json', ?, '127.0.0.1', null, '${PATH}', '',
+            'application/json', ?, ?, ?, ?)`)
   const headerLines = packHeaders(HEADERS)
   let n = 0
   for (let sequence = 1; sequence <= eventsEach; sequence++) {
@@ -58,9 +60,12 @@ export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled 
       addEvent.run(...event, sha256, bytes, kept, headerLines)
     }
   }
+  store.exec(
+    'insert into catch_event_place (inbox, sequence, id) select inbox, sequence, id from catch_event order by 1, 2',
+  )
   store.exec(`update catch_inbox_use set stored_bytes = (
       select coalesce(sum(kept_bytes), 0)
-      from catch_event_place join catch_event_row using (id) where catch_event_place.inbox = number)
+      from catch_event where inbox = number)
     where number >= ${numbers[0]}; commit`)
   store.exec('pragma wal_checkpoint(truncate)')
   store.close()

@@ -57,9 +57,7 @@ export const ROOMS: Record<string, Room> = {
   },
   // Of the stores, tests with a server or with PostgreSQL are not asked: they take seconds each.
   'catch-stores': {
-    mutate: [
-      'src/catch/{store,event-store,event-insert,event-places,event-rows,event-writes,event-maps,refusals}.ts',
-    ],
+    mutate: ['src/catch/{store,event-store,event-tables,event-rows,event-maps,refusals}.ts'],
     tests: [
       'test/catch/{store,event-maps,event-places,event-reads,event-store,ingest,refusals,service}.test.ts',
     ],

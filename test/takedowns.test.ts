@@ -19,6 +19,7 @@ const T = 1_800_000_000_000
 const END = T + 10_000
 const NAMES = ['a', 'b', 'c']
 const TABLES = { catch: 'catch_inbox', whisper: 'whisper', pulse: 'pulse_monitor' }
+const STATES = { ...TABLES, catch: 'catch_inbox join catch_inbox_use using (number)' }
 type Product = keyof typeof TABLES
 const TAKEDOWNS: Record<Product, Takedown> = {
   ...{ catch: CATCH_TAKEDOWN, whisper: WHISPER_TAKEDOWN, pulse: PULSE_TAKEDOWN },
@@ -241,7 +242,7 @@ async function aStore(t: After, product: Product) {
     resumes: (publicId: string, now = T + 1) => resume(db, target(publicId), now),
     async suspended() {
       const rows = await db.read(
-        `select public_id, suspended_at from ${TABLES[product]} order by public_id`,
+        `select public_id, suspended_at from ${STATES[product]} order by public_id`,
       )
       return Object.fromEntries(rows.map((row) => [row.public_id, row.suspended_at]))
     },
@@ -257,7 +258,7 @@ async function sell(db: Db, product: Product, publicId: string): Promise<void> {
   if (product === 'catch') {
     const limits = { requestLimit: 5, storageLimitBytes: 100, maxBytesPerRequest: 50 }
     const inbox = { ...common, planId: 'spark', ...limits }
-    await run(insertInbox({ ...inbox, ownerTokenHash: one, ingestTokenHash: two }))
+    await run(...insertInbox({ ...inbox, ownerTokenHash: one, ingestTokenHash: two }))
   }
   if (product === 'whisper') {
     const reserved = { orderId: publicId, clientNetwork: 'n', ciphertext: one }

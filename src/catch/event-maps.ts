@@ -98,7 +98,7 @@ function matches(wanted: string, event: SearchedEvent): boolean {
 /** Whether a header contains this, written as `name: value`. */
 function isInHeaders(event: SearchedEvent, wanted: string): boolean {
   // All lines at once, which is quick.
-  if (event.header_lines !== null && !BETWEEN_PARTS.test(wanted)) {
+  if (!BETWEEN_PARTS.test(wanted)) {
     return latin1(event.header_lines).toLowerCase().includes(wanted)
   }
   return headersOf(event).some(([name, value]) =>

@@ -10,9 +10,7 @@ export type EventRow = {
   method: string
   path: string
   query: string
-  /** JSON. Only events that are older than `header_lines` have headers here; others an empty list. */
-  headers: string
-  header_lines: Uint8Array | null
+  header_lines: Uint8Array
   content_type: string | null
   body: Uint8Array
   body_bytes: number
@@ -32,8 +30,7 @@ export type SearchedEvent = {
   path: string
   query: string
   content_type: string | null
-  headers: string
-  header_lines: Uint8Array | null
+  header_lines: Uint8Array
   body: Uint8Array
 } & Row
 

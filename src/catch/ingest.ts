@@ -5,7 +5,7 @@
 import { coalesce } from '../db/coalesce.ts'
 import { attempt, type Db } from '../db/db.ts'
 import type { Sealing } from '../payment/sealing.ts'
-import type { InsertEvents, NewEvent } from './event-insert.ts'
+import type { EventTables, NewEvent } from './event-tables.ts'
 
 /**
  * A quarter of a busy turn of the event loop: the store starts on them while the others are still being read. It
@@ -15,6 +15,8 @@ const EVENTS_TOGETHER = 16
 /** A larger body is stored alone, so that no other event waits for its bytes or fails with it. */
 const BYTES_TOGETHER = 64 * 1024
 
+type Inbox = { publicId: string; number: number }
+
 type Waiting = {
   event: NewEvent
   resolve: (isStored: boolean) => void
@@ -22,18 +24,23 @@ type Waiting = {
 }
 
 /** Stores an event durably, or returns false if the inbox refuses it. A first use seals the delivery. */
-export type Ingest = (publicId: string, event: NewEvent) => Promise<boolean>
+export type Ingest = (inbox: Inbox, event: NewEvent) => Promise<boolean>
 
-export function createIngest(db: Db, sealing: Sealing, insertEvents: InsertEvents): Ingest {
-  const waiting = new Map<string, Waiting[]>()
+export function createIngest(
+  db: Db,
+  sealing: Sealing,
+  insertEvents: EventTables['insert'],
+): Ingest {
+  const waiting = new Map<number, { inbox: Inbox; together: Waiting[] }>()
 
-  function storeAll(publicId: string): void {
-    const together = waiting.get(publicId)
-    waiting.delete(publicId)
-    if (together) void store(publicId, together)
+  function storeAll(number: number): void {
+    const some = waiting.get(number)
+    waiting.delete(number)
+    if (some) void store(some.inbox, some.together)
   }
 
-  async function store(publicId: string, together: Waiting[]): Promise<void> {
+  async function store(inbox: Inbox, together: Waiting[]): Promise<void> {
+    const { publicId, number } = inbox
     const events = together.map(({ event }) => event)
     const use = events.find(({ access }) => access === 'authenticated')
     const seal = use ? sealing.statements(publicId, use.receivedAt) : []
@@ -41,13 +48,13 @@ export function createIngest(db: Db, sealing: Sealing, insertEvents: InsertEvent
       const done = await attempt(
         db.write({
           lockKey: publicId,
-          statements: { events: insertEvents(publicId, events), seal },
+          statements: { events: insertEvents(number, events), seal },
         }),
       )
       const isStored = 'rows' in done
       if (isStored && use) sealing.sealed(publicId)
       // The inbox has no room for all of them, but may have room for some.
-      if (!isStored && together.length > 1) for (const one of together) void store(publicId, [one])
+      if (!isStored && together.length > 1) for (const one of together) void store(inbox, [one])
       else for (const { resolve } of together) resolve(isStored)
     } catch (error) {
       for (const { reject } of together) reject(error as Error)
@@ -55,16 +62,16 @@ export function createIngest(db: Db, sealing: Sealing, insertEvents: InsertEvent
   }
 
   const schedule = coalesce(() => {
-    for (const publicId of [...waiting.keys()]) storeAll(publicId)
+    for (const number of [...waiting.keys()]) storeAll(number)
   })
 
-  return (publicId, event) =>
+  return (inbox, event) =>
     new Promise((resolve, reject) => {
       const one = { event, resolve, reject }
-      if (event.body.length > BYTES_TOGETHER) return void store(publicId, [one])
-      const together = waiting.get(publicId)
-      if (!together) waiting.set(publicId, [one])
-      else if (together.push(one) >= EVENTS_TOGETHER) storeAll(publicId)
+      if (event.body.length > BYTES_TOGETHER) return void store(inbox, [one])
+      const some = waiting.get(inbox.number)
+      if (!some) waiting.set(inbox.number, { inbox, together: [one] })
+      else if (some.together.push(one) >= EVENTS_TOGETHER) storeAll(inbox.number)
       schedule()
     })
 }

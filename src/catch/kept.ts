@@ -58,14 +58,12 @@ export function packHeaders(headers: FlatHeaders): Buffer {
 
 /** The columns of an event that hold its headers. */
 export type HeaderColumns = {
-  headers: string
-  header_lines: Uint8Array | null
+  header_lines: Uint8Array
   content_type: string | null
 } & Record<string, Value>
 
 /** The headers of an event in JSON, a list of `{name, value}`. */
-export function headersJson({ headers, header_lines }: HeaderColumns): string {
-  if (header_lines === null) return headers
+export function headersJson({ header_lines }: Pick<HeaderColumns, 'header_lines'>): string {
   const text = textOf(header_lines)
   // Asked once for all lines, because quoting each of them takes most of the time.
   const quoted = NEEDS_ESCAPES.test(text) ? JSON.stringify : inQuotes
@@ -77,14 +75,10 @@ export function headersJson({ headers, header_lines }: HeaderColumns): string {
 }
 
 /** The names and values of the headers of an event. */
-export function headersOf({
-  headers,
+export const headersOf = ({
   header_lines,
-}: Pick<HeaderColumns, 'headers' | 'header_lines'>): [name: string, value: string][] {
-  if (header_lines !== null) return linesOf(textOf(header_lines))
-  const list = JSON.parse(headers) as { name: string; value: string }[]
-  return list.map(({ name, value }) => [name, value])
-}
+}: Pick<HeaderColumns, 'header_lines'>): [name: string, value: string][] =>
+  linesOf(textOf(header_lines))
 
 /** What JSON escapes of one-byte characters, except for the line feed, which ends a line here. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that JSON escapes
@@ -109,7 +103,7 @@ export const columnOf = (type: string | null): string | null =>
 
 /** The content type of an event: from its column, or from its headers if it is long. */
 export function contentTypeOf({ content_type, header_lines }: HeaderColumns): string | null {
-  if (content_type !== null || header_lines === null) return content_type
+  if (content_type !== null) return content_type
   // Headers this short cannot contain a long type.
   if (header_lines.length <= MAX_TYPE_COLUMN) return null
   return linesOf(textOf(header_lines)).find(([name]) => isContentType(name))?.[1] ?? null

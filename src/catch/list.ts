@@ -70,9 +70,8 @@ export function createList({
       // A wait of no time looks for what comes after the latest event.
       const query = asked.wait === undefined ? asked : { after: inbox.last_sequence, ...asked }
       const ask = askOf(inbox, query)
-      const { publicId, filter, limit } = ask
-      const max = { limit, bytes: MAX_PAGE_BYTES }
-      if (query.q) ask.found = await search({ publicId, filter, text: query.q, max }, gone)
+      const max = { limit: ask.limit, bytes: MAX_PAGE_BYTES }
+      if (query.q) ask.found = await search({ ...ask, text: query.q, max }, gone)
       const rows = await readPage(ask, { store, reservation })
       return yield* pageParts(ask, rows, { store, reservation, isOpen: () => isOpen(inbox) })
     },
@@ -102,7 +101,7 @@ export function createList({
 }
 
 const askOf = (inbox: InboxRow, query: EventQuery): PageAsk => ({
-  publicId: inbox.public_id,
+  inbox: inbox.number,
   filter: filterOf(query),
   limit: query.limit ?? DEFAULT_LIMIT,
   latestSequence: inbox.last_sequence,

@@ -22,7 +22,7 @@ const PART_BYTES = 256 * 1024
 const FRAME_BYTES = 8 * 1024
 
 export type PageAsk = {
-  publicId: string
+  inbox: number
   filter: EventFilter
   limit: number
   latestSequence: number
@@ -43,7 +43,7 @@ export const heldBy = (rows: Pick<EventSize, 'size'>[]): number =>
  * @throws Problem when the client has left.
  */
 export async function readPage(
-  { publicId, filter, limit, latestSequence, found }: PageAsk,
+  { inbox, filter, limit, latestSequence, found }: PageAsk,
   { store, reservation }: { store: EventStore; reservation: Reservation },
 ): Promise<PageRow[]> {
   await reserve(reservation, 2 * SMALL_BYTES)
@@ -52,8 +52,8 @@ export async function readPage(
   const most = { bytes: SMALL_BYTES, latestSequence }
   return reservation.whileReading(() =>
     found
-      ? store.sized(publicId, found, { order, ...most })
-      : store.first(publicId, filter, { limit, ...most }),
+      ? store.sized(inbox, found, { order, ...most })
+      : store.first(inbox, filter, { limit, ...most }),
   )
 }
 
@@ -66,7 +66,7 @@ export const isEmpty = ([first]: PageRow[]): boolean => first === undefined || f
  * @throws Problem when the inbox has ended or the client has left.
  */
 export async function* pageParts(
-  { publicId, filter, latestSequence, found }: PageAsk,
+  { inbox, filter, latestSequence, found }: PageAsk,
   rows: PageRow[],
   {
     store,
@@ -94,7 +94,7 @@ export async function* pageParts(
     const [isStillOpen, events] = await reservation.whileReading(() =>
       Promise.all([
         isOpen(),
-        store.json(publicId, { sequences: run.map(({ sequence }) => sequence), order }),
+        store.json(inbox, { sequences: run.map(({ sequence }) => sequence), order }),
       ]),
     )
     if (!isStillOpen) throw problem('unauthorized')

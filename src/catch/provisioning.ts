@@ -17,19 +17,17 @@ export const CATCH_PROVISIONING: Provisioning = {
   provision(grant) {
     const plan = grant.plan as CatchPlan
     const { ownerToken, ingestToken } = capability(grant)
-    return [
-      insertInbox({
-        publicId: grant.publicId,
-        planId: grant.planId,
-        ownerTokenHash: tokenHash(ownerToken),
-        ingestTokenHash: tokenHash(ingestToken),
-        requestLimit: plan.requestLimit,
-        storageLimitBytes: plan.storageLimitBytes,
-        maxBytesPerRequest: plan.maxBytesPerRequest,
-        createdAt: grant.settledAt,
-        expiresAt: grant.expiresAt,
-      }),
-    ]
+    return insertInbox({
+      publicId: grant.publicId,
+      planId: grant.planId,
+      ownerTokenHash: tokenHash(ownerToken),
+      ingestTokenHash: tokenHash(ingestToken),
+      requestLimit: plan.requestLimit,
+      storageLimitBytes: plan.storageLimitBytes,
+      maxBytesPerRequest: plan.maxBytesPerRequest,
+      createdAt: grant.settledAt,
+      expiresAt: grant.expiresAt,
+    })
   },
   capability,
   async extend(db, { publicId, plan, now }) {
@@ -41,8 +39,12 @@ export const CATCH_PROVISIONING: Provisioning = {
     if (extendedLimit(inbox.request_limit, requestLimit) === null) return null
     if (extendedLimit(inbox.storage_limit_bytes, storageLimitBytes) === null) return null
     const statement = extendInbox({
-      ...{ publicId, endsAt: inbox.expires_at, expiresAt, now },
-      ...{ moreRequests: requestLimit, moreBytes: storageLimitBytes },
+      number: inbox.number,
+      endsAt: inbox.expires_at,
+      expiresAt,
+      moreRequests: requestLimit,
+      moreBytes: storageLimitBytes,
+      now,
     })
     return { expiresAt, statements: [statement] }
   },

@@ -1,7 +1,7 @@
 /** Deletes inboxes that are over, with everything that was in them. */
 import { attempt, type Db } from '../db/db.ts'
 import { before, type DeletionTime } from '../lib/clock.ts'
-import type { EventWrites } from './event-insert.ts'
+import type { EventTables } from './event-tables.ts'
 import type { Refusals } from './refusals.ts'
 import { dropInbox, type InboxRow, type InboxStore, unextendedInbox } from './store.ts'
 
@@ -14,20 +14,23 @@ const PURGE_EVENTS = 100
 export function createPurge(deps: {
   db: Db
   store: InboxStore
-  eventWrites: EventWrites
+  events: EventTables
   refusals: Refusals
 }): (now: DeletionTime) => Promise<number> {
-  const { db, store, eventWrites, refusals } = deps
+  const { db, store, events, refusals } = deps
 
   async function deleteOver(now: DeletionTime): Promise<number> {
     const shownSince = before(now, SHOW_EXPIRED_MS)
     let dropped = 0
     for (;;) {
-      const inboxes = await store.purgeable(now, shownSince, PURGE_INBOXES)
+      const inboxes = await store.purgeable({ now, shownSince }, events.source, PURGE_INBOXES)
       for (const inbox of inboxes) {
         await deleteEvents(inbox)
         if (inbox.destroyed_at === null && inbox.expires_at > shownSince) continue
-        await db.write({ lockKey: inbox.public_id, statements: { inbox: dropInbox(inbox) } })
+        await db.write({
+          lockKey: inbox.public_id,
+          statements: { inbox: dropInbox(inbox, events.source) },
+        })
         dropped++
       }
       if (inboxes.length < PURGE_INBOXES) return dropped
@@ -42,7 +45,7 @@ export function createPurge(deps: {
           statements: {
             // The clock of the instance that extended it may differ from ours.
             over: inbox.destroyed_at === null ? [unextendedInbox(inbox)] : [],
-            deleted: eventWrites.purge(inbox.public_id, PURGE_EVENTS),
+            deleted: events.purge(inbox.number, PURGE_EVENTS),
           },
         }),
       )
@@ -54,7 +57,7 @@ export function createPurge(deps: {
     let dropped: number
     try {
       // First, because each inbox that is over is looked up among all that came lately.
-      await eventWrites.tidy()
+      await events.tidy()
     } finally {
       // Deleting keeps a promise, and may be what makes room for the rest.
       dropped = await deleteOver(now)

@@ -123,7 +123,8 @@ type RefusalRow = {
 /** Adds to what is stored, unless the inbox is gone. */
 const addToStored = ({ publicId, reason, count, firstAt, lastAt }: Count): Statement => ({
   text: `insert into catch_refusal (public_id, reason, refusal_count, first_at, last_at)
-    select $1, $2, $3, $4, $5 from catch_inbox where public_id = $1 and destroyed_at is null
+    select $1, $2, $3, $4, $5 from catch_inbox join catch_inbox_use using (number)
+    where public_id = $1 and destroyed_at is null
     on conflict (public_id, reason) do update set
       refusal_count = catch_refusal.refusal_count + excluded.refusal_count,
       first_at = case when excluded.first_at < catch_refusal.first_at

@@ -13,7 +13,7 @@ const SEARCH_BYTES = 512 * 1024
 export type Search = (ask: SearchAsk, gone: AbortSignal) => Promise<Found>
 
 export type SearchAsk = {
-  publicId: string
+  inbox: number
   filter: EventFilter
   text: string
   max: { limit: number; bytes: number }
@@ -22,19 +22,16 @@ export type SearchAsk = {
 /** Creates the search. Concurrent searches take turns, and each ends when its client leaves. */
 export function createSearch(store: EventStore, scheduler: FairScheduler): Search {
   /** Reads the events in slices, so that other requests run in between. */
-  async function search(
-    { publicId, filter, text, max }: SearchAsk,
-    slice: RunSlice,
-  ): Promise<Found> {
+  async function search({ inbox, filter, text, max }: SearchAsk, slice: RunSlice): Promise<Found> {
     const sequences: number[] = []
     let bytes = 0
     const { order } = filter
     let from = filter.from
     for (;;) {
-      const window = await slice(() => store.sizes(publicId, { ...filter, from }, SEARCH_EVENTS))
+      const window = await slice(() => store.sizes(inbox, { ...filter, from }, SEARCH_EVENTS))
       for (const run of runs(window.sizes)) {
         const ofRun = { sequences: run.map(({ sequence }) => sequence), order }
-        const matching = await slice(() => store.searched(publicId, ofRun, text))
+        const matching = await slice(() => store.searched(inbox, ofRun, text))
         for (const { sequence, body_bytes } of matching) {
           const isFull =
             sequences.length === max.limit ||
@@ -49,7 +46,7 @@ export function createSearch(store: EventStore, scheduler: FairScheduler): Searc
     }
   }
 
-  return (ask, gone) => scheduler.run(ask.publicId, gone, (slice) => search(ask, slice))
+  return (ask, gone) => scheduler.run(String(ask.inbox), gone, (slice) => search(ask, slice))
 }
 
 /** Cuts events into runs of a bounded number of bytes. */

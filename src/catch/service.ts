@@ -15,7 +15,7 @@ import { isTokenOf } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import type { EventRow } from './event-rows.ts'
 import { createEventStore, deleteEvent } from './event-store.ts'
-import { createEventWrites } from './event-writes.ts'
+import { eventTables } from './event-tables.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
 import { type AwaitList, createList, type List } from './list.ts'
@@ -34,6 +34,7 @@ const MAX_HEAD_BYTES = 64 * 1024
 /** The facts of an inbox, so that they can be cached. Only its end changes while it lives, to a later one. */
 export type InboxFacts = {
   publicId: string
+  number: number
   planId: PlanId
   ingestTokenHash: Uint8Array
   maxBytesPerRequest: number
@@ -106,12 +107,12 @@ export function createCatch(deps: {
 }): CatchService {
   const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
   const store = createInboxStore(db)
-  const eventStore = createEventStore(db)
+  const events = eventTables(db)
+  const eventStore = createEventStore(db, events.source)
   const search = createSearch(eventStore, scheduler)
   const lists = createList({ store: eventStore, inboxes: store, search, clock })
   const sealing = createSealing({ db, clock })
-  const eventWrites = createEventWrites(db)
-  const ingest = createIngest(db, sealing, eventWrites.insert)
+  const ingest = createIngest(db, sealing, events.insert)
   const remembered = createRemembered(activeInbox)
   const refusals = createRefusals({ db, clock })
 
@@ -125,6 +126,7 @@ export function createCatch(deps: {
     }
     return {
       publicId,
+      number: inbox.number,
       planId: inbox.plan_id,
       ingestTokenHash: inbox.ingest_token_hash,
       maxBytesPerRequest: inbox.max_bytes_per_request,
@@ -143,7 +145,7 @@ export function createCatch(deps: {
   async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
     const parsed = parseEventId(id)
     if (!parsed || inbox.expires_at <= clock.now()) return null
-    const [row] = await eventStore.events(inbox.public_id, [parsed.sequence])
+    const [row] = await eventStore.events(inbox.number, [parsed.sequence])
     return row && eventId(row) === id.toLowerCase() ? row : null
   }
 
@@ -185,7 +187,7 @@ export function createCatch(deps: {
       const headers = keptHeaders(request, isForwardingHeader)
       const contentType = contentTypeIn(headers)
       const bytes = keptBytes({ path, query, headers, body })
-      const isStored = await ingest(inbox.publicId, {
+      const isStored = await ingest(inbox, {
         salt: randomInt(2 ** 26),
         receivedAt: now,
         access: isAuthenticated ? 'authenticated' : 'public',
@@ -251,7 +253,7 @@ export function createCatch(deps: {
       const done = await attempt(
         db.write({
           lockKey: inbox.public_id,
-          statements: { event: deleteEvent(inbox.public_id, row.sequence, row.salt) },
+          statements: { event: deleteEvent(events, inbox.number, row) },
         }),
       )
       return 'rows' in done
@@ -268,7 +270,7 @@ export function createCatch(deps: {
         db.write({
           lockKey: inbox.public_id,
           statements: {
-            inbox: destroyInbox(inbox.public_id, now),
+            inbox: destroyInbox(inbox.number, now),
             // In this unit: nobody owns the inbox any more who could seal it later.
             seal: sealing.statements(inbox.public_id, now),
           },
@@ -280,7 +282,7 @@ export function createCatch(deps: {
       return true
     },
 
-    purge: createPurge({ db, store, eventWrites, refusals }),
+    purge: createPurge({ db, store, events, refusals }),
 
     close: refusals.close,
   }

@@ -1,12 +1,11 @@
-/**
- * Inboxes in the store. Their events are in `event-store.ts`. On SQLite `catch_inbox` is a view, and of what
- * changes it only the returned rows are counted.
- */
+/** Inboxes in the store. Their events are in `event-tables.ts` and `event-store.ts`. */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 export type InboxRow = {
+  /** What its events name it by. */
+  number: number
   public_id: string
   plan_id: PlanId
   owner_token_hash: Uint8Array
@@ -33,29 +32,33 @@ export const insertInbox = (inbox: {
   maxBytesPerRequest: number
   createdAt: number
   expiresAt: number
-}): Statement => ({
-  text: `insert into catch_inbox
-    (public_id, plan_id, owner_token_hash, ingest_token_hash, request_limit, storage_limit_bytes,
-     max_bytes_per_request, accepted_request_count, stored_bytes, last_sequence, created_at, expires_at)
-    values ($1, $2, $3, $4, $5, $6, $7, 0, 0, 0, $8, $9)
-    returning public_id`,
-  values: [
-    inbox.publicId,
-    inbox.planId,
-    inbox.ownerTokenHash,
-    inbox.ingestTokenHash,
-    inbox.requestLimit,
-    inbox.storageLimitBytes,
-    inbox.maxBytesPerRequest,
-    inbox.createdAt,
-    inbox.expiresAt,
-  ],
-  expect: 1,
-})
+}): Statement[] => [
+  {
+    text: `insert into catch_inbox
+      (public_id, plan_id, owner_token_hash, ingest_token_hash, max_bytes_per_request, created_at)
+      values ($1, $2, $3, $4, $5, $6)`,
+    values: [
+      inbox.publicId,
+      inbox.planId,
+      inbox.ownerTokenHash,
+      inbox.ingestTokenHash,
+      inbox.maxBytesPerRequest,
+      inbox.createdAt,
+    ],
+    expect: 1,
+  },
+  {
+    text: `insert into catch_inbox_use (number, accepted_request_count, stored_bytes, last_sequence,
+        request_limit, storage_limit_bytes, expires_at)
+      select number, 0, 0, 0, $2, $3, $4 from catch_inbox where public_id = $1`,
+    values: [inbox.publicId, inbox.requestLimit, inbox.storageLimitBytes, inbox.expiresAt],
+    expect: 1,
+  },
+]
 
 /** Extends an active inbox, unless it was extended since it was read. */
 export const extendInbox = (extended: {
-  publicId: string
+  number: number
   /** As it was read. */
   endsAt: number
   expiresAt: number
@@ -63,13 +66,12 @@ export const extendInbox = (extended: {
   moreBytes: number
   now: number
 }): Statement => ({
-  text: `update catch_inbox set expires_at = $3, request_limit = request_limit + $4,
+  text: `update catch_inbox_use set expires_at = $3, request_limit = request_limit + $4,
       storage_limit_bytes = storage_limit_bytes + $5
-    where public_id = $1 and expires_at = $2 and expires_at > $6 and destroyed_at is null
-      and suspended_at is null and accepted_request_count < request_limit
-    returning public_id`,
+    where number = $1 and expires_at = $2 and expires_at > $6 and destroyed_at is null
+      and suspended_at is null and accepted_request_count < request_limit`,
   values: [
-    extended.publicId,
+    extended.number,
     extended.endsAt,
     extended.expiresAt,
     extended.moreRequests,
@@ -79,50 +81,57 @@ export const extendInbox = (extended: {
   expect: 1,
 })
 
-export const destroyInbox = (publicId: string, now: number): Statement => ({
-  text: `update catch_inbox set destroyed_at = $2 where public_id = $1 and destroyed_at is null
-    returning public_id`,
-  values: [publicId, now],
+export const destroyInbox = (number: number, now: number): Statement => ({
+  text: 'update catch_inbox_use set destroyed_at = $2 where number = $1 and destroyed_at is null',
+  values: [number, now],
   expect: 1,
 })
 
 export const suspendInbox = (publicId: string, now: number): Statement => ({
-  text: `update catch_inbox set suspended_at = $2
-    where public_id = $1 and suspended_at is null and destroyed_at is null and expires_at > $2
-    returning public_id`,
+  text: `update catch_inbox_use set suspended_at = $2
+    where number = (select number from catch_inbox where public_id = $1)
+      and suspended_at is null and destroyed_at is null and expires_at > $2`,
   values: [publicId, now],
   expect: 1,
 })
 
-export const resumeInbox = (publicId: string): Statement => ({
-  text: `update catch_inbox set suspended_at = null
-    where public_id = $1 and suspended_at is not null and destroyed_at is null
-    returning public_id`,
-  values: [publicId],
+export const resumeInbox = (number: number): Statement => ({
+  text: `update catch_inbox_use set suspended_at = null
+    where number = $1 and suspended_at is not null and destroyed_at is null`,
+  values: [number],
   expect: 1,
 })
 
 /** Holds unless the inbox was extended since it was read. Locks its row for the rest of the unit. */
 export const unextendedInbox = ({
-  public_id,
+  number,
   expires_at,
-}: Pick<InboxRow, 'public_id' | 'expires_at'>): Statement => ({
-  text: `update catch_inbox set expires_at = expires_at where public_id = $1 and expires_at = $2
-    returning public_id`,
-  values: [public_id, expires_at],
+}: Pick<InboxRow, 'number' | 'expires_at'>): Statement => ({
+  text: 'update catch_inbox_use set expires_at = expires_at where number = $1 and expires_at = $2',
+  values: [number, expires_at],
   expect: 1,
 })
 
-/** Deletes an inbox without events, unless it was extended since it was read. */
-export const dropInbox = ({
-  public_id,
-  expires_at,
-}: Pick<InboxRow, 'public_id' | 'expires_at'>): Statement => ({
-  text: `delete from catch_inbox where public_id = $1
-    and (expires_at = $2 or destroyed_at is not null)
-    and not exists (select 1 from catch_event where public_id = $1)`,
-  values: [public_id, expires_at],
-})
+/**
+ * Deletes an inbox without events, unless it was extended since it was read.
+ * @param events the tables of events, as `eventTables` names them.
+ */
+export const dropInbox = (
+  { number, expires_at }: Pick<InboxRow, 'number' | 'expires_at'>,
+  events: string,
+): Statement[] => [
+  {
+    text: `delete from catch_inbox_use where number = $1
+      and (expires_at = $2 or destroyed_at is not null)
+      and not exists (select 1 from ${events} where inbox = $1)`,
+    values: [number, expires_at],
+  },
+  {
+    text: `delete from catch_inbox where number = $1
+      and not exists (select 1 from catch_inbox_use where number = $1)`,
+    values: [number],
+  },
+]
 
 export type InboxStore = ReturnType<typeof createInboxStore>
 
@@ -130,7 +139,7 @@ export function createInboxStore(db: Pick<Db, 'read'>) {
   return {
     async inbox(publicId: string): Promise<InboxRow | null> {
       const [inbox] = await db.read<InboxRow>(
-        'select * from catch_inbox where public_id = $1 and destroyed_at is null',
+        `${INBOXES} where public_id = $1 and destroyed_at is null`,
         publicId,
       )
       return inbox ?? null
@@ -139,15 +148,19 @@ export function createInboxStore(db: Pick<Db, 'read'>) {
     /**
      * Inboxes to purge: destroyed, expired before `shownSince`, or expired and not yet empty. An empty
      * inbox that its owner can still see is left out: many of them would use up the limit.
+     * @param events the tables of events, as `eventTables` names them.
      */
-    purgeable(now: DeletionTime, shownSince: DeletionTime, limit: number): Promise<InboxRow[]> {
+    purgeable(
+      { now, shownSince }: { now: DeletionTime; shownSince: DeletionTime },
+      events: string,
+      limit: number,
+    ): Promise<InboxRow[]> {
       return db.read<InboxRow>(
-        // Two queries, each through an index: SQLite would read all of the view for one with `or`.
-        `select * from catch_inbox where destroyed_at is not null
+        // Two queries, each through an index: SQLite would read all of the table for one with `or`.
+        `${INBOXES} where destroyed_at is not null
          union all
-         select * from catch_inbox where destroyed_at is null and expires_at <= $1
-           and (expires_at <= $2 or exists (
-             select 1 from catch_event where catch_event.public_id = catch_inbox.public_id))
+         ${INBOXES} where destroyed_at is null and expires_at <= $1
+           and (expires_at <= $2 or exists (select 1 from ${events} where inbox = number))
          ${limitedTo(3)}`,
         now,
         shownSince,
@@ -156,3 +169,5 @@ export function createInboxStore(db: Pick<Db, 'read'>) {
     },
   }
 }
+
+const INBOXES = 'select * from catch_inbox_use join catch_inbox using (number)'

@@ -7,6 +7,6 @@ export const CATCH_TAKEDOWN: Takedown = {
   suspend: (publicId, now) => [suspendInbox(publicId, now)],
   async resume(db, publicId) {
     const inbox = await createInboxStore(db).inbox(publicId)
-    return inbox?.suspended_at ? [resumeInbox(publicId)] : null
+    return inbox?.suspended_at ? [resumeInbox(inbox.number)] : null
   },
 }

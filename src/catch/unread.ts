@@ -31,19 +31,19 @@ export function createUnread(deps: {
 
   /** The next events above a sequence, or null if it read none although some may exist. */
   async function oldest(
-    publicId: string,
+    inbox: number,
     above: number,
     reservation: Pick<Reservation, 'reserve' | 'whileReading'>,
   ): Promise<EventRow[] | null> {
     if (!(await reservation.reserve(2 * STREAM_BYTES))) return null
     const most = { limit: STREAM_EVENTS, bytes: STREAM_BYTES }
-    const rows = await reservation.whileReading(() => eventStore.oldest(publicId, above, most))
+    const rows = await reservation.whileReading(() => eventStore.oldest(inbox, above, most))
     const large = rows.findIndex((row) => !isWhole(row))
     if (large !== 0) return rows.slice(0, large === -1 ? rows.length : large).filter(isWhole)
     const some = fitting(rows, STREAM_BYTES)
     if (!(await reservation.reserve(heldBy(some)))) return null
     const sequences = some.map((row) => row.sequence)
-    const events = await reservation.whileReading(() => eventStore.events(publicId, sequences))
+    const events = await reservation.whileReading(() => eventStore.events(inbox, sequences))
     // All of them were deleted in between, but later events may exist.
     return events.length === 0 ? null : events.reverse()
   }
@@ -55,7 +55,7 @@ export function createUnread(deps: {
     if (state === 'expired') return { events: [], ended: state }
     // Read after the state: an exhausted inbox has no event that these rows could have missed.
     const events =
-      inbox.last_sequence > sequence ? await oldest(publicId, sequence, reservation) : []
+      inbox.last_sequence > sequence ? await oldest(inbox.number, sequence, reservation) : []
     if (events === null) return { events: [], ended: null }
     const isOver = state === 'exhausted' || state === 'suspended'
     return { events, ended: events.length === 0 && isOver ? state : null }

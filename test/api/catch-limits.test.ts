@@ -15,6 +15,7 @@ import {
 } from '../support/catch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { type Exchanged, exchange } from '../support/socket.ts'
+import { query } from '../support/store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
@@ -178,7 +179,9 @@ test('a suspended inbox refuses its own token, and takes requests again when it 
   await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
   assert.deepEqual(await send(server, inbox, { headers }), UNAVAILABLE)
   assert.equal((await eventsOf(server, inbox)).length, 1, 'its owner still reads')
-  await asOperator(server, resumeInbox(inbox.publicId))
+  const text = 'select number from catch_inbox where public_id = $1'
+  const [row] = await query(server, text, inbox.publicId)
+  await asOperator(server, resumeInbox(Number(row?.number)))
   assert.equal((await send(server, inbox, { headers })).status, 204)
 })
 

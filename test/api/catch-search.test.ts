@@ -24,15 +24,20 @@ async function aLargeInbox(server: TestServer): Promise<CatchCapability> {
   // Copies of rows: to send them all would take too long.
   await query(
     server,
-    `insert into catch_event (public_id, sequence, salt, received_at, access, method, media_type,
-       body_bytes, source_ip, ip_location, path, query, content_type, headers, body_sha256, body,
-       kept_bytes, header_lines)
-     select e.public_id, e.sequence + 200 * n.n, salt, received_at, access, method, media_type, body_bytes,
-       source_ip, ip_location, path, query, content_type, headers, body_sha256, body, kept_bytes,
-       header_lines
+    `insert into catch_event (inbox, sequence, salt, received_at, access, method, media_type,
+       body_bytes, source_ip, ip_location, path, query, content_type, body_sha256, body, kept_bytes, header_lines)
+     select inbox, e.sequence + 200 * n.n, salt, received_at, access, method, media_type, body_bytes,
+       source_ip, ip_location, path, query, content_type, body_sha256, body, kept_bytes, header_lines
      from catch_event e join (select sequence as n from catch_event where sequence <= 9) n on 1 = 1`,
   )
-  await query(server, 'update catch_inbox set last_sequence = 2000')
+  if (server.databaseUrl.startsWith('sqlite')) {
+    await query(
+      server,
+      `insert into catch_event_place (id, inbox, sequence)
+       select id, inbox, sequence from catch_event where sequence > 200`,
+    )
+  }
+  await query(server, 'update catch_inbox_use set last_sequence = 2000')
   return inbox
 }
 

@@ -210,10 +210,10 @@ const NEARLY_FULL = {
 } as const
 
 for (const what of ['inbox', 'monitor'] as const) {
-  const table = what === 'inbox' ? 'catch_inbox' : 'pulse_monitor'
+  const table = what === 'inbox' ? 'catch_inbox_use' : 'pulse_monitor'
   for (const [column, limit] of NEARLY_FULL[what]) {
     const setLimit = (server: TestServer, value: number) =>
-      query(server, `update ${table} set ${column} = $1 returning public_id`, value)
+      query(server, `update ${table} set ${column} = $1 returning expires_at`, value)
 
     test(`no extension takes the ${column} of the ${what} beyond what a number in JSON can say, whatever is quoted already`, async (t) => {
       const server = await aShortServer(t)

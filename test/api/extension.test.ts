@@ -167,11 +167,11 @@ for (const product of EXTENDABLE) {
     test('nothing lasts longer than ten years from now, whatever is quoted already', async (t) => {
       const server = await startServer(t)
       const held = await buy(server)
-      const table = name === 'catch' ? 'catch_inbox' : 'pulse_monitor'
+      const table = name === 'catch' ? 'catch_inbox_use' : 'pulse_monitor'
       const end = server.clock.now() + (10 * 365 - 1.5) * DAY
       await query(
         server,
-        `update ${table} set expires_at = $1 returning public_id`,
+        `update ${table} set expires_at = $1 returning expires_at`,
         Math.round(end),
       )
       const quote = quoteOf(await extend(server, held))
@@ -179,7 +179,7 @@ for (const product of EXTENDABLE) {
       assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
       await query(
         server,
-        `update ${table} set expires_at = $1 returning public_id`,
+        `update ${table} set expires_at = $1 returning expires_at`,
         Math.round(end + DAY),
       )
       // It cannot be added any more, so its buyer gets the plan anew.

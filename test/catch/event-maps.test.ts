@@ -129,14 +129,7 @@ test('a search finds in a header exactly what is in its name, a colon, a space a
     '\u00dc"\\',
   ]
   const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []))
-  const list = JSON.stringify(
-    lines.map((_, i) => ({ name: headers[2 * i], value: headers[2 * i + 1] })),
-  )
-  const stored = [
-    { header_lines: packHeaders(headers) },
-    // As an older version has stored them.
-    { header_lines: null, headers: list },
-  ]
+  const stored = anEvent({ header_lines: packHeaders(headers) })
   const texts = lines.join('\n').toLowerCase()
   const parts = Array.from(texts, (_, at) =>
     [1, 2, 3, 7].map((length) => texts.slice(at, at + length)),
@@ -152,9 +145,7 @@ test('a search finds in a header exactly what is in its name, a colon, a space a
     '"name"',
   ]) {
     const isThere = lines.some((line) => line.toLowerCase().includes(wanted.toLowerCase()))
-    for (const event of stored) {
-      assert.equal(found([anEvent(event)], wanted.toUpperCase()).length === 1, isThere, wanted)
-    }
+    assert.equal(found([stored], wanted.toUpperCase()).length === 1, isThere, wanted)
   }
 })
 
@@ -182,7 +173,7 @@ type Change = {
 
 const anEvent = (change: Change) => ({
   ...{ sequence: 1, salt: 1, received_at: 1_760_000_000_000, access: 'public', method: 'POST' },
-  ...{ path: '', query: '', headers: '[]', header_lines: packHeaders([]), content_type: null },
+  ...{ path: '', query: '', header_lines: packHeaders([]), content_type: null },
   ...{ body: new Uint8Array(), body_bytes: 0, body_sha256: '', source_ip: '', ip_location: null },
   size: 0,
   ...change,

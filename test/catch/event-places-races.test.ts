@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createPlaces } from '../../src/catch/event-places.ts'
 import { deleteEvent } from '../../src/catch/event-store.ts'
+import { createPlaces } from '../../src/catch/event-tables.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import { attempt, type Db } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
@@ -14,6 +14,8 @@ import { temporaryFolder } from '../support/folder.ts'
 import { unit } from '../support/unit.ts'
 
 const INBOXES = ['a', 'b', 'c', 'd']
+/** As they are sold one after the other in a new store. */
+const numberOf = (inbox: string): number => INBOXES.indexOf(inbox) + 1
 const REQUESTS = 120
 /** Less than the requests have, of which every fourth is deleted: some inboxes are full of bytes first. */
 const STORAGE_BYTES = 4_000
@@ -29,7 +31,7 @@ test('limits are exact and every read is whole while two stores store, delete an
     await openStore({ kind: 'sqlite', file }),
   ]
   t.after(() => Promise.all(both.map((db) => db.close())))
-  for (const inbox of INBOXES) await both[0]?.write(unit(insertInbox(anInbox(inbox))))
+  for (const inbox of INBOXES) await both[0]?.write(unit(...insertInbox(anInbox(inbox))))
   /** The salts that were acknowledged and are not being deleted, by inbox; and how many were ever acknowledged. */
   const kept = new Map(INBOXES.map((inbox) => [inbox, new Set<number>()]))
   const accepted = new Map(INBOXES.map((inbox) => [inbox, 0]))
@@ -40,7 +42,7 @@ test('limits are exact and every read is whole while two stores store, delete an
   async function storeSome(db: Db, places: ReturnType<typeof createPlaces>): Promise<void> {
     const inbox = oneOf(INBOXES)
     const events = Array.from({ length: 1 + below(4) }, () => anEvent(++salt, below(MOST_BYTES)))
-    const done = await attempt(db.write(unit(...places.insert(inbox, events))))
+    const done = await attempt(db.write(unit(...places.insert(numberOf(inbox), events))))
     if ('refused' in done) refused++
     else {
       accepted.set(inbox, (accepted.get(inbox) ?? 0) + events.length)
@@ -50,19 +52,21 @@ test('limits are exact and every read is whole while two stores store, delete an
     if (doomed === undefined || below(4) > 0) return
     kept.get(inbox)?.delete(doomed)
     const [row] = await db.read<{ sequence: number }>(
-      'select sequence from catch_event where public_id = $1 and salt = $2',
-      inbox,
+      'select sequence from catch_event where inbox = $1 and salt = $2',
+      numberOf(inbox),
       doomed,
     )
-    await db.write(unit(...deleteEvent(inbox, row?.sequence ?? 0, doomed)))
+    await db.write(
+      unit(...deleteEvent(places, numberOf(inbox), { sequence: row?.sequence ?? 0, salt: doomed })),
+    )
   }
 
-  async function read(db: Db): Promise<void> {
+  async function read(db: Db, { source }: ReturnType<typeof createPlaces>): Promise<void> {
     const inbox = oneOf(INBOXES)
     const before = [...(kept.get(inbox) ?? [])]
     const rows = await db.read<{ sequence: number; salt: number }>(
-      'select sequence, salt from catch_event where public_id = $1 order by sequence desc',
-      inbox,
+      `select sequence, salt from ${source} where inbox = $1 order by sequence desc`,
+      numberOf(inbox),
     )
     const sequences = rows.map(({ sequence }) => sequence)
     assert.deepEqual(
@@ -81,14 +85,15 @@ test('limits are exact and every read is whole while two stores store, delete an
     })
   })
   const reading = both.map(async (db) => {
-    while (!isOver) await read(db)
+    const places = createPlaces(db)
+    while (!isOver) await read(db, places)
   })
   const written = Promise.all(writing).finally(() => {
     isOver = true
   })
   await Promise.all([written, ...reading])
   const rows = await both[0]?.read(
-    'select public_id, accepted_request_count as n from catch_inbox order by public_id',
+    'select public_id, accepted_request_count as n from catch_inbox join catch_inbox_use using (number) order by public_id',
   )
   assert.deepEqual(
     rows,
@@ -97,11 +102,11 @@ test('limits are exact and every read is whole while two stores store, delete an
   assert.ok(refused > 0)
 })
 
-const MISCOUNTED = `select public_id from catch_inbox i
+const MISCOUNTED = `select number from catch_inbox_use i
   where accepted_request_count > request_limit or stored_bytes > storage_limit_bytes
     or last_sequence <> accepted_request_count
     or stored_bytes <> (
-      select coalesce(sum(kept_bytes), 0) from catch_event e where e.public_id = i.public_id)`
+      select coalesce(sum(kept_bytes), 0) from catch_event e where e.inbox = i.number)`
 
 const below = (most: number): number => Math.floor(Math.random() * most)
 const oneOf = <T>(some: T[]): T => some[below(some.length)] as T

@@ -2,14 +2,19 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import type { EventWrites, NewEvent } from '../../src/catch/event-insert.ts'
-import { createPlaces } from '../../src/catch/event-places.ts'
-import { createEventStore, deleteEvent, type EventFilter } from '../../src/catch/event-store.ts'
+import {
+  createEventStore,
+  deleteEvent,
+  type EventFilter,
+  type EventStore,
+} from '../../src/catch/event-store.ts'
+import { createPlaces, type EventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { createInboxStore, dropInbox, insertInbox } from '../../src/catch/store.ts'
 import { attempt, type Db, type Unit } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
 import type { DeletionTime } from '../../src/lib/clock.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { numberOf } from '../support/inboxes.ts'
 import { unit } from '../support/unit.ts'
 
 const INBOXES = ['a', 'b', 'c']
@@ -88,10 +93,12 @@ suite('events on SQLite', () => {
   test('events are sorted in once there are many, and those of a busy inbox at once', async (t) => {
     const { db, places } = await aStore(t)
     const writes = createPlaces(db, { between: 6, mostOfInbox: 3 })
-    for (const inbox of ['a', 'b', 'a', 'a', 'a']) await db.write(storing(writes, inbox, ['GET']))
+    for (const inbox of ['a', 'b', 'a', 'a', 'a'])
+      await db.write(storing(writes, await numberOf(db, inbox), ['GET']))
     assert.deepEqual(await places(), { recent: ['a1', 'b1', 'a2', 'a3'], sorted: ['a4'] })
     // With the sixth, all that was recent. Then `a` is no longer a busy one.
-    for (const inbox of ['b', 'c', 'c', 'a']) await db.write(storing(writes, inbox, ['GET']))
+    for (const inbox of ['b', 'c', 'c', 'a'])
+      await db.write(storing(writes, await numberOf(db, inbox), ['GET']))
     assert.deepEqual(await places(), {
       recent: ['b2', 'c1', 'c2', 'a5'],
       sorted: ['a1', 'a2', 'a3', 'a4', 'b1'],
@@ -111,7 +118,7 @@ suite('events on SQLite', () => {
     const writes = createPlaces({ ...db, write })
     await writes.tidy()
     assert.deepEqual(written, [])
-    await db.write(storing(writes, 'a', ['GET']))
+    await db.write(storing(writes, await numberOf(db, 'a'), ['GET']))
     await writes.tidy()
     assert.deepEqual(
       written.map(({ durability }) => durability),
@@ -124,10 +131,15 @@ suite('events on SQLite', () => {
   test('a query of a purge finds every inbox that is over, and each once', async (t) => {
     const { db } = await aStore(t)
     const writes = createPlaces(db)
-    for (const inbox of ['a', 'b']) await db.write(storing(writes, inbox, ['GET']))
+    for (const inbox of ['a', 'b'])
+      await db.write(storing(writes, await numberOf(db, inbox), ['GET']))
     const inboxes = createInboxStore(db)
     const over = async (now: number, shownSince: number): Promise<string[]> => {
-      const rows = await inboxes.purgeable(now as DeletionTime, shownSince as DeletionTime, 100)
+      const rows = await inboxes.purgeable(
+        { now: now as DeletionTime, shownSince: shownSince as DeletionTime },
+        writes.source,
+        100,
+      )
       return rows.map(({ public_id }) => public_id).sort()
     }
     assert.deepEqual(await over(NOW, NOW), [])
@@ -135,7 +147,7 @@ suite('events on SQLite', () => {
     assert.deepEqual(await over(NOW + DAY, NOW), ['a', 'b'])
     assert.deepEqual(await over(NOW + DAY, NOW + DAY), ['a', 'b', 'c'])
     await db.write(
-      unit({ text: `update catch_inbox set destroyed_at = 1 where public_id = 'c'`, values: [] }),
+      unit({ text: 'update catch_inbox_use set destroyed_at = 1 where number = 3', values: [] }),
     )
     assert.deepEqual(await over(NOW, NOW), ['c'])
     assert.deepEqual(await over(NOW + DAY, NOW + DAY), ['a', 'b', 'c'])
@@ -144,9 +156,13 @@ suite('events on SQLite', () => {
   test('an inbox that has a recent event is not dropped', async (t) => {
     const { db } = await aStore(t)
     const writes = createPlaces(db)
-    await db.write(storing(writes, 'a', ['GET']))
+    await db.write(storing(writes, await numberOf(db, 'a'), ['GET']))
     for (const inbox of ['a', 'b']) {
-      await db.write(unit(dropInbox({ public_id: inbox, expires_at: NOW + DAY })))
+      await db.write(
+        unit(
+          ...dropInbox({ number: await numberOf(db, inbox), expires_at: NOW + DAY }, writes.source),
+        ),
+      )
     }
     assert.deepEqual(await db.read('select public_id from catch_inbox order by public_id'), [
       { public_id: 'a' },
@@ -159,11 +175,11 @@ async function aStore(t: TestContext) {
   const file = join(await temporaryFolder(t), 'mayfly.db')
   const db = await openStore({ kind: 'sqlite', file })
   t.after(() => db.close())
-  for (const inbox of INBOXES) await db.write(unit(insertInbox(anInbox(inbox))))
+  for (const inbox of INBOXES) await db.write(unit(...insertInbox(anInbox(inbox))))
   const named = async (table: string): Promise<string[]> => {
     const rows = await db.read(
       `select public_id || sequence as name from ${table}
-       join catch_inbox_facts on inbox = number`,
+       join catch_inbox on inbox = number`,
     )
     return rows.map(({ name }) => String(name))
   }
@@ -180,35 +196,44 @@ async function aStore(t: TestContext) {
 /** Empty inboxes, in the store and in the model. */
 async function freshModel(db: Db): Promise<Model> {
   const model: Model = new Map()
-  for (const table of ['catch_event_row', 'catch_inbox_use', 'catch_inbox_facts']) {
+  for (const table of [
+    'catch_event',
+    'catch_event_place',
+    'catch_event_recent',
+    'catch_inbox_use',
+    'catch_inbox',
+  ]) {
     await db.write(unit({ text: `delete from ${table}`, values: [] }))
   }
-  for (const inbox of INBOXES) await db.write(unit(insertInbox(anInbox(inbox))))
+  for (const inbox of INBOXES) await db.write(unit(...insertInbox(anInbox(inbox))))
   for (const inbox of INBOXES) model.set(inbox, { stored: [], last: 0 })
   return model
 }
 
 async function take(
   step: typeof steps extends fc.Arbitrary<(infer Step)[]> ? Step : never,
-  { db, model, writes }: { db: Db; model: Model; writes: EventWrites },
+  { db, model, writes }: { db: Db; model: Model; writes: EventTables },
 ): Promise<void> {
   if (step.do === 'sort in') return writes.tidy()
   const of = model.get(step.inbox)
   assert.ok(of)
+  const number = await numberOf(db, step.inbox)
   switch (step.do) {
     case 'store':
-      await db.write(storing(writes, step.inbox, step.methods))
+      await db.write(storing(writes, number, step.methods))
       for (const method of step.methods) of.stored.push({ sequence: ++of.last, method })
       return
     case 'delete': {
       const isThere = of.stored.some(({ sequence }) => sequence === step.sequence)
-      const done = await attempt(db.write(unit(...deleteEvent(step.inbox, step.sequence, 7))))
+      const done = await attempt(
+        db.write(unit(...deleteEvent(writes, number, { sequence: step.sequence, salt: 7 }))),
+      )
       assert.equal('rows' in done, isThere)
       of.stored = of.stored.filter(({ sequence }) => sequence !== step.sequence)
       return
     }
     case 'purge': {
-      const { all } = await db.write(unit(...writes.purge(step.inbox, step.max)))
+      const { all } = await db.write(unit(...writes.purge(number, step.max)))
       const gone = new Set(all?.map(({ sequence }) => sequence))
       assert.ok(gone.size >= Math.min(step.max, of.stored.length))
       assert.equal(gone.size, all?.length)
@@ -217,15 +242,15 @@ async function take(
       return
     }
     case 'read':
-      return compare(db, of.stored, step)
+      return compare(createEventStore(db, writes.source), of.stored, { ...step, inbox: number })
   }
 }
 
 async function compare(
-  db: Db,
+  store: EventStore,
   stored: Stored[],
   step: {
-    inbox: string
+    inbox: number
     from: number
     limit: number
     order: 'newest' | 'oldest'
@@ -233,7 +258,6 @@ async function compare(
   },
 ): Promise<void> {
   const { inbox, from, limit, order, method } = step
-  const store = createEventStore(db)
   const filter: EventFilter = { order, from, equal: method === null ? [] : [['method', method]] }
   const beyond = stored
     .filter(({ sequence }) => (order === 'newest' ? sequence < from : sequence > from))
@@ -270,7 +294,11 @@ async function compare(
 async function compareAll(db: Db, model: Model, inbox: string): Promise<void> {
   const of = model.get(inbox)
   assert.ok(of)
-  const rows = await createEventStore(db).oldest(inbox, 0, { limit: 500, bytes: 1e7 })
+  const rows = await createEventStore(db, createPlaces(db).source).oldest(
+    await numberOf(db, inbox),
+    0,
+    { limit: 500, bytes: 1e7 },
+  )
   assert.deepEqual(
     rows.map(({ sequence }) => sequence),
     of.stored.map(({ sequence }) => sequence).sort((a, b) => a - b),
@@ -283,14 +311,14 @@ async function checkPlaces(db: Db): Promise<void> {
         where r.id = e.id and r.inbox = e.inbox and r.sequence = e.sequence)
       + (select count(*) from catch_event_place p
         where p.id = e.id and p.inbox = e.inbox and p.sequence = e.sequence) as places
-    from catch_event_row e`)
+    from catch_event e`)
   assert.ok(rows.every(({ places }) => places === 1))
   const [count] = await db.read(`select (select count(*) from catch_event_recent)
     + (select count(*) from catch_event_place) as n`)
   assert.equal(count?.n, rows.length)
 }
 
-const storing = (writes: EventWrites, inbox: string, methods: string[]) =>
+const storing = (writes: EventTables, inbox: number, methods: string[]) =>
   unit(...writes.insert(inbox, methods.map(anEvent)))
 
 const anInbox = (publicId: string) => ({

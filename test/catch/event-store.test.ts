@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { NewEvent } from '../../src/catch/event-insert.ts'
 import { type EventSize, isWhole } from '../../src/catch/event-rows.ts'
 import { createEventStore } from '../../src/catch/event-store.ts'
-import { createEventWrites } from '../../src/catch/event-writes.ts'
+import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { keptBytes, MAX_HEADER_LINES, packHeaders } from '../../src/catch/kept.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
@@ -12,6 +11,8 @@ import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const ID = 'catch_0000000000000000000000'
+/** The number of the first inbox of a store. */
+const ONLY = 1
 const NONE_IS_SMALL = { limit: 9, bytes: 0 }
 const ALL_ARE_SMALL = { limit: 9, bytes: 9e6 }
 
@@ -34,26 +35,14 @@ suite('the size that the store tells of an event', () => {
       const db = await aStoreWith(t, event)
       await checkSizes(db)
     })
-
-    test(`the size of an event from before kept bytes and header lines, with ${name}, is that of its columns too`, async (t) => {
-      const db = await aStoreWith(t, event)
-      const { headers = [] } = event
-      const pairs = headers.flatMap((name, i) =>
-        i % 2 === 0 ? [{ name, value: headers[i + 1] }] : [],
-      )
-      await db.write(
-        unit({
-          text: 'update catch_event set kept_bytes = null, header_lines = null, headers = $1',
-          values: [JSON.stringify(pairs)],
-        }),
-      )
-      await checkSizes(db)
-    })
   }
 
   test('an event whose head is above the limit is not read, however short its body is', async (t) => {
     const db = await aStoreWith(t, { path: '/'.repeat(15_000), body: 1 })
-    const [row] = await createEventStore(db).oldest(ID, 0, { limit: 1, bytes: 15_000 })
+    const [row] = await createEventStore(db, eventTables(db).source).oldest(ONLY, 0, {
+      limit: 1,
+      bytes: 15_000,
+    })
     assert.equal(row && isWhole(row), false)
   })
 })
@@ -77,26 +66,26 @@ async function aStoreWith(
     keptBytes: keptBytes({ path, query, headers, body: { length: body } }),
     ...{ bodySha256: '', sourceIp: '203.0.113.1', ipLocation: null },
   }
-  await db.write(unit(insertInbox(INBOX)))
-  await db.write(unit(...createEventWrites(db).insert(ID, [event])))
+  await db.write(unit(...insertInbox(INBOX)))
+  await db.write(unit(...eventTables(db).insert(ONLY, [event])))
   return db
 }
 
 /** However an event is asked for, its size is told. */
 async function checkSizes(db: Db): Promise<void> {
-  const store = createEventStore(db)
-  const [whole] = await store.oldest(ID, 0, ALL_ARE_SMALL)
+  const store = createEventStore(db, eventTables(db).source)
+  const [whole] = await store.oldest(ONLY, 0, ALL_ARE_SMALL)
   assert.ok(whole && isWhole(whole))
-  const { path, query, headers, content_type, header_lines, body } = whole
-  const columns = [path, query, headers, content_type ?? '', header_lines ?? '', body]
+  const { path, query, content_type, header_lines, body } = whole
+  const columns = [path, query, content_type ?? '', header_lines, body]
   const bytes = columns.reduce((sum, { length }) => sum + length, 0)
   const filter = { order: 'newest' as const, from: 9, equal: [] }
   const most = { ...NONE_IS_SMALL, latestSequence: 1 }
   const asked: Pick<EventSize, 'size'>[][] = [
     [whole],
-    await store.oldest(ID, 0, NONE_IS_SMALL),
-    await store.first(ID, filter, most),
-    await store.sized(ID, { sequences: [1], nextCursor: null }, { ...most, order: 'newest' }),
+    await store.oldest(ONLY, 0, NONE_IS_SMALL),
+    await store.first(ONLY, filter, most),
+    await store.sized(ONLY, { sequences: [1], nextCursor: null }, { ...most, order: 'newest' }),
   ]
   for (const rows of asked) {
     const [{ size } = { size: -1 }] = rows

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NewEvent } from '../../src/catch/event-insert.ts'
-import { createEventWrites } from '../../src/catch/event-writes.ts'
+import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { createIngest } from '../../src/catch/ingest.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { Db, Unit } from '../../src/db/db.ts'
@@ -13,7 +12,7 @@ import { unit } from '../support/unit.ts'
 test('an event is acknowledged once a flushed unit has stored it', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
-  await store.write(unit(insertInbox(INBOX)))
+  await store.write(unit(...insertInbox(INBOX)))
   const written: Unit[] = []
   const db: Db = {
     ...store,
@@ -22,13 +21,9 @@ test('an event is acknowledged once a flushed unit has stored it', async (t) => 
       return store.write(one)
     },
   }
-  const ingest = createIngest(
-    db,
-    createSealing({ db, clock: systemClock }),
-    createEventWrites(db).insert,
-  )
+  const ingest = createIngest(db, createSealing({ db, clock: systemClock }), eventTables(db).insert)
   const stored = await Promise.all(
-    (['authenticated', 'public', 'public'] as const).map((access) => ingest(ID, anEvent(access))),
+    (['authenticated', 'public', 'public'] as const).map((access) => ingest(ONLY, anEvent(access))),
   )
   assert.deepEqual(stored, [true, true, true])
   assert.ok(written.length > 0)
@@ -44,19 +39,19 @@ for (const [limit, inbox] of EDGES) {
   test(`an inbox stores exactly those events of a unit for which it has ${limit}, in sequence`, async (t) => {
     const db = await openDatabase(await aDatabaseUrl(t))
     t.after(() => db.close())
-    await db.write(unit(insertInbox({ ...INBOX, ...inbox })))
+    await db.write(unit(...insertInbox({ ...INBOX, ...inbox })))
     const ingest = createIngest(
       db,
       createSealing({ db, clock: systemClock }),
-      createEventWrites(db).insert,
+      eventTables(db).insert,
     )
     const at = (mediaTypes: (string | null)[]): Promise<boolean[]> =>
-      Promise.all(mediaTypes.map((mediaType) => ingest(ID, { ...anEvent('public'), mediaType })))
+      Promise.all(mediaTypes.map((mediaType) => ingest(ONLY, { ...anEvent('public'), mediaType })))
     assert.deepEqual(await at([null, 'a/b', null]), [true, true, true])
     assert.deepEqual((await at(['c/d', null, 'e/f'])).sort(), [false, true, true])
     assert.deepEqual(await at([null, null]), [false, false])
     const [counted] = await db.read(
-      'select accepted_request_count, stored_bytes, last_sequence from catch_inbox',
+      'select accepted_request_count, stored_bytes, last_sequence from catch_inbox_use',
     )
     assert.deepEqual(counted, { accepted_request_count: 5, stored_bytes: 15, last_sequence: 5 })
     const events = await db.read('select sequence, media_type from catch_event order by sequence')
@@ -74,7 +69,7 @@ for (const [limit, inbox] of EDGES) {
 test('events at once are stored in one unit up to the last one that the inbox has room for', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
-  await store.write(unit(insertInbox({ ...INBOX, requestLimit: 16, storageLimitBytes: 16 * 3 })))
+  await store.write(unit(...insertInbox({ ...INBOX, requestLimit: 16, storageLimitBytes: 16 * 3 })))
   let units = 0
   const db: Db = {
     ...store,
@@ -83,19 +78,18 @@ test('events at once are stored in one unit up to the last one that the inbox ha
       return store.write(one)
     },
   }
-  const ingest = createIngest(
-    db,
-    createSealing({ db, clock: systemClock }),
-    createEventWrites(db).insert,
-  )
-  const full = await Promise.all(Array.from({ length: 16 }, () => ingest(ID, anEvent('public'))))
+  const ingest = createIngest(db, createSealing({ db, clock: systemClock }), eventTables(db).insert)
+  const full = await Promise.all(Array.from({ length: 16 }, () => ingest(ONLY, anEvent('public'))))
   assert.deepEqual([units, full.every((isStored) => isStored)], [1, true])
-  assert.equal(await ingest(ID, anEvent('public')), false)
+  assert.equal(await ingest(ONLY, anEvent('public')), false)
   const [row] = await db.read('select count(*) as n, max(sequence) as last from catch_event')
   assert.deepEqual(row, { n: 16, last: 16 })
 })
 
 const ID = 'catch_0000000000000000000000'
+
+/** The first inbox of a store. */
+const ONLY = { publicId: ID, number: 1 }
 
 const INBOX = {
   publicId: ID,

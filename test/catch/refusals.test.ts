@@ -5,6 +5,7 @@ import { createRefusals } from '../../src/catch/refusals.ts'
 import { destroyInbox, insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
+import { numberOf } from '../support/inboxes.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -63,7 +64,7 @@ test('what is counted later adds to what is stored, which keeps its earliest and
 test('no refusal is stored of an inbox that is destroyed or unknown', async (t) => {
   const { db, sell, refusals, stored } = await aStore(t)
   for (const name of ['a', 'destroyed']) await sell(name)
-  await db.write(unit(destroyInbox('destroyed', T)))
+  await db.write(unit(destroyInbox(await numberOf(db, 'destroyed'), T)))
   const mine = refusals()
   for (const name of ['a', 'destroyed', 'unknown']) mine.count(name, 'exhausted')
   assert.deepEqual(await mine.of('destroyed'), NOTHING)
@@ -210,7 +211,7 @@ async function aStore(t: After) {
     sell: (publicId: string) =>
       store.write(
         unit(
-          insertInbox({
+          ...insertInbox({
             ...{ publicId, planId: 'spark', createdAt: T, expiresAt: T + 1 },
             ...{ ownerTokenHash: new Uint8Array([1]), ingestTokenHash: new Uint8Array([2]) },
             ...{ requestLimit: 5, storageLimitBytes: 100, maxBytesPerRequest: 50 },

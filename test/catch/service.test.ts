@@ -13,7 +13,7 @@ import { unit } from '../support/unit.ts'
 test('an inbox is destroyed and its delivery is sealed in one unit', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
-  await store.write(unit(insertInbox(INBOX), DELIVERED_ORDER))
+  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
   let writes = 0
   // The store goes away after one unit, as it may at any moment.
   const db: Db = {
@@ -32,7 +32,7 @@ test('an inbox is destroyed and its delivery is sealed in one unit', async (t) =
 test('an inbox that is over is emptied, although the events that came lately cannot be sorted in', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
-  await store.write(unit(insertInbox(INBOX), DELIVERED_ORDER))
+  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
   const service = serviceOn({
     ...store,
     write: (one) =>

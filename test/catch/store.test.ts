@@ -1,9 +1,8 @@
 /** Each statement changes one inbox, under its conditions, and leaves the others alone. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { NewEvent } from '../../src/catch/event-insert.ts'
 import { deleteEvent } from '../../src/catch/event-store.ts'
-import { createEventWrites } from '../../src/catch/event-writes.ts'
+import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import {
   createInboxStore,
   destroyInbox,
@@ -29,7 +28,7 @@ test('an inbox is what was sold, with nothing used, and not found by another id'
   await sell('a')
   await sell('b', { ...LIMITS_OF_B, expiresAt: END + 5 })
   assert.deepEqual(await store.inbox('b'), {
-    ...{ public_id: 'b', plan_id: 'spark', created_at: T, expires_at: END + 5 },
+    ...{ number: 2, public_id: 'b', plan_id: 'spark', created_at: T, expires_at: END + 5 },
     ...{ owner_token_hash: new Uint8Array([1]), ingest_token_hash: new Uint8Array([2]) },
     ...{ request_limit: 3, storage_limit_bytes: 30, max_bytes_per_request: 20 },
     ...{ accepted_request_count: 0, stored_bytes: 0, last_sequence: 0 },
@@ -39,9 +38,9 @@ test('an inbox is what was sold, with nothing used, and not found by another id'
 })
 
 test('an extension gives one inbox its time, requests and bytes, and counts once', async (t) => {
-  const { run, sell, inboxes } = await aStore(t)
+  const { run, sell, inboxes, extending } = await aStore(t)
   for (const name of ['a', 'b', 'c']) await sell(name)
-  await run(extendInbox(extension('b')))
+  await run(await extending('b'))
   const rows = await inboxes()
   assert.deepEqual(
     rows.map((row) => [row.expires_at, row.request_limit, row.storage_limit_bytes]),
@@ -52,28 +51,28 @@ test('an extension gives one inbox its time, requests and bytes, and counts once
     ],
   )
   // As it was read before.
-  await assert.rejects(run(extendInbox(extension('b'))), UnitRefused)
+  await assert.rejects(run(await extending('b')), UnitRefused)
   assert.deepEqual(await inboxes(), rows)
 })
 
 test('an inbox is extended until its end, to the millisecond', async (t) => {
-  const { run, sell } = await aStore(t)
+  const { run, sell, extending } = await aStore(t)
   for (const name of ['a', 'b']) await sell(name)
-  await assert.rejects(run(extendInbox(extension('a', { now: END }))), UnitRefused)
-  await run(extendInbox(extension('a', { now: END - 1 })))
+  await assert.rejects(run(await extending('a', { now: END })), UnitRefused)
+  await run(await extending('a', { now: END - 1 }))
 })
 
 test('an inbox that is destroyed, suspended or used up is not extended', async (t) => {
-  const { run, sell, ingest, inboxes } = await aStore(t)
+  const { run, sell, ingest, inboxes, extending, number } = await aStore(t)
   for (const name of ['destroyed', 'suspended', 'used', 'one left']) await sell(name)
-  await run(destroyInbox('destroyed', T))
+  await run(destroyInbox(await number('destroyed'), T))
   await run(suspendInbox('suspended', T))
   await ingest('used', 5)
   await ingest('one left', 4)
   for (const name of ['destroyed', 'suspended', 'used']) {
-    await assert.rejects(run(extendInbox(extension(name))), UnitRefused, name)
+    await assert.rejects(run(await extending(name)), UnitRefused, name)
   }
-  await run(extendInbox(extension('one left')))
+  await run(await extending('one left'))
   assert.deepEqual(
     (await inboxes()).map((row) => row.expires_at),
     [END, END + 500, END, END],
@@ -81,11 +80,11 @@ test('an inbox that is destroyed, suspended or used up is not extended', async (
 })
 
 test('an inbox is destroyed once, alone, and is then found no more', async (t) => {
-  const { run, sell, store, inboxes } = await aStore(t)
+  const { run, sell, store, inboxes, number } = await aStore(t)
   for (const name of ['a', 'b', 'c']) await sell(name)
-  await run(destroyInbox('b', T + 1))
-  await assert.rejects(run(destroyInbox('b', T + 2)), UnitRefused)
-  await assert.rejects(run(destroyInbox('none', T + 2)), UnitRefused)
+  await run(destroyInbox(await number('b'), T + 1))
+  await assert.rejects(run(destroyInbox(await number('b'), T + 2)), UnitRefused)
+  await assert.rejects(run(destroyInbox(await number('none'), T + 2)), UnitRefused)
   assert.deepEqual(
     (await inboxes()).map((row) => row.destroyed_at),
     [null, T + 1, null],
@@ -96,9 +95,9 @@ test('an inbox is destroyed once, alone, and is then found no more', async (t) =
 })
 
 test('an inbox is suspended once, alone, and only while it lives, to the millisecond', async (t) => {
-  const { run, sell, inboxes } = await aStore(t)
+  const { run, sell, inboxes, number } = await aStore(t)
   for (const name of ['a', 'b', 'c', 'destroyed']) await sell(name)
-  await run(destroyInbox('destroyed', T))
+  await run(destroyInbox(await number('destroyed'), T))
   await run(suspendInbox('b', T + 1))
   for (const [name, at] of [
     ['b', T + 2],
@@ -116,13 +115,13 @@ test('an inbox is suspended once, alone, and only while it lives, to the millise
 })
 
 test('a suspended inbox is resumed once, alone, and not if it was destroyed since', async (t) => {
-  const { run, sell, inboxes } = await aStore(t)
+  const { run, sell, inboxes, number } = await aStore(t)
   for (const name of ['a', 'b', 'c', 'destroyed']) await sell(name)
   for (const name of ['a', 'b', 'destroyed']) await run(suspendInbox(name, T))
-  await run(destroyInbox('destroyed', T))
-  await run(resumeInbox('b'))
+  await run(destroyInbox(await number('destroyed'), T))
+  await run(resumeInbox(await number('b')))
   for (const name of ['b', 'c', 'destroyed', 'none']) {
-    await assert.rejects(run(resumeInbox(name)), UnitRefused, name)
+    await assert.rejects(run(resumeInbox(await number(name))), UnitRefused, name)
   }
   assert.deepEqual(
     (await inboxes()).map((row) => row.suspended_at),
@@ -131,16 +130,16 @@ test('a suspended inbox is resumed once, alone, and not if it was destroyed sinc
 })
 
 test('an inbox that was extended since it was read is not taken for one that is over', async (t) => {
-  const { run, sell, inboxes } = await aStore(t)
+  const { run, sell, inboxes, extending, tables } = await aStore(t)
   for (const name of ['a', 'b']) await sell(name)
   const read = await inboxes()
   const [a, b] = read
   assert.ok(a && b)
   await run(unextendedInbox(a))
-  await run(extendInbox(extension('a')))
+  await run(await extending('a'))
   await assert.rejects(run(unextendedInbox(a)), UnitRefused)
   await run(unextendedInbox(b))
-  await run(dropInbox(a))
+  await run(...dropInbox(a, tables.source))
   assert.deepEqual(
     (await inboxes()).map((row) => [row.public_id, row.expires_at]),
     [
@@ -151,36 +150,40 @@ test('an inbox that was extended since it was read is not taken for one that is 
 })
 
 test('a destroyed inbox is dropped also if it was extended since it was read, and alone', async (t) => {
-  const { run, sell, inboxes } = await aStore(t)
+  const { run, sell, inboxes, number, tables } = await aStore(t)
   for (const name of ['a', 'b', 'c', 'destroyed']) await sell(name)
   const [a] = await inboxes()
   assert.ok(a)
-  await run(destroyInbox('destroyed', T))
-  await run(dropInbox({ public_id: 'destroyed', expires_at: 1 }))
-  await run(dropInbox(a))
+  await run(destroyInbox(await number('destroyed'), T))
+  await run(...dropInbox({ number: await number('destroyed'), expires_at: 1 }, tables.source))
+  await run(...dropInbox(a, tables.source))
   assert.deepEqual(await names(inboxes()), ['b', 'c'])
 })
 
 test('an inbox with events is not dropped, and one whose neighbour has some is', async (t) => {
-  const { run, sell, ingest, inboxes } = await aStore(t)
+  const { run, sell, ingest, inboxes, number, tables } = await aStore(t)
   for (const name of ['a', 'b', 'destroyed']) await sell(name)
   await ingest('a', 1)
   await ingest('destroyed', 1)
-  await run(destroyInbox('destroyed', T))
-  for (const row of await inboxes()) await run(dropInbox(row))
+  await run(destroyInbox(await number('destroyed'), T))
+  for (const row of await inboxes()) await run(...dropInbox(row, tables.source))
   assert.deepEqual(await names(inboxes()), ['a', 'destroyed'])
 })
 
 test('a purge takes what is destroyed, what is over with events, and what is over for long, so many at once', async (t) => {
-  const { run, sell, ingest, store } = await aStore(t)
+  const { run, sell, ingest, store, number, tables } = await aStore(t)
   for (const name of ['destroyed', 'with events']) await sell(name)
   await sell('empty')
   await sell('lives', { expiresAt: END + 1 })
   await ingest('with events', 1)
   await ingest('lives', 1)
-  await run(destroyInbox('destroyed', T))
+  await run(destroyInbox(await number('destroyed'), T))
   const purgeable = async (now: number, shownSince: number, limit = 9) =>
-    (await names(store.purgeable(overBy(now), overBy(shownSince), limit))).toSorted()
+    (
+      await names(
+        store.purgeable({ now: overBy(now), shownSince: overBy(shownSince) }, tables.source, limit),
+      )
+    ).toSorted()
   assert.deepEqual(await purgeable(END - 1, END - 2), ['destroyed'])
   assert.deepEqual(await purgeable(END, END - 1), ['destroyed', 'with events'])
   assert.deepEqual(await purgeable(END, END), ['destroyed', 'empty', 'with events'])
@@ -189,10 +192,10 @@ test('a purge takes what is destroyed, what is over with events, and what is ove
 })
 
 test('events are stored while their inbox lives, is not suspended, and has room for all of them', async (t) => {
-  const { run, sell, ingest, used } = await aStore(t)
+  const { run, sell, ingest, used, number } = await aStore(t)
   for (const name of ['a', 'b', 'destroyed', 'suspended']) await sell(name)
   await sell('small', LIMITS_OF_B)
-  await run(destroyInbox('destroyed', T))
+  await run(destroyInbox(await number('destroyed'), T))
   await run(suspendInbox('suspended', T))
   for (const name of ['destroyed', 'suspended', 'none']) {
     await assert.rejects(ingest(name, 1), UnitRefused, name)
@@ -212,54 +215,51 @@ test('events are stored while their inbox lives, is not suspended, and has room 
 })
 
 test('an event is deleted by its sequence and the random part of its id, and gives its own bytes back', async (t) => {
-  const { db, run, sell, ingest, used } = await aStore(t)
+  const { db, run, sell, ingest, used, number, tables } = await aStore(t)
   for (const name of ['a', 'b', 'c']) await sell(name)
   await ingest('a', [{ keptBytes: 1 }, { keptBytes: 2 }, { keptBytes: 3 }])
   await ingest('b', [{ keptBytes: 10 }, { keptBytes: 20 }, { keptBytes: 30 }])
   await ingest('c', [{ keptBytes: 4 }, { keptBytes: 5 }, { keptBytes: 6 }])
-  await assert.rejects(run(...deleteEvent('b', 2, 8)), UnitRefused)
-  await assert.rejects(run(...deleteEvent('b', 4, 7)), UnitRefused)
-  await run(...deleteEvent('b', 2, 7))
+  await assert.rejects(
+    run(...deleteEvent(tables, await number('b'), { sequence: 2, salt: 8 })),
+    UnitRefused,
+  )
+  await assert.rejects(
+    run(...deleteEvent(tables, await number('b'), { sequence: 4, salt: 7 })),
+    UnitRefused,
+  )
+  await run(...deleteEvent(tables, await number('b'), { sequence: 2, salt: 7 }))
   assert.deepEqual(await used(), {
     a: '3 requests, 6 bytes, 3 last',
     b: '3 requests, 40 bytes, 3 last',
     c: '3 requests, 15 bytes, 3 last',
   })
   assert.equal(await events(db), 'a1 a2 a3 b1 b3 c1 c2 c3')
-  await assert.rejects(run(...deleteEvent('b', 2, 7)), UnitRefused)
-})
-
-test('an event from before kept bytes gives back those of its body', async (t) => {
-  const { run, sell, ingest, used } = await aStore(t)
-  await sell('a')
-  await ingest('a', [{ keptBytes: 50, body: new Uint8Array(30) }])
-  await run({ text: 'update catch_event set kept_bytes = null', values: [] })
-  await run(...deleteEvent('a', 1, 7))
-  assert.deepEqual(await used(), { a: '1 requests, 20 bytes, 1 last' })
+  await assert.rejects(
+    run(...deleteEvent(tables, await number('b'), { sequence: 2, salt: 7 })),
+    UnitRefused,
+  )
 })
 
 test('a purge of events takes those of its inbox, the oldest first, at least as many as it may while there are more', async (t) => {
-  const { db, run, sell, ingest } = await aStore(t)
+  const { db, run, sell, ingest, number, tables } = await aStore(t)
   for (const name of ['a', 'b']) await sell(name)
   for (const name of ['a', 'b', 'a', 'b']) await ingest(name, 2)
-  const writes = createEventWrites(db)
-  assert.equal((await run(...writes.purge('b', 3))).all.length, 3)
+  assert.equal((await run(...tables.purge(await number('b'), 3))).all.length, 3)
   assert.equal(await events(db), 'a1 a2 a3 a4 b4')
-  await writes.tidy()
-  assert.equal((await run(...writes.purge('a', 3))).all.length, 3)
+  await tables.tidy()
+  assert.equal((await run(...tables.purge(await number('a'), 3))).all.length, 3)
   assert.equal(await events(db), 'a4 b4')
-  assert.equal((await run(...writes.purge('b', 3))).all.length, 1)
+  assert.equal((await run(...tables.purge(await number('b'), 3))).all.length, 1)
   assert.equal(await events(db), 'a4')
 })
 
 const LIMITS_OF_B = { requestLimit: 3, storageLimitBytes: 30, maxBytesPerRequest: 20 }
 
-const extension = (publicId: string, { now = T } = {}) => ({
-  ...{ publicId, endsAt: END, expiresAt: END + 500, moreRequests: 2, moreBytes: 30, now },
-})
-
 async function events(db: Db): Promise<string> {
-  const rows = await db.read('select public_id, sequence from catch_event order by 1, 2')
+  const rows = await db.read(
+    'select public_id, sequence from catch_event join catch_inbox on number = inbox order by 1, 2',
+  )
   return rows.map(({ public_id, sequence }) => `${public_id}${sequence}`).join(' ')
 }
 
@@ -271,22 +271,41 @@ type Sold = Partial<Parameters<typeof insertInbox>[0]>
 async function aStore(t: After) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
+  const tables = eventTables(db)
+  /** Also of one that is destroyed. */
+  const number = async (publicId: string): Promise<number> => {
+    const [row] = await db.read<{ number: number }>(
+      'select number from catch_inbox where public_id = $1',
+      publicId,
+    )
+    return row?.number ?? 0
+  }
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
-  const inboxes = () => db.read<InboxRow>('select * from catch_inbox order by public_id')
+  const inboxes = () =>
+    db.read<InboxRow>(
+      'select * from catch_inbox join catch_inbox_use using (number) order by public_id',
+    )
   return {
-    ...{ db, run, inboxes, store: createInboxStore(db) },
+    ...{ db, run, inboxes, tables, store: createInboxStore(db) },
+    number,
+    async extending(publicId: string, { now = T } = {}) {
+      return extendInbox({
+        number: await number(publicId),
+        ...{ endsAt: END, expiresAt: END + 500, moreRequests: 2, moreBytes: 30, now },
+      })
+    },
     sell: (publicId: string, some: Sold = {}) =>
       run(
-        insertInbox({
+        ...insertInbox({
           ...{ publicId, planId: 'spark', createdAt: T, expiresAt: END },
           ...{ ownerTokenHash: new Uint8Array([1]), ingestTokenHash: new Uint8Array([2]) },
           ...{ requestLimit: 5, storageLimitBytes: 100, maxBytesPerRequest: 50, ...some },
         }),
       ),
-    ingest: (publicId: string, events: number | Partial<NewEvent>[]) =>
+    ingest: async (publicId: string, events: number | Partial<NewEvent>[]) =>
       run(
-        ...createEventWrites(db).insert(
-          publicId,
+        ...tables.insert(
+          await number(publicId),
           (typeof events === 'number' ? Array.from({ length: events }, () => ({})) : events).map(
             anEvent,
           ),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { insertInbox } from '../../src/catch/store.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openSqlite } from '../../src/db/sqlite/sqlite.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -127,13 +128,19 @@ suite('bytes that were deleted are in no file', () => {
     const db = await openSqlite(shop.server.file)
     await db.write(
       unit(
-        ...Array.from({ length: others }, (_, i) => ({
-          text: `insert into catch_inbox
-          select $2, plan_id, owner_token_hash, ingest_token_hash, request_limit, storage_limit_bytes,
-            max_bytes_per_request, 0, 0, 0, created_at, $3, null, null
-          from catch_inbox where public_id = $1`,
-          values: [shop.inbox.publicId, `catch_${String(i).padStart(22, '0')}`, Date.now() - 1_000],
-        })),
+        ...Array.from({ length: others }, (_, i) =>
+          insertInbox({
+            publicId: `catch_${String(i).padStart(22, '0')}`,
+            planId: 'spark',
+            ownerTokenHash: new Uint8Array(32),
+            ingestTokenHash: new Uint8Array(32),
+            requestLimit: 1,
+            storageLimitBytes: 1,
+            maxBytesPerRequest: 1,
+            createdAt: 0,
+            expiresAt: Date.now() - 1_000,
+          }),
+        ).flat(),
       ),
     )
     await db.close()

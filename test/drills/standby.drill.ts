@@ -283,7 +283,10 @@ async function booksOf({ load }: Service, server: Cluster) {
     })
     let [lost, answered] = [0, 0]
     for (const [publicId, bodies] of load.told.stored) {
-      const rows = await db.read('select body from catch_event where public_id = $1', publicId)
+      const rows = await db.read(
+        'select body from catch_event where inbox = (select number from catch_inbox where public_id = $1)',
+        publicId,
+      )
       const kept = new Set(rows.map(({ body }) => new TextDecoder().decode(body as Uint8Array)))
       answered += bodies.size
       lost += [...bodies].filter((body) => !kept.has(body)).length

@@ -2,8 +2,9 @@
  * Stores events of many inboxes, deletes some, and has them sorted in often, until it is killed. Prints a line for
  * each event that was stored (`+ salt`), and one before each that is deleted (`- salt`).
  */
-import { createPlaces } from '../../src/catch/event-places.ts'
+
 import { deleteEvent } from '../../src/catch/event-store.ts'
+import { createPlaces } from '../../src/catch/event-tables.ts'
 import { openStore } from '../../src/db/open.ts'
 import { unit } from '../support/unit.ts'
 import { PLACES_INBOXES, placesEvent } from './places.ts'
@@ -16,17 +17,18 @@ let salt = Number(first)
 async function storeOne(): Promise<void> {
   const mine = ++salt
   // Every third goes to one inbox, which becomes a busy one.
-  const inbox = PLACES_INBOXES[mine % 3 === 0 ? 0 : mine % PLACES_INBOXES.length] ?? ''
+  // They were sold in a new store, one after the other.
+  const inbox = 1 + (mine % 3 === 0 ? 0 : mine % PLACES_INBOXES.length)
   await db.write(unit(...writes.insert(inbox, [placesEvent(mine)])))
   process.stdout.write(`+ ${mine}\n`)
   if (mine % 7 !== 0) return
   const [row] = await db.read<{ sequence: number }>(
-    'select sequence from catch_event where public_id = $1 and salt = $2',
+    'select sequence from catch_event where inbox = $1 and salt = $2',
     inbox,
     mine,
   )
   process.stdout.write(`- ${mine}\n`)
-  await db.write(unit(...deleteEvent(inbox, row?.sequence ?? 0, mine)))
+  await db.write(unit(...deleteEvent(writes, inbox, { sequence: row?.sequence ?? 0, salt: mine })))
 }
 
 async function storeOn(): Promise<void> {

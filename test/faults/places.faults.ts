@@ -24,7 +24,8 @@ suite('a writer that is killed while it sorts events in', {
   test('every stored event is found once, and every row has one place', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const inboxes = await openStore({ kind: 'sqlite', file })
-    for (const publicId of PLACES_INBOXES) await inboxes.write(unit(insertInbox(anInbox(publicId))))
+    for (const publicId of PLACES_INBOXES)
+      await inboxes.write(unit(...insertInbox(anInbox(publicId))))
     await inboxes.close()
     const stored = new Set<number>()
     const deleted = new Set<number>()
@@ -80,13 +81,13 @@ const anInbox = (publicId: string) => ({
   expiresAt: NOW + 1e9,
 })
 
-const MISPLACED = `select e.id from catch_event_row e where 1 <> (
+const MISPLACED = `select e.id from catch_event e where 1 <> (
     select count(*) from catch_event_recent r where r.id = e.id) + (
     select count(*) from catch_event_place p
     where p.inbox = e.inbox and p.sequence = e.sequence and p.id = e.id)
-  union all select id from catch_event_recent where id not in (select id from catch_event_row)
-  union all select id from catch_event_place where id not in (select id from catch_event_row)`
+  union all select id from catch_event_recent where id not in (select id from catch_event)
+  union all select id from catch_event_place where id not in (select id from catch_event)`
 
-const MISCOUNTED = `select public_id from catch_inbox i where stored_bytes <> (
-    select coalesce(sum(kept_bytes), 0) from catch_event e where e.public_id = i.public_id)
+const MISCOUNTED = `select number from catch_inbox_use i where stored_bytes <> (
+    select coalesce(sum(kept_bytes), 0) from catch_event e where e.inbox = i.number)
   or last_sequence <> accepted_request_count`

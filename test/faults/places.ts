@@ -1,5 +1,5 @@
 /** What the writer of `places.faults.ts` and its test share. */
-import type { NewEvent } from '../../src/catch/event-insert.ts'
+import type { NewEvent } from '../../src/catch/event-tables.ts'
 
 export const PLACES_INBOXES = Array.from({ length: 20 }, (_, i) => `inbox ${i}`)
 

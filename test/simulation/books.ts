@@ -45,7 +45,10 @@ export async function balance(
   balanceEditions(world, ledger)
   for (const [publicId, { accepted, sent }] of ledger.stored) {
     told.stored.set(publicId, accepted)
-    const rows = disk.read('select body from catch_event where public_id = $1', publicId)
+    const rows = disk.read(
+      'select body from catch_event where inbox = (select number from catch_inbox where public_id = $1)',
+      publicId,
+    )
     const kept = rows.map(({ body }) => new TextDecoder().decode(body as Uint8Array))
     const lost = [...accepted].filter((body) => !kept.includes(body))
     const foreign = kept.filter((body) => !sent.has(body))
@@ -98,7 +101,7 @@ export async function balance(
 function balanceExtensions(disk: Disk, ledger: Ledger): void {
   for (const [publicId, soldUntil] of ledger.sold) {
     const [row] = disk.read(
-      `select expires_at from catch_inbox where public_id = $1 and destroyed_at is null
+      `select expires_at from catch_inbox join catch_inbox_use using (number) where public_id = $1 and destroyed_at is null
        union all select expires_at from pulse_monitor where public_id = $1`,
       publicId,
     )

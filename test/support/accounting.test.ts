@@ -96,15 +96,15 @@ suite('the accounting check', { timeout: 300_000 }, () => {
       'order … was paid for nothing',
     ],
     'an inbox beyond its limit': [
-      `update catch_inbox set request_limit = 1`,
+      `update catch_inbox_use set request_limit = 1`,
       'inbox … is beyond its limits',
     ],
     'an inbox that was extended without a payment': [
-      `update catch_inbox set request_limit = request_limit + 100`,
+      `update catch_inbox_use set request_limit = request_limit + 100`,
       '… was not extended once for each paid extension',
     ],
     'an inbox that was not extended for its payment': [
-      `update catch_inbox set expires_at = expires_at - 86400000`,
+      `update catch_inbox_use set expires_at = expires_at - 86400000`,
       '… was not extended once for each paid extension',
     ],
     'an event that is gone': [
@@ -112,7 +112,7 @@ suite('the accounting check', { timeout: 300_000 }, () => {
       'inbox … has lost events, or has some twice',
     ],
     'a counter of bytes that is off': [
-      `update catch_inbox set stored_bytes = stored_bytes + 1`,
+      `update catch_inbox_use set stored_bytes = stored_bytes + 1`,
       'the counters of inbox … are not those of its events',
     ],
     'an event that counted something else than what is kept of it': [

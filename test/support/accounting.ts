@@ -83,31 +83,31 @@ const RULES: readonly Rule[] = [
     says: ({ order_id }) => `order ${order_id} was paid for nothing`,
   },
   {
-    text: `select public_id from catch_inbox
+    text: `select public_id from catch_inbox join catch_inbox_use using (number)
       where accepted_request_count > request_limit or stored_bytes > storage_limit_bytes
         or stored_bytes < 0`,
     says: ({ public_id }) => `inbox ${public_id} is beyond its limits`,
   },
   {
-    text: `select i.public_id from catch_inbox i where i.destroyed_at is null and (
+    text: `select public_id from catch_inbox join catch_inbox_use i using (number)
+      where i.destroyed_at is null and (
         i.last_sequence <> i.accepted_request_count
         or i.stored_bytes <> (
-          select coalesce(sum(coalesce(e.kept_bytes, e.body_bytes)), 0) from catch_event e
-          where e.public_id = i.public_id)
+          select coalesce(sum(e.kept_bytes), 0) from catch_event e where e.inbox = i.number)
         or i.last_sequence < (
-          select coalesce(max(e.sequence), 0) from catch_event e where e.public_id = i.public_id))`,
+          select coalesce(max(e.sequence), 0) from catch_event e where e.inbox = i.number))`,
     says: ({ public_id }) => `the counters of inbox ${public_id} are not those of its events`,
   },
   {
-    text: `select i.public_id from catch_inbox i where i.destroyed_at is null
-      and i.accepted_request_count <> (
-        select count(*) from catch_event e where e.public_id = i.public_id)`,
+    text: `select public_id from catch_inbox join catch_inbox_use i using (number)
+      where i.destroyed_at is null
+      and i.accepted_request_count <> (select count(*) from catch_event e where e.inbox = i.number)`,
     says: ({ public_id }) => `inbox ${public_id} has lost events, or has some twice`,
   },
   {
-    text: `select e.public_id from catch_event e
-      where not exists (select 1 from catch_inbox i where i.public_id = e.public_id)`,
-    says: ({ public_id }) => `an event of ${public_id} has no inbox`,
+    text: `select e.inbox from catch_event e
+      where not exists (select 1 from catch_inbox i where i.number = e.inbox)`,
+    says: ({ inbox }) => `an event of inbox ${inbox} has no inbox`,
   },
   {
     text: `select public_id from pulse_monitor
@@ -200,7 +200,7 @@ async function auditExtensions(db: Db): Promise<string[]> {
     else if (extends_id !== null) add(extends_id, plan.durationSeconds * 1000, plan)
   }
   const held = await db.read<{ public_id: string; expires_at: number; most: number } & Row>(
-    `select public_id, expires_at, request_limit as most from catch_inbox where destroyed_at is null
+    `select public_id, expires_at, request_limit as most from catch_inbox join catch_inbox_use using (number) where destroyed_at is null
      union all select public_id, expires_at, heartbeat_limit as most from pulse_monitor`,
   )
   return held.flatMap(({ public_id, expires_at, most }) => {
@@ -235,13 +235,13 @@ async function auditCredits(db: Db, granted: Record<string, number>): Promise<st
   })
 }
 
-/** Each event counts the bytes that are stored of it. Events from before `kept_bytes` count their bodies. */
+/** Each event counts the bytes that are stored of it. */
 async function auditKept(db: Db): Promise<string[]> {
   const events = await db.read<
     { public_id: string; sequence: number; kept_bytes: number; body_bytes: number } & HeaderColumns
   >(
-    `select public_id, sequence, kept_bytes, body_bytes, path, query, headers, header_lines, content_type
-     from catch_event where kept_bytes is not null`,
+    `select public_id, sequence, kept_bytes, body_bytes, path, query, header_lines, content_type
+     from catch_event join catch_inbox on number = inbox`,
   )
   return events.flatMap((event) => {
     const { public_id, sequence, kept_bytes, body_bytes, path, query } = event
@@ -269,7 +269,10 @@ async function auditTold(db: Db, told: Told): Promise<string[]> {
     }
   }
   for (const [publicId, bodies] of told.stored) {
-    const rows = await db.read('select body from catch_event where public_id = $1', publicId)
+    const rows = await db.read(
+      'select body from catch_event where inbox = (select number from catch_inbox where public_id = $1)',
+      publicId,
+    )
     const kept = rows.map(({ body }) => new TextDecoder().decode(body as Uint8Array))
     const lost = [...bodies].filter((body) => !kept.includes(body))
     if (lost.length > 0) wrong.push(`inbox ${publicId} has lost ${lost.length} events`)

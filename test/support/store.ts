@@ -67,7 +67,7 @@ export function settingsFor(databaseUrl: string): Record<string, string> {
 export async function query(
   { databaseUrl }: Stored,
   text: string,
-  ...values: Exclude<Value, Uint8Array>[]
+  ...values: Value[]
 ): Promise<Row[]> {
   if (isPostgres(databaseUrl)) {
     const connection = await connect(settingsOf(databaseUrl))
@@ -87,22 +87,8 @@ export async function query(
   }
 }
 
-/** Hides a table, or what stands for one, so that the service fails there. Returns what shows it again. */
+/** Hides a table, so that the service fails there. Returns what shows it again. */
 export async function hideTable(of: Stored, table: string): Promise<() => Promise<void>> {
-  if (!isPostgres(of.databaseUrl)) {
-    // A view first, then its triggers. A table has a text too, and is renamed.
-    const parts = await query(
-      of,
-      'select type, sql from sqlite_schema where tbl_name = $1 order by type desc',
-      table,
-    )
-    if (parts[0]?.type === 'view') {
-      await query(of, `drop view ${table}`)
-      return async () => {
-        for (const { sql } of parts) await query(of, String(sql))
-      }
-    }
-  }
   await query(of, `alter table ${table} rename to lost`)
   return async () => {
     await query(of, `alter table lost rename to ${table}`)

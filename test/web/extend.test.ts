@@ -39,8 +39,9 @@ suite('extending on the pages', () => {
     const now = server.clock.now()
     await query(
       server,
-      'update catch_inbox set created_at = $1, expires_at = $2 where public_id = $3 returning public_id',
-      ...[now - 23 * HOUR, now + HOUR, held.publicId],
+      'update catch_inbox_use set expires_at = $2 where number = (select number from catch_inbox where public_id = $1) returning number',
+      held.publicId,
+      now + HOUR,
     )
     await page.reload()
     await offer.waitFor()

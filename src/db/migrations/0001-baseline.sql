@@ -1,4 +1,4 @@
--- The tables of every room that both engines spell alike. Those of CATCH differ: 0002-catch.
+-- The tables of every room that both engines spell alike. The events of CATCH differ: 0002-catch-events.
 
 -- The store itself, and what instances share ----------------------------------------------------------------------
 
@@ -165,6 +165,33 @@ create table opening_lock (
 );
 
 -- CATCH -----------------------------------------------------------------------------------------------------------
+
+-- What never changes of an inbox. `number` is short, because each event has it, and is never given twice.
+create table catch_inbox (
+  number integer primary key autoincrement,
+  public_id text not null unique,
+  plan_id text not null,
+  owner_token_hash blob not null,
+  ingest_token_hash blob not null,
+  max_bytes_per_request integer not null,
+  created_at integer not null
+);
+
+-- What each event changes of its inbox, and what decides whether it may. Kept narrow: SQLite writes whole pages.
+-- hot: catch_inbox_use
+create table catch_inbox_use (
+  number integer primary key,
+  accepted_request_count integer not null,
+  stored_bytes integer not null,
+  last_sequence integer not null,
+  request_limit integer not null,
+  storage_limit_bytes integer not null,
+  expires_at integer not null,
+  suspended_at integer,
+  destroyed_at integer
+);
+create index catch_inbox_use_by_expiry on catch_inbox_use (expires_at);
+create index catch_inbox_use_destroyed on catch_inbox_use (destroyed_at) where destroyed_at is not null;
 
 -- The requests to an inbox that were refused, by reason. `refusal_count` grows in turns, a few seconds late.
 create table catch_refusal (

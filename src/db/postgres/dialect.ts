@@ -9,7 +9,11 @@ const CLIENT_CHECK_MS = 1_000
 
 export const POSTGRES: Dialect = {
   engine: 'postgres',
-  translate: (sql) => sql.replaceAll(/\bblob\b/g, 'bytea').replaceAll(/\binteger\b/g, 'bigint'),
+  translate: (sql) =>
+    sql
+      .replaceAll(/\bblob\b/g, 'bytea')
+      .replaceAll('primary key autoincrement', 'generated always as identity primary key')
+      .replaceAll(/\binteger\b/g, 'bigint'),
   findMigrations: `select 1 as found where to_regclass('migration') is not null`,
   turns: {
     // `transaction_timeout` is of PostgreSQL 17 and newer. A setting that is missing is no row. A server on Linux

@@ -58,7 +58,7 @@ test('tables whose rows change with every request keep room in their pages', asy
     tuned.filter(({ is_hot }) => Boolean(is_hot) === isHot).map(({ relname }) => relname)
   assert.deepEqual(named(true), [
     'alert_destination',
-    'catch_inbox',
+    'catch_inbox_use',
     'gate_intent',
     'gate_project',
     'pulse_arrival',
