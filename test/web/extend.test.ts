@@ -37,12 +37,14 @@ suite('extending on the pages', () => {
     const offer = page.getByRole('button', { name: 'Extend', exact: true })
     assert.equal(await offer.isVisible(), false)
     const now = server.clock.now()
-    await query(
+    const [row] = await query(
       server,
-      'update catch_inbox_use set expires_at = $2 where number = (select number from catch_inbox where public_id = $1) returning number',
+      'update catch_inbox set created_at = $2 where public_id = $1 returning number',
       held.publicId,
-      now + HOUR,
+      now - 23 * HOUR,
     )
+    const ending = 'update catch_inbox_use set expires_at = $2 where number = $1 returning number'
+    await query(server, ending, Number(row?.number), now + HOUR)
     await page.reload()
     await offer.waitFor()
     assert.deepEqual(await allFaults(page), [])
