@@ -50,6 +50,7 @@ export function read(
 export async function buy(url: string, count: number): Promise<WhisperCapability[]> {
   const payments = createPayments(createHttp(url, fetch), { maxSats: 1000 })
   const request = {
+    ...({ product: 'whisper', planId: 'long' } as const),
     path: '/api/payments/whisper',
     headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'long' },
     body: randomBytes(64 * 1024),

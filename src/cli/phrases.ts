@@ -90,6 +90,10 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
   'request too large': [EXIT.usage, 'The request is too large for the service.'],
   // The payment.
   'price above the ceiling': [EXIT.notPaid, null],
+  'price disagrees': [
+    EXIT.notPaid,
+    'The service asks for another price than its catalogue says, so nothing was paid.',
+  ],
   'payment failed': [EXIT.notPaid, null],
   'payment outcome unknown': [EXIT.failed, null],
   'paid but not collected': [EXIT.failed, null],

@@ -6,6 +6,7 @@ export const SDK_PHRASES = [
   'service unreachable',
   'unexpected answer',
   'price above the ceiling',
+  'price disagrees',
   'invoice disagrees',
   'payment failed',
   'payment outcome unknown',

@@ -3,7 +3,7 @@ import type { CatchCapability } from '../catch/schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
 import { MayflyError } from './errors.ts'
-import type { ApiRequest } from './http.ts'
+import type { Order } from './record.ts'
 
 /**
  * The part of a capability that extending it needs.
@@ -31,8 +31,9 @@ export type Extension = { expiresAt: string } | { replacement: CatchCapability |
 export function extensionOrder(
   { product, publicId, ownerToken }: Extendable,
   planId: PlanId,
-): ApiRequest {
+): Order {
   return {
+    ...{ product, planId, extends: publicId },
     path: `/api/${product}/${encodeURIComponent(publicId)}/extend`,
     headers: { 'content-type': 'application/json', 'x-owner-token': ownerToken },
     body: JSON.stringify({ planId }),

@@ -12,11 +12,12 @@ import type { OpenedWhisper } from '../protocol/whisper-envelope.ts'
 import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/schema.ts'
 import type { WhisperCatalog } from '../whisper/schema.ts'
 import { authorizer } from './authorizer.ts'
+import type { AnyCapability } from './capability-file.ts'
 import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
 import { type Extendable, type Extension, extensionOf, extensionOrder } from './extension.ts'
 import { createGateClient, type GateClient, type GateProject } from './gate.ts'
 import { type CallOptions, createHttp, platformFetch } from './http.ts'
-import { createPayments, planOrder } from './payments.ts'
+import { createPayments, planOrder, type Resumption } from './payments.ts'
 import {
   createPulseClient,
   type PulseClient,
@@ -24,12 +25,14 @@ import {
   pulsePublicStatus,
 } from './pulse.ts'
 import type { Purchase, PurchaseFromWallet, PurchaseTerms } from './purchase.ts'
+import type { PurchaseStore } from './record.ts'
 import type { Wallet } from './wallet.ts'
 import {
   createWhisperClient,
   type ReceiptClient,
   type ReceiptHolder,
   type SharedWhisper,
+  sharedWhisper,
   type WhisperPurchase,
 } from './whisper.ts'
 
@@ -111,6 +114,7 @@ export {
   verifyGateReceipt,
 } from './gate.ts'
 export type { CallOptions } from './http.ts'
+export type { Resumption } from './payments.ts'
 export type { PulseClient, PulseHolder, PulseNews, PulseRun } from './pulse.ts'
 export type {
   OnInvoice,
@@ -123,6 +127,12 @@ export type {
   PurchaseProgress,
   PurchaseTerms,
 } from './purchase.ts'
+export type {
+  PurchaseRecord,
+  PurchaseState,
+  PurchaseStore,
+  RecordedInvoice,
+} from './record.ts'
 export {
   guessProvider,
   type SignatureCheck,
@@ -163,6 +173,11 @@ export type MayflyOptions = {
   maxSats?: number
   /** Pays every purchase that names no other wallet. */
   wallet?: Wallet
+  /**
+   * Keeps each purchase before money moves, so that after a crash nothing is paid twice and nothing that was paid is
+   * lost. Without one, both are promised only until the process ends.
+   */
+  store?: PurchaseStore
   /** A replacement for the platform's `fetch`, for tests and proxies. */
   fetch?: typeof globalThis.fetch
 }
@@ -218,6 +233,12 @@ export type Mayfly = {
    * @throws MayflyError `cannot be extended` before an invoice; otherwise like `buyCatch`.
    */
   extend(held: Extendable, purchase: Purchase): Promise<Extension>
+  /**
+   * Goes on with a purchase of the store by its key alone: asks the service and the wallet that began it, and pays
+   * nothing but the invoice that it was given.
+   * @throws MayflyError `order not found` if the store has no such purchase; otherwise like `buyCatch`.
+   */
+  resume(idempotencyKey: string, terms?: Resumption): Promise<AnyCapability | Extension>
   /** The public status that a monitor's owner shares under this id. */
   pulsePublicStatus(publicStatusId: string, options?: CallOptions): Promise<PublicPulseStatus>
   /**
@@ -270,12 +291,12 @@ export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' |
  */
 export function createMayfly(options: MayflyOptions & { wallet: Wallet }): PayingMayfly
 export function createMayfly(options: MayflyOptions): Mayfly
-export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions): PayingMayfly {
+export function createMayfly(options: MayflyOptions): PayingMayfly {
+  const { baseUrl, maxSats, wallet, store, fetch } = options
   const http = createHttp(baseUrl, fetch ?? platformFetch)
+  const service = baseUrl.replace(/\/+$/, '')
   const payments = createPayments(http, {
-    maxSats: maxSats ?? DEFAULT_MAX_SATS,
-    wallet,
-    authorizer,
+    ...{ maxSats: maxSats ?? DEFAULT_MAX_SATS, service, wallet, authorizer, store },
   })
   const whisper = createWhisperClient(http, payments)
   return {
@@ -306,7 +327,14 @@ export function createMayfly({ baseUrl, maxSats, wallet, fetch }: MayflyOptions)
     pulsePublicStatus: (id, options) => pulsePublicStatus(http, id, options),
     ...whisper,
     buyWhisper: (purchase) => whisper.buyWhisper(limited(purchase)),
-    gate: (project) => createGateClient(http, project, { issuer: baseUrl.replace(/\/+$/, '') }),
+    async resume(idempotencyKey, terms = {}) {
+      // Read before, since a store may drop what was delivered.
+      const record = await store?.load(idempotencyKey)
+      const bought = await payments.resume(idempotencyKey, terms)
+      if (record?.extends !== undefined) return extensionOf(bought)
+      return record?.whisper ? sharedWhisper(bought, record.whisper) : (bought as CatchCapability)
+    },
+    gate: (project) => createGateClient(http, project, { issuer: service }),
   }
 }
 

@@ -1,5 +1,7 @@
-/** The offer of a 402 answer, and whether its quote, invoice and challenge agree. */
-
+/**
+ * What is checked before an invoice is shown or handed to a wallet: one list, for the SDK, the command line and the
+ * tools of hosts. The budget of a day is the store's, which refuses to write `paying`.
+ */
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.ts'
 import { MayflyError } from './errors.ts'
 import type { ApiRequest, ApiResponse } from './http.ts'
@@ -11,13 +13,17 @@ export type Offer = {
   authorize: ((preimage: string) => string) | null
 }
 
-export type OfferTerms = {
-  request: ApiRequest
-  flow: PaymentFlow
+/** What was asked for, and what it may cost. */
+export type Asked = {
+  product: string | null
+  planId: string | null
   maxSats: number
-  /** Reads the challenge of a wallet flow. The native flow has none. */
-  authorizer?: Authorizer | undefined
+  /** Our clock and the service's, whichever is later, in unix milliseconds. */
+  now: number
 }
+
+/** Networks whose invoices may be paid. */
+const NETWORKS: readonly string[] = ['mainnet', 'regtest', 'signet']
 
 /** Reads the challenge of a wallet flow, and resolves to what makes its `Authorization` of a preimage. */
 export type Authorizer = (
@@ -26,15 +32,37 @@ export type Authorizer = (
 ) => Promise<(preimage: string) => string>
 
 /**
- * Reads and checks the offer of a 402 answer to this request.
- * @throws MayflyError `unexpected answer`, `price above the ceiling` or `invoice disagrees`.
+ * Reads the offer of a 402 answer to this request, with its challenge if there is one.
+ * @throws MayflyError `unexpected answer` or `invoice disagrees`.
  */
 export async function readOffer(
   answer: ApiResponse,
-  { request, flow, maxSats, authorizer }: OfferTerms,
+  {
+    request,
+    flow,
+    authorizer,
+    check,
+  }: {
+    request: ApiRequest
+    flow: PaymentFlow
+    authorizer?: Authorizer | undefined
+    check: ((quote: PaymentQuote) => void) | null
+  },
 ): Promise<Offer> {
   const quote = quoteOf(answer)
+  check?.(quote)
+  if (flow === 'native') return { quote, authorize: null }
+  if (!authorizer) throw new Error('a wallet flow without an authorizer')
+  return { quote, authorize: await authorizer(answer, { request, flow, quote }) }
+}
+
+/**
+ * Checks a quote against its invoice, and both against what was asked for.
+ * @throws MayflyError `price above the ceiling`, `invoice disagrees` or `invoice expired`.
+ */
+export function checkQuote(quote: PaymentQuote, asked: Asked): void {
   const invoice = invoiceOf(quote)
+  const { maxSats, now } = asked
   // The wallet pays the invoice's amount, which may differ from the quote's.
   const priceMsat = Math.max(quote.amountSats * 1000, invoice.amountMsat)
   const isBelow = priceMsat <= maxSats * 1000
@@ -44,14 +72,15 @@ export async function readOffer(
     throw new MayflyError('price above the ceiling', 0, { cause })
   }
   const agrees =
+    NETWORKS.includes(invoice.network) &&
+    invoice.network === quote.network &&
     invoice.amountMsat === quote.amountSats * 1000 &&
     invoice.paymentHash === quote.paymentHash &&
-    invoice.network === quote.network &&
-    invoice.expiresAt === Date.parse(quote.expiresAt)
+    invoice.expiresAt === Date.parse(quote.expiresAt) &&
+    quote.product === asked.product &&
+    quote.planId === asked.planId
   if (!agrees) throw disagrees()
-  if (flow === 'native') return { quote, authorize: null }
-  if (!authorizer) throw new Error('a wallet flow without an authorizer')
-  return { quote, authorize: await authorizer(answer, { request, flow, quote }) }
+  if (invoice.expiresAt <= now) throw new MayflyError('invoice expired', 0)
 }
 
 function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {

@@ -1,250 +1,579 @@
-/** Buying: one key, one order, one invoice, one payment, however often an answer is lost. */
-import { hex, hexBytes } from '../lib/bytes.ts'
+/**
+ * Buying: one key, one order, one invoice, one payment, however often an answer is lost or a program
+ * is killed. Each step is written to the store before the next one begins:
+ *
+ * - `quoted`: the invoice is checked. No wallet was asked.
+ * - `paying`: the wallet may have it. From now on only this invoice is handed to a wallet, and only to this wallet.
+ * - `failed`: the wallet says that it did not pay. The same invoice may be tried again until it expires.
+ * - `paid`: the preimage is here, and no wallet is needed any more.
+ * - `delivered`: what was bought is here.
+ *
+ * Another invoice is possible when the wallet still says, ten minutes after the expiry, that it did not pay.
+ */
+import { hexBytes } from '../lib/bytes.ts'
+import { messageOf } from '../lib/errors.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
+import { decodeInvoice } from '../protocol/bolt11.ts'
 import { MayflyError, type MayflyPhrase } from './errors.ts'
+import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
+import { type Authorizer, checkQuote, disagrees, isSameInvoice, readOffer } from './offer.ts'
 import {
-  type ApiRequest,
-  type ApiResponse,
-  errorOf,
-  type Http,
-  isBusy,
-  retryAfterSeconds,
-} from './http.ts'
-import { type Authorizer, type Offer, readOffer } from './offer.ts'
+  type Claim,
+  COLLECT_MS,
+  createRequests,
+  dateOf,
+  isFinal,
+  isLost,
+  POLL_SECONDS,
+  pollOf,
+  refuseOther,
+  requestOf,
+  resourceOf,
+} from './order-requests.ts'
 import type {
+  OnInvoice,
   PaymentFlow,
   PaymentQuote,
   Purchase,
   PurchaseFromWallet,
   PurchaseProgress,
 } from './purchase.ts'
+import {
+  memoryStore,
+  newRecord,
+  type Order,
+  type PurchaseRecord,
+  type PurchaseStore,
+  type RecordedInvoice,
+  sha256,
+} from './record.ts'
 import { wait } from './wait.ts'
-import { type Wallet, WalletError } from './wallet.ts'
+import { type Wallet, type WalletAnswer, WalletError } from './wallet.ts'
 
-/** Attempts to send a request whose answer is lost, before any money may have moved. */
-const MAX_ATTEMPTS = 4
-/** How long to retry an unreachable service after money may have left the wallet. */
-const COLLECT_MS = 10 * 60 * 1000
-/** The first pause after a lost answer. It doubles each time, up to the maximum. */
-const RETRY_SECONDS = 0.25
-const MAX_RETRY_SECONDS = 15
-/** The pause between two polls, if the service names none. */
-const POLL_SECONDS = 1
+/** After its expiry, an invoice may be accepted for so long: a payment that is under way, and clocks that differ. */
+const LATE_MS = 10 * 60 * 1000
+/** A call of a wallet ends within this time, so a process that handed it an invoice may be in it still. */
+const CALL_MS = 2 * 60 * 1000
+/** The name of a wallet that has none. */
+const UNNAMED = 'a wallet'
 
 export type Payments = {
   /** Buys from a wallet, or with an invoice that is shown. Resolves to the resource. */
-  buy(request: ApiRequest, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
-  /**
-   * Waits for the payment of an order whose invoice was shown before, and resolves to the resource. It needs the key
-   * of the order and nothing of its request, so the bytes of a whisper may be gone.
-   */
-  resume(quote: PaymentQuote, claim: Resumption): Promise<unknown>
+  buy(order: Order, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
+  /** Goes on with a purchase of the store, of which its key is enough. @throws MayflyError `order not found`. */
+  resume(idempotencyKey: string, terms: Resumption): Promise<unknown>
+  /** Pays an invoice that was given as it is. Resolves to its preimage. */
+  payInvoice(bolt11: string, terms: InvoiceTerms): Promise<string>
+  /** Waits for the payment of an order whose invoice was shown before, of which no record is kept. */
+  collect(quote: PaymentQuote, claim: Claim & { signal?: AbortSignal }): Promise<unknown>
 }
 
-export type Resumption = { idempotencyKey: string; preimage?: string; signal?: AbortSignal }
+/**
+ * How a purchase goes on: with the wallet that began it, or by its invoice, which is shown again.
+ *
+ * ```ts
+ * const terms: Resumption = { wallet, signal: AbortSignal.timeout(60_000) }
+ * ```
+ */
+export type Resumption = {
+  wallet?: Wallet | undefined
+  maxSats?: number
+  signal?: AbortSignal
+  onInvoice?: OnInvoice
+  onProgress?: (progress: PurchaseProgress) => void
+}
+
+export type InvoiceTerms = { wallet: Wallet; maxSats: number; signal?: AbortSignal }
 
 export type PaymentsOptions = {
   maxSats: number
+  /** The service's address, which the records name. */
+  service?: string
   wallet?: Wallet | undefined
   /** Needed where a wallet pays: only the native flow does without. */
   authorizer?: Authorizer
+  /** Where purchases are kept. Without a store they are in memory alone. */
+  store?: PurchaseStore | undefined
+  now?: () => number
 }
 
 /** The request that orders a plan. The order of a whisper has its own, with the bytes. */
-export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): ApiRequest {
+export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): Order {
   return {
+    ...{ product, planId },
     path: `/api/payments/${product}`,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ planId }),
   }
 }
 
-/** What collects an order: its key, and the preimage if a wallet returned one. */
-type Claim = { key: string; preimage?: string | undefined }
-type ReportProgress = (stage: PurchaseProgress['stage'], preimage?: string) => void
+/** What one call has for a purchase. */
+type Run = Resumption & {
+  flow: PaymentFlow
+  maxSats: number
+  preimage?: string | undefined
+  /** Requests the order, and resolves to the answer. */
+  ask?: () => Promise<{ request: ApiRequest; answer: ApiResponse }>
+  /** Another call has handed the invoice to the wallet, so this one does not. */
+  isFollowing?: boolean
+}
+
+/** What the service said last of the order, and when that was by its clock. */
+type Said = { refusal?: MayflyError; resource?: unknown; at: number | null }
 
 export function createPayments(http: Http, options: PaymentsOptions): Payments {
-  /** Payments under way, by invoice, so that two purchases with one key make one payment. */
-  const underWay = new Map<string, Promise<string>>()
+  const { store = memoryStore(), service = '', now = Date.now } = options
+  const { requestBeforePayment, collecting } = createRequests(http)
 
-  /** Repeats a request whose answer was lost. This is safe, since its key names the order. */
-  async function requestWithRetries(
-    sending: ApiRequest,
-    isOver: (attempt: number, pause: number) => boolean,
-  ): Promise<ApiResponse> {
-    for (let attempt = 1; ; attempt++) {
-      let pause = Math.min(RETRY_SECONDS * 2 ** (attempt - 1), MAX_RETRY_SECONDS)
-      try {
-        const answer = await http.request(sending)
-        if (!isLost(answer)) return answer
-        pause = retryAfterSeconds(answer.headers) ?? pause
-        if (isOver(attempt, pause)) return answer
-      } catch (error) {
-        if (sending.signal?.aborted || isOver(attempt, pause)) throw error
-      }
-      await wait(pause, sending.signal)
+  async function buy(order: Order, purchase: Purchase | PurchaseFromWallet): Promise<unknown> {
+    const { idempotencyKey = crypto.randomUUID(), preimage, maxSats, ...rest } = purchase
+    const wallet = purchase.wallet ?? options.wallet
+    const flow: PaymentFlow = wallet && preimage === undefined ? (rest.flow ?? 'payment') : 'native'
+    const request = requestOf(order, { idempotencyKey, preimage, flow, signal: rest.signal })
+    const run: Run = {
+      ...rest,
+      ...{ wallet, flow, preimage, maxSats: maxSats ?? options.maxSats },
+      ask: async () => ({ request, answer: await requestBeforePayment(request) }),
     }
-  }
-
-  /** Requests with retries, after money may have been paid. */
-  function collect(sending: ApiRequest): Promise<ApiResponse> {
-    const until = Date.now() + COLLECT_MS
-    return requestWithRetries(sending, () => Date.now() > until)
-  }
-
-  /** Polls until the service reports the order as settled or dead. */
-  async function poll(
-    quote: PaymentQuote,
-    { key, preimage }: Claim,
-    { signal, until = Number.POSITIVE_INFINITY }: { signal?: AbortSignal; until?: number },
-  ): Promise<unknown> {
-    for (;;) {
-      const answer = await collect({
-        path: `/api/payments/${encodeURIComponent(quote.orderId)}`,
-        headers: { 'idempotency-key': key, ...proofHeader(preimage) },
-        signal,
-      })
-      if (answer.status === 200) return resourceOf(answer)
-      if (answer.status !== 402) throw errorOf(answer)
-      if (Date.now() > until) throw new MayflyError('paid but not collected', 0)
-      await wait(retryAfterSeconds(answer.headers) ?? POLL_SECONDS, signal)
+    const fresh = await newRecord(order, { idempotencyKey, service, maxSats: run.maxSats })
+    const known = await store.load(idempotencyKey)
+    if (known === null) return begin(fresh, run)
+    if (known.service !== service || known.requestSha256 !== fresh.requestSha256) {
+      throw new MayflyError('idempotency key reused with a different request', 0)
     }
+    return takeUp(known, run)
   }
 
-  /** Pays an invoice and returns the proven preimage. Concurrent calls share one payment. */
-  function pay(wallet: Wallet, quote: PaymentQuote, signal?: AbortSignal): Promise<string> {
-    const shared = underWay.get(quote.paymentHash)
-    if (shared) return shared
-    const payment = provenPayment(wallet, quote, signal).finally(() => {
-      underWay.delete(quote.paymentHash)
+  /** Requests the order, and writes its invoice before it is shown or paid. */
+  async function begin(record: PurchaseRecord, run: Run): Promise<unknown> {
+    if (!run.ask) throw new MayflyError('order not found', 0)
+    const { request, answer } = await run.ask()
+    if (answer.status === 200) return deliver(record, resourceOf(answer))
+    if (answer.status !== 402) throw errorOf(answer)
+    const { flow } = run
+    const at = dateOf(answer)
+    const { quote, authorize } = await readOffer(answer, {
+      ...{ request, flow, authorizer: options.authorizer },
+      check: run.preimage === undefined ? (offered) => check(record, offered, { run, at }) : null,
     })
-    underWay.set(quote.paymentHash, payment)
-    return payment
-  }
-
-  /** Redeems the payment: sends the proof, or polls in the native flow and if the proof is refused. */
-  async function redeem(
-    request: ApiRequest,
-    { quote, authorize }: Offer,
-    { key, preimage }: Claim & { preimage: string },
-  ): Promise<unknown> {
-    const limits = { ...signalOf(request), until: Date.now() + COLLECT_MS }
-    if (authorize !== null) {
-      const authorization = authorize(preimage)
-      const answer = await collect({ ...request, headers: { ...request.headers, authorization } })
-      if (answer.status === 200) return resourceOf(answer)
-      if (answer.status !== 402 && answer.status !== 401) throw errorOf(answer)
-      const again = answer.body as Partial<PaymentQuote> | null
-      // A 401 without an invoice: the order is paid, and only this proof was refused.
-      const isPaid = answer.status === 401 && again?.paymentHash === undefined
-      if (!isPaid && again?.paymentHash !== quote.paymentHash) {
-        throw new MayflyError('second payment refused', answer.status)
-      }
+    // Who has paid already is asked for nothing but that payment.
+    if (run.preimage !== undefined && !(await isProof(run.preimage, quote.paymentHash))) {
+      throw new MayflyError('second payment refused', 0)
     }
-    return poll(quote, { key, preimage }, limits)
+    if (record.invoices.some(({ bolt11 }) => isSameInvoice(bolt11, quote.bolt11))) {
+      throw new MayflyError('payment failed', 0)
+    }
+    if (run.preimage === undefined) await checkPrice(record, quote, run)
+    const quoted = await write(record, {
+      ...{ state: 'quoted', maxSats: run.maxSats, wallet: null },
+      invoices: [...record.invoices, quote],
+    })
+    if (quoted === null) return takeUp(await reload(record), { ...run, isFollowing: true })
+    if (run.preimage !== undefined) return keepProof(quoted, run, { preimage: run.preimage })
+    return show(quoted, run, (shown) => payFrom(shown, run, { request, authorize }))
   }
 
-  async function buyFromWallet({
-    request,
-    offer,
-    wallet,
-    key,
-    report,
-  }: {
-    request: ApiRequest
-    offer: Offer
-    wallet: Wallet
-    key: string
-    report: ReportProgress
-  }): Promise<unknown> {
-    const { quote } = offer
-    report('paying')
-    let preimage: string
+  /** Goes on where a record stopped. The order is polled first: whoever knows its id needs no other request. */
+  async function takeUp(record: PurchaseRecord, run: Run): Promise<unknown> {
+    const { state } = record
+    if (state === 'delivered') return record.resource
+    const preimage = record.preimage ?? run.preimage
+    if (preimage !== undefined) {
+      if (!(await isProof(preimage, lastOf(record).paymentHash))) {
+        throw new MayflyError('second payment refused', 0)
+      }
+      return state === 'paid' ? collectPaid(record, run) : keepProof(record, run, { preimage })
+    }
+    const said = await look(record, run)
+    if (said.resource !== undefined) return deliver(record, said.resource)
+    if (state !== 'quoted') {
+      if (run.wallet) return askWallet(record, run, said)
+      if (said.refusal) throw said.refusal
+      report(record, run, 'uncertain')
+      return follow(record, run)
+    }
+    if (said.refusal) throw said.refusal
+    check(record, lastOf(record), { run, at: said.at })
+    await checkPrice(record, lastOf(record), run)
+    return show(record, run, (shown) => payFrom(shown, run, { said }))
+  }
+
+  /** Shows a checked invoice, and waits for it or pays it. */
+  async function show(
+    record: PurchaseRecord,
+    run: Run,
+    pay: (record: PurchaseRecord) => Promise<unknown>,
+  ): Promise<unknown> {
+    report(record, run, 'invoice')
+    await run.onInvoice?.(lastOf(record))
+    run.signal?.throwIfAborted()
+    return run.wallet ? pay(record) : follow(record, run)
+  }
+
+  /** Asks the wallet that was asked to pay, and hands it the same invoice again if that is safe. */
+  async function askWallet(record: PurchaseRecord, run: Run, said: Said): Promise<unknown> {
+    const { wallet } = run
+    if (!wallet) throw new MayflyError('payment outcome unknown', 0)
+    const id = await idOf(wallet, run)
+    if (record.wallet !== null && record.wallet !== id) {
+      const message = `this purchase was handed to ${record.wallet}, and is asked of no other wallet`
+      throw outcomeUnknown(new WalletError(message, 'unknown'))
+    }
+    let answer: WalletAnswer
     try {
-      preimage = await pay(wallet, quote, request.signal)
-    } catch (cause) {
-      if (cause instanceof WalletError && cause.outcome === 'not paid') {
-        throw new MayflyError('payment failed', 0, { cause })
-      }
-      return withPhrase('payment outcome unknown', cause, () => {
-        report('uncertain')
-        return poll(quote, { key }, signalOf(request))
-      })
+      answer = await lookUp(wallet, lastOf(record), run)
+    } catch (error) {
+      return uncertain(record, run, { cause: error, said })
     }
-    return withPhrase('paid but not collected', null, () => {
-      report('paid', preimage)
-      return redeem(request, offer, { key, preimage })
+    if (answer.state === 'paid') return keepProof(record, run, answer)
+    if (answer.state === 'pending') return uncertain(record, run, { said })
+    const expiresAt = Date.parse(lastOf(record).expiresAt)
+    const isFailed = answer.state === 'failed' || wallet.keepsEveryAttempt === true
+    if (isFailed && earlierOf(record, said) >= expiresAt + LATE_MS) {
+      const failed = (await write(record, { state: 'failed' })) ?? record
+      if (run.ask) return begin(failed, run)
+      throw said.refusal ?? new MayflyError('payment failed', 0)
+    }
+    if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record))) {
+      return uncertain(record, run, { said })
+    }
+    if (laterOf(said) >= expiresAt || said.refusal || run.isFollowing) {
+      return uncertain(record, run, { said })
+    }
+    check(record, lastOf(record), { run, at: said.at })
+    await checkPrice(record, lastOf(record), run)
+    return payFrom(record, run, { said, answer })
+  }
+
+  /** Hands the invoice to the wallet, once the record says so. */
+  async function payFrom(
+    record: PurchaseRecord,
+    run: Run,
+    known: {
+      request?: ApiRequest
+      authorize?: ((preimage: string) => string) | null
+      said?: Said
+      answer?: WalletAnswer
+    },
+  ): Promise<unknown> {
+    const { wallet } = run
+    if (!wallet) throw new MayflyError('payment outcome unknown', 0)
+    const invoice = lastOf(record)
+    let claimed: PurchaseRecord | null
+    try {
+      const answer = known.answer ?? (await lookUp(wallet, invoice, run))
+      if (answer.state === 'paid') return await keepProof(record, run, { ...answer, ...known })
+      claimed = await write(record, {
+        ...{ state: 'paying', wallet: await idOf(wallet, run) },
+        invoices: [...record.invoices.slice(0, -1), handed(invoice, wallet)],
+      })
+      if (claimed !== null && answer.state === 'pending') return await uncertain(claimed, run, {})
+    } catch (error) {
+      if (!(error instanceof WalletError)) throw error
+      // The wallet cannot be asked, or the day's budget is spent. Nothing was handed over now.
+      throw invoice.handedAt === undefined ? paymentFailed(error) : outcomeUnknown(error)
+    }
+    if (claimed === null) {
+      const other = await reload(record)
+      if (other.state === 'delivered') return other.resource
+      return uncertain(other, { ...run, isFollowing: true }, {})
+    }
+    report(claimed, run, 'paying')
+    let paid: { preimage: string; feeMsat?: number }
+    try {
+      paid = await wallet.pay(invoice.bolt11, signalOf(run))
+      if (!(await isProof(paid.preimage, invoice.paymentHash))) {
+        throw new WalletError('the wallet did not prove its payment', 'unknown')
+      }
+    } catch (cause) {
+      if (!(cause instanceof WalletError && cause.outcome === 'not paid')) {
+        return uncertain(claimed, run, { cause })
+      }
+      await write(claimed, { state: 'failed' })
+      throw paymentFailed(cause)
+    }
+    return keepProof(claimed, run, { ...paid, ...known })
+  }
+
+  /** Writes the proof of the payment before anything is done with it. */
+  async function keepProof(
+    record: PurchaseRecord,
+    run: Run,
+    {
+      preimage,
+      feeMsat,
+      request,
+      authorize,
+    }: {
+      preimage: string
+      feeMsat?: number
+      request?: ApiRequest
+      authorize?: ((preimage: string) => string) | null
+    },
+  ): Promise<unknown> {
+    const fee = feeMsat === undefined ? {} : { feeMsat }
+    const paid = await write(record, { state: 'paid', preimage, ...fee })
+    const kept = paid ?? { ...record, preimage }
+    return orPhrase('paid but not collected', null, () => {
+      report(kept, run, 'paid')
+      return request && authorize
+        ? redeem(kept, run, { request, authorization: authorize(preimage) })
+        : collectPaid(kept, run)
     })
+  }
+
+  /** Sends the credential of the payment, and polls if that is not enough. */
+  async function redeem(
+    record: PurchaseRecord,
+    run: Run,
+    { request, authorization }: { request: ApiRequest; authorization: string },
+  ): Promise<unknown> {
+    const answer = await collecting({ ...request, headers: { ...request.headers, authorization } })
+    if (answer.status === 200) return deliver(record, resourceOf(answer))
+    if (answer.status !== 402 && answer.status !== 401) throw errorOf(answer)
+    const again = answer.body as Partial<PaymentQuote> | null
+    // A 401 without an invoice: the order is paid, and only this proof was refused.
+    const isPaid = answer.status === 401 && again?.paymentHash === undefined
+    if (!isPaid && again?.paymentHash !== lastOf(record).paymentHash) {
+      throw new MayflyError('second payment refused', answer.status)
+    }
+    return collectPaid(record, run)
+  }
+
+  async function collectPaid(record: PurchaseRecord, run: Run): Promise<unknown> {
+    if (record.service === null) return deliver(record, { preimage: record.preimage })
+    return follow(record, run, Date.now() + COLLECT_MS)
+  }
+
+  /** The outcome is unknown to the wallet, so the order tells. */
+  async function uncertain(
+    record: PurchaseRecord,
+    run: Run,
+    { cause = null, said = { at: null } }: { cause?: unknown; said?: Said },
+  ): Promise<unknown> {
+    if (record.service === null) throw outcomeUnknown(cause)
+    if (said.refusal) throw said.refusal
+    return orPhrase('payment outcome unknown', cause, () => {
+      report(record, run, 'uncertain')
+      return follow(record, run)
+    })
+  }
+
+  /** Polls until the service has delivered the order, or refuses it. */
+  async function follow(record: PurchaseRecord, run: Run, until?: number): Promise<unknown> {
+    const { idempotencyKey, preimage } = record
+    for (;;) {
+      const answer = await collecting(pollOf(lastOf(record), { ...run, idempotencyKey, preimage }))
+      if (answer.status === 200) return deliver(record, resourceOf(answer))
+      if (answer.status !== 402) throw errorOf(answer)
+      refuseOther(answer, lastOf(record))
+      if (until !== undefined && Date.now() > until) {
+        throw new MayflyError('paid but not collected', 0)
+      }
+      await wait(retryAfterSeconds(answer.headers) ?? POLL_SECONDS, run.signal)
+      if (run.isFollowing && (await reload(record)).state === 'failed') {
+        throw new MayflyError('payment failed', 0)
+      }
+    }
+  }
+
+  /** Polls once. A service that does not answer says nothing. */
+  async function look(record: PurchaseRecord, run: Run): Promise<Said> {
+    if (record.service === null) return { at: null }
+    let answer: ApiResponse
+    try {
+      answer = await requestBeforePayment(pollOf(lastOf(record), { ...run, ...record }))
+    } catch (error) {
+      // A purchase that reached a wallet goes on without the service, by what the wallet says.
+      if (record.state === 'quoted' || run.signal?.aborted) throw error
+      return { at: null }
+    }
+    const at = dateOf(answer)
+    if (answer.status === 200) return { resource: resourceOf(answer), at }
+    if (answer.status !== 402) return isLost(answer) ? { at } : { refusal: errorOf(answer), at }
+    refuseOther(answer, lastOf(record))
+    return { at }
+  }
+
+  async function deliver(record: PurchaseRecord, resource: unknown): Promise<unknown> {
+    await write(record, { state: 'delivered', resource })
+    return resource
+  }
+
+  /** Writes the next state. Null if another call has written since, or has begun the same purchase. */
+  async function write(
+    record: PurchaseRecord,
+    changes: Partial<PurchaseRecord>,
+  ): Promise<PurchaseRecord | null> {
+    const next = { ...record, ...changes, revision: record.revision + 1 }
+    return (await store.save(next)) ? next : null
+  }
+
+  async function reload({ idempotencyKey }: PurchaseRecord): Promise<PurchaseRecord> {
+    const record = await store.load(idempotencyKey)
+    // Another process has it, and keeps it elsewhere now.
+    if (record === null) throw new MayflyError('already delivered', 0)
+    return record
+  }
+
+  /** All checks of an invoice but its price in the catalogue. */
+  function check(
+    { product, planId }: PurchaseRecord,
+    quote: PaymentQuote,
+    { run, at }: { run: Run; at: number | null },
+  ): void {
+    checkQuote(quote, { product, planId, maxSats: run.maxSats, now: Math.max(now(), at ?? 0) })
+  }
+
+  /** Nobody looks at an invoice that a wallet pays, so its price must be the one on sale. */
+  async function checkPrice(
+    { product, planId }: PurchaseRecord,
+    { amountSats }: PaymentQuote,
+    { wallet }: Run,
+  ): Promise<void> {
+    if (!wallet || product === null) return
+    const priceSats = await priceOf(product, planId)
+    if (priceSats === amountSats) return
+    const cause = new RangeError(`${amountSats} sat, and its catalogue says ${priceSats}`)
+    throw new MayflyError('price disagrees', 0, { cause })
+  }
+
+  async function priceOf(product: Product, planId: PlanId | null): Promise<number | null> {
+    type Catalog = {
+      products?: Record<string, { plans?: { planId: string; priceSats: number }[] }>
+    }
+    const answer = await requestBeforePayment({ path: '/api/catalog' })
+    if (answer.status !== 200) throw errorOf(answer)
+    const plans = (answer.body as Catalog | null)?.products?.[product]?.plans
+    return plans?.find((each) => each.planId === planId)?.priceSats ?? null
+  }
+
+  const laterOf = ({ at }: Said): number => Math.max(now(), at ?? 0)
+
+  /** What time it is by whichever clock is behind. Never, if the service's is not known. */
+  function earlierOf({ service: seller }: PurchaseRecord, { at }: Said): number {
+    if (seller === null) return now()
+    return at === null ? 0 : Math.min(now(), at)
+  }
+
+  const isJustHanded = ({ handedAt }: RecordedInvoice): boolean =>
+    handedAt !== undefined && now() < Date.parse(handedAt) + CALL_MS
+
+  /** The invoice as the record has it while the wallet may pay it. */
+  function handed(invoice: RecordedInvoice, { maxFeeMsat, keepsEveryAttempt }: Wallet) {
+    const amountMsat = invoice.amountSats * 1000
+    const costMsat = amountMsat + (maxFeeMsat?.(amountMsat) ?? 0)
+    // A wallet that forgets its attempts may pay each of them.
+    const before = keepsEveryAttempt ? 0 : (invoice.reservedMsat ?? 0)
+    return {
+      ...invoice,
+      handedAt: new Date(now()).toISOString(),
+      reservedMsat: Math.max(before + costMsat, invoice.reservedMsat ?? 0),
+    }
   }
 
   return {
-    async buy({ path, headers, body }, purchase) {
-      const key = purchase.idempotencyKey ?? crypto.randomUUID()
-      const { signal, onInvoice, onProgress, preimage } = purchase
-      const wallet = purchase.wallet ?? options.wallet
-      const flow: PaymentFlow = wallet ? (purchase.flow ?? 'payment') : 'native'
-      const request: ApiRequest = {
-        method: 'POST',
-        path,
-        headers: {
-          ...headers,
-          'idempotency-key': key,
-          ...(flow === 'native' ? {} : { 'x-payment-protocol': flow }),
-          ...proofHeader(preimage),
-        },
-        ...(body === undefined ? {} : { body }),
-        signal,
-      }
-      // Nothing is paid yet, so nobody waits long without a word.
-      const answer = await requestWithRetries(
-        request,
-        (attempt, pause) => attempt >= MAX_ATTEMPTS || pause > MAX_RETRY_SECONDS,
-      )
-      if (answer.status === 200) return resourceOf(answer)
-      if (answer.status !== 402) throw errorOf(answer)
-      const maxSats = purchase.maxSats ?? options.maxSats
-      const offer = await readOffer(answer, {
-        request,
-        flow,
-        maxSats,
-        authorizer: options.authorizer,
-      })
-      const { quote } = offer
-      const report: ReportProgress = (stage, proof) =>
-        onProgress?.({
-          stage,
-          quote,
-          idempotencyKey: key,
-          ...(proof === undefined ? {} : { preimage: proof }),
-        })
-      report('invoice')
-      await onInvoice?.(quote)
-      signal?.throwIfAborted()
-      if (!wallet) return poll(quote, { key, preimage }, signalOf(request))
-      return buyFromWallet({ request, offer, wallet, key, report })
+    buy,
+
+    async resume(idempotencyKey, { maxSats, ...terms }) {
+      const record = await store.load(idempotencyKey)
+      if (record === null) throw new MayflyError('order not found', 0)
+      const wallet = terms.wallet ?? options.wallet
+      const ceiling = maxSats ?? options.maxSats
+      return takeUp(record, { ...terms, wallet, flow: 'native', maxSats: ceiling })
     },
 
-    resume(quote, { idempotencyKey, preimage, signal }) {
-      return poll(quote, { key: idempotencyKey, preimage }, signal ? { signal } : {})
+    async payInvoice(bolt11, { wallet, maxSats, signal }) {
+      const quote = invoiceQuote(bolt11)
+      const run: Run = { wallet, maxSats, flow: 'native', ...(signal ? { signal } : {}) }
+      const idempotencyKey = `pay-${await sha256(new TextEncoder().encode(quote.bolt11))}`
+      const order = { path: quote.bolt11, product: null, planId: null }
+      const fresh = await newRecord(order, { idempotencyKey, service: null, maxSats })
+      const known = await store.load(idempotencyKey)
+      if (known !== null && known.state !== 'quoted') {
+        return preimageOf(await takeUp(known, run))
+      }
+      check(fresh, quote, { run, at: null })
+      const quoted = known ?? (await write(fresh, { invoices: [quote] })) ?? (await reload(fresh))
+      return preimageOf(await payFrom(quoted, run, {}))
+    },
+
+    collect(quote, { idempotencyKey, preimage, signal }) {
+      const { product, planId } = quote
+      const record: PurchaseRecord = {
+        ...{ version: 1, revision: 0, idempotencyKey, state: 'quoted', service, product, planId },
+        ...{ requestSha256: '', maxSats: 0, wallet: null, invoices: [quote] },
+        ...(preimage === undefined ? {} : { preimage }),
+      }
+      return follow(record, { flow: 'native', maxSats: 0, ...(signal ? { signal } : {}) })
     },
   }
 }
 
-/** @throws WalletError, also if a wallet reports a payment without a valid proof. */
-async function provenPayment(
-  wallet: Wallet,
-  { bolt11, paymentHash }: PaymentQuote,
-  signal?: AbortSignal,
-): Promise<string> {
-  const { preimage } = await wallet.pay(bolt11, signal ? { signal } : {})
-  const bytes = /^[0-9a-f]{64}$/.test(preimage) ? hexBytes(preimage) : null
-  const sha256 = bytes && hex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
-  if (sha256 === paymentHash) return preimage
-  throw new WalletError('the wallet did not prove its payment', 'unknown')
+function report(
+  record: PurchaseRecord,
+  { onProgress }: Run,
+  stage: PurchaseProgress['stage'],
+): void {
+  const { idempotencyKey, preimage } = record
+  const proof = stage === 'paid' && preimage !== undefined ? { preimage } : {}
+  onProgress?.({ stage, quote: lastOf(record), idempotencyKey, ...proof })
 }
 
+/** The invoice that may be paid. */
+function lastOf({ invoices }: PurchaseRecord): RecordedInvoice {
+  const last = invoices.at(-1)
+  if (last === undefined) throw new MayflyError('order not found', 0)
+  return last
+}
+
+/** What the wallet knows of the invoice, with its proof checked. @throws MayflyError `invoice disagrees`. */
+async function lookUp(wallet: Wallet, invoice: RecordedInvoice, run: Run): Promise<WalletAnswer> {
+  let answer: WalletAnswer
+  try {
+    answer = (await wallet.lookup?.(invoice.bolt11, signalOf(run))) ?? { state: 'unknown' }
+  } catch (cause) {
+    // Asking pays nothing.
+    throw new WalletError(messageOf(cause), 'not paid', { cause })
+  }
+  if (answer.state !== 'paid') return answer
+  // Another invoice with this payment hash was paid, which is no payment of this one.
+  if (answer.bolt11 !== undefined && !isSameInvoice(answer.bolt11, invoice.bolt11)) {
+    throw disagrees()
+  }
+  if (await isProof(answer.preimage, invoice.paymentHash)) return answer
+  throw new WalletError('the wallet says that it paid, and gives a wrong preimage', 'unknown')
+}
+
+const idOf = async (wallet: Wallet, run: Run): Promise<string> =>
+  (await wallet.id?.(signalOf(run))) ?? UNNAMED
+
+/** Whether the preimage, 64 hex digits, proves the payment. */
+async function isProof(preimage: string, paymentHash: string): Promise<boolean> {
+  const bytes = /^[0-9a-f]{64}$/.test(preimage) ? hexBytes(preimage) : null
+  return bytes !== null && (await sha256(bytes)) === paymentHash
+}
+
+/** An invoice as a quote that nobody has made. */
+function invoiceQuote(bolt11: string): PaymentQuote {
+  const { amountMsat, paymentHash, expiresAt, network } = decodeInvoice(bolt11)
+  return {
+    ...{ orderId: '', product: null, planId: null },
+    ...{ amountSats: (amountMsat ?? 0) / 1000, bolt11: bolt11.toLowerCase(), paymentHash },
+    ...{ expiresAt: new Date(expiresAt).toISOString(), network, memo: '', durationSeconds: 0 },
+  } as unknown as PaymentQuote
+}
+
+const preimageOf = (paid: unknown): string => (paid as { preimage: string }).preimage
+
+const paymentFailed = (cause: unknown): MayflyError =>
+  new MayflyError('payment failed', 0, { cause })
+
+const outcomeUnknown = (cause: unknown): MayflyError =>
+  new MayflyError('payment outcome unknown', 0, { cause })
+
 /** Rethrows the service's refusals. Any other failure becomes an error with this phrase. */
-async function withPhrase(
+async function orPhrase(
   phrase: MayflyPhrase,
   cause: unknown,
   work: () => Promise<unknown>,
@@ -252,28 +581,10 @@ async function withPhrase(
   try {
     return await work()
   } catch (error) {
-    if (error instanceof MayflyError && isFinal(error.status)) throw error
+    const isOurs = error instanceof MayflyError
+    if (isOurs && (isFinal(error.status) || error.phrase === 'payment failed')) throw error
     throw new MayflyError(phrase, 0, { cause: cause ?? error })
   }
 }
 
-/** Whether the answer says nothing about the order: the service is down or busy, or a proxy's. */
-const isLost = (answer: ApiResponse): boolean =>
-  isBusy(answer) || (answer.status < 400 && answer.status !== 200)
-
-/** Whether the answer is a refusal, and not only a request to wait. */
-const isFinal = (status: number): boolean =>
-  status >= 400 && status < 500 && status !== 408 && status !== 429
-
-/** The preimage goes in a header, never in the URL, which proxies log. */
-const proofHeader = (preimage: string | undefined): Record<string, string> =>
-  preimage === undefined ? {} : { 'payment-preimage': preimage }
-
-const signalOf = ({ signal }: ApiRequest): { signal?: AbortSignal } => (signal ? { signal } : {})
-
-/** What was bought; of an extension its answer, because nothing new was. */
-function resourceOf({ status, body }: ApiResponse): unknown {
-  if (typeof body === 'object' && body !== null && 'resource' in body) return body.resource
-  if (typeof body === 'object' && body !== null && 'extended' in body) return body
-  throw new MayflyError('unexpected answer', status)
-}
+const signalOf = ({ signal }: Run): { signal?: AbortSignal } => (signal ? { signal } : {})

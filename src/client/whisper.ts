@@ -1,4 +1,5 @@
 /** The client of WHISPER: encrypt and buy, fetch and decrypt. The key never reaches the service. */
+import { base64Bytes, base64url } from '../lib/bytes.ts'
 import { formatWhisperCode, parseWhisperCode, type WhisperCode } from '../protocol/whisper-code.ts'
 import {
   type OpenedWhisper,
@@ -15,6 +16,7 @@ import { MayflyError } from './errors.ts'
 import type { CallOptions, Http } from './http.ts'
 import type { Payments } from './payments.ts'
 import type { Purchase, PurchaseFromWallet } from './purchase.ts'
+import type { Order, PurchaseRecord } from './record.ts'
 
 /**
  * The content, which is encrypted locally, or the result of `sealWhisper`. Repeating an interrupted
@@ -112,7 +114,9 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
     async buyWhisper(purchase) {
       const sealed = purchase.sealed ?? (await sealWhisper(purchase))
       const { readLimit, revealAt, receipt, revealWhen } = purchase
-      const request = {
+      const opening = { key: base64url(sealed.key), hasPassword: sealed.hasPassword }
+      const request: Order = {
+        ...{ product: 'whisper', planId: purchase.planId, whisper: opening },
         path: '/api/payments/whisper',
         headers: {
           'content-type': 'application/octet-stream',
@@ -124,8 +128,7 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
         },
         body: sealed.envelope,
       }
-      const capability = (await payments.buy(request, purchase)) as WhisperCapability
-      return { ...capability, code: formatWhisperCode({ ...capability, ...sealed }) }
+      return sharedWhisper(await payments.buy(request, purchase), opening)
     },
 
     async readWhisper(text, password, options) {
@@ -197,6 +200,17 @@ async function openFetched(
     if (error instanceof UnreadableWhisper) throw new UnopenedWhisper(ciphertext, key)
     throw error
   }
+}
+
+/** What was bought, with the code that opens it. */
+export function sharedWhisper(
+  bought: unknown,
+  { key, hasPassword }: Required<PurchaseRecord>['whisper'],
+): SharedWhisper {
+  const capability = bought as WhisperCapability
+  const bytes = base64Bytes(key)
+  if (bytes === null) throw new MayflyError('invalid share code', 0)
+  return { ...capability, code: formatWhisperCode({ ...capability, key: bytes, hasPassword }) }
 }
 
 function codeOf(text: string): WhisperCode {

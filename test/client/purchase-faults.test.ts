@@ -11,6 +11,7 @@ import {
   sealWhisper,
   WalletError,
 } from '../../src/client/index.ts'
+import { decodeInvoice, type Invoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
 import { books } from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -33,7 +34,7 @@ for (const flow of FLOWS) {
     })
     const inbox = await mayfly.buyCatch({ planId: 'spark', flow })
     assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
-    assert.equal(lost, 2)
+    assert.equal(lost, 3)
     assert.equal(wallet.asked.length, 1)
     assert.deepEqual(await books(server), ONE_SALE)
   })
@@ -273,6 +274,35 @@ const LIES: Record<string, { tell: (offer: Offer, other: Offer) => void; phrase:
     tell: ({ quote }) => Object.assign(quote, { bolt11: 'lnbcrt1' }),
     phrase: 'invoice disagrees',
   },
+  'another product': {
+    tell: ({ quote }) => Object.assign(quote, { product: 'pulse' }),
+    phrase: 'invoice disagrees',
+  },
+  'another plan': {
+    tell: ({ quote }) => Object.assign(quote, { planId: 'standard' }),
+    phrase: 'invoice disagrees',
+  },
+  'a network that is not ours': {
+    tell: ({ quote }) =>
+      Object.assign(quote, {
+        bolt11: anInvoice({
+          paymentHash: quote.paymentHash,
+          amountMsat: 100_000,
+          network: 'testnet',
+        }),
+        network: 'testnet',
+      }),
+    phrase: 'invoice disagrees',
+  },
+  'an invoice that has expired': {
+    tell: ({ quote }) => {
+      const timestamp = Math.floor(Date.now() / 1000) - 3600
+      const bolt11 = anInvoice({ paymentHash: quote.paymentHash, amountMsat: 100_000, timestamp })
+      const { expiresAt } = decodeInvoice(bolt11)
+      Object.assign(quote, { bolt11, expiresAt: new Date(expiresAt).toISOString() })
+    },
+    phrase: 'invoice expired',
+  },
   'no quote': {
     tell: ({ quote }) => Object.assign(quote, { amountSats: '100' }),
     phrase: 'unexpected answer',
@@ -308,6 +338,29 @@ test('a challenge for another invoice than the quote’s is not paid', async (t)
   }
 })
 
+test('a service that asks for another price than its catalogue says is paid nothing', async (t) => {
+  const server = await startServer(t)
+  for (const flow of FLOWS) {
+    for (const price of [99, 101, undefined]) {
+      const wallet = testWallet(server)
+      const mayfly = createMayfly({
+        baseUrl: server.url,
+        wallet,
+        fetch: async (url, init) => {
+          const answer = await fetch(url, init)
+          if (!String(url).endsWith('/api/catalog')) return answer
+          const text = (await answer.text()).replaceAll('"priceSats":100,', `"priceSats":${price},`)
+          return new Response(text.replaceAll('"priceSats":undefined,', ''), answer)
+        },
+      })
+      await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow }), {
+        phrase: 'price disagrees',
+      })
+      assert.deepEqual(wallet.asked, [])
+    }
+  }
+})
+
 test('a service that is away is one error, after a few tries', async (t) => {
   const server = await startServer(t)
   await server.stop()
@@ -331,13 +384,14 @@ for (const [name, answer] of Object.entries({
     const paymentHash = createHash('sha256').update(preimage).digest('hex')
     const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000 })
     const quote = {
-      orderId: 'order_1',
+      ...{ orderId: 'order_1', product: 'catch', planId: 'spark' },
       amountSats: 100,
       bolt11,
       paymentHash,
       expiresAt: '2026-01-02T00:15:00Z',
       network: 'regtest',
     }
+    const catalog = { products: { catch: { plans: [{ planId: 'spark', priceSats: 100 }] } } }
     let asked = 0
     let isPaid = false
     const pay = async () => {
@@ -347,7 +401,8 @@ for (const [name, answer] of Object.entries({
     const mayfly = createMayfly({
       baseUrl: 'http://mayfly.test',
       wallet: { pay },
-      fetch: async () => {
+      fetch: async (url) => {
+        if (String(url).endsWith('/api/catalog')) return new Response(JSON.stringify(catalog))
         asked++
         return isPaid ? answer() : new Response(JSON.stringify(quote), { status: 402 })
       },
@@ -422,15 +477,18 @@ function lossy(isLost: (n: number) => boolean): typeof globalThis.fetch {
   }
 }
 
-function anInvoice(fields: { paymentHash: string; amountMsat: number | null }): string {
+function anInvoice(
+  fields: Pick<Invoice, 'paymentHash' | 'amountMsat'> &
+    Partial<Pick<Invoice, 'network' | 'timestamp'>>,
+): string {
   return encodeInvoice(
     {
-      ...fields,
       network: 'regtest',
       timestamp: Math.floor(Date.now() / 1000),
       expirySeconds: 900,
       paymentSecret: randomBytes(32),
       description: 'a test',
+      ...fields,
     },
     randomBytes(32),
   )

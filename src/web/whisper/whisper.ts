@@ -206,7 +206,7 @@ async function buy(
   const claim = { idempotencyKey, ...(preimage === undefined ? {} : { preimage }) }
   if (sealed === null && quote !== null) {
     onInvoice(quote)
-    const resource = await payments.resume(quote, { ...claim, ...steps })
+    const resource = await payments.collect(quote, { ...claim, ...steps })
     const capability = resource as WhisperCapability
     return { ...capability, code: formatWhisperCode({ ...capability, key, hasPassword }) }
   }
