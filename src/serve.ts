@@ -176,6 +176,7 @@ export async function serve(
     const backpressure = createBackpressure(responseBudget.reservationOf)
     const app = await createApp({
       log,
+      clock,
       backpressure,
       publicUrl,
       notice: noticeOf({ isSimulator, network }),

@@ -187,14 +187,18 @@ export function requestIntent(
 /** Gives a receipt back. The answer is 204 if that is recorded now or was before. */
 export function requestGiveBack(
   http: Http,
-  { capability, intentId, receiptId }: { capability: string; intentId: string; receiptId: string },
+  {
+    capability,
+    intentId,
+    ...body
+  }: { capability: string; intentId: string; receiptId: string; isUnused?: boolean },
 ): Promise<ApiResponse> {
   return http.request({
     method: 'POST',
     path: `${intentPath(intentId)}/give-back`,
     token: capability,
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ receiptId }),
+    body: JSON.stringify(body),
   })
 }
 

@@ -1,17 +1,15 @@
 /** Admits one request for one receipt, and answers repeats with the same receipt. */
-import { rfc3339Seconds } from '../lib/clock.ts'
+import { rfc3339Seconds, type SteadyClock } from '../lib/clock.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
 import { encodeReceipt } from '../protocol/payment-auth.ts'
-import type { ReadReceipt } from './receipt-reader.ts'
-import { type Refused, refusal, unavailable } from './refusals.ts'
 import type { ReplayStore } from './replay-store.ts'
 import { createRuns, type Run } from './runs.ts'
-import type { ServiceCalls } from './service-calls.ts'
+import type { Service } from './service.ts'
 import { type AnswerOf, createStoredAnswers } from './stored-answers.ts'
-import type { Decision, Visit } from './visit.ts'
+import { type Decision, type Refused, refusal, unavailable, type Visit } from './visit.ts'
 
 /** The Retry-After while a run has not ended, or another server may have it. */
-const COME_AGAIN_SECONDS = 5
+const COME_AGAIN = { 'retry-after': '5' }
 const DAY_MS = 24 * 60 * 60_000
 /** An invoice lives for at most a day, its payment may come 30 days later; one day for clock skew. */
 const REMEMBER_MS = 32 * DAY_MS
@@ -21,33 +19,28 @@ const REMEMBER_MS = 32 * DAY_MS
  */
 const SURE_MS = 30 * DAY_MS
 /** The allowed difference between our clock and that of the service, which dates receipts. */
-const SKEW_MS = 60_000
+export const SKEW_MS = 60_000
 /** A first receipt, two after give-backs, one that the operator may grant, and one to spare. */
 const MAX_RECEIPTS_TRIED = 5
 
-export type Admissions = {
-  /** Admits a request with the newest receipt of its intent, if that receipt is unused. */
-  enter(receipt: string, visit: Visit, challengeId: string | null): Promise<Decision>
-}
-
 export function createAdmissions(deps: {
-  service: ServiceCalls
-  readReceipt: ReadReceipt
+  service: Service
   store: ReplayStore
   storesAnswers: boolean
   waitMs: number
-  now: () => number
-}): Admissions {
-  const { service, readReceipt, store, waitMs, now } = deps
+  clock: SteadyClock
+}) {
+  const { service, store, waitMs, clock } = deps
   const runs = createRuns()
-  const answers = deps.storesAnswers ? createStoredAnswers(now) : null
+  const answers = deps.storesAnswers ? createStoredAnswers(service.now) : null
 
+  /** Admits a request with the newest receipt of its intent, if that receipt is unused. */
   async function enter(first: string, visit: Visit, challengeId: string | null): Promise<Decision> {
     let text = first
     let newest = -1
-    const stopAt = performance.now() + waitMs
+    const stopAt = clock.monotonic() + waitMs
     for (let i = 0; i < MAX_RECEIPTS_TRIED; i++) {
-      const read = await readReceipt(text, visit)
+      const read = await service.readReceipt(text, visit)
       if (!read) return refusal(403, 'invalid receipt')
       const { receipt, isExpired } = read
       const number = receipt.gb ?? 0
@@ -56,8 +49,9 @@ export function createAdmissions(deps: {
       if (visit.isGone()) return unavailable(null)
       const { run, isFirst, isSure } = await claimRun(receipt, isExpired)
       if (isFirst && run && !isExpired) return admit({ text, receipt, visit, challengeId, run })
+      // Nobody has used it and now nobody can, so a fresh one takes its place.
       if (isFirst && run) await run.failed()
-      const withinMs = Math.max(0, stopAt - performance.now())
+      const withinMs = Math.max(0, stopAt - clock.monotonic())
       const refused = await outcomeOfRun({ run, receipt, visit, withinMs })
       if (refused) return refused
       const next = await service.newestReceipt(receipt.intent, visit)
@@ -79,14 +73,17 @@ export function createAdmissions(deps: {
     // of the receipt can tell.
     const isSure = !isExpired || (await isRemembered(receipt))
     const isFirst = isSure && (await store.add(key, REMEMBER_MS))
-    const run = isFirst ? runs.begin(key, () => service.giveBack(receipt)) : runs.get(key)
+    const run = isFirst
+      ? runs.begin(key, () => service.giveBack(receipt, { isUnused: isExpired }))
+      : runs.get(key)
     return { run, isFirst, isSure }
   }
 
   /** Whether the store would know of any use of this receipt, on any server. */
   async function isRemembered({ iat }: GateReceipt): Promise<boolean> {
-    if (!store.since) return false
-    return iat * 1000 > Math.max((await store.since()) + SKEW_MS, now() - SURE_MS)
+    // The store tells the time by this server's clock, and receipts by the service's.
+    if (!store.since || Math.abs(service.aheadMs()) > SKEW_MS) return false
+    return iat * 1000 > Math.max((await store.since()) + SKEW_MS, clock.now() - SURE_MS)
   }
 
   /** The answer for a used receipt, or null if the service may have a newer one. */
@@ -102,7 +99,7 @@ export function createAdmissions(deps: {
     withinMs: number
   }): Promise<Refused | null> {
     if (run && !(await run.ended(withinMs))) {
-      return refusal(409, 'request in progress', COME_AGAIN_SECONDS)
+      return refusal(409, 'request in progress', COME_AGAIN)
     }
     const answer = answers?.take(answerOf(receipt, visit))
     if (answer) return { kind: 'refused', ...answer }
@@ -152,7 +149,7 @@ export function createAdmissions(deps: {
 }
 
 /** The receipt was used outside of this process. Another server may still run it, or give it back. */
-const usedElsewhere = (): Refused => refusal(409, 'receipt used', COME_AGAIN_SECONDS)
+const usedElsewhere = (): Refused => refusal(409, 'receipt used', COME_AGAIN)
 
 const answerOf = ({ intent, req }: GateReceipt, { header }: Visit): AnswerOf => ({
   intent,

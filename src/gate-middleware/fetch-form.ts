@@ -1,8 +1,7 @@
 /** The middleware for the platform's Request and Response. */
 import { concat } from '../lib/bytes.ts'
-import type { AnswerHeaders, Refused } from './refusals.ts'
-import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
-import type { Admission } from './visit.ts'
+import { type AnswerHeaders, isKept, MAX_STORED_BYTES } from './stored-answers.ts'
+import type { Admission, Refused } from './visit.ts'
 
 /** How long a body may take to end after its client left, if the answer is to be stored. */
 const AFTER_CANCEL_MS = 60_000

@@ -3,14 +3,20 @@
  * but never asks a visitor who has paid to pay again.
  */
 import { type GateProject, outcomeOf } from '../client/gate.ts'
-import { createHttp, errorOf } from '../client/http.ts'
-import { createAdmissions } from './admissions.ts'
-import { readProof } from './proof.ts'
-import { createReceiptReader } from './receipt-reader.ts'
-import { refusal, relay, unavailable } from './refusals.ts'
+import { errorOf } from '../client/http.ts'
+import { type SteadyClock, systemClock } from '../lib/clock.ts'
+import { createAdmissions, SKEW_MS } from './admissions.ts'
 import { memoryStore, type ReplayStore } from './replay-store.ts'
-import { createServiceCalls } from './service-calls.ts'
-import type { Decision, Visit } from './visit.ts'
+import { createService } from './service.ts'
+import {
+  type Decision,
+  readProof,
+  refusal,
+  relay,
+  unavailable,
+  unreadableProof,
+  type Visit,
+} from './visit.ts'
 
 export type GateOptions = GateProject & {
   /** The address of the GATE service. */
@@ -28,43 +34,59 @@ export type GateOptions = GateProject & {
    * fetch-style handlers. Only its network is sent to the service.
    */
   visitorAddress?: (request: object) => string | null
+  /** Is told, once a minute at most, what keeps payments from being asked for. Default: `console.error`. */
+  onProblem?: (sentence: string) => void
   fetch?: typeof globalThis.fetch
-  /** Unix milliseconds. */
-  now?: () => number
+  clock?: SteadyClock
 }
 
-export type Gatekeeper = { decide(visit: Visit): Promise<Decision> }
-
-/** Longer than the 10 seconds that the service gives a provider. */
-const TIMEOUT_MS = 15_000
 const WAIT_MS = 10_000
+const TELL_EVERY_MS = 60_000
 
-export function createGatekeeper(options: GateOptions): Gatekeeper {
-  const { projectId, url, now = Date.now, waitMs = WAIT_MS } = options
-  const issuer = options.issuer?.replace(/\/+$/, '') ?? null
-  const store = options.store ?? memoryStore(now)
-  const fetch: typeof globalThis.fetch = (input, init) =>
-    (options.fetch ?? globalThis.fetch)(input, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
-  const http = createHttp(url, fetch)
-  const service = createServiceCalls(http, options)
-  const readReceipt = createReceiptReader({ http, projectId, issuer, now })
+export function createGatekeeper(options: GateOptions) {
+  const { url, clock = systemClock, waitMs = WAIT_MS } = options
+  const store = options.store ?? memoryStore(clock.now)
+  const service = createService({
+    ...{ url, clock, project: options },
+    issuer: options.issuer?.replace(/\/+$/, '') ?? null,
+    fetch: (...request) => (options.fetch ?? globalThis.fetch)(...request),
+  })
   const storesAnswers = options.storedAnswers ?? false
-  const admissions = createAdmissions({ service, readReceipt, store, storesAnswers, waitMs, now })
+  const admissions = createAdmissions({ service, store, storesAnswers, waitMs, clock })
+  // biome-ignore lint/suspicious/noConsole: this runs in a project's own server.
+  const tell = options.onProblem ?? ((sentence: string) => console.error(sentence))
+  let toldAt = Number.NEGATIVE_INFINITY
 
   // Starts the store's time now, before the first payment, so that it covers that one too.
   void (async () => store.since?.())().catch(() => {})
 
   async function requestPayment(visit: Visit): Promise<Decision> {
     const answer = await service.requestIntent(visit)
-    if (answer.status === 402) return relay(answer)
+    if (answer.status === 402) return hasRightTime() ? relay(answer) : unavailable(null)
     // Servers could read the path differently, or the route is not registered.
     if (answer.status === 400) return refusal(400, 'invalid binding')
     return unavailable(answer)
   }
 
+  /** The store keeps what was let in by this server's clock, so with a wrong one nobody is asked to pay. */
+  function hasRightTime(): boolean {
+    const aheadMs = service.aheadMs()
+    if (Math.abs(aheadMs) <= SKEW_MS) return true
+    if (clock.monotonic() - toldAt >= TELL_EVERY_MS) {
+      toldAt = clock.monotonic()
+      const by = `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`
+      tell(
+        `mayfly/gate: the clock of this server is ${by} that of ${new URL(url).host}. ` +
+          'No visitor is asked to pay until one of them is set right.',
+      )
+    }
+    return false
+  }
+
   async function judge(visit: Visit): Promise<Decision> {
     const proof = readProof(visit)
-    if (proof.kind === 'none' || proof.kind === 'unreadable') return requestPayment(visit)
+    if (proof.kind === 'none') return requestPayment(visit)
+    if (proof.kind === 'unreadable') return unreadableProof()
     if (proof.kind === 'receipt') return admissions.enter(proof.receipt, visit, null)
     const { answer, challengeId } = await service.prove(proof, visit)
     if (answer.status === 200) {
@@ -81,7 +103,7 @@ export function createGatekeeper(options: GateOptions): Gatekeeper {
   }
 
   return {
-    async decide(visit) {
+    async decide(visit: Visit): Promise<Decision> {
       try {
         return await judge(visit)
       } catch {

@@ -1,7 +1,6 @@
 /** The middleware for Node's requests and responses, which Express and Fastify use. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AnswerHeaders } from './refusals.ts'
-import { isKept, MAX_STORED_BYTES } from './stored-answers.ts'
+import { type AnswerHeaders, isKept, MAX_STORED_BYTES } from './stored-answers.ts'
 import type { Admission } from './visit.ts'
 
 /** How long a handler may take after its client left, if the answer is to be stored. */

@@ -2,15 +2,13 @@
  * The handler runs of this process: whether one is still running, and whether its receipt must be
  * given back.
  */
+import type { GivenBack } from './service.ts'
 
 /** The maximum of remembered runs. A forgotten one does not run again: the store has its key. */
 const MAX_RUNS = 10_000
 /** The maximum of visitors that wait for one run, and for all. Each holds a connection and a body. */
 const MAX_WAITING = 8
 const MAX_WAITING_IN_ALL = 256
-
-/** The service's answer to a give-back. `unknown` if it could not be reached. */
-export type GivenBack = 'recorded' | 'refused' | 'unknown'
 
 export type Run = {
   state(): 'running' | 'spent' | 'give-back pending' | 'given back'

@@ -267,7 +267,9 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
         config: { invalid: { body: 'invalid request body' } },
       },
       async (request, reply) => {
-        const given = await service.giveBack(claimOf(request).intent, request.body.receiptId)
+        const { intent } = claimOf(request)
+        const { receiptId, isUnused } = request.body
+        const given = await service.giveBack(intent, receiptId, { isUnused })
         if (given === 'refused') throw problem('give-back refused')
         return reply.code(204).send()
       },

@@ -21,7 +21,7 @@ import { createGateStore } from './store.ts'
 /** The pause after the first, second, … question to a provider. LUD-21 has no push. */
 const BACK_OFF_MS = [2_000, 3_000, 5_000, 8_000, 15_000]
 /**
- * Give-backs per intent. A server that always fails must not work without end for one payment, nor
+ * Failed runs per intent. A server that always fails must not work without end for one payment, nor
  * may a payer make it. The operator decides about further ones.
  */
 const MAX_GIVE_BACKS = 2
@@ -44,9 +44,13 @@ export type Proofs = {
   /**
    * Records that the project's server failed the request of this receipt: the next proof or poll
    * makes a fresh one. Repeats are recorded once. Refused for any but the newest receipt, and after
-   * two give-backs.
+   * two failures. A receipt that expired unused takes neither.
    */
-  giveBack(intent: IntentRow, receiptId: string): Promise<'recorded' | 'refused'>
+  giveBack(
+    intent: IntentRow,
+    receiptId: string,
+    options?: { isUnused?: boolean | undefined },
+  ): Promise<'recorded' | 'refused'>
 }
 
 export function createProofs(deps: {
@@ -166,10 +170,13 @@ export function createProofs(deps: {
       return current.kind === 'authorized' ? current : authorize(intent, 'preimage')
     },
 
-    async giveBack(intent, receiptId) {
+    async giveBack(intent, receiptId, { isUnused = false } = {}) {
       const intentId = intent.intent_id
       const now = clock.now()
-      const statements = giveBackReceipt({ intentId, receiptId, now, max: MAX_GIVE_BACKS })
+      const statements = giveBackReceipt({
+        ...{ intentId, receiptId, isUnused, now },
+        max: MAX_GIVE_BACKS,
+      })
       const done = await attempt(db.write({ lockKey: intentId, statements }))
       if ('rows' in done) {
         const giveBacks = Number(done.rows.receipt[0]?.give_backs) + 1
@@ -177,7 +184,7 @@ export function createProofs(deps: {
         return 'recorded'
       }
       if (await store.isGivenBack(intentId, receiptId)) return 'recorded'
-      const newest = await store.receiptOf(intentId)
+      const newest = isUnused ? null : await store.receiptOf(intentId)
       if (newest?.receipt_id === receiptId) await recordUnhonoured(intent, 'given back twice')
       return 'refused'
     },

@@ -15,6 +15,8 @@ export type ReceiptRow = {
   receipt: string
   /** The number of earlier receipts of this intent, all of which were given back. */
   give_backs: number
+  /** How many of them the project's server had failed. The others had expired unused. */
+  failed_runs: number
   /** Set if it was given back and not yet renewed. */
   given_back_at: number | null
 }
@@ -31,7 +33,10 @@ export type UnhonouredRow = {
   noticed_at: number
 }
 
-export type NewReceipt = Omit<ReceiptRow, 'credits_remaining' | 'give_backs' | 'given_back_at'>
+export type NewReceipt = Omit<
+  ReceiptRow,
+  'credits_remaining' | 'give_backs' | 'failed_runs' | 'given_back_at'
+>
 
 /**
  * Authorizes an intent, charges the credit and stores the receipt, all or nothing. `intent` carries
@@ -72,26 +77,29 @@ export function authorizeIntent(receipt: NewReceipt) {
 }
 
 /**
- * Gives the newest receipt of an intent back. Refused if it is not the newest, was given back
- * before, or the intent has `max` give-backs.
+ * Gives the newest receipt of an intent back. Refused if it is not the newest, was given back before, or the intent
+ * has `max` failed runs; and one that is said to be unused, if it has not expired.
  */
 export function giveBackReceipt({
   intentId,
   receiptId,
   now,
   max,
+  isUnused = false,
 }: {
   intentId: string
   receiptId: string
   now: number
   max: number
+  isUnused?: boolean
 }) {
   return {
     receipt: {
-      text: `update gate_receipt set given_back_at = $3
-        where intent_id = $1 and receipt_id = $2 and given_back_at is null and give_backs < $4
+      text: `update gate_receipt set given_back_at = $3${isUnused ? '' : ', failed_runs = failed_runs + 1'}
+        where intent_id = $1 and receipt_id = $2 and given_back_at is null
+          and ${isUnused ? 'expires_at <= $4' : 'failed_runs < $4'}
         returning give_backs`,
-      values: [intentId, receiptId, now, max],
+      values: [intentId, receiptId, now, isUnused ? now : max],
       expect: 1,
     },
     givenBack: {

@@ -150,7 +150,14 @@ export type GateProof = Static<typeof GateProof>
 
 /** A receipt's id is a UUID, which fits this length. */
 export const GateGiveBack = Type.Object(
-  { receiptId: Type.String({ minLength: 1, maxLength: 64 }) },
+  {
+    receiptId: Type.String({ minLength: 1, maxLength: 64 }),
+    isUnused: Type.Optional(
+      Type.Boolean({
+        description: 'It expired before it let a request in. Does not count as one of the two',
+      }),
+    ),
+  },
   {
     additionalProperties: false,
     examples: [{ receiptId: '5b1d6f0c-2f4e-4a7b-8c9d-0e1f2a3b4c5d' }],

@@ -2,6 +2,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import { collectMethods } from './allowed-methods.ts'
 import type { ApiSurface } from './api-surface.ts'
 import { type Backpressure, createBackpressure } from './backpressure.ts'
@@ -61,6 +62,8 @@ export type AppOptions = {
   edition?: () => number
   /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
+  /** The service's clock, which the `Date` header tells. */
+  clock?: Clock
   /** Backpressure on every response. Made here by default. */
   backpressure?: Backpressure
   /** Tests shorten these; the defaults are the documented ones. */
@@ -68,7 +71,7 @@ export type AppOptions = {
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { log, backpressure = createBackpressure() } = options
+  const { log, backpressure = createBackpressure(), clock = systemClock } = options
   const sendNotFoundPage = options.sendNotFoundPage ?? (() => false)
   const answerCors = createCors(options.surfaces ?? [])
   const app = createServer(options, (request, reply) => {
@@ -89,7 +92,9 @@ export async function createApp(options: AppOptions): Promise<App> {
       sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
     } else if (!sendNotFoundPage(request, reply)) sendProblem(reply, problem('not found'))
   }
+  const date = createDate(clock)
   app.addHook('onRequest', (request, reply, done) => {
+    reply.header('date', date())
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
     if (answerCors(request, reply)) return
@@ -100,6 +105,12 @@ export async function createApp(options: AppOptions): Promise<App> {
     // Before the body is read, which could cause other errors.
     if (request.is404) answerNotFound(request, reply)
     else done()
+  })
+  // The time of the answer. What was set before is that of answers that no hook sees, such as streams.
+  // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
+  app.addHook('onSend', (_request, reply, payload, done) => {
+    reply.header('date', date())
+    done(null, payload)
   })
   if (log.isLevelEnabled('debug')) logRequests(app, log)
   app.setErrorHandler((error, request, reply) => {
@@ -114,6 +125,18 @@ export async function createApp(options: AppOptions): Promise<App> {
     edition: options.edition ?? (() => 0),
   })
   return app
+}
+
+/** The value of `Date`, made once a second. */
+function createDate({ now }: Clock): () => string {
+  let madeAt = Number.NaN
+  let text = ''
+  return () => {
+    const second = Math.floor(now() / 1000)
+    if (second !== madeAt) text = new Date(second * 1000).toUTCString()
+    madeAt = second
+    return text
+  }
 }
 
 /** @param answerUndecodable answers a request whose path cannot be decoded, for which no hook runs. */

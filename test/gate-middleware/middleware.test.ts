@@ -5,7 +5,7 @@ import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, fileStore } from '../../src/gate-middleware/middleware.ts'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { aShop, aVisit, proofOf, serve } from '../support/gate-middleware.ts'
+import { aShop, aVisit, proofOf, serve, URL_OF_CAT } from '../support/gate-middleware.ts'
 
 describe('a fetch-style handler', () => {
   test('a fetch-style handler answers a visitor who has paid, and shows the receipt', async (t) => {
@@ -238,15 +238,67 @@ describe('a proof', () => {
     assert.equal((await shop.visit(proof)).status, 200)
   })
 
-  test('a proof that is wrong or unreadable lets nobody in', async (t) => {
+  test('a wrong preimage of an unpaid intent lets nobody in, and shows nothing new to pay', async (t) => {
+    const shop = await aShop(t)
+    const answer = await shop.visit(proofOf(await shop.quote(), '00'.repeat(32)))
+    assert.equal(answer.status, 402)
+    assert.equal((await answer.json()).error, 'payment not verified')
+    assert.equal(shop.served.length, 0)
+  })
+
+  test('a credential that names no intent of GATE is one of another service, and is asked to pay', async (t) => {
+    const shop = await aShop(t)
+    for (const authorization of ['Payment !', 'Payment e30', 'Payment a="b", c="d"', 'Bearer x']) {
+      const answer = await shop.visit({ authorization })
+      assert.equal(answer.status, 402, authorization)
+    }
+  })
+
+  test('a proof of a payment that is unreadable, or comes twice, is told so and never asked to pay again', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
-    for (const preimage of ['00'.repeat(32), 'zz'.repeat(32), 'ab']) {
-      assert.equal((await shop.visit(proofOf(quote, preimage))).status, 402)
+    const preimage = await shop.pay(quote.bolt11)
+    const { pay } = await shop.challenge()
+    const credential = await pay()
+    const { intentId } = quote
+    const parsed = JSON.parse(Buffer.from(credential.slice(8), 'base64url').toString('utf8'))
+    const without = { ...parsed, payload: { preimage: '0xabc' } }
+    const unreadable = `Payment ${Buffer.from(JSON.stringify(without)).toString('base64url')}`
+    const asked = shop.asked.length
+    const bytes = Buffer.from(preimage, 'hex')
+    const proofs: [string, string][][] = [
+      ...[bytes.toString('base64'), bytes.toString('base64url'), `0x${preimage}`, '', 'ab'].map(
+        (text) => Object.entries(proofOf(quote, text)),
+      ),
+      [...Object.entries(proofOf(quote, preimage)), ['x-gate-preimage', preimage]],
+      [...Object.entries(proofOf(quote, preimage)), ['x-gate-intent', intentId]],
+      [['x-gate-preimage', preimage]],
+      [['x-gate-intent', `${intentId}.`]],
+      [['authorization', unreadable]],
+      [
+        ['authorization', credential],
+        ['authorization', credential],
+      ],
+      [
+        ['authorization', 'Basic dTpw'],
+        ['authorization', credential],
+      ],
+      [['gate-receipt', 'x'.repeat(9000)]],
+    ]
+    for (const lines of proofs) {
+      const headers = new Headers()
+      for (const [name, value] of lines) headers.append(name, value)
+      const request = new Request(URL_OF_CAT, { method: 'POST', headers, body: 'the body' })
+      const answer = await shop.gate.fetch('render', shop.handler)(request)
+      const body = await answer.text()
+      assert.equal(answer.status, 401, JSON.stringify(lines))
+      assert.deepEqual(JSON.parse(body).error, 'unreadable proof')
+      assert.match(body, /64 hex digits/)
+      assert.equal(answer.headers.get('www-authenticate'), 'Payment realm="gate"')
     }
-    assert.equal((await shop.visit({ 'x-gate-intent': 'x' })).status, 402)
-    assert.equal((await shop.visit({ authorization: 'Payment !' })).status, 402)
-    assert.equal(shop.served.length, 0)
+    assert.equal(shop.asked.length, asked, 'no intent was made')
+    assert.equal((await shop.visit(proofOf(quote, preimage.toUpperCase()))).status, 200)
+    assert.equal((await shop.visit({ authorization: credential })).status, 200)
   })
 })
 

@@ -25,7 +25,13 @@ test('a payment authorizes its own intent, once, and charges one credit of its o
   for (const project of PROJECTS) await insert(anIntent(`of ${project}`, project))
   const receipt = newReceipt('of q', 'q')
   const done = await db.write({ lockKey: 'of q', statements: authorizeIntent(receipt) })
-  const stored = { ...receipt, credits_remaining: 9, give_backs: 0, given_back_at: null }
+  const stored = {
+    ...receipt,
+    credits_remaining: 9,
+    give_backs: 0,
+    failed_runs: 0,
+    given_back_at: null,
+  }
   assert.deepEqual(done.receipt, [stored])
   assert.deepEqual(await store.receiptOf('of q'), stored)
   assert.deepEqual(
@@ -103,7 +109,7 @@ test('a receipt that was given back is renewed once, with another id, end and te
   const given = await receipt('b')
   await assert.rejects(run(renewReceipt({ ...given, receipt_id: 'other' }, fresh)), UnitRefused)
   await assert.rejects(run(renewReceipt({ ...given, intent_id: 'c' }, fresh)), UnitRefused)
-  const renewed = { ...old, ...fresh, give_backs: 1 }
+  const renewed = { ...old, ...fresh, give_backs: 1, failed_runs: 1 }
   assert.deepEqual((await run(renewReceipt(given, fresh))).all, [renewed])
   assert.deepEqual(await receipt('b'), renewed)
   assert.deepEqual(await receipt('a'), kept[0])

@@ -62,7 +62,7 @@ export async function aShop(
   async function open({ secrets = [1], host = 'gate.mayfly.org' } = {}) {
     const publicUrl = () => `https://${host}`
     const app = await createApp({
-      ...{ log: pino({ level: 'silent' }), publicUrl },
+      ...{ log: pino({ level: 'silent' }), publicUrl, clock },
       ...{ schemas: GATE.schemas, surfaces: [GATE.surface] },
     })
     const [current, ...older] = secrets.map((byte) => new Uint8Array(32).fill(byte))

@@ -38,7 +38,7 @@ export async function aShop(
     url: environment.MAYFLY_BASE_URL,
     projectId: own.projectId,
     capability: own.capability,
-    now: server.clock.now,
+    clock: server.clock,
     fetch: ((input, init) => {
       const { pathname } = new URL(String(input))
       asked.push(pathname)

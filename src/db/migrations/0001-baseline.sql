@@ -540,8 +540,10 @@ create table gate_receipt (
   credits_remaining integer not null,
   receipt text not null,           -- the JWS, repeated as it is
   -- If the project's server failed a request, its receipt is given back, and a new one is made when the payer
-  -- repeats the request. The row has the newest receipt; `give_backs` counts the earlier ones.
+  -- repeats the request, or if it expired unused. The row has the newest receipt; `give_backs` counts the earlier
+  -- ones, and `failed_runs` those whose request failed.
   give_backs integer not null default 0,
+  failed_runs integer not null default 0,
   given_back_at integer
 );
 create index gate_receipt_by_project on gate_receipt (project_id);

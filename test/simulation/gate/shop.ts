@@ -44,7 +44,7 @@ export function openShop(town: Town, project: Project): Shop {
       projectId,
       capability: project.capability,
       fetch: (input, init) => fetched(String(input), init),
-      now: scheduler.wallNow,
+      clock: { now: scheduler.wallNow, monotonic: scheduler.elapsed },
       store,
     })
     const answer = (route: string, request: Request): Promise<Response> =>
