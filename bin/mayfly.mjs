@@ -45,7 +45,7 @@ async function tellOf({ name, isPingOnly, isDebug }) {
   if (isTooOld) return failed(`there is no ping. ${tooOldHere().trimEnd()}`)
   try {
     if (isSource) useCompileCache()
-    const { tellOfRun } = await import(part('cli/pulse-run'))
+    const { tellOfRun } = await import(part('cli/pulse/run'))
     return tellOfRun(name, { isPingOnly, isDebug })
   } catch (error) {
     return failed(`the ping failed: ${error}`)

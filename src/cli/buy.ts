@@ -9,7 +9,7 @@ import { EXIT } from './exit.ts'
 import { purchase, savedAs } from './purchase.ts'
 import { checkName, type Product, publicPart } from './saved.ts'
 import { away } from './text.ts'
-import { addWhisperSend } from './whisper-send.ts'
+import { addWhisperSend } from './whisper/send.ts'
 
 type Options = { plan: string; name?: string; resume?: string }
 

@@ -20,15 +20,15 @@ const OF_CLIENTS: readonly Part[] = [
   },
   { names: ['extend'], load: async () => (await import('./extend.ts')).addExtend },
   { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
-  { names: ['catch'], load: async () => (await import('./catch.ts')).addCatch },
-  { names: ['whisper'], load: async () => (await import('./whisper.ts')).addWhisper },
-  { names: ['pulse'], load: async () => (await import('./pulse.ts')).addPulse },
-  { names: ['ping'], load: async () => (await import('./pulse.ts')).addPing },
+  { names: ['catch'], load: async () => (await import('./catch/catch.ts')).addCatch },
+  { names: ['whisper'], load: async () => (await import('./whisper/whisper.ts')).addWhisper },
+  { names: ['pulse'], load: async () => (await import('./pulse/pulse.ts')).addPulse },
+  { names: ['ping'], load: async () => (await import('./pulse/pulse.ts')).addPing },
   { names: ['open'], load: async () => (await import('./open.ts')).addOpen },
   {
     names: ['gate'],
     async load() {
-      const { addGate } = await import('./gate.ts')
+      const { addGate } = await import('./gate/gate.ts')
       const { addGateOperator } = await import('./operator/gate.ts')
       return (program) => addGateOperator(addGate(program))
     },

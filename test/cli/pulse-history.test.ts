@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { uptimeSince } from '../../src/cli/pulse-history.ts'
+import { uptimeSince } from '../../src/cli/pulse/history.ts'
 import type { PulseHistory } from '../../src/client/index.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'

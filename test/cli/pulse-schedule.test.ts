@@ -14,7 +14,7 @@ test('pulse schedule takes a line of crontab, says when the next ping is expecte
   assert.deepEqual(set.schedule, wanted)
   assert.match(String(set.nextExpectedAt), /T0[12]:00:00\.000Z$/)
   assert.deepEqual((await cli.json(['pulse', 'status', 'backup'])).schedule, wanted)
-  assert.equal((await cli.run([...schedule, '0 3 30 2 *', '--time-zone', 'UTC'])).code, 1)
+  assert.equal((await cli.run([...schedule, '0 3 30 2 *', '--time-zone', 'UTC'])).code, 2)
   assert.equal((await cli.run(schedule)).code, 2)
   assert.equal((await cli.run([...schedule, '--off'])).code, 0)
   assert.equal((await cli.json(['pulse', 'status', 'backup'])).schedule, null)

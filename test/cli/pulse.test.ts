@@ -241,7 +241,7 @@ test('pulse set changes what is given, and destroy needs to be meant', async (t)
 test('pulse set says what the plan allows where the service refuses', async (t) => {
   const { cli } = await aMonitor(t, '--plan', 'long')
   const { code, err } = await cli.run(['pulse', 'set', 'beat', '--grace', '60'])
-  assert.equal(code, 1)
+  assert.equal(code, 2)
   assert.equal(err, 'The service says: invalid settings (graceSeconds: 300 to 604800).\n')
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { watchRefusals } from '../../src/cli/refusals.ts'
+import { watchRefusals } from '../../src/cli/catch/refusals.ts'
 import type { CatchRefusals } from '../../src/client/index.ts'
 import { until } from '../support/until.ts'
 

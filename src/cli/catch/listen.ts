@@ -6,20 +6,19 @@ import {
   type CatchState,
   type EventFilter,
   matchesFilter,
-} from '../client/index.ts'
-import { inboxAddress } from './addresses.ts'
-import { parseFilter } from './catch-filter.ts'
-import { type Cli, client, wholeNumber } from './cli.ts'
-import { type Delivered, deliver, outcomeOf } from './deliver.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { type Failures, openFailures } from './failures.ts'
-import { isAccepted, receiverOf } from './forward.ts'
-import { takeLock } from './lock.ts'
-import { listenerFile, openPosition, type Position } from './position.ts'
+} from '../../client/index.ts'
+import { inboxAddress } from '../addresses.ts'
+import { type Cli, client, wholeNumber } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { type Failures, openFailures } from '../failures.ts'
+import { takeLock } from '../lock.ts'
+import { listenerFile, openPosition, type Position } from '../position.ts'
+import { loadCatch } from '../saved.ts'
+import { harmless } from '../text.ts'
+import { described, parseFilter } from './events.ts'
+import { type Delivered, deliver, isAccepted, outcomeOf, receiverOf } from './forward.ts'
 import { watchRefusals } from './refusals.ts'
-import { loadCatch } from './saved.ts'
-import { harmless, size } from './text.ts'
 
 /** All that come after wait for one that fails: with the pauses, for a quarter of an hour. */
 const MAX_RETRIES = 20
@@ -304,12 +303,4 @@ function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {
     },
     `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n${said === undefined ? '' : `    it says: ${harmless(said)}\n`}`,
   )
-}
-
-/** An event as one line. */
-export function described(event: CatchEvent): string {
-  const { sequence, receivedAt, method, path, query, bodyBytes } = event
-  const time = new Date(receivedAt).toLocaleTimeString('en-GB')
-  const address = harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)
-  return `${time}  #${sequence}  ${address}  ${size(bodyBytes)}`
 }

@@ -1,14 +1,14 @@
 /** `mayfly pulse rotate`: another ping token for a monitor, if the one before was seen by others. */
 import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Command } from 'commander'
-import { MayflyError } from '../client/index.ts'
-import { type Cli, client } from './cli.ts'
-import { overwrite } from './data-folder.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { takeLock } from './lock.ts'
-import { noteOf } from './rotation-note.ts'
-import { fileOf, loadPulse, textOf } from './saved.ts'
+import { MayflyError } from '../../client/index.ts'
+import { type Cli, client } from '../cli.ts'
+import { overwrite, readIfThere } from '../data-folder.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT, endingOf } from '../exit.ts'
+import { takeLock } from '../lock.ts'
+import { fileOf, loadPulse, textOf } from '../saved.ts'
 
 export function addPulseRotate(parent: Command): void {
   parent
@@ -64,4 +64,22 @@ async function newToken(cli: Cli, { name, capability, baseUrl }: Rotated): Promi
     if (isRefused) rmSync(noteOf(cli, name), { force: true })
     throw error
   }
+}
+
+export const noteOf = ({ folder }: { folder: string }, name: string): string =>
+  join(folder, 'rotations', `${name}.note`)
+
+/** The error of a ping that was refused, with what may have happened and what to do. */
+export function refusedPing(
+  error: unknown,
+  { folder, name }: { folder: string; name: string },
+): unknown {
+  if (endingOf(error, '')?.code !== EXIT.gone || error instanceof CliError) return error
+  const isInterrupted = readIfThere(noteOf({ folder }, name)) !== null
+  return new CliError(
+    isInterrupted
+      ? `The service refused the ping, and a rotation of the ping token of ${name} was interrupted here. Run it again: mayfly pulse rotate ${name}`
+      : `The service refused the ping: ${name} has ended, has used up its pings, or its owner has replaced the ping token. The owner sees which: mayfly pulse status ${name}`,
+    EXIT.gone,
+  )
 }

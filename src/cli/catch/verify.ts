@@ -5,16 +5,16 @@ import {
   guessProvider,
   type SignatureRules,
   verifySignature,
-} from '../client/index.ts'
-import { HMAC_ALGORITHMS } from '../protocol/signatures/mac.ts'
-import { SIGNATURE_PROVIDERS } from '../protocol/signatures/signatures.ts'
-import { firstLine, readSecret } from './ask.ts'
-import { findEvent } from './catch-events.ts'
-import { client, wholeNumber } from './cli.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { loadCatch } from './saved.ts'
-import { columns, harmless } from './text.ts'
+} from '../../client/index.ts'
+import { HMAC_ALGORITHMS } from '../../protocol/signatures/mac.ts'
+import { SIGNATURE_PROVIDERS } from '../../protocol/signatures/signatures.ts'
+import { firstLine, readSecret } from '../ask.ts'
+import { client, wholeNumber } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { loadCatch } from '../saved.ts'
+import { columns, harmless } from '../text.ts'
+import { findEvent } from './events.ts'
 
 const ENCODINGS = ['hex', 'base64'] as const
 const ALGORITHMS = Object.keys(HMAC_ALGORITHMS) as (keyof typeof HMAC_ALGORITHMS)[]

@@ -2,19 +2,26 @@
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Command } from 'commander'
-import { sealWhisper } from '../client/index.ts'
-import { MAX_READS } from '../protocol/whisper-limits.ts'
-import { readingPage } from './addresses.ts'
-import { askHidden, firstLine, readStdin } from './ask.ts'
-import { type Cli, client, wholeNumber } from './cli.ts'
-import { withFile } from './data-folder.ts'
-import { type Draft, type OpenDraft, openDraft, planOf, resumeDraft, withSealed } from './drafts.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { purchase, savedAs } from './purchase.ts'
-import { checkName, publicPart } from './saved.ts'
-import { switchOf } from './switch.ts'
-import { away, columns } from './text.ts'
+import { sealWhisper } from '../../client/index.ts'
+import { isId } from '../../lib/ids.ts'
+import { MAX_READS } from '../../protocol/whisper-limits.ts'
+import { readingPage } from '../addresses.ts'
+import { askHidden, firstLine, readStdin } from '../ask.ts'
+import { type Cli, client, wholeNumber } from '../cli.ts'
+import { withFile } from '../data-folder.ts'
+import {
+  type Draft,
+  type OpenDraft,
+  openDraft,
+  planOf,
+  resumeDraft,
+  withSealed,
+} from '../drafts.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { purchase, savedAs } from '../purchase.ts'
+import { checkName, loadPulse, publicPart } from '../saved.ts'
+import { away, columns } from '../text.ts'
 
 type Options = {
   plan: string
@@ -145,4 +152,11 @@ function timeOf(text: string): string {
     '--reveal-at must be a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.',
     EXIT.usage,
   )
+}
+
+/** The switch of a saved monitor, or the id itself, which a monitor's owner has handed on. */
+export async function switchOf(cli: Cli, given: string): Promise<string> {
+  if (isId('pulse_switch', given)) return given
+  const { capability, baseUrl } = loadPulse(cli, given)
+  return (await cli.mayfly(baseUrl).pulse(capability).makeSwitch()).switchId
 }

@@ -1,5 +1,5 @@
 /** Says which webhooks an inbox refuses while somebody listens: none of them ever arrives. */
-import type { CatchRefusals, RefusalReason } from '../client/index.ts'
+import type { CatchRefusals, RefusalReason } from '../../client/index.ts'
 
 /** A burst is asked about when the service has counted it, and everything else in turns. */
 const AFTER_EVENT_MS = 2_000

@@ -1,22 +1,19 @@
 /** `mayfly pulse …`: the commands of a monitor, for its owner and for the job that pings. */
 import type { Command } from 'commander'
-import type { PulseSettings, PulseStatus } from '../client/index.ts'
-import { sharedAddresses } from './addresses.ts'
-import { addPulseAlerts } from './alerts.ts'
-import { confirmDestroying } from './ask.ts'
-import { type Cli, client, wholeNumber } from './cli.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { addPulseHistory } from './pulse-history.ts'
-import { addPulseRotate } from './pulse-rotate.ts'
-import { addPulseRun } from './pulse-run.ts'
-import { addPulseSchedule } from './pulse-schedule.ts'
-import { statusRows } from './pulse-status.ts'
-import { addPulseSwitch } from './pulse-switch.ts'
-import { addPulseWatch } from './pulse-watch.ts'
-import { refusedPing } from './rotation-note.ts'
-import { forget, loadPing, loadPulse } from './saved.ts'
-import { columns } from './text.ts'
+import type { PulseSettings, PulseStatus } from '../../client/index.ts'
+import { sharedAddresses } from '../addresses.ts'
+import { addPulseAlerts } from '../alerts.ts'
+import { confirmDestroying } from '../ask.ts'
+import { type Cli, client, wholeNumber } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { forget, loadPing, loadPulse } from '../saved.ts'
+import { away, columns, harmless, span } from '../text.ts'
+import { addPulseHistory } from './history.ts'
+import { addPulseRotate, refusedPing } from './rotate.ts'
+import { addPulseRun } from './run.ts'
+import { addPulseSchedule, addPulseSwitch } from './settings.ts'
+import { addPulseWatch } from './watch.ts'
 
 /** The service's maximum, for the error message. The service checks it too. */
 const MAX_SECONDS = 604_800
@@ -149,4 +146,45 @@ function addDestroy(parent: Command): void {
 function showStatus(cli: Cli, baseUrl: string, status: PulseStatus): void {
   const shared = sharedAddresses(baseUrl, status)
   cli.answer({ ...status, ...shared }, columns(statusRows(status, { now: cli.now(), shared })))
+}
+
+/** `now` is in unix ms. What does not apply, such as a failure, has no row. */
+export function statusRows(
+  status: PulseStatus,
+  { now, shared }: { now: number; shared: { statusUrl?: string; badgeUrl?: string } },
+): [string, string][] {
+  const { statusUrl, badgeUrl } = shared
+  const { lastPingAt, lateAt, failure, lastRun } = status
+  return [
+    ['state', status.state],
+    ...rowIf('failed', failure && `${away(failure.since, now)}${coded(failure.exitCode)}`),
+    ['title', harmless(status.name) || '-'],
+    ['last ping', lastPingAt === null ? 'never' : away(lastPingAt, now)],
+    ...rowIf('last run', lastRun && ended(lastRun, now)),
+    ['late', lateAt === null ? '-' : away(lateAt, now)],
+    ['expects', expected(status)],
+    ['pings', `${status.acceptedHeartbeatCount} of ${status.heartbeatLimit}`],
+    ['shared', statusUrl ?? 'no'],
+    ...rowIf('badge', badgeUrl ?? null),
+    ...rowIf('Markdown', badgeUrl ? `[![state](${badgeUrl})](${statusUrl})` : null),
+    ['ends', `${away(status.expiresAt, now)}, ${status.expiresAt}`],
+  ]
+}
+
+const rowIf = (name: string, text: string | null): [string, string][] =>
+  text === null ? [] : [[name, text]]
+
+const coded = (exitCode: number | null) => (exitCode === null ? '' : `, exit code ${exitCode}`)
+
+function ended(run: NonNullable<PulseStatus['lastRun']>, now: number): string {
+  const { result, exitCode, endedAt, durationSeconds } = run
+  const failed = `failed ${away(endedAt, now)}${coded(exitCode)}`
+  const took = durationSeconds === null ? '' : `, after ${span(Math.round(durationSeconds))}`
+  return `${result === 'failed' ? failed : `succeeded ${away(endedAt, now)}`}${took}`
+}
+
+function expected({ schedule, expectedIntervalSeconds, graceSeconds }: PulseStatus): string {
+  return schedule === null
+    ? `a ping every ${expectedIntervalSeconds} s, at most ${graceSeconds} s late`
+    : `a ping at ${schedule.cron} (${schedule.timeZone}), at most ${schedule.graceSeconds} s late`
 }

@@ -2,13 +2,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Command } from 'commander'
-import type { PulseStatus } from '../client/index.ts'
-import { WATCH_VARIABLES } from '../config.ts'
-import { type Cli, client } from './cli.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { loadPulse } from './saved.ts'
-import { harmless } from './text.ts'
+import type { PulseStatus } from '../../client/index.ts'
+import { WATCH_VARIABLES } from '../../config.ts'
+import { type Cli, client } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { loadPulse } from '../saved.ts'
+import { harmless } from '../text.ts'
 
 const NO_WALLET = { MAYFLY_WALLET_URL: undefined, MAYFLY_WALLET_URL_FILE: undefined }
 

@@ -1,11 +1,11 @@
 /** `mayfly pulse history NAME`: what happened to a monitor, newest first, and its uptime. */
 import type { Command } from 'commander'
-import type { PulseHistory, PulseHistoryEntry } from '../client/index.ts'
-import { type Cli, client, wholeNumber } from './cli.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { loadPulse } from './saved.ts'
-import { columns, span } from './text.ts'
+import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
+import { type Cli, client, wholeNumber } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { loadPulse } from '../saved.ts'
+import { columns, span } from '../text.ts'
 
 /** The most that a page of the service has. */
 const PAGE = 200

@@ -3,16 +3,16 @@
  * `bin/job.mjs` starts the job before this module is loaded.
  */
 import type { Command } from 'commander'
-import { createMayfly, MayflyError, type PulseClient } from '../client/index.ts'
-import { wait } from '../client/wait.ts'
-import { dataFolder } from './data-folder.ts'
-import { examples } from './examples.ts'
-import { EXIT, endingOf } from './exit.ts'
-import { printDebug } from './output.ts'
-import { refusedPing } from './rotation-note.ts'
-import { loadPing } from './saved.ts'
-import { harmless } from './text.ts'
-import { traced } from './trace.ts'
+import { createMayfly, MayflyError, type PulseClient } from '../../client/index.ts'
+import { wait } from '../../client/wait.ts'
+import { dataFolder } from '../data-folder.ts'
+import { examples } from '../examples.ts'
+import { EXIT, endingOf } from '../exit.ts'
+import { printDebug } from '../output.ts'
+import { loadPing } from '../saved.ts'
+import { harmless } from '../text.ts'
+import { traced } from '../trace.ts'
+import { refusedPing } from './rotate.ts'
 
 /** How often a signal is sent if it is lost or refused temporarily. */
 const PING_TRIES = 4

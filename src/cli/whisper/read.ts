@@ -7,16 +7,16 @@ import {
   openWhisper,
   parseWhisperCode,
   UnreadableWhisper,
-} from '../client/index.ts'
-import { base64, utf8Text } from '../lib/bytes.ts'
-import { askHidden, askLine, firstLine, readSecret } from './ask.ts'
-import { type Cli, client } from './cli.ts'
-import { isCode, writeFlushed } from './data-folder.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT, endingOf } from './exit.ts'
-import { findSaved, isName } from './saved.ts'
-import { harmless, size } from './text.ts'
-import { findKept, type Kept, makeRoom, type Room } from './unopened.ts'
+} from '../../client/index.ts'
+import { base64, utf8Text } from '../../lib/bytes.ts'
+import { askHidden, askLine, firstLine, readSecret } from '../ask.ts'
+import { type Cli, client } from '../cli.ts'
+import { isCode, writeFlushed } from '../data-folder.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT, endingOf } from '../exit.ts'
+import { findSaved, isName } from '../saved.ts'
+import { harmless, size } from '../text.ts'
+import { findKept, type Kept, makeRoom, type Room } from '../unopened.ts'
 
 /** A password may be mistyped this often before the command has to be run again. */
 const PASSWORD_TRIES = 5

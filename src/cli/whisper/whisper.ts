@@ -1,9 +1,9 @@
 /** `mayfly whisper …`: bytes that only their readers can open. */
 import type { Command } from 'commander'
-import { addWhisperAlerts } from './alerts.ts'
-import { addWhisperRead } from './whisper-read.ts'
-import { addWhisperDestroy, addWhisperReceipt } from './whisper-receipt.ts'
-import { addWhisperSend } from './whisper-send.ts'
+import { addWhisperAlerts } from '../alerts.ts'
+import { addWhisperRead } from './read.ts'
+import { addWhisperDestroy, addWhisperReceipt } from './receipt.ts'
+import { addWhisperSend } from './send.ts'
 
 export function addWhisper(program: Command): void {
   const parent = program

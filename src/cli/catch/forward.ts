@@ -1,9 +1,15 @@
-/** Sends a captured request to a receiver, with its method, path, query, headers and bytes. */
+/** Sends a captured request to a receiver, with its method, path, query, headers and bytes, until it has taken it. */
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { type CatchEvent, eventBody } from '../client/index.ts'
-import { HOP_BY_HOP } from '../lib/hop-by-hop.ts'
-import { CliError, EXIT } from './exit.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type CatchEvent, eventBody } from '../../client/index.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { HOP_BY_HOP } from '../../lib/hop-by-hop.ts'
+import { reasonOf } from '../../lib/reason.ts'
+import type { Cli } from '../cli.ts'
+import { CliError, EXIT } from '../exit.ts'
+import type { Position } from '../position.ts'
+import { harmless, span } from '../text.ts'
 
 /** How long a receiver may take until its answer begins, and from then until it ends. */
 const ANSWER_MS = 30_000
@@ -203,4 +209,74 @@ function headersOf(to: URL, event: CatchEvent, body: Uint8Array): string[] {
     ...['X-Mayfly-Event-Id', event.id, 'X-Mayfly-Event-Sequence', String(event.sequence)],
     ...['Connection', 'close'],
   ]
+}
+
+/** How often an event is sent to a receiver that hangs up without an answer, before it has failed. */
+const HANG_UPS = 3
+
+export type Delivering = {
+  to: URL
+  position: Position
+  /** How often a failed event is sent again. */
+  retries: number
+  signal: AbortSignal
+}
+
+/** The last answer, and how often the event was sent. */
+export type Delivered = Forwarded & { tries: number }
+
+/**
+ * Waits for a receiver that is down, however long: nothing was sent to it. Null if the signal ends this
+ * before the receiver has taken the event; the next start then sends it again.
+ */
+export async function deliver(
+  cli: Cli,
+  event: CatchEvent,
+  { to, position, retries, signal }: Delivering,
+): Promise<Delivered | null> {
+  let tries = 0
+  let missed = 0
+  for (;;) {
+    let pause: number
+    try {
+      const answer = await forward(event, { to, onSent: () => position.sent(event.sequence) })
+      tries++
+      const isHangUp = answer.status === null && !answer.isLate
+      const most = isHangUp ? Math.max(retries, HANG_UPS - 1) : retries
+      if (isAccepted(answer) || answer.isRefused || tries > most) return { ...answer, tries }
+      // Recorded before the pause, so that a stop or a kill in it does not lose the event.
+      position.done(event.sequence - 1)
+      pause = retries === 0 ? pauseMs(tries - 1) : retryPauseMs(tries - 1, Math.random())
+      if (retries > 0) cli.note(failedOnce(event, { answer, pause, tries, most }))
+    } catch (error) {
+      if (signal.aborted) return null
+      if (missed === 0) {
+        const why = reasonOf(error) ?? messageOf(error)
+        cli.warn(
+          `${to.href} cannot be reached (${why}). Waiting for it; nothing is lost meanwhile.`,
+        )
+      }
+      pause = pauseMs(missed++)
+    }
+    try {
+      await wait(pause, undefined, { signal })
+    } catch {
+      return null
+    }
+  }
+}
+
+function failedOnce(
+  { sequence }: CatchEvent,
+  { answer, pause, tries, most }: { answer: Forwarded; pause: number; tries: number; most: number },
+): string {
+  const says = answer.answer === undefined ? '' : `, it says: ${harmless(answer.answer)}`
+  const again = `Again in ${pause < 1000 ? 'a second' : span(Math.round(pause / 1000))}`
+  return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${most}).`
+}
+
+/** The outcome of a forwarded event, in a few words. */
+export function outcomeOf({ status, durationMs, isRefused, error }: Forwarded): string {
+  if (status !== null) return `${status} in ${durationMs} ms`
+  return isRefused ? `not sent: ${error}` : `sent, but ${error ?? 'no answer'}`
 }

@@ -1,12 +1,12 @@
 /** `mayfly whisper receipt` and `mayfly whisper destroy`: for whoever sent a whisper with a receipt. */
 import type { Command } from 'commander'
-import type { WhisperReceipt } from '../client/index.ts'
-import { confirmDestroying } from './ask.ts'
-import { type Cli, client } from './cli.ts'
-import { examples } from './examples.ts'
-import { EXIT } from './exit.ts'
-import { loadReceipt } from './saved.ts'
-import { away, columns } from './text.ts'
+import type { WhisperReceipt } from '../../client/index.ts'
+import { confirmDestroying } from '../ask.ts'
+import { type Cli, client } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { EXIT } from '../exit.ts'
+import { loadReceipt } from '../saved.ts'
+import { away, columns } from '../text.ts'
 
 export function addWhisperReceipt(parent: Command): void {
   parent

@@ -1,0 +1,258 @@
+/** `mayfly catch events|show|next|export`: the events of an inbox, and the filter that chooses some. */
+import type { Command } from 'commander'
+import {
+  type CatchClient,
+  type CatchEvent,
+  type EventFilter,
+  eventBody,
+  toCurl,
+  toHar,
+  toJsonLines,
+} from '../../client/index.ts'
+import { isFilter } from '../../lib/event-filters.ts'
+import { inboxAddress } from '../addresses.ts'
+import { client, wholeNumber } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { loadCatch } from '../saved.ts'
+import { columns, harmless, shownOn, size } from '../text.ts'
+import { receiverOf } from './forward.ts'
+
+/** The most events that an inbox can hold. */
+const MAX_EVENTS = 1_000_000
+
+export function addCatchEvents(parent: Command): void {
+  addEvents(parent)
+  addShow(parent)
+}
+
+function addEvents(parent: Command): void {
+  parent
+    .command('events')
+    .description('list the webhooks of an inbox, newest first')
+    .argument('<name>', 'the inbox')
+    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+    .option('--limit <count>', 'the maximum number', '20')
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly catch events hooks',
+        'mayfly catch events hooks --filter q=opened --limit 100',
+      ),
+    )
+    .action(
+      client<{ filter?: string; limit: string }>(async (cli, options, [name]) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const limit = wholeNumber(options.limit, { option: '--limit', least: 1, most: MAX_EVENTS })
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const events = await newest(inbox, parseFilter(options.filter), limit)
+        const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
+        cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
+        return EXIT.ok
+      }),
+    )
+}
+
+function addShow(parent: Command): void {
+  parent
+    .command('show')
+    .description('show a whole webhook, by default the newest')
+    .argument('<name>', 'the inbox')
+    .argument('[event]', 'its id or sequence number')
+    .option('--body', 'print only its body, unchanged')
+    .addHelpText(
+      'after',
+      examples('mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'),
+    )
+    .action(
+      client<{ body?: true }, [name: string, event?: string]>(
+        async (cli, options, [name, which]) => {
+          const { capability, baseUrl } = loadCatch(cli, name)
+          const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
+          if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
+          else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
+          else cli.answer(event, whole(event))
+          return EXIT.ok
+        },
+      ),
+    )
+}
+
+/** The newest events, at most this many, newest first. */
+export async function newest(
+  inbox: CatchClient,
+  filter: EventFilter,
+  limit: number,
+): Promise<CatchEvent[]> {
+  const events: CatchEvent[] = []
+  for await (const event of inbox.events({ ...filter, limit: Math.min(limit, 50) })) {
+    events.push(event)
+    if (events.length === limit) break
+  }
+  return events
+}
+
+/** The event with this id or sequence, by default the newest. @throws CliError if it does not exist. */
+export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
+  const sequence = which !== undefined && /^\d{1,15}$/.test(which) ? Number(which) : null
+  const last = which === undefined ? null : (sequence ?? sequenceOf(which))
+  const cursor = last === null ? {} : { cursor: last + 1 }
+  const { events } = await inbox.page({ limit: 1, ...cursor })
+  const [event] = events
+  const isFound =
+    event !== undefined &&
+    (which === undefined ||
+      event.id === which ||
+      (sequence !== null && event.sequence === sequence))
+  if (isFound) return event
+  throw new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
+}
+
+/** The sequence in an event id, which is its last 48 bits. */
+function sequenceOf(id: string): number {
+  const [, digits] = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}([0-9a-f]{12})$/.exec(id) ?? []
+  if (digits === undefined) {
+    throw new CliError('Name a webhook by its id or sequence number.', EXIT.usage)
+  }
+  return Number.parseInt(digits, 16)
+}
+
+/** An event with its headers and body, for people. */
+export function whole(event: CatchEvent): string {
+  const { sequence, id, receivedAt, access, sourceIp, method, path, query } = event
+  const head = columns([
+    ['webhook', `#${sequence}, ${id}`],
+    ['received', `${receivedAt}, from ${sourceIp}, ${access}`],
+    ['request', harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)],
+    ['body', `${size(event.bodyBytes)}, SHA-256 ${event.bodySha256}`],
+  ])
+  const headers = event.headers.map(({ name, value }) => `${harmless(name)}: ${harmless(value)}\n`)
+  return `${head}\n${headers.join('')}\n${shownBody(event)}\n`
+}
+
+const shownBody = (event: CatchEvent): string =>
+  event.bodyEncoding === 'utf8'
+    ? harmless(event.body, { lines: true })
+    : `(${size(event.bodyBytes)} of binary data; --body > FILE saves it)`
+
+/** A day. Node's timers end at about 24 days. */
+const MAX_TIMEOUT_SECONDS = 86_400
+/** The service reads no longer numbers. */
+const MAX_SEQUENCE = 999_999_999_999_999
+
+type NextOptions = { after?: string; filter?: string; timeout?: string }
+
+export function addCatchNext(parent: Command): void {
+  parent
+    .command('next')
+    .description('wait for the next webhook, and show it')
+    .argument('<name>', 'the inbox')
+    .option('--after <sequence>', 'the next one after this; by default after the newest')
+    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+    .option('--timeout <seconds>', 'fail after this time; by default when the inbox ends')
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly catch next hooks --filter method=POST --timeout 60 --json',
+        'mayfly catch next hooks --after 7',
+      ),
+    )
+    .action(
+      client<NextOptions>(async (cli, options, [name]) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const filter = parseFilter(options.filter)
+        const timeoutMs = options.timeout === undefined ? undefined : secondsOf(options.timeout)
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const after =
+          options.after === undefined
+            ? (await inbox.page({ limit: 1 }, { signal: cli.signal })).latestSequence
+            : afterOf(options.after)
+        const event = await inbox.next({ after, filter, timeoutMs, signal: cli.signal })
+        cli.answer(event, whole(event))
+        return EXIT.ok
+      }),
+    )
+}
+
+const afterOf = (text: string): number =>
+  wholeNumber(text, { option: '--after', least: 0, most: MAX_SEQUENCE })
+
+/** In milliseconds. */
+const secondsOf = (text: string): number =>
+  wholeNumber(text, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS }) * 1000
+
+type ExportOptions = { as: string; to?: string; filter?: string; limit: string }
+
+export function addCatchExport(parent: Command): void {
+  parent
+    .command('export')
+    .description('export webhooks, oldest first, as curl commands, HAR or JSON lines')
+    .argument('<name>', 'the inbox')
+    .option('--as <format>', 'curl, har or jsonl', 'jsonl')
+    .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
+    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+    .option('--limit <count>', 'at most this many, the newest', String(MAX_EVENTS))
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly catch export hooks > hooks.jsonl',
+        'mayfly catch export hooks --as curl --to http://localhost:3000/hook --limit 1',
+        'mayfly catch export hooks --as har > hooks.har',
+      ),
+    )
+    .action(
+      client<ExportOptions>(async (cli, options, [name]) => {
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const limit = wholeNumber(options.limit, { option: '--limit', least: 1, most: MAX_EVENTS })
+        const url =
+          options.to === undefined
+            ? inboxAddress({ capability, baseUrl })
+            : receiverOf(options.to).href
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        const events = await newest(inbox, parseFilter(options.filter), limit)
+        events.reverse()
+        switch (options.as) {
+          case 'curl':
+            for (const event of events) write(`${toCurl(event, { url })}\n`)
+            return EXIT.ok
+          case 'har':
+            write(toHar(events, { url }))
+            return EXIT.ok
+          case 'jsonl':
+            write(toJsonLines(events))
+            return EXIT.ok
+          default:
+            throw new CliError('--as must be curl, har or jsonl.', EXIT.usage)
+        }
+      }),
+    )
+}
+
+const write = (text: string): boolean => process.stdout.write(shownOn(process.stdout, text))
+
+/** @throws CliError for a name or value that the service would refuse. */
+export function parseFilter(text: string | undefined): EventFilter {
+  const filter: EventFilter = {}
+  for (const part of (text ?? '').split(',').filter((some) => some !== '')) {
+    const [name = '', ...rest] = part.split('=')
+    const value = rest.join('=')
+    if (value === '') throw badFilter()
+    if (name !== 'q' && !isFilter(name, value)) throw badFilter()
+    Object.assign(filter, { [name]: value })
+  }
+  return filter
+}
+
+const badFilter = (): CliError =>
+  new CliError(
+    '--filter must be a list such as method=POST,contentType=application/json,q=opened,access=public',
+    EXIT.usage,
+  )
+
+/** An event as one line. */
+export function described(event: CatchEvent): string {
+  const { sequence, receivedAt, method, path, query, bodyBytes } = event
+  const time = new Date(receivedAt).toLocaleTimeString('en-GB')
+  const address = harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)
+  return `${time}  #${sequence}  ${address}  ${size(bodyBytes)}`
+}
