@@ -182,12 +182,6 @@ export const OPTIONS = {
     help: '`off` switches off `/mcp`, where agents buy and use capabilities as tools (docs/mcp.md)',
     parse: oneOf(['on', 'off']),
   },
-  mcpEvents: {
-    name: 'MAYFLY_MCP_EVENTS',
-    default: 'off',
-    help: '`on`: clients of MCP Events follow inboxes and monitors at `/mcp` (docs/mcp.md#events)',
-    parse: oneOf(['off', 'on']),
-  },
   gate: {
     name: 'MAYFLY_GATE',
     default: 'off',

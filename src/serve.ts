@@ -285,8 +285,7 @@ export async function serve(
     if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
     if (config.mcp === 'on') {
       const keys = secrets.keys('mcp purchase')
-      const hasEvents = config.mcpEvents === 'on'
-      mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys, hasEvents })
+      mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys })
     }
     mountDiscovery(app, {
       ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on', operator },

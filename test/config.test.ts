@@ -35,7 +35,6 @@ const DEFAULTS: Config = {
   geoipDatabase: [],
   unpaidBytes: { perNetwork: 67_108_864, inAll: 1_073_741_824 },
   mcp: 'on',
-  mcpEvents: 'off',
   gate: 'off',
   gateAllowedHosts: new Set(),
   outbound: 'on',
@@ -120,7 +119,6 @@ const GOOD: [keyof Config, string, unknown][] = [
     { perNetwork: 1_099_511_627_776, inAll: 1_099_511_627_776 },
   ],
   ['mcp', 'off', 'off'],
-  ['mcpEvents', 'on', 'on'],
   ['gate', 'on', 'on'],
   [
     'gateAllowedHosts',
@@ -206,7 +204,6 @@ const BAD: [keyof Config, string[], string][] = [
     '32 bytes in hex, or two of them',
   ],
   ['mcp', ['', 'yes', 'OFF'], 'one of on, off'],
-  ['mcpEvents', ['', 'yes', 'ON'], 'one of off, on'],
   ['gate', ['', 'yes', 'ON'], 'one of off, on'],
   [
     'gateAllowedHosts',

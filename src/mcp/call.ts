@@ -19,8 +19,6 @@ export type Connection = Caller & {
    * False, and nothing has changed, if the budget has no room for them.
    */
   hold(bytes: number): boolean
-  /** Resolves when the connection has room for more; false once the client has left. */
-  drained(): Promise<boolean>
 }
 
 export type Call = {

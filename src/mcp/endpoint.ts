@@ -2,11 +2,9 @@
  * `POST /mcp`: the remote way in for hosts of MCP. A request is bounded and read here; the library of the protocol
  * is loaded by the first one.
  */
-import { once } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
-import { setImmediate } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { readBody } from '../http/body.ts'
@@ -50,15 +48,12 @@ export type McpParts = {
   log: Log
   /** For the tags of purchases, the current one first. */
   keys: readonly Uint8Array[]
-  /** Whether events can be followed. */
-  hasEvents: boolean
 }
 
 export function mountMcp(app: App, parts: McpParts): void {
   const { publicUrl, clientAddress, limits, log } = parts
   const budget = createBodyBudget(MESSAGES)
   const calls = createCalls()
-  const stopping = new AbortController()
   let server: Promise<McpServer> | null = null
 
   async function open(): Promise<McpServer> {
@@ -66,7 +61,6 @@ export function mountMcp(app: App, parts: McpParts): void {
     return createMcpServer({
       ...{ publicUrl, clock: parts.clock },
       ...{ app, keys: parts.keys },
-      eventsUntil: parts.hasEvents ? stopping.signal : null,
       onFailed: (error, tool) =>
         log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
     })
@@ -94,14 +88,13 @@ export function mountMcp(app: App, parts: McpParts): void {
           signal,
         })
         const answered = await answer(asked, message, {
-          ...connectionOf(request, reply, signal),
+          ...connectionOf(request, signal),
           hold,
         })
         return send(reply, answered)
       })
     })
   })
-  app.addHook('preClose', async () => stopping.abort())
   app.addHook('onClose', async () => (await server)?.close())
 
   async function read(
@@ -133,11 +126,7 @@ export function mountMcp(app: App, parts: McpParts): void {
 }
 
 /** The caller's connection, as the service sees it. */
-function connectionOf(
-  request: FastifyRequest,
-  { raw: response }: FastifyReply,
-  signal: AbortSignal,
-): Omit<Connection, 'hold'> {
+function connectionOf(request: FastifyRequest, signal: AbortSignal): Omit<Connection, 'hold'> {
   const { tokens, payment } = request.query as Record<string, unknown>
   const lines = request.raw.headersDistinct
   return {
@@ -149,13 +138,6 @@ function connectionOf(
     isPaymentError: payment === 'error',
     authorization: request.headers.authorization,
     signal,
-    async drained() {
-      // What was told before is on its way through two queues.
-      await setImmediate()
-      // A reader that has stalled is disconnected, as those of other answers are.
-      if (response.writableNeedDrain) await once(response, 'drain', { signal }).catch(() => null)
-      return !signal.aborted && !response.destroyed
-    },
   }
 }
 

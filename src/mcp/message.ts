@@ -43,8 +43,7 @@ export function readMessage({ body, heldBytes }: Sized): { message: unknown; hel
   const { method, params } = isObject(message) ? message : {}
   const name = isObject(params) ? params.name : undefined
   if (body.length > MAX_PLAIN_BYTES && name !== LONG.tool) throw tooLarge()
-  const isWait =
-    (method === 'tools/call' && name === 'wait_for_webhook') || method === 'events/stream'
+  const isWait = method === 'tools/call' && name === 'wait_for_webhook'
   if (!isWait || !isObject(message) || !isObject(params)) return { message, heldBytes }
   return { message: { ...briefly(message), params: briefParams(params) }, heldBytes: WAIT_BYTES }
 }
@@ -56,12 +55,9 @@ const briefly = ({ jsonrpc, id, method }: Record<string, unknown>) => ({
 })
 
 /** The arguments stay as they are: a schema that knows all of them refuses the call at once, or bounds them. */
-function briefParams({ name, arguments: given, _meta, ...rest }: Record<string, unknown>): object {
+function briefParams({ name, arguments: given, _meta }: Record<string, unknown>): object {
   const params: Record<string, unknown> = { name: short(name) }
   if (given !== undefined) params.arguments = given
-  for (const member of ['cursor', 'maxAgeMs', 'maxEvents']) {
-    if (rest[member] !== undefined) params[member] = short(rest[member])
-  }
   if (!isObject(_meta)) return params
   const meta: Record<string, unknown> = {}
   for (const member of ['progressToken', TOKEN_META, PROTOCOL_META]) {

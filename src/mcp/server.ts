@@ -23,7 +23,6 @@ import {
   type ToolResult,
 } from './call.ts'
 import { checkOf } from './check.ts'
-import { createEvents } from './events.ts'
 import { createOwnRequests, Unanswered } from './own-requests.ts'
 import { createPurchaseIds } from './purchase-id.ts'
 import { createPurchasing } from './purchasing.ts'
@@ -46,7 +45,6 @@ export function createMcpServer({
   keys,
   publicUrl,
   clock,
-  eventsUntil,
   onFailed,
 }: {
   app: App
@@ -54,8 +52,6 @@ export function createMcpServer({
   keys: readonly Uint8Array[]
   publicUrl: () => string
   clock: SteadyClock
-  /** Ends the streams of MCP Events when the server stops. Null: events are not offered. */
-  eventsUntil: AbortSignal | null
   /** A bug of the service. Its message may have input of the caller. */
   onFailed: (error: unknown, tool: string) => void
 }): McpServer {
@@ -73,7 +69,6 @@ export function createMcpServer({
     check_order: purchasing.checkOrder,
     monitor_status: monitorStatus,
   }
-  const events = eventsUntil && createEvents({ askOwn, clock, onFailed, stopping: eventsUntil })
   const offered = { remote: offer('remote'), visible: offer('visible') }
   const connections = new WeakMap<Request, Connection>()
 
@@ -92,7 +87,7 @@ export function createMcpServer({
     const server = new Server(
       { name: 'mayfly', title: 'Mayfly', version: VERSION, websiteUrl: publicUrl() },
       {
-        capabilities: { tools: {}, ...events?.capabilities },
+        capabilities: { tools: {} },
         instructions: INSTRUCTIONS,
         cacheHints: {
           'tools/list': { ttlMs: TOOLS_TTL_MS, cacheScope: 'public' },
@@ -124,7 +119,6 @@ export function createMcpServer({
         },
       })
     })
-    events?.serve(server, connection)
     return server
   }
 

@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { twoInstances } from '../support/instances.ts'
 import { capabilityIn, challengeIn, connect, credentialOf, purchaseIn } from '../support/mcp.ts'
-import { follower } from '../support/mcp-events.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 
 test('a purchase that begins at one instance ends at any: 20 repeats at both pay once', async (t) => {
@@ -34,30 +33,4 @@ test('a webhook that arrives at one instance ends a wait at the other', async (t
   const waiting = a.call('wait_for_webhook', { publicId, after: 0 }, { token })
   await fetch(`${fleet.b.url}/c/${publicId}`, { method: 'POST' })
   assert.equal((await waiting).structuredContent?.reason, 'received')
-})
-
-test('a cursor of one instance goes on at the other, in a poll and in a stream', async (t) => {
-  const fleet = await twoInstances(t, await aPostgresDatabase(), { MAYFLY_MCP_EVENTS: 'on' })
-  const inbox = await fleet.a.mayfly.buyCatch({
-    planId: 'spark',
-    onInvoice: async (quote) => {
-      await fleet.pay(quote)
-    },
-  })
-  const { publicId, ownerToken } = inbox
-  const [a, b] = await Promise.all(
-    [fleet.a, fleet.b].map(({ url }) => follower(t, url, ownerToken)),
-  )
-  assert.ok(a && b)
-  const given = { name: 'catch.received', arguments: { publicId } }
-  const { cursor } = await a.poll(given)
-  for (const { url } of [fleet.a, fleet.b]) await fetch(`${url}/c/${publicId}`, { method: 'POST' })
-  const polled = await b.poll({ ...given, cursor, maxEvents: 1 })
-  const stream = a.stream({ ...given, cursor: polled.cursor })
-  await stream.next()
-  const second = await stream.next()
-  await fetch(`${fleet.b.url}/c/${publicId}`, { method: 'POST' })
-  const third = await stream.next()
-  stream.leave()
-  assert.deepEqual([polled.cursor, second.params.cursor, third.params.cursor], ['1', '2', '3'])
 })
