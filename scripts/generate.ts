@@ -1,6 +1,6 @@
 /**
  * `node scripts/generate.ts [--check]`: writes the generated files: openapi.json, docs/errors.md,
- * docs/cli.md, docs/promises.md and the settings table of docs/operate.md. With `--check` it writes nothing, and exits with 1
+ * docs/cli.md and the settings table of docs/operate.md. With `--check` it writes nothing, and exits with 1
  * if a file is out of date.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -15,7 +15,6 @@ import { ERRORS } from '../src/http/errors.ts'
 import { PRODUCT_NAMES } from '../src/lib/product-names.ts'
 import { serve } from '../src/serve.ts'
 import { cliPage } from './cli-page.ts'
-import { promisesPage } from './promises/page.ts'
 
 /** The address in the document. The service that generates it has a random port. */
 const BASE_URL = 'http://127.0.0.1:8402'
@@ -36,7 +35,6 @@ export async function generate(): Promise<Generated[]> {
     },
     { file: 'docs/cli.md', text: await cliPage() },
     { file: 'docs/operate.md', text: await withSettings('docs/operate.md') },
-    { file: 'docs/promises.md', text: promisesPage() },
   ]
 }
 

@@ -1,11 +1,10 @@
 /**
  * `npm run simulate -- --seed 7 --runs 1000`: runs the service under a seeded scheduler, and prints each seed that
- * breaks a promise. With `--record` docs/promises.md says what came of it. docs/simulation.md says what is simulated.
+ * breaks a promise. docs/simulation.md says what is simulated.
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { notePlant, noteRun } from '../../scripts/promises/runs.ts'
-import { PLANTS, type Plant } from './plants.ts'
+import { PLANTS } from './plants.ts'
 import { runPool } from './pool.ts'
 
 const SHOWN = 5
@@ -18,16 +17,13 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
     plant: { type: 'string' },
     plants: { type: 'boolean', default: false },
-    record: { type: 'boolean', default: false },
   },
 })
 const firstSeed = wholeNumber('--seed', values.seed)
 const runs = values.trace ? 1 : wholeNumber('--runs', values.runs)
 const threads = wholeNumber('--threads', values.threads)
 
-if (values.plants) await findPlants(PLANTS)
-else if (values.plant && values.record)
-  await findPlants(PLANTS.filter(({ name }) => name === values.plant))
+if (values.plants) await findPlants()
 else await findViolations()
 
 async function findViolations(): Promise<void> {
@@ -58,9 +54,6 @@ async function findViolations(): Promise<void> {
     `${ended} runs in ${seconds} s (${days} simulated days, ${total.requests} requests, ${total.events} events): ` +
     `${total.broken} broke a promise`
   say(result)
-  if (values.record && plant === null) {
-    noteRun(`npm run simulate -- --seed ${firstSeed} --runs ${runs}`, result)
-  }
   if (total.broken > 0) {
     say('Run one again, with all that happens: npm run simulate -- --trace --seed <seed>')
     process.exitCode = 1
@@ -68,8 +61,8 @@ async function findViolations(): Promise<void> {
 }
 
 /** Plants each mistake in turn, and says by which seed it was found. */
-async function findPlants(plants: readonly Plant[]): Promise<void> {
-  for (const { name, breaks } of plants) {
+async function findPlants(): Promise<void> {
+  for (const { name, breaks } of PLANTS) {
     let found: number | null = null
     const others = new Set<string>()
     const ended = await runPool({
@@ -87,7 +80,6 @@ async function findPlants(plants: readonly Plant[]): Promise<void> {
       `${found === null ? 'NOT FOUND' : 'found'} in ${ended} runs: ${name} (${breaks.join(', ')}${also})`,
     )
     if (found === null) process.exitCode = 1
-    else if (values.record) notePlant(name, found)
   }
 }
 
