@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { InTurn } from './db/leases.ts'
 import type { DeletionTime } from './lib/clock.ts'
 import type { AnyProduct } from './lib/product-names.ts'
-import type { SalesUpkeep } from './payment/sales.ts'
 
 /** Expired content is refused at once. Its bytes are deleted within this time plus the store's truncation. */
 const PURGE_EVERY_MS = 30_000
@@ -37,27 +36,6 @@ export function startPurges(
       },
       onError: (err) => log.error({ event: 'product.purge_failed', product, err }),
     }),
-  )
-}
-
-/**
- * Purges the sales. First of all records those that older instances have settled: once for each process, because
- * the last one of an upgrade starts when no older one is left.
- */
-export function startSalesUpkeep(
-  { purge, recordMissed }: SalesUpkeep,
-  { inTurn, deletion, log }: PurgeDeps & { log: Logger },
-): Repeating {
-  let isComplete = false
-  return every(
-    PURGE_EVERY_MS,
-    async () => {
-      const now = await deletion.now()
-      if (!isComplete) await recordMissed(now)
-      isComplete = true
-      await inTurn('sales.purge', PURGE_EVERY_MS, () => purge(now))
-    },
-    (err) => log.error({ event: 'sales.upkeep_failed', err }),
   )
 }
 

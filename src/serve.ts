@@ -43,7 +43,7 @@ import { createL402Flow } from './payment/flows/l402.ts'
 import { createPaymentFlow } from './payment/flows/payment-auth.ts'
 import { createNodeHealth } from './payment/health.ts'
 import { createOrders } from './payment/orders.ts'
-import { createSalesUpkeep } from './payment/sales.ts'
+import { purgeSales } from './payment/sales.ts'
 import { createWatcher } from './payment/watcher.ts'
 import {
   ALL_LIMITS,
@@ -53,7 +53,7 @@ import {
   SOLD_FACTS,
   SURFACES,
 } from './products.ts'
-import { every, type Purge, startPurge, startPurges, startSalesUpkeep } from './purges.ts'
+import { every, type Purge, startPurge, startPurges } from './purges.ts'
 import { readRates } from './rates.ts'
 import { createReload, type Reload } from './reloading.ts'
 import { hostInUrl, openMetrics, openScrapes } from './scrapes.ts'
@@ -317,8 +317,10 @@ export async function serve(
         purge: async (now) => void (await alerts.purge(now)),
         onError: (err) => log.error({ event: 'alerts.purge_failed', err }),
       }),
-      startSalesUpkeep(createSalesUpkeep(db, { keptDays: config.salesKeptDays }), {
-        ...{ inTurn, deletion, log },
+      startPurge('sales', {
+        ...{ inTurn, deletion },
+        purge: (now) => purgeSales(db, { keptDays: config.salesKeptDays, now }),
+        onError: (err) => log.error({ event: 'sales.purge_failed', err }),
       }),
       every(LOOK_EVERY_MS, alerts.look, (error) =>
         log.error({ event: 'alerts.turn_failed', reason: String(error) }),

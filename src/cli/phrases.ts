@@ -121,7 +121,7 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
   ],
   'order refunded': [
     EXIT.gone,
-    'The service could not deliver what was paid for, and its operator has refunded it. You can buy it again.',
+    'The operator of the service has refunded this order, so it is not delivered any more. You can buy it again.',
   ],
   'already delivered': [
     EXIT.gone,

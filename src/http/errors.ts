@@ -169,7 +169,7 @@ export const ERRORS = {
   'order refunded': {
     status: 404,
     advice:
-      'The order could not be provisioned, and the operator has refunded it. To buy again, use a new key.',
+      'The operator has paid this order back, so it is not delivered any more. To buy again, use a new key.',
   },
   'proof of payment required': {
     status: 404,

@@ -1,19 +1,19 @@
 /**
  * Restores an order that this store has lost: it was opened and paid after the backup that the store was
- * restored from. Only its payment hash is known. The new row has that hash, so that the buyer's credential
- * finds it; only the credential vouches for the key and the body of the purchase.
+ * restored from. Only its payment hash is known.
  */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import { provesPayment } from '../protocol/preimage.ts'
-import { fingerprints, type Secrets } from '../secrets/secrets.ts'
+import { fingerprints } from '../secrets/secrets.ts'
 import { statusAtNode } from './node-status.ts'
-import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts'
+import type { DeliveryDeps } from './operator.ts'
+import { type PlanTerms, provisioningOf } from './provisioning.ts'
+import { recordRefund } from './sales.ts'
 import { settleSale } from './settlement.ts'
 import { CONTESTED, type OrderState } from './store.ts'
 
@@ -32,29 +32,28 @@ export type Lost = {
   preimage: string | null
 }
 
-export type Restoring =
-  | { kind: 'restored'; publicId: string; expiresAt: number }
-  | { kind: 'noted as refunded' }
+/** Why a lost order can be neither restored nor refunded. */
+type Unrestored =
   /** The order, or one with the given id, is in the store: nothing is lost. */
   | { kind: 'in the store'; state: OrderState }
   /** It was in the store, was delivered or expired, and was deleted in time. */
   | { kind: 'of the past' }
   | { kind: 'not paid'; node: 'open' | 'dead' | 'unknown' }
   | { kind: 'wrong preimage' }
+
+export type Restoring =
+  | { kind: 'restored'; publicId: string; expiresAt: number }
   /** It sold the buyer's own bytes, which are lost with the order. */
   | { kind: 'bytes are lost' }
+  | Unrestored
 
-type Deps = {
-  db: Db
-  lightning: Lightning
-  secrets: Secrets
-  clock: Clock
-  products: Products
-}
+export type RefundingLost = { kind: 'refunded'; amountSats: number } | Unrestored
+
+type LostDeps = DeliveryDeps & { lightning: Lightning }
 
 /**
- * For a store that was restored from a copy: whether a guessable key was used from another address since then is
- * lost, so every order that may have been paid since takes a proof of the payment, or a key that nobody guesses.
+ * For a store that was restored from a copy: whether a quote was shown to a second client since then is lost, so every
+ * order that may have been paid since takes a proof of the payment.
  */
 export const contestRestored: Statement = {
   text: `update purchase_order set contested = ${CONTESTED.beforePayment}
@@ -63,10 +62,13 @@ export const contestRestored: Statement = {
   values: [],
 }
 
-/** Provisions the order again, for the client who proves the payment. */
-export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
+/**
+ * Provisions a lost order again. The new row has its payment hash, so that the buyer's credential finds it; only the
+ * credential vouches for the key and the body of the purchase.
+ */
+export async function restoreOrder(deps: LostDeps, lost: Lost): Promise<Restoring> {
   const { db, products } = deps
-  const reason = await refusalReason(db, lost)
+  const reason = await whyUnrestored(db, lost)
   if (reason) return reason
   // A product that reserves at quote time stores the buyer's bytes, and there is no other copy of them.
   if (provisioningOf(products, lost.product).release) return { kind: 'bytes are lost' }
@@ -80,12 +82,10 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
   const sale = { order_id, product, plan_id, plan, terms: NO_TERMS, extends_id: null }
   const done = await settleSale(deps, sale, {
     now,
-    transition: (fields) =>
-      insertRestored(lost, {
-        ...origin,
-        ...{ state: 'settled', by: paid.by, sealedAt: null, seed: fields.seed },
-        ...{ publicId: fields.public_id, expiresAt: fields.expires_at },
-      }),
+    transition: ({ seed, public_id: publicId, expires_at: expiresAt }) => {
+      const settled = { state: 'settled', sealedAt: null, seed, publicId, expiresAt } as const
+      return insertRestored(lost, { ...origin, ...settled, by: paid.by })
+    },
   })
   switch (done.kind) {
     case 'settled': {
@@ -100,29 +100,40 @@ export async function restoreOrder(deps: Deps, lost: Lost): Promise<Restoring> {
 }
 
 /** Notes that the buyer of a lost order was paid back: its credential then raises no alarm. */
-export async function noteLostRefund(deps: Deps, lost: Lost): Promise<Restoring> {
-  const { db, clock } = deps
-  const reason = await refusalReason(db, lost)
-  if (reason) return reason
+export async function refundLost(
+  deps: LostDeps,
+  lost: Lost,
+  reason: string,
+): Promise<RefundingLost> {
+  const { db } = deps
+  const refusal = await whyUnrestored(db, lost)
+  if (refusal) return refusal
   const paid = await paymentOf(deps, lost)
   if (paid.kind !== 'paid') return paid
   const origin = await originOf(deps, lost)
-  const rows = insertRestored(lost, {
-    ...origin,
-    ...{ state: 'refunded', by: paid.by, publicId: null, expiresAt: null, seed: null },
-    sealedAt: clock.now(),
-  })
-  const done = await attempt(db.write({ lockKey: origin.orderId, statements: { order: rows } }))
-  return 'rows' in done ? { kind: 'noted as refunded' } : inTheWay(db, lost)
+  const { paymentHash, plan } = lost
+  const amountSats = plan.priceSats
+  const refunded = { state: 'refunded', publicId: null, expiresAt: null, seed: null } as const
+  const row = { ...origin, ...refunded, by: paid.by, sealedAt: origin.now }
+  const done = await attempt(
+    db.write({
+      lockKey: origin.orderId,
+      statements: {
+        order: insertRestored(lost, row),
+        refund: recordRefund({ paymentHash, amountSats, reason, refundedAt: origin.now }),
+      },
+    }),
+  )
+  return 'rows' in done ? { kind: 'refunded', amountSats } : inTheWay(db, lost)
 }
 
 /** The answer when the insert was refused: somebody else was faster, or has the id. */
-async function inTheWay(db: Db, lost: Lost): Promise<Restoring> {
-  return (await refusalReason(db, lost)) ?? { kind: 'in the store', state: 'opening' }
+async function inTheWay(db: Db, lost: Lost): Promise<Unrestored> {
+  return (await whyUnrestored(db, lost)) ?? { kind: 'in the store', state: 'opening' }
 }
 
-/** Why the order cannot be restored: it is or was in the store. The insert checks this again. */
-async function refusalReason(db: Db, { paymentHash, orderId }: Lost): Promise<Restoring | null> {
+/** Whether the order is or was in the store. The insert checks this again. */
+async function whyUnrestored(db: Db, { paymentHash, orderId }: Lost): Promise<Unrestored | null> {
   const [here] = await db.read<{ state: OrderState }>(
     'select state from purchase_order where payment_hash = $1 or order_id = $2',
     paymentHash,
@@ -137,11 +148,11 @@ async function refusalReason(db: Db, { paymentHash, orderId }: Lost): Promise<Re
 }
 
 async function paymentOf(
-  { lightning }: Deps,
+  { lightning }: LostDeps,
   { paymentHash, preimage }: Lost,
 ): Promise<
   | { kind: 'paid'; by: 'lookup' | 'preimage' }
-  | Extract<Restoring, { kind: 'not paid' | 'wrong preimage' }>
+  | Extract<Unrestored, { kind: 'not paid' | 'wrong preimage' }>
 > {
   if (preimage !== null) {
     const isProof = provesPayment(preimage, paymentHash)
@@ -154,7 +165,7 @@ async function paymentOf(
 /** The fields of a restored row that come from this store and node. */
 type Origin = { orderId: string; secretId: string; network: string; now: number }
 
-async function originOf({ lightning, secrets, clock }: Deps, lost: Lost): Promise<Origin> {
+async function originOf({ lightning, secrets, clock }: LostDeps, lost: Lost): Promise<Origin> {
   const { network } = await lightning.info()
   return {
     orderId: lost.orderId ?? newId('order'),

@@ -1,6 +1,7 @@
 /**
- * Sales: one row for each settled order, written in the unit that settles it. Orders are deleted a month after
- * their end; sales are kept for the operator's books, and have no id, key, network or address of a buyer.
+ * Sales: one row for each settled order, written in the unit that settles it, and one for each refund. Orders are
+ * deleted a month after their end; these are kept for the operator's books, and have no id, key, network or address of
+ * a buyer.
  */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import { before, type DeletionTime } from '../lib/clock.ts'
@@ -10,7 +11,7 @@ import type { Network } from '../lightning/lightning.ts'
 const DAY_MS = 24 * 60 * 60 * 1000
 /** How many rows one pass deletes; the next pass goes on. */
 const PURGED_ROWS = 500
-/** How many rows are in memory while sales are read, and written at once by `recordMissedSales`. */
+/** How many rows are in memory while they are read. */
 const PAGE_ROWS = 1_000
 /** Comes before every payment hash. */
 const NO_HASH = ''
@@ -40,6 +41,23 @@ export const recordSale = (orderId: string): Statement => ({
   values: [orderId],
 })
 
+/** What the operator has paid back. */
+export type Refund = { refunded_at: number; amount_sats: number; reason: string }
+
+/** Belongs in the unit that ends the order. Refused if its payment was paid back before. */
+export const recordRefund = (refund: {
+  paymentHash: string
+  refundedAt: number
+  amountSats: number
+  /** The operator's own words. */
+  reason: string
+}): Statement => ({
+  text: `insert into refund (payment_hash, refunded_at, amount_sats, reason) values ($1, $2, $3, $4)
+    on conflict (payment_hash) do nothing`,
+  values: [refund.paymentHash, refund.refundedAt, refund.amountSats, refund.reason],
+  expect: 1,
+})
+
 /** The sale with this payment hash, or null. */
 export async function findSale(db: Db, paymentHash: string): Promise<Sale | null> {
   const [sale] = await db.read<SaleRow>(
@@ -49,19 +67,48 @@ export async function findSale(db: Db, paymentHash: string): Promise<Sale | null
   return sale ?? null
 }
 
-/** The sales from `from` and before `to`, oldest first, one page at a time. */
-export async function* salesBetween(
+/** The refund of this payment hash, or null. */
+export async function findRefund(db: Db, paymentHash: string): Promise<Refund | null> {
+  const [refund] = await db.read<Refund & Row>(
+    'select refunded_at, amount_sats, reason from refund where payment_hash = $1',
+    paymentHash,
+  )
+  return refund ?? null
+}
+
+/** A row of the books. That of a refund has its own time, and a negative amount. */
+export type Entry = Omit<Sale, 'settled_at'> & {
+  at: number
+  is_refund: 0 | 1
+  /** Why it was paid back; empty for a sale. */
+  reason: string
+}
+
+/** What was sold and paid back, as one list. What was paid back without a sale is in neither. */
+const ENTRIES = `
+  select payment_hash, settled_at as at, product, plan_id, amount_sats, network, 0 as is_refund, '' as reason
+    from sale where settled_at >= $1 and settled_at < $4
+  union all
+  select s.payment_hash, r.refunded_at, s.product, s.plan_id, -r.amount_sats, s.network, 1, r.reason
+    from refund r join sale s on s.payment_hash = r.payment_hash
+    where r.refunded_at >= $1 and r.refunded_at < $4`
+
+/** The entries from `from` and before `to`, oldest first, one page at a time. */
+export async function* entriesBetween(
   db: Db,
   { from, to }: { from: number; to: number },
-): AsyncGenerator<Sale[]> {
-  let last = { settled_at: from, payment_hash: NO_HASH }
+): AsyncGenerator<Entry[]> {
+  let last: Pick<Entry, 'at' | 'payment_hash' | 'is_refund'> = {
+    ...{ at: from, payment_hash: NO_HASH, is_refund: 0 },
+  }
   for (;;) {
-    const page = await db.read<SaleRow>(
-      `select ${COLUMNS} from sale
-        where (settled_at, payment_hash) > ($1, $2) and settled_at < $3
-        order by settled_at, payment_hash ${limitedTo(4)}`,
-      last.settled_at,
+    const page = await db.read<Entry & Row>(
+      `select * from (${ENTRIES}) as entry
+        where (at, payment_hash, is_refund) > ($1, $2, $3)
+        order by at, payment_hash, is_refund ${limitedTo(5)}`,
+      last.at,
       last.payment_hash,
+      last.is_refund,
       to,
       PAGE_ROWS,
     )
@@ -71,48 +118,24 @@ export async function* salesBetween(
   }
 }
 
-export type SalesUpkeep = {
-  /** Deletes some of the sales that were settled longer ago than they are kept. @returns how many. */
-  purge(now: DeletionTime): Promise<number>
-  /** Writes the sales of orders that an instance of an older release has settled since the migration. */
-  recordMissed(now: DeletionTime): Promise<void>
+/** Deletes some of the sales and refunds that are older than they are kept. */
+export async function purgeSales(
+  db: Db,
+  { keptDays, now }: { keptDays: number; now: DeletionTime },
+): Promise<void> {
+  const end = before(now, keptDays * DAY_MS)
+  await db.write({
+    lockKey: 'sale',
+    statements: {
+      sales: deleteOld('sale', 'settled_at', end),
+      refunds: deleteOld('refund', 'refunded_at', end),
+    },
+  })
 }
 
-export function createSalesUpkeep(db: Db, { keptDays }: { keptDays: number }): SalesUpkeep {
-  const end = (now: DeletionTime): number => before(now, keptDays * DAY_MS)
-
-  return {
-    async purge(now) {
-      const { gone } = await db.write({
-        lockKey: 'sale',
-        statements: {
-          gone: {
-            text: `delete from sale where payment_hash in (
-              select payment_hash from sale where settled_at < $1 order by settled_at
-              limit ${PURGED_ROWS}) returning payment_hash`,
-            values: [end(now)],
-          },
-        },
-      })
-      return gone.length
-    },
-
-    async recordMissed(now) {
-      const missed = `from purchase_order o where ${IS_SALE} and settled_at >= $1
-        and not exists (select 1 from sale s where s.payment_hash = o.payment_hash) limit ${PAGE_ROWS}`
-      // Asked first: as a rule there are none, and a look at all settled orders must not hold up the writes.
-      while ((await db.read(`select 1 as missed ${missed}`, end(now))).length > 0) {
-        await db.write({
-          lockKey: 'sale',
-          statements: {
-            sales: {
-              text: `insert into sale (${COLUMNS}) select ${COLUMNS} ${missed}
-                on conflict (payment_hash) do nothing`,
-              values: [end(now)],
-            },
-          },
-        })
-      }
-    },
-  }
-}
+const deleteOld = (table: 'sale' | 'refund', time: string, end: number): Statement => ({
+  text: `delete from ${table} where payment_hash in (
+    select payment_hash from ${table} where ${time} < $1 order by ${time}
+    limit ${PURGED_ROWS})`,
+  values: [end],
+})

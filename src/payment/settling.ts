@@ -35,6 +35,16 @@ const DEAD_LOOKUPS_AT_ONCE = 8
 /** Orders that ended while deletion was held back. The node is asked again about an evicted one. */
 const MAX_DEAD_WHILE_PENDING = 10_000
 
+/**
+ * An order whose invoice the node does not know stays open for this long after its quote: until then somebody mends the
+ * node or its address. Then it dies by guess, like any that the node has forgotten: a preimage, or a node that knows
+ * the invoice again, still settles it.
+ */
+const GIVE_UP_MS = 7 * 24 * 60 * 60 * 1000
+
+const isGivenUp = ({ quote_expires_at: end }: OrderRow, now: number): boolean =>
+  end !== null && end + GIVE_UP_MS <= now
+
 /** A settled order with its plain delivery seed. */
 export type Settled = { order: OrderRow; seed: Uint8Array }
 
@@ -136,6 +146,8 @@ export function createSettling(deps: {
     const status = await statusOf(order, order.payment_hash)
     if (status.state === 'settled') await settle(order, { by, delivery: 'later', restored: [] })
     if (status.state === 'dead') await markDead(order, status.isFinal)
+    else if (status.state === 'unknown' && isGivenUp(order, clock.now()))
+      await markDead(order, false)
     else deadWhilePending.delete(order.order_id)
     return status.state !== 'unreachable'
   }

@@ -1,8 +1,8 @@
 /** The story of an order: what happened to it and when, what its buyer should be told, and what is left to do. */
 import { rfc3339 } from '../lib/clock.ts'
-import type { FoundOrder, Tombstone } from './finding.ts'
-import { isExtended, isReplacement, REPLAY_MS } from './order.ts'
-import type { Sale } from './sales.ts'
+import type { ShownOrder, Tombstone } from './operator.ts'
+import { isReplacement, REPLAY_MS } from './order.ts'
+import type { Refund, Sale } from './sales.ts'
 import { CONTESTED } from './store.ts'
 
 /** One thing that happened. `at` is unix milliseconds. */
@@ -19,35 +19,57 @@ export type Story = {
 type Advice = Pick<Story, 'tellBuyer' | 'todo'>
 
 /** The story of an order that is in the store, as it is now. */
-export function storyOf(order: FoundOrder, now: number): Story {
+export function storyOf(order: ShownOrder, now: number): Story {
   const happened = [...beginnings(order), ...payments(order), ...endings(order, now)]
   return { happened: happened.toSorted((a, b) => a.at - b.at), ...adviceFor(order, now) }
 }
 
 /** The story of an order whose row was deleted. */
-export function storyOfDeleted({ ended, ended_at: at }: Tombstone, sale: Sale | null): Story {
+export function storyOfDeleted(
+  { payment_hash: hash, ended, ended_at: at }: Tombstone,
+  { sale, refund }: { sale: Sale | null; refund: Refund | null },
+): Story {
   const paid =
     sale === null
       ? []
       : [happening(sale.settled_at, 'paid', `It was paid, ${sale.amount_sats} sats.`)]
   const how = { used: 'collected and used', aged: 'paid', dead: 'never paid' }[ended]
+  const deleted = happening(at, 'deleted', `Its row was deleted: it was ${how}, and over.`)
+  if (refund !== null) {
+    const paidBack = happening(refund.refunded_at, 'refunded', paidBackFor(refund.reason))
+    const happened = [...paid, deleted, paidBack].toSorted((a, b) => a.at - b.at)
+    return { happened, ...REFUNDED }
+  }
   return {
-    happened: [...paid, happening(at, 'deleted', `Its row was deleted: it was ${how}, and over.`)],
+    happened: [...paid, deleted],
     tellBuyer: {
       used: 'This purchase was paid, collected and used, and what it bought has ended. Nothing is owed. To go on, buy again with a new key.',
       aged: 'This purchase was paid, and what it bought has ended. If you never got it, tell us and show the preimage of the payment.',
       dead: 'This invoice expired without being paid. If your wallet shows a preimage for it, send us that: it proves the payment.',
     }[ended],
-    todo:
-      ended === 'aged'
-        ? 'Nothing, as a rule. Whether it was ever collected is not known any more. If the buyer proves that it was not, refund it.'
-        : null,
+    todo: {
+      used: null,
+      aged: `Nothing, as a rule. Whether it was ever collected is not known any more. If the buyer proves that it was not, ${sale === null ? 'pay it back' : payBack(hash)}`,
+      dead: `Nothing, as a rule. A preimage proves the payment: mayfly order restore ${hash} --product <product> --plan <plan> --preimage-file <file>`,
+    }[ended],
   }
+}
+
+/** Such an advice ends with its command. */
+const payBack = (hash: string | null): string =>
+  `pay it back, and then: mayfly order refund ${hash} --reason <text>`
+
+const paidBackFor = (reason: string | null): string =>
+  `The operator recorded that the buyer was paid back${reason ? `: ${reason}` : '.'}`
+
+const REFUNDED: Advice = {
+  tellBuyer: 'We paid you back for this purchase. You can buy again with a new key.',
+  todo: null,
 }
 
 const happening = (at: number, event: string, says: string): Happened => ({ at, event, says })
 
-function beginnings(order: FoundOrder): Happened[] {
+function beginnings(order: ShownOrder): Happened[] {
   const { created_at: at, restored_at: restoredAt, quote_expires_at: until } = order
   if (restoredAt !== null) {
     return [
@@ -69,28 +91,34 @@ const SEEN = {
   preimage: 'the buyer proved it',
 }
 
-function payments(order: FoundOrder): Happened[] {
-  const { settled_at: settledAt, settled_by: by, unfulfilled_at: failedAt, state } = order
+function payments(order: ShownOrder): Happened[] {
+  const { settled_at: settledAt, settled_by: by, unfulfilled_at: failedAt } = order
   if (settledAt === null) return []
   const paidAt = failedAt ?? settledAt
   const paid = happening(paidAt, 'paid', `It was paid${by === null ? '' : `: ${SEEN[by]}`}.`)
   const failed = happening(paidAt, 'unfulfilled', 'It could not be provisioned.')
-  if (state === 'paid_unfulfilled' || state === 'refunded') {
-    return order.restored_at !== null ? [paid] : [paid, failed]
-  }
-  const made = happening(settledAt, 'repaired', provisionedAs(order))
-  return failedAt === null ? [paid, { ...made, event: 'provisioned' }] : [paid, failed, made]
+  if (!wasProvisioned(order)) return order.restored_at !== null ? [paid] : [paid, failed]
+  const made = happening(settledAt, 'provisioned', provisionedAs(order))
+  return failedAt === null ? [paid, made] : [paid, failed, made]
 }
 
-function provisionedAs(order: FoundOrder): string {
+/** Whether it was settled, whatever it is now. */
+const wasProvisioned = ({ state, expires_at: expiresAt }: ShownOrder): boolean =>
+  state === 'settled' || expiresAt !== null
+
+/** Whether it has extended a capability, whatever it is now. */
+const hasExtended = (order: ShownOrder): boolean =>
+  wasProvisioned(order) && order.extends_id !== null && order.public_id === null
+
+function provisionedAs(order: ShownOrder): string {
   const { public_id: publicId, extends_id: extendsId } = order
-  if (isExtended(order)) return `${extendsId} was extended.`
+  if (hasExtended(order)) return `${extendsId} was extended.`
   return isReplacement(order)
     ? `${extendsId} could not be extended any more, so a new one was provisioned: ${publicId}.`
     : `It was provisioned as ${publicId}.`
 }
 
-function endings(order: FoundOrder, now: number): Happened[] {
+function endings(order: ShownOrder, now: number): Happened[] {
   const { state, delivered_at: deliveredAt, sealed_at: sealedAt, expires_at: expiresAt } = order
   const ends: Happened[] = []
   if (state === 'dead' && order.quote_expires_at !== null) {
@@ -98,26 +126,28 @@ function endings(order: FoundOrder, now: number): Happened[] {
   }
   if (deliveredAt !== null) {
     const who = order.delivered_by === 'operator' ? 'The operator' : 'The service'
-    const did = isExtended(order) ? 'confirmed the extension' : 'handed out the capability'
+    const did = hasExtended(order) ? 'confirmed the extension' : 'handed out the capability'
     ends.push(happening(deliveredAt, 'delivered', `${who} ${did}.`))
   }
-  if (sealedAt !== null && state === 'refunded') {
-    ends.push(
-      happening(sealedAt, 'refunded', 'The operator recorded that the buyer was paid back.'),
-    )
-  } else if (sealedAt !== null && !isExtended(order)) {
+  // What was paid back is sealed by that, unless it was before.
+  const isSealing = state !== 'refunded' || order.sealed_by !== null
+  if (sealedAt !== null && isSealing && !hasExtended(order)) {
     const why = { use: ': a token was used', age: ': its time was over' }
     const because = order.sealed_by === null ? '' : why[order.sealed_by]
     ends.push(happening(sealedAt, 'sealed', `It is not handed out again${because}.`))
   }
+  const refundedAt = order.refunded_at ?? sealedAt
+  if (state === 'refunded' && refundedAt !== null) {
+    ends.push(happening(refundedAt, 'refunded', paidBackFor(order.refund_reason)))
+  }
   if (expiresAt !== null && expiresAt <= now) {
-    const end = isExtended(order) ? 'The time that it added was over.' : LIFE_ENDED
+    const end = hasExtended(order) ? 'The time that it added was over.' : LIFE_ENDED
     ends.push(happening(expiresAt, 'ended', end))
   }
   return ends
 }
 
-function adviceFor(order: FoundOrder, now: number): Advice {
+function adviceFor(order: ShownOrder, now: number): Advice {
   const { payment_hash: hash } = order
   switch (order.state) {
     case 'opening':
@@ -137,23 +167,16 @@ function adviceFor(order: FoundOrder, now: number): Advice {
       return {
         tellBuyer:
           'Your payment has arrived, and we could not deliver what you bought. Do not pay again: we will deliver it or pay you back.',
-        todo: `You owe this. mayfly order repair ${hash}, or refund it and then mayfly order refunded ${hash}`,
+        todo: `You owe this. Mend the cause, and then: mayfly order deliver ${hash}. Or ${payBack(hash)}`,
       }
     case 'refunded':
-      return {
-        tellBuyer:
-          'We could not deliver this purchase, and paid you back. You can buy again with a new key.',
-        todo: null,
-      }
+      return REFUNDED
     case 'settled':
-      return isExtended(order) ? whenExtended(order, now) : whenSettled(order, now)
+      return hasExtended(order) ? whenExtended(order, now) : whenSettled(order, now)
   }
 }
 
-function whilePending(
-  { quote_expires_at: until, payment_hash: hash }: FoundOrder,
-  now: number,
-): Advice {
+function whilePending({ quote_expires_at: until }: ShownOrder, now: number): Advice {
   if (until !== null && now < until) {
     return {
       tellBuyer: `We have not seen a payment yet. The invoice can be paid until ${rfc3339(until)}. If your wallet says that it is still under way, wait: do not pay twice.`,
@@ -163,12 +186,12 @@ function whilePending(
   return {
     tellBuyer:
       'The invoice has expired, and our node has not said yet whether it was paid. Do not pay again. If your wallet shows a preimage, repeat the purchase with it.',
-    todo: `If this lasts, the node may have lost the invoice: mayfly order close ${hash} says so.`,
+    todo: 'Nothing: the service asks the node until it knows. A week after its end the order counts as unpaid.',
   }
 }
 
 /** There is nothing to collect: what the buyer has goes on with its tokens. */
-function whenExtended({ extends_id: id, expires_at: end }: FoundOrder, now: number): Advice {
+function whenExtended({ extends_id: id, expires_at: end }: ShownOrder, now: number): Advice {
   const until = end === null ? '' : ` until ${rfc3339(end)}`
   return {
     tellBuyer:
@@ -179,11 +202,11 @@ function whenExtended({ extends_id: id, expires_at: end }: FoundOrder, now: numb
   }
 }
 
-function whenSettled(order: FoundOrder, now: number): Advice {
+function whenSettled(order: ShownOrder, now: number): Advice {
   const { delivered_at: deliveredAt, expires_at: expiresAt, payment_hash: hash } = order
   const ended = expiresAt !== null && expiresAt <= now
   if (deliveredAt === null) {
-    if (ended || order.has_seed === 0) return neverCollected()
+    if (ended || order.has_seed === 0) return neverCollected(hash)
     return { tellBuyer: howToCollect(order), todo: handOver(hash) }
   }
   if (order.delivered_by === 'operator') {
@@ -201,7 +224,7 @@ function whenSettled(order: FoundOrder, now: number): Advice {
   if (order.has_seed === 0 || deliveredAt + REPLAY_MS <= now) {
     return {
       tellBuyer: `It was paid and delivered at ${rfc3339(deliveredAt)}, and cannot be delivered twice. Look for the answer where the purchase was made; mayfly list shows what the command line saved.`,
-      todo: 'Nothing, as a rule: only a token that was handed out can have been used. If the buyer never got the answer, you can refund it.',
+      todo: `Nothing, as a rule: only a token that was handed out can have been used. If the buyer never got the answer, ${payBack(hash)}`,
     }
   }
   return {
@@ -210,16 +233,16 @@ function whenSettled(order: FoundOrder, now: number): Advice {
   }
 }
 
-const neverCollected = (): Advice => ({
+const neverCollected = (hash: string | null): Advice => ({
   tellBuyer:
     'It was paid, and ended before it was collected. Tell us why you could not collect it.',
-  todo: 'Refund it if that was your fault.',
+  todo: `If that was your fault, ${payBack(hash)}`,
 })
 
 const handOver = (hash: string | null): string =>
-  `Nothing if the buyer can do that. A buyer who has paid and cannot prove it: mayfly order repair ${hash} --deliver`
+  `Nothing if the buyer can do that. A buyer who has paid and cannot prove it: mayfly order deliver ${hash} --print`
 
-function howToCollect(order: FoundOrder): string {
+function howToCollect(order: ShownOrder): string {
   const { contested, restored_at: restoredAt, extends_id: extendsId } = order
   if (isReplacement(order)) {
     return `${extendsId} could not be extended any more when the payment arrived, so a new one waits for you. Repeat the request with the preimage that your wallet shows (Payment-Preimage), or with the credential.`
@@ -232,7 +255,7 @@ function howToCollect(order: FoundOrder): string {
     : 'It is paid and waits for you, but others could guess its key. Repeat the request with the preimage that your wallet shows (Payment-Preimage), or with the credential.'
 }
 
-const repeatedBy = (order: FoundOrder): string =>
+const repeatedBy = (order: ShownOrder): string =>
   order.contested === CONTESTED.no && !isReplacement(order)
     ? 'the same request with the same key'
     : 'the same request with proof of payment'

@@ -14,8 +14,9 @@ const BATCH_ROWS = 500
  */
 export const KEEP_DEAD_MS = 90 * 24 * 60 * 60 * 1000
 
-/** Finished orders, but not those that are paid and unfulfilled, or refunded. */
+/** Finished orders, but not those that are paid and unfulfilled. The refund outlives its order. */
 const IS_OVER = `((state = 'settled' and expires_at < $1)
+  or (state = 'refunded' and sealed_at < $1)
   or (state = 'dead' and quote_expires_at < $1)) and payment_hash is not null`
 
 /**

@@ -102,7 +102,7 @@ const SENTENCES: Record<string, string> = {
   'order expired':
     'The invoice expired before it was paid. Nothing was charged. If your wallet is still sending a payment, wait until it fails before you try again.',
   'order refunded':
-    'The service could not deliver this, and the operator has refunded you. You owe nothing; to get it, buy it again.',
+    'The operator has refunded you for this. You owe nothing; to get it, buy it again.',
   'already delivered':
     'This was already delivered and cannot be shown again. You owe nothing; do not pay again.',
   'order not found':

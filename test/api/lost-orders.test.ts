@@ -243,8 +243,12 @@ test('a lost WHISPER has no bytes to restore, and is noted as paid back', async 
   const whisper = [order.paymentHash, '--product', 'whisper', '--plan', 'spark']
   const refused = await restore(server, ...whisper)
   assert.deepEqual([refused.code, refused.out], [1, ''])
-  assert.match(refused.err, /cannot be restored: the content .+ is lost .+ --refunded$/m)
-  const noted = await restore(server, ...whisper, '--refunded')
+  assert.match(
+    refused.err,
+    /cannot be restored: the content .+ is lost .+ order refund .+ --reason <text>$/m,
+  )
+  const refund = ['order', 'refund', ...whisper, '--reason', 'lost']
+  const noted = await run(refund, settingsFor(server.databaseUrl))
   assert.equal(noted.code, 0, noted.err)
   const shown = await run(['order', 'show', order.paymentHash], settingsFor(server.databaseUrl))
   assert.match(shown.out, /^state +refunded$/m)

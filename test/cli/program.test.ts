@@ -62,7 +62,7 @@ describe('a command that cannot do its work', () => {
       {
         args: ['order', 'show', 'mine'],
         code: 2,
-        says: /^mine is neither a payment hash nor the id of an order/,
+        says: /^mine is neither a payment hash, nor an invoice/,
       },
       { args: ['takedown', 'suspend', 'mine'], code: 2, says: /^mine is not the public id/ },
       {

@@ -67,11 +67,12 @@ suite('settling an order', () => {
     assert.equal(shop.node.invoices.length, 1)
   })
 
-  test('a payment hash that the node does not know is an error, and never dead', async (t) => {
+  test('a payment hash that the node does not know is an error, and dead by guess a week after its quote', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     shop.node.replaced.lookupInvoice = () => Promise.reject(new UnknownInvoice())
-    shop.clock.advance(365 * 24 * 3600 * SECOND)
+    const giveUp = quote.expiresAt + 7 * 24 * 3600 * SECOND
+    shop.clock.advance(giveUp - shop.clock.now() - 2 * 3600 * SECOND)
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
     const told = () => events(shop, 'order.invoice_unknown').map(({ paymentHash }) => paymentHash)
     assert.deepEqual(told(), [quote.paymentHash])
@@ -85,6 +86,12 @@ suite('settling an order', () => {
       await shop.orders.poll(quote.orderId, plainPoll)
       assert.equal(told().length, times)
     }
+
+    shop.clock.advance(giveUp - shop.clock.now() - 1)
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
+    shop.clock.advance(SECOND)
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'order expired' })
+    assert.equal((await shop.order(quote))?.is_dead_final, 0)
 
     nodeSays(shop, 'settled')
     shop.clock.advance(SECOND)

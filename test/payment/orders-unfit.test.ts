@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import { noteRefund, orderFacts, repairOrder } from '../../src/payment/repair.ts'
+import { deliverOrder, refundOrder } from '../../src/payment/operator.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { delivered, events, keyPoll, plainPoll } from '../support/orders.ts'
 import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
@@ -83,11 +83,11 @@ suite('a paid order whose plan is broken', () => {
       const quote = await shop.paid()
       await plant(shop, quote, plan)
       await shop.orders.reconcile(quote.paymentHash, 'stream')
-      const before = await orderFacts(shop.db, quote.orderId)
-      assert.equal((await repairOrder(deps(shop), quote.orderId)).kind, 'refused')
-      assert.deepEqual(await orderFacts(shop.db, quote.orderId), before)
+      const before = await shop.order(quote)
+      assert.equal((await deliverOrder(deps(shop), quote.orderId)).kind, 'refused')
+      assert.deepEqual(await shop.order(quote), before)
       await mend(shop, quote)
-      assert.equal((await repairOrder(deps(shop), quote.orderId)).kind, 'repaired')
+      assert.equal((await deliverOrder(deps(shop), quote.orderId)).kind, 'provisioned')
       const { expiresAt } = delivered(await shop.orders.poll(quote.orderId, plainPoll))
       assert.equal(Date.parse(expiresAt), shop.clock.now() + LIFE)
     })
@@ -97,7 +97,8 @@ suite('a paid order whose plan is broken', () => {
       const quote = await shop.paid()
       await plant(shop, quote, plan)
       await shop.orders.reconcile(quote.paymentHash, 'stream')
-      assert.deepEqual(await noteRefund(deps(shop), quote.orderId), { kind: 'refunded' })
+      const ref = { by: 'order_id', value: quote.orderId } as const
+      assert.equal((await refundOrder(deps(shop), ref, 'gone')).kind, 'refunded')
       assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), {
         kind: 'order refunded',
       })
@@ -115,7 +116,7 @@ suite('a settling unit', () => {
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
     assert.deepEqual(await shop.repeat(), owed)
     assert.deepEqual(await shop.provisioned(), [])
-    assert.equal((await repairOrder(deps(shop), quote.orderId)).kind, 'repaired')
+    assert.equal((await deliverOrder(deps(shop), quote.orderId)).kind, 'provisioned')
     delivered(await shop.orders.poll(quote.orderId, plainPoll))
   })
 

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import type { Statement } from '../../src/db/db.ts'
 import { isId, newId } from '../../src/lib/ids.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { type Lost, noteLostRefund, restoreOrder } from '../../src/payment/restoring.ts'
+import { type Lost, refundLost, restoreOrder } from '../../src/payment/restoring.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { overBy } from '../support/deletion.ts'
@@ -64,6 +64,9 @@ const rows = async (shop: Shop) => ({
   provisioned: (await shop.provisioned()).length,
 })
 
+const refund = (deps: Parameters<typeof refundLost>[0], lost: Lost) =>
+  refundLost(deps, lost, 'gone')
+
 suite('restoring a lost order', () => {
   for (const ended of ['used', 'aged']) {
     test(`restoring a lost order restores nothing if a tombstone (${ended}) appears after the check`, async (t) => {
@@ -76,7 +79,7 @@ suite('restoring a lost order', () => {
     test(`restoring a lost order notes no refund if a tombstone (${ended}) appears after the check`, async (t) => {
       const { shop, lost } = await aLost(t)
       const db = meanwhile(shop.db, tombstone(lost.paymentHash, ended))
-      assert.deepEqual(await noteLostRefund(deps(shop, db), lost), { kind: 'of the past' })
+      assert.deepEqual(await refund(deps(shop, db), lost), { kind: 'of the past' })
       assert.deepEqual(await rows(shop), { orders: 0, provisioned: 0 })
     })
   }
@@ -100,7 +103,7 @@ suite('restoring a lost order', () => {
 suite('what restoring a lost order needs', () => {
   const PREIMAGE = 'c0'.repeat(32)
   const PROVEN = createHash('sha256').update(Buffer.from(PREIMAGE, 'hex')).digest('hex')
-  const both = [restoreOrder, noteLostRefund]
+  const both = [restoreOrder, refund]
 
   test('an order that is restored has its sale, its life from now on, and the id that it had', async (t) => {
     const { shop, lost } = await aLost(t)
@@ -164,11 +167,11 @@ suite('what restoring a lost order needs', () => {
     const { catch: product } = aProduct()
     const keeping = deps(shop, shop.db, { catch: { ...product, release: () => [] } })
     assert.deepEqual(await restoreOrder(keeping, lost), { kind: 'bytes are lost' })
-    assert.deepEqual(await noteLostRefund(keeping, lost), { kind: 'noted as refunded' })
+    assert.deepEqual(await refund(keeping, lost), { kind: 'refunded', amountSats: 100 })
     const [row] = await shop.db.read('select state, sealed_at, public_id, seed from purchase_order')
     const sealed = { state: 'refunded', sealed_at: shop.clock.now(), public_id: null, seed: null }
     assert.deepEqual({ ...row }, sealed)
-    assert.deepEqual(await noteLostRefund(keeping, lost), {
+    assert.deepEqual(await refund(keeping, lost), {
       ...{ kind: 'in the store', state: 'refunded' },
     })
   })
@@ -211,7 +214,7 @@ suite('what restoring a lost order needs', () => {
       const before = await shop.order(other)
       shop.clock.advance(SECOND)
       const done = await act(deps(shop), lost)
-      assert.equal(done.kind, act === restoreOrder ? 'restored' : 'noted as refunded')
+      assert.equal(done.kind, act === restoreOrder ? 'restored' : 'refunded')
       assert.deepEqual(await shop.order(other), before)
     }
   })

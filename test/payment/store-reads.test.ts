@@ -1,15 +1,14 @@
 /** Which orders each query finds, in which order, and at most how many. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findByName, listOrders } from '../../src/payment/finding.ts'
-import { createSalesUpkeep, findSale, recordSale } from '../../src/payment/sales.ts'
+import { listOrders, showOrder } from '../../src/payment/operator.ts'
+import { findSale, recordSale } from '../../src/payment/sales.ts'
 import type { OrderRow } from '../../src/payment/store.ts'
 import { hasTombstone, KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
 import { overBy } from '../support/deletion.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 
 const APART = 60_000
-const DAY = 24 * 60 * 60_000
 const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
 
 test('a key names its own order, or the one whose alias it is', async (t) => {
@@ -159,7 +158,7 @@ test('once the order of a capability is deleted, the newest that has extended it
     'of another': { ...extension, extends_id: 'e', settled_at: T + 3 },
   } satisfies Record<string, Partial<OrderRow>>))
     await add(id, some)
-  const found = await findByName(db, { by: 'public_id', value: 'c' })
+  const found = await showOrder(db, { by: 'public_id', value: 'c' })
   assert.equal(found.kind === 'order' && found.order.order_id, 'newest')
 })
 
@@ -168,7 +167,7 @@ test('the other orders of a capability of one moment stand in the order of their
   await add('bought', { ...SETTLED, public_id: 'c' })
   for (const id of ['b', 'a', 'c']) await add(id, { extends_id: 'c' })
   await add('later', { extends_id: 'c', created_at: T + 1 })
-  const found = await findByName(db, { by: 'order_id', value: 'bought' })
+  const found = await showOrder(db, { by: 'order_id', value: 'bought' })
   assert.deepEqual(
     found.kind === 'order' && found.others.map(({ payment_hash }) => payment_hash),
     ['later', 'a', 'b', 'c'].map((id) => `hash of ${id}`),
@@ -187,26 +186,6 @@ test('a sale is recorded of an order that is settled, once, with its own figures
   ])
   assert.equal((await findSale(db, 'hash of one'))?.amount_sats, 5)
   assert.equal(await findSale(db, 'hash of other'), null)
-})
-
-test('sales that are missing are recorded, and none that would be deleted at once', async (t) => {
-  const { db, run, add } = await orderRows(t)
-  for (const [id, settled_at] of Object.entries({ old: T - DAY - 1, last: T - DAY, new: T })) {
-    await add(id, { ...SETTLED, settled_at })
-  }
-  await add('known', SETTLED)
-  await add('owed', { ...SETTLED, state: 'paid_unfulfilled' })
-  await run(recordSale('known'))
-  const upkeep = createSalesUpkeep(db, { keptDays: 1 })
-  await upkeep.recordMissed(overBy(T))
-  const hashes = async () =>
-    (await db.read('select payment_hash from sale order by payment_hash'))
-      .map(({ payment_hash }) => String(payment_hash).slice('hash of '.length))
-      .join(' ')
-  assert.equal(await hashes(), 'known last new')
-  assert.equal(await upkeep.purge(overBy(T)), 0)
-  assert.equal(await upkeep.purge(overBy(T + 1)), 1)
-  assert.equal(await hashes(), 'known new')
 })
 
 test('an order that is over leaves a tombstone and takes its aliases along, and no other order does', async (t) => {

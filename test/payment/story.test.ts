@@ -1,7 +1,7 @@
 /** What operators and buyers are told of an order, in each of its states, as one table. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { FoundOrder } from '../../src/payment/finding.ts'
+import type { ShownOrder } from '../../src/payment/operator.ts'
 import { REPLAY_MS } from '../../src/payment/order.ts'
 import type { Sale } from '../../src/payment/sales.ts'
 import { CONTESTED } from '../../src/payment/store.ts'
@@ -14,32 +14,33 @@ const [OPENED, QUOTED, PAID] = [NOW - 60 * MINUTE, NOW - 45 * MINUTE, NOW - 50 *
 const UNTIL = '2026-01-02T02:19:00.000Z'
 const END = NOW + DAY
 
-const order = (facts: Partial<FoundOrder>): FoundOrder =>
+const order = (facts: Partial<ShownOrder>): ShownOrder =>
   ({
     ...{ order_id: 'order_1', payment_hash: 'abc', amount_sats: 100, created_at: OPENED },
     ...{ quote_expires_at: QUOTED, settled_at: null, settled_by: null, unfulfilled_at: null },
     ...{ public_id: null, extends_id: null, expires_at: null, delivered_at: null },
     ...{ delivered_by: null, sealed_at: null, sealed_by: null, restored_at: null, has_seed: 0 },
+    ...{ refunded_at: null, refund_reason: null },
     contested: CONTESTED.no,
     ...facts,
-  }) as FoundOrder
+  }) as ShownOrder
 
-const SETTLED: Partial<FoundOrder> = {
+const SETTLED: Partial<ShownOrder> = {
   ...{ state: 'settled', settled_at: PAID, settled_by: 'stream', public_id: 'catch_1' },
   ...{ expires_at: END, has_seed: 1 },
 }
-const DELIVERED: Partial<FoundOrder> = { ...SETTLED, delivered_at: PAID + MINUTE }
-const EXTENDED: Partial<FoundOrder> = { ...SETTLED, public_id: null, extends_id: 'catch_0' }
-const REPLACED: Partial<FoundOrder> = { ...SETTLED, extends_id: 'catch_0' }
-const OVER: Partial<FoundOrder> = { expires_at: NOW }
-const OWED: Partial<FoundOrder> = {
+const DELIVERED: Partial<ShownOrder> = { ...SETTLED, delivered_at: PAID + MINUTE }
+const EXTENDED: Partial<ShownOrder> = { ...SETTLED, public_id: null, extends_id: 'catch_0' }
+const REPLACED: Partial<ShownOrder> = { ...SETTLED, extends_id: 'catch_0' }
+const OVER: Partial<ShownOrder> = { expires_at: NOW }
+const OWED: Partial<ShownOrder> = {
   settled_at: PAID,
   settled_by: 'lookup',
   state: 'paid_unfulfilled',
 }
 
 /** What happened, as `event: says`; what the buyer is told; what is left to do. */
-type Told = { facts: Partial<FoundOrder>; happened: RegExp[]; buyer: RegExp; todo?: RegExp }
+type Told = { facts: Partial<ShownOrder>; happened: RegExp[]; buyer: RegExp; todo?: RegExp }
 
 const ASKED = /^opened: The buyer asked for it\.$/
 const INVOICED = /^quoted: Its invoice over 100 sats was made, payable until 2026-01-02T02:19:00/
@@ -65,13 +66,13 @@ const STORIES: Record<string, Told> = {
     facts: { state: 'pending', quote_expires_at: NOW },
     happened: [ASKED, /^quoted: /],
     buyer: /has expired, and our node has not said yet.*Do not pay again\./,
-    todo: /^If this lasts, .*: mayfly order close abc says so\.$/,
+    todo: /^Nothing: the service asks the node/,
   },
   'that is pending without the end of a quote': {
     facts: { state: 'pending', quote_expires_at: null },
     happened: [ASKED],
     buyer: /Do not pay again/,
-    todo: /order close abc/,
+    todo: /^Nothing: /,
   },
   'that expired': {
     facts: { state: 'dead' },
@@ -90,7 +91,7 @@ const STORIES: Record<string, Told> = {
       /^unfulfilled: It could not be provisioned\.$/,
     ],
     buyer: /^Your payment has arrived.*Do not pay again: we will deliver it or pay you back\.$/,
-    todo: /^You owe this\. mayfly order repair abc, .* mayfly order refunded abc$/,
+    todo: /^You owe this\..*: mayfly order deliver abc\. Or .*: mayfly order refund abc --reason <text>$/,
   },
   'that is owed since it was restored': {
     facts: { ...OWED, restored_at: PAID - MINUTE, settled_by: 'preimage' },
@@ -107,40 +108,59 @@ const STORIES: Record<string, Told> = {
       ...[ASKED, INVOICED, /^paid: /, /^unfulfilled: /],
       /^refunded: The operator recorded that the buyer was paid back\.$/,
     ],
-    buyer: /^We could not deliver this purchase, and paid you back\. You can buy again/,
+    buyer: /^We paid you back for this purchase\. You can buy again/,
+  },
+  'that was paid back after it was delivered and used': {
+    facts: {
+      ...{ ...DELIVERED, has_seed: 0, sealed_at: NOW - 2 * MINUTE, sealed_by: 'use' },
+      ...{ state: 'refunded', refunded_at: NOW - MINUTE, refund_reason: 'case 17' },
+    },
+    happened: [
+      ...[...SOLD, HANDED, /^sealed: /],
+      /^refunded: The operator recorded that the buyer was paid back: case 17$/,
+    ],
+    buyer: /^We paid you back/,
+  },
+  'that was paid back after it had extended': {
+    facts: { ...EXTENDED, state: 'refunded', sealed_at: NOW, refunded_at: NOW, refund_reason: '' },
+    happened: [
+      ...[TO_EXTEND, INVOICED, REPORTED, /^provisioned: catch_0 was extended\.$/],
+      /^refunded: The operator recorded that the buyer was paid back\.$/,
+    ],
+    buyer: /^We paid you back/,
   },
   'that was repaired': {
     facts: { ...SETTLED, unfulfilled_at: PAID - MINUTE, settled_by: null },
     happened: [
       ...[ASKED, INVOICED, /^paid: It was paid\.$/, /^unfulfilled: /],
-      /^repaired: It was provisioned as catch_1\.$/,
+      /^provisioned: It was provisioned as catch_1\.$/,
     ],
     buyer: /waits for you/,
-    todo: /--deliver$/,
+    todo: /--print$/,
   },
   'that waits for its buyer': {
     facts: SETTLED,
     happened: SOLD,
     buyer: /^It is paid and waits for you.* same Idempotency-Key, or poll the order\.$/,
-    todo: /^Nothing if the buyer can do that\..*mayfly order repair abc --deliver$/,
+    todo: /^Nothing if the buyer can do that\..*mayfly order deliver abc --print$/,
   },
   'that waits, and whose key others could guess': {
     facts: { ...SETTLED, contested: CONTESTED.beforePayment },
     happened: SOLD,
     buyer: /waits for you, but others could guess its key\..*\(Payment-Preimage\)/,
-    todo: /--deliver$/,
+    todo: /--print$/,
   },
   'of one URL that waits': {
     facts: { ...SETTLED, contested: CONTESTED.credentialOnly },
     happened: SOLD,
     buyer: /waits for you\..*with the Payment or L402 credential that you paid with\.$/,
-    todo: /--deliver$/,
+    todo: /--print$/,
   },
   'that was restored and waits': {
     facts: { ...SETTLED, restored_at: PAID - MINUTE },
     happened: [/^restored: /, REPORTED, MADE],
     buyer: /the Payment or L402 credential that you paid with/,
-    todo: /--deliver$/,
+    todo: /--print$/,
   },
   'that was sold in place of an extension and waits': {
     facts: REPLACED,
@@ -149,19 +169,19 @@ const STORIES: Record<string, Told> = {
       /^provisioned: catch_0 could not be extended any more, so a new one was provisioned: catch_1\.$/,
     ],
     buyer: /^catch_0 could not be extended any more when the payment arrived, so a new one waits/,
-    todo: /--deliver$/,
+    todo: /--print$/,
   },
   'that nobody collected in its life': {
     facts: { ...SETTLED, ...OVER },
     happened: [...SOLD, /^ended: What it bought reached the end of its life\.$/],
     buyer: /^It was paid, and ended before it was collected\./,
-    todo: /^Refund it if that was your fault\.$/,
+    todo: /^If that was your fault, pay it back, and then: mayfly order refund abc --reason <text>$/,
   },
   'that nobody collected before its seal': {
     facts: { ...SETTLED, has_seed: 0, sealed_at: NOW - MINUTE, sealed_by: 'age' },
     happened: [...SOLD, /^sealed: It is not handed out again: its time was over\.$/],
     buyer: /ended before it was collected/,
-    todo: /^Refund it/,
+    todo: /^If that was your fault/,
   },
   'that was delivered': {
     facts: DELIVERED,
@@ -183,7 +203,7 @@ const STORIES: Record<string, Told> = {
     facts: { ...DELIVERED, has_seed: 0, sealed_at: NOW - MINUTE, sealed_by: 'use' },
     happened: [...SOLD, HANDED, /^sealed: It is not handed out again: a token was used\.$/],
     buyer: /delivered at 2026-01-02T02:15:00.000Z, and cannot be delivered twice/,
-    todo: /^Nothing, as a rule: .* you can refund it\.$/,
+    todo: /^Nothing, as a rule: .*: mayfly order refund abc --reason <text>$/,
   },
   'that the operator delivered': {
     facts: { ...DELIVERED, delivered_by: 'operator', has_seed: 0, sealed_at: PAID + MINUTE },
@@ -260,7 +280,7 @@ suite('the story of an order in the store', () => {
   })
 
   test('a delivered answer is repeated for a day, and an end is told from its moment on', () => {
-    const buyer = (facts: Partial<FoundOrder>) => storyOf(order(facts), NOW).tellBuyer
+    const buyer = (facts: Partial<ShownOrder>) => storyOf(order(facts), NOW).tellBuyer
     const within = { ...SETTLED, delivered_at: NOW - REPLAY_MS + 1 }
     assert.match(buyer(within), /gets the same answer again/)
     assert.match(buyer({ ...within, delivered_at: NOW - REPLAY_MS }), /cannot be delivered twice/)
@@ -272,22 +292,41 @@ suite('the story of an order in the store', () => {
 })
 
 suite('the story of a deleted order', () => {
+  test('a deleted order that was paid back says so, and advises nothing', () => {
+    const tombstone = { payment_hash: 'abc', ended: 'aged', ended_at: NOW } as const
+    const refund = { refunded_at: NOW + MINUTE, amount_sats: 100, reason: 'case 17' }
+    const { happened, tellBuyer, todo } = storyOfDeleted(tombstone, { sale: SALE, refund })
+    assert.deepEqual(
+      happened.map(({ event }) => event),
+      ['paid', 'deleted', 'refunded'],
+    )
+    assert.match(tellBuyer, /We paid you back/)
+    assert.equal(todo, null)
+  })
+
+  test('a refund is advised by its command only while the sale is known', () => {
+    const tombstone = { payment_hash: 'abc', ended: 'aged', ended_at: NOW } as const
+    const todo = (sale: Sale | null) => storyOfDeleted(tombstone, { sale, refund: null }).todo
+    assert.match(todo(SALE) ?? '', /order refund abc/)
+    assert.doesNotMatch(todo(null) ?? '', /order refund/)
+  })
+
   const SALE = { settled_at: PAID, amount_sats: 100 } as Sale
   const ENDS = {
     used: [/it was collected and used, and over/, /collected and used.*Nothing is owed/, null],
     aged: [/it was paid, and over/, /If you never got it, tell us/, /^Nothing, as a rule\./],
-    dead: [/it was never paid, and over/, /expired without being paid/, null],
+    dead: [/it was never paid, and over/, /expired without being paid/, /mayfly order restore abc/],
   } as const
   for (const [ended, [says, buyer, todo]] of Object.entries(ENDS)) {
     test(`a deleted order says how it ended, and when it was paid: ${ended}`, () => {
       const tombstone = { payment_hash: 'abc', ended: ended as 'used', ended_at: NOW }
-      const story = storyOfDeleted(tombstone, SALE)
+      const story = storyOfDeleted(tombstone, { sale: SALE, refund: null })
       assert.deepEqual(story.happened[0], {
         at: PAID,
         event: 'paid',
         says: 'It was paid, 100 sats.',
       })
-      const deleted = storyOfDeleted(tombstone, null).happened
+      const deleted = storyOfDeleted(tombstone, { sale: null, refund: null }).happened
       assert.deepEqual([deleted.length, deleted[0]?.at, deleted[0]?.event], [1, NOW, 'deleted'])
       assert.deepEqual(story.happened[1], deleted[0])
       assert.match(deleted[0]?.says ?? '', says)

@@ -1,11 +1,17 @@
 /**
  * What the operator does about payments: gives what a restored backup does not know to who has paid for it, and
- * repairs or refunds what could not be provisioned. With the commands of `mayfly order`, beside the service, and
+ * delivers or refunds what could not be provisioned. With the commands of `mayfly order`, beside the service, and
  * sometimes with two of them at once.
  */
 import type { Answer } from '../../src/cli/operator/command.ts'
-import { restore } from '../../src/cli/operator/order-restore.ts'
-import { deliver, findOrder, refunded, repair } from '../../src/cli/operator/order-work.ts'
+import {
+  deliver,
+  handOut,
+  readName,
+  refund,
+  refundOfLost,
+  restore,
+} from '../../src/cli/operator/order-work.ts'
 import { type Config, readConfig } from '../../src/config.ts'
 import type { Db } from '../../src/db/db.ts'
 import type { PlanId, Product } from '../../src/lib/product-names.ts'
@@ -47,11 +53,12 @@ export async function mendPayments(run: Run): Promise<void> {
 async function mend(run: Run, paymentHash: string): Promise<void> {
   const { random, sleep } = run.world.scheduler
   await sleep(random.next() * 5_000)
-  const repairing: Command = async (config, db) =>
-    repair(config, db, await findOrder(db, paymentHash))
-  const refunding: Command = async (config, db) =>
-    refunded(config, db, await findOrder(db, paymentHash))
-  const tries = random.pick([[repairing], [refunding], [repairing, refunding]])
+  const ref = readName(paymentHash)
+  const delivering: Command = (config, db) => deliver(config, db, ref)
+  const refunding: Command = (_config, db) => refund(db, { ref, reason: 'simulated' })
+  const tries = random.pick([
+    ...[[delivering], [refunding], [delivering, delivering], [refunding, refunding]],
+  ])
   await attempt(run, paymentHash, tries)
 }
 
@@ -66,12 +73,10 @@ async function give(run: Run, invoice: SimulatedInvoice): Promise<void> {
     ...{ paymentHash, planId: plan as PlanId, preimage: null },
     product: product.toLowerCase() as Product,
   }
-  const named: Command = (config, db) =>
-    restore(config, db, { ...lost, orderId, isRefunded: false })
-  const unnamed: Command = (config, db) =>
-    restore(config, db, { ...lost, orderId: null, isRefunded: false })
+  const named: Command = (config, db) => restore(config, db, { ...lost, orderId })
+  const unnamed: Command = (config, db) => restore(config, db, { ...lost, orderId: null })
   const refunding: Command = (config, db) =>
-    restore(config, db, { ...lost, orderId: null, isRefunded: true })
+    refundOfLost(config, db, { lost: { ...lost, orderId: null }, reason: 'simulated' })
   if (lost.product === 'whisper') return attempt(run, paymentHash, [named, refunding])
   await attempt(run, paymentHash, random.chance(0.2) ? [named, refunding] : [named])
   // The id may belong to a new order of this buyer.
@@ -82,9 +87,7 @@ async function give(run: Run, invoice: SimulatedInvoice): Promise<void> {
     paymentHash,
   )
   if (order_id === orderId) return
-  const handing = await command(run, async (config, db) =>
-    deliver(config, db, await findOrder(db, paymentHash)),
-  )
+  const handing = await command(run, (config, db) => handOut(config, db, readName(paymentHash)))
   // The only copy may be lost on its way to the operator.
   if (handing.answer) ledger.handedOut.set(paymentHash, handing.answer.text.trim())
   else ledger.paidBack.add(paymentHash)
@@ -99,7 +102,9 @@ async function attempt(run: Run, paymentHash: string, commands: Command[]): Prom
   if (worked.length > 1) {
     ledger.break('repaired or refunded', `${paymentHash}: ${done.map(({ says }) => says)}`)
   }
-  if (stateOf(run, { paymentHash }) === 'refunded') ledger.paidBack.add(paymentHash)
+  if (worked.some(({ says }) => says.includes('recorded as refunded'))) {
+    ledger.paidBack.add(paymentHash)
+  }
 }
 
 /** Runs a command in a process of its own. */

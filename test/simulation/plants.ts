@@ -257,12 +257,10 @@ export const PLANTS: readonly Plant[] = [
     ],
   },
   {
-    name: 'an order is refunded that was repaired meanwhile',
-    file: 'payment/repair.ts',
-    text: `set state = 'refunded', sealed_at = $2
-    where order_id = $1 and state = 'paid_unfulfilled'`,
-    becomes: `set state = 'refunded', sealed_at = $2
-    where order_id = $1 and state in ('paid_unfulfilled', 'settled')`,
+    name: 'an order that was refunded is delivered',
+    file: 'payment/operator.ts',
+    text: `set state = 'refunded', seed = null`,
+    becomes: 'set state = state, seed = null',
     breaks: ['repaired or refunded'],
   },
   {

@@ -41,6 +41,19 @@ export function operator<Options = object, Given extends Args = []>(
   }
 }
 
+/** A reason is a line of a list, of the log or of the books. */
+const MAX_REASON_CHARACTERS = 500
+
+/** @throws CliError for what is no line. */
+export function checkReason(reason: string): void {
+  if (reason.length > MAX_REASON_CHARACTERS || /\p{Cc}/u.test(reason)) {
+    throw new CliError(
+      `A reason is one line of at most ${MAX_REASON_CHARACTERS} characters.`,
+      EXIT.usage,
+    )
+  }
+}
+
 /** Prints an answer. */
 export function give(output: Output, { json, text, note }: Answer): number {
   if (note !== undefined) output.warn(note)

@@ -1,88 +1,159 @@
-/** `mayfly order …`: the operator's actions on one order, while the service runs. */
+/** `mayfly order …`: what an operator does with orders, while the service runs. `order-work.ts` does it. */
 import type { Command } from 'commander'
+import { PRODUCT_NAMES } from '../../lib/product-names.ts'
 import { examples } from '../examples.ts'
-import { give, operator, withStore } from './command.ts'
-import { addFind, addList } from './order-find.ts'
-import type { RestoreOptions } from './order-restore.ts'
-import type { OrderWork } from './order-work.ts'
+import { checkReason, give, operator, withStore } from './command.ts'
+import type { ListOptions, LostOptions } from './order-work.ts'
 
-/** The modules that do the work load the server with them, so only a running command does. */
-type Works = typeof import('./order-work.ts')
+const ORDER = ['<order>', 'its payment hash, its invoice, or its id, order_…'] as const
+const PREIMAGE = [
+  '--preimage-file <file>',
+  'the proof, if the node has lost the invoice too',
+] as const
 
-const ORDER = ['<order>', 'its payment hash, as in the log, or its id, order_…'] as const
+/** The work loads the server with it, so only a running command does. */
+const works = () => import('./order-work.ts')
 
 export function addOrder(program: Command): void {
-  const order = program.command('order').description('find an order, look at it, or repair it')
-  addFind(order)
+  const order = program
+    .command('order')
+    .description('look at orders, deliver what is owed, record refunds')
   addList(order)
-  order
-    .command('show')
-    .description('show what the store has about an order, without its secrets')
-    .argument(...ORDER)
-    .addHelpText('after', examples('mayfly order show <paymentHash>', 'mayfly order show order_…'))
-    .action(onOrder(({ show }) => show))
-  order
-    .command('close')
-    .description('end an unpaid order whose invoice the node has lost')
-    .argument(...ORDER)
-    .addHelpText('after', examples('mayfly order close <paymentHash>'))
-    .action(onOrder(({ close }) => close))
-  order
-    .command('repair')
-    .description('provision a paid order again after it has failed')
-    .argument(...ORDER)
-    .option(
-      '--deliver',
-      'print the capability of a paid order that was never collected, once; for a buyer who cannot prove the payment',
-    )
-    .addHelpText(
-      'after',
-      examples('mayfly order repair <paymentHash>', 'mayfly order repair <paymentHash> --deliver'),
-    )
-    .action(
-      onOrder<{ deliver?: true }>(({ repair, deliver }, options) =>
-        options.deliver ? deliver : repair,
-      ),
-    )
-  order
-    .command('refunded')
-    .description('record that you have refunded an order that could not be delivered')
-    .argument(...ORDER)
-    .addHelpText('after', examples('mayfly order refunded <paymentHash>'))
-    .action(onOrder(({ refunded }) => refunded))
+  addShow(order)
+  addDeliver(order)
+  addRefund(order)
   addRestore(order)
 }
 
-function onOrder<Options = object>(choose: (works: Works, options: Options) => OrderWork) {
-  return operator<Options, [order: string]>(async (output, options, [name]) => {
-    const works = await import('./order-work.ts')
-    works.checkOrderName(name)
-    const work = choose(works, options)
-    const answer = await withStore(async (config, db) =>
-      work(config, db, await works.findOrder(db, name)),
+function addList(order: Command): void {
+  order
+    .command('list')
+    .description('list orders, the newest first')
+    .option('--state <state>', 'opening, pending, settled, dead, paid_unfulfilled or refunded')
+    .option('--product <product>', PRODUCT_NAMES.join(', '))
+    .option(
+      '--since <time>',
+      'opened since then: a date, a time, or how long ago, such as 24h or 7d',
     )
-    return give(output, answer)
-  })
+    .option('--limit <count>', 'at most this many, up to 10000', '50')
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly order list --since 24h',
+        'mayfly order list --state paid_unfulfilled',
+        'mayfly order list --product catch --since 2026-01-01 --json',
+      ),
+    )
+    .action(
+      operator<ListOptions>(async (output, options) => {
+        const { list, readWanted } = await works()
+        const wanted = readWanted(options)
+        return give(output, await withStore((_config, db) => list(db, wanted)))
+      }),
+    )
+}
+
+function addShow(order: Command): void {
+  order
+    .command('show')
+    .description('tell the story of an order, what to tell its buyer, and what is left to do')
+    .argument(
+      '<order>',
+      'its payment hash, its invoice, its id, or the public id of what it bought',
+    )
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly order show <paymentHash>',
+        'mayfly order show lnbc…',
+        'mayfly order show catch_…',
+      ),
+    )
+    .action(
+      operator<object, [name: string]>(async (output, _options, [name]) => {
+        const { readName, show } = await works()
+        const ref = readName(name)
+        return give(output, await withStore((_config, db) => show(db, ref)))
+      }),
+    )
+}
+
+function addDeliver(order: Command): void {
+  order
+    .command('deliver')
+    .description('provision a paid order again after it has failed; its buyer then collects it')
+    .argument(...ORDER)
+    .option('--print', 'print the capability, once, for a buyer who cannot prove the payment')
+    .addHelpText(
+      'after',
+      examples('mayfly order deliver <paymentHash>', 'mayfly order deliver <paymentHash> --print'),
+    )
+    .action(
+      operator<{ print?: true }, [name: string]>(async (output, { print = false }, [name]) => {
+        const { deliver, handOut, readOneName } = await works()
+        const ref = readOneName(name)
+        const work = print ? handOut : deliver
+        return give(output, await withStore((config, db) => work(config, db, ref)))
+      }),
+    )
+}
+
+function addRefund(order: Command): void {
+  order
+    .command('refund')
+    .description('record that you have paid an order back, delivered or not; no money moves')
+    .argument(...ORDER)
+    .requiredOption('--reason <text>', 'why, for your books; no buyer sees it')
+    .option(
+      '--product <product>',
+      `of an order that this store has lost: ${PRODUCT_NAMES.join(', ')}`,
+    )
+    .option('--plan <plan>', 'of such an order: spark, standard or long')
+    .option(...PREIMAGE)
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly order refund <paymentHash> --reason "the inbox never worked"',
+        'mayfly order refund <paymentHash> --reason "lost" --product whisper --plan spark',
+      ),
+    )
+    .action(
+      operator<Partial<LostOptions> & { reason: string }, [name: string]>(
+        async (output, { reason, ...options }, [name]) => {
+          const { readLost, readOneName, refund, refundOfLost } = await works()
+          checkReason(reason)
+          const { product, plan } = options
+          if (product !== undefined && plan !== undefined) {
+            const lost = readLost(name, { ...options, product, plan })
+            return give(
+              output,
+              await withStore((config, db) => refundOfLost(config, db, { lost, reason })),
+            )
+          }
+          const ref = readOneName(name)
+          return give(output, await withStore((_config, db) => refund(db, { ref, reason })))
+        },
+      ),
+    )
 }
 
 function addRestore(order: Command): void {
   order
     .command('restore')
     .description('bring back a paid order that this store has lost, after a restored backup')
-    .argument('<paymentHash>', 'the payment hash of its invoice')
-    .requiredOption('--product <product>', 'catch, pulse or whisper')
+    .argument('<order>', 'the payment hash of its invoice, or the invoice')
+    .requiredOption('--product <product>', PRODUCT_NAMES.join(', '))
     .requiredOption('--plan <plan>', 'spark, standard or long')
     .option('--order <id>', 'the id that the buyer has, order_…')
-    .option('--preimage-file <file>', 'the proof, if the node has lost the invoice too')
-    .option('--refunded', 'record that you have refunded it instead')
+    .option(...PREIMAGE)
     .addHelpText(
       'after',
       examples('mayfly order restore <paymentHash> --product catch --plan spark'),
     )
     .action(
-      operator<RestoreOptions, [paymentHash: string]>(async (output, options, [paymentHash]) => {
-        const { readLost, restore } = await import('./order-restore.ts')
-        const lost = readLost(paymentHash, options)
+      operator<LostOptions, [name: string]>(async (output, options, [name]) => {
+        const { readLost, restore } = await works()
+        const lost = readLost(name, options)
         return give(output, await withStore((config, db) => restore(config, db, lost)))
       }),
     )

@@ -1,8 +1,8 @@
-/** `mayfly sales export`: the settled orders of a time, for the operator's books. */
+/** `mayfly sales export`: the settled orders of a time and what was paid back, for the operator's books. */
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
-import type { Sale } from '../../payment/sales.ts'
+import type { Entry } from '../../payment/sales.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator, withStore } from './command.ts'
@@ -14,7 +14,7 @@ export function addSales(program: Command): void {
   const sales = program.command('sales').description('what was sold, for your books')
   sales
     .command('export')
-    .description('print the sales of a time, oldest first')
+    .description('print the sales and refunds of a time, oldest first')
     .option('--from <time>', 'since then: a date (UTC), a time, or how long ago, such as 30d')
     .option('--to <time>', 'until then: a date, which is included, or the time at which it ends')
     .option('--as <format>', 'csv, or json: one object a line (default: csv, and json with --json)')
@@ -35,11 +35,11 @@ export function addSales(program: Command): void {
           to: to === undefined ? Number.MAX_SAFE_INTEGER : timeTo(to, '--to', now),
         }
         if (between.to <= between.from) throw new CliError('--to must be after --from.', EXIT.usage)
-        const { salesBetween } = await import('../../payment/sales.ts')
+        const { entriesBetween } = await import('../../payment/sales.ts')
         await withStore(async (_config, db) => {
           await write(format.head)
-          for await (const page of salesBetween(db, between)) {
-            await write(page.map((sale) => format.line(shownSale(sale))).join(''))
+          for await (const page of entriesBetween(db, between)) {
+            await write(page.map((entry) => format.line(shownEntry(entry))).join(''))
           }
         })
         return EXIT.ok
@@ -47,26 +47,29 @@ export function addSales(program: Command): void {
     )
 }
 
-type Shown = ReturnType<typeof shownSale>
+type Shown = ReturnType<typeof shownEntry>
 
-const shownSale = (sale: Sale) => ({
-  time: rfc3339(sale.settled_at),
-  product: sale.product,
-  plan: sale.plan_id,
-  sats: sale.amount_sats,
-  paymentHash: sale.payment_hash,
-  network: sale.network,
+const shownEntry = (entry: Entry) => ({
+  time: rfc3339(entry.at),
+  product: entry.product,
+  plan: entry.plan_id,
+  sats: entry.amount_sats,
+  paymentHash: entry.payment_hash,
+  network: entry.network,
+  refundReason: entry.is_refund === 1 ? entry.reason : null,
 })
 
-const COLUMNS = ['time', 'product', 'plan', 'sats', 'paymentHash', 'network'] as const
+const COLUMNS = [
+  ...(['time', 'product', 'plan', 'sats', 'paymentHash', 'network', 'refundReason'] as const),
+]
 
 /** CSV as RFC 4180 has it, with a head. */
 const FORMATS = {
   csv: {
     head: csvLine(COLUMNS),
-    line: (sale: Shown) => csvLine(COLUMNS.map((column) => sale[column])),
+    line: (entry: Shown) => csvLine(COLUMNS.map((column) => entry[column] ?? '')),
   },
-  json: { head: '', line: (sale: Shown) => `${JSON.stringify(sale)}\n` },
+  json: { head: '', line: (entry: Shown) => `${JSON.stringify(entry)}\n` },
 }
 
 function formatOf({ as, json }: Options): (typeof FORMATS)['csv'] {

@@ -5,11 +5,9 @@ import { isId } from '../../lib/ids.ts'
 import type { Suspension, Target } from '../../takedowns.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { give, operator, withStore } from './command.ts'
+import { checkReason, give, operator, withStore } from './command.ts'
 
 const CAPABILITY = ['<publicId>', 'catch_…, whisper_… or pulse_…'] as const
-/** A reason is a line of the list and of the log. */
-const MAX_REASON_CHARACTERS = 500
 
 type Given = [publicId: string]
 
@@ -86,15 +84,6 @@ async function targetOf(publicId: string): Promise<Target> {
     ? `Suspend a project with: mayfly gate project suspend ${publicId}`
     : `${publicId} is not the public id of a capability (catch_…, whisper_… or pulse_…).`
   throw new CliError(hint, EXIT.usage)
-}
-
-function checkReason(reason: string): void {
-  if (reason.length > MAX_REASON_CHARACTERS || /\p{Cc}/u.test(reason)) {
-    throw new CliError(
-      `A reason is one line of at most ${MAX_REASON_CHARACTERS} characters.`,
-      EXIT.usage,
-    )
-  }
 }
 
 const shown = ({ suspendedAt, resumedAt, ...rest }: Suspension) => ({

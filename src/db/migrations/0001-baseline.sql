@@ -80,7 +80,7 @@ create table purchase_order (
   memo text not null,              -- the invoice's text
   amount_sats integer not null,
   client_network text not null,
-  state text not null,             -- opening | pending | settled | dead | paid_unfulfilled
+  state text not null,             -- opening | pending | settled | dead | paid_unfulfilled | refunded
   created_at integer not null,
   claimed_at integer not null,     -- who makes the invoice of an opening order
   network text,
@@ -157,6 +157,16 @@ create table sale (
   network text not null
 );
 create index sale_by_time on sale (settled_at, payment_hash);
+
+-- One row for each payment that the operator has paid back, for the books too. There is a sale with this payment
+-- hash, unless the order was never provisioned.
+create table refund (
+  payment_hash text primary key,
+  refunded_at integer not null,
+  amount_sats integer not null,
+  reason text not null             -- the operator's own words; never shown to a buyer
+);
+create index refund_by_time on refund (refunded_at, payment_hash);
 
 -- One row per hash bucket of client networks. A unit that opens an order locks its network's row until the
 -- commit, so that it counts all open orders of the network.

@@ -10,7 +10,7 @@ test("an operator's command where there is no store says so, and makes none that
   const file = join(folder, 'mayfly.db')
   for (const args of [
     ['order', 'list'],
-    ['order', 'find', 'ab'.repeat(32)],
+    ['order', 'show', 'ab'.repeat(32)],
     ['sales', 'export'],
     ['takedown', 'list'],
     ['clock', 'show'],

@@ -1,4 +1,4 @@
-/** `mayfly order repair` of extensions that were paid and failed, beside a running service. */
+/** `mayfly order deliver` of extensions that were paid and failed, beside a running service. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { poll, quoteOf } from '../../support/buying.ts'
@@ -26,16 +26,16 @@ async function aFailedExtension(server: TestServer, held: Held) {
 }
 
 for (const { name, buy, limits } of EXTENDABLE) {
-  test(`a paid extension of ${name} that failed is repaired once its cause is mended, and adds the plan once`, async (t) => {
+  test(`a paid extension of ${name} that failed is delivered once its cause is mended, and adds the plan once`, async (t) => {
     const server = await startServer(t)
     const held = await buy(server)
     const failed = await aFailedExtension(server, held)
     await assertExtended(server, { held, limits, times: 0 })
-    const refused = await order(server, 'repair', failed.paymentHash)
+    const refused = await order(server, 'deliver', failed.paymentHash)
     assert.equal(refused.code, 1, refused.out)
 
     await failed.mend()
-    const repaired = await order(server, 'repair', failed.paymentHash)
+    const repaired = await order(server, 'deliver', failed.paymentHash)
     assert.deepEqual([repaired.code, repaired.err], [0, ''])
     const end = endIn(await poll(server, failed.orderId, failed.proof))
     assert.equal(
@@ -43,12 +43,12 @@ for (const { name, buy, limits } of EXTENDABLE) {
       `${failed.paymentHash} is settled: ${held.publicId} is extended until ${end}. The buyer's next poll says so.\n`,
     )
     await assertExtended(server, { held, limits, times: 1 })
-    assert.equal((await order(server, 'repair', failed.paymentHash)).code, 1)
+    assert.equal((await order(server, 'deliver', failed.paymentHash)).code, 1)
     await assertExtended(server, { held, limits, times: 1 })
   })
 }
 
-test('who follows a monitor is told the new end soon after the operator has repaired its extension', async (t) => {
+test('who follows a monitor is told the new end soon after the operator has delivered its extension', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
   const failed = await aFailedExtension(server, monitor)
@@ -57,7 +57,7 @@ test('who follows a monitor is told the new end soon after the operator has repa
   const stream = server.mayfly.pulse(monitor).stream({ signal })
   t.after(() => stream.return(''))
   await stream.next()
-  await order(server, 'repair', failed.paymentHash)
+  await order(server, 'deliver', failed.paymentHash)
   const { value } = await stream.next()
   assert.ok(typeof value === 'object')
   assert.equal(value.status.expiresAt, endIn(await poll(server, failed.orderId, failed.proof)))
@@ -68,7 +68,7 @@ test('an extension that the operator delivers is extended, and what is printed h
   const monitor = await aMonitor(server)
   const failed = await aFailedExtension(server, monitor)
   await failed.mend()
-  const given = await order(server, 'repair', failed.paymentHash, '--deliver')
+  const given = await order(server, 'deliver', failed.paymentHash, '--print')
   assert.equal(given.code, 0, given.err)
   const end = endIn({ status: 200, text: given.out })
   assert.ok(Date.parse(end) > Date.parse(monitor.expiresAt))

@@ -14,67 +14,20 @@ import { until } from '../../support/until.ts'
 const order = (file: string, ...args: string[]) =>
   runCommand(['order', ...args], { MAYFLY_DATABASE_URL: `sqlite:${file}` })
 
-test('an order is shown beside the service, without what a buyer keeps secret', async (t) => {
-  const server = await startServer(t)
-  const { orderId, bolt11, paymentHash } = quoteOf(
-    await purchase(server, { key: 'the secret key' }),
-  )
-  await server.pay(bolt11)
-  await until('the delivery', async () => (await poll(server, orderId)).status === 200)
-  const { code, out, err } = await order(server.file, 'show', orderId)
-  assert.deepEqual([code, err], [0, ''])
-  const lines = out.split('\n').filter((line) => !line.startsWith('looked_up_at'))
-  const names = lines.map((line) => line.split(' ')[0])
-  assert.deepEqual(names, [
-    ...['order_id', 'product', 'plan_id', 'amount_sats', 'network', 'payment_hash', 'state'],
-    ...['created_at', 'quote_expires_at', 'settled_at', 'settled_by', 'public_id'],
-    ...['expires_at', 'delivered_at', ''],
-  ])
-  assert.match(out, /^state +settled$/m)
-  assert.match(out, new RegExp(`^payment_hash +${paymentHash}$`, 'm'))
-  const [row] = await query(server, 'select seed, key_hash from purchase_order')
-  const hidden = [row?.seed, row?.key_hash].map((bytes) => Buffer.from(bytes as Uint8Array))
-  for (const secret of [
-    ...hidden.map((bytes) => bytes.toString('hex')),
-    'the secret key',
-    bolt11,
-  ]) {
-    assert.ok(!out.toUpperCase().includes(secret.toUpperCase()))
-  }
-})
-
-test('an order that the node has lost is closed, and is not looked up any more', async (t) => {
-  const server = await startServer(t)
-  const { orderId, paymentHash } = quoteOf(await purchase(server, {}))
-  const early = await order(server.file, 'close', orderId)
-  assert.equal(early.code, 1)
-  assert.match(early.err, /can prove it until/)
-  await query(server, 'delete from simulator_invoice where payment_hash = $1', paymentHash)
-  await query(server, 'update purchase_order set quote_expires_at = 1000')
-  const closed = await order(server.file, 'close', orderId)
-  assert.deepEqual(closed, {
-    code: 0,
-    out: `${orderId} is closed: the node does not know its invoice.\n`,
-    err: '',
-  })
-  const answer = await poll(server, orderId)
-  assert.deepEqual([answer.status, answer.text], [404, '{"error":"order expired"}'])
-  assert.equal((await order(server.file, 'close', orderId)).code, 1)
-})
-
-test('an order that was paid and refused is repaired, and its inbox works', async (t) => {
+test('an order that was paid and refused is delivered, and its inbox works', async (t) => {
   const server = await startServer(t)
   const { orderId } = quoteOf(await purchase(server, {}))
-  const other = await order(server.file, 'repair', orderId)
-  assert.deepEqual(
-    [other.code, other.err],
-    [1, `${orderId} is pending and not paid_unfulfilled.\n`],
-  )
+  const other = await order(server.file, 'deliver', orderId)
+  assert.equal(other.code, 1)
+  assert.match(other.err, /^\w{64} is pending: there is nothing to deliver\.$/m)
   await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
   assert.equal((await poll(server, orderId)).status, 503)
-  const repaired = await order(server.file, 'repair', orderId)
+  const repaired = await order(server.file, 'deliver', orderId)
   assert.equal(repaired.code, 0)
-  assert.match(repaired.out, /^order_\w+ is settled as catch_\w+ until /)
+  assert.match(repaired.out, /^\w{64} is settled as catch_\w+ until /)
+  const again = await order(server.file, 'deliver', orderId)
+  assert.equal(again.code, 1)
+  assert.match(again.err, /waits for its buyer.*order deliver \w{64} --print/)
   const { resource } = JSON.parse((await poll(server, orderId)).text)
   const sent = await fetch(`${server.url}/c/${resource.publicId}`, { method: 'POST', body: 'x' })
   assert.equal(sent.status, 204)
@@ -83,7 +36,7 @@ test('an order that was paid and refused is repaired, and its inbox works', asyn
 test('a paid order that nobody has got is printed once, as its buyer would have got it', async (t) => {
   const server = await startServer(t)
   const { orderId, bolt11, paymentHash } = quoteOf(await purchase(server, {}))
-  assert.deepEqual(await order(server.file, 'repair', paymentHash, '--deliver'), {
+  assert.deepEqual(await order(server.file, 'deliver', paymentHash, '--print'), {
     code: 1,
     out: '',
     err: `${paymentHash} is pending: there is nothing to deliver.\n`,
@@ -91,42 +44,78 @@ test('a paid order that nobody has got is printed once, as its buyer would have 
   const settled = settlement(server)
   await server.pay(bolt11)
   await settled
-  const given = await order(server.file, 'repair', '--deliver', paymentHash)
+  const given = await order(server.file, 'deliver', '--print', paymentHash)
   assert.equal(given.code, 0, given.err)
   assert.match(given.err, /is delivered and sealed\. This is the only copy/)
   const { resource } = JSON.parse(given.out) as { resource: CatchCapability }
   assert.equal((await server.mayfly.catch(resource).status()).status, 'active')
   assert.deepEqual((await poll(server, orderId)).text, '{"error":"already delivered"}')
-  const again = await order(server.file, 'repair', paymentHash, '--deliver')
+  const again = await order(server.file, 'deliver', paymentHash, '--print')
   assert.deepEqual([again.code, again.out], [1, ''])
   assert.match(again.err, /was delivered at .+, and is never delivered twice/)
-  assert.match((await order(server.file, 'show', paymentHash)).out, /^delivered_by +operator$/m)
-  assert.equal((await order(server.file, 'show', paymentHash, '--deliver')).code, 2)
+  assert.match((await order(server.file, 'show', paymentHash)).out, /The operator handed out/)
+  assert.equal((await order(server.file, 'show', paymentHash, '--print')).code, 2)
 })
+
+const REASON = ['--reason', 'case 17']
 
 test('an order that was paid back is noted as such, and its buyer told', async (t) => {
   const server = await startServer(t)
   const key = 'b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54'
-  const { orderId } = quoteOf(await purchase(server, { key }))
-  const early = await order(server.file, 'refunded', orderId)
-  assert.deepEqual(
-    [early.code, early.err],
-    [1, `${orderId} is pending and not paid_unfulfilled.\n`],
-  )
+  const { orderId, paymentHash, amountSats } = quoteOf(await purchase(server, { key }))
+  const early = await order(server.file, 'refund', orderId, ...REASON)
+  assert.equal(early.code, 1)
+  assert.match(early.err, /is pending: this store knows of no payment/)
   await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
-  assert.deepEqual(await order(server.file, 'refunded', orderId), {
+  assert.equal((await order(server.file, 'refund', paymentHash)).code, 2, 'without a reason')
+  assert.deepEqual(await order(server.file, 'refund', paymentHash, ...REASON), {
     code: 0,
-    out: `${orderId} is recorded as refunded. Its buyer will see that.\n`,
+    out: `${paymentHash} is recorded as refunded, ${amountSats} sats.\n`,
     err: '',
   })
   const told = { status: 404, text: '{"error":"order refunded"}' }
   for (const { status, text } of [await poll(server, orderId), await purchase(server, { key })]) {
     assert.deepEqual({ status, text }, told)
   }
-  assert.match((await order(server.file, 'show', orderId)).out, /^state +refunded$/m)
+  const { out } = await order(server.file, 'show', orderId)
+  assert.match(out, /^state +refunded$/m)
+  assert.match(out, /was paid back: case 17/)
+  const again = await order(server.file, 'refund', orderId, ...REASON)
+  assert.match(again.err, /was recorded as refunded at 2/)
 })
 
-test('a store in PostgreSQL is repaired alike, and is backed up by tools of its own', async (t) => {
+test('a delivered order is refunded, stands in the books, and what it bought goes on', async (t) => {
+  const server = await startServer(t)
+  const { orderId, bolt11, paymentHash, amountSats } = quoteOf(await purchase(server, {}))
+  await server.pay(bolt11)
+  await until('the delivery', async () => (await poll(server, orderId)).status === 200)
+  const { publicId } = JSON.parse((await order(server.file, 'show', bolt11, '--json')).out)
+  const refunded = await order(server.file, 'refund', bolt11, ...REASON)
+  assert.equal(refunded.code, 0, refunded.err)
+  assert.match(refunded.out, /works until its end: mayfly takedown/)
+  assert.equal((await poll(server, orderId)).text, '{"error":"order refunded"}')
+  const sent = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', body: 'x' })
+  assert.equal(sent.status, 204)
+  const { out } = await runCommand(['sales', 'export', '--json'], {
+    MAYFLY_DATABASE_URL: `sqlite:${server.file}`,
+  })
+  const [sold, paidBack] = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual([sold.sats, sold.refundReason], [amountSats, null])
+  assert.deepEqual(
+    [paidBack.sats, paidBack.paymentHash, paidBack.refundReason],
+    [-amountSats, paymentHash, 'case 17'],
+  )
+  const capability = await order(server.file, 'refund', publicId, ...REASON)
+  assert.deepEqual([capability.code, capability.out], [2, ''])
+  assert.match(capability.err, /can have several orders/)
+  const long = await order(server.file, 'refund', paymentHash, '--reason', 'x'.repeat(501))
+  assert.equal(long.code, 2)
+})
+
+test('orders in PostgreSQL are delivered alike, and the store is backed up by tools of its own', async (t) => {
   const environment = {
     MAYFLY_DATABASE_URL: await aPostgresDatabase(),
     MAYFLY_SECRET: '11'.repeat(32),
@@ -135,13 +124,12 @@ test('a store in PostgreSQL is repaired alike, and is backed up by tools of its 
   const { orderId } = quoteOf(await purchase(server, {}))
   const run = (...args: string[]) => runCommand(args, environment)
   assert.match((await run('order', 'show', orderId)).out, /^state +pending$/m)
-  assert.match((await run('order', 'close', orderId)).err, /can prove it until/)
   await onPostgres(environment.MAYFLY_DATABASE_URL, 'delete from simulator_invoice')
   await onPostgres(
     environment.MAYFLY_DATABASE_URL,
     `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`,
   )
-  assert.equal((await run('order', 'repair', orderId)).code, 0)
+  assert.equal((await run('order', 'deliver', orderId)).code, 0)
   const delivered = await poll(server, orderId)
   assert.equal(delivered.status, 200)
   const scraped = server.logged.find((line) => line.includes('metrics.listening'))
@@ -152,47 +140,15 @@ test('a store in PostgreSQL is repaired alike, and is backed up by tools of its 
   assert.match(refused.err, /docs\/backup\.md/)
 })
 
-test('an order is named by its payment hash, as the log does, or by its id', async (t) => {
-  const server = await startServer(t)
-  const { orderId, paymentHash } = quoteOf(await purchase(server, {}))
-  const [byHash, byId] = [
-    await order(server.file, 'show', paymentHash),
-    await order(server.file, 'show', orderId),
-  ]
-  assert.equal(byHash.code, 0)
-  assert.match(byHash.out, new RegExp(`^order_id +${orderId}$`, 'm'))
-  assert.equal(byHash.out, byId.out)
-  const shown = JSON.parse((await order(server.file, 'show', orderId, '--json')).out)
-  assert.deepEqual(
-    [shown.orderId, shown.paymentHash, shown.state, shown.settledAt],
-    [orderId, paymentHash, 'pending', null],
-  )
-  assert.match((await order(server.file, 'close', paymentHash)).err, /can prove it until/)
-  assert.deepEqual(await order(server.file, 'refunded', paymentHash), {
-    code: 1,
-    out: '',
-    err: `${paymentHash} is pending and not paid_unfulfilled.\n`,
-  })
-  await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
-  const repaired = await order(server.file, 'repair', paymentHash)
-  assert.equal(repaired.code, 0)
-  assert.ok(!repaired.out.includes(orderId))
-  const nobodys = 'ab'.repeat(32)
-  assert.deepEqual(await order(server.file, 'show', nobodys), {
-    code: 4,
-    out: '',
-    err: `There is no order ${nobodys} in this store.\n`,
-  })
-})
-
 test('a wrong command, or an unknown order, is told what is right', async (t) => {
   const server = await startServer(t)
   const nobodys = 'order_0000000000000000000000'
   for (const [args, says] of [
     [[], /^Usage: mayfly order/],
     [['show'], /missing required argument 'order'/],
-    [['show', 'catch_1'], /^catch_1 is neither a payment hash nor the id of an order/],
+    [['show', 'catch_1'], /^catch_1 is neither a payment hash, nor an invoice/],
     [['drop', nobodys], /unknown command 'drop'/],
+    [['deliver', `catch_${'A'.repeat(22)}`], /can have several orders/],
     [['restore', 'ab'.repeat(32), '--plan', 'spark'], /required option '--product <product>'/],
   ] as const) {
     const { code, err } = await order(server.file, ...args)
@@ -200,7 +156,11 @@ test('a wrong command, or an unknown order, is told what is right', async (t) =>
     assert.equal(code, 2)
   }
   const { code, err } = await order(server.file, 'show', nobodys)
-  assert.deepEqual([code, err], [4, `There is no order ${nobodys} in this store.\n`])
+  assert.equal(code, 4)
+  assert.match(err, /^There is no order with that id in this store\./)
+  for (const verb of [['deliver'], ['deliver', '--print'], ['refund', ...REASON]]) {
+    assert.equal((await order(server.file, ...verb, nobodys)).code, 4, verb.join(' '))
+  }
 })
 
 async function onPostgres(connectionString: string, text: string): Promise<void> {
@@ -210,35 +170,41 @@ async function onPostgres(connectionString: string, text: string): Promise<void>
   await client.end()
 }
 
-test('order find tells the story of an order by each of its names, and not its id', async (t) => {
+test('order show tells the story of an order by each of its names, without what a buyer keeps secret', async (t) => {
   const server = await startServer(t)
-  const { orderId, bolt11, paymentHash } = quoteOf(await purchase(server, {}))
+  const { orderId, bolt11, paymentHash } = quoteOf(
+    await purchase(server, { key: 'the secret key' }),
+  )
   await server.pay(bolt11)
   await until('the delivery', async () => (await poll(server, orderId)).status === 200)
-  const byHash = await order(server.file, 'find', paymentHash)
+  const byHash = await order(server.file, 'show', paymentHash)
   assert.deepEqual([byHash.code, byHash.err], [0, ''])
   assert.match(byHash.out, /^state +settled$/m)
   assert.match(byHash.out, /It was paid: the node reported it\./)
   assert.match(byHash.out, /^tell the buyer +It was paid and delivered at /m)
-  const { out } = await order(server.file, 'find', bolt11, '--json')
+  const { out } = await order(server.file, 'show', bolt11, '--json')
   const told = JSON.parse(out)
   assert.deepEqual(Object.keys(told), [
-    ...['state', 'product', 'planId', 'amountSats', 'network', 'paymentHash', 'publicId'],
-    ...['extendsId', 'story', 'tellBuyer', 'todo', 'others'],
+    ...['state', 'product', 'planId', 'amountSats', 'network', 'paymentHash', 'orderId'],
+    ...['publicId', 'extendsId', 'story', 'tellBuyer', 'todo', 'others'],
   ])
   for (const name of [orderId, told.publicId]) {
-    const found = JSON.parse((await order(server.file, 'find', name, '--json')).out)
+    const found = JSON.parse((await order(server.file, 'show', name, '--json')).out)
     assert.equal(found.paymentHash, paymentHash, name)
   }
-  assert.ok(!(byHash.out + out).includes(orderId), 'whoever has the id can collect a paid order')
+  assert.equal(told.orderId, orderId)
+  const [row] = await query(server, 'select seed, key_hash from purchase_order')
+  const hidden = [row?.seed, row?.key_hash].map((bytes) => Buffer.from(bytes as Uint8Array))
+  for (const secret of [...hidden.map((bytes) => bytes.toString('hex')), 'the secret key', bolt11])
+    assert.ok(!(byHash.out + out).toUpperCase().includes(secret.toUpperCase()))
 })
 
-test('order find tells what became of extensions, by the public id of what they extend', async (t) => {
+test('order show tells what became of extensions, by the public id of what they extend', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server)
   const { publicId } = inbox
   const find = async (name: string) =>
-    JSON.parse((await order(server.file, 'find', name, '--json')).out)
+    JSON.parse((await order(server.file, 'show', name, '--json')).out)
   const told = ({ story }: { story: { says: string }[] }) => story.map(({ says }) => says).join(' ')
   const extension = await paidExtension(server, inbox)
   assert.equal((await poll(server, extension.orderId)).status, 200)
@@ -265,7 +231,7 @@ test('order find tells what became of extensions, by the public id of what they 
     /could not be extended any more, so a new one was provisioned: catch_/,
   )
   assert.match(replaced.tellBuyer, /a new one waits .* preimage/)
-  assert.match(replaced.todo, /--deliver/)
+  assert.match(replaced.todo, /--print/)
   const proof = { 'payment-preimage': preimage }
   assert.equal((await poll(server, late.orderId, proof)).status, 200)
   assert.match((await find(late.paymentHash)).tellBuyer, /same request with proof of payment/)
@@ -275,7 +241,7 @@ test('order find tells what became of extensions, by the public id of what they 
     publicId,
     null,
   ])
-  const { out } = await order(server.file, 'find', publicId)
+  const { out } = await order(server.file, 'show', publicId)
   assert.match(
     out,
     new RegExp(`^other orders .* settled  replaced ${publicId}  ${late.paymentHash}`, 'm'),
@@ -286,16 +252,16 @@ test('order find tells what became of extensions, by the public id of what they 
   assert.equal((await find(publicId)).paymentHash, extension.paymentHash)
 })
 
-test('order find says what to ask for when there is no such order, and refuses what is no name', async (t) => {
+test('order show says what to ask for when there is no such order, and refuses what is no name', async (t) => {
   const server = await startServer(t)
-  const unknown = await order(server.file, 'find', `catch_${'A'.repeat(22)}`)
+  const unknown = await order(server.file, 'show', `catch_${'A'.repeat(22)}`)
   assert.equal(unknown.code, 4)
   assert.match(unknown.err, /ask the buyer for the invoice or its payment hash/)
-  const owed = await order(server.file, 'find', '00'.repeat(32))
+  const owed = await order(server.file, 'show', '00'.repeat(32))
   assert.equal(owed.code, 4)
   assert.match(owed.err, /If your node says that the invoice is paid, you owe it/)
-  assert.equal((await order(server.file, 'find', 'hooks')).code, 2)
-  const torn = await order(server.file, 'find', 'lnbcrt1torn')
+  assert.equal((await order(server.file, 'show', 'hooks')).code, 2)
+  const torn = await order(server.file, 'show', 'lnbcrt1torn')
   assert.equal(torn.code, 2)
   assert.match(torn.err, /not a Lightning invoice/)
 })
@@ -309,12 +275,16 @@ test('order list shows the newest orders of a state, and says when there are mor
   const listed = await order(server.file, 'list', '--state', 'pending')
   const lines = listed.out.trim().split('\n')
   assert.equal(lines.length, 3)
-  assert.match(lines[0] ?? '', /^OPENED +STATE +PRODUCT +PLAN +SATS +PAYMENT HASH$/)
-  assert.ok(lines[1]?.endsWith(second.paymentHash))
-  assert.ok(lines[2]?.endsWith(first.paymentHash))
+  assert.match(
+    lines[0] ?? '',
+    /^OPENED +STATE +PRODUCT +PLAN +SATS +PAYMENT HASH +ORDER +PUBLIC ID$/,
+  )
+  for (const [i, { paymentHash, orderId }] of [second, first].entries())
+    assert.match(lines[i + 1] ?? '', new RegExp(`${paymentHash} +${orderId} +-$`))
   const one = await order(server.file, 'list', '--limit', '1', '--json')
   const { orders, hasMore } = JSON.parse(one.out)
   assert.deepEqual([orders.length, orders[0].paymentHash, hasMore], [1, second.paymentHash, true])
+  assert.deepEqual([orders[0].orderId, orders[0].publicId], [second.orderId, null])
   assert.match(one.err, /--limit shows more/)
   assert.equal((await order(server.file, 'list', '--since', '1m', '--product', 'pulse')).code, 0)
   for (const args of [

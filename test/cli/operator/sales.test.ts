@@ -26,16 +26,16 @@ suite('sales export', () => {
     const csv = await mayfly(server, 'sales', 'export')
     assert.deepEqual([csv.code, csv.err], [0, ''])
     const [head, line, end] = csv.out.split('\r\n')
-    assert.equal(head, '"time","product","plan","sats","paymentHash","network"')
+    assert.equal(head, '"time","product","plan","sats","paymentHash","network","refundReason"')
     assert.match(
       line ?? '',
-      new RegExp(`^"2\\d{3}-[^"]+Z","catch","spark",\\d+,"${paymentHash}","regtest"$`),
+      new RegExp(`^"2\\d{3}-[^"]+Z","catch","spark",\\d+,"${paymentHash}","regtest",""$`),
     )
     assert.equal(end, '')
     const json = await mayfly(server, 'sales', 'export', '--as', 'json')
     const sale = JSON.parse(json.out)
     assert.deepEqual(Object.keys(sale), [
-      ...['time', 'product', 'plan', 'sats', 'paymentHash', 'network'],
+      ...['time', 'product', 'plan', 'sats', 'paymentHash', 'network', 'refundReason'],
     ])
     assert.deepEqual((await mayfly(server, 'sales', 'export', '--json')).out, json.out)
     assert.ok(!(csv.out + json.out).includes(orderId))

@@ -3,9 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { before } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { type Found, findByName, listOrders, readOrderName } from '../../src/payment/finding.ts'
+import {
+  deliverOrder,
+  listOrders,
+  readOrderRef,
+  refundOrder,
+  type Shown,
+  showOrder,
+} from '../../src/payment/operator.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { noteRefund, repairOrder } from '../../src/payment/repair.ts'
 import { storyOf, storyOfDeleted } from '../../src/payment/story.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { InvalidInvoice, MAX_INVOICE_CHARS } from '../../src/protocol/bolt11.ts'
@@ -31,17 +37,17 @@ const products = {
 }
 const secrets = () => createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
 
-async function find(shop: Shop, name: string): Promise<Found> {
-  const wanted = readOrderName(name)
+async function find(shop: Shop, name: string): Promise<Shown> {
+  const wanted = readOrderRef(name)
   assert.ok(wanted, name)
-  return findByName(shop.db, wanted)
+  return showOrder(shop.db, wanted)
 }
 
 async function story(shop: Shop, { paymentHash }: Quote) {
   const found = await find(shop, paymentHash)
   if (found.kind === 'order') return storyOf(found.order, shop.clock.now())
   assert.equal(found.kind, 'deleted')
-  return storyOfDeleted(found.tombstone, found.sale)
+  return storyOfDeleted(found.tombstone, found)
 }
 
 const events = ({ happened }: { happened: { event: string }[] }) =>
@@ -84,9 +90,9 @@ suite('finding an order', () => {
 
   test('a text that names no order is refused before the store is asked', () => {
     for (const text of ['', 'abc', 'order_1', '0'.repeat(63), newId('pulse_status'), 'lnurl1abc'])
-      assert.equal(readOrderName(text), null, text)
-    assert.equal(readOrderName(`lnbc${'1'.repeat(8_000)}`), null, 'too long')
-    assert.throws(() => readOrderName('lnbc1notaninvoice'), InvalidInvoice)
+      assert.equal(readOrderRef(text), null, text)
+    assert.equal(readOrderRef(`lnbc${'1'.repeat(8_000)}`), null, 'too long')
+    assert.throws(() => readOrderRef('lnbc1notaninvoice'), InvalidInvoice)
   })
 
   test('a name is read as what it is, without the spaces and the scheme around it', async (t) => {
@@ -104,11 +110,11 @@ suite('finding an order', () => {
       [`lnlightning:${bolt11.slice(2)}`, null],
       [`x${bolt11}`, null],
     ]
-    for (const [given, read] of NAMES) assert.deepEqual(readOrderName(given), read, given)
+    for (const [given, read] of NAMES) assert.deepEqual(readOrderRef(given), read, given)
   })
 
   test('an invoice is read up to the length that any invoice may have', () => {
-    const long = (characters: number) => () => readOrderName('lnbc'.padEnd(characters, '1'))
+    const long = (characters: number) => () => readOrderRef('lnbc'.padEnd(characters, '1'))
     assert.throws(long(MAX_INVOICE_CHARS), InvalidInvoice)
     assert.equal(long(MAX_INVOICE_CHARS + 1)(), null)
   })
@@ -193,7 +199,7 @@ suite('the story of an order', () => {
     shop.clock.advance(QUOTE_SECONDS * SECOND)
     const late = await story(shop, quote)
     assert.match(late.tellBuyer, /Do not pay again/)
-    assert.match(late.todo ?? '', new RegExp(`order close ${quote.paymentHash}`))
+    assert.match(late.todo ?? '', /^Nothing: the service asks the node until it knows/)
   })
 
   test('a paid order waits for its buyer, then is delivered, used and over', async (t) => {
@@ -202,7 +208,7 @@ suite('the story of an order', () => {
     const paid = await story(shop, quote)
     assert.deepEqual(events(paid), ['opened', 'quoted', 'paid', 'provisioned'])
     assert.match(paid.tellBuyer, /same Idempotency-Key/)
-    assert.match(paid.todo ?? '', /--deliver/)
+    assert.match(paid.todo ?? '', /--print/)
     shop.clock.advance(SECOND)
     assert.equal((await shop.repeat())?.kind, 'delivered')
     const delivered = await story(shop, quote)
@@ -225,7 +231,7 @@ suite('the story of an order', () => {
     shop.clock.advance(LIFE)
     const { tellBuyer, todo } = await story(shop, quote)
     assert.match(tellBuyer, /ended before it was collected/)
-    assert.match(todo ?? '', /Refund it/)
+    assert.match(todo ?? '', /order refund/)
   })
 
   test('an unpaid order is told apart from a paid one', async (t) => {
@@ -240,21 +246,21 @@ suite('the story of an order', () => {
     assert.match(dead.tellBuyer, /expired without being paid/)
   })
 
-  test('an order that is owed says what to do, and after its repair when it was paid and when repaired', async (t) => {
+  test('an order that is owed says what to do, and once it is delivered when it was paid and when provisioned', async (t) => {
     const shop = await aShop(t, { isSoldOut: true })
     const quote = await settled(shop)
     const owed = await story(shop, quote)
     assert.deepEqual(events(owed), ['opened', 'quoted', 'paid', 'unfulfilled'])
     assert.match(owed.tellBuyer, /Do not pay again/)
-    assert.match(owed.todo ?? '', /order repair .* order refunded/)
+    assert.match(owed.todo ?? '', /order deliver .* order refund /)
     const paidAt = shop.clock.now()
     shop.clock.advance(DAY)
     const { db, clock } = shop
-    await repairOrder({ db, clock, secrets: secrets(), products }, quote.orderId)
+    await deliverOrder({ db, clock, secrets: secrets(), products }, quote.orderId)
     const repaired = await story(shop, quote)
-    assert.deepEqual(events(repaired), ['opened', 'quoted', 'paid', 'unfulfilled', 'repaired'])
+    assert.deepEqual(events(repaired), ['opened', 'quoted', 'paid', 'unfulfilled', 'provisioned'])
     const at = Object.fromEntries(repaired.happened.map(({ event, at }) => [event, at]))
-    assert.deepEqual([at.paid, at.repaired], [paidAt, clock.now()])
+    assert.deepEqual([at.paid, at.provisioned], [paidAt, clock.now()])
   })
 
   test('an order that was paid back says when', async (t) => {
@@ -262,7 +268,8 @@ suite('the story of an order', () => {
     const quote = await settled(shop)
     shop.clock.advance(DAY)
     const { db, clock } = shop
-    await noteRefund({ db, clock, products }, quote.orderId)
+    const ref = { by: 'order_id', value: quote.orderId } as const
+    await refundOrder({ db, clock, products }, ref, 'gone')
     const refunded = await story(shop, quote)
     assert.deepEqual(events(refunded), ['opened', 'quoted', 'paid', 'unfulfilled', 'refunded'])
     assert.equal(refunded.todo, null)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
-import { type HandingOut, handOutOrder } from '../../src/payment/handing-out.ts'
+import { type HandedOut, handOutOrder } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { meanwhile } from '../support/meanwhile.ts'
@@ -109,7 +109,7 @@ test('an order that is not paid, is over, or was made under another secret is no
     kind: 'other secret',
   })
   const unpaid = await shop.quote('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54')
-  assert.deepEqual(await handOut(shop, unpaid.orderId), { kind: 'not settled', state: 'pending' })
+  assert.deepEqual(await handOut(shop, unpaid.orderId), { kind: 'not paid', state: 'pending' })
   const end = shop.clock.now() + LIFE
   shop.clock.advance(LIFE + DAY)
   assert.deepEqual(await handOut(shop, orderId), { kind: 'over', at: end })
@@ -167,8 +167,8 @@ test('an extension that is handed out names what it has extended, and another or
 
 const set = 'update purchase_order set'
 /** What another process does between the look at an order and its delivery, and what the operator is told. */
-const MEANWHILE: Record<string, [text: string, told: (now: number) => HandingOut]> = {
-  'is refunded': [`${set} state = 'refunded'`, () => ({ kind: 'not settled', state: 'refunded' })],
+const MEANWHILE: Record<string, [text: string, told: (now: number) => HandedOut]> = {
+  'is refunded': [`${set} state = 'refunded'`, () => ({ kind: 'not paid', state: 'refunded' })],
   'is sealed': [`${set} sealed_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
   'is delivered': [`${set} delivered_at = 5`, () => ({ kind: 'already delivered', at: 5 })],
   'loses its end': [`${set} expires_at = null`, () => ({ kind: 'already delivered', at: null })],
