@@ -54,26 +54,34 @@ async function examine(): Promise<Finding[]> {
     return [bad('configuration', error.message)]
   }
   const service = await checkService(config)
-  const ofClient = async (): Promise<Finding[]> => [...service, ...(await checkClient(config))]
   if (!(await hasService())) {
     const says =
       'this has the command line and the SDK. The service is elsewhere, and was not looked at'
-    return [ok('configuration', SETTINGS_OK), note('install', says), ...(await ofClient())]
+    const client = await checkClient(config)
+    return [ok('configuration', SETTINGS_OK), note('install', says), ...service, ...client]
   }
   const isServed = service.some(({ check, state }) => check === 'service' && state === 'ok')
+  const store = await checkStore(config, isServed)
+  // What the store says of the secret is more than that there is one.
+  const isForeign = store.some(({ check }) => check === 'secret')
+  // Whoever has a store sells, and buys here only with a wallet.
+  const isBuyer = config.walletUrl !== null || !store.some(isSound)
   return [
     ok('configuration', SETTINGS_OK),
     ...(await checkFiles(config)),
     ...(await checkExposure(config)),
-    ...(await checkStore(config, isServed)),
-    checkSecret(config),
+    ...store,
+    ...(isForeign ? [] : [checkSecret(config)]),
     await checkNode(config),
     checkProxies(config),
     checkOutbound(config),
     ...(await checkPublicAddress(config)),
-    ...(await ofClient()),
+    ...service,
+    ...(isBuyer ? await checkClient(config) : []),
   ]
 }
+
+const isSound = ({ check, state }: Finding): boolean => check === 'store' && state === 'ok'
 
 const SETTINGS_OK = 'every MAYFLY_ setting is valid'
 

@@ -90,8 +90,22 @@ suite('doctor', () => {
       bad(await examine(server, other))[0] ?? '',
       /^secret: MAYFLY_SECRET is not what 1 open/,
     )
+    const said = (await examine(server, other)).filter(({ check }) => check === 'secret')
+    assert.equal(said.length, 1, 'it does not also say that the secret is right')
     await query(server, `update purchase_order set state = 'dead'`)
     assert.deepEqual(bad(await examine(server, other)), [])
+  })
+
+  test('doctor looks at the settings of a buyer only where there is a wallet, or no store', async (t) => {
+    const server = await startServer(t)
+    const buyers = async (environment: Record<string, string>) =>
+      (await examine(server, environment)).filter(({ check }) =>
+        ['wallet', 'data folder', 'budget'].includes(check),
+      ).length
+    assert.equal(await buyers({}), 0)
+    assert.equal(await buyers({ MAYFLY_WALLET_URL: 'simulator:' }), 3)
+    const nowhere = join(await temporaryFolder(t), 'none.db')
+    assert.equal(await buyers({ MAYFLY_DATABASE_URL: `sqlite:${nowhere}` }), 3)
   })
 
   test('doctor finds what is owed', async (t) => {
