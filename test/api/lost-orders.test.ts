@@ -194,7 +194,7 @@ test('a preimage proves the payment where the node has lost the invoice, if it i
   assert.deepEqual([wrong.code, wrong.out], [1, ''])
   assert.match(wrong.err, /That is not the preimage of/)
   const missing = await restore(server, paymentHash, ...SPARK, '--preimage-file', `${file}-none`)
-  assert.equal(missing.code, 1)
+  assert.equal(missing.code, 2)
   assert.match(missing.err, /preimage-none does not exist/)
   await writeFile(file, `${preimage}\n`)
   const right = await restore(server, paymentHash, ...SPARK, '--preimage-file', file)

@@ -209,7 +209,12 @@ test('order show tells what became of extensions, by the public id of what they 
   const extension = await paidExtension(server, inbox)
   assert.equal((await poll(server, extension.orderId)).status, 200)
   const late = quoteOf(await extend(server, inbox))
-  await query(server, 'update catch_inbox set destroyed_at = 1 where public_id = $1', publicId)
+  await query(
+    server,
+    `update catch_inbox_use set destroyed_at = 1
+    where number = (select number from catch_inbox where public_id = $1)`,
+    publicId,
+  )
   const preimage = await server.pay(late.bolt11)
   assert.equal((await poll(server, late.orderId)).status, 404)
 
