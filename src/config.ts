@@ -8,7 +8,7 @@ import { BACKEND_FORMS } from './lightning/backend.ts'
 import { databaseUrl, lightningUrl, secrets } from './settings/backends.ts'
 import { hostList, nameList, proxyUrl } from './settings/hosts.ts'
 import { unpaidBytes } from './settings/limits.ts'
-import { cidrList, cidrListOrFile } from './settings/networks.ts'
+import { cidrListOrFile, proxyList } from './settings/networks.ts'
 import { contact, webUrl } from './settings/operator.ts'
 import { baseUrl, fileList, integer, jsonFile, oneOf, portOrOff, text } from './settings/values.ts'
 
@@ -99,7 +99,7 @@ export const OPTIONS = {
     default: '',
     shown: 'none',
     help: 'addresses or CIDR blocks, comma-separated, whose `X-Forwarded-For` is trusted',
-    parse: cidrList,
+    parse: proxyList,
   },
   rateLimits: {
     name: 'MAYFLY_RATE_LIMITS',

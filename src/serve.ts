@@ -14,10 +14,10 @@ import { openStore } from './db/open.ts'
 import { noticeOf } from './discovery/announced.ts'
 import { mountDiscovery } from './discovery/discovery.ts'
 import { type AppOptions, createApp } from './http/app.ts'
-import { createBackpressure } from './http/backpressure.ts'
 import { createBodyBudget } from './http/body-budget.ts'
 import { mountCatalog } from './http/catalog.ts'
 import { clientNetwork, createClientAddress } from './http/client-address.ts'
+import { createConnections } from './http/connections.ts'
 import { createEventStreams } from './http/event-stream.ts'
 import { createFairScheduler } from './http/fair-scheduler.ts'
 import { mountHealth } from './http/health.ts'
@@ -30,7 +30,7 @@ import type { Repeated } from './http/product.ts'
 import { mountReadiness } from './http/readiness.ts'
 import { bytesIn, createPurchaseBudgets } from './http/receiving.ts'
 import { createResponseBudget } from './http/response-budget.ts'
-import { mountSimulator } from './http/simulator.ts'
+import { createLocalOnly, mountSimulator } from './http/simulator.ts'
 import { detectUntrustedProxies } from './http/untrusted-proxies.ts'
 import { CONNECTIONS_BESIDE_STORE, joinInstances } from './instances.ts'
 import { NOTHING_IS_OVER, type SteadyClock, systemClock } from './lib/clock.ts'
@@ -100,7 +100,7 @@ export async function serve(
   const rates = readRates(config.rateLimits, ALL_LIMITS, {
     isSimulator: config.lightningUrl.kind === 'simulator',
   })
-  const { clientAddress, exactClient, isProxied } = createClientAddress(
+  const { clientAddress, exactClient, isProxied, peerNetwork } = createClientAddress(
     config.trustedProxies,
     isBehindTls(config),
   )
@@ -173,11 +173,12 @@ export async function serve(
     const responseBudget = createResponseBudget((request) =>
       clientNetwork(clientAddress(request.raw)),
     )
-    const backpressure = createBackpressure(responseBudget.reservationOf)
+    const connections = createConnections({ networkOf: peerNetwork })
     const app = await createApp({
       log,
       clock,
-      backpressure,
+      connections,
+      reservationOf: responseBudget.reservationOf,
       publicUrl,
       notice: noticeOf({ isSimulator, network }),
       operator,
@@ -206,7 +207,7 @@ export async function serve(
         streams: streams.countByRoute,
         bodies: bodyBudget.held,
         responseBudget,
-        backpressure,
+        connections,
         searches: scheduler.count,
         purchaseBytes: () => bytesIn(budgets),
       })
@@ -216,7 +217,11 @@ export async function serve(
       l402: createL402Flow({ keys: secrets.keys('l402 root'), publicUrl, clock }),
     }
     const { blockedNetworks, egressNetworks } = config
+    // Whoever names proxies, or makes the simulator public, means to give everything away.
+    const isLocalOnly = config.simulator === 'local' && config.trustedProxies.length === 0
+    const guard = node.simulator && isLocalOnly ? { refuseStrangers: createLocalOnly(log) } : {}
     const newOrders = createNewOrders({
+      ...guard,
       ...{ db, clock, log, clientAddress, blockedNetworks, egressNetworks },
       maxSales: { perDay: config.maxSalesPerDay, perNetwork: config.maxSalesPerNetworkPerDay },
     })
@@ -282,7 +287,9 @@ export async function serve(
       purges.push({ product: facts.name, purge })
       works.push(...repeating)
     }
-    if (node.simulator) mountSimulator(app, node.simulator, watcher.hint)
+    if (node.simulator) {
+      mountSimulator(app, { simulator: node.simulator, onPaid: watcher.hint, ...guard })
+    }
     if (config.mcp === 'on') {
       const keys = secrets.keys('mcp purchase')
       mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys })

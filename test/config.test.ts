@@ -402,3 +402,23 @@ test('networks are read from a file, one in each line, and a line that is none i
   await writeFile(file, '192.0.2.1\n'.repeat(100_001))
   assert.match(messageOf({ MAYFLY_BLOCKED_NETWORKS: file }), /at most 100000 networks/)
 })
+
+test('proxies that are everybody stop the start: a stranger could then choose its own address', () => {
+  for (const wide of [
+    '0.0.0.0/0',
+    '::/0',
+    '10.0.0.0/8,128.0.0.0/1',
+    '2000::/3',
+    '::ffff:0:0/96',
+    '::/16',
+  ]) {
+    assert.match(
+      messageOf({ MAYFLY_TRUSTED_PROXIES: wide }),
+      /^MAYFLY_TRUSTED_PROXIES must be the addresses of your proxies alone: .+ has strangers in it/,
+      wide,
+    )
+  }
+  const usual = '10.0.0.0/8,fc00::/7,::ffff:10.0.0.0/104,192.0.2.7,2400:cb00::/32'
+  const { trustedProxies } = readConfig({ MAYFLY_TRUSTED_PROXIES: usual })
+  assert.deepEqual(trustedProxies, usual.split(','))
+})

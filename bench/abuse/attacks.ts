@@ -19,6 +19,8 @@ import {
 
 export type Attack = {
   name: string
+  /** How many times longer than without an attack a bystander may wait. Default: `MOST` in main.ts alone. */
+  mostTimesIdle?: number
   /** Runs before the service starts, and returns settings of its own. */
   setUp?(signal: AbortSignal): Promise<Record<string, string>>
   /** Runs before the measurement, and returns the inboxes that the attack has bought. */
@@ -260,9 +262,91 @@ const headers: Attack = {
   },
 }
 
+const mcpCall = (body: string, address: string): string =>
+  `POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n` +
+  `Accept: application/json, text/event-stream\r\nX-Forwarded-For: ${address}\r\n` +
+  `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+
+/** Messages of 1.38 MB that are all empty objects, five at a time, by one client who buys nothing. */
+const objects: Attack = {
+  name: '9 objects to /mcp',
+  mostTimesIdle: 4,
+  prepare: async () => [],
+  async run(target) {
+    const body = `[${'{},'.repeat(460_000)}{}]`
+    const counts = new Map<string, number>()
+    const sender = async (n: number): Promise<void> => {
+      while (!target.signal.aborted) {
+        const answer = await fetchFrom(networkAddress(n))(`${target.url}/mcp`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', accept: 'application/json' },
+          body,
+          signal: target.signal,
+        }).catch(() => null)
+        await answer?.arrayBuffer().catch(() => {})
+        const status = String(answer?.status ?? 'closed')
+        counts.set(status, (counts.get(status) ?? 0) + 1)
+        if (answer?.status === 429) await pause(1_000, target.signal)
+      }
+    }
+    // The limit of requests is a client's, so each of the five is another one.
+    await Promise.all([1, 2, 3, 4, 5].map(sender))
+    target.note([...counts].map(([status, count]) => `${count} times ${status}`).join(', '))
+  },
+}
+
+/** 512 waits of 62 KiB, of as many values as the service takes, from eight networks. */
+const waits: Attack = {
+  name: '10 waits at /mcp',
+  mostTimesIdle: 4,
+  prepare: (target) => bought(target, 8, 'spark'),
+  async run(target, inboxes) {
+    const filled = { objects: '{},'.repeat(20_000), values: '0,'.repeat(1_900) }
+    for (let n = 0; n < 512; n++) {
+      const { publicId, ownerToken } = inboxes[n % 8] as Inbox
+      for (const filling of Object.values(filled)) {
+        const body = JSON.stringify({
+          jsonrpc: '2.0',
+          id: n,
+          method: 'tools/call',
+          params: {
+            name: 'wait_for_webhook',
+            arguments: { publicId, after: 0, timeoutSeconds: 600 },
+            _meta: { 'org.mayfly/token': ownerToken, filling: 'FILLING' },
+          },
+        }).replace('"FILLING"', `[${filling}0]`)
+        openUnread(target, mcpCall(body.padEnd(62 * KIB), networkAddress(n % 8)))
+      }
+      if (n % 32 === 31) await pause(100, target.signal)
+    }
+    await pause(UNTIL_THE_END_MS, target.signal)
+  },
+}
+
+/** Ten thousand heads of 30 KB that do not end. */
+const heads: Attack = {
+  name: '11 half-sent headers',
+  mostTimesIdle: 4,
+  prepare: async () => [],
+  async run(target) {
+    const head = Buffer.from(
+      `GET /health HTTP/1.1\r\nHost: x\r\n${`x-filling: ${'x'.repeat(988)}\r\n`.repeat(30)}`,
+    )
+    let closed = 0
+    for (let n = 0; n < 10_000 && !target.signal.aborted; n++) {
+      openUnread(target, head)
+        .resume()
+        .once('close', () => closed++)
+      if (n % 50 === 49) await pause(10, target.signal)
+    }
+    target.note(`${closed} closed by the service`)
+    await pause(UNTIL_THE_END_MS, target.signal)
+  },
+}
+
 export const ATTACKS: Attack[] = [
   ...[streams, pages, searches, uploads, secrets, bodies, headers],
-  silentNames,
+  ...[silentNames, objects, waits, heads],
 ]
 
 function bought(target: Target, count: number, planId: 'spark' | 'long'): Promise<Inbox[]> {

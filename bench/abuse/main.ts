@@ -46,11 +46,15 @@ if (!(seconds > 0) || chosen.length === 0) {
 const heads = ['attack', 'MiB', '/health p99', 'catalogue p99', 'bought', 'paid repeats', 'notes']
 print(heads)
 print(heads.map((head) => '-'.repeat(head.length)))
-let isHeld = true
-for (const attack of [NOBODY, ...chosen]) {
+const idle = await attackOn(NOBODY)
+print([NOBODY.name, ...columns(idle, holds(idle))])
+let isHeld = holds(idle)
+for (const attack of chosen) {
   const outcome = await attackOn(attack)
-  isHeld &&= holds(outcome)
-  print(columns(attack.name, outcome))
+  const { mostTimesIdle = Number.POSITIVE_INFINITY } = attack
+  const isHeldHere = holds(outcome) && p99(outcome.health) <= mostTimesIdle * p99(idle.health)
+  isHeld &&= isHeldHere
+  print([attack.name, ...columns(outcome, isHeldHere)])
 }
 process.exitCode = isHeld ? 0 : 1
 
@@ -138,16 +142,15 @@ function missed({ tried, done }: { tried: number; done: number }): number {
   return Math.max(0, tried - done - 1)
 }
 
-function columns(name: string, outcome: Outcome): string[] {
+function columns(outcome: Outcome, isHeld: boolean): string[] {
   const { residentMib, health, catalog, purchases, repeats, notes, hasEnded } = outcome
   return [
-    name,
     hasEnded ? 'it ended' : String(residentMib),
     `${p99(health).toFixed(1)} ms`,
     `${p99(catalog).toFixed(1)} ms`,
     `${purchases.done} of ${purchases.tried}`,
     `${repeats.done} of ${repeats.tried}`,
-    `${holds(outcome) ? 'held' : 'NOT HELD'}${notes.map((note) => `; ${note}`).join('')}`,
+    `${isHeld ? 'held' : 'NOT HELD'}${notes.map((note) => `; ${note}`).join('')}`,
   ]
 }
 

@@ -198,5 +198,9 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
   'internal error': [EXIT.later, 'The service failed. What is paid is kept.'],
   'not ready': [EXIT.later, 'The service is starting or stopping.'],
   'alerts unavailable': [EXIT.failed, 'The operator of this service sends no alerts.'],
+  'simulator is local': [
+    EXIT.failed,
+    'This service tries things out on its own machine alone. Call it by localhost, without a proxy.',
+  ],
   'network refused': [EXIT.failed, 'The operator takes no orders from this network.'],
 }

@@ -5,8 +5,8 @@ import type { TSchema } from 'typebox'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { collectMethods } from './allowed-methods.ts'
 import type { ApiSurface } from './api-surface.ts'
-import { type Backpressure, createBackpressure } from './backpressure.ts'
 import { COMPILERS } from './compilers.ts'
+import { type Connections, createConnections } from './connections.ts'
 import { createCors } from './cors.ts'
 import { exceedsDrainLimit } from './discarded-body.ts'
 import { answerClientError, sendError, sendProblem } from './error-response.ts'
@@ -15,6 +15,8 @@ import { deferContinue, sendContinue } from './expect-continue.ts'
 import { mountOpenapi } from './openapi.ts'
 import { NOTHING_SAID, type OperatorFacts } from './operator.ts'
 import { routedUrl, useOriginForm } from './request-target.ts'
+import type { Reservation } from './response-budget.ts'
+import { sliceAnswers } from './sending.ts'
 import type { InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
@@ -64,14 +66,17 @@ export type AppOptions = {
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** The service's clock, which the `Date` header tells. */
   clock?: Clock
-  /** Backpressure on every response. Made here by default. */
-  backpressure?: Backpressure
+  /** Made here by default. */
+  connections?: Connections
+  /** The reservation of a request whose answer is counted. Default: none is. */
+  reservationOf?: (request: FastifyRequest) => Reservation | undefined
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { log, backpressure = createBackpressure(), clock = systemClock } = options
+  const { log, connections = createConnections(), clock = systemClock } = options
+  const { reservationOf = () => undefined } = options
   const sendNotFoundPage = options.sendNotFoundPage ?? (() => false)
   const answerCors = createCors(options.surfaces ?? [])
   const app = createServer(options, (request, reply) => {
@@ -79,8 +84,9 @@ export async function createApp(options: AppOptions): Promise<App> {
       sendProblem(reply, problem('not found'))
     }
   })
-  backpressure.mount(app)
-  closeConnectionsOnStop(app, backpressure)
+  connections.mount(app)
+  sliceAnswers(app, reservationOf)
+  closeConnectionsOnStop(app, connections)
   app.server.prependListener('request', useOriginForm)
   answerExpectations(app)
   // The service is not a proxy. By default, Node closes the connection without an answer.
@@ -183,12 +189,12 @@ function createServer(
 }
 
 /** On a stop, Node closes idle connections only. The others must not delay it by their keep-alive time. */
-function closeConnectionsOnStop(app: App, backpressure: Backpressure): void {
+function closeConnectionsOnStop(app: App, connections: Connections): void {
   app.addHook('preClose', async () => {
     app.server.keepAliveTimeout = 1
     app.server.keepAliveTimeoutBuffer = 0
     // Node does not count a connection that has sent nothing as idle, so it would never end.
-    for (const socket of backpressure.sockets()) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of connections.sockets()) if (socket.bytesRead === 0) socket.destroy()
     setTimeout(() => app.server.closeAllConnections(), STOPPING_MS).unref()
   })
 }

@@ -39,6 +39,9 @@ export const CLIENT_HEADERS = [
   'x-client-ip',
 ]
 
+/** All headers by which a request shows that a proxy sent it on. */
+export const PROXY_HEADERS = [...new Set([...CLIENT_HEADERS, ...FORWARDING_HEADERS])]
+
 /** Whether the peer of this request is one of the trusted proxies. */
 export type IsProxied = (request: IncomingMessage) => boolean
 
@@ -58,6 +61,7 @@ export function createClientAddress(
   clientAddress: ClientAddress
   exactClient: ExactClient
   isProxied: IsProxied
+  peerNetwork: (peer: string) => string | null
 } {
   const isTrusted = addressList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
@@ -89,9 +93,16 @@ export function createClientAddress(
   return {
     clientAddress: trusted.length === 0 ? peer : (request) => proxied(request).client,
     exactClient,
+    /** The network of a peer; null for a trusted proxy, and for this machine. */
+    peerNetwork(text) {
+      const address = plain(text)
+      return isTrusted(address) || isThisMachine(address) ? null : clientNetwork(address)
+    },
     isProxied: trusted.length === 0 ? () => false : (request) => isTrusted(peer(request)),
   }
 }
+
+const isThisMachine = addressList(['127.0.0.0/8', '::1'])
 
 /** An address block that one client can be assumed to hold: the address itself, or its /64. */
 export function clientScope(address: string): string {
@@ -107,6 +118,21 @@ export function clientNetwork(address: string): string {
 export function widerNetwork(network: string): string {
   const separator = network.includes(':') ? ':' : '.'
   return network.split(separator).slice(0, 2).join(separator)
+}
+
+/** The network that has the most; all networks within a wide one count together, since one client may have many. */
+export function largestNetwork(held: Iterable<readonly [network: string, amount: number]>): string {
+  const wide = new Map<string, { amount: number; largest: string; most: number }>()
+  for (const [network, amount] of held) {
+    const name = widerNetwork(network)
+    const around = wide.get(name) ?? { amount: 0, largest: network, most: -1 }
+    wide.set(name, around)
+    around.amount += amount
+    if (amount > around.most) Object.assign(around, { largest: network, most: amount })
+  }
+  let found = { amount: -1, largest: '' }
+  for (const around of wide.values()) if (around.amount > found.amount) found = around
+  return found.largest
 }
 
 /** @throws Error for an entry that is neither an address nor a CIDR block. */

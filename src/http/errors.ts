@@ -156,6 +156,11 @@ export const ERRORS = {
     advice:
       'The operator takes no new orders from your network, and no requests to inboxes without their ingest token. Nothing was stored, and no invoice was made. What you have bought works from here as from anywhere.',
   },
+  'simulator is local': {
+    status: 403,
+    advice:
+      'This service gives everything away to its own machine alone, for trying it out. Call it by localhost, without a proxy. Its operator sees in the log what to set.',
+  },
   'order not found': {
     status: 404,
     advice:

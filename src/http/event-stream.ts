@@ -6,10 +6,10 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { App } from './app.ts'
-import { writeAndFlush } from './backpressure.ts'
 import { createLongPoll, type LongPoll } from './long-poll.ts'
 import { createNews } from './news.ts'
 import type { Reservation, ResponseBudget } from './response-budget.ts'
+import { writeAndFlush } from './sending.ts'
 
 /** Proxies and clients drop a silent connection after about half a minute. */
 const HEARTBEAT_MS = 15_000

@@ -34,12 +34,15 @@ export function createNewOrders({
   egressNetworks,
   maxSales,
   clientAddress,
+  refuseStrangers = () => undefined,
   ...deps
 }: {
   blockedNetworks: readonly string[]
   egressNetworks: readonly string[]
   maxSales: MaxSales
   clientAddress: ClientAddress
+  /** @throws Problem for whom a local simulator gives nothing. */
+  refuseStrangers?: (request: IncomingMessage) => void
   db: Pick<Db, 'read'>
   clock: Clock
   log: Log
@@ -61,6 +64,7 @@ export function createNewOrders({
       }
     },
     async admit(request, isOwner) {
+      refuseStrangers(request)
       if (!isOwner && isBlocked?.(clientAddress(request))) throw problem('network refused')
       const waitMs = await soldOutForMs(request)
       if (waitMs === null) return

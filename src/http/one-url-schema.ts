@@ -45,6 +45,7 @@ export function oneUrlSchema(
         ...(method === 'POST' ? BODY_ERRORS : []),
         'cross-site request refused',
         'network refused',
+        'simulator is local',
         'order not found',
         'already delivered',
         'rate limited',

@@ -69,6 +69,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         'internal error',
         'checkout unavailable',
         'sold out',
+        'simulator is local',
         // Whoever extends has shown the owner token.
         ...(route.extendsId ? [] : (['network refused'] as const)),
         ...(route.phrases ?? []),

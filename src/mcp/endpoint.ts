@@ -10,10 +10,10 @@ import type { App } from '../http/app.ts'
 import { readBody } from '../http/body.ts'
 import { createBodyBudget } from '../http/body-budget.ts'
 import {
-  CLIENT_HEADERS,
   type ClientAddress,
   clientNetwork,
   clientScope,
+  PROXY_HEADERS,
 } from '../http/client-address.ts'
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { problem } from '../http/errors.ts'
@@ -132,7 +132,7 @@ function connectionOf(request: FastifyRequest, signal: AbortSignal): Omit<Connec
   return {
     peer: request.raw.socket.remoteAddress ?? '',
     forwarding: Object.fromEntries(
-      CLIENT_HEADERS.flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
+      [...PROXY_HEADERS, 'host'].flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
     ),
     way: tokens === 'visible' ? 'visible' : 'remote',
     isPaymentError: payment === 'error',

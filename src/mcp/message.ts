@@ -56,8 +56,7 @@ const briefly = ({ jsonrpc, id, method }: Record<string, unknown>) => ({
 
 /** The arguments stay as they are: a schema that knows all of them refuses the call at once, or bounds them. */
 function briefParams({ name, arguments: given, _meta }: Record<string, unknown>): object {
-  const params: Record<string, unknown> = { name: short(name) }
-  if (given !== undefined) params.arguments = given
+  const params = { name, ...(given === undefined ? {} : { arguments: given }) }
   if (!isObject(_meta)) return params
   const meta: Record<string, unknown> = {}
   for (const member of ['progressToken', TOKEN_META, PROTOCOL_META]) {

@@ -14,7 +14,7 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 export type Caller = {
   /** The peer of the caller's own connection. */
   peer: string
-  /** The headers in which proxies name their client, as the caller's request had them. */
+  /** `Host`, and the headers of proxies, as the caller's request had them. */
   forwarding: Record<string, string[]>
   signal: AbortSignal
 }

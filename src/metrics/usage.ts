@@ -1,5 +1,5 @@
 /** Metrics of the work and memory in use, read at each scrape. */
-import type { Backpressure } from '../http/backpressure.ts'
+import type { Connections } from '../http/connections.ts'
 import type { ResponseBudget } from '../http/response-budget.ts'
 import type { Instruments } from './instruments.ts'
 
@@ -9,7 +9,7 @@ export type Usage = {
   streams: () => ReadonlyMap<string, number>
   bodies: () => { bodies: number; bytes: number }
   responseBudget: Pick<ResponseBudget, 'reservedBytes' | 'waiting' | 'closedReaders'>
-  backpressure: Pick<Backpressure, 'closedSockets'>
+  connections: Pick<Connections, 'closed'>
   searches: () => { running: number; waiting: number }
   purchaseBytes: () => Record<string, number>
 }
@@ -52,7 +52,7 @@ function watchRequests({ gaugeOf, gaugeBy }: Instruments, usage: Usage): void {
 }
 
 function watchResponses({ gaugeOf, gaugeBy, counterBy }: Instruments, usage: Usage): void {
-  const { responseBudget, backpressure } = usage
+  const { responseBudget, connections } = usage
   gaugeBy(
     'open_streams',
     'Streams of server-sent events and requests that wait for events, by route.',
@@ -69,11 +69,12 @@ function watchResponses({ gaugeOf, gaugeBy, counterBy }: Instruments, usage: Usa
   gaugeOf('answers_waiting', 'Answers and streams that wait for room.', responseBudget.waiting)
   counterBy(
     'readers_closed_total',
-    'Connections that were closed: stalled, or the slowest where others had no room.',
+    'Connections that were closed: stalled, idle among too many, or the slowest where others had no room.',
     {
       label: 'reason',
       read: () => [
-        ['stalled', backpressure.closedSockets()],
+        ['stalled', connections.closed().stalled],
+        ['idle', connections.closed().idle],
         ['room', responseBudget.closedReaders()],
       ],
     },

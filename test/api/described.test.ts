@@ -39,6 +39,8 @@ test('every operation answers each of its statuses as the description says, and 
   await exhaust(tight, check.on(tight))
   const blocked = await startServer(t, { MAYFLY_BLOCKED_NETWORKS: '127.0.0.0/8,::1' })
   await driveBlocked(check.on(blocked))
+  const local = await startServer(t, { MAYFLY_SIMULATOR: 'local' })
+  await driveLocal(local, check.on(local))
   const isExpected = (line: string) => NEED_A_FAULT.some(([pattern]) => pattern.test(line))
   assert.deepEqual(
     check.unanswered().filter((line) => !isExpected(line)),
@@ -120,6 +122,22 @@ async function driveBlocked(ask: Call): Promise<void> {
     await ask(id, 403, { headers: aPurchase(id), body })
   }
   for (const id of SENDS) await ask(id, 403, { params: UNKNOWN })
+}
+
+/** A local simulator refuses who comes through a proxy. */
+async function driveLocal(server: TestServer, ask: Call): Promise<void> {
+  const proxied = { 'x-forwarded-for': '203.0.113.1' }
+  const onInvoice = async ({ bolt11 }: { bolt11: string }) => void (await server.pay(bolt11))
+  const inbox = await server.mayfly.buyCatch({ planId: 'spark', onInvoice })
+  const monitor = await server.mayfly.buyPulse({ planId: 'spark', onInvoice })
+  for (const [id, { publicId, ownerToken }] of [
+    ['extendCatch', inbox],
+    ['extendPulse', monitor],
+  ] as const) {
+    const headers = aPurchase(id, { ...proxied, 'x-owner-token': ownerToken })
+    await ask(id, 403, { params: { publicId }, headers, body: { planId: 'spark' } })
+  }
+  await ask('payWithSimulator', 403, { headers: proxied, body: { bolt11: 'lnbcrt1' } })
 }
 
 const aPurchase = (id: string, headers: Record<string, string> = {}) => ({

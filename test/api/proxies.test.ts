@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { openOrder, payAndSettle, purchase } from '../support/buying.ts'
+import { openOrder, payAndSettle, purchase, send } from '../support/buying.ts'
+import { message } from '../support/mcp.ts'
 import { look } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
@@ -84,3 +85,64 @@ function linesOf(server: TestServer): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>)
     .filter(({ event }) => event === 'proxies.unknown')
 }
+
+const LOCAL = { MAYFLY_SIMULATOR: 'local' }
+const STRANGE_HEADERS = [
+  { host: 'shop.example' },
+  { host: 'localhost.shop.example' },
+  { host: '192.0.2.1:8402' },
+  { 'x-forwarded-for': '127.0.0.1' },
+  { 'x-forwarded-proto': 'https' },
+  { 'cf-connecting-ip': '203.0.113.1' },
+  { via: '1.1 proxy' },
+]
+
+test('a simulator behind a forgotten proxy gives nothing away: no quote, no payment, and one line says what to set', async (t) => {
+  const server = await startServer(t, LOCAL)
+  const { bolt11 } = await openOrder(server, {})
+  const pay = (headers: object) =>
+    send(`${server.url}/simulator/pay`, {
+      method: 'POST',
+      body: JSON.stringify({ bolt11 }),
+      headers: { 'content-type': 'application/json', ...headers },
+    })
+  for (const headers of STRANGE_HEADERS) {
+    for (const answer of [
+      await purchase(server, { headers }),
+      await look(server, { headers }),
+      await pay(headers),
+    ]) {
+      assert.equal(answer.status, 403, JSON.stringify(headers))
+      assert.deepEqual(JSON.parse(answer.text), { error: 'simulator is local' })
+    }
+    const mcp = await send(`${server.url}/mcp`, {
+      method: 'POST',
+      body: message('tools/call', { name: 'buy_inbox', arguments: { planId: 'spark' } }),
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...headers,
+      },
+    })
+    assert.match(mcp.text, /simulator is local/, JSON.stringify(headers))
+  }
+  const refusals = server.logged.map((line) => JSON.parse(line)).filter(isSimulatorRefused)
+  assert.equal(refusals.length, 1)
+  assert.match(
+    refusals[0].reason,
+    /MAYFLY_LIGHTNING_URL .+ MAYFLY_TRUSTED_PROXIES .+ MAYFLY_SIMULATOR=public/,
+  )
+  assert.equal((await pay({ host: 'LOCALHOST:8402' })).status, 200)
+  assert.equal((await purchase(server, { headers: { host: '[::1]' } })).status, 402)
+})
+
+test('a simulator that was made public, or has proxies that it trusts, sells to strangers', async (t) => {
+  for (const wanted of [{ MAYFLY_SIMULATOR: 'public' }, { MAYFLY_TRUSTED_PROXIES: '192.0.2.1' }]) {
+    const server = await startServer(t, { ...LOCAL, ...wanted })
+    for (const headers of STRANGE_HEADERS) {
+      assert.equal((await purchase(server, { headers })).status, 402, JSON.stringify(headers))
+    }
+  }
+})
+
+const isSimulatorRefused = ({ event }: { event: string }): boolean => event === 'simulator.refused'

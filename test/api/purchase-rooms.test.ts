@@ -100,7 +100,7 @@ suite('the limit on new orders', () => {
     const { ask } = await paidOrderVia(server, L402, aWhisper(1024))
     assert.equal((await purchase(server, ask)).status, 200)
     const refused = await exchange(server.url, headOf(LARGEST, randomUUID(), WAITING))
-    assert.deepEqual(refused.statuses, [429], 'and no 100 before it')
+    assert.deepEqual(refused.statuses, [503], 'and no 100 before it')
   })
 
   test('the limit on new orders is not drawn on by a body that says that it is too large', async (t) => {

@@ -14,9 +14,12 @@ test('a payment is answered only when its settlement is in the store', async (t)
   const app = await createApp({ log, publicUrl: () => 'http://127.0.0.1', schemas: {} })
   t.after(() => app.close())
   mountHealth(app)
-  mountSimulator(app, node.simulator, (hash) => {
-    told.resolve(hash)
-    return stored.promise
+  mountSimulator(app, {
+    simulator: node.simulator,
+    onPaid: (hash) => {
+      told.resolve(hash)
+      return stored.promise
+    },
   })
   const answers: string[] = []
   const paying = app

@@ -68,6 +68,8 @@ export async function startServer(
       MAYFLY_PORT: '0',
       // Tests of limits switch them on.
       MAYFLY_RATE_LIMITS: 'off',
+      // Tests are strangers of many addresses.
+      MAYFLY_SIMULATOR: 'public',
       ...settingsFor(databaseUrl),
       ...environment,
     })

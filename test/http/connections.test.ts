@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
-import { type Backpressure, createBackpressure } from '../../src/http/backpressure.ts'
+import { type Connections, createConnections } from '../../src/http/connections.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024
@@ -15,29 +15,29 @@ const LOOK = 5_000
 test('a socket that takes nothing for a minute is closed, whatever it was to be sent', async (t) => {
   for (const kind of ['text', 'bytes']) {
     t.mock.timers.enable({ apis: ['setInterval'] })
-    const { open, backpressure, made } = await aServer(t)
+    const { open, connections, made } = await aServer(t)
     const socket = open()
     socket.pause()
     socket.write(`GET /${kind} HTTP/1.1\r\nHost: x\r\n\r\n`)
-    await stalled(backpressure, made)
+    await stalled(connections, made)
     t.mock.timers.tick(LOOK)
     t.mock.timers.tick(11 * LOOK)
-    assert.equal(backpressure.closedSockets(), 0, kind)
+    assert.equal(connections.closed().stalled, 0, kind)
     t.mock.timers.tick(LOOK)
-    assert.equal(backpressure.closedSockets(), 1, kind)
-    await until('it is gone', () => [...backpressure.sockets()].length === 0)
+    assert.equal(connections.closed().stalled, 1, kind)
+    await until('it is gone', () => [...connections.sockets()].length === 0)
     t.mock.timers.reset()
   }
 })
 
 test('a reader that takes a little now and then has as long as it likes', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const { open, backpressure, made } = await aServer(t)
+  const { open, connections, made } = await aServer(t)
   const socket = open()
   socket.pause()
   socket.write('GET /text HTTP/1.1\r\nHost: x\r\n\r\n')
-  await stalled(backpressure, made)
-  const [ours] = [...backpressure.sockets()]
+  await stalled(connections, made)
+  const [ours] = [...connections.sockets()]
   assert.ok(ours)
   const sent = (): number => ours.bytesWritten - ours.writableLength
   // Each time within a minute, and for longer than that in all.
@@ -49,27 +49,27 @@ test('a reader that takes a little now and then has as long as it likes', async 
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
-  assert.equal(backpressure.closedSockets(), 0)
+  assert.equal(connections.closed().stalled, 0)
 })
 
 test('a connection that is only kept open does not count as one that takes nothing', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const { open, backpressure, made } = await aServer(t)
+  const { open, connections, made } = await aServer(t)
   const socket = open()
   socket.resume()
   socket.write('GET /small HTTP/1.1\r\nHost: x\r\n\r\n')
   await until('it is answered', () => made.length === 1)
   t.mock.timers.tick(100 * LOOK)
-  assert.equal(backpressure.closedSockets(), 0)
+  assert.equal(connections.closed().stalled, 0)
 })
 
 test('a pipelined request is served when the answer before it is taken, and in its order', async (t) => {
-  const { open, backpressure, made } = await aServer(t)
+  const { open, connections, made } = await aServer(t)
   const socket = open()
   socket.pause()
   const requests = 5
   for (let n = 0; n < requests; n++) socket.write(`GET /text?${n} HTTP/1.1\r\nHost: x\r\n\r\n`)
-  await stalled(backpressure, made)
+  await stalled(connections, made)
   assert.deepEqual(made, ['/text?0'], 'one answer, and nobody works for the others')
 
   let bytes = 0
@@ -85,26 +85,26 @@ test('a pipelined request is served when the answer before it is taken, and in i
 })
 
 test('a connection with more than 64 requests that wait is closed, and another is not', async (t) => {
-  const { open, made, backpressure } = await aServer(t)
+  const { open, made, connections } = await aServer(t)
   const [patient, greedy] = [open(), open()]
   for (const socket of [patient, greedy]) socket.pause()
   const request = 'GET /text HTTP/1.1\r\nHost: x\r\n\r\n'
   patient.write(request.repeat(65))
-  await until('both are there', () => [...backpressure.sockets()].length === 2 && made.length === 1)
+  await until('both are there', () => [...connections.sockets()].length === 2 && made.length === 1)
   greedy.write(request.repeat(66))
-  await until('one is gone', () => [...backpressure.sockets()].length === 1)
+  await until('one is gone', () => [...connections.sockets()].length === 1)
   assert.equal(patient.destroyed, false)
   assert.equal(made.length, 2, 'of the 66 one was begun')
 })
 
 test('a client that leaves takes what it has pipelined with it', async (t) => {
-  const { open, backpressure, made } = await aServer(t)
+  const { open, connections, made } = await aServer(t)
   const socket = open()
   socket.pause()
   socket.write('GET /text HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3))
-  await stalled(backpressure, made)
+  await stalled(connections, made)
   socket.destroy()
-  await until('it is gone', () => [...backpressure.sockets()].length === 0)
+  await until('it is gone', () => [...connections.sockets()].length === 0)
   await new Promise((resolve) => setImmediate(resolve))
   assert.equal(made.length, 1)
 })
@@ -118,19 +118,93 @@ test('a large answer arrives byte for byte as a small one does, and says its len
   }
 })
 
+test('of one network so many connections without a request are open, and the oldest of them makes room', async (t) => {
+  const { open, connections } = await aServer(t, { maxIdle: { perNetwork: 3, inAll: 100 } })
+  const sockets = await opened(4, open, connections)
+  await until('the oldest is gone', () => [...connections.sockets()].length === 3)
+  await until('its client knows', () => sockets[0]?.destroyed === true)
+  assert.equal(connections.closed().idle, 1)
+  assert.deepEqual(
+    sockets.map(({ destroyed }) => destroyed),
+    [true, false, false, false],
+  )
+})
+
+test('a connection counts as one without a request again once its answer is taken, and not before', async (t) => {
+  const { open, connections, made } = await aServer(t, { maxIdle: { perNetwork: 1, inAll: 100 } })
+  const [reader] = await opened(1, open, connections)
+  assert.ok(reader)
+  reader.pause()
+  reader.write('GET /text HTTP/1.1\r\nHost: x\r\n\r\n')
+  await stalled(connections, made)
+  const [idle] = await opened(1, open, connections)
+  assert.equal(connections.closed().idle, 0)
+  reader.resume()
+  await until(
+    'it is taken, and what was idle for longer is closed',
+    () => connections.closed().idle === 1,
+  )
+  await until('one is left', () => [...connections.sockets()].length === 1)
+  assert.equal(idle?.destroyed || !reader.destroyed, true)
+})
+
+test('half a head that follows a whole request counts like the first one', async (t) => {
+  const { open, connections, made } = await aServer(t, { maxIdle: { perNetwork: 2, inAll: 100 } })
+  for (let n = 1; n <= 5; n++) {
+    const socket = open()
+    socket.resume()
+    socket.write('GET /small HTTP/1.1\r\nHost: x\r\n\r\nGET /small HTTP/1.1\r\nX-Half: ')
+    await until('it is answered', () => made.length === n)
+  }
+  await until('two are left', () => [...connections.sockets()].length === 2)
+  assert.equal(connections.closed().idle, 3)
+})
+
+test('above the total the oldest of the largest network is closed, and proxies and this machine have that bound alone', async (t) => {
+  const peers = ['10.0.0.0', '10.0.0.0', '10.0.0.0', '192.0.2.0', null, null, null, null]
+  const { open, connections } = await aServer(t, {
+    maxIdle: { perNetwork: 3, inAll: 7 },
+    networkOf: () => peers.shift() ?? null,
+  })
+  const sockets = await opened(8, open, connections)
+  await until('one is gone', () => [...connections.sockets()].length === 7)
+  await until('its client knows', () => sockets[4]?.destroyed === true)
+  assert.equal(sockets.filter(({ destroyed }) => destroyed).length, 1)
+})
+
+/** Opens connections one after the other, each when the server knows the one before. */
+async function opened(
+  count: number,
+  open: () => Socket,
+  connections: Connections,
+): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  for (let n = 0; n < count; n++) {
+    const known = new Set(connections.sockets())
+    sockets.push(open().resume())
+    await until('the server knows it', () =>
+      [...connections.sockets()].some((socket) => !known.has(socket)),
+    )
+  }
+  return sockets
+}
+
 /** A server that answers a lot, and says in `made` what it has begun to answer. */
-async function aServer(t: TestContext): Promise<{
+async function aServer(
+  t: TestContext,
+  options: Parameters<typeof createConnections>[0] = { networkOf: () => null },
+): Promise<{
   url: string
-  backpressure: Backpressure
+  connections: Connections
   made: string[]
   open(): Socket
 }> {
-  const backpressure = createBackpressure()
+  const connections = createConnections({ networkOf: () => '192.0.2.0', ...options })
   const app = await createApp({
     log: pino({ level: 'silent' }),
     publicUrl: () => 'http://x',
     schemas: {},
-    backpressure,
+    connections,
   })
   const made: string[] = []
   const answers = { text: LARGE, bytes: Buffer.from(LARGE), small: 'small' }
@@ -149,7 +223,7 @@ async function aServer(t: TestContext): Promise<{
   const { port } = app.server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
-    backpressure,
+    connections,
     made,
     open() {
       const socket = connect(port, '127.0.0.1')
@@ -161,10 +235,10 @@ async function aServer(t: TestContext): Promise<{
 }
 
 /** Waits until the only connection has an answer, of which nothing more goes out. */
-async function stalled(backpressure: Backpressure, made: string[]): Promise<void> {
+async function stalled(connections: Connections, made: string[]): Promise<void> {
   let last = -1
   await until('nothing goes out', () => {
-    const [socket] = [...backpressure.sockets()]
+    const [socket] = [...connections.sockets()]
     if (!socket || made.length === 0 || socket.writableLength === 0) return false
     const sent = socket.bytesWritten - socket.writableLength
     const isStill = sent === last
