@@ -1,4 +1,6 @@
 /** What /llms.txt says of CATCH. */
+import { FILTER_NAMES } from '../lib/event-filters.ts'
+
 export const CATCH_GUIDE = `## CATCH: a webhook inbox
 
 Buy: POST /api/payments/catch, Content-Type: application/json, body {"planId":"spark"}
@@ -9,7 +11,7 @@ Buy: POST /api/payments/catch, Content-Type: application/json, body {"planId":"s
   stored. 401: the inbox is full, expired or unknown. A trusted sender adds Authorization: Bearer {ingestToken}, and
   its events are marked "access":"authenticated", all others "public".
 - Read: GET /api/catch/{publicId}/events with Authorization: Bearer {ownerToken}. Newest first;
-  limit (1 to 50), cursor (nextCursor of the previous page), access, method, contentType, q.
+  limit (1 to 50), cursor (nextCursor of the previous page), ${FILTER_NAMES.join(', ')}, q.
   after=N (a sequence) lists what is newer than N, oldest first; go on with the last sequence you got,
   or after an empty page with its latestSequence.
   wait=S (1 to 30 seconds; not with cursor or q) answers as soon as there is something newer than N, or without

@@ -1,5 +1,5 @@
 /** The types of CATCH: plans, capability, status, events. The interface sets names and bounds. */
-import type { Static } from 'typebox'
+import type { Static, TOptional, TUnsafe } from 'typebox'
 import {
   AtLeast0,
   AtLeast1,
@@ -11,6 +11,12 @@ import {
   UpTo,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
+import {
+  EVENT_FILTERS,
+  FILTER_NAMES,
+  type FilterName,
+  type FilterValue,
+} from '../lib/event-filters.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 /** The storage of one inbox, a tebibyte: more than the disk of a small machine. */
@@ -202,8 +208,7 @@ export const CatchRefusals = Type.Object(
  */
 export type CatchRefusals = Static<typeof CatchRefusals>
 
-const ACCESSES = ['public', 'authenticated'] as const
-export const Access = Type.Enum([...ACCESSES])
+export const Access = Type.Enum([...EVENT_FILTERS.access.schema.enum])
 export type Access = Static<typeof Access>
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
@@ -259,6 +264,14 @@ const MAX_SEQUENCE = Number.MAX_SAFE_INTEGER
 /** Proxies and clients drop a silent connection after about half a minute. */
 const MAX_WAIT_SECONDS = 30
 
+/** The parameters of the filters. */
+const filters = Object.fromEntries(
+  FILTER_NAMES.map((name) => [
+    name,
+    Type.Optional(EVENT_FILTERS[name].schema as object as TUnsafe<string>),
+  ]),
+) as { [Name in FilterName]: TOptional<TUnsafe<FilterValue<Name>>> }
+
 export const EventQuery = Type.Object(
   {
     limit: Type.Optional(
@@ -296,28 +309,7 @@ export const EventQuery = Type.Object(
         examples: [30],
       }),
     ),
-    access: Type.Optional(
-      Type.Enum([...ACCESSES], {
-        description: 'Whether the sender had the ingest token',
-        examples: ['authenticated'],
-      }),
-    ),
-    method: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 20,
-        description: 'Only requests with this method',
-        examples: ['POST'],
-      }),
-    ),
-    contentType: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description: 'Only requests of this type, without its parameters',
-        examples: ['application/json'],
-      }),
-    ),
+    ...filters,
     q: Type.Optional(
       Type.String({
         maxLength: 120,

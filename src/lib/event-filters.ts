@@ -1,6 +1,6 @@
 /**
- * The filters of the event list that compare one value. The service, the SDK and the command line read
- * them here, so that they agree.
+ * The one list of filters of the event list that compare a value. The query's schema, its SQL, the SDK, `--filter`, the
+ * tools of MCP and the guides are made of it.
  */
 import { mediaType } from './media-type.ts'
 
@@ -8,41 +8,77 @@ import { mediaType } from './media-type.ts'
 type Compared = { access: string; method: string; contentType: string | null }
 
 type Filter = {
+  /** JSON Schema of the requested value, with a description and an example. */
+  schema: {
+    readonly type?: 'string'
+    readonly enum?: readonly string[]
+    readonly minLength?: number
+    readonly maxLength?: number
+    readonly description: string
+    readonly examples: readonly [string]
+  }
   /** The column of the store with the value. */
   column: string
-  /** The possible values, if there are few. */
-  values?: readonly string[]
-  /** The field's value that an event must have to match the requested value. */
+  /** The value that column and field of an event must have to match the requested value. */
   normalized(requested: string): string | null
   fieldOf(event: Compared): string | null
 }
 
-export const EVENT_FILTERS: Record<'access' | 'method' | 'contentType', Filter> = {
+export const EVENT_FILTERS = {
   access: {
+    schema: {
+      enum: ['public', 'authenticated'],
+      description: 'Whether the sender had the ingest token',
+      examples: ['authenticated'],
+    },
     column: 'access',
-    values: ['public', 'authenticated'],
     normalized: (requested) => requested,
     fieldOf: ({ access }) => access,
   },
   method: {
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 20,
+      description: 'Only requests with this method',
+      examples: ['POST'],
+    },
     column: 'method',
     normalized: (requested) => requested.toUpperCase(),
     fieldOf: ({ method }) => method,
   },
   contentType: {
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 255,
+      description: 'Only requests of this type, without its parameters',
+      examples: ['application/json'],
+    },
     column: 'media_type',
     normalized: mediaType,
     fieldOf: ({ contentType }) => mediaType(contentType),
   },
-}
+} as const satisfies Record<string, Filter>
 
-type FilterName = keyof typeof EVENT_FILTERS
+export type FilterName = keyof typeof EVENT_FILTERS
+/** What a filter can be asked for. */
+export type FilterValue<Name extends FilterName> = (typeof EVENT_FILTERS)[Name]['schema'] extends {
+  enum: readonly (infer Value)[]
+}
+  ? Value
+  : string
 
 export const FILTER_NAMES = Object.keys(EVENT_FILTERS) as FilterName[]
+
+/** An example of `--filter`. */
+export const FILTER_EXAMPLE = FILTER_NAMES.map(
+  (name) => `${name}=${EVENT_FILTERS[name].schema.examples[0]}`,
+).join(',')
 
 /** Whether there is a filter of this name that accepts this value. */
 export function isFilter(name: string, value: string): boolean {
   if (!Object.hasOwn(EVENT_FILTERS, name)) return false
-  const { values } = EVENT_FILTERS[name as FilterName]
-  return values === undefined || values.includes(value)
+  const { schema }: Filter = EVENT_FILTERS[name as FilterName]
+  return schema.enum === undefined || schema.enum.includes(value)
 }

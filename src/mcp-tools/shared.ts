@@ -1,6 +1,12 @@
 /** The parts of inputs and results that several tools have. */
+import type { TOptional, TUnsafe } from 'typebox'
 import { Type } from '../http/type.ts'
-import { EVENT_FILTERS } from '../lib/event-filters.ts'
+import {
+  EVENT_FILTERS,
+  FILTER_NAMES,
+  type FilterName,
+  type FilterValue,
+} from '../lib/event-filters.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import type { Way } from './definition.ts'
 import { DEFAULT_TEXT_BYTES, MAX_TEXT_BYTES } from './stranger.ts'
@@ -84,14 +90,9 @@ export const maxTextBytes = Type.Optional(
 )
 
 /** The filters that reading and waiting have in common. */
-export const eventFilters = {
-  access: Type.Optional(
-    Type.Enum([...(EVENT_FILTERS.access.values ?? [])], {
-      description: 'Whether the sender had the ingest token',
-    }),
-  ),
-  method: Type.Optional(Type.String({ minLength: 1, maxLength: 20, description: 'Such as POST' })),
-  contentType: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 255, description: 'Such as application/json' }),
-  ),
-}
+export const eventFilters = Object.fromEntries(
+  FILTER_NAMES.map((name) => [
+    name,
+    Type.Optional(EVENT_FILTERS[name].schema as object as TUnsafe<string>),
+  ]),
+) as { [Name in FilterName]: TOptional<TUnsafe<FilterValue<Name>>> }

@@ -1,5 +1,6 @@
 /** The tools that read an inbox. What strangers wrote is named as such, escaped, and bounded call by call. */
 import type { SteadyClock } from '../lib/clock.ts'
+import { FILTER_NAMES } from '../lib/event-filters.ts'
 import { isObject } from '../lib/json.ts'
 import {
   DEFAULT_WAIT_SECONDS,
@@ -16,11 +17,12 @@ const WAIT_STEP_SECONDS = 10
 /** A request that was answered this much before its time had nothing to wait for. */
 const EARLY_MS = 1_000
 
-export const FILTERS = ['access', 'method', 'contentType'] as const
-
 export const readInbox: Tool = async (call) => {
   const asked = call.arguments as ReadInboxInput
-  const page = await pageOfEvents(call, pick(asked, [...FILTERS, 'limit', 'cursor', 'after', 'q']))
+  const page = await pageOfEvents(
+    call,
+    pick(asked, [...FILTER_NAMES, 'limit', 'cursor', 'after', 'q']),
+  )
   const { webhooks, isCut } = shown(page.events, asked.maxTextBytes)
   // What a full page leaves out comes with the next one. Oldest first, the last sequence continues it.
   const isNewestFirst = asked.after === undefined
@@ -45,7 +47,7 @@ export const createWaitForWebhook =
       if (left <= 0) return waited([], { after, reason: 'timeout' })
       const wait = Math.min(left, WAIT_STEP_SECONDS)
       const before = clock.monotonic()
-      const page = await pageOfEvents(call, { ...pick(asked, FILTERS), after, wait })
+      const page = await pageOfEvents(call, { ...pick(asked, FILTER_NAMES), after, wait })
       if (page.events.length > 0) {
         const { webhooks } = shown(page.events, asked.maxTextBytes)
         after = webhooks.at(-1)?.sequence ?? after

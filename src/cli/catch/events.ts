@@ -9,7 +9,7 @@ import {
   toHar,
   toJsonLines,
 } from '../../client/index.ts'
-import { isFilter } from '../../lib/event-filters.ts'
+import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client, wholeNumber } from '../cli.ts'
 import { examples } from '../examples.ts'
@@ -244,10 +244,7 @@ export function parseFilter(text: string | undefined): EventFilter {
 }
 
 const badFilter = (): CliError =>
-  new CliError(
-    '--filter must be a list such as method=POST,contentType=application/json,q=opened,access=public',
-    EXIT.usage,
-  )
+  new CliError(`--filter must be a list such as ${FILTER_EXAMPLE},q=opened`, EXIT.usage)
 
 /** An event as one line. */
 export function described(event: CatchEvent): string {
