@@ -46,7 +46,7 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
   ],
   'invalid switch': [
     EXIT.usage,
-    'That switch cannot be bound, and nothing was bought. Its monitor must be pinged in time, its last run must not have failed, and its time and its pings must last longer than the plan of the whisper.',
+    'That switch cannot be bound, and nothing was bought. Its monitor must be pinged in time, its last run must not have failed, and its time and its pings must last longer than the plan of the whisper: `mayfly extend` makes it last longer.',
   ],
   'ciphertext too large': [
     EXIT.usage,

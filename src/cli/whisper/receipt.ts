@@ -44,6 +44,14 @@ export function addWhisperDestroy(parent: Command): void {
     )
 }
 
+/** What each state of a switch means for its owner. */
+const SWITCHES: Record<NonNullable<WhisperReceipt['switch']>['state'], string> = {
+  waiting: 'the next ping of its monitor arms it; without one it never opens',
+  armed: 'it opens when the pings stop',
+  open: 'whoever has the code can read it',
+  dead: 'it never opens any more',
+}
+
 function showReceipt(cli: Cli, receipt: WhisperReceipt): void {
   const { state, readsSpent, readLimit, reads, revealAt, endedAt, expiresAt } = receipt
   const { switch: bound } = receipt
@@ -55,7 +63,7 @@ function showReceipt(cli: Cli, receipt: WhisperReceipt): void {
       ...(revealAt === null ? [] : [['opens', `${away(revealAt, cli.now())}, ${revealAt}`]]),
       ...(bound === null
         ? []
-        : [['switch', `${bound.state} since ${bound.since}, works until ${bound.worksUntil}`]]),
+        : [['switch', `${bound.state} since ${bound.since}: ${SWITCHES[bound.state]}`]]),
       endedAt === null
         ? ['expires', `${away(expiresAt, cli.now())}, ${expiresAt}`]
         : ['ended', `${away(endedAt, cli.now())}, ${endedAt}`],

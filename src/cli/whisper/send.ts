@@ -37,7 +37,8 @@ type Options = {
 
 export function addWhisperSend(parent: Command, verb: string): void {
   parent
-    .command(verb)
+    // `buy whisper` works, and is shown as `whisper send` alone.
+    .command(verb, { hidden: verb !== 'send' })
     .description(
       'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
     )
@@ -82,8 +83,17 @@ export function addWhisperSend(parent: Command, verb: string): void {
             : [['You see when it was read', `mayfly whisper receipt ${name}`]]),
         ]
         cli.answer(
-          { name, planId, baseUrl, ...publicPart(capability), code, readUrl, readCommand },
-          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}`,
+          {
+            name,
+            planId,
+            baseUrl,
+            ...publicPart(capability),
+            code,
+            readUrl,
+            readCommand,
+            armedBy: armedBy(options.whenLate),
+          },
+          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(options.whenLate)}`,
         )
         return EXIT.ok
       }),
@@ -154,9 +164,29 @@ function timeOf(text: string): string {
   )
 }
 
+/** The ping that arms a switch, if its monitor is saved here. */
+const armedBy = (whenLate: string | undefined): string | undefined =>
+  whenLate === undefined || isId('pulse_switch', whenLate) ? undefined : `mayfly ping ${whenLate}`
+
+/** What a switch still needs: without a ping after the purchase it stays shut for good. */
+function armingOf(whenLate: string | undefined): string {
+  if (whenLate === undefined) return ''
+  const ping = armedBy(whenLate) ?? 'Whoever has the monitor of that switch pings it once more.'
+  return `\nIts switch is not armed yet. A ping that comes from now on arms it, and without one it never opens:\n\n  ${ping}\n\nOnce armed, it opens when the pings stop. The receipt says which it is: waiting, armed, open or dead.\n`
+}
+
 /** The switch of a saved monitor, or the id itself, which a monitor's owner has handed on. */
 export async function switchOf(cli: Cli, given: string): Promise<string> {
   if (isId('pulse_switch', given)) return given
   const { capability, baseUrl } = loadPulse(cli, given)
-  return (await cli.mayfly(baseUrl).pulse(capability).makeSwitch()).switchId
+  const monitor = cli.mayfly(baseUrl).pulse(capability)
+  const { state } = await monitor.status()
+  if (state !== 'operational') {
+    const next = state === 'waiting' || state === 'late' ? ` First: mayfly ping ${given}` : ''
+    throw new CliError(
+      `The switch of ${given} cannot be bound while the monitor is ${state}.${next}`,
+      EXIT.usage,
+    )
+  }
+  return (await monitor.makeSwitch()).switchId
 }

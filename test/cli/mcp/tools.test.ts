@@ -344,7 +344,10 @@ describe('a secret', () => {
     await host.call('buy_monitor', { planId: 'standard', name: 'job' })
     const bound = { planId: 'spark', name: 'will', text: 'mellon', revealWhen: 'job' }
     // Only the switch of a healthy monitor can be bound.
-    assert.match((await host.call('send_whisper', bound)).text, /switch cannot be bound/)
+    assert.match(
+      (await host.call('send_whisper', bound)).text,
+      /switch of job cannot be bound while the monitor is waiting/,
+    )
     await host.call('ping', { name: 'job' })
     const results = await Promise.all([1, 2, 3].map(() => host.call('send_whisper', bound)))
     for (const { value, text } of results) assert.equal(value.state, 'settled', text)
