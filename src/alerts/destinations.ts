@@ -1,10 +1,11 @@
 /** The destinations of an owner: set, tested, listed. Nothing but tests is sent before a test was answered. */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { AlertFormat as Format, UrlFormat } from '../lib/alert-formats.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newWebhookSecret } from '../protocol/webhook-signing.ts'
-import type { AlertContent, Format, UrlFormat } from './alert.ts'
 import { targetOf } from './delivery.ts'
+import type { AlertContent } from './formats.ts'
 import type { Sealed } from './sealing.ts'
 import type { Attempt, Send, Target } from './send.ts'
 import {

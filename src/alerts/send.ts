@@ -1,8 +1,9 @@
 /** One attempt: a message to a destination, and what became of it. */
 
+import type { AlertFormat as Format } from '../lib/alert-formats.ts'
 import { webhookHeaders } from '../protocol/webhook-signing.ts'
-import type { Format, Message } from './alert.ts'
-import { formatted } from './format.ts'
+import type { Message } from './formats.ts'
+import { formatted } from './formats.ts'
 import type { Outbound } from './outbound.ts'
 import { OutboundError } from './outbound-rules.ts'
 import { retryAfterMs } from './retries.ts'

@@ -3,8 +3,9 @@
  * an attempt's end and a new alert change one row each, and none misses what another one wrote.
  */
 import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
+import type { AlertFormat as Format } from '../lib/alert-formats.ts'
 import type { DeletionTime } from '../lib/clock.ts'
-import type { Alert, AlertContent, Format } from './alert.ts'
+import type { Alert, AlertContent } from './formats.ts'
 
 /** More alerts than this wait for no destination. The oldest give way. */
 export const MAX_WAITING = 20

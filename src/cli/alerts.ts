@@ -1,19 +1,18 @@
 /** `mayfly pulse alerts` and `mayfly whisper alerts`: who is told of what happens, and what was sent. */
 import type { Command } from 'commander'
 import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../client/index.ts'
+import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { findSaved, isName, loadCatch, loadPulse, loadReceipt } from './saved.ts'
 import { away, columns } from './text.ts'
 
-const FORMATS = ['standard', 'slack', 'discord', 'ntfy'] as const
-
 /** How many destinations the service takes. */
 const MOST = 3
 
 type Options = { inbox?: string[]; remove?: string[]; test?: true; none?: true } & Partial<
-  Record<(typeof FORMATS)[number], string[]>
+  Record<UrlFormat, string[]>
 >
 type Destinations = AlertsStatus['destinations']
 
@@ -60,14 +59,14 @@ export const addWhisperAlerts = (parent: Command): void =>
   })
 
 function addAlerts(parent: Command, told: Told): void {
-  parent
+  const command = parent
     .command('alerts')
     .description(told.description)
     .argument('<name>', told.argument)
-    .option('--standard <url...>', 'add this URL, by Standard Webhooks')
-    .option('--slack <url...>', 'add this incoming webhook of Slack')
-    .option('--discord <url...>', 'add this webhook of Discord')
-    .option('--ntfy <url...>', 'add this topic of an ntfy server')
+  for (const format of URL_FORMATS) {
+    command.option(`--${format} <url...>`, `add ${ALERT_FORMATS[format].adds}`)
+  }
+  command
     .option('--inbox <name...>', 'add this inbox, which is saved here and on the same service')
     .option('--remove <which...>', 'tell this one no more: its host, its id, or a saved inbox')
     .option('--test', 'test the destinations that no test has reached')
@@ -101,7 +100,9 @@ function addAlerts(parent: Command, told: Told): void {
 }
 
 function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['destinations'] {
-  const urls = FORMATS.flatMap((format) => (options[format] ?? []).map((url) => ({ url, format })))
+  const urls = URL_FORMATS.flatMap((format) =>
+    (options[format] ?? []).map((url) => ({ url, format })),
+  )
   const inboxes = (options.inbox ?? []).map((name) => {
     const saved = loadCatch(cli, name)
     if (saved.baseUrl !== baseUrl) {

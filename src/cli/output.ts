@@ -1,7 +1,8 @@
 /** The output of a command: JSON for programs, text for people, and notes on stderr. */
 import { styleText } from 'node:util'
+import { jsonEscape, replaceInvisible } from '../lib/invisible.ts'
 import { type Ending, EXIT, endingOf } from './exit.ts'
-import { harmless, STEERING } from './text.ts'
+import { harmless } from './text.ts'
 import { chainOf, placeOf } from './trace.ts'
 
 /** The options that every command takes. */
@@ -78,9 +79,4 @@ const jsonLine = (value: unknown): string => `${escapedForTerminal(JSON.stringif
 
 /** Escapes every character in JSON that could control a terminal. */
 const escapedForTerminal = (json: string): string =>
-  process.stdout.isTTY ? json.replace(STEERING, escaped) : json
-
-const escaped = (character: string): string =>
-  [...Array(character.length).keys()]
-    .map((i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`)
-    .join('')
+  process.stdout.isTTY ? replaceInvisible(json, jsonEscape) : json

@@ -1,22 +1,17 @@
 /** Text on a terminal: sizes, times, and escaped text from strangers. */
+import { replaceInvisible } from '../lib/invisible.ts'
 
-/**
- * Escapes every character in a stranger's text that could control a terminal or change the reading
- * direction. With `lines`, line feeds and tabs stay.
- */
+/** Escapes every invisible character in a stranger's text. With `lines`, line feeds and tabs stay. */
 export function harmless(text: string, { lines = false } = {}): string {
-  return text.replace(STEERING, (character) => {
-    if (lines && (character === '\n' || character === '\t')) return character
-    const code = character.codePointAt(0) ?? 0
-    return code < 0x100
-      ? `\\x${code.toString(16).padStart(2, '0')}`
-      : `\\u${code.toString(16).padStart(4, '0')}`
-  })
+  return replaceInvisible(
+    text,
+    (code) =>
+      code < 0x100
+        ? `\\x${code.toString(16).padStart(2, '0')}`
+        : `\\u${code.toString(16).padStart(4, '0')}`,
+    { keep: lines ? '\n\t' : '' },
+  )
 }
-
-/** Control characters, invisible ones, and those that change the reading direction. */
-export const STEERING =
-  /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{fff9}-\u{fffb}\u{e0000}-\u{e007f}]/gu
 
 /** A size such as `340 B` or `1.2 kB`. */
 export function size(bytes: number): string {

@@ -1,6 +1,7 @@
 /** Formats events for other tools: curl, HAR and JSON lines. Pure functions. */
 import type { CatchEvent } from '../catch/schema.ts'
 import { base64, base64Bytes, utf8 } from '../lib/bytes.ts'
+import { hasInvisible } from '../lib/invisible.ts'
 
 /** Longer bodies are piped, since Linux limits one argument to 128 KiB. */
 const MAX_ARGUMENT_CHARS = 32 * 1024
@@ -19,13 +20,6 @@ const COMPUTED = new Set([
 ])
 /** Headers that curl adds by default. They are removed if the sender did not send them. */
 const CURL_ADDS = ['Accept', 'User-Agent']
-/**
- * Control characters, which terminals and some shells change, and invisible ones, such as those that turn the
- * direction of writing: a command shows what it sends.
- */
-const UNTYPEABLE =
-  /[^\n\P{Cc}]|[\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/u
-
 /**
  * The bytes of an event's body.
  *
@@ -91,7 +85,11 @@ export function unsent(event: CatchEvent, added: readonly string[]): string[] {
 
 /** Whether the body can be an argument of a command. Others are piped to it. */
 export function isTypeable({ body, bodyEncoding }: CatchEvent): boolean {
-  return bodyEncoding === 'utf8' && body.length <= MAX_ARGUMENT_CHARS && !UNTYPEABLE.test(body)
+  return (
+    bodyEncoding === 'utf8' &&
+    body.length <= MAX_ARGUMENT_CHARS &&
+    !hasInvisible(body, { keep: '\n' })
+  )
 }
 
 /** The beginning of a command that reads the body from stdin. */

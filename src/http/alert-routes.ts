@@ -3,9 +3,9 @@
  * are mounted and what a test tells.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { AlertContent } from '../alerts/alert.ts'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { SetDestination, Told, Wanted } from '../alerts/destinations.ts'
+import { type AlertContent, calledUrl } from '../alerts/formats.ts'
 import type { Statement } from '../db/db.ts'
 import { rfc3339 } from '../lib/clock.ts'
 import type { AnyProduct } from '../lib/product-names.ts'
@@ -63,7 +63,9 @@ export function mountAlerts<Row extends { public_id: string }>(
   async function takeTests(id: string, wanted: Wanted[], reply: FastifyReply) {
     for (const one of wanted) {
       if (one.format !== 'inbox') {
-        await limits.take(LIMITS.alertTestTarget, one.url.host + one.url.pathname, reply)
+        const called = calledUrl(one.format, one.url)
+        const { host, pathname } = 'url' in called ? called.url : one.url
+        await limits.take(LIMITS.alertTestTarget, host + pathname, reply)
       }
       await limits.take(LIMITS.alertTest, id, reply)
     }

@@ -1,12 +1,13 @@
 /** The types of alerts: where they go, and what was sent. The same for every product that tells. */
 import type { Static } from 'typebox'
+import { URL_FORMATS } from '../lib/alert-formats.ts'
 import { DateTime, DateTimeOrNull } from './schemas.ts'
 import { Type } from './type.ts'
 
 /** How many destinations an owner has at most. */
 const MOST = 3
 
-const AlertFormat = Type.Enum(['standard', 'slack', 'discord', 'ntfy'])
+const AlertFormat = Type.Enum(URL_FORMATS)
 
 const UrlDestination = Type.Object(
   {
@@ -57,7 +58,7 @@ export type AlertSettings = Static<typeof AlertSettings>
 
 const destinationFields = {
   id: Type.String({ description: 'Of the destination, in `deliveries` too' }),
-  format: Type.Enum(['standard', 'slack', 'discord', 'ntfy', 'inbox']),
+  format: Type.Enum([...URL_FORMATS, 'inbox']),
   host: Type.String({ description: 'The host of the URL, or the id of the inbox' }),
   state: Type.Enum(['untested', 'active', 'gone'], {
     description: '`untested`: not told before it has answered a test. `gone`: it answered 410',

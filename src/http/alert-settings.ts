@@ -2,7 +2,8 @@
 import { Compile } from 'typebox/schema'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { Wanted } from '../alerts/destinations.ts'
-import { ntfyTarget } from '../alerts/format.ts'
+import { calledUrl } from '../alerts/formats.ts'
+import { URL_FORMATS } from '../lib/alert-formats.ts'
 import { containsToken } from '../lib/ids.ts'
 import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import { AlertSettings } from './alert-schema.ts'
@@ -52,12 +53,11 @@ function urlOf({ url: text, format = 'standard' }: UrlSettings, alerts: Alerts):
   const read = alerts.readUrl(text)
   if ('fault' in read) throw refused('url', `an https URL of a public host; this is ${read.fault}`)
   const { url } = read
-  if (containsToken(text) || containsToken(decoded(url))) {
+  if (hidesToken(text) || hidesToken(url.href)) {
     throw refused('url', 'a URL without a token of this service')
   }
-  if (format === 'ntfy' && ntfyTarget(url) === null) {
-    throw refused('url', 'a URL whose path ends with the topic')
-  }
+  const called = calledUrl(format, url)
+  if ('expected' in called) throw refused('url', called.expected)
   return { format, url }
 }
 
@@ -78,13 +78,22 @@ const isSame = (a: Wanted, b: Wanted): boolean =>
     ? a.format === b.format && 'inboxId' in a && 'inboxId' in b && a.inboxId === b.inboxId
     : a.url.href === b.url.href
 
-/** A token may be hidden by escapes. */
-function decoded({ href }: URL): string {
-  try {
-    return decodeURIComponent(href)
-  } catch {
-    return href
+/** Deeper escapes than any server decodes. */
+const MAX_DECODED = 5
+
+/** A token may be hidden by escapes, of some characters or of escapes. What never ends is no URL of a receiver. */
+function hidesToken(text: string): boolean {
+  let decoded = text
+  for (let times = 0; times <= MAX_DECODED; times++) {
+    if (containsToken(decoded)) return true
+    // One by one: among escapes of other characters, those of a token are read all the same.
+    const next = decoded.replace(/%([0-7][0-9a-f])/gi, (_escape, hex: string) =>
+      String.fromCharCode(Number.parseInt(hex, 16)),
+    )
+    if (next === decoded) return false
+    decoded = next
   }
+  return true
 }
 
 /** What is wrong with a value that the schema refuses: a member, and what it must be. */
@@ -109,7 +118,7 @@ function faultOf(value: unknown): [field: string, expected: string] {
     } else if (typeof one.url !== 'string' || one.url.length > 2048) {
       return ['url', 'an https URL of at most 2048 characters']
     } else if ('format' in one) {
-      return ['format', 'standard, slack, discord or ntfy']
+      return ['format', `one of ${URL_FORMATS.join(', ')}`]
     }
   }
   return ['destinations', '{"url", "format"}, {"inbox", "ingestToken"} or {"id"}, and nothing else']

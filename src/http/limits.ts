@@ -37,7 +37,7 @@ export const LIMITS = {
   owner: { name: 'owner', perMinute: 120, burst: 120 },
   /** Tests of alert destinations, by capability: 5 an hour. */
   alertTest: { name: 'alertTest', perMinute: 0.083, burst: 5 },
-  /** The same by host and path, over all capabilities: 10 a day. A stranger's address is no toy. */
+  /** The same by host and path of the URL that is called, over all capabilities: 10 a day. A stranger's address is no toy. */
   alertTestTarget: { name: 'alertTestTarget', perMinute: 0.007, burst: 10 },
 } as const satisfies Record<string, Limit>
 

@@ -23,6 +23,8 @@ const ID_ANYWHERE = new RegExp(
 /** The shortest kind, a `_` and 49 digits. */
 const SHORTEST_TOKEN = Math.min(...PRODUCT_TOKEN_KINDS.map((kind) => kind.length)) + 50
 const TOKEN_ANYWHERE = new RegExp(`(?:${PRODUCT_TOKEN_KINDS.join('|')})_[0-9A-Za-z]{49}`, 'g')
+/** The last characters can be guessed. What is shorter than this opens nothing. */
+const PART_OF_TOKEN = new RegExp(`(${PRODUCT_TOKEN_KINDS.join('|')})_[0-9A-Za-z]{16,}`, 'g')
 
 /** A new identifier: 128 random bits in 22 digits. */
 export function newId(kind: IdKind): string {
@@ -52,9 +54,8 @@ export function containsToken(text: string): boolean {
   return false
 }
 
-/** The text without what looks like a token of any kind: its kind stays. */
-export const hideTokens = (text: string): string =>
-  text.replace(TOKEN_ANYWHERE, (token) => `${token.slice(0, -49)}[hidden]`)
+/** The text without what looks like a token of any kind, or like most of one: its kind stays. */
+export const hideTokens = (text: string): string => text.replace(PART_OF_TOKEN, '$1_[hidden]')
 
 /** Whether `text` contains anything that looks like one of Mayfly's identifiers or tokens. */
 export function containsId(text: string): boolean {

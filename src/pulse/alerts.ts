@@ -1,6 +1,7 @@
 /** What the owner of a monitor is told of its changes, and in which words. */
-import type { Alert, AlertContent } from '../alerts/alert.ts'
+
 import type { Alerts } from '../alerts/alerts.ts'
+import type { Alert, AlertContent } from '../alerts/formats.ts'
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
 import type { ChangeType, PulseChange, PulseListener } from './changes.ts'
 import type { MonitorRow } from './store.ts'

@@ -1,4 +1,5 @@
 /** The badge of a shared monitor: its name and its state, for a README or a status page. */
+import { replaceInvisible } from '../lib/invisible.ts'
 import type { PulseState } from './schema.ts'
 
 /** Behind white text; each has a contrast of at least 4.5 : 1 with it (WCAG 2.2, 1.4.3). */
@@ -39,13 +40,11 @@ function text(x: number, width: number, shown: string): string {
 }
 
 /**
- * Removes what XML cannot hold or a reader cannot see. Control characters, U+FFFE and U+FFFF would
- * break the document (XML 1.0 §2.2). Bidirectional controls could make one name look like another.
+ * Removes what a reader cannot see: control characters, halves of a pair, U+FFFE and U+FFFF would also break the
+ * document (XML 1.0 §2.2).
  */
 function printable(name: string): string {
-  return name
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029\ufffe\uffff]/gu, ' ')
+  return replaceInvisible(name, () => ' ')
     .replaceAll(/\s+/g, ' ')
     .trim()
 }

@@ -2,6 +2,7 @@
 import { Compile } from 'typebox/schema'
 import { invalid } from '../http/errors.ts'
 import { createFaultFinder } from '../http/fault.ts'
+import { hasInvisible } from '../lib/invisible.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import { PulseSettings } from './schema.ts'
 
@@ -12,7 +13,7 @@ const faultIn = createFaultFinder(PulseSettings)
 export function parseSettings(body: Buffer): PulseSettings {
   const value = parseStrictJsonBytes(body)
   if (value === undefined) throw invalid('invalid request body', faultIn(value))
-  if (!settings.Check(value) || !isText(value.name) || !isText(value.description)) {
+  if (!settings.Check(value) || !isName(value.name) || !isText(value.description)) {
     throw invalid('invalid settings', faultIn(value))
   }
   return value
@@ -22,3 +23,6 @@ export function parseSettings(body: Buffer): PulseSettings {
 function isText(text: string | undefined): boolean {
   return text === undefined || text.isWellFormed()
 }
+
+/** What looks like another monitor's name is none. */
+const isName = (name: string | undefined): boolean => name === undefined || !hasInvisible(name)

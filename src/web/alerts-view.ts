@@ -3,6 +3,12 @@
 import type { AlertsClient } from '../client/alerts.ts'
 import { MayflyError } from '../client/errors.ts'
 import type { AlertSettings, AlertsSet, AlertsStatus } from '../client/index.ts'
+import {
+  ALERT_FORMATS,
+  type AlertFormat,
+  URL_FORMATS,
+  type UrlFormat,
+} from '../lib/alert-formats.ts'
 import { button, codeBox, confirmed, field, notice, toast } from './components.ts'
 import { type Child, el, fill } from './dom.ts'
 import { plainly } from './foreign.ts'
@@ -13,14 +19,8 @@ type Destination = AlertSettings['destinations'][number]
 type Shown = AlertsStatus['destinations'][number] & Partial<AlertsSet['destinations'][number]>
 
 const MOST = 3
-const FORMATS = {
-  standard: 'Standard Webhooks',
-  slack: 'Slack',
-  discord: 'Discord',
-  ntfy: 'ntfy',
-  inbox: 'An inbox here',
-}
-type Format = keyof typeof FORMATS
+const labelOf = (format: AlertFormat): string =>
+  format === 'inbox' ? 'An inbox here' : ALERT_FORMATS[format].label
 
 const STATES: Record<Shown['state'], string> = {
   untested: 'Not told yet: no test has reached it',
@@ -139,7 +139,7 @@ function destinationLine({ host, format, state, secret, test }: Shown): HTMLElem
       'div',
       {},
       el('strong', {}, plainly(host)),
-      el('div', { class: 'small quiet' }, `${FORMATS[format]} · ${STATES[state]}`),
+      el('div', { class: 'small quiet' }, `${labelOf(format)} · ${STATES[state]}`),
     ),
     test != null && el('p', { class: 'small' }, TESTS[test] ?? test),
     ...(secret == null
@@ -220,13 +220,13 @@ function destinationRow(number: number, onChange: () => void) {
   const format = el(
     'select',
     { id: `alert-${number}-format` },
-    ...Object.entries(FORMATS).map(([value, label]) => el('option', { value }, label)),
+    ...[...URL_FORMATS, 'inbox' as const].map((value) => el('option', { value }, labelOf(value))),
   )
   const fields = el('div', { class: 'pairs' })
   for (const input of [address, inbox]) input.addEventListener('input', onChange)
   format.addEventListener('change', show)
 
-  const isInbox = (): boolean => (format.value as Format) === 'inbox'
+  const isInbox = (): boolean => (format.value as AlertFormat) === 'inbox'
   const value = (): string => (isInbox() ? inbox : address).value.trim()
 
   function show(): void {
@@ -251,7 +251,7 @@ function destinationRow(number: number, onChange: () => void) {
       if (value() === '') return []
       return isInbox()
         ? [{ inbox: value(), ingestToken: token.value.trim() }]
-        : [{ url: value(), format: format.value as Exclude<Format, 'inbox'> }]
+        : [{ url: value(), format: format.value as UrlFormat }]
     },
     clear(): void {
       for (const input of [address, inbox, token]) input.value = ''

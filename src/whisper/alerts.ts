@@ -1,6 +1,6 @@
 /** What the destinations of a WHISPER are told: each read, and that it expired. In which words, and when. */
 import { randomInt } from 'node:crypto'
-import type { Alert, AlertContent } from '../alerts/alert.ts'
+import type { Alert, AlertContent } from '../alerts/formats.ts'
 import { rfc3339Seconds } from '../lib/clock.ts'
 import { READS_LEFT, READS_SPENT, wholeMinute } from './receipt-store.ts'
 

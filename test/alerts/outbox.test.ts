@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
-import type { Alert } from '../../src/alerts/alert.ts'
 import { createAlerts } from '../../src/alerts/alerts.ts'
+import type { Alert } from '../../src/alerts/formats.ts'
 import { nextTurn, paceAfter, ready } from '../../src/alerts/pacing.ts'
 import { pauseAfter, retryAfterMs } from '../../src/alerts/retries.ts'
 import {

@@ -214,7 +214,14 @@ describe('what no destination may be', () => {
     const { server, monitor } = await aWorld(t)
     const { ownerToken } = monitor
     const escaped = `%70${ownerToken.slice(1)}`
-    for (const token of [ownerToken, escaped]) {
+    const again = (text: string, times: number): string =>
+      times === 0 ? text : again(text.replaceAll('%', '%25'), times - 1)
+    const spellings = [
+      ...[ownerToken, escaped, ...[1, 2, 3, 4, 5, 20].map((times) => again(escaped, times))],
+      // Half of it, among escapes that are none, and of bytes that are no text.
+      ...[`100%/${escaped}`, `%zz/${escaped}`, `%ff%e2/${escaped}`, `%${again(escaped, 1)}`],
+    ]
+    for (const token of spellings) {
       const refused = await put(server, monitor, [{ url: `https://hooks.example.com/${token}` }])
       assert.equal(refused.body.expected, 'a URL without a token of this service')
     }
@@ -281,6 +288,20 @@ describe('tests of destinations are no way to bother strangers', () => {
     assert.equal((await put(server, monitor, [{ url: `${receiver.url}/5` }])).status, 429)
     assert.equal(receiver.received.length, 5)
     assert.equal((await put(server, monitor, [{ url: `${receiver.url}/4` }])).status, 200)
+  })
+
+  test('ten tests a day go to the URL that ntfy is called by, whatever the topics', async (t) => {
+    const { receiver, server } = await aWorld(t, { MAYFLY_RATE_LIMITS: 'on' })
+    const statuses: number[] = []
+    for (let i = 0; i < 3; i++) {
+      const monitor = await aMonitor(server)
+      for (let j = 0; j < 4; j++) {
+        const url = `http://${receiver.host}/topic-${i}-${j}`
+        statuses.push((await put(server, monitor, [{ url, format: 'ntfy' }])).status)
+      }
+    }
+    assert.deepEqual(statuses, [...Array(10).fill(200), 429, 429])
+    assert.deepEqual(new Set(receiver.received.map(({ path }) => path)), new Set(['/']))
   })
 
   test('a host and path has ten tests a day, whoever asks', async (t) => {

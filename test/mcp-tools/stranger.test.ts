@@ -59,6 +59,12 @@ suite('text of strangers in the tools', () => {
   test('a token in a text of a stranger is hidden', () => {
     const token = tokenOf('catch_owner', new Uint8Array(32).fill(7))
     assert.equal(strangerText(`Bearer ${token}.`).untrustedText, 'Bearer catch_owner_[hidden].')
+    // The checksum can be computed, and a few characters before it can be guessed.
+    for (const missing of [1, 6, 7, 12, 30]) {
+      const part = token.slice(0, -missing)
+      assert.equal(strangerText(part).untrustedText, 'catch_owner_[hidden]', `less ${missing}`)
+    }
+    assert.equal(strangerText(`${token}${token}`).untrustedText, 'catch_owner_[hidden]_[hidden]')
   })
 
   test('a result as text is JSON that looks like no mark-up and steers nothing', () => {

@@ -1,6 +1,6 @@
 /** The outbox of alerts in a store of its own, for tests of its statements. */
 import assert from 'node:assert/strict'
-import type { Alert } from '../../src/alerts/alert.ts'
+import type { Alert } from '../../src/alerts/formats.ts'
 import {
   type AlertRow,
   activate,

@@ -1,9 +1,9 @@
 /** The form with the settings of a monitor. */
 import { MayflyError } from '../../client/errors.ts'
 import type { PulseSettings, PulseStatus } from '../../client/index.ts'
+import { hasInvisible } from '../../lib/invisible.ts'
 import { field, notice, toast } from '../components.ts'
 import { el, fill } from '../dom.ts'
-import { plainly } from '../foreign.ts'
 import { duration, sentence } from '../format.ts'
 import { type DurationField, durationField } from './duration-field.ts'
 
@@ -85,7 +85,7 @@ const settingsIn = ({ name, description, interval, grace }: Inputs): PulseSettin
 /** A sentence about what the service would refuse, or null. */
 function problemIn({ name, description, interval, grace }: Inputs): string | null {
   if ([...name.value].length > MAX_NAME) return `The name can have up to ${MAX_NAME} characters.`
-  if (plainly(name.value) !== name.value || name.value.includes('\t')) {
+  if (hasInvisible(name.value)) {
     return 'The name contains invisible characters. Type it instead of pasting it.'
   }
   if ([...description.value].length > MAX_DESCRIPTION) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { UrlFormat } from '../../src/alerts/alert.ts'
-import { formatted, ntfyTarget } from '../../src/alerts/format.ts'
+import { calledUrl, formatted } from '../../src/alerts/formats.ts'
+import type { UrlFormat } from '../../src/lib/alert-formats.ts'
 import file from '../vectors/alert-formats.json' with { type: 'json' }
 
 const MESSAGE = {
@@ -35,6 +35,7 @@ test('a long alert for Discord is cut at 2000 characters, which is all that it t
 
 test('a URL of ntfy without a topic is none', () => {
   for (const path of ['/', '/topic/', '/to%20pic', `/${'x'.repeat(65)}`, '/tö']) {
-    assert.equal(ntfyTarget(new URL(`https://ntfy.sh${path}`)), null, path)
+    const called = calledUrl('ntfy', new URL(`https://ntfy.sh${path}`))
+    assert.deepEqual(called, { expected: 'a URL whose path ends with the topic' }, path)
   }
 })
