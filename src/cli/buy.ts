@@ -68,7 +68,7 @@ function showPurchase(cli: Cli, name: string, saved: SavedCapability): void {
   const { product, expiresAt } = capability
   const next: Record<Product, string> = {
     catch: `Send webhooks to  ${inboxAddress(saved)}\nFollow them with  mayfly catch listen ${name}\n`,
-    pulse: `Ping it with      mayfly pulse ping ${name}\n`,
+    pulse: `Ping it with      mayfly ping ${name}\nOr run a job by   mayfly pulse run ${name} -- ./job.sh\nNobody is told    until you say whom: mayfly pulse alerts ${name} --ntfy https://ntfy.sh/<topic>\n`,
     whisper: '',
   }
   cli.answer(

@@ -46,6 +46,11 @@ describe('what a Tab offers', async () => {
     assert.deepEqual(offered('mayfly completion '), ['bash', 'zsh', 'fish'])
   })
 
+  test('a Tab offers the plans', () => {
+    assert.deepEqual(offered('mayfly buy catch --plan '), ['spark', 'standard', 'long'])
+    assert.deepEqual(offered('mayfly whisper send --plan l'), ['long'])
+  })
+
   test('a Tab leaves files to the shell: for files, and for the job of pulse run', () => {
     for (const line of [
       'mayfly whisper send ',

@@ -21,6 +21,15 @@ test('open says the page of what is saved, without a token in it, and ping is pu
   assert.equal((await cli.json(['pulse', 'status', 'beat'])).acceptedHeartbeatCount, 1)
 })
 
+test('an id in place of a name is told apart from a name that is not saved', async (t) => {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  const { publicId } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const { code, err } = await cli.run(['catch', 'listen', String(publicId)])
+  assert.equal(code, 2)
+  assert.match(err, /^catch_\w+ is an id\. This takes the name that it is saved under/)
+})
+
 test('a triggered webhook comes as one of the owner, with the body that was given', async (t) => {
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
