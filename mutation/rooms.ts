@@ -81,7 +81,7 @@ export const ROOMS: Record<string, Room> = {
     tests: ['test/alerts/{store,store-destinations,delivery,outbox}.test.ts'],
   },
   takedowns: {
-    mutate: ['src/takedowns.ts', 'src/{catch,whisper,pulse}/takedown.ts'],
-    tests: ['test/takedowns.test.ts', 'test/pulse/takedown.test.ts'],
+    mutate: ['src/service/takedowns.ts', 'src/{catch,whisper,pulse}/takedown.ts'],
+    tests: ['test/service/takedowns.test.ts', 'test/pulse/takedown.test.ts'],
   },
 }

@@ -41,14 +41,14 @@ const FOLDERS = [
   'gate-middleware',
   'mcp',
   'mcp-tools',
-  'settings',
+  'service',
   'web',
 ]
 type Room =
   | AnyProduct
   | 'main'
   | 'cli'
-  | 'serve'
+  | 'service'
   | 'settings'
   | 'metrics'
   | 'discovery'
@@ -67,28 +67,8 @@ type Room =
   | 'mcp-tools'
   | 'web'
 
-/** Leaves of the top room that belong to the room `settings`, from which serve and the commands set up the service. */
-const SETTINGS = new Set([
-  'config.ts',
-  'catalog.ts',
-  'rates.ts',
-  'secret-file.ts',
-  'store-identity.ts',
-])
-
-/** The files of the wiring, the only room that knows all others. */
-const WIRING = new Set([
-  'serve.ts',
-  'products.ts',
-  'instances.ts',
-  'outbound-rules.ts',
-  'on-sale.ts',
-  'purges.ts',
-  'reloading.ts',
-  'scrapes.ts',
-  'start-checks.ts',
-  'takedowns.ts',
-])
+/** Leaves of `service/` from which the wiring and the commands set up the service. */
+const SETTINGS = /^service\/(?:(?:config|catalog|rates|secret-file|store-identity)\.ts$|settings\/)/
 
 const BELOW_PRODUCTS = [
   'http',
@@ -106,7 +86,8 @@ const BELOW_PRODUCTS = [
 const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   main: ['cli'],
   cli: ['client', 'mcp-tools', 'settings', 'protocol', 'lib'],
-  serve: ['settings', 'metrics', 'discovery', 'mcp', ...PRODUCTS, ...BELOW_PRODUCTS],
+  // The wiring: the only room that knows all others.
+  service: ['settings', 'metrics', 'discovery', 'mcp', ...PRODUCTS, ...BELOW_PRODUCTS],
   settings: ['lightning', 'db', 'lib'],
   metrics: ['http', 'lightning', 'db', 'lib'],
   discovery: ['http', 'lightning', 'lib'],
@@ -132,7 +113,7 @@ const arrowsOf = (room: Room): readonly Room[] => (isProduct(room) ? BELOW_PRODU
 /** Commands that run or repair the service. All other commands use the client. */
 const OPERATOR_COMMANDS = 'cli/operator/'
 const OPERATOR_ROOMS: readonly Room[] = [
-  'serve',
+  'service',
   ...PRODUCTS,
   'payment',
   'lightning',
@@ -189,13 +170,17 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The measured store and node say which observer they report to.
   { from: /^metrics\//, to: /^(?:db|lightning)\/measured\.ts$/, typesOnly: true },
   // The limits know their names and defaults. The rates file only changes them.
-  { from: /^rates\.ts$/, to: /^http\/(?:limits|type)\.ts$/, typesOnly: false },
+  { from: /^service\/rates\.ts$/, to: /^http\/(?:limits|type)\.ts$/, typesOnly: false },
   // The tools describe their inputs with the builders that the routes use. They import nothing.
   { from: /^mcp-tools\//, to: /^http\/type\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.
   { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
   // A setting is checked for the schemes of the backends.
-  { from: /^(?:config|settings\/backends)\.ts$/, to: /^lightning\/backend\.ts$/, typesOnly: false },
+  {
+    from: /^service\/(?:config|settings\/backends)\.ts$/,
+    to: /^lightning\/backend\.ts$/,
+    typesOnly: false,
+  },
   // The URL of a payer's wallet has the same forms as that of the service's node.
   {
     from: /^cli\/wallet\.ts$/,
@@ -237,8 +222,8 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     return whyNoArrow(from, room)
   }
   const ports = PORTS[room]
-  if (ports !== undefined && !ports.includes(to) && from !== 'serve' && !isOperator) {
-    return `only serve.ts and the operator's commands pick an implementation; ${from} knows src/${ports.join(' and src/')}`
+  if (ports !== undefined && !ports.includes(to) && from !== 'service' && !isOperator) {
+    return `only service/ and the operator's commands pick an implementation; ${from} knows src/${ports.join(' and src/')}`
   }
   return null
 }
@@ -270,8 +255,7 @@ function whyNoArrow(from: Room, to: Room): string {
 
 function roomOf(file: string): Room | null {
   if (file === 'main.ts') return 'main'
-  if (WIRING.has(file)) return 'serve'
-  if (SETTINGS.has(file)) return 'settings'
+  if (SETTINGS.test(file)) return 'settings'
   const [folder = '', ...rest] = file.split('/')
   const isKnown = FOLDERS.includes(folder) || PRODUCTS.some((product) => product === folder)
   return isKnown && rest.length > 0 ? (folder as Room) : null

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { ConfigError } from '../src/config.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { openSqlite } from '../src/db/sqlite/sqlite.ts'
-import { bindStore } from '../src/store-identity.ts'
+import { ConfigError } from '../src/service/config.ts'
+import { bindStore } from '../src/service/store-identity.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { refusedStart, startProgram } from './support/program.ts'
 

@@ -1,10 +1,10 @@
 /** The context of a client's command: settings, output, SDK and signals. */
 import type { Command } from 'commander'
 import { createMayfly, type Mayfly } from '../client/index.ts'
-import { readOptions, serviceUrl } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { PRODUCT_NAMES } from '../lib/product-names.ts'
+import { readOptions, serviceUrl } from '../service/config.ts'
 import { dataFolder } from './data-folder.ts'
 import { CliError, type Ending, EXIT, endingOf } from './exit.ts'
 import {

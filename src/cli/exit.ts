@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs'
 import { faultIn, MayflyError } from '../client/errors.ts'
 import { WalletError } from '../client/wallet.ts'
-import { ConfigError } from '../config.ts'
 import { codeOf, messageOf } from '../lib/errors.ts'
 import { reasonOf } from '../lib/reason.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
 import { UnreadableWhisper } from '../protocol/whisper-envelope.ts'
+import { ConfigError } from '../service/config.ts'
 import { EXIT, PHRASES } from './phrases.ts'
 import { span } from './text.ts'
 

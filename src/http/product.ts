@@ -1,4 +1,4 @@
-/** The parts of a product that the service needs. `src/products.ts` has an entry for each product. */
+/** The parts of a product that the service needs. `src/service/products.ts` has an entry for each product. */
 import type { TSchema } from 'typebox'
 import type { Db, Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'

@@ -1,7 +1,7 @@
 /**
  * The names of the products, the kinds of their ids and tokens, and the ids of the plans. All rooms read
  * this, including the SDK and the pages. The rest of a product is in its folder and its entry in
- * `src/products.ts`.
+ * `src/service/products.ts`.
  */
 
 /**

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { readPlans } from '../../src/catalog.ts'
 import { PULSE_PLANS, PulsePlan } from '../../src/pulse/schema.ts'
+import { readPlans } from '../../src/service/catalog.ts'
 import { answerOf, NOT_FOUND } from '../support/answer.ts'
 import {
   aMonitor,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
-import { readConfig } from '../../src/config.ts'
+import { readConfig } from '../../src/service/config.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import {

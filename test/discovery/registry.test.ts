@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
-import { OPTIONS } from '../../src/config.ts'
+import { OPTIONS } from '../../src/service/config.ts'
 
 const json = async (file: string) =>
   JSON.parse(await readFile(new URL(`../../${file}`, import.meta.url), 'utf8'))

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { OPTIONS, WATCH_VARIABLES } from '../../src/config.ts'
+import { OPTIONS, WATCH_VARIABLES } from '../../src/service/config.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const text = (file: string): Promise<string> => readFile(new URL(file, ROOT), 'utf8')

@@ -11,7 +11,6 @@ function aTree(files: Record<string, string>): Map<string, string> {
 
 const NAMES = [
   'catch/schema.ts',
-  'config.ts',
   'db/db.ts',
   'db/sqlite/sqlite.ts',
   'http/app.ts',
@@ -22,7 +21,8 @@ const NAMES = [
   'payment/orders.ts',
   'payment/quote.ts',
   'protocol/bolt11-sign.ts',
-  'serve.ts',
+  'service/config.ts',
+  'service/serve.ts',
 ]
 
 const to = (target: string): string => `import { x } from '${target}'\n`
@@ -30,7 +30,7 @@ const typeTo = (target: string): string => `import type { X } from '${target}'\n
 
 test('the check finds nothing wrong with src/', () => {
   const sources = readSources()
-  assert.ok(sources.has('serve.ts'))
+  assert.ok(sources.has('service/serve.ts'))
   assert.deepEqual(checkArrows(sources), [])
 })
 
@@ -98,7 +98,7 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'payment that knows a Lightning backend',
     'payment/watcher.ts',
     typeTo('../lightning/simulator.ts'),
-    "src/payment/watcher.ts → src/lightning/simulator.ts: only serve.ts and the operator's commands pick an implementation; payment knows src/lightning/lightning.ts",
+    "src/payment/watcher.ts → src/lightning/simulator.ts: only service/ and the operator's commands pick an implementation; payment knows src/lightning/lightning.ts",
   ],
   [
     'the Lightning port that loads the store',
@@ -110,7 +110,7 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'a product that picks an engine',
     'catch/store.ts',
     to('../db/sqlite/sqlite.ts'),
-    "src/catch/store.ts → src/db/sqlite/sqlite.ts: only serve.ts and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/hints.ts and src/db/leases.ts and src/db/coalesce.ts and src/db/remembered.ts and src/db/server-urls.ts",
+    "src/catch/store.ts → src/db/sqlite/sqlite.ts: only service/ and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/hints.ts and src/db/leases.ts and src/db/coalesce.ts and src/db/remembered.ts and src/db/server-urls.ts",
   ],
   [
     'a command that reaches around the client',
@@ -156,15 +156,15 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
   ],
   [
     'the configuration that imports the service',
-    'config.ts',
+    'service/config.ts',
     to('./serve.ts'),
-    'src/config.ts → src/serve.ts: settings may import lightning, db, lib, not serve',
+    'src/service/config.ts → src/service/serve.ts: settings may import lightning, db, lib, not service',
   ],
   [
     'HTTP that reads the configuration',
     'http/app.ts',
-    typeTo('../config.ts'),
-    'src/http/app.ts → src/config.ts: http may import payment, lightning, alerts, switches, db, secrets, protocol, lib, not settings',
+    typeTo('../service/config.ts'),
+    'src/http/app.ts → src/service/config.ts: http may import payment, lightning, alerts, switches, db, secrets, protocol, lib, not settings',
   ],
   [
     'a file in no room',
@@ -197,8 +197,12 @@ const RIGHT: [name: string, from: string, text: string][] = [
   ['the type of a quote in the client', 'client/index.ts', typeTo('../payment/quote.ts')],
   ['the store in a backend', 'lightning/simulator.ts', typeTo('../db/db.ts')],
   ['a statement in the Lightning port', 'lightning/lightning.ts', typeTo('../db/db.ts')],
-  ['the kinds of backends in the configuration', 'config.ts', to('./lightning/backend.ts')],
-  ['a backend in serve.ts', 'serve.ts', to('./lightning/simulator.ts')],
+  [
+    'the kinds of backends in the configuration',
+    'service/config.ts',
+    to('../lightning/backend.ts'),
+  ],
+  ['a backend in serve.ts', 'service/serve.ts', to('../lightning/simulator.ts')],
   ['the store in an operator command', 'cli/operator/takedown.ts', to('../../db/sqlite/sqlite.ts')],
   ['a package in the signing of invoices', 'protocol/bolt11-sign.ts', to('tiny-secp256k1')],
   ['an import that is only spoken of', 'lib/clock.ts', "/**\n * import { x } from 'y'\n */\n"],

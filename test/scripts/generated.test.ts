@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { readSources } from '../../scripts/check-arrows.ts'
 import { findStale } from '../../scripts/generate.ts'
-import { ALL_LIMITS } from '../../src/products.ts'
+import { ALL_LIMITS } from '../../src/service/products.ts'
 
 test('every generated file is as the code would write it', async () => {
   assert.deepEqual(await findStale(), [])

@@ -22,11 +22,11 @@ for (const product of [...PRODUCT_NAMES, 'gate']) {
     for (const path of [product, ...formats, ...FACES, 'main.ts']) {
       await rm(join(copy, 'src', path), { recursive: true })
     }
-    await change(join(copy, 'src/products.ts'), (text) =>
+    await change(join(copy, 'src/service/products.ts'), (text) =>
       text
         // Its entry, and the import that the entry needs.
         .replace(new RegExp(`\\n  ${product}: \\{\\n.*?\\n  \\},`, 's'), '')
-        .replace(new RegExp(`import [^\\n]* from './${product}/product\\.ts'\\n`), ''),
+        .replace(new RegExp(`import [^\\n]* from '../${product}/product\\.ts'\\n`), ''),
     )
     await change(join(copy, 'src/lib/product-names.ts'), (text) =>
       text.replace(

@@ -12,10 +12,10 @@ import {
   refundOfLost,
   restore,
 } from '../../src/cli/operator/order-work.ts'
-import { type Config, readConfig } from '../../src/config.ts'
 import type { Db } from '../../src/db/db.ts'
 import type { PlanId, Product } from '../../src/lib/product-names.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { type Config, readConfig } from '../../src/service/config.ts'
 import type { Run } from './run-context.ts'
 import type { SimulatedInvoice } from './world/invoices.ts'
 import type { Process } from './world/world.ts'

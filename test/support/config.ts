@@ -1,6 +1,6 @@
 /** Wrong settings. */
 import assert from 'node:assert/strict'
-import { ConfigError, readConfig } from '../../src/config.ts'
+import { ConfigError, readConfig } from '../../src/service/config.ts'
 
 /** The message with which this environment is refused. */
 export function messageOf(environment: Record<string, string>): string {

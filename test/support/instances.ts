@@ -3,8 +3,8 @@ import type { TestContext } from 'node:test'
 import { Client } from 'pg'
 import { pino } from 'pino'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
-import { readConfig } from '../../src/config.ts'
-import { serve } from '../../src/serve.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { serve } from '../../src/service/serve.ts'
 import { until } from './until.ts'
 
 export const SECRET = '5eed'.repeat(16)

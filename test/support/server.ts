@@ -1,9 +1,9 @@
 /** A whole server in this process, with a new store and a clock that the test controls. */
 import { pino } from 'pino'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
-import { readConfig } from '../../src/config.ts'
 import type { SteadyClock } from '../../src/lib/clock.ts'
-import { type ServeOptions, type Server, serve } from '../../src/serve.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { type ServeOptions, type Server, serve } from '../../src/service/serve.ts'
 import type { After } from './folder.ts'
 import { aMigratedDatabaseUrl, settingsFor } from './store.ts'
 

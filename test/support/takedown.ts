@@ -1,8 +1,8 @@
 /** The operator suspends and resumes capabilities, beside the service. */
 import assert from 'node:assert/strict'
 import { isId } from '../../src/lib/ids.ts'
-import { SOLD_FACTS } from '../../src/products.ts'
-import { resume, suspend, type Target } from '../../src/takedowns.ts'
+import { SOLD_FACTS } from '../../src/service/products.ts'
+import { resume, suspend, type Target } from '../../src/service/takedowns.ts'
 import type { TestServer } from './server.ts'
 import { openDatabase } from './store.ts'
 

@@ -1,8 +1,8 @@
 /** `mayfly backup FILE` and `mayfly restore FILE`: the embedded store, copied and put back. */
 import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
-import { type Config, readConfig } from '../../config.ts'
-import { secretFile } from '../../secret-file.ts'
+import { type Config, readConfig } from '../../service/config.ts'
+import { secretFile } from '../../service/secret-file.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator } from './command.ts'

@@ -1,7 +1,8 @@
 /** The doctor's look at what a buyer needs: a wallet, a data folder and a budget. */
-import type { Config } from '../../config.ts'
+
 import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
+import type { Config } from '../../service/config.ts'
 import { budgetState, sats } from '../budget.ts'
 import { dataFolder } from '../data-folder.ts'
 import { bad, type Finding, note, ok } from './findings.ts'

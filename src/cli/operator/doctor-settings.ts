@@ -1,21 +1,22 @@
 /** The doctor's look at settings that only a start would refuse, and at the public address. */
-import type { Config } from '../../config.ts'
+
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
 import { reasonOf } from '../../lib/reason.ts'
+import type { Config } from '../../service/config.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 
 /** Each of these stops a start, or a reload. */
 export async function checkFiles(config: Config): Promise<Finding[]> {
   return [
     await tried('plans', 'the plans can be sold', async () => {
-      const { readAllPlans } = await import('../../products.ts')
+      const { readAllPlans } = await import('../../service/products.ts')
       const plans = Object.values(readAllPlans(config.catalog)).flatMap((of) => Object.values(of))
       if (!plans.some(({ available }) => available)) throw new Error('no plan is on sale')
     }),
     await tried('rates', 'the rate limits can be used', async () => {
-      const { ALL_LIMITS } = await import('../../products.ts')
-      const { readRates } = await import('../../rates.ts')
+      const { ALL_LIMITS } = await import('../../service/products.ts')
+      const { readRates } = await import('../../service/rates.ts')
       readRates(config.rateLimits, ALL_LIMITS, { isSimulator: true })
     }),
     ...(config.geoipDatabase.length === 0 ? [] : [await checkLocations(config.geoipDatabase)]),
@@ -43,7 +44,7 @@ async function tried(check: string, says: string, work: () => Promise<void>): Pr
 
 /** What would give everything away, or lets strangers steer the service. */
 export async function checkExposure(config: Config): Promise<Finding[]> {
-  const { refusePublicSimulator } = await import('../../start-checks.ts')
+  const { refusePublicSimulator } = await import('../../service/start-checks.ts')
   const findings: Finding[] = []
   try {
     refusePublicSimulator(config)

@@ -1,15 +1,15 @@
 /** The doctor's look into a store, which it only reads: it migrates nothing, beside whatever service runs. */
 import { statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { Config } from '../../config.ts'
 import type { Db, Row } from '../../db/db.ts'
 import { JUMP_MS, timesIn } from '../../db/deletion-clock.ts'
 import { newerMigration } from '../../db/migrate.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { createOrderStore } from '../../payment/store.ts'
-import { secretSource } from '../../secret-file.ts'
 import { createSecrets, fingerprints } from '../../secrets/secrets.ts'
+import type { Config } from '../../service/config.ts'
+import { secretSource } from '../../service/secret-file.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 
 type Given = {

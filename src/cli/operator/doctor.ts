@@ -3,13 +3,13 @@ import { constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Command } from 'commander'
-import { type Config, ConfigError, readConfig, serviceUrl } from '../../config.ts'
 import type { Db } from '../../db/db.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
 import { reasonOf } from '../../lib/reason.ts'
-import { lostSecret, secretFile, secretsGiven, USED } from '../../secret-file.ts'
+import { type Config, ConfigError, readConfig, serviceUrl } from '../../service/config.ts'
+import { lostSecret, secretFile, secretsGiven, USED } from '../../service/secret-file.ts'
 import { examples } from '../examples.ts'
 import { EXIT, lacksService } from '../exit.ts'
 import { isForPrograms, openOutput } from '../output.ts'
@@ -88,7 +88,7 @@ const SETTINGS_OK = 'every MAYFLY_ setting is valid'
 /** Whether this install has the packages of the service, which npm leaves out of one for buyers. */
 async function hasService(): Promise<boolean> {
   try {
-    await import('../../products.ts')
+    await import('../../service/products.ts')
     return true
   } catch (error) {
     if (lacksService(error)) return false

@@ -2,12 +2,18 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
-import { type Config, ConfigError, RELOADED, readConfig, readOptions } from '../../config.ts'
 import { StoreUnusable } from '../../db/db.ts'
 import { prepareStore } from '../../db/open.ts'
 import { placeOf } from '../../db/server-urls.ts'
 import { codeOf } from '../../lib/errors.ts'
-import type { Server } from '../../serve.ts'
+import {
+  type Config,
+  ConfigError,
+  RELOADED,
+  readConfig,
+  readOptions,
+} from '../../service/config.ts'
+import type { Server } from '../../service/serve.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator } from './command.ts'
@@ -55,7 +61,10 @@ async function start(): Promise<Server> {
     if (databaseUrl.kind === 'sqlite') await lockStore(databaseUrl.file)
     // The threads start while this one loads everything else.
     await prepareStore(config.databaseUrl)
-    const [{ pino }, { serve }] = await Promise.all([import('pino'), import('../../serve.ts')])
+    const [{ pino }, { serve }] = await Promise.all([
+      import('pino'),
+      import('../../service/serve.ts'),
+    ])
     const output = onceATurn(pino.destination())
     process.once('exit', output.flush)
     const log = pino(

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
-import type { Suspension, Target } from '../../takedowns.ts'
+import type { Suspension, Target } from '../../service/takedowns.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { checkReason, give, operator, withStore } from './command.ts'
@@ -25,7 +25,7 @@ export function addTakedown(program: Command): void {
       operator<{ reason?: string }, Given>(async (output, { reason = '' }, [publicId]) => {
         checkReason(reason)
         const target = await targetOf(publicId)
-        const { suspend } = await import('../../takedowns.ts')
+        const { suspend } = await import('../../service/takedowns.ts')
         const isDone = await withStore((_config, db) =>
           suspend(db, target, { reason, now: systemClock.now() }),
         )
@@ -44,7 +44,7 @@ export function addTakedown(program: Command): void {
     .action(
       operator<object, Given>(async (output, _options, [publicId]) => {
         const target = await targetOf(publicId)
-        const { resume } = await import('../../takedowns.ts')
+        const { resume } = await import('../../service/takedowns.ts')
         const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
         if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
         const text =
@@ -64,7 +64,7 @@ export function addTakedown(program: Command): void {
     .addHelpText('after', examples('mayfly takedown list', 'mayfly takedown list --all'))
     .action(
       operator<{ all?: true }>(async (output, { all: isAll = false }) => {
-        const { listSuspensions } = await import('../../takedowns.ts')
+        const { listSuspensions } = await import('../../service/takedowns.ts')
         const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
         return give(output, {
           json: { takedowns: suspensions.map(shown) },
@@ -77,7 +77,7 @@ export function addTakedown(program: Command): void {
 
 /** @throws CliError if no product has such an id. */
 async function targetOf(publicId: string): Promise<Target> {
-  const { SOLD_FACTS } = await import('../../products.ts')
+  const { SOLD_FACTS } = await import('../../service/products.ts')
   const facts = SOLD_FACTS.find(({ takedown }) => isId(takedown.kind, publicId))
   if (facts) return { publicId, product: facts.name, takedown: facts.takedown }
   const hint = isId('gate_project', publicId)

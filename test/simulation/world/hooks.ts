@@ -17,13 +17,13 @@ const EVERYWHERE: Record<string, string> = {
   undici: at('undici.ts'),
 }
 
-/** By the specifier in the wiring, `src/serve.ts`. */
+/** By the specifier in the wiring, `src/service/serve.ts`. */
 const IN_WIRING: Record<string, string> = {
-  './db/open.ts': at('open-store.ts'),
-  './lightning/open.ts': at('open-lightning.ts'),
+  '../db/open.ts': at('open-store.ts'),
+  '../lightning/open.ts': at('open-lightning.ts'),
   './instances.ts': at('instances.ts'),
-  './http/app.ts': at('app.ts'),
-  './http/pages.ts': at('pages.ts'),
+  '../http/app.ts': at('app.ts'),
+  '../http/pages.ts': at('pages.ts'),
 }
 
 /** By the specifier in what the operator's commands work with. */
@@ -32,8 +32,8 @@ const IN_COMMANDS: Record<string, string> = {
 }
 
 const OF_FILE: Record<string, Record<string, string>> = {
-  'serve.ts': IN_WIRING,
-  'cli/operator/order-deps.ts': IN_COMMANDS,
+  'service/serve.ts': IN_WIRING,
+  'cli/operator/order-work.ts': IN_COMMANDS,
 }
 
 /** @param plant a mistake to put into the source as it is loaded. */

@@ -1,7 +1,7 @@
 /** The processes of the service: started, stopped and killed, and asked over a network that loses answers. */
 import { type DestinationStream, type Logger, pino } from 'pino'
-import { type Reloaded, readConfig } from '../../../src/config.ts'
-import { type Server, serve } from '../../../src/serve.ts'
+import { type Reloaded, readConfig } from '../../../src/service/config.ts'
+import { type Server, serve } from '../../../src/service/serve.ts'
 import { createMachineClock } from './clocks.ts'
 import { connect, type Response } from './connection.ts'
 import { type Process, world } from './world.ts'

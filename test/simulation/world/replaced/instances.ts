@@ -1,11 +1,11 @@
-/** Stands for `src/instances.ts`: processes share leases in the store, and hints that may come late or never. */
+/** Stands for `src/service/instances.ts`: processes share leases in the store, and hints that may come late or never. */
 import { createHints } from '../../../../src/db/hints.ts'
 import { createInTurn } from '../../../../src/db/leases.ts'
 import { openMemoryBucket } from '../../../../src/http/limits.ts'
-import type { joinInstances as real } from '../../../../src/instances.ts'
+import type { joinInstances as real } from '../../../../src/service/instances.ts'
 import { thisProcess, world } from '../world.ts'
 
-export { CONNECTIONS_BESIDE_STORE } from '../../../../src/instances.ts'
+export { CONNECTIONS_BESIDE_STORE } from '../../../../src/service/instances.ts'
 
 const LOST = 0.05
 const LATEST_MS = 300

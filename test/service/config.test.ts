@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { type Config, OPTIONS, readConfig, serviceUrl } from '../src/config.ts'
-import { BACKEND_FORMS } from '../src/lightning/backend.ts'
-import { messageOf } from './support/config.ts'
-import { temporaryFolder } from './support/folder.ts'
+import { BACKEND_FORMS } from '../../src/lightning/backend.ts'
+import { type Config, OPTIONS, readConfig, serviceUrl } from '../../src/service/config.ts'
+import { messageOf } from '../support/config.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const SECRET = '5e'.repeat(32)
 const OLDER = 'a1'.repeat(32)

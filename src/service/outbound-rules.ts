@@ -1,16 +1,16 @@
 /** What the settings say of requests to servers that strangers name, and the alerts that keep to it. */
 import type { Logger } from 'pino'
-import { ALERT_OUTBOUND, createAlerts, type RunningAlerts } from './alerts/alerts.ts'
-import type { Outbound } from './alerts/outbound.ts'
-import type { OutboundRules } from './alerts/outbound-rules.ts'
-import { leadsTo } from './alerts/outbound-rules.ts'
-import type { Inboxes } from './alerts/send.ts'
-import type { Outcome } from './alerts/store.ts'
+import { ALERT_OUTBOUND, createAlerts, type RunningAlerts } from '../alerts/alerts.ts'
+import type { Outbound } from '../alerts/outbound.ts'
+import type { OutboundRules } from '../alerts/outbound-rules.ts'
+import { leadsTo } from '../alerts/outbound-rules.ts'
+import type { Inboxes } from '../alerts/send.ts'
+import type { Outcome } from '../alerts/store.ts'
+import type { Db } from '../db/db.ts'
+import type { SteadyClock } from '../lib/clock.ts'
+import type { Network } from '../lightning/lightning.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import { type Config, ConfigError } from './config.ts'
-import type { Db } from './db/db.ts'
-import type { SteadyClock } from './lib/clock.ts'
-import type { Network } from './lightning/lightning.ts'
-import type { Secrets } from './secrets/secrets.ts'
 
 /** For the LNURL servers of GATE's projects. */
 export const gateOutbound = (config: Config): OutboundRules => ({
@@ -54,7 +54,7 @@ export async function openAlerts(
 function laterOutbound(rules: OutboundRules, clock: SteadyClock): Outbound {
   let opened: Promise<Outbound> | undefined
   const open = async (): Promise<Outbound> => {
-    const { createOutbound } = await import('./alerts/outbound.ts')
+    const { createOutbound } = await import('../alerts/outbound.ts')
     return createOutbound({ ...rules, ...ALERT_OUTBOUND, clock })
   }
   return {

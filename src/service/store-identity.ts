@@ -1,7 +1,8 @@
 /** A store belongs to one network and one kind of backend for good. It also notes the id of its node. */
+
+import { attempt, type Db } from '../db/db.ts'
+import type { Network } from '../lightning/lightning.ts'
 import { ConfigError } from './config.ts'
-import { attempt, type Db } from './db/db.ts'
-import type { Network } from './lightning/lightning.ts'
 
 /**
  * Notes the backend and network of the store at the first start, and checks them at every later one.

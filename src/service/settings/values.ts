@@ -1,6 +1,6 @@
 /** The settings of plain values: texts, numbers, choices, URLs and files. An error's message completes "<name> must be …". */
 import { readFileSync } from 'node:fs'
-import { messageOf } from '../lib/errors.ts'
+import { messageOf } from '../../lib/errors.ts'
 
 /** @param expected completes "must be …" for an empty value, or one with spaces. */
 export function text(expected: string): (value: string) => string {

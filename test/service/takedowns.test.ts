@@ -1,19 +1,24 @@
 /** A takedown changes one capability and its own record, and instances see each change once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insertInbox } from '../src/catch/store.ts'
-import { CATCH_TAKEDOWN } from '../src/catch/takedown.ts'
-import type { Db } from '../src/db/db.ts'
-import type { Takedown } from '../src/http/product.ts'
-import { timesIn } from '../src/lib/time-list.ts'
-import { insertMonitor } from '../src/pulse/store.ts'
-import { PULSE_TAKEDOWN } from '../src/pulse/takedown.ts'
-import { createTakedownLook, listSuspensions, resume, suspend } from '../src/takedowns.ts'
-import { insertWhisper, reserveCiphertext } from '../src/whisper/store.ts'
-import { WHISPER_TAKEDOWN } from '../src/whisper/takedown.ts'
-import type { After } from './support/folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from './support/store.ts'
-import { unit } from './support/unit.ts'
+import { insertInbox } from '../../src/catch/store.ts'
+import { CATCH_TAKEDOWN } from '../../src/catch/takedown.ts'
+import type { Db } from '../../src/db/db.ts'
+import type { Takedown } from '../../src/http/product.ts'
+import { timesIn } from '../../src/lib/time-list.ts'
+import { insertMonitor } from '../../src/pulse/store.ts'
+import { PULSE_TAKEDOWN } from '../../src/pulse/takedown.ts'
+import {
+  createTakedownLook,
+  listSuspensions,
+  resume,
+  suspend,
+} from '../../src/service/takedowns.ts'
+import { insertWhisper, reserveCiphertext } from '../../src/whisper/store.ts'
+import { WHISPER_TAKEDOWN } from '../../src/whisper/takedown.ts'
+import type { After } from '../support/folder.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
 
 const T = 1_800_000_000_000
 const END = T + 10_000

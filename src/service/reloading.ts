@@ -1,8 +1,8 @@
 /** Reloads the files of plans and rates while the service runs: both together, or neither. */
 import type { Logger } from 'pino'
+import type { Rates } from '../http/limits.ts'
+import { messageOf } from '../lib/errors.ts'
 import type { Reloaded } from './config.ts'
-import type { Rates } from './http/limits.ts'
-import { messageOf } from './lib/errors.ts'
 import type { OnSale } from './on-sale.ts'
 import { ALL_LIMITS, readAllPlans } from './products.ts'
 import { readRates } from './rates.ts'

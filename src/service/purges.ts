@@ -1,8 +1,8 @@
 /** The periodic work of the service: the purges of the products, of the sales and of the limits. */
 import type { Logger } from 'pino'
-import type { InTurn } from './db/leases.ts'
-import type { DeletionTime } from './lib/clock.ts'
-import type { AnyProduct } from './lib/product-names.ts'
+import type { InTurn } from '../db/leases.ts'
+import type { DeletionTime } from '../lib/clock.ts'
+import type { AnyProduct } from '../lib/product-names.ts'
 
 /** Expired content is refused at once. Its bytes are deleted within this time plus the store's truncation. */
 const PURGE_EVERY_MS = 30_000

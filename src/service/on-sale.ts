@@ -1,6 +1,6 @@
 /** The plans on sale, which a reload changes while the service runs. */
-import type { SoldPlan, SoldProductFacts } from './http/product.ts'
-import type { PlanId, Product } from './lib/product-names.ts'
+import type { SoldPlan, SoldProductFacts } from '../http/product.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
 
 /** The plans of every product. */
 export type Plans = Record<Product, Record<PlanId, SoldPlan>>

@@ -3,8 +3,8 @@
  * The table in docs/operate.md is generated from it.
  */
 import { readFileSync } from 'node:fs'
-import { messageOf } from './lib/errors.ts'
-import { BACKEND_FORMS } from './lightning/backend.ts'
+import { messageOf } from '../lib/errors.ts'
+import { BACKEND_FORMS } from '../lightning/backend.ts'
 import { databaseUrl, lightningUrl, secrets } from './settings/backends.ts'
 import { hostList, nameList, proxyUrl } from './settings/hosts.ts'
 import { unpaidBytes } from './settings/limits.ts'

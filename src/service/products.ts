@@ -2,28 +2,28 @@
  * The products, one entry each. To remove a product, delete its folder, its entry here and its line in
  * `lib/product-names.ts`. AGENTS.md lists its other parts.
  */
-import type { Alerts } from './alerts/alerts.ts'
-import type { Inboxes } from './alerts/send.ts'
-import { readPlans, refuseUnknownProducts } from './catalog.ts'
-import { CATCH, openCatch } from './catch/product.ts'
-import type { Config } from './config.ts'
-import { GATE } from './gate/product.ts'
-import type { ApiSurface } from './http/api-surface.ts'
-import { LIMITS, type Limit } from './http/limits.ts'
+import type { Alerts } from '../alerts/alerts.ts'
+import type { Inboxes } from '../alerts/send.ts'
+import { CATCH, openCatch } from '../catch/product.ts'
+import { GATE } from '../gate/product.ts'
+import type { ApiSurface } from '../http/api-surface.ts'
+import { LIMITS, type Limit } from '../http/limits.ts'
 import type {
   OpenProduct,
   ProductFacts,
   ProductParts,
   SoldPlan,
   SoldProductFacts,
-} from './http/product.ts'
-import type { AnyProduct, PlanId, Product } from './lib/product-names.ts'
-import { MCP_LIMIT } from './mcp/limits.ts'
-import type { Metrics } from './metrics/metrics.ts'
+} from '../http/product.ts'
+import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
+import { MCP_LIMIT } from '../mcp/limits.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Provisioning } from '../payment/provisioning.ts'
+import { openPulse, PULSE } from '../pulse/product.ts'
+import { openWhisper, WHISPER } from '../whisper/product.ts'
+import { readPlans, refuseUnknownProducts } from './catalog.ts'
+import type { Config } from './config.ts'
 import type { OnSale, Plans } from './on-sale.ts'
-import type { Provisioning } from './payment/provisioning.ts'
-import { openPulse, PULSE } from './pulse/product.ts'
-import { openWhisper, WHISPER } from './whisper/product.ts'
 
 /** A product that is open. CATCH lends its inboxes to the alerts. */
 export type Opened = OpenProduct & { inboxes?: Inboxes }
@@ -75,7 +75,7 @@ const PRODUCTS: Record<AnyProduct, Entry> = {
     facts: GATE,
     isOn: ({ gate }) => gate === 'on',
     open: async (parts, { config }) => {
-      const { openGate } = await import('./gate/open.ts')
+      const { openGate } = await import('../gate/open.ts')
       const { gateOutbound } = await import('./outbound-rules.ts')
       return openGate({ ...parts, outbound: gateOutbound(config) })
     },

@@ -1,9 +1,9 @@
 /** The plans on sale: the built-in plans, in which the operator's file can change each field. */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
+import { oncePer } from '../lib/once-per.ts'
+import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
 import { ConfigError } from './config.ts'
-import { oncePer } from './lib/once-per.ts'
-import { PLAN_IDS, type PlanId } from './lib/product-names.ts'
 
 /** A start and each reload read the plans again; their schemas stay the same. */
 const validatorOf = oncePer((schema: TSchema) => Compile(schema))

@@ -3,10 +3,10 @@
  * write to the store, running or not. The statements that use a capability carry the condition, so nothing uses a
  * suspended one; instances look for changes only to wake who waits for it, and to log them.
  */
-import { attempt, type Db, limitedTo, type Row, type Statement } from './db/db.ts'
-import type { Hints } from './db/hints.ts'
-import type { Takedown } from './http/product.ts'
-import type { Log } from './lib/log.ts'
+import { attempt, type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
+import type { Hints } from '../db/hints.ts'
+import type { Takedown } from '../http/product.ts'
+import type { Log } from '../lib/log.ts'
 
 /** Who waits for a suspended capability is told within this time. */
 export const LOOK_EVERY_MS = 1_000

@@ -1,11 +1,12 @@
 /** The metrics and their listener, if the operator has switched them on. */
+
+import type { MetricsListener } from '../metrics/listener.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 import { type Config, ConfigError } from './config.ts'
-import type { MetricsListener } from './metrics/listener.ts'
-import type { Metrics } from './metrics/metrics.ts'
 
 /** With the metrics off, their library is not loaded. */
 export async function openMetrics(): Promise<Metrics> {
-  const { createMetrics } = await import('./metrics/metrics.ts')
+  const { createMetrics } = await import('../metrics/metrics.ts')
   return createMetrics()
 }
 
@@ -14,7 +15,7 @@ export async function openScrapes(
   metrics: Metrics,
   { metricsHost: host, metricsPort }: Config,
 ): Promise<MetricsListener & { url: string }> {
-  const { listenForScrapes } = await import('./metrics/listener.ts')
+  const { listenForScrapes } = await import('../metrics/listener.ts')
   try {
     const listener = await listenForScrapes(metrics, { host, port: metricsPort ?? 0 })
     return { ...listener, url: `http://${hostInUrl(host)}:${listener.port}/metrics` }

@@ -1,12 +1,12 @@
 /** The parts that the instances of a service share, besides the rows of their store. */
 import type { Logger } from 'pino'
+import type { Db } from '../db/db.ts'
+import { createHints, type Hints } from '../db/hints.ts'
+import { alone, createInTurn, type InTurn } from '../db/leases.ts'
+import { type OpenBucket, openMemoryBucket } from '../http/limits.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import type { Config } from './config.ts'
-import type { Db } from './db/db.ts'
-import { createHints, type Hints } from './db/hints.ts'
-import { alone, createInTurn, type InTurn } from './db/leases.ts'
-import { type OpenBucket, openMemoryBucket } from './http/limits.ts'
-import { type Clock, systemClock } from './lib/clock.ts'
-import type { Secrets } from './secrets/secrets.ts'
 
 export type Instances = {
   hints: Hints
@@ -38,9 +38,9 @@ export async function joinInstances(
   // Both load PostgreSQL's client, which a SQLite store never needs.
   const [{ openSharedLimits, purgeLimits }, { openPostgresHints }, { primaryOf }] =
     await Promise.all([
-      import('./http/shared-limits.ts'),
-      import('./db/postgres/hints.ts'),
-      import('./db/postgres/primary.ts'),
+      import('../http/shared-limits.ts'),
+      import('../db/postgres/hints.ts'),
+      import('../db/postgres/primary.ts'),
     ])
   const [secret] = secrets.keys('rate limit')
   const limits = openSharedLimits(primaryOf(where.url), secret, {

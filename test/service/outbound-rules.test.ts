@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { readConfig } from '../src/config.ts'
-import { openAlerts } from '../src/outbound-rules.ts'
-import { createSecrets } from '../src/secrets/secrets.ts'
-import { testClock } from './support/server.ts'
-import { aDatabaseUrl, openDatabase } from './support/store.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
+import { readConfig } from '../../src/service/config.ts'
+import { openAlerts } from '../../src/service/outbound-rules.ts'
+import { testClock } from '../support/server.ts'
+import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 
 test('no operator makes the service of a real network call private servers for anybody', async (t) => {
   const db = await openDatabase(await aDatabaseUrl(t))

@@ -1,8 +1,9 @@
 /** Checks that stop a start with a sentence for the operator. */
+
+import type { Db } from '../db/db.ts'
+import type { Network } from '../lightning/lightning.ts'
+import type { Opened } from '../lightning/open.ts'
 import { type Config, ConfigError } from './config.ts'
-import type { Db } from './db/db.ts'
-import type { Network } from './lightning/lightning.ts'
-import type { Opened } from './lightning/open.ts'
 import { secretSource } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
 

@@ -1,9 +1,9 @@
 /** The server's secret, if the operator did not set one: it is made once, in a file beside the SQLite file. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { Db } from '../db/db.ts'
+import { messageOf } from '../lib/errors.ts'
 import { type Config, ConfigError } from './config.ts'
-import type { Db } from './db/db.ts'
-import { messageOf } from './lib/errors.ts'
 
 export type Secrets = [Uint8Array, ...Uint8Array[]]
 

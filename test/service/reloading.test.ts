@@ -3,12 +3,12 @@ import { hash, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { onHangUp } from '../src/cli/operator/hang-up.ts'
-import { RELOADED, readOptions } from '../src/config.ts'
-import { openOrder, purchase, quoteOf } from './support/buying.ts'
-import { type After, temporaryFolder } from './support/folder.ts'
-import { startProgram } from './support/program.ts'
-import { startServer, type TestServer } from './support/server.ts'
+import { onHangUp } from '../../src/cli/operator/hang-up.ts'
+import { RELOADED, readOptions } from '../../src/service/config.ts'
+import { openOrder, purchase, quoteOf } from '../support/buying.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { startProgram } from '../support/program.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 
 /** A server with files of plans and rates that the test can change. */
 async function aServer(t: After, catalog: object = {}, rates: object = {}) {
