@@ -269,7 +269,7 @@ const mcpCall = (body: string, address: string): string =>
 
 /** Messages of 1.38 MB that are all empty objects, five at a time, by one client who buys nothing. */
 const objects: Attack = {
-  name: '9 objects to /mcp',
+  name: '8 objects to /mcp',
   mostTimesIdle: 4,
   prepare: async () => [],
   async run(target) {
@@ -297,7 +297,7 @@ const objects: Attack = {
 
 /** 512 waits of 62 KiB, of as many values as the service takes, from eight networks. */
 const waits: Attack = {
-  name: '10 waits at /mcp',
+  name: '9 waits at /mcp',
   mostTimesIdle: 4,
   prepare: (target) => bought(target, 8, 'spark'),
   async run(target, inboxes) {

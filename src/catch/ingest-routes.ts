@@ -4,10 +4,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { declaredBytes, drainBody, hasArrived, readBody } from '../http/body.ts'
-import type { BodyBudget, BodyReservation } from '../http/body-budget.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
 import { Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
+import type { BodyReservation, Memory } from '../http/memory.ts'
 import type { NewOrders } from '../http/new-orders.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
@@ -59,11 +59,11 @@ export function mountIngest(
     clientAddress: ClientAddress
     isProxied: IsProxied
     limits: Limits
-    bodyBudget: BodyBudget
+    memory: Memory
     newOrders: Pick<NewOrders, 'isBlocked'>
   },
 ): void {
-  const { service, clientAddress, isProxied, limits, bodyBudget } = deps
+  const { service, clientAddress, isProxied, limits, memory } = deps
   const { isBlocked } = deps.newOrders
 
   /** The inbox, if it accepts the request by its headers. Only then is the body read. */
@@ -94,8 +94,8 @@ export function mountIngest(
   }
 
   /** Reserves memory for a body that is still to be read. */
-  function reserve(raw: IncomingMessage, sourceIp: string, target: string): BodyReservation {
-    const reservation = bodyBudget.admit({ network: clientNetwork(sourceIp), target })
+  function reserve(raw: IncomingMessage, sourceIp: string, inbox: string): BodyReservation {
+    const reservation = memory.forBody('inbox', { network: clientNetwork(sourceIp), inbox })
     if (!reservation) throw refusedUnread(raw, rateLimited(RETRY_BODY_SECONDS))
     return reservation
   }

@@ -2,7 +2,7 @@
 import { invalid, unauthorized } from '../http/errors.ts'
 import { POLL_EVERY_MS } from '../http/event-stream.ts'
 import type { LongPoll } from '../http/long-poll.ts'
-import type { Reservation } from '../http/response-budget.ts'
+import type { Reservation } from '../http/memory.ts'
 import type { Clock } from '../lib/clock.ts'
 import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 import type { EventFilter, EventStore } from './event-store.ts'

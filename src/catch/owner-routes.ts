@@ -7,8 +7,8 @@ import { problem } from '../http/errors.ts'
 import type { EventStream, EventStreams } from '../http/event-stream.ts'
 import type { Limits } from '../http/limits.ts'
 import type { LongPoll } from '../http/long-poll.ts'
+import type { Memory, Reservation } from '../http/memory.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
-import type { Reservation, ResponseBudget } from '../http/response-budget.ts'
 import { DOWNLOAD, STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { streamParts } from '../http/sending.ts'
@@ -55,7 +55,7 @@ export function mountOwner(
     service: CatchService
     limits: Limits
     streams: EventStreams
-    responseBudget: ResponseBudget
+    memory: Memory
   },
 ): void {
   const { service, limits, streams } = deps
@@ -124,13 +124,7 @@ export function mountOwner(
   )
 }
 
-function createHandlers({
-  service,
-  responseBudget,
-}: {
-  service: CatchService
-  responseBudget: ResponseBudget
-}) {
+function createHandlers({ service, memory }: { service: CatchService; memory: Memory }) {
   async function status(inbox: InboxRow) {
     return () => service.status(inbox)
   }
@@ -146,7 +140,7 @@ function createHandlers({
   }
 
   async function events(inbox: InboxRow, request: FastifyRequest<Listed>, reply: FastifyReply) {
-    const reservation = await responseBudget.forResponse(reply, inbox.public_id)
+    const reservation = memory.forAnswer(reply, inbox.public_id)
     const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
       const page = service.page(inbox, request.query, { reservation, gone })
       return { first: await page.next(), rest: page }
@@ -162,8 +156,8 @@ function createHandlers({
       poll,
     }: { request: FastifyRequest<Listed>; reply: FastifyReply; poll: LongPoll },
   ) {
-    // Without a slot, like a stream: those who wait would keep out other readers of the inbox.
-    const reservation = responseBudget.forStream(reply, inbox.public_id)
+    // Like a stream: it may wait for as long as its request does.
+    const reservation = memory.forAnswer(reply, inbox.public_id, { isStream: true })
     const rest = service.awaitPage(inbox, request.query, { reservation, poll })
     const first = await rest.next()
     return () => sendPage(reply, reservation, { first, rest })
@@ -179,7 +173,7 @@ function createHandlers({
 
   /** The event of a request, and the memory that is reserved for it. */
   async function found(inbox: InboxRow, request: FastifyRequest<OwnedEvent>, reply: FastifyReply) {
-    const reservation = await responseBudget.forResponse(reply, inbox.public_id)
+    const reservation = memory.forAnswer(reply, inbox.public_id)
     const event = await service.event(inbox, request.params.eventId, reservation)
     if (!event) throw problem('not found')
     return { event, reservation }

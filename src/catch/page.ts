@@ -4,7 +4,7 @@
  */
 
 import { problem } from '../http/errors.ts'
-import type { Reservation } from '../http/response-budget.ts'
+import type { Reservation } from '../http/memory.ts'
 import { concat, utf8 } from '../lib/bytes.ts'
 import { PAGE_BEGINNING, pageEnd } from './event-maps.ts'
 import type { EventSize, Found, PageRow } from './event-rows.ts'

@@ -1,7 +1,6 @@
 /** CATCH over HTTP. Buying is here, sending in `ingest-routes.ts`, the owner in `owner-routes.ts`. */
 
 import type { App } from '../http/app.ts'
-import type { BodyBudget } from '../http/body-budget.ts'
 import type { IsProxied } from '../http/client-address.ts'
 import type { EventStreams } from '../http/event-stream.ts'
 import { mountExtension } from '../http/extension.ts'
@@ -9,7 +8,6 @@ import { mountOneUrl } from '../http/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
 import type { PaidRoute } from '../http/paid-route.ts'
 import { MAX_PLAN_SELECTION_BYTES, parsePlanSelection } from '../http/plan-selection.ts'
-import type { ResponseBudget } from '../http/response-budget.ts'
 import { PlanSelection } from '../http/schemas.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -27,8 +25,6 @@ export function mountCatch(
     plans: Readonly<Record<PlanId, CatchPlan>>
     isProxied: IsProxied
     streams: EventStreams
-    bodyBudget: BodyBudget
-    responseBudget: ResponseBudget
   },
 ): void {
   const { plans, service, clock } = deps

@@ -1,5 +1,5 @@
 /** Search over events: a case-insensitive substring of text body, query, path, content type or a header. */
-import type { FairScheduler, RunSlice } from '../http/fair-scheduler.ts'
+import type { RunSlice, Scheduler } from '../http/turns.ts'
 import type { Found } from './event-rows.ts'
 import type { EventFilter, EventStore } from './event-store.ts'
 import { cursorAfter } from './page.ts'
@@ -20,7 +20,7 @@ export type SearchAsk = {
 }
 
 /** Creates the search. Concurrent searches take turns, and each ends when its client leaves. */
-export function createSearch(store: EventStore, scheduler: FairScheduler): Search {
+export function createSearch(store: EventStore, scheduler: Scheduler): Search {
   /** Reads the events in slices, so that other requests run in between. */
   async function search({ inbox, filter, text, max }: SearchAsk, slice: RunSlice): Promise<Found> {
     const sequences: number[] = []

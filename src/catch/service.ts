@@ -4,8 +4,8 @@ import { hash, randomInt } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
-import type { FairScheduler } from '../http/fair-scheduler.ts'
-import type { Reservation } from '../http/response-budget.ts'
+import type { Reservation } from '../http/memory.ts'
+import type { Scheduler } from '../http/turns.ts'
 import { type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
@@ -101,7 +101,7 @@ export function createCatch(deps: {
   clock: Clock
   isForwardingHeader: (name: string) => boolean
   locate: (ip: string) => CatchIpLocation | null
-  scheduler: FairScheduler
+  scheduler: Scheduler
   /** Called with the storage that each accepted request used, in bytes. */
   onIngested: (bytes: number) => void
 }): CatchService {

@@ -1,5 +1,5 @@
 /** The events of an inbox after those that a stream has sent. */
-import type { Reservation } from '../http/response-budget.ts'
+import type { Reservation } from '../http/memory.ts'
 import type { Clock } from '../lib/clock.ts'
 import { type EventRow, isWhole } from './event-rows.ts'
 import type { EventStore } from './event-store.ts'

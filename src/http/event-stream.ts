@@ -7,8 +7,8 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 import type { App } from './app.ts'
 import { createLongPoll, type LongPoll } from './long-poll.ts'
+import type { Memory, Reservation } from './memory.ts'
 import { createNews } from './news.ts'
-import type { Reservation, ResponseBudget } from './response-budget.ts'
 import { writeAndFlush } from './sending.ts'
 
 /** Proxies and clients drop a silent connection after about half a minute. */
@@ -54,7 +54,7 @@ export type EventStreams = {
 }
 
 /** The streams of one server, ended when it stops. */
-export function createEventStreams(app: App, budget: ResponseBudget): EventStreams {
+export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>): EventStreams {
   const open = new Set<{ end(): void }>()
   const replies = new WeakSet<FastifyReply>()
   const routes = new Map<string, number>()
@@ -89,7 +89,7 @@ export function createEventStreams(app: App, budget: ResponseBudget): EventStrea
         // nginx would otherwise hold events back until its buffer is full.
         'x-accel-buffering': 'no',
       })
-      const stream = createStream(response, budget.forStream(reply, capability))
+      const stream = createStream(response, memory.forAnswer(reply, capability, { isStream: true }))
       if (isStopping) stream.end()
       // If the client has disconnected already, there will be no close event.
       if (!stream.isOpen()) return stream

@@ -19,11 +19,12 @@ import { checkoutUnavailable, problem } from './errors.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
 import { idempotencyKey, invalidKey } from './idempotency-key.ts'
 import { LIMITS, type Limit, type Limits } from './limits.ts'
+import type { Memory } from './memory.ts'
 import type { NewOrders } from './new-orders.ts'
 import type { PaidRoute } from './paid-route.ts'
 import { paidRouteSchema } from './paid-schema.ts'
 import { isProvenBy, paymentHashShown, pollBucket, showsPreimageOf } from './payment-preimage.ts'
-import { type Expected, type PurchaseBudgets, receive, type Take } from './receiving.ts'
+import { type Expected, receive, type Take } from './receiving.ts'
 import { inScope } from './scope.ts'
 import type { IsClientUnknown } from './untrusted-proxies.ts'
 
@@ -36,7 +37,7 @@ export type Paying = {
   isClientUnknown: IsClientUnknown
   newOrders: NewOrders
   limits: Limits
-  budgets: PurchaseBudgets
+  memory: Memory
 }
 
 /** Stands for the hash of a body that has not arrived yet: a credential names its order without it. */
@@ -54,7 +55,7 @@ type PaidRequest = {
 }
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
-  const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, budgets } = deps
+  const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, memory } = deps
   const { newOrders } = deps
 
   inScope(app, (scope) => {
@@ -126,7 +127,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const { request, reply, ...rest } = context
     return receive(request.raw, reply.raw, {
       ...rest,
-      budgets,
+      memory,
       maxBodyBytes: route.maxBodyBytes,
       hasOwnLimit: route.bodyBytesUnder !== undefined,
       ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),

@@ -12,13 +12,12 @@ import type { Secrets } from '../secrets/secrets.ts'
 import type { Switches } from '../switches/switches.ts'
 import type { ApiSurface } from './api-surface.ts'
 import type { App } from './app.ts'
-import type { BodyBudget } from './body-budget.ts'
 import type { IsProxied } from './client-address.ts'
 import type { EventStreams } from './event-stream.ts'
-import type { FairScheduler } from './fair-scheduler.ts'
 import type { Limit } from './limits.ts'
+import type { Memory } from './memory.ts'
 import type { Paying } from './paid.ts'
-import type { ResponseBudget } from './response-budget.ts'
+import type { Scheduler } from './turns.ts'
 
 /** A product's description, which needs nothing that is opened at the start. */
 export type ProductFacts = {
@@ -82,9 +81,8 @@ export type ProductParts = Paying & {
   quoteSeconds: number
   isProxied: IsProxied
   streams: EventStreams
-  bodyBudget: BodyBudget
-  responseBudget: ResponseBudget
-  scheduler: FairScheduler
+  memory: Memory
+  scheduler: Scheduler
   switches: Switches
 }
 

@@ -1,33 +1,13 @@
 /**
  * Receives the body of a purchase. A body that costs its sender nothing takes from its limit before its
- * bytes are read. Unpaid and paid bodies have separate memory budgets, so that nobody who fills one keeps
- * others out of another.
+ * bytes are read.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { declaredBytes, type MinimumRate, readBody } from './body.ts'
-import { type BodyBudget, createBodyBudget } from './body-budget.ts'
 import { checkoutUnavailable, type Phrase } from './errors.ts'
 import { LIMITS, type Limit, rateLimited } from './limits.ts'
+import type { Memory } from './memory.ts'
 import { pollBucket } from './payment-preimage.ts'
-
-const MIB = 1024 * 1024
-
-/**
- * `fresh` is for bodies of orders that do not exist yet, `keyed` for bodies of an order that a key names,
- * paid or not, and `proven` for bodies that come with proof of payment.
- */
-export type PurchaseBudgets = Record<'fresh' | 'keyed' | 'proven', BodyBudget>
-
-/** Each budget admits several of the largest bodies at once. Together they fit into a small machine's memory. */
-export const createPurchaseBudgets = (): PurchaseBudgets => ({
-  fresh: createBodyBudget({ perNetwork: 32 * MIB, perTarget: 64 * MIB, inAll: 64 * MIB }),
-  keyed: createBodyBudget({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
-  proven: createBodyBudget({ perNetwork: 16 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }),
-})
-
-/** The bytes that each budget holds now, for the metrics. */
-export const bytesIn = (budgets: PurchaseBudgets): Record<string, number> =>
-  Object.fromEntries(Object.entries(budgets).map(([name, budget]) => [name, budget.held().bytes]))
 
 /** A body up to this size needs no memory budget: the headers of a request may be as large. */
 const SMALL_BODY_BYTES = 16 * 1024
@@ -46,7 +26,7 @@ export type Take = (limit: Limit, key: string) => Promise<void>
 export type Expected = { orderId: string | null; isProven: boolean; maxBodyBytes: number }
 
 export type Receiving = {
-  budgets: PurchaseBudgets
+  memory: Memory
   clientNetwork: string
   /** The largest body under the plans on sale. */
   maxBodyBytes: number
@@ -68,7 +48,7 @@ export async function receive(
   request: IncomingMessage,
   response: ServerResponse,
   {
-    budgets,
+    memory,
     clientNetwork,
     maxBodyBytes,
     hasOwnLimit,
@@ -95,9 +75,7 @@ export async function receive(
     await admit()
     await take(quote, clientNetwork)
   }
-  const unproven = orderId === null ? 'fresh' : 'keyed'
-  const budget = budgets[isProven ? 'proven' : unproven]
-  const reservation = budget.admit({ network: clientNetwork, target: '' })
+  const reservation = memory.forBody(isProven ? 'paid' : 'unpaid', { network: clientNetwork })
   if (!reservation) throw rateLimited(RETRY_SECONDS)
   // The peer may go away before there is an answer.
   response.once('close', reservation.release)

@@ -1,14 +1,14 @@
 /** Sends large answers in slices, so that it is known how far their readers are. */
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
-import type { Reservation } from './response-budget.ts'
+import type { Reservation } from './memory.ts'
 
 /** Bytes written to a socket at a time, after each of which the reader's progress is known. */
 const SLICE_BYTES = 64 * 1024
 
 /**
  * Slices the large answers of all routes that are mounted from now on.
- * @param reservationOf the reservation in the response budget, if the response is counted.
+ * @param reservationOf the reservation in the memory budget, if the response is counted.
  */
 export function sliceAnswers(
   app: FastifyInstance,

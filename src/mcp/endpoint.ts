@@ -8,7 +8,6 @@ import type { ReadableStream } from 'node:stream/web'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { readBody } from '../http/body.ts'
-import { createBodyBudget } from '../http/body-budget.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -18,6 +17,7 @@ import {
 import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
+import type { Memory } from '../http/memory.ts'
 import { inScope } from '../http/scope.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -32,9 +32,6 @@ export const MCP_PATH = '/mcp'
 
 /** The largest ciphertext in base64, and the rest of a message. */
 const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BYTES
-const MIB = 1024 * 1024
-/** What messages may hold while they arrive and are answered, and large results until they are taken. */
-const MESSAGES = { perNetwork: 8 * MIB, perTarget: 32 * MIB, inAll: 32 * MIB }
 /** Any connection that can send 64 KiB within the server's 30 seconds is faster. */
 const MINIMUM_RATE = { everyMs: 10_000, bytes: 8 * 1024 }
 /** Retry-After when memory or calls are used up: some have ended by then. */
@@ -44,6 +41,7 @@ export type McpParts = {
   publicUrl: () => string
   clientAddress: ClientAddress
   limits: Limits
+  memory: Memory
   clock: SteadyClock
   log: Log
   /** For the tags of purchases, the current one first. */
@@ -51,8 +49,7 @@ export type McpParts = {
 }
 
 export function mountMcp(app: App, parts: McpParts): void {
-  const { publicUrl, clientAddress, limits, log } = parts
-  const budget = createBodyBudget(MESSAGES)
+  const { publicUrl, clientAddress, limits, memory, log } = parts
   const calls = createCalls()
   let server: Promise<McpServer> | null = null
 
@@ -102,7 +99,7 @@ export function mountMcp(app: App, parts: McpParts): void {
     reply: FastifyReply,
     network: string,
   ): Promise<{ message: unknown; hold: Connection['hold'] }> {
-    const reservation = budget.admit({ network, target: '' })
+    const reservation = memory.forBody('message', { network })
     if (!reservation) throw rateLimited(RETRY_SECONDS)
     reply.raw.once('close', reservation.release)
     try {

@@ -13,23 +13,21 @@ import { openStore } from '../db/open.ts'
 import { noticeOf } from '../discovery/announced.ts'
 import { mountDiscovery } from '../discovery/discovery.ts'
 import { type AppOptions, createApp } from '../http/app.ts'
-import { createBodyBudget } from '../http/body-budget.ts'
 import { mountCatalog } from '../http/catalog.ts'
 import { clientNetwork, createClientAddress } from '../http/client-address.ts'
 import { createConnections } from '../http/connections.ts'
 import { createEventStreams } from '../http/event-stream.ts'
-import { createFairScheduler } from '../http/fair-scheduler.ts'
 import { mountHealth } from '../http/health.ts'
 import { createLimits } from '../http/limits.ts'
+import { createMemory } from '../http/memory.ts'
 import { measuredLimits, measureRequests } from '../http/metrics.ts'
 import { createNewOrders } from '../http/new-orders.ts'
 import { createPages } from '../http/pages.ts'
 import { mountPoll } from '../http/payments.ts'
 import type { Repeated } from '../http/product.ts'
 import { mountReadiness } from '../http/readiness.ts'
-import { bytesIn, createPurchaseBudgets } from '../http/receiving.ts'
-import { createResponseBudget } from '../http/response-budget.ts'
 import { createLocalOnly, mountSimulator } from '../http/simulator.ts'
+import { createScheduler } from '../http/turns.ts'
 import { detectUntrustedProxies } from '../http/untrusted-proxies.ts'
 import { NOTHING_IS_OVER, type SteadyClock, systemClock } from '../lib/clock.ts'
 import { measuredLightning } from '../lightning/measured.ts'
@@ -142,7 +140,7 @@ export async function serve(
     const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
     closing.push(instances.close)
     const { hints, inTurn } = instances
-    const scheduler = createFairScheduler(metrics ? { onEnded: metrics.searchEnded } : {})
+    const scheduler = createScheduler(metrics ? { onEnded: metrics.searchEnded } : {})
     const orders = createOrders({
       db,
       lightning,
@@ -170,15 +168,13 @@ export async function serve(
     const { termsUrl, privacyUrl, contact } = config
     const operator = { termsUrl, privacyUrl, contact }
     const pages = createPages({ isSimulator, has, surfaces: SURFACES, operator })
-    const responseBudget = createResponseBudget((request) =>
-      clientNetwork(clientAddress(request.raw)),
-    )
+    const memory = createMemory((request) => clientNetwork(clientAddress(request.raw)))
     const connections = createConnections({ networkOf: peerNetwork })
     const app = await createApp({
       log,
       clock,
       connections,
-      reservationOf: responseBudget.reservationOf,
+      reservationOf: memory.reservationOf,
       publicUrl,
       notice: noticeOf({ isSimulator, network }),
       operator,
@@ -193,11 +189,9 @@ export async function serve(
       isLoopback: isLoopback(config.host),
       log,
     })
-    const streams = createEventStreams(app, responseBudget)
-    const bodyBudget = createBodyBudget()
+    const streams = createEventStreams(app, memory)
     const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
     const limits = metrics ? measuredLimits(app, plainLimits, metrics.rateLimited) : plainLimits
-    const budgets = createPurchaseBudgets()
     if (metrics) {
       measureRequests(app, metrics.response, streams.isStream)
       const { isHealthy: isSelling } = health
@@ -205,11 +199,9 @@ export async function serve(
       metrics.watch({
         ...{ db: store, clock, isSelling, isDeletionHeld },
         streams: streams.countByRoute,
-        bodies: bodyBudget.held,
-        responseBudget,
+        memory,
         connections,
         searches: scheduler.count,
-        purchaseBytes: () => bytesIn(budgets),
       })
     }
     const flows = {
@@ -226,7 +218,7 @@ export async function serve(
       maxSales: { perDay: config.maxSalesPerDay, perNetwork: config.maxSalesPerNetworkPerDay },
     })
     const buyers = { clientAddress, exactClient, isClientUnknown, newOrders }
-    const paying = { orders, flows, ...buyers, limits, budgets }
+    const paying = { orders, flows, ...buyers, limits, memory }
     mountHealth(app)
     mountReadiness(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
     mountCatalog(app, {
@@ -258,7 +250,7 @@ export async function serve(
       },
       isClockJumped: deletion.isJumped,
       switches: createSwitches({ db, clock }),
-      ...{ streams, bodyBudget, responseBudget },
+      streams,
       log: paymentLog,
       simulator: node.simulator,
       quoteSeconds: config.quoteSeconds,
@@ -292,7 +284,7 @@ export async function serve(
     }
     if (config.mcp === 'on') {
       const keys = secrets.keys('mcp purchase')
-      mountMcp(app, { publicUrl, clientAddress, limits, clock, log, keys })
+      mountMcp(app, { publicUrl, clientAddress, limits, memory, clock, log, keys })
     }
     mountDiscovery(app, {
       ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on', operator },

@@ -5,8 +5,8 @@ import { bearerOf } from '../http/bearer.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
 import { inWords } from '../http/fault.ts'
 import type { Limits } from '../http/limits.ts'
+import type { Memory } from '../http/memory.ts'
 import { mountPaidRoute, type Paying } from '../http/paid.ts'
-import type { ResponseBudget } from '../http/response-budget.ts'
 import { ATTACHMENT, RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, errors, PlanIdSchema } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
@@ -44,7 +44,7 @@ export function mountWhisper(
     service: WhisperService
     plans: Readonly<Record<PlanId, WhisperPlan>>
     clock: Clock
-    responseBudget: ResponseBudget
+    memory: Memory
     bindings: Bindings
     quoteSeconds: number
   },
@@ -122,11 +122,7 @@ export function mountWhisper(
 
 function mountRead(
   app: App,
-  {
-    service,
-    limits,
-    responseBudget,
-  }: { service: WhisperService; limits: Limits; responseBudget: ResponseBudget },
+  { service, limits, memory }: { service: WhisperService; limits: Limits; memory: Memory },
 ): void {
   app.get<{ Params: { publicId: string } }>(
     '/w/:publicId',
@@ -161,7 +157,7 @@ function mountRead(
       await limits.take(READS, publicId, reply)
       const bytes = whisper.byte_count ?? 0
       if (!isWithin(one(request, 'x-whisper-max-bytes'), bytes)) throw tooLong(bytes)
-      const reservation = await responseBudget.forResponse(reply, publicId)
+      const reservation = memory.forAnswer(reply, publicId)
       // Before the read is spent: a client that waits for memory or leaves must not lose a read.
       if (!(await reservation.reserve(bytes))) throw problem('request timeout')
       const reading = await reservation.whileReading(() => service.read(whisper))

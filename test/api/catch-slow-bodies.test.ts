@@ -118,7 +118,7 @@ test('60 senders that are one byte short hold 16 MiB for one inbox, and the othe
   const senders: Sender[] = []
   let most = 0
   const held = async (): Promise<number> =>
-    (await scrape(server)).series.get('mayfly_ingest_body_bytes') ?? Number.NaN
+    (await scrape(server)).series.get('mayfly_reserved_bytes{kind="inbox"}') ?? Number.NaN
   for (let i = 0; i < 60; i++) {
     senders.push(aSender(server, inbox.publicId, { headers: [length(MIB)], start: short }))
     most = Math.max(most, await held())
@@ -156,7 +156,7 @@ test('a network that fills an inbox with slow bodies makes room for a webhook fr
   )
   const isRefused = ({ answer }: Sender): boolean => answer().startsWith('HTTP/1.1 429 ')
   await until('the inbox to be full', async () => {
-    const bytes = (await scrape(server)).series.get('mayfly_ingest_body_bytes') ?? 0
+    const bytes = (await scrape(server)).series.get('mayfly_reserved_bytes{kind="inbox"}') ?? 0
     return bytes >= slow.filter((sender) => !isRefused(sender)).length * MIB && bytes > 0
   })
   const before = slow.filter(isRefused).length

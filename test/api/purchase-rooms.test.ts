@@ -37,7 +37,7 @@ suite('a client that fills the room for new secrets with bodies that do not end'
     const quote = quoteOf(await purchase(server, known))
     // Sixteen of a byte too few, from four networks.
     for (let i = 0; i < 16; i++) await aSlowBody(t, server, `203.${i % 4}.113.7`)
-    await until('the room is full', async () => (await heldIn(server, 'fresh')) > 56 * MIB)
+    await until('the room is full', async () => (await heldIn(server, 'unpaid')) > 56 * MIB)
     for (const target of ['/api/payments/catch', '/api/payments/pulse']) {
       assert.equal((await purchase(server, { target, from: '192.0.2.1' })).status, 402, target)
       // Also from where the slow ones come.
@@ -57,9 +57,9 @@ suite('a client that fills the room for new secrets with bodies that do not end'
   test('a client that fills the room for new secrets holds nothing any more once it has gone', async (t) => {
     const server = await startServer(t, { ...PROXY, MAYFLY_METRICS_PORT: '0' })
     const slow = await aSlowBody(t, server, '203.0.113.7')
-    await until('it is held', async () => (await heldIn(server, 'fresh')) > LARGEST / 2)
+    await until('it is held', async () => (await heldIn(server, 'unpaid')) > LARGEST / 2)
     slow.destroy()
-    await until('it is given back', async () => (await heldIn(server, 'fresh')) === 0)
+    await until('it is given back', async () => (await heldIn(server, 'unpaid')) === 0)
   })
 })
 
@@ -177,8 +177,6 @@ async function heldIn(server: TestServer, room: string): Promise<number> {
   const line = server.logged.find((entry) => entry.includes('metrics.listening'))
   const { url } = JSON.parse(String(line)) as { url: string }
   const text = await (await fetch(url)).text()
-  const value = new RegExp(`^mayfly_purchase_body_bytes\\{room="${room}"\\} (\\d+)$`, 'm').exec(
-    text,
-  )
+  const value = new RegExp(`^mayfly_reserved_bytes\\{kind="${room}"\\} (\\d+)$`, 'm').exec(text)
   return Number(value?.[1])
 }

@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { createMayfly } from '../../src/client/index.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createEventStreams, type EventStream } from '../../src/http/event-stream.ts'
-import { createResponseBudget } from '../../src/http/response-budget.ts'
+import { createMemory } from '../../src/http/memory.ts'
 import { anInbox } from '../support/catch.ts'
 import {
   answersTo,
@@ -162,7 +162,7 @@ async function aStreamServer(t: TestContext): Promise<{
   })
   const streams = createEventStreams(
     app,
-    createResponseBudget(() => 'a network'),
+    createMemory(() => 'a network'),
   )
   const asked = Promise.withResolvers<IncomingMessage>()
   const gate = Promise.withResolvers<void>()

@@ -4,7 +4,7 @@ import { type CatchService, createCatch, type IngestRequest } from '../../src/ca
 import { insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
-import { createFairScheduler } from '../../src/http/fair-scheduler.ts'
+import { createScheduler } from '../../src/http/turns.ts'
 import type { DeletionTime } from '../../src/lib/clock.ts'
 import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -56,7 +56,7 @@ function serviceOn(db: Db): CatchService {
     clock: { now: () => 1 },
     isForwardingHeader: () => false,
     locate: () => null,
-    scheduler: createFairScheduler(),
+    scheduler: createScheduler(),
     onIngested: () => undefined,
   })
 }

@@ -4,19 +4,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { LIMITS } from '../../src/http/limits.ts'
-import {
-  bytesIn,
-  createPurchaseBudgets,
-  type Receiving,
-  receive,
-} from '../../src/http/receiving.ts'
+import { createMemory } from '../../src/http/memory.ts'
+import { type Receiving, receive } from '../../src/http/receiving.ts'
 
-const EMPTY = { fresh: 0, keyed: 0, proven: 0 }
+const EMPTY = { inbox: 0, unpaid: 0, paid: 0, message: 0, answer: 0 }
 const NEW = { orderId: null, isProven: false, maxBodyBytes: 1024 * 1024 }
 const KNOWN = { ...NEW, orderId: 'order_0000000000000000000000' }
 
 test('a peer that goes away while its order is looked for leaves nothing held', async () => {
-  const { request, response, budgets, reading } = aPurchase({
+  const { request, response, memory, reading } = aPurchase({
     expected: async () => {
       request.destroy()
       response.emit('close')
@@ -25,30 +21,30 @@ test('a peer that goes away while its order is looked for leaves nothing held', 
     },
   })
   await assert.rejects(reading(), { phrase: 'request timeout' })
-  assert.deepEqual(bytesIn(budgets), EMPTY)
+  assert.deepEqual(memory.bytesByKind(), EMPTY)
 })
 
 test('a body is in the room of what its request shows, until its answer is over', async () => {
   for (const [room, expected] of [
-    ['fresh', NEW],
-    ['keyed', KNOWN],
-    ['proven', { ...KNOWN, isProven: true }],
+    ['unpaid', NEW],
+    ['unpaid', KNOWN],
+    ['paid', { ...KNOWN, isProven: true }],
     // Of an order that the store has lost: the payment is proven all the same.
-    ['proven', { ...NEW, isProven: true }],
+    ['paid', { ...NEW, isProven: true }],
   ] as const) {
-    const { request, budgets, response, reading } = aPurchase({ expected: async () => expected })
+    const { request, memory, response, reading } = aPurchase({ expected: async () => expected })
     const body = reading()
     request.push(Buffer.alloc(100_000))
     request.push(null)
     assert.equal((await body).length, 100_000)
     assert.deepEqual(
-      Object.entries(bytesIn(budgets))
+      Object.entries(memory.bytesByKind())
         .filter(([, bytes]) => bytes >= 100_000)
         .map(([name]) => name),
       [room],
     )
     response.emit('close')
-    assert.deepEqual(bytesIn(budgets), EMPTY)
+    assert.deepEqual(memory.bytesByKind(), EMPTY)
   }
 })
 
@@ -101,15 +97,15 @@ test('a body above the current limit is read up to the limit of its order', asyn
   assert.equal((await reading()).length, 500)
 })
 
-/** A purchase on its way: its request, its response, and the budgets that it may take bytes of. */
+/** A purchase on its way: its request, its response, and the memory that it may take. */
 function aPurchase(asked: Partial<Receiving>) {
-  const budgets = createPurchaseBudgets()
+  const memory = createMemory(() => '203.0.113')
   const request = new Readable({ read() {} }) as unknown as IncomingMessage
   const response = new EventEmitter() as ServerResponse
   Object.assign(request, { headers: {} })
   const reading = () =>
     receive(request, response, {
-      budgets,
+      memory,
       clientNetwork: '203.0.113',
       maxBodyBytes: 1024 * 1024,
       hasOwnLimit: false,
@@ -120,5 +116,5 @@ function aPurchase(asked: Partial<Receiving>) {
       take: async () => undefined,
       ...asked,
     })
-  return { budgets, request, response, reading }
+  return { memory, request, response, reading }
 }
