@@ -48,6 +48,32 @@ export function walletContract(
       assert.equal(await world.timesPaid(bolt11), 1)
     })
 
+    test(`${name} knows what it has paid, and of nothing else, and asking pays nothing`, async () => {
+      const [bolt11, other] = [await world.invoice(), await world.invoice()]
+      const { lookup } = world.wallet
+      const before = (await lookup?.(bolt11)) ?? { state: 'unknown' }
+      assert.equal(before.state, 'unknown')
+      const { preimage } = await world.wallet.pay(bolt11)
+      const after = await lookup?.(bolt11)
+      // One without a look-up is asked to pay again, which says the same.
+      if (after)
+        assert.deepEqual([after.state, 'preimage' in after && after.preimage], ['paid', preimage])
+      if (lookup) assert.equal((await lookup(other)).state, 'unknown')
+      assert.deepEqual([await world.timesPaid(bolt11), await world.timesPaid(other)], [1, 0])
+    })
+
+    test(`${name} says of what its node refused that it failed, or nothing`, async () => {
+      const bolt11 = await world.unpayable()
+      await assert.rejects(world.wallet.pay(bolt11), WalletError)
+      const after = (await world.wallet.lookup?.(bolt11)) ?? { state: 'unknown' }
+      assert.ok(after.state === 'failed' || after.state === 'unknown', after.state)
+    })
+
+    test(`${name} has a name that says which wallet it is, without a secret`, async () => {
+      const id = (await world.wallet.id?.()) ?? ''
+      assert.doesNotMatch(id, /rune|macaroon|password|secret/i)
+    })
+
     test(`${name} that is asked five times at once pays once and gives all the same preimage`, async () => {
       const bolt11 = await world.invoice()
       const paid = await Promise.all(Array.from({ length: 5 }, () => world.wallet.pay(bolt11)))
