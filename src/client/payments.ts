@@ -289,6 +289,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (!(cause instanceof WalletError && cause.outcome === 'not paid')) {
         return uncertain(claimed, run, { cause })
       }
+      // An earlier call's request may reach the wallet yet, so its no to this one is not the last word.
+      if (isJustHanded(invoice)) throw outcomeUnknown(cause)
       await write(claimed, { state: 'failed' })
       throw paymentFailed(cause)
     }

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { PLANTS } from './plants.ts'
+import { runBuyers } from './pool.ts'
+import type { Violation } from './run.ts'
+
+/** `npm run simulate:buyers` runs more, and looks for every planted mistake. */
+const RUNS = 60
+const THREADS = 2
+
+test('no buyer pays twice, too much or for nothing, whatever services, wallets and kills do', async () => {
+  const broken: { seed: number; first: Violation | undefined }[] = []
+  let paid = 0
+  const { ended } = await runBuyers({
+    ...{ firstSeed: 1, runs: RUNS, threads: THREADS, plant: null },
+    onResult({ seed, violations, paid: payments }) {
+      paid += payments
+      if (violations.length > 0) broken.push({ seed, first: violations[0] })
+      return true
+    },
+  })
+  assert.deepEqual(broken, [])
+  assert.equal(ended, RUNS)
+  assert.ok(paid > RUNS / 2, `only ${paid} payments`)
+})
+
+suite('a mistake that is planted into the SDK', () => {
+  const QUICK = ['the price is not compared with the catalogue', 'a repeat begins anew']
+  for (const { name, breaks } of PLANTS.filter((plant) => QUICK.includes(plant.name))) {
+    test(`a mistake that is planted into the SDK is found: ${name}`, async () => {
+      const { isStopped } = await runBuyers({
+        ...{ firstSeed: 1, runs: 200, threads: THREADS, plant: name },
+        onResult: ({ violations }) => !violations.some(({ promise }) => breaks.includes(promise)),
+      })
+      assert.ok(isStopped)
+    })
+  }
+})
