@@ -58,18 +58,22 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   notes out. \`--debug\` tells each request, its status and its time on stderr, and the causes of a failure: no
   header, body, token or preimage, and of an address only the words of its path, so it can be shown to others.
   Requests to a wallet over Nostr are not told.
-- **Buying** saves the purchase in a file before it asks the service, and the capability before it shows it.
-  The same command with the same \`--name\`, or with \`--resume\`, continues with the same invoice, and never
+- **Buying** writes the purchase into the vault, \`vault.db\`, before a wallet is asked, and saves the capability before it
+  shows it. The same command with the same \`--name\`, or with \`--resume\`, continues with the same invoice, and never
   pays twice. Without a wallet the invoice is shown, also as a QR code. With a wallet in
   \`MAYFLY_WALLET_URL\` it is paid, up to \`--max-sats\` and to what is left of the day, if it
   is the price in the catalogue. [nodes.md](nodes.md#a-wallet-that-pays) has the forms of that address, and the
   least rights that a wallet needs; \`simulator:\` pays on a service that runs on the simulator.
+- **Unknown** is a purchase whose wallet cannot say whether it paid. \`mayfly list\` shows it, and nothing that a service says
+  drops it. \`--resume\` asks service and wallet again, and hands that wallet the same invoice at most, until it expires.
+  Ten minutes later the wallet's "failed" ends it, and you can buy anew. Another purchase of the same plan beside it
+  needs \`--beside <name>\`; \`mayfly forget\` gives it up, and says what may be lost. Extensions and \`mayfly pay\` are
+  purchases too. [sdk.md](sdk.md#what-is-promised-about-your-money) has the rule.
 - **The budget** of a UTC day is \`MAYFLY_MAX_SATS_PER_DAY\`, 2000 by default, for all commands that pay from
-  the wallet. A payment is reserved before the wallet is asked, with the highest fee that the wallet may pay, and
-  settled with the fee that it paid, if it says so. The reservation of a payment that may have gone out stays. It
-  is in \`budget.db\` beside the capabilities. A damaged file stops all payments, and one that is missing beside
-  saved purchases counts as spent for that day; \`mayfly budget reset\` starts the day anew. A wallet over Nostr
-  accepts no highest fee: 5 %, at least 10 sat, is reserved for it.
+  the wallet. A payment is counted before the wallet is asked, with the highest fee that it may pay, and given back only
+  when the wallet says that it did not pay. The count is in the vault and only grows; \`mayfly budget reset\` asks first.
+  A damaged vault, a full disk or a folder that cannot be written stops all payments. A wallet over Nostr accepts no highest
+  fee: 5 %, at least 10 sat, is counted for it.
 - **Capabilities** are saved by name in \`$XDG_DATA_HOME/mayfly\` (\`~/.local/share/mayfly\`; on macOS
   \`~/Library/Application Support/mayfly\`, on Windows \`%LOCALAPPDATA%\\mayfly\`), for its owner only. They are
   bearer secrets that nobody can restore: back them up like keys. A name is never overwritten.

@@ -1,10 +1,12 @@
 /** `mayfly budget`: what the wallet may still pay today. */
 import type { Command } from 'commander'
-import { budgetFile, budgetState, resetBudget, sats } from './budget.ts'
+import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { EXIT } from './exit.ts'
 import { columns } from './text.ts'
+import { budgetState, removeVault, resetBudget, sats } from './vault/budget.ts'
+import { VaultError, vaultFile } from './vault/vault.ts'
 
 export function addBudget(program: Command): void {
   const budget = program
@@ -28,35 +30,46 @@ may pay. Only payments from MAYFLY_WALLET_URL count.
     )
   budget
     .command('reset')
-    .description('count nothing of today as spent, also if the file was lost or is damaged')
+    .description('count nothing of today as spent')
+    .option('--yes', 'do not ask')
     .addHelpText('after', examples('mayfly budget reset'))
     .action(
-      client<object, []>(async (cli) => {
-        resetBudget(cli)
+      client<{ yes?: true }, []>(async (cli, { yes }) => {
+        await reset(cli, yes === true)
         show(cli)
         return EXIT.ok
       }),
     )
 }
 
+/** @throws CliError if the user does not agree. */
+async function reset(cli: Cli, isAgreed: boolean): Promise<void> {
+  try {
+    const { spentMsat } = budgetState(cli)
+    const what = `the count of ${sats(spentMsat)} sat that were spent today: as much can be spent again`
+    if (!isAgreed) await confirmDestroying(cli, 'budget', what)
+    resetBudget(cli)
+  } catch (error) {
+    if (!(error instanceof VaultError)) throw error
+    const what = `${vaultFile(cli.folder)}, which cannot be read, with the purchases that are not finished`
+    if (!isAgreed) await confirmDestroying(cli, 'budget', what)
+    removeVault(vaultFile(cli.folder))
+  }
+}
+
 function show(cli: Cli): void {
   const { maxSats, maxSatsPerDay, folder } = cli
-  const { day, spentMsat, isLost, isClockBehind } = budgetState(cli)
-  const leftMsat = isLost ? 0 : Math.max(0, maxSatsPerDay * 1000 - spentMsat)
-  const notes = [
-    ...(isLost
-      ? ['The file was missing beside saved purchases, so this day counts as spent.']
-      : []),
-    ...(isClockBehind ? ['The clock of this machine is behind that day.'] : []),
-  ]
+  const { day, spentMsat, isClockBehind } = budgetState(cli)
+  const leftMsat = Math.max(0, maxSatsPerDay * 1000 - spentMsat)
+  const notes = [...(isClockBehind ? ['The clock of this machine is behind that day.'] : [])]
   cli.answer(
-    { day, spentMsat, leftMsat, maxSatsPerDay, maxSats, isLost, isClockBehind },
+    { day, spentMsat, leftMsat, maxSatsPerDay, maxSats, isClockBehind },
     columns([
       ['day', `${day} (UTC)`],
       ['spent', `${sats(spentMsat)} sat, fees included`],
       ['left', `${sats(leftMsat)} of ${maxSatsPerDay} sat (MAYFLY_MAX_SATS_PER_DAY)`],
       ['ceiling', `${maxSats} sat for one purchase (MAYFLY_MAX_SATS, --max-sats)`],
-      ['file', budgetFile(folder)],
+      ['file', vaultFile(folder)],
       ...notes.map((says) => ['note', `${says} To count nothing as spent: mayfly budget reset`]),
     ]),
   )

@@ -3,15 +3,15 @@ import type { Command } from 'commander'
 import type { SavedCapability } from '../client/index.ts'
 import { inboxAddress, ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
-import { openDraft, planOf, resumeDraft } from './drafts.ts'
 import { examples } from './examples.ts'
 import { EXIT } from './exit.ts'
-import { purchase, savedAs } from './purchase.ts'
+import { planOf } from './plan.ts'
+import { purchase, resume, savedAs } from './purchase.ts'
 import { checkName, type Product, publicPart } from './saved.ts'
 import { away } from './text.ts'
 import { addWhisperSend } from './whisper/send.ts'
 
-type Options = { plan: string; name?: string; resume?: string }
+type Options = { plan: string; name?: string; resume?: string; beside?: string }
 
 export function addBuy(program: Command): void {
   const buy = program
@@ -37,6 +37,7 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
     .option('--plan <plan>', 'spark, standard or long', 'spark')
     .option('--name <name>', 'the name to save it under')
     .option('--resume <name>', 'continue this interrupted purchase')
+    .option('--beside <name>', 'buy another one, though nobody knows whether this one was paid')
     .addHelpText(
       'after',
       examples(
@@ -45,19 +46,13 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
       ),
     )
     .action(
-      client<Options>(async (cli, { plan, name, resume }) => {
+      client<Options>(async (cli, { plan, name, resume: interrupted, beside }) => {
         const planId = planOf(plan)
-        const open =
-          resume === undefined
-            ? openDraft(cli, { product, planId, name: name && checkName(name) }, () => ({
-                version: 1,
-                product,
-                planId,
-                baseUrl: cli.url,
-                idempotencyKey: crypto.randomUUID(),
-              }))
-            : resumeDraft(cli, checkName(resume))
-        showPurchase(cli, open.name, await purchase(cli, open))
+        const bought =
+          interrupted === undefined
+            ? await purchase(cli, { product, planId, name: name && checkName(name), beside })
+            : await resume(cli, checkName(interrupted))
+        showPurchase(cli, bought.name, bought.saved)
         return EXIT.ok
       }),
     )

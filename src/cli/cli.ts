@@ -1,6 +1,6 @@
 /** The context of a client's command: settings, output, SDK and signals. */
 import type { Command } from 'commander'
-import { createMayfly, type Mayfly } from '../client/index.ts'
+import { createMayfly, type Mayfly, type PurchaseStore } from '../client/index.ts'
 import { systemClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { PRODUCT_NAMES } from '../lib/product-names.ts'
@@ -36,7 +36,8 @@ export type Cli = Output & {
   now(): number
   /** With `--debug`, a fetch that tells of each request; else the same. */
   traced(fetch: typeof globalThis.fetch): typeof globalThis.fetch
-  mayfly(baseUrl?: string): Mayfly
+  /** The SDK's client; with a store for what it buys. */
+  mayfly(baseUrl?: string, store?: PurchaseStore): Mayfly
 }
 
 /** Positional arguments. Commander has checked their number. */
@@ -147,9 +148,10 @@ function openCli(
     isJsonAsked: options.json ?? false,
     now: systemClock.now,
     traced: trace,
-    mayfly(baseUrl = url) {
+    mayfly(baseUrl = url, store) {
       lastAsked.url = baseUrl
-      return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch) })
+      const kept = store === undefined ? {} : { store }
+      return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch), ...kept })
     },
   }
 }

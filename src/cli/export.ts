@@ -5,7 +5,8 @@ import { client } from './cli.ts'
 import { writeNew } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { isPingOnly, load, loadPing, textOf } from './saved.ts'
+import { findKept, isPingOnly, load, loadPing, textOf } from './saved.ts'
+import { openPurchase } from './vault/purchases.ts'
 
 type Options = { pingOnly?: true; as: string; out?: string }
 
@@ -31,8 +32,15 @@ export function addExport(program: Command): void {
     .action(
       client<Options>(async (cli, { pingOnly, as, out }, [name]) => {
         if (as !== 'json' && !(as === 'curl' && pingOnly)) throw wrongFormat()
-        const kept = pingOnly ? withoutOwner(loadPing(cli, name)) : load(cli, name)
-        const text = as === 'curl' && isPingOnly(kept) ? curlConfig(kept) : textOf(kept)
+        const record = pingOnly || findKept(cli, name) !== null ? null : openPurchase(cli, name)
+        const kept =
+          record !== null ? null : pingOnly ? withoutOwner(loadPing(cli, name)) : load(cli, name)
+        const text =
+          kept === null
+            ? `${JSON.stringify({ mayfly: 1, purchase: record })}\n`
+            : as === 'curl' && isPingOnly(kept)
+              ? curlConfig(kept)
+              : textOf(kept)
         if (out === undefined) {
           process.stdout.write(text)
           return EXIT.ok

@@ -1,31 +1,22 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import type { Command } from 'commander'
-import { type AnyCapability, MayflyError } from '../client/index.ts'
+import { type AnyCapability, MayflyError, type PurchaseRecord } from '../client/index.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { readIfThere } from './data-folder.ts'
-import {
-  type Draft,
-  dropDraft,
-  forgetDraft,
-  type OpenDraft,
-  readDraft,
-  resumeDraft,
-} from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
-import { collectPaid } from './purchase.ts'
+import { refuseHeld, resume } from './purchase.ts'
 import {
   checkName,
-  draftFile,
   fileOf,
   findKept,
   forget,
   isPingOnly,
   type Kept,
   type Product,
-  save,
 } from './saved.ts'
+import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
 
 export function addForget(program: Command): void {
   program
@@ -42,17 +33,19 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
     )
     .action(
       client<{ yes?: true }>(async (cli, { yes }, [name]) => {
-        const isDraft = readIfThere(draftFile(cli, checkName(name))) !== null
+        const open = findPurchase(cli, checkName(name))
+        if (open !== null) refuseHeld(open)
+        const record = open?.record ?? null
         const isSaved = readIfThere(fileOf(cli, name)) !== null
-        if (!isDraft && !isSaved) {
+        if (record === null && !isSaved) {
           throw new CliError(
             `Nothing is saved as ${name}. \`mayfly list\` shows what is.`,
             EXIT.gone,
           )
         }
         if (!yes && isSaved) await allowForgetting(cli, name)
-        if (isDraft && (yes || isSaved)) forgetDraft(cli, name)
-        else if (isDraft) await giveUp(cli, name)
+        if (record !== null && !yes) await giveUp(cli, name, record)
+        if (record !== null) dropPurchase(cli, name)
         forget(cli, name)
         cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
         return EXIT.ok
@@ -60,64 +53,51 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
     )
 }
 
-/** Deletes a purchase without money in it. @throws CliError if there is, or may be, money. */
-async function giveUp(cli: Cli, name: string): Promise<void> {
-  if (readDraft(cli, name) === null) {
-    return confirmDestroying(
-      cli,
-      name,
-      `${draftFile(cli, name)}, which cannot be read and may have been paid`,
-    )
-  }
-  const open = resumeDraft(cli, name)
-  try {
-    await giveUpLocked(cli, open)
-  } finally {
-    open.lock.release()
-  }
-}
-
-async function giveUpLocked(cli: Cli, { name, draft }: OpenDraft): Promise<void> {
-  const found = await lookUp(cli, draft)
-  if ('capability' in found) {
-    save(cli, name, { ...found, baseUrl: draft.baseUrl, planId: draft.planId })
-    dropDraft(cli, name)
-    throw new CliError(
-      `${name} is paid, so it was collected and saved in ${fileOf(cli, name)}. To give that up: mayfly forget ${name} --yes`,
-    )
-  }
-  // The draft may have the only copy of its bytes, if they came through a pipe.
-  const bytes = draft.whisper
-    ? `the content of the whisper ${name}, which is saved here alone`
-    : null
-  const lost = found.mayLose ?? bytes
+/** Gives up a purchase. @throws CliError if there is, or may be, money in it and nobody agrees. */
+async function giveUp(cli: Cli, name: string, record: PurchaseRecord): Promise<void> {
+  const lost = await whatIsLost(cli, name, record)
   if (lost !== null) await confirmDestroying(cli, name, lost)
-  dropDraft(cli, name)
 }
 
-/** Looks up a purchase: its capability, or what deleting it would lose, if anything. */
-async function lookUp(
-  cli: Cli,
-  draft: Draft,
-): Promise<{ capability: AnyCapability } | { mayLose: string | null }> {
-  const key = `the key of a purchase at ${draft.baseUrl}`
+/** What giving a purchase up would lose, if anything. What turns out to be paid is collected and saved. */
+async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promise<string | null> {
+  const { service, state, invoices } = record
+  const { amountSats, paymentHash } = invoices.at(-1) ?? {}
+  const payment =
+    state === 'paying'
+      ? ` Its wallet may have paid ${amountSats} sat, or may pay them yet (payment hash ${paymentHash}).`
+      : ''
+  const key = `the key of a purchase at ${service ?? 'nobody'}`
+  if (service === null) return state === 'failed' ? null : `the record of a payment.${payment}`
   try {
-    return { capability: await collectPaid(cli, draft) }
+    await resume({ ...cli, isQuiet: true, note: () => undefined }, name, {
+      isCollecting: true,
+      onInvoice() {
+        throw new StillOpen()
+      },
+    })
   } catch (error) {
     if (cli.signal.aborted) throw error
-    if (error instanceof MayflyError) {
-      if (NOTHING_IN_IT.has(error.phrase)) return { mayLose: null }
-      if (error.phrase === 'price above the ceiling') {
-        return {
-          mayLose: `${key}. Its invoice is not paid yet and still stands: whoever pays it gets nothing then`,
-        }
-      }
+    // Its record may be gone by what the service said.
+    if (openPurchase(cli, name) === null) return null
+    if (error instanceof StillOpen) {
+      return `${key}. Its invoice is not paid yet and still stands: whoever pays it gets nothing then`
     }
-    const ending = endingOf(error, draft.baseUrl)
+    if (state === 'failed') return null
+    const { cause } = error as Error
+    const said = cause instanceof MayflyError ? cause : error
+    if (said instanceof MayflyError && NOTHING_IN_IT.has(said.phrase) && state !== 'paying')
+      return null
+    const ending = endingOf(said, service)
     if (ending === null) throw error
-    return { mayLose: `${key}, which may be paid. ${withoutStop(ending.sentence)}` }
+    return `${key}, which may be paid.${payment} ${withoutStop(ending.sentence)}`
   }
+  throw new CliError(
+    `${name} is paid, so it was collected and saved in ${fileOf(cli, name)}. To give that up: mayfly forget ${name} --yes`,
+  )
 }
+
+class StillOpen extends Error {}
 
 /** The service's phrases for orders that can never be collected. */
 const NOTHING_IN_IT = new Set(['order expired', 'order refunded', 'already delivered'])

@@ -7,16 +7,15 @@ import { decodeInvoice, type Invoice } from '../protocol/bolt11.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 
-/** Runs `work` with the wallet of MAYFLY_WALLET_URL within the day's budget, or with null if that is not set. */
+/** Runs `work` with the wallet of MAYFLY_WALLET_URL, or with null if that is not set. */
 export async function withWallet<T>(
-  cli: Pick<Cli, 'walletUrl' | 'url' | 'folder' | 'now' | 'maxSatsPerDay' | 'traced'>,
+  cli: Pick<Cli, 'walletUrl' | 'url' | 'traced'>,
   work: (wallet: Wallet | null) => Promise<T>,
 ): Promise<T> {
   const { walletUrl, url } = cli
   if (walletUrl === null) return work(null)
   // Loaded only when needed, since the wallets' modules are large.
   const { openWallet } = await import('./wallet.ts')
-  const { budgeted } = await import('./budgeted-wallet.ts')
   const { wallet, close } = await openWallet(walletUrl, {
     serviceUrl: url,
     traced: cli.traced,
@@ -25,7 +24,7 @@ export async function withWallet<T>(
     throw new CliError(`${sentence.replace(/\.$/, '')}.`, EXIT.usage)
   })
   try {
-    return await work(budgeted(wallet, cli))
+    return await work(wallet)
   } finally {
     await close()
   }

@@ -1,9 +1,12 @@
-/** `mayfly pay INVOICE`: any Lightning invoice, from the configured wallet. */
+/** `mayfly pay INVOICE`: any Lightning invoice, from the configured wallet. It is a purchase of the vault. */
 import type { Command } from 'commander'
-import { client } from './cli.ts'
+import { createHttp } from '../client/http.ts'
+import { createPayments } from '../client/payments.ts'
+import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { readPayable, withWallet } from './invoice.ts'
+import { vaultStore } from './vault/purchases.ts'
 
 export function addPay(program: Command): void {
   program
@@ -16,10 +19,7 @@ export function addPay(program: Command): void {
       client<{ showPreimage?: true }>(async (cli, { showPreimage }, [text]) => {
         const bolt11 = text.replace(/^lightning:/i, '')
         const { amountMsat, paymentHash } = readPayable(bolt11, cli.maxSats, cli.now())
-        const { preimage } = await withWallet(cli, (wallet) => {
-          if (wallet === null) throw noWallet()
-          return wallet.pay(bolt11, { signal: cli.signal })
-        })
+        const preimage = await pay(cli, { bolt11, paymentHash })
         const amountSats = Number(amountMsat) / 1000
         cli.answer(
           { paid: true, amountSats, paymentHash, ...(showPreimage ? { preimage } : {}) },
@@ -28,6 +28,22 @@ export function addPay(program: Command): void {
         return EXIT.ok
       }),
     )
+}
+
+function pay(
+  cli: Cli,
+  { bolt11, paymentHash }: { bolt11: string; paymentHash: string },
+): Promise<string> {
+  const store = vaultStore(cli, {
+    nameFor: () => `pay-${paymentHash.slice(0, 16)}`,
+    onDelivered: () => undefined,
+  })
+  const { maxSats, signal, now } = cli
+  const payments = createPayments(createHttp(cli.url, cli.traced(fetch)), { maxSats, store, now })
+  return withWallet(cli, (wallet) => {
+    if (wallet === null) throw noWallet()
+    return payments.payInvoice(bolt11, { wallet, maxSats, signal })
+  })
 }
 
 const noWallet = (): CliError =>

@@ -1,93 +1,353 @@
-/** Buying: writes the draft, then orders and pays, then saves the capability. */
+/**
+ * Buying and extending, for commands and for the tools of hosts: the SDK's purchase with the vault as its store. A
+ * purchase is in the vault before money moves, and what was bought is saved before the purchase goes.
+ */
 import {
   type AnyCapability,
+  type Extension,
   type Mayfly,
   MayflyError,
   type PaymentQuote,
   type PurchaseProgress,
+  type PurchaseRecord,
   type SavedCapability,
   type SealedWhisper,
 } from '../client/index.ts'
 import type { Wallet } from '../client/wallet.ts'
+import { sharedWhisper } from '../client/whisper.ts'
+import type { PlanId } from '../lib/product-names.ts'
 import type { Cli } from './cli.ts'
-import { type Draft, dropDraft, keepProof, type OpenDraft, sealedIn } from './drafts.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { showInvoice, showWaiting, withWallet } from './invoice.ts'
-import { fileOf, findSaved, save } from './saved.ts'
+import { fileOf, findKept, findSaved, type Product, save, saveAgain } from './saved.ts'
+import {
+  dropPurchase,
+  findPurchase,
+  isUnknown,
+  leavePurchase,
+  nameTaken,
+  type OpenPurchase,
+  openPurchase,
+  openPurchases,
+  unknownBeside,
+  vaultStore,
+} from './vault/purchases.ts'
+
+/** An invoice that the wallet says it did not pay is out of the world so long after its end. */
+const LATE_MS = 10 * 60 * 1000
+
+export type WhisperTerms = {
+  sealed: SealedWhisper
+  readLimit?: number
+  revealAt?: Date
+  receipt?: true
+  revealWhen?: string
+}
+
+/** What is bought, under a name or the first free one. */
+export type Wanted = {
+  product: Product
+  planId: PlanId
+  name?: string | undefined
+  whisper?: WhisperTerms
+  /** The name of an unknown purchase of the same, beside which another one is wanted. */
+  beside?: string | undefined
+}
 
 /** What a caller does otherwise than a terminal. */
 export type Caller = {
   /** Told of each step. */
   onProgress?: (progress: PurchaseProgress) => void
-  /** Takes the invoice where no wallet pays. If it throws, the purchase ends and its draft stays. */
+  /** Takes the invoice where no wallet pays. If it throws, the purchase ends and its record stays. */
   onInvoice?: (quote: PaymentQuote) => void
   /** The sentence that says how to continue. */
   goOn?: string
+  /** Pays nothing and waits for nothing: only what is paid already is collected. */
+  isCollecting?: boolean
 }
 
-/** Makes or continues the purchase of a draft, and resolves to the saved capability. */
-export async function purchase(
+export type Bought = { name: string; saved: SavedCapability }
+
+/** Buys, or goes on with the purchase of this name, or of the same thing. @throws CliError */
+export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise<Bought> {
+  const { product, planId, name } = wanted
+  const open = name === undefined ? sameOf(cli, wanted) : findOpen(cli, name)
+  if (open !== null) {
+    const { record } = open
+    const isSame =
+      record.product === product &&
+      record.planId === planId &&
+      record.service === cli.url &&
+      record.extends === undefined
+    if (!isSame) throw nameTaken(open.name)
+    if (product === 'whisper') {
+      throw new CliError(
+        `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
+      )
+    }
+    return goOn(cli, open, caller)
+  }
+  if (name !== undefined && findKept(cli, name) !== null) throw nameSaved(name)
+  refuseSecond(cli, wanted)
+  return run(cli, { name, product, service: cli.url, caller }, (mayfly, terms) => {
+    const ask = { ...terms, planId, idempotencyKey: crypto.randomUUID() }
+    if (product === 'catch') return mayfly.buyCatch(ask)
+    if (product === 'pulse') return mayfly.buyPulse(ask)
+    if (wanted.whisper === undefined) throw new CliError('There is nothing to send.', EXIT.usage)
+    return mayfly.buyWhisper({ ...ask, ...wanted.whisper })
+  })
+}
+
+/** Goes on with the purchase of this name. @throws CliError if there is none. */
+export function resume(cli: Cli, name: string, caller: Caller = {}): Promise<Bought> {
+  const open = findOpen(cli, name)
+  if (open !== null) return goOn(cli, open, caller)
+  throw new CliError(
+    `There is no unfinished purchase named ${name}. \`mayfly list\` shows them.`,
+    EXIT.gone,
+  )
+}
+
+function goOn(cli: Cli, open: OpenPurchase, caller: Caller): Promise<Bought> {
+  const { name, record } = open
+  refuseHeld(open)
+  cli.note(`Continuing the purchase ${name}, which was interrupted.`)
+  const { product, service } = record
+  if (product === null || service === null) throw nameTaken(name)
+  return run(cli, { name, product, service, caller }, (mayfly, terms) =>
+    mayfly.resume(record.idempotencyKey, terms),
+  )
+}
+
+/** The extension of what is saved under this name, begun or gone on with. */
+export async function extension(
   cli: Cli,
-  open: OpenDraft,
-  caller: Caller = {},
-): Promise<SavedCapability> {
-  const { name, draft, isTakenUp, lock } = open
-  const goOn = caller.goOn ?? `To continue: mayfly buy ${draft.product} --resume ${name}`
-  /** The last stage of the payment in this run. */
-  let stage: Stage | null = null
-  const onStage = (progress: PurchaseProgress): void => {
-    stage = progress.stage
-    if (progress.preimage !== undefined) keepProof(cli, name, progress.preimage)
-    caller.onProgress?.(progress)
-  }
+  {
+    name,
+    held,
+    planId,
+    caller,
+  }: {
+    name: string
+    held: SavedCapability & { capability: Extract<AnyCapability, { ownerToken: string }> }
+    planId: PlanId
+    caller: Caller
+  },
+): Promise<{ name: string; done: Extension }> {
+  const open = findPurchase(cli, name)
+  if (open !== null) refuseHeld(open)
+  const record = open?.record ?? null
+  const { product } = held.capability
+  const about: About = { name, product, service: held.baseUrl, caller, extending: true }
+  let done: Extension | null = null
+  const bought = await run(cli, about, async (mayfly, terms) => {
+    const answer =
+      record === null
+        ? mayfly.extend(held.capability, { ...terms, planId, idempotencyKey: crypto.randomUUID() })
+        : mayfly.resume(record.idempotencyKey, terms)
+    done = (await answer) as Extension
+    return done
+  })
+  return { name: bought.name, done: done ?? { expiresAt: bought.saved.capability.expiresAt } }
+}
+
+/** A second purchase of the same thing, beside one whose payment is unknown, needs a word that names it. */
+export function refuseSecond(cli: Cli, { product, planId, beside }: Wanted): void {
+  const [unknown] = unknownBeside(cli, { product, planId, service: cli.url }).filter(
+    ({ name }) => name !== beside,
+  )
+  if (unknown === undefined) return
+  throw new CliError(
+    `${unknown.name} is the same, and may have been paid: nobody knows yet. To go on with it: mayfly buy ${product} --resume ${unknown.name}. To buy another one beside it: --beside ${unknown.name}`,
+    EXIT.notPaid,
+  )
+}
+
+/** @throws CliError while another process works on it. */
+export function refuseHeld({ name, heldBy, record }: OpenPurchase): void {
+  if (heldBy === null) return
+  const does = record.extends === undefined ? 'buying' : 'extending'
+  throw new CliError(`Process ${heldBy} is ${does} ${name}. Wait for it, or stop it first.`)
+}
+
+type About = {
+  name: string | undefined
+  product: Product
+  service: string
+  caller: Caller
+  extending?: true | undefined
+}
+
+type Terms = {
+  signal: AbortSignal
+  wallet?: Wallet
+  onProgress: (progress: PurchaseProgress) => void
+  onInvoice: (quote: PaymentQuote) => void
+}
+
+/** Runs a purchase of the SDK on the vault, and says how it goes on if it does not end well. */
+async function run(
+  cli: Cli,
+  { name: wanted, product, service, caller, extending }: About,
+  buy: (mayfly: Mayfly, terms: Terms) => Promise<unknown>,
+): Promise<Bought> {
+  let name = wanted ?? ''
+  let saved: SavedCapability | null = null
+  const store = vaultStore(cli, {
+    nameFor(isTaken) {
+      name = wanted ?? freeName(product, (some) => isTaken(some) || findKept(cli, some) !== null)
+      return name
+    },
+    onDelivered(as, record) {
+      name = as
+      const kept = keepBought(cli, as, record)
+      if (kept !== null) ({ name, saved } = kept)
+    },
+  })
+  const waiting: { stop?: () => void } = {}
   try {
-    if (isTakenUp) cli.note(`Continuing the purchase ${name}, which was interrupted.`)
-    const before = findSaved(cli, name)
-    const saved = before ?? (await buyAndSave(cli, open, { ...caller, onProgress: onStage }))
-    dropDraft(cli, name)
-    return saved
+    const walletUrl = caller.isCollecting ? null : cli.walletUrl
+    await withWallet({ ...cli, walletUrl, url: service }, (wallet) =>
+      buy(cli.mayfly(service, store), termsOf(cli, { wallet, caller, waiting })),
+    )
   } catch (error) {
-    if (cli.signal.aborted) {
-      cli.warn(`Interrupted. ${goOn}`)
-      throw error
-    }
-    if (error instanceof MayflyError) {
-      // Only the key collects the payment, so the draft stays, whatever the service answers.
-      if (stage === 'paid' && error.status >= 400) throw paidAndRefused(name, error)
-      if (error.phrase === 'already delivered') throw usedBefore(name)
-    }
-    if (canBeForgotten(error, { draft, isBegun: isTakenUp || stage !== null })) {
-      dropDraft(cli, name)
-      throw error
-    }
-    const ending = endingOf(error, draft.baseUrl)
-    if (ending === null) throw error
-    throw new CliError(`${ending.sentence} ${goOn}`, ending.code, { cause: error })
+    throw endOf(cli, error, { name, product, service, caller, extending })
   } finally {
-    lock.release()
+    waiting.stop?.()
+    if (name !== '') leavePurchase(cli, name)
+  }
+  saved ??= findSaved(cli, name)
+  if (saved === null) throw usedBefore(name)
+  return { name, saved }
+}
+
+function termsOf(
+  cli: Cli,
+  {
+    wallet,
+    caller,
+    waiting,
+  }: { wallet: Wallet | null; caller: Caller; waiting: { stop?: () => void } },
+): Terms {
+  const onProgress = (progress: PurchaseProgress): void => {
+    caller.onProgress?.(progress)
+    if (caller.isCollecting && progress.stage === 'uncertain') throw unknownYet()
+    noteProgress(cli, progress)
+  }
+  const { signal } = cli
+  if (wallet) return { signal, wallet, onProgress, onInvoice: () => undefined }
+  return {
+    ...{ signal, onProgress },
+    onInvoice(quote) {
+      if (caller.onInvoice) return caller.onInvoice(quote)
+      showInvoice(cli, quote)
+      waiting.stop = showWaiting(cli).stop
+    },
   }
 }
 
-type Stage = PurchaseProgress['stage']
+const unknownYet = (): MayflyError => new MayflyError('payment outcome unknown', 0)
 
-/** With its own `onProgress`, which is told first. */
-type Watched = Caller & { onProgress: (progress: PurchaseProgress) => void }
+function noteProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
+  if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)
+  if (stage === 'uncertain') {
+    cli.note('The wallet does not know yet whether it paid. Waiting for the service to confirm.')
+  }
+}
 
-/** Whether the draft of a failed purchase can be deleted: it holds neither money nor other data. */
-function canBeForgotten(
+/** Saves what a purchase has brought. Null for an extension of what is forgotten here. */
+function keepBought(cli: Cli, name: string, record: PurchaseRecord): Bought | null {
+  const { resource, service, planId } = record
+  const baseUrl = service ?? cli.url
+  const plan = planId === null ? {} : { planId }
+  if (record.extends !== undefined) {
+    const { extended, expiresAt } = (resource ?? {}) as Record<string, unknown>
+    if (extended === true) {
+      const saved = keepEnd(cli, name, String(expiresAt))
+      return saved && { name, saved }
+    }
+  }
+  const capability =
+    record.whisper === undefined ? resource : sharedWhisper(resource, record.whisper)
+  const saved = { capability: capability as AnyCapability, baseUrl, ...plan }
+  const before = findSaved(cli, name)
+  if (before?.capability.publicId === saved.capability.publicId) return { name, saved: before }
+  const free =
+    record.extends === undefined
+      ? name
+      : freeName(name.slice(0, 58), (some) => findKept(cli, some) !== null, 2)
+  save(cli, free, saved)
+  return { name: free, saved }
+}
+
+/** Saves a later end of what was extended. The end of an earlier extension may be repeated after a later one. */
+export function keepEnd(cli: Cli, name: string, expiresAt: string): SavedCapability | null {
+  // Read again: a payment may take minutes, and the file may have new tokens meanwhile.
+  const saved = findSaved(cli, name)
+  if (saved === null || Date.parse(saved.capability.expiresAt) >= Date.parse(expiresAt))
+    return saved
+  const later = { ...saved, capability: { ...saved.capability, expiresAt } }
+  saveAgain(cli, name, later)
+  return later
+}
+
+/** What a purchase that failed says: where its money is, and how it goes on. */
+function endOf(
+  cli: Cli,
   error: unknown,
-  { draft, isBegun }: { draft: Draft; isBegun: boolean },
-): boolean {
-  // A wrong setting or option: no request was sent.
-  if (error instanceof CliError) return error.code === EXIT.usage && !isBegun
-  if (!(error instanceof MayflyError)) return false
-  // The node reported the invoice as dead, or the order was refunded.
-  if (error.phrase === 'order expired' || error.phrase === 'order refunded') return true
-  // The quote of an earlier run may have been shown, and may be paid.
-  if (isBegun) return false
-  const isRefused = error.phrase === 'price above the ceiling' || error.status === 400
-  // The draft may have the only copy of a whisper's bytes, if they came through a pipe.
-  return isRefused || draft.whisper === undefined
+  { name, product, service, caller, extending }: About & { name: string },
+): unknown {
+  const record = name === '' ? null : openPurchase(cli, name)
+  if (record === null) return error
+  const again = extending ? `mayfly extend ${name}` : `mayfly buy ${product} --resume ${name}`
+  const next = caller.goOn ?? `To continue: ${again}`
+  if (cli.signal.aborted) {
+    cli.warn(`Interrupted. ${next}`)
+    return error
+  }
+  const phrase = error instanceof MayflyError ? error.phrase : ''
+  if (isOver(cli, record, phrase)) {
+    dropPurchase(cli, name)
+    return error
+  }
+  if (error instanceof MayflyError && error.status >= 400 && record.state !== 'quoted') {
+    return refusedAs(name, record, error)
+  }
+  if (phrase === 'second payment refused') {
+    return new CliError(
+      `The service offers another invoice for ${name}, which is never paid. Its own has the payment hash ${record.invoices.at(-1)?.paymentHash}: ask the wallet for it. ${next} To give it up and buy anew: mayfly forget ${name}`,
+      EXIT.failed,
+      { cause: error },
+    )
+  }
+  const ending = endingOf(error, service)
+  if (ending === null) return error
+  return new CliError(`${ending.sentence} ${next}`, ending.code, { cause: error })
+}
+
+/** Whether nothing can come of a purchase any more: no money is in it, and none can be. */
+function isOver(cli: Cli, record: PurchaseRecord, phrase: string): boolean {
+  const isDead = phrase === 'order expired' || phrase === 'order refunded'
+  if (record.state === 'quoted') return isDead || phrase === 'invoice expired'
+  const end = Date.parse(record.invoices.at(-1)?.expiresAt ?? '')
+  return record.state === 'failed' && cli.now() >= end + LATE_MS
+}
+
+function refusedAs(
+  name: string,
+  record: PurchaseRecord,
+  { phrase, status }: MayflyError,
+): CliError {
+  const is = isUnknown(record)
+    ? 'may be paid'
+    : record.state === 'failed'
+      ? 'is not paid'
+      : 'is paid'
+  const code = phrase === 'already delivered' ? EXIT.gone : EXIT.failed
+  return new CliError(
+    `${name} ${is}, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to continue.`,
+    code,
+  )
 }
 
 function usedBefore(name: string): CliError {
@@ -97,147 +357,33 @@ function usedBefore(name: string): CliError {
   )
 }
 
-function paidAndRefused(name: string, { phrase, status }: MayflyError): CliError {
-  const code = phrase === 'already delivered' ? EXIT.gone : EXIT.failed
-  return new CliError(
-    `${name} is paid, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to continue.`,
-    code,
+const nameSaved = (name: string): CliError =>
+  new CliError(`A capability named ${name} already exists. Choose another --name.`)
+
+function findOpen(cli: Cli, name: string): OpenPurchase | null {
+  return findPurchase(cli, name)
+}
+
+/** An interrupted purchase of the same thing. A whisper is told from another one by its name alone. */
+function sameOf(cli: Cli, { product, planId, beside }: Wanted): OpenPurchase | null {
+  if (product === 'whisper' || beside !== undefined) return null
+  const same = openPurchases(cli).find(
+    ({ record, heldBy, isMine }) =>
+      heldBy === null &&
+      !isMine &&
+      record.product === product &&
+      record.planId === planId &&
+      record.service === cli.url &&
+      record.extends === undefined,
   )
+  return same ?? null
 }
 
-async function buyAndSave(
-  cli: Cli,
-  { name, draft }: OpenDraft,
-  caller: Watched,
-): Promise<SavedCapability> {
-  const capability = await withWallet(cli, (wallet) => buy(cli, draft, { wallet, ...caller }))
-  const saved = { capability, baseUrl: draft.baseUrl, planId: draft.planId }
-  save(cli, name, saved)
-  return saved
-}
-
-async function buy(
-  cli: Cli,
-  draft: Draft,
-  { wallet, ...caller }: Watched & { wallet: Wallet | null },
-): Promise<AnyCapability> {
-  const mayfly = cli.mayfly(draft.baseUrl)
-  const { planId, idempotencyKey, preimage } = draft
-  const terms = {
-    ...{ planId, idempotencyKey, signal: cli.signal },
-    ...(preimage === undefined ? {} : { preimage }),
+function freeName(begin: string, isTaken: (name: string) => boolean, from = 1): string {
+  for (let number = from; ; number++) {
+    const name = `${begin}-${number}`
+    if (!isTaken(name)) return name
   }
-  const { terms: payer, end } = payerOf(cli, { mayfly, wallet, sold: draft, ...caller })
-  try {
-    if (draft.product === 'catch') return await mayfly.buyCatch({ ...terms, ...payer })
-    if (draft.product === 'pulse') return await mayfly.buyPulse({ ...terms, ...payer })
-    return await mayfly.buyWhisper({ ...terms, ...payer, ...whisperTerms(draft) })
-  } finally {
-    end()
-  }
-}
-
-/** How a purchase is paid: from the wallet, or by an invoice that is shown. `end` ends what is shown. */
-export function payerOf(
-  cli: Cli,
-  {
-    mayfly,
-    wallet,
-    sold,
-    onInvoice,
-    ...caller
-  }: Watched & {
-    mayfly: Mayfly
-    wallet: Wallet | null
-    sold: Pick<Draft, 'product' | 'planId'>
-  },
-): { terms: Payer; end(): void } {
-  let waiting: { stop(): void } | undefined
-  const onProgress = (progress: PurchaseProgress): void => {
-    caller.onProgress(progress)
-    noteProgress(cli, progress)
-  }
-  const terms: Payer = wallet
-    ? { wallet, onProgress, onInvoice: (quote) => checkPrice(mayfly, sold, quote) }
-    : {
-        onProgress,
-        onInvoice: (quote) => {
-          if (onInvoice) return onInvoice(quote)
-          showInvoice(cli, quote)
-          waiting = showWaiting(cli)
-        },
-      }
-  return { terms, end: () => waiting?.stop() }
-}
-
-type Payer = {
-  onProgress: (progress: PurchaseProgress) => void
-  onInvoice: (quote: PaymentQuote) => void | Promise<void>
-} & ({ wallet: Wallet } | object)
-
-/** Nobody looks at an invoice that a wallet pays, so the price must be the one on sale. @throws CliError */
-async function checkPrice(
-  mayfly: Mayfly,
-  { product, planId }: Pick<Draft, 'product' | 'planId'>,
-  { amountSats }: PaymentQuote,
-): Promise<void> {
-  const { products } = await mayfly.catalog()
-  const plan = products[product].plans.find((each) => each.planId === planId)
-  if (plan !== undefined && amountSats <= plan.priceSats) return
-  const price = plan === undefined ? 'does not have that plan' : `says ${plan.priceSats}`
-  throw new CliError(
-    `The service asks for ${amountSats} sat, and its catalogue ${price}. Nothing was paid.`,
-    EXIT.notPaid,
-  )
-}
-
-function noteProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
-  if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)
-  if (stage === 'uncertain') {
-    cli.note('The wallet does not know yet whether it paid. Waiting for the service to confirm.')
-  }
-}
-
-function whisperTerms(draft: Draft): {
-  sealed: SealedWhisper
-  readLimit?: number
-  revealAt?: Date
-  receipt?: true
-  revealWhen?: string
-} {
-  const sealed = sealedIn(draft)
-  if (sealed === null) {
-    throw new CliError(
-      'The saved purchase is damaged. Restore its file. `mayfly forget` gives it up, with anything that was paid for it.',
-    )
-  }
-  const { readLimit, revealAt, receipt, revealWhen } = draft.whisper ?? {}
-  return {
-    sealed,
-    ...(readLimit === undefined ? {} : { readLimit }),
-    ...(revealAt === undefined ? {} : { revealAt: new Date(revealAt) }),
-    ...(receipt ? { receipt } : {}),
-    ...(revealWhen === undefined ? {} : { revealWhen }),
-  }
-}
-
-/**
- * Collects the paid order of a draft, and pays nothing. If the order was never requested, this
- * creates an invoice, which is not shown and expires.
- * @throws MayflyError `price above the ceiling` if the order is unpaid, and the service's refusals.
- */
-export async function collectPaid(cli: Cli, draft: Draft): Promise<AnyCapability> {
-  const mayfly = cli.mayfly(draft.baseUrl)
-  const { planId, idempotencyKey, preimage } = draft
-  const terms = {
-    ...{ planId, idempotencyKey, signal: cli.signal },
-    ...(preimage === undefined ? {} : { preimage }),
-    maxSats: 0,
-    onInvoice: () => undefined,
-  }
-  if (draft.product === 'catch') return mayfly.buyCatch(terms)
-  if (draft.product === 'pulse') return mayfly.buyPulse(terms)
-  return mayfly.buyWhisper({ ...terms, ...whisperTerms(draft) })
 }
 
 /** The place of a saved capability, as text. */

@@ -2,20 +2,26 @@
 import { readFileSync } from 'node:fs'
 import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
-import { parseJson } from '../lib/json.ts'
+import {
+  type AnyCapability,
+  formatCapability,
+  type PurchaseRecord,
+  type PurchaseState,
+  parseCapability,
+} from '../client/index.ts'
+import { isObject, objectIn, parseJson } from '../lib/json.ts'
 import { ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
 import { readIfThere, withFile } from './data-folder.ts'
-import { names as draftNames, readDraft } from './drafts.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { addExport } from './export.ts'
 import { addForget } from './forget.ts'
 import { savedAs } from './purchase.ts'
 import {
-  draftFile,
+  checkName,
   fileOf,
+  findKept,
   isPingOnly,
   type Kept,
   loadKept,
@@ -25,6 +31,7 @@ import {
   savedNames,
 } from './saved.ts'
 import { away, columns } from './text.ts'
+import { importPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
 
 export function addSavedCommands(program: Command): void {
   addList(program)
@@ -43,7 +50,7 @@ function addList(program: Command): void {
       client(async (cli) => {
         const listed = [
           ...savedNames(cli).map((name) => listedSaved(cli, name)),
-          ...draftNames(cli).map((name) => listedDraft(cli, name)),
+          ...openPurchases(cli).map((open) => listedPurchase(cli, open)),
         ]
         const rows = listed.map(({ json, text }) => [
           json.name,
@@ -63,7 +70,14 @@ function addList(program: Command): void {
 }
 
 type Listed = {
-  json: { name: string; product?: string; planId?: string | null; state: string; file?: string }
+  json: {
+    name: string
+    product?: string
+    planId?: string | null
+    state: string
+    file?: string
+    [more: string]: unknown
+  }
   /** The state as text. */
   text: string
 }
@@ -85,14 +99,34 @@ function listedSaved(cli: Cli, name: string): Listed {
   }
 }
 
-function listedDraft(cli: Cli, name: string): Listed {
-  const draft = readDraft(cli, name)
-  if (draft === null) return unreadable(name, draftFile(cli, name))
-  const { product, planId, baseUrl } = draft
+function listedPurchase(cli: Cli, { name, record }: OpenPurchase): Listed {
+  const { product, planId, service, invoices } = record
+  const again =
+    product === null
+      ? 'mayfly pay INVOICE'
+      : record.extends === undefined
+        ? `mayfly buy ${product} --resume ${name}`
+        : `mayfly extend ${name}`
+  const { paymentHash, amountSats } = invoices.at(-1) ?? {}
   return {
-    json: { ...{ name, product, planId, state: 'buying' }, ...{ baseUrl } },
-    text: `interrupted: mayfly buy ${product} --resume ${name}`,
+    json: {
+      name,
+      ...(product === null ? {} : { product }),
+      planId,
+      ...{ state: 'buying', payment: record.state, wallet: record.wallet },
+      ...{ baseUrl: service, paymentHash, amountSats },
+    },
+    text: `${PAYMENT[record.state](cli, record)}: ${again}`,
   }
+}
+
+/** What is known of the payment of a purchase. */
+const PAYMENT: Record<PurchaseState, (cli: Cli, record: PurchaseRecord) => string> = {
+  quoted: () => 'interrupted',
+  paying: () => 'perhaps paid, nobody knows yet',
+  failed: () => 'not paid, says the wallet',
+  paid: () => 'paid, and not collected',
+  delivered: () => 'paid',
 }
 
 /** The entry of a file that is damaged or of another version. The others are still listed. */
@@ -146,6 +180,16 @@ function addImport(program: Command): void {
           file === '-'
             ? await readStream(process.stdin)
             : withFile(file, () => readFileSync(file, 'utf8'))
+        const { purchase } = objectIn(text) ?? {}
+        if (isRecord(purchase)) {
+          if (findKept(cli, name) !== null) save(cli, name, loadKept(cli, name))
+          importPurchase(cli, checkName(name), purchase)
+          cli.answer(
+            { name, state: 'buying' },
+            `The purchase ${name} is here. \`mayfly list\` shows how to go on.\n`,
+          )
+          return EXIT.ok
+        }
         const saved = savedIn(text, cli.url)
         save(cli, name, saved)
         cli.answer(
@@ -156,6 +200,17 @@ function addImport(program: Command): void {
       }),
     )
 }
+
+/** Whether this is a purchase that `export` wrote. */
+const isRecord = (value: unknown): value is PurchaseRecord =>
+  isObject(value) &&
+  value.version === 1 &&
+  typeof value.idempotencyKey === 'string' &&
+  Number.isSafeInteger(value.revision) &&
+  typeof value.state === 'string' &&
+  value.state in PAYMENT &&
+  Array.isArray(value.invoices) &&
+  value.invoices.every((invoice) => isObject(invoice) && typeof invoice.bolt11 === 'string')
 
 /** @throws CliError for text that is neither a capability file nor the answer to a purchase. */
 function savedIn(text: string, baseUrl: string): Kept {

@@ -10,13 +10,12 @@ import {
   parseCapability,
   type SavedCapability,
 } from '../client/index.ts'
-import { objectIn } from '../lib/json.ts'
-import { beginBudget } from './budget.ts'
 import type { Cli } from './cli.ts'
-import { namesIn, readIfThere, writeNew } from './data-folder.ts'
+import { namesIn, overwrite, readIfThere, writeNew } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { nearestOf } from './nearest.ts'
 import { listenerFile } from './position.ts'
+import { openPurchase } from './vault/purchases.ts'
 
 export type Product = AnyCapability['product']
 
@@ -48,11 +47,14 @@ export const isPingOnly = (kept: Kept): kept is SavedPing =>
 export const parseKept = (text: string): Kept | null => parseCapability(text) ?? parsePing(text)
 
 /** Saves a new capability. Never overwrites one. @throws CliError if the name is taken. */
-export function save(cli: Cli, name: string, saved: Kept): void {
-  beginBudget(cli)
+export function save(cli: Pick<Cli, 'folder'>, name: string, saved: Kept): void {
   if (writeNew(fileOf(cli, checkName(name)), textOf(saved))) return
   throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
 }
+
+/** Saves what a capability has become. */
+export const saveAgain = (cli: Pick<Cli, 'folder'>, name: string, saved: Kept): void =>
+  overwrite(fileOf(cli, name), textOf(saved))
 
 /** The text of a file. @throws CliError if the service's answer is not a capability. */
 export function textOf(saved: Kept): string {
@@ -102,7 +104,7 @@ export function load(cli: Pick<Cli, 'folder'>, name: string): SavedCapability {
 }
 
 function missing(cli: Pick<Cli, 'folder'>, name: string): never {
-  const bought = draftedProduct(cli, name)
+  const bought = openPurchase(cli, name)?.product ?? null
   if (bought !== null) {
     throw new CliError(
       `The purchase of ${name} is not finished. To continue: mayfly buy ${bought} --resume ${name}`,
@@ -116,19 +118,6 @@ function missing(cli: Pick<Cli, 'folder'>, name: string): never {
     EXIT.gone,
   )
 }
-
-/** The file of the purchase under way with this name. */
-export const draftFile = ({ folder }: Pick<Cli, 'folder'>, name: string): string =>
-  join(folder, 'purchases', `${name}.json`)
-
-/** What is being bought under this name, or null. */
-function draftedProduct(cli: Pick<Cli, 'folder'>, name: string): Product | null {
-  const { product } = objectIn(readIfThere(draftFile(cli, name)) ?? '') ?? {}
-  return isProduct(product) ? product : null
-}
-
-const isProduct = (value: unknown): value is Product =>
-  value === 'catch' || value === 'pulse' || value === 'whisper'
 
 /** The inbox with this name, and its service. */
 export function loadCatch(

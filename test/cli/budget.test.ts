@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import {
-  beginBudget,
-  budgetFile,
-  budgetState,
-  type Payable,
-  reserve,
-  resetBudget,
-} from '../../src/cli/budget.ts'
-import { budgeted } from '../../src/cli/budgeted-wallet.ts'
 import { BudgetError } from '../../src/cli/exit.ts'
-import { type Wallet, WalletError } from '../../src/client/wallet.ts'
-import { anInvoice } from '../support/an-invoice.ts'
+import { budgetState, checkBudget } from '../../src/cli/vault/budget.ts'
+import { openPurchases, vaultStore } from '../../src/cli/vault/purchases.ts'
+import { VaultError, vaultFile } from '../../src/cli/vault/vault.ts'
+import type { PurchaseRecord, PurchaseState } from '../../src/client/index.ts'
 import { between } from '../support/between.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
@@ -23,29 +15,56 @@ import { query } from '../support/store.ts'
 const NOON = Date.UTC(2026, 10, 22, 12)
 const DAY_MS = 86_400_000
 
-/** A user's folder, and a clock that the test sets. */
-async function aBudget(t: After, maxSatsPerDay = 1000) {
+/** A user's vault, and a clock that the test sets. */
+async function aVault(t: After, maxSatsPerDay = 1000) {
   const clock = { at: NOON }
   const options = { folder: await temporaryFolder(t), now: () => clock.at, maxSatsPerDay }
-  return {
-    ...options,
-    clock,
-    options,
-    reserve: (hash: string, priceSats: number, maxFeeSats = 0) =>
-      reserve(options, payable(hash, priceSats, maxFeeSats)),
-    spentSats: () => budgetState(options).spentMsat / 1000,
-    /** As after a purchase. */
-    savePurchase() {
-      mkdirSync(join(options.folder, 'capabilities'), { recursive: true })
-      writeFileSync(join(options.folder, 'capabilities', 'hooks.json'), '{}')
+  const store = vaultStore(options, {
+    nameFor: (isTaken) => {
+      for (let number = 1; ; number++) if (!isTaken(`hooks-${number}`)) return `hooks-${number}`
     },
+    onDelivered: () => undefined,
+  })
+  const revisions = new Map<string, number>()
+  return {
+    ...{ clock, options, store, file: vaultFile(options.folder) },
+    /** Writes the next state of the purchase with this key, whose invoice may cost so much. */
+    write(
+      key: string,
+      state: PurchaseState,
+      sats: { price: number; reserved?: number; paidFee?: number; bolt11?: string },
+    ): boolean {
+      const revision = (revisions.get(key) ?? 0) + 1
+      const saved = store.save(aRecord(key, { state, revision, ...sats })) as boolean
+      if (saved) revisions.set(key, revision)
+      return saved
+    },
+    spentSats: () => budgetState(options).spentMsat / 1000,
   }
 }
 
-const payable = (hash: string, priceSats: number, maxFeeSats: number): Payable => ({
-  paymentHash: hash,
-  amountMsat: priceSats * 1000,
-  maxFeeMsat: maxFeeSats * 1000,
+type Written = {
+  state: PurchaseState
+  revision: number
+  price: number
+  reserved?: number
+  paidFee?: number
+  bolt11?: string
+}
+
+const aRecord = (key: string, written: Written): PurchaseRecord => ({
+  ...{ version: 1, revision: written.revision, idempotencyKey: key, state: written.state },
+  ...{ service: 'http://127.0.0.1', product: 'catch', planId: 'spark', requestSha256: '' },
+  ...{ maxSats: 1000, wallet: 'a wallet' },
+  ...(written.paidFee === undefined ? {} : { feeMsat: written.paidFee * 1000 }),
+  invoices: [
+    {
+      ...{ orderId: 'order_1', product: 'catch', planId: 'spark', amountSats: written.price },
+      ...{ bolt11: written.bolt11 ?? `lnbcrt-${key}`, paymentHash: 'ab'.repeat(32) },
+      ...{ expiresAt: '2026-11-22T12:15:00Z', network: 'regtest', memo: '', durationSeconds: 1 },
+      ...(written.reserved === undefined ? {} : { reservedMsat: written.reserved * 1000 }),
+    },
+  ],
 })
 
 /** For `assert.throws`: a refusal that says this. */
@@ -59,151 +78,125 @@ const refused =
   }
 
 describe('the budget of a day', () => {
-  test('a payment is reserved with the highest fee, and settled with the fee that was paid', async (t) => {
-    const budget = await aBudget(t)
-    const first = budget.reserve('a', 900, 50)
-    assert.equal(budget.spentSats(), 950)
+  test('a payment is reserved with its highest fee before it is written as paying, and only grows', async (t) => {
+    const vault = await aVault(t)
+    vault.write('a', 'quoted', { price: 900 })
+    assert.equal(vault.spentSats(), 0)
+    vault.write('a', 'paying', { price: 900, reserved: 950 })
+    assert.equal(vault.spentSats(), 950)
+    vault.write('b', 'quoted', { price: 60 })
     assert.throws(
-      () => budget.reserve('b', 60, 1),
+      () => vault.write('b', 'paying', { price: 60, reserved: 61 }),
       refused(
         /The price is 60 sat and up to 1 sat of fees, and 50 of the day's 1000 sat are left, so nothing was paid.*MAYFLY_MAX_SATS_PER_DAY/,
       ),
     )
-    first.settle(2_500)
-    assert.equal(budget.spentSats(), 902.5)
-    budget.reserve('b', 97, 0.5)
-    assert.equal(budget.spentSats(), 1000)
-    assert.throws(() => budget.reserve('c', 1), refused(/ 0 of the day's 1000 sat are left/))
+    assert.deepEqual(
+      openPurchases(vault.options).map(({ record }) => record.state),
+      ['paying', 'quoted'],
+    )
+    vault.write('a', 'paid', { price: 900, reserved: 950, paidFee: 2 })
+    assert.equal(vault.spentSats(), 950)
+    vault.write('c', 'quoted', { price: 10 })
+    vault.write('c', 'paying', { price: 10 })
+    vault.write('c', 'paid', { price: 10, paidFee: 5 })
+    assert.equal(vault.spentSats(), 965)
+    vault.write('c', 'delivered', { price: 10 })
+    assert.equal(vault.spentSats(), 965)
+    assert.throws(() => checkBudget(vault.options, 36_000), refused(/ 35 of the day's 1000 sat/))
   })
 
-  test('a wallet that does not say its fee has the whole limit counted', async (t) => {
-    const budget = await aBudget(t)
-    budget.reserve('a', 100, 10).settle(undefined)
-    assert.equal(budget.spentSats(), 110)
+  test('a reservation is given back when the wallet says that it did not pay, and not otherwise', async (t) => {
+    const vault = await aVault(t)
+    vault.write('a', 'quoted', { price: 600 })
+    vault.write('a', 'paying', { price: 600 })
+    vault.write('a', 'paying', { price: 600 })
+    assert.equal(vault.spentSats(), 600)
+    vault.write('a', 'failed', { price: 600 })
+    assert.equal(vault.spentSats(), 0)
+    vault.write('a', 'paying', { price: 600 })
+    vault.write('a', 'paid', { price: 600 })
+    assert.equal(vault.spentSats(), 600)
   })
 
-  test('a payment that certainly failed is free again, and no other attempt with it', async (t) => {
-    const budget = await aBudget(t)
-    const [one, two] = [budget.reserve('a', 600), budget.reserve('a', 600)]
-    assert.equal(budget.spentSats(), 600)
-    one.release()
-    assert.equal(budget.spentSats(), 600)
-    assert.throws(() => budget.reserve('b', 600), BudgetError)
-    two.release()
-    assert.equal(budget.spentSats(), 0)
+  test('no later write lowers or replaces what is counted', async (t) => {
+    const vault = await aVault(t)
+    vault.write('a', 'quoted', { price: 600 })
+    vault.write('a', 'paying', { price: 600 })
+    vault.write('a', 'paid', { price: 600 })
+    // A hostile service: a cheap invoice under the same payment hash, and one under the same text.
+    vault.write('b', 'quoted', { price: 1 })
+    vault.write('b', 'paying', { price: 1, bolt11: 'lnbcrt-a' })
+    assert.equal(vault.spentSats(), 601)
+    vault.write('b', 'paid', { price: 1, bolt11: 'lnbcrt-a' })
+    vault.write('b', 'failed', { price: 1, bolt11: 'lnbcrt-a' })
+    assert.equal(vault.spentSats(), 601)
   })
 
-  test('a payment that another attempt has made stays counted where one fails', async (t) => {
-    const budget = await aBudget(t)
-    const [one, two] = [budget.reserve('a', 600), budget.reserve('a', 600)]
-    one.settle(0)
-    two.release()
-    assert.equal(budget.spentSats(), 600)
-    // It is paid already, so to ask the wallet once more costs nothing.
-    budget.reserve('a', 600, 500).settle(0)
-    assert.equal(budget.spentSats(), 600)
+  test('a wallet that may pay an invoice twice has it counted twice', async (t) => {
+    const vault = await aVault(t)
+    vault.write('a', 'quoted', { price: 400 })
+    vault.write('a', 'paying', { price: 400, reserved: 400 })
+    vault.write('a', 'paying', { price: 400, reserved: 800 })
+    assert.equal(vault.spentSats(), 800)
+    assert.throws(() => vault.write('a', 'paying', { price: 400, reserved: 1200 }), BudgetError)
   })
 
   test('a new day of UTC has the whole budget, and a clock that goes back gives no day anew', async (t) => {
-    const budget = await aBudget(t)
-    budget.reserve('a', 1000)
-    budget.clock.at += DAY_MS / 2 - 1
-    assert.throws(() => budget.reserve('b', 1), BudgetError)
-    budget.clock.at += 1
-    budget.reserve('b', 1000)
-    budget.clock.at -= DAY_MS
-    assert.throws(() => budget.reserve('c', 1), refused(/clock of this machine is behind/))
-    assert.deepEqual(budgetState(budget.options), {
+    const vault = await aVault(t)
+    const pay = (key: string, price: number) => {
+      vault.write(key, 'quoted', { price })
+      vault.write(key, 'paying', { price })
+    }
+    pay('a', 1000)
+    vault.clock.at += DAY_MS / 2 - 1
+    assert.throws(() => pay('b', 1), BudgetError)
+    vault.clock.at += 1
+    pay('c', 1000)
+    vault.clock.at -= DAY_MS
+    assert.throws(() => pay('d', 1), refused(/clock of this machine is behind/))
+    assert.deepEqual(budgetState(vault.options), {
       day: '2026-11-23',
       isClockBehind: true,
-      isLost: false,
       spentMsat: 1_000_000,
     })
   })
-
-  test('a missing file beside saved purchases counts as spent until the next day', async (t) => {
-    const budget = await aBudget(t)
-    beginBudget(budget.options)
-    budget.savePurchase()
-    budget.reserve('a', 10)
-    rmSync(budgetFile(budget.folder))
-    assert.equal(budgetState(budget.options).isLost, true)
-    const missing = refused(/was missing beside saved purchases.*mayfly budget reset/)
-    assert.throws(() => budget.reserve('b', 1), missing)
-    assert.throws(() => budget.reserve('b', 1), missing)
-    budget.clock.at += DAY_MS
-    budget.reserve('b', 1)
-  })
-
-  test('an emptied file beside saved purchases counts as spent too', async (t) => {
-    const budget = await aBudget(t)
-    budget.savePurchase()
-    writeFileSync(budgetFile(budget.folder), '')
-    assert.throws(() => budget.reserve('b', 1), refused(/was missing beside saved purchases/))
-  })
-
-  test('a damaged, foreign or unreadable file pays nothing until it is reset', async (t) => {
-    const budget = await aBudget(t)
-    const file = budgetFile(budget.folder)
-    for (const damage of [
-      () => writeFileSync(file, 'not a database, but longer than its header'.repeat(100)),
-      () => truncateSync(file, statSync(file).size - 4096),
-    ]) {
-      resetBudget(budget.options)
-      budget.reserve('a', 1)
-      damage()
-      const says = refused(/budget\.db .*mayfly budget reset/)
-      assert.throws(() => budget.reserve('b', 1), says)
-      assert.throws(() => budgetState(budget.options), says)
-    }
-    rmSync(file)
-    mkdirSync(file)
-    assert.throws(() => budget.reserve('b', 1), refused(/nothing is paid/))
-  })
-
-  test('only its user can read the file', async (t) => {
-    const budget = await aBudget(t)
-    budget.reserve('a', 1)
-    assert.equal(statSync(budgetFile(budget.folder)).mode & 0o777, 0o600)
-  })
 })
 
-describe('a wallet within the budget', () => {
-  const bolt11 = anInvoice(100_000)
+describe('the vault', () => {
+  test('of two writes of one revision one is refused, and changes nothing', async (t) => {
+    const vault = await aVault(t)
+    vault.write('a', 'quoted', { price: 1 })
+    const next = aRecord('a', { state: 'paying', revision: 2, price: 1 })
+    assert.equal(vault.store.save(next), true)
+    assert.equal(vault.store.save({ ...next, state: 'failed' }), false)
+    assert.equal((await vault.store.load('a'))?.state, 'paying')
+    assert.equal(vault.store.save({ ...next, idempotencyKey: 'b' }), false)
+  })
 
-  test('a wallet that may have paid keeps its reservation, and one that certainly did not gives it back', async (t) => {
-    const budget = await aBudget(t)
-    for (const [outcome, spent] of [
-      ['not paid', 0],
-      ['unknown', 105],
-    ] as const) {
-      const wallet: Wallet = {
-        pay: () => Promise.reject(new WalletError('no', outcome)),
-        maxFeeMsat: () => 5_000,
-      }
-      await assert.rejects(budgeted(wallet, budget.options).pay(bolt11), WalletError)
-      assert.equal(budget.spentSats(), spent)
+  test('a damaged, foreign, emptied or unreadable file pays nothing, and says why', async (t) => {
+    const vault = await aVault(t)
+    for (const damage of [
+      () => writeFileSync(vault.file, 'not a database, but longer than its header'.repeat(100)),
+      () => truncateSync(vault.file, statSync(vault.file).size - 4096),
+      () => mkdirSync(vault.file),
+    ]) {
+      rmSync(vault.file, { force: true })
+      const key = crypto.randomUUID()
+      vault.write(key, 'quoted', { price: 1 })
+      if (damage.toString().includes('mkdir')) rmSync(vault.file)
+      damage()
+      const says = (error: unknown) =>
+        error instanceof VaultError && /vault\.db cannot be read or written/.test(error.message)
+      assert.throws(() => vault.write(key, 'paying', { price: 1 }), says)
+      assert.throws(() => budgetState(vault.options), says)
     }
   })
 
-  test('a wallet is not asked above the budget', async (t) => {
-    const budget = await aBudget(t, 99)
-    const wallet: Wallet = { pay: () => assert.fail('the wallet was asked') }
-    await assert.rejects(
-      budgeted(wallet, budget.options).pay(bolt11),
-      refused(/The price is 100 sat, and 99 of/),
-    )
-  })
-
-  test('a payment is not lost to its caller where it cannot be written down', async (t) => {
-    const budget = await aBudget(t)
-    const wallet: Wallet = {
-      async pay() {
-        writeFileSync(budgetFile(budget.folder), 'damaged meanwhile'.repeat(100))
-        return { preimage: '00' }
-      },
-    }
-    assert.deepEqual(await budgeted(wallet, budget.options).pay(bolt11), { preimage: '00' })
+  test('only its user can read it', async (t) => {
+    const vault = await aVault(t)
+    vault.write('a', 'quoted', { price: 1 })
+    assert.equal(statSync(vault.file).mode & 0o777, 0o600)
   })
 })
 
@@ -250,7 +243,11 @@ describe('the commands that pay', () => {
     killed.child.kill('SIGKILL')
     await killed.ended
     assert.equal((await cli.json(['budget'], { environment })).spentMsat, 100_000)
-    const other = await cli.run(['buy', 'catch', '--name', 'other'], { environment })
+    const second = ['buy', 'catch', '--name', 'other']
+    const unasked = await cli.run(second, { environment })
+    assert.equal(unasked.code, 3)
+    assert.match(unasked.err, /hooks is the same, and may have been paid.*--beside hooks\n$/)
+    const other = await cli.run([...second, '--beside', 'hooks'], { environment })
     assert.equal(other.code, 3)
     assert.match(other.err, /50 of the day's 150 sat are left/)
 
@@ -282,7 +279,7 @@ describe('the commands that pay', () => {
     assert.equal(refusal.code, 3)
     assert.match(refusal.err, /The price is 100 sat, and 99 of the day's 199 sat are left/)
     assert.deepEqual(JSON.parse(refusal.out), { error: refusal.err.trim() })
-    const reset = await cli.json(['budget', 'reset'], { environment })
+    const reset = await cli.json(['budget', 'reset', '--yes'], { environment })
     assert.equal(reset.leftMsat, 199_000)
     assert.equal((await cli.run(['pay', bolt11], { environment })).code, 0)
   })
@@ -299,7 +296,7 @@ describe('the commands that pay', () => {
     const cli = await commandLine(t, through)
     const refusal = await cli.run(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
     assert.equal(refusal.code, 3)
-    assert.match(refusal.err, /asks for 100 sat, and its catalogue says 99\. Nothing was paid/)
+    assert.match(refusal.err, /asks for another price than its catalogue says, so nothing was paid/)
     assert.equal((await cli.json(['budget'])).spentMsat, 0)
   })
 
@@ -307,10 +304,10 @@ describe('the commands that pay', () => {
     const { url, file } = await startServer(t)
     const cli = await commandLine(t, url)
     mkdirSync(cli.folder, { recursive: true })
-    writeFileSync(budgetFile(cli.folder), 'not a database, but longer than its header'.repeat(100))
+    writeFileSync(vaultFile(cli.folder), 'not a database, but longer than its header'.repeat(100))
     const environment = { MAYFLY_DATABASE_URL: `sqlite:${file}`, ...WITH_WALLET.environment }
     const { code, out } = await cli.run(['doctor'], { environment })
     assert.equal(code, 1)
-    assert.match(out, /"budget","state":"bad","says":"The budget cannot be read/)
+    assert.match(out, /"budget","state":"bad","says":".*vault.db cannot be read/)
   })
 })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
+import { openPurchases } from '../../src/cli/vault/purchases.ts'
 import { containsToken } from '../../src/lib/ids.ts'
 import { commandLine, type Running, WITH_WALLET } from '../support/command-line.ts'
 import { SPARK_MS } from '../support/extension.ts'
@@ -80,8 +79,7 @@ test('a whisper cannot be extended', async (t) => {
   assert.match(err, /a whisper, which cannot be extended/)
 })
 
-const draftsOf = (folder: string): string[] =>
-  readdirSync(join(folder, 'extensions')).filter((file) => file.endsWith('.json'))
+const draftsOf = (folder: string): string[] => openPurchases({ folder }).map(({ name }) => name)
 
 const invoiceOf = (running: Running): Promise<string> =>
   until('the invoice', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { budgetState } from '../../src/cli/budget.ts'
+import { budgetState } from '../../src/cli/vault/budget.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import {

@@ -1,7 +1,7 @@
 /** What tests of the money of `mayfly mcp` look at: what was paid, and a service whose answers get stuck. */
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { budgetState } from '../../src/cli/budget.ts'
+import { budgetState } from '../../src/cli/vault/budget.ts'
 import { between } from './between.ts'
 import type { After } from './folder.ts'
 import { startServer } from './server.ts'

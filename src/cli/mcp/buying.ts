@@ -1,11 +1,11 @@
-/** The tools that buy: the same drafts, files and budget as the command line. */
+/** The tools that buy: the same vault and budget as the command line. */
 import type { InputRequiredResult } from '@modelcontextprotocol/server'
 import type { PlanId } from '../../lib/product-names.ts'
 import type { PurchaseResult } from '../../mcp-tools/purchases.ts'
-import { type Draft, openDraft, readDraft, resumeDraft } from '../drafts.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { purchase } from '../purchase.ts'
-import { findSaved, type Product } from '../saved.ts'
+import { purchase, resume, type WhisperTerms } from '../purchase.ts'
+import { checkName, findSaved, type Product } from '../saved.ts'
+import { openPurchase, unknownBeside } from '../vault/purchases.ts'
 import { type Asking, confirm } from './confirm.ts'
 import { collectExtension } from './extending.ts'
 import { checkCeilings, costing, joined, orInvoice, paying, priceOf, underWay } from './paying.ts'
@@ -14,7 +14,7 @@ import { settled } from './results.ts'
 export type PlanInput = { planId: PlanId; name: string }
 export type CheckInput = { name: string }
 
-/** What is bought. `make` writes its draft, for a new purchase. */
+/** What is bought. */
 export type Wanted = {
   product: Product
   planId: PlanId
@@ -23,7 +23,8 @@ export type Wanted = {
   what: string
   /** Tells two purchases of one plan apart. */
   digest?: string
-  make(): Draft
+  /** Seals a whisper, for a new purchase. */
+  seal?: () => Promise<WhisperTerms>
 }
 
 export const buyInbox = (call: Asking, input: PlanInput): Promise<object> =>
@@ -37,14 +38,8 @@ async function buyPlan(
   { planId, name }: PlanInput,
   { product, what }: { product: 'catch' | 'pulse'; what: string },
 ): Promise<object> {
-  const baseUrl = call.cli.url
-  const make = (): Draft => ({
-    version: 1,
-    ...{ product, planId, baseUrl },
-    idempotencyKey: crypto.randomUUID(),
-  })
   const saved = findSaved(call.cli, name)
-  if (saved === null) return buy(call, { product, planId, name, what, make })
+  if (saved === null) return buy(call, { product, planId, name, what })
   if (saved.capability.product === product && saved.planId === planId) {
     return settled(call.session, name, saved)
   }
@@ -57,19 +52,22 @@ export async function buy(
   wanted: Wanted,
 ): Promise<PurchaseResult | InputRequiredResult> {
   const { session, cli, ctx } = call
-  const { product, planId, name, make, digest = '' } = wanted
+  const { product, planId, name, digest = '' } = wanted
   const what = `${product} ${planId} ${digest}`
   const before = joined(session, name, what)
   if (before !== null) return before
   const baseUrl = cli.url
+  const record = openPurchase(cli, checkName(name))
   const priceSats = await priceOf(cli, { baseUrl, product, planId })
-  const mayPay = cli.walletUrl !== null && readDraft(cli, name)?.preimage === undefined
-  if (mayPay) {
+  const beside = record === null ? besideOf(call, wanted) : undefined
+  if (cli.walletUrl !== null && record?.preimage === undefined) {
     // An interrupted purchase may have its part of the budget already.
-    checkCeilings(cli, { priceSats, isNew: readDraft(cli, name) === null })
+    checkCeilings(cli, { priceSats, isNew: record === null })
+    const second =
+      beside === undefined ? '' : `"${beside}" is the same and may have been paid already. `
     const question = await confirm(call, {
-      message: `Buy ${wanted.what} (${planId}) as "${name}" ${costing(cli, { baseUrl, priceSats })}`,
-      about: [product, planId, name, priceSats, cli.url],
+      message: `${second}Buy ${wanted.what} (${planId}) as "${name}" ${costing(cli, { baseUrl, priceSats })}`,
+      about: [product, planId, name, priceSats, cli.url, beside ?? ''],
       refusal: 'Nothing was bought or paid.',
     })
     if (question !== null) return question
@@ -77,21 +75,36 @@ export async function buy(
   ctx.mcpReq.signal.throwIfAborted()
   return underWay(session, name, {
     what,
-    done: () => pay(call, { maxSats: Math.min(cli.maxSats, priceSats), wanted, make }),
+    done: () => pay(call, { maxSats: Math.min(cli.maxSats, priceSats), wanted, beside }),
   })
+}
+
+/** An unknown purchase of the same thing. Only the person can agree to another one beside it. */
+function besideOf({ session, cli, ctx }: Asking, { product, planId, name }: Wanted) {
+  const [unknown] = unknownBeside(cli, { product, planId, service: cli.url })
+  if (unknown === undefined || (cli.walletUrl !== null && session.canAsk(ctx))) return unknown?.name
+  throw new CliError(
+    `${unknown.name} is the same as ${name} and may have been paid: nobody knows yet. Call check_order with the name ${unknown.name}. Nothing was paid now. The user can buy another one beside it with: mayfly buy ${product} --beside ${unknown.name}`,
+    EXIT.notPaid,
+  )
 }
 
 async function pay(
   call: Asking,
-  { maxSats, wanted, make }: { maxSats: number; wanted: Wanted; make: Wanted['make'] },
+  { maxSats, wanted, beside }: { maxSats: number; wanted: Wanted; beside: string | undefined },
 ): Promise<PurchaseResult> {
-  const { product, planId, name } = wanted
-  const open = openDraft(call.cli, { product, planId, name }, make)
+  const { product, planId, name, seal } = wanted
   return paying(call, {
     ...{ name, maxSats },
     async work(cli, caller) {
       const goOn = `To continue, call the tool again with the name ${name}; nothing is paid twice.`
-      return settled(call.session, name, await purchase(cli, open, { ...caller, goOn }))
+      const terms = { ...caller, goOn }
+      if (openPurchase(cli, name) !== null && product === 'whisper') {
+        return settled(call.session, name, (await resume(cli, name, terms)).saved)
+      }
+      const whisper = seal === undefined ? {} : { whisper: await seal() }
+      const { saved } = await purchase(cli, { product, planId, name, beside, ...whisper }, terms)
+      return settled(call.session, name, saved)
     },
   })
 }
@@ -103,14 +116,12 @@ export async function checkOrder(call: Asking, { name }: CheckInput): Promise<ob
   if (before !== undefined) return before.done
   const saved = findSaved(cli, name)
   if (saved !== null) return (await collectExtension(call, name)) ?? settled(session, name, saved)
-  const draft = readDraft(cli, name)
-  if (draft === null) {
+  if (openPurchase(cli, name) === null) {
     throw new CliError(`Nothing was bought as ${name}, and nothing is being bought.`, EXIT.gone)
   }
   return orInvoice(name, async ({ onInvoice }) => {
     const goOn = `To continue, call check_order again with the name ${name}.`
-    const open = resumeDraft(cli, name)
-    const bought = await purchase({ ...cli, walletUrl: null }, open, { onInvoice, goOn })
+    const { saved: bought } = await resume(cli, name, { onInvoice, goOn, isCollecting: true })
     return settled(session, name, bought)
   })
 }

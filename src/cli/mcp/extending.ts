@@ -6,15 +6,9 @@ import type { InputRequiredResult } from '@modelcontextprotocol/server'
 import { MayflyError } from '../../client/index.ts'
 import type { PurchaseResult } from '../../mcp-tools/purchases.ts'
 import { CliError, EXIT } from '../exit.ts'
-import {
-  type Done,
-  extendSaved,
-  type Held,
-  heldAs,
-  keepEnd,
-  readExtending,
-  statusOf,
-} from '../extension.ts'
+import { type Done, extendSaved, type Held, heldAs, statusOf } from '../extension.ts'
+import { keepEnd } from '../purchase.ts'
+import { openPurchase } from '../vault/purchases.ts'
 import { type Asking, confirm } from './confirm.ts'
 import { checkCeilings, costing, joined, orInvoice, paying, priceOf, underWay } from './paying.ts'
 import { settled } from './results.ts'
@@ -32,10 +26,13 @@ export async function extend(
   const before = joined(session, name, what)
   if (before !== null) return before
   const held = heldAs(cli, name)
-  const begun = readExtending(cli, name)
+  const begun = openPurchase(cli, name)
   const now = await lookAt(call, { held, isBegun: begun !== null })
   if (now !== null && Date.parse(now.expiresAt) > end) {
-    return (await collectExtension(call, name)) ?? lasting(name, keepEnd(cli, name, now.expiresAt))
+    return (
+      (await collectExtension(call, name)) ??
+      lasting(name, keepEnd(cli, name, now.expiresAt)?.capability.expiresAt ?? now.expiresAt)
+    )
   }
   if (now !== null && Date.parse(now.expiresAt) < end) {
     throw new CliError(
@@ -82,11 +79,11 @@ export async function collectExtension(
   { session, cli }: Asking,
   name: string,
 ): Promise<PurchaseResult | null> {
-  if (readExtending(cli, name) === null) return null
+  if (openPurchase(cli, name) === null) return null
   return orInvoice(name, async ({ onInvoice }) => {
     const goOn = `To continue, call check_order again with the name ${name}.`
     const caller = { onInvoice, goOn }
-    return doneAs(session, name, await extendSaved({ ...cli, walletUrl: null }, name, caller))
+    return doneAs(session, name, await extendSaved(cli, name, { ...caller, isCollecting: true }))
   })
 }
 

@@ -2,11 +2,11 @@
 import type { PaymentQuote } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
 import type { PurchaseResult } from '../../mcp-tools/purchases.ts'
-import { budgetState, checkBudget, sats } from '../budget.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import type { Caller } from '../purchase.ts'
 import type { Product } from '../saved.ts'
+import { budgetState, checkBudget, sats } from '../vault/budget.ts'
 import type { Asking } from './confirm.ts'
 import { unpaid } from './results.ts'
 import { cliOf, type Session } from './session.ts'
@@ -40,7 +40,7 @@ export function checkCeilings(
       EXIT.notPaid,
     )
   }
-  if (isNew) checkBudget(cli, { amountMsat: priceSats * 1000, maxFeeMsat: 0 })
+  if (isNew) checkBudget(cli, priceSats * 1000)
 }
 
 /** The end of a question to the person. */

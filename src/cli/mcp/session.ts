@@ -80,8 +80,11 @@ export function cliOf(cli: Cli, { signal, maxSats = cli.maxSats }: Changes): Cli
     maxSats,
     isJson: false,
     answer: () => undefined,
-    mayfly: (baseUrl = cli.url) =>
-      createMayfly({ baseUrl, maxSats, fetch: cli.traced(globalThis.fetch) }),
+    mayfly: (baseUrl = cli.url, store) =>
+      createMayfly({
+        ...{ baseUrl, maxSats, fetch: cli.traced(globalThis.fetch) },
+        ...(store === undefined ? {} : { store }),
+      }),
   }
 }
 

@@ -1,19 +1,13 @@
 /** The tools for whispers, which are encrypted and decrypted here. */
 import { createHash } from 'node:crypto'
-import {
-  MayflyError,
-  openWhisper,
-  parseWhisperCode,
-  sealWhisper,
-  UnreadableWhisper,
-} from '../../client/index.ts'
+import { MayflyError, openWhisper, parseWhisperCode, sealWhisper } from '../../client/index.ts'
 import { utf8, utf8Text } from '../../lib/bytes.ts'
 import type { PlanId } from '../../lib/product-names.ts'
 import { STRANGER_NOTICE, strangerText } from '../../mcp-tools/stranger.ts'
 import type { Cli } from '../cli.ts'
-import { type Draft, readDraft, sealedIn, withSealed } from '../drafts.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { findSaved } from '../saved.ts'
+import { checkName, findSaved } from '../saved.ts'
+import { openPurchase } from '../vault/purchases.ts'
 import { fetchKept, keptBefore } from '../whisper/read.ts'
 import { switchOf } from '../whisper/send.ts'
 import { buy } from './buying.ts'
@@ -48,23 +42,18 @@ export async function sendWhisper(call: Asking, input: SendInput): Promise<objec
       `Something is saved as ${name} already, and nothing was sent or paid now. If the answer to an earlier call was lost, it was sent then: check_order shows it. For another text, choose another name.`,
     )
   }
-  const draft = readDraft(cli, name)
-  if (draft !== null && !(await isOf(draft, text))) {
+  const isOpen = openPurchase(cli, checkName(name)) !== null
+  if (isOpen && session.sent.get(name) !== digest) {
     throw new CliError(
-      `Another text is being sent as ${name}. Choose another name. Nothing was paid now.`,
+      `A text is being sent as ${name}, and this may be another one. Nothing was paid now. To go on with it, call check_order with this name; for another text, choose another name.`,
     )
   }
   const terms = await termsOf(cli, input)
-  const sealed = await sealWhisper({ data: utf8(text) })
   session.sent.set(name, digest)
-  const make = (): Draft => ({
-    ...{ version: 1, product: 'whisper', planId, baseUrl: cli.url },
-    idempotencyKey: crypto.randomUUID(),
-    whisper: withSealed(sealed, terms),
-  })
   return buy(call, {
-    ...{ product: 'whisper', planId, name, digest, make },
+    ...{ product: 'whisper', planId, name, digest },
     what: 'reads of an encrypted text',
+    seal: async () => ({ sealed: await sealWhisper({ data: utf8(text) }), ...terms }),
   })
 }
 
@@ -77,23 +66,10 @@ async function termsOf(cli: Cli, { readLimit, revealAt, receipt, revealWhen }: S
   }
 }
 
-function timeOf(text: string): string {
+function timeOf(text: string): Date {
   const hasOffset = /(?:Z|[+-]\d{2}:\d{2})$/.test(text)
-  if (hasOffset && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString()
+  if (hasOffset && !Number.isNaN(Date.parse(text))) return new Date(text)
   throw new CliError('revealAt must be a time with its offset, such as 2026-12-24T18:00:00Z.')
-}
-
-/** Whether an interrupted purchase has this text sealed. */
-async function isOf(draft: Draft, text: string): Promise<boolean> {
-  const sealed = sealedIn(draft)
-  if (sealed === null || sealed.hasPassword) return false
-  try {
-    const { data } = await openWhisper(sealed.envelope, sealed.key)
-    return utf8Text(data) === text
-  } catch (error) {
-    if (error instanceof UnreadableWhisper) return false
-    throw error
-  }
 }
 
 export async function readWhisper(call: Call, input: ReadWhisperInput): Promise<object> {

@@ -3,8 +3,8 @@
 import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import type { Config } from '../../service/config.ts'
-import { budgetState, sats } from '../budget.ts'
 import { dataFolder } from '../data-folder.ts'
+import { budgetState, sats } from '../vault/budget.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 import { isWritable, nearest } from './folders.ts'
 
@@ -43,11 +43,8 @@ function checkDataFolder({ walletUrl }: Config): Finding {
 /** A file that cannot be read stops every payment from the wallet. */
 function checkBudget({ walletUrl, maxSatsPerDay }: Config): Finding {
   try {
-    const { spentMsat, isLost } = budgetState({ folder: dataFolder(), now: systemClock.now })
-    const spent = `${sats(spentMsat)} of ${maxSatsPerDay} sat were paid today`
-    if (!isLost) return ok('budget', spent)
-    const says = 'its file is missing, so today counts as spent. `mayfly budget reset` makes it'
-    return walletUrl === null ? note('budget', says) : bad('budget', says)
+    const { spentMsat } = budgetState({ folder: dataFolder(), now: systemClock.now })
+    return ok('budget', `${sats(spentMsat)} of ${maxSatsPerDay} sat were paid today`)
   } catch (error) {
     return (walletUrl === null ? note : bad)('budget', messageOf(error))
   }

@@ -9,17 +9,10 @@ import { readingPage } from '../addresses.ts'
 import { askHidden, firstLine, readStdin } from '../ask.ts'
 import { type Cli, client, wholeNumber } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
-import {
-  type Draft,
-  type OpenDraft,
-  openDraft,
-  planOf,
-  resumeDraft,
-  withSealed,
-} from '../drafts.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { purchase, savedAs } from '../purchase.ts'
+import { planOf } from '../plan.ts'
+import { purchase, resume, savedAs, type Wanted } from '../purchase.ts'
 import { checkName, loadPulse, publicPart } from '../saved.ts'
 import { away, columns } from '../text.ts'
 
@@ -27,6 +20,7 @@ type Options = {
   plan: string
   name?: string
   resume?: string
+  beside?: string
   reads?: string
   revealAt?: string
   receipt?: true
@@ -55,6 +49,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
     .option('--password-file <file>', 'take the password from the first line of a file')
     .option('--name <name>', 'the name to save it under')
     .option('--resume <name>', 'continue this interrupted purchase')
+    .option('--beside <name>', 'send another one, though nobody knows whether this one was paid')
     .addHelpText(
       'after',
       examples(
@@ -64,12 +59,11 @@ export function addWhisperSend(parent: Command, verb: string): void {
     )
     .action(
       client<Options, [file?: string]>(async (cli, options, [file = '-']) => {
-        const open =
+        const { name, saved } =
           options.resume === undefined
-            ? await newDraft(cli, file, options)
-            : resumeDraft(cli, checkName(options.resume))
-        const { name } = open
-        const { capability, baseUrl, planId } = await purchase(cli, open)
+            ? await purchase(cli, await wantedOf(cli, file, options))
+            : await resume(cli, checkName(options.resume))
+        const { capability, baseUrl, planId } = saved
         if (capability.product !== 'whisper') throw new CliError(`${name} is not a whisper.`)
         const { code, expiresAt, receiptToken } = capability
         const readUrl = readingPage(baseUrl)
@@ -100,14 +94,14 @@ export function addWhisperSend(parent: Command, verb: string): void {
     )
 }
 
-async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenDraft> {
+async function wantedOf(cli: Cli, file: string, options: Options): Promise<Wanted> {
   const planId = planOf(options.plan)
-  const { name, reads, revealAt, receipt, whenLate } = options
+  const { name, reads, revealAt, receipt, whenLate, beside } = options
   const terms = {
     ...(reads === undefined
       ? {}
       : { readLimit: wholeNumber(reads, { option: '--reads', least: 1, most: MAX_READS }) }),
-    ...(revealAt === undefined ? {} : { revealAt: timeOf(revealAt) }),
+    ...(revealAt === undefined ? {} : { revealAt: new Date(timeOf(revealAt)) }),
     ...(receipt ? { receipt } : {}),
     ...(whenLate === undefined ? {} : { revealWhen: await switchOf(cli, whenLate) }),
   }
@@ -122,21 +116,10 @@ async function newDraft(cli: Cli, file: string, options: Options): Promise<OpenD
   }
   const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
   const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
-  const make = (): Draft => ({
-    version: 1,
-    product: 'whisper',
-    planId,
-    baseUrl: cli.url,
-    idempotencyKey: crypto.randomUUID(),
-    whisper: withSealed(sealed, terms),
-  })
-  const open = openDraft(cli, { product: 'whisper', planId, name: name && checkName(name) }, make)
-  if (!open.isTakenUp) return open
-  // The key of a purchase goes with its bytes, and sealing never makes the same bytes twice.
-  open.lock.release()
-  throw new CliError(
-    `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
-  )
+  return {
+    ...{ product: 'whisper', planId, beside, name: name && checkName(name) },
+    whisper: { sealed, ...terms },
+  }
 }
 
 async function passwordOf(

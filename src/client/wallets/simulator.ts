@@ -59,6 +59,8 @@ export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
       }
       throw unknown(`the simulator was asked to pay and gave no proof of it (${lost})`)
     },
+    // It answers a repeat with the same preimage, and pays nothing more.
+    keepsEveryAttempt: true,
     maxFeeMsat: () => 0,
   }
 }

@@ -1,9 +1,10 @@
 /** `extend` of `mayfly mcp`: whatever is lost, killed, repeated or cancelled, an end is moved and paid once. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { openPurchases } from '../../../src/cli/vault/purchases.ts'
 import { containsToken } from '../../../src/lib/ids.ts'
 import { between } from '../../support/between.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
@@ -42,10 +43,8 @@ const endOf = ({ value, text }: ToolResult): string => {
   return (value.extended as { expiresAt: string }).expiresAt
 }
 
-const underWay = (home: string): string[] => {
-  const files = readdirSync(join(home, 'mayfly', 'extensions'))
-  return files.filter((file) => file.endsWith('.json'))
-}
+const underWay = (home: string): string[] =>
+  openPurchases({ folder: join(home, 'mayfly') }).map(({ name }) => name)
 
 const savedAs = (home: string, name: string) =>
   JSON.parse(readFileSync(join(home, 'mayfly', 'capabilities', `${name}.json`), 'utf8'))

@@ -1,0 +1,135 @@
+/**
+ * What the wallet may pay on one UTC day. A payment is reserved with its fee in the transaction that writes its purchase
+ * as `paying`, and given back only when the wallet says that it did not pay. What is unknown counts as spent, and so
+ * does what was killed.
+ */
+import { rmSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import type { PurchaseRecord } from '../../client/index.ts'
+import { BudgetError } from '../exit.ts'
+import { fromVault, inVault, type Place } from './vault.ts'
+
+export type BudgetOptions = Place & { maxSatsPerDay: number }
+
+export type BudgetState = {
+  /** The UTC day that is counted. Never an earlier one than before, even if the clock goes back. */
+  day: string
+  isClockBehind: boolean
+  /** What was paid and what is reserved, with fees. */
+  spentMsat: number
+}
+
+/** What today's payments come to. */
+export function budgetState(place: Place): BudgetState {
+  const today = dayOf(place.now())
+  const none = { day: today, isClockBehind: false, spentMsat: 0 }
+  return fromVault(place, none, (db) => stateIn(db, place))
+}
+
+/** @throws BudgetError if this price could not be paid now. Reserves nothing. */
+export function checkBudget(options: BudgetOptions, priceMsat: number): void {
+  const state = budgetState(options)
+  if (state.spentMsat + priceMsat > options.maxSatsPerDay * 1000) {
+    throw overBudget(options, { priceMsat, feeMsat: 0, state })
+  }
+}
+
+/** Counts nothing of today as spent. What is still unknown is counted again when it is tried again. */
+export function resetBudget(place: Place): void {
+  inVault(place, (db) => {
+    const day = dayOf(place.now())
+    db.prepare('delete from spending where day >= $day').run({ day })
+    db.prepare('update budget set day = $day').run({ day })
+  })
+}
+
+/**
+ * Counts what the last invoice of a record may cost, in the transaction that writes the record. One statement decides,
+ * and its row count is the answer. @throws BudgetError
+ */
+export function reserve(
+  db: DatabaseSync,
+  { idempotencyKey, invoices }: PurchaseRecord,
+  options: BudgetOptions,
+): void {
+  const invoice = invoices.at(-1)
+  if (invoice === undefined) return
+  const state = stateIn(db, options)
+  const { bolt11, paymentHash, amountSats, reservedMsat } = invoice
+  const costMsat = Math.max(amountSats * 1000, reservedMsat ?? 0)
+  const { changes } = db.prepare(RESERVE).run({
+    ...{ day: state.day, key: idempotencyKey, bolt11, paymentHash, costMsat },
+    limitMsat: options.maxSatsPerDay * 1000,
+  })
+  if (Number(changes) === 1) return
+  const priceMsat = amountSats * 1000
+  throw overBudget(options, { priceMsat, feeMsat: costMsat - priceMsat, state })
+}
+
+/** The wallet has paid. The row is never lowered, and grows if the fee was higher than reserved. */
+export function settle(
+  db: DatabaseSync,
+  { idempotencyKey, invoices, feeMsat }: PurchaseRecord,
+): void {
+  const { bolt11 = '', amountSats = 0 } = invoices.at(-1) ?? {}
+  const costMsat = amountSats * 1000 + (feeMsat ?? 0)
+  db.prepare(SETTLE).run({ key: idempotencyKey, bolt11, costMsat })
+}
+
+/** The wallet says that it did not pay. */
+export function release(db: DatabaseSync, { idempotencyKey, invoices }: PurchaseRecord): void {
+  const { bolt11 = '' } = invoices.at(-1) ?? {}
+  db.prepare(RELEASE).run({ key: idempotencyKey, bolt11 })
+}
+
+const RESERVE = `
+  insert into spending (day, key, bolt11, payment_hash, cost_msat, state)
+  select $day, $key, $bolt11, $paymentHash, $costMsat, 'reserved'
+  where $costMsat + (
+    select coalesce(sum(cost_msat), 0) from spending
+    where day = $day and not (key = $key and bolt11 = $bolt11)
+  ) <= $limitMsat
+  on conflict (day, key, bolt11) do update set cost_msat = max(cost_msat, excluded.cost_msat)`
+
+const SETTLE = `
+  update spending set state = 'paid', cost_msat = max(cost_msat, $costMsat)
+  where key = $key and bolt11 = $bolt11`
+
+const RELEASE = `
+  delete from spending where key = $key and bolt11 = $bolt11 and state = 'reserved'`
+
+function stateIn(db: DatabaseSync, { now }: Place): BudgetState {
+  const today = dayOf(now())
+  db.prepare('insert into budget values (1, $today) on conflict do nothing').run({ today })
+  db.prepare('update budget set day = $today where day < $today').run({ today })
+  const day = String(db.prepare('select day from budget').get()?.day)
+  db.prepare('delete from spending where day < $day').run({ day })
+  const spent = db
+    .prepare('select coalesce(sum(cost_msat), 0) as spent from spending where day = $day')
+    .get({ day })
+  return { day, isClockBehind: day > today, spentMsat: Number(spent?.spent) }
+}
+
+function overBudget(
+  { maxSatsPerDay }: BudgetOptions,
+  { priceMsat, feeMsat, state }: { priceMsat: number; feeMsat: number; state: BudgetState },
+): BudgetError {
+  const left = Math.max(0, maxSatsPerDay * 1000 - state.spentMsat)
+  const fee = feeMsat === 0 ? '' : ` and up to ${sats(feeMsat)} sat of fees`
+  const when = state.isClockBehind
+    ? `The clock of this machine is behind: payments count as those of ${state.day}. Set it, and then: mayfly budget reset`
+    : 'More is free at 00:00 UTC, or with a higher MAYFLY_MAX_SATS_PER_DAY. `mayfly budget` shows what was spent.'
+  return new BudgetError(
+    `The price is ${sats(priceMsat)} sat${fee}, and ${sats(left)} of the day's ${maxSatsPerDay} sat are left, so nothing was paid. ${when}`,
+  )
+}
+
+/** Satoshis with up to three decimals, and no trailing zeros. */
+export const sats = (msat: number): string => String(msat / 1000)
+
+const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
+
+/** Removes a vault that is damaged, with all that it knows. */
+export function removeVault(file: string): void {
+  for (const end of ['', '-journal']) rmSync(file + end, { force: true })
+}

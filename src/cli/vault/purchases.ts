@@ -1,0 +1,170 @@
+/** The purchases of the vault. One is written before money moves, and goes when it is delivered or given up. */
+import type { DatabaseSync } from 'node:sqlite'
+import type { PurchaseRecord, PurchaseStore } from '../../client/index.ts'
+import { parseJson } from '../../lib/json.ts'
+import type { PlanId, Product } from '../../lib/product-names.ts'
+import { CliError } from '../exit.ts'
+import { type BudgetOptions, release, reserve, settle } from './budget.ts'
+import { fromVault, inVault, type Place } from './vault.ts'
+
+/** A purchase that is not delivered, its name, and the other process that works on it now. */
+export type OpenPurchase = {
+  name: string
+  record: PurchaseRecord
+  heldBy: number | null
+  /** This process works on it. */
+  isMine: boolean
+}
+
+/** No process works longer than this on a purchase without writing to it. Its id may be another's by then. */
+const HELD_MS = 3_600_000
+
+export type StoreOptions = {
+  /** The name for a purchase that begins. It is asked for in the transaction that takes it. */
+  nameFor: (isTaken: (name: string) => boolean) => string
+  /** Saves what was bought, before the purchase goes. */
+  onDelivered: (name: string, record: PurchaseRecord) => void
+}
+
+/** The vault as the SDK's store of purchases. */
+export function vaultStore(place: BudgetOptions, options: StoreOptions): PurchaseStore {
+  return {
+    load: (key) => fromVault(place, null, (db) => findIn(db, 'key', key)?.record ?? null),
+    save: (record) => inVault(place, (db) => saveIn(db, record, { ...options, place })),
+  }
+}
+
+function saveIn(
+  db: DatabaseSync,
+  record: PurchaseRecord,
+  { place, nameFor, onDelivered }: StoreOptions & { place: BudgetOptions },
+): boolean {
+  const { idempotencyKey: key, revision, state } = record
+  const before = findIn(db, 'key', key)
+  if ((before?.record.revision ?? 0) !== revision - 1) return false
+  const name = before?.name ?? nameFor((some) => findIn(db, 'name', some) !== null)
+  if (state === 'paying') reserve(db, record, place)
+  if (state === 'failed') release(db, record)
+  if (state === 'paid') settle(db, record)
+  if (state === 'delivered') {
+    onDelivered(name, record)
+    db.prepare('delete from purchase where key = $key').run({ key })
+    return true
+  }
+  if (before === null && findIn(db, 'name', name) !== null) throw nameTaken(name)
+  write(db, { name, record, at: place.now(), pid: process.pid })
+  return true
+}
+
+const SAVE = `
+  insert into purchase (key, name, revision, record, pid, written_at)
+  values ($key, $name, $revision, $record, $pid, $at)
+  on conflict (key) do update set revision = excluded.revision, record = excluded.record,
+    pid = excluded.pid, written_at = excluded.written_at`
+
+type Row = { name: string; record: PurchaseRecord; at: number; pid: number | null }
+
+function write(db: DatabaseSync, { name, record, at, pid }: Row): void {
+  const { idempotencyKey: key, revision } = record
+  db.prepare(SAVE).run({ key, name, revision, record: JSON.stringify(record), pid, at })
+}
+
+/** This process works on a purchase no more. */
+export function leavePurchase(place: Pick<Place, 'folder'>, name: string): void {
+  fromVault(place, undefined, (db) => {
+    const { pid } = process
+    db.prepare('update purchase set pid = null where name = $name and pid = $pid').run({
+      name,
+      pid,
+    })
+  })
+}
+
+export const nameTaken = (name: string): CliError =>
+  new CliError(
+    `Something else is being bought as ${name}. Choose another --name, continue it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}`,
+  )
+
+export const openPurchases = (place: Pick<Place, 'folder'>): OpenPurchase[] =>
+  fromVault(place, [], (db) =>
+    db
+      .prepare('select * from purchase order by name')
+      .all()
+      .flatMap((row) => rowOf(row) ?? []),
+  )
+
+export const findPurchase = (place: Pick<Place, 'folder'>, name: string): OpenPurchase | null =>
+  fromVault(place, null, (db) => findIn(db, 'name', name))
+
+export const openPurchase = (place: Pick<Place, 'folder'>, name: string): PurchaseRecord | null =>
+  findPurchase(place, name)?.record ?? null
+
+/** Gives a purchase up, with anything that was paid for it. What it may have spent stays spent. */
+export const dropPurchase = (place: Pick<Place, 'folder'>, name: string): void =>
+  fromVault(place, undefined, (db) => {
+    db.prepare('delete from purchase where name = $name').run({ name })
+  })
+
+/** Adds a purchase that comes from elsewhere. Nobody here knows what its wallet did, so it is unknown. */
+export function importPurchase(
+  place: Pick<Place, 'folder'>,
+  name: string,
+  record: PurchaseRecord,
+): void {
+  const invoices = record.invoices.map((invoice, at) =>
+    at < record.invoices.length - 1 ? invoice : { handedAt: new Date(0).toISOString(), ...invoice },
+  )
+  const isOpen = record.state === 'quoted' || record.state === 'failed'
+  const unknown: PurchaseRecord = isOpen ? { ...record, state: 'paying', invoices } : record
+  inVault(place, (db) => {
+    if (findIn(db, 'name', name) !== null || findIn(db, 'key', record.idempotencyKey) !== null) {
+      throw nameTaken(name)
+    }
+    write(db, { name, record: unknown, at: 0, pid: null })
+  })
+}
+
+/** Whether a wallet may have paid it, or may pay it yet. */
+export const isUnknown = ({ state }: PurchaseRecord): boolean => state === 'paying'
+
+/** Purchases of the same thing whose payment is unknown. */
+export function unknownBeside(
+  place: Pick<Place, 'folder'>,
+  { product, planId, service }: { product: Product; planId: PlanId; service: string },
+): OpenPurchase[] {
+  return openPurchases(place).filter(
+    ({ record, heldBy, isMine }) =>
+      // One that another process is paying now is not unknown yet.
+      isUnknown(record) &&
+      heldBy === null &&
+      !isMine &&
+      record.product === product &&
+      record.planId === planId &&
+      record.service === service &&
+      record.extends === undefined,
+  )
+}
+
+function findIn(db: DatabaseSync, by: 'key' | 'name', value: string): OpenPurchase | null {
+  const row = db.prepare(`select * from purchase where ${by} = $value`).get({ value })
+  return row === undefined ? null : rowOf(row)
+}
+
+function rowOf({ name, record, pid, written_at }: Record<string, unknown>): OpenPurchase | null {
+  const parsed = parseJson(String(record)) as PurchaseRecord | undefined
+  if (parsed?.version !== 1) return null
+  const isRecent = Number(written_at) > Date.now() - HELD_MS
+  const heldBy = isRecent && typeof pid === 'number' && isOther(pid) ? pid : null
+  return { name: String(name), record: parsed, heldBy, isMine: pid === process.pid }
+}
+
+/** Whether this is another process, which is alive. */
+function isOther(pid: number): boolean {
+  if (pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
