@@ -31,7 +31,11 @@ const IN_COMMANDS: Record<string, string> = {
   '../../lightning/open.ts': at('open-lightning.ts'),
 }
 
+/** By the specifier where strangers' names are resolved. */
+const IN_CONNECTING: Record<string, string> = { 'node:dns': at('dns.ts') }
+
 const OF_FILE: Record<string, Record<string, string>> = {
+  'alerts/connecting.ts': IN_CONNECTING,
   'service/serve.ts': IN_WIRING,
   'cli/operator/order-work.ts': IN_COMMANDS,
 }
