@@ -34,7 +34,7 @@ export const silentNames: Attack = {
     const servers = JSON.stringify([`127.0.0.1:${names.address().port}`])
     const ask = `import dns from 'node:dns'; dns.setServers(${servers})`
     return {
-      MAYFLY_ALERT_ALLOWED_HOSTS: receiver,
+      MAYFLY_ALLOWED_HOSTS: receiver,
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ask)}`,
     }
   },

@@ -45,7 +45,7 @@ async function lateOver(engine: Engine, hosts: number): Promise<string> {
     const deadline = await fillMonitors(store, receivers)
     const mayfly = await startMayflyOn(store, {
       MAYFLY_SECRET: SECRET.toString('hex'),
-      MAYFLY_ALERT_ALLOWED_HOSTS: receivers.map(({ host }) => host).join(','),
+      MAYFLY_ALLOWED_HOSTS: receivers.map(({ host }) => host).join(','),
     })
     try {
       const began = mayfly.cpuMs()

@@ -188,24 +188,17 @@ export const OPTIONS = {
     help: '`on` offers GATE (private beta): payments for the APIs of registered projects (docs/gate.md)',
     parse: oneOf(['off', 'on']),
   },
-  gateAllowedHosts: {
-    name: 'MAYFLY_GATE_ALLOWED_HOSTS',
-    default: '',
-    shown: 'none',
-    help: 'comma-separated `host:port` list, exempt from the rules for requests to LNURL servers, such as a local one in tests',
-    parse: hostList,
-  },
   outbound: {
     name: 'MAYFLY_OUTBOUND',
     default: 'on',
     help: '`off`: the service sends no alerts (docs/pulse-alerts.md), and does not look at itself through MAYFLY_BASE_URL',
     parse: oneOf(['on', 'off']),
   },
-  alertAllowedHosts: {
-    name: 'MAYFLY_ALERT_ALLOWED_HOSTS',
+  allowedHosts: {
+    name: 'MAYFLY_ALLOWED_HOSTS',
     default: '',
     shown: 'none',
-    help: 'comma-separated `host:port` list, exempt from the rules for receivers of alerts, such as a local one in tests; the start stops if it is set on mainnet',
+    help: 'comma-separated `host:port` list, exempt from the rules for receivers of alerts and LNURL servers, such as local ones in tests; the start stops if it is set on mainnet',
     parse: hostList,
   },
   outboundProxy: {

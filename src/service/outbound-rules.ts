@@ -12,16 +12,21 @@ import type { Network } from '../lightning/lightning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { type Config, ConfigError } from './config.ts'
 
-/** For the LNURL servers of GATE's projects. */
-export const gateOutbound = (config: Config): OutboundRules => ({
-  allowed: config.gateAllowedHosts,
-  blocked: config.outboundBlockedHosts,
-  proxy: config.outboundProxy,
-})
+/**
+ * Which servers may be called for strangers.
+ * @throws ConfigError for exempt servers on mainnet: anybody could make the service call them.
+ */
+export function outboundRules(config: Config, network: Network | null): OutboundRules {
+  const { allowedHosts: allowed, outboundBlockedHosts: blocked, outboundProxy: proxy } = config
+  if (network === 'mainnet' && allowed.size > 0) {
+    throw new ConfigError('MAYFLY_ALLOWED_HOSTS must be empty on mainnet.')
+  }
+  return { allowed, blocked, proxy }
+}
 
 /**
  * Opens the alerts. What older secrets sealed is sealed under the current one.
- * @throws ConfigError for exempt receivers on mainnet: anybody could make the service call them.
+ * @throws ConfigError as `outboundRules` does.
  */
 export async function openAlerts(
   config: Config,
@@ -36,13 +41,8 @@ export async function openAlerts(
     onAttempt?: (outcome: Outcome) => void
   },
 ): Promise<RunningAlerts> {
-  const { alertAllowedHosts: allowed } = config
-  if (deps.network === 'mainnet' && allowed.size > 0) {
-    throw new ConfigError('MAYFLY_ALERT_ALLOWED_HOSTS must be empty on mainnet.')
-  }
   const isOurselves = leadsTo(deps.publicUrl)
-  const { outboundBlockedHosts: blocked, outboundProxy: proxy } = config
-  const rules: OutboundRules = { allowed, blocked, proxy, isOurselves }
+  const rules = { ...outboundRules(config, deps.network), isOurselves }
   const out = config.outbound === 'on' ? laterOutbound(rules, deps.clock) : null
   const alerts = createAlerts({ ...deps, rules, out })
   const unopened = await alerts.reseal()

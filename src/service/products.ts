@@ -76,8 +76,8 @@ const PRODUCTS: Record<AnyProduct, Entry> = {
     isOn: ({ gate }) => gate === 'on',
     open: async (parts, { config }) => {
       const { openGate } = await import('../gate/open.ts')
-      const { gateOutbound } = await import('./outbound-rules.ts')
-      return openGate({ ...parts, outbound: gateOutbound(config) })
+      const { outboundRules } = await import('./outbound-rules.ts')
+      return openGate({ ...parts, outbound: outboundRules(config, parts.network) })
     },
   },
 }

@@ -120,7 +120,7 @@ test('what an old secret of the service sealed is sealed under the new one at th
   const [old, current] = ['1', '2'].map((digit) => digit.repeat(64))
   const environment: Record<string, string> = { MAYFLY_SECRET: old ?? '' }
   const receiver = await aReceiver(t)
-  environment.MAYFLY_ALERT_ALLOWED_HOSTS = receiver.host
+  environment.MAYFLY_ALLOWED_HOSTS = receiver.host
   const server = await startServer(t, environment)
   const monitor = await aMonitor(server)
   await put(server, monitor, [{ url: receiver.url }])

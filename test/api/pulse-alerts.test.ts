@@ -308,7 +308,7 @@ describe('a receiver that fails', () => {
     const receivers = await Promise.all([aReceiver(t), aReceiver(t)])
     const [hanging, quick] = receivers
     const allowed = receivers.map(({ host }) => host).join(',')
-    const server = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: allowed })
+    const server = await startServer(t, { MAYFLY_ALLOWED_HOSTS: allowed })
     const monitors = await Promise.all(Array.from({ length: 30 }, () => aMonitor(server)))
     const urls = monitors.map((_, i) => (i < 29 ? hanging.url : quick.url))
     await Promise.all(monitors.map((one, i) => put(server, one, [{ url: `${urls[i]}/${i}` }])))
@@ -331,7 +331,7 @@ test('a monitor with three destinations at a host takes one of the places there,
   const receivers = await Promise.all([aReceiver(t), aReceiver(t)])
   const [hanging, quick] = receivers
   const allowed = receivers.map(({ host }) => host).join(',')
-  const server = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: allowed })
+  const server = await startServer(t, { MAYFLY_ALLOWED_HOSTS: allowed })
   const [greedy, modest] = [await aMonitor(server), await aMonitor(server)]
   await put(
     server,

@@ -20,7 +20,7 @@ const RECEIPT = { 'x-whisper-receipt': 'on' }
 /** A whisper whose reads are told to a receiver. */
 async function aTold(t: After, ask: Purchase = {}, environment: Record<string, string> = {}) {
   const receiver = await aReceiver(t)
-  const server = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host, ...environment })
+  const server = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host, ...environment })
   const whisper = await aWhisper(server, { ...ask, headers: { ...RECEIPT, ...ask.headers } })
   const receipt = server.mayfly.whisperReceipt(whisper)
   const { destinations } = await receipt.setAlerts({ destinations: [{ url: receiver.url }] })

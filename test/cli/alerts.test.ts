@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts'
 
 test('pulse alerts adds, shows, tests, removes and forgets who is told of a monitor', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
@@ -42,7 +42,7 @@ test('pulse alerts adds, shows, tests, removes and forgets who is told of a moni
 
 test('a destination that is added or removed leaves the others told, with their secrets', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
@@ -72,7 +72,7 @@ test('a destination that is added or removed leaves the others told, with their 
 
 test('alerts of which no destination has answered a test end with a failure that says so', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   receiver.answer = (_received, response) => void response.writeHead(500).end()
@@ -90,7 +90,7 @@ async function formats(alerts: () => Promise<{ out: string }>): Promise<string[]
 
 test('whisper alerts sets, shows and forgets who is told of the reads of a whisper with a receipt', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
   const cli = await commandLine(t, url)
   const send = (...options: string[]) =>
     cli.run(['whisper', 'send', ...options], { ...WITH_WALLET, input: 'secret' })

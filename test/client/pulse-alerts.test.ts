@@ -8,7 +8,7 @@ import { startServer } from '../support/server.ts'
 
 test('an owner sets, tests, reads and forgets the destinations of a monitor with the SDK', async (t) => {
   const receiver = await aReceiver(t)
-  const server = await startServer(t, { MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host })
+  const server = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
   const monitor = server.mayfly.pulse(await aMonitor(server))
   const { publicId: inbox, ingestToken } = await anInbox(server)
   receiver.answer = (_received, response) => void response.writeHead(500).end()

@@ -101,7 +101,7 @@ function aProgram(t: TestContext, databaseUrl: string, receiver: Receiver): Prom
       MAYFLY_DATABASE_URL: databaseUrl,
       MAYFLY_SECRET: SECRET,
       MAYFLY_RATE_LIMITS: 'off',
-      MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host,
+      MAYFLY_ALLOWED_HOSTS: receiver.host,
     },
   })
 }

@@ -92,7 +92,7 @@ async function aMarket(t: TestContext, { alice, bob }: Testbed) {
   const environment = {
     ...(await sellingOver(t, alice)),
     MAYFLY_GATE: 'on',
-    MAYFLY_GATE_ALLOWED_HOSTS: lnurl.host,
+    MAYFLY_ALLOWED_HOSTS: lnurl.host,
   }
   const server = await startServer(t, environment)
   const { stdout } = await run(

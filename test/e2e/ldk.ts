@@ -169,7 +169,7 @@ suite('LDK Node', () => {
     const lnurl = await startLnurlServer(t, walletOf(ldk))
     const settings = {
       ...(await sellingOver(t, testbed.alice)),
-      ...{ MAYFLY_GATE: 'on', MAYFLY_GATE_ALLOWED_HOSTS: lnurl.host },
+      ...{ MAYFLY_GATE: 'on', MAYFLY_ALLOWED_HOSTS: lnurl.host },
     }
     const server = await aServer(t, settings)
     const { stdout } = await promisify(execFile)(

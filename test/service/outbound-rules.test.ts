@@ -11,13 +11,13 @@ test('no operator makes the service of a real network call private servers for a
   const db = await openDatabase(await aDatabaseUrl(t))
   t.after(() => db.close())
   const open = (network: 'mainnet' | 'signet', hosts: string) =>
-    openAlerts(readConfig({ MAYFLY_ALERT_ALLOWED_HOSTS: hosts }), {
+    openAlerts(readConfig({ MAYFLY_ALLOWED_HOSTS: hosts }), {
       ...{ db, network, clock: testClock(), log: pino({ level: 'silent' }) },
       secrets: createSecrets([new Uint8Array(32)]),
       publicUrl: () => 'https://mayfly.example.com',
       inboxes: () => null,
     })
-  const expected = { name: 'ConfigError', message: /^MAYFLY_ALERT_ALLOWED_HOSTS must be empty/ }
+  const expected = { name: 'ConfigError', message: /^MAYFLY_ALLOWED_HOSTS must be empty/ }
   await assert.rejects(open('mainnet', '10.0.0.1:80'), expected)
   for (const [network, hosts] of [
     ['mainnet', ''],

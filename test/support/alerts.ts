@@ -19,7 +19,7 @@ export type AlertsSet = {
 export async function aWorld(t: After, environment: Record<string, string> = {}) {
   const receiver = await aReceiver(t)
   const server = await startServer(t, {
-    MAYFLY_ALERT_ALLOWED_HOSTS: receiver.host,
+    MAYFLY_ALLOWED_HOSTS: receiver.host,
     ...environment,
   })
   const monitor = await aMonitor(server)

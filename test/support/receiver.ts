@@ -17,7 +17,7 @@ export type Received = {
 }
 
 export type Receiver = {
-  /** `127.0.0.1:port`, as MAYFLY_ALERT_ALLOWED_HOSTS names it. */
+  /** `127.0.0.1:port`, as MAYFLY_ALLOWED_HOSTS names it. */
   host: string
   url: string
   received: Received[]

@@ -51,8 +51,8 @@ export async function checkExposure(config: Config): Promise<Finding[]> {
   } catch (error) {
     findings.push(bad('simulator', messageOf(error)))
   }
-  if (config.network === 'mainnet' && config.alertAllowedHosts.size > 0) {
-    findings.push(bad('alerts', 'MAYFLY_ALERT_ALLOWED_HOSTS must be empty on mainnet.'))
+  if (config.network === 'mainnet' && config.allowedHosts.size > 0) {
+    findings.push(bad('outbound', 'MAYFLY_ALLOWED_HOSTS must be empty on mainnet.'))
   }
   return findings
 }

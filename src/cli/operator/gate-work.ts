@@ -14,7 +14,7 @@ import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
 import { createSimulator } from '../../lightning/simulator.ts'
 import { LnurlError } from '../../protocol/lnurl.ts'
-import { gateOutbound } from '../../service/outbound-rules.ts'
+import { outboundRules } from '../../service/outbound-rules.ts'
 import { bindStore } from '../../service/store-identity.ts'
 import { CliError, EXIT } from '../exit.ts'
 import type { Output } from '../output.ts'
@@ -169,13 +169,13 @@ export function withProjects(output: Output, work: ProjectWork): Promise<Answer>
   return withStore(
     async (config, db) => {
       const { lightningUrl, network: configured, quoteSeconds } = config
-      const outbound = gateOutbound(config)
-      const { allowed } = outbound
       const isSimulator = lightningUrl.kind === 'simulator'
       const network = await bindStore(db, {
         backend: lightningUrl.kind,
         network: isSimulator ? 'regtest' : configured,
       })
+      const outbound = outboundRules(config, network)
+      const { allowed } = outbound
       const clock = systemClock
       const simulator = isSimulator ? await createSimulator({ db, clock }) : null
       const provider = openProvider({ simulator, outbound, network, clock, quoteSeconds })

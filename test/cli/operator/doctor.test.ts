@@ -70,10 +70,10 @@ suite('doctor', () => {
     const found = bad(
       await examine(server, {
         MAYFLY_NETWORK: 'mainnet',
-        MAYFLY_ALERT_ALLOWED_HOSTS: 'a.example:80',
+        MAYFLY_ALLOWED_HOSTS: 'a.example:80',
       }),
     )
-    assert.ok(found.some((line) => /^alerts: MAYFLY_ALERT_ALLOWED_HOSTS/.test(line)))
+    assert.ok(found.some((line) => /^outbound: MAYFLY_ALLOWED_HOSTS/.test(line)))
   })
 
   test('doctor finds a store that belongs to another node or network', async (t) => {

@@ -208,13 +208,13 @@ describe('a command that cannot be done', () => {
 
   test('a bad list of allowed hosts is explained', () => {
     for (const hosts of ['localhost', 'a:b', 'http://a:1', 'a:1,', 'a:99999', 'a:1/x', 'u@a:1']) {
-      assert.throws(() => readConfig({ MAYFLY_GATE_ALLOWED_HOSTS: hosts }), {
+      assert.throws(() => readConfig({ MAYFLY_ALLOWED_HOSTS: hosts }), {
         name: 'ConfigError',
-        message: 'MAYFLY_GATE_ALLOWED_HOSTS must be a comma-separated list of `host:port`.',
+        message: 'MAYFLY_ALLOWED_HOSTS must be a comma-separated list of `host:port`.',
       })
     }
-    const { gateAllowedHosts } = readConfig({ MAYFLY_GATE_ALLOWED_HOSTS: '127.0.0.1:80, [::1]:9' })
-    assert.deepEqual([...gateAllowedHosts], ['127.0.0.1:80', '[::1]:9'])
+    const { allowedHosts } = readConfig({ MAYFLY_ALLOWED_HOSTS: '127.0.0.1:80, [::1]:9' })
+    assert.deepEqual([...allowedHosts], ['127.0.0.1:80', '[::1]:9'])
   })
 })
 
@@ -223,7 +223,7 @@ describe('an address with a provider of its own', () => {
   const lnd = (host: string) => ({
     MAYFLY_LIGHTNING_URL: 'lnd+https://127.0.0.1:1?macaroon=/nowhere&cert=/nowhere',
     MAYFLY_NETWORK: 'regtest',
-    MAYFLY_GATE_ALLOWED_HOSTS: host,
+    MAYFLY_ALLOWED_HOSTS: host,
   })
   const add = (address: string, ...rest: string[]) => [
     ...['project', 'add', '--address', address, '--route', 'a=GET:/a:50', '--json'],
