@@ -26,4 +26,5 @@ class Resolver {
   }
 }
 
+// biome-ignore lint/style/noDefaultExport: the service imports the default of `node:dns`
 export default { getServers: (): string[] => [], promises: { Resolver } }
