@@ -60,7 +60,7 @@ test('--debug names causes, and no credential of a wallet', async (t) => {
   assert.equal(code, 3)
   assert.match(err, /debug: GET http:\S+\/payments\/outgoingbyhash\/…: TypeError, caused by/)
   assert.match(err, /debug: failed: CliError, caused by MayflyError, caused by WalletError/)
-  assert.match(err, /nothing was sent \(connection refused\)\. Nothing was paid\./)
+  assert.match(err, /could not be asked \(connection refused\)\. Nothing was paid\./)
   assert.doesNotMatch(err, /hunter2/)
 })
 
