@@ -51,8 +51,8 @@ export type PurchaseTerms = {
   maxSats?: number
   /**
    * Names the order. Repeat an interrupted purchase with the same key and wallet: it is never paid
-   * twice. Use a random UUIDv4. If another address sends a guessable key too, the order is delivered
-   * only to a proof of payment. Default: a new UUIDv4.
+   * twice. Use a random UUIDv4. If another client sends the same key, the order is delivered only to a
+   * proof of payment. Default: a new UUIDv4.
    */
   idempotencyKey?: string
   /** The preimage of an earlier payment for this key. It collects the purchase from any address. */

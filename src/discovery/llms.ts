@@ -66,9 +66,9 @@ const BUYING = `## Buying with a key
 
 Each purchase is one POST with a header Idempotency-Key: <a fresh UUIDv4>, made before you pay. The same
 key and body get the same order and the same invoice, however often and from wherever you send them. Use a
-new key only for a new purchase. If a key can be guessed (a counter, a hash, a UUIDv5) and comes from two
-addresses, its order is delivered only to proof of payment: a credential of flow 2 or 3, or the header
-Payment-Preimage: <64 hex> on the poll or the repeated POST. Nothing is charged before you pay the invoice:
+new key only for a new purchase. If another client's POST with your key is shown the quote, the order is
+delivered only to proof of payment: a credential of flow 2 or 3, or the key with the header
+Payment-Preimage: <64 hex>, on the poll or the repeated POST. Nothing is charged before you pay the invoice:
 check its amount first. Choose one of three flows. They show the same order, and you may switch between them.
 
 1. Native. Send the POST. 402 has {"orderId","amountSats","bolt11","paymentHash","expiresAt",…}. Pay

@@ -13,10 +13,10 @@ const MAX_HOPS = 32
 export type ClientAddress = (request: IncomingMessage) => string
 
 /**
- * The address block of one client (/32 of IPv4, /64 of IPv6), or null if others may share it. It identifies
- * the client who opened an order.
+ * The client that an order remembers: the right-most address that is no trusted proxy, as a block (/32 of IPv4, /64 of
+ * IPv6). Null behind a proxy that is not trusted.
  */
-export type ExactClient = (request: IncomingMessage) => string | null
+export type OpeningClient = (request: IncomingMessage) => string | null
 
 /** The forwarding headers that a proxy adds. Those of a trusted proxy are not part of the message. */
 export const FORWARDING_HEADERS: ReadonlySet<string> = new Set([
@@ -59,40 +59,38 @@ export function createClientAddress(
   isBehindTls = false,
 ): {
   clientAddress: ClientAddress
-  exactClient: ExactClient
+  openingClient: OpeningClient
   isProxied: IsProxied
   peerNetwork: (peer: string) => string | null
+  /** Whether a proxy that is not trusted has forwarded the request, as its headers or the public address say. */
+  isBehindUntrusted: (request: IncomingMessage) => boolean
 } {
   const isTrusted = addressList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
 
-  /** The client, and whether it is the last hop: no address is named beyond it. */
-  function proxied(request: IncomingMessage): { client: string; isLast: boolean } {
+  function clientAddress(request: IncomingMessage): string {
     const direct = peer(request)
-    if (!isTrusted(direct)) return { client: direct, isLast: !isForwarded(request) }
+    if (!isTrusted(direct)) return direct
     const chain = request.headersDistinct['x-forwarded-for']?.join(',').split(',') ?? []
     let client = direct
     // From the right: each proxy appends the address of its peer, and only trusted proxies are believed.
-    for (const [i, hop] of chain.slice(-MAX_HOPS).reverse().entries()) {
+    for (const hop of chain.slice(-MAX_HOPS).reverse()) {
       const address = plain(hop.trim())
       if (isIP(address) === 0) break
       client = address
-      if (!isTrusted(address)) return { client, isLast: i === chain.length - 1 }
+      if (!isTrusted(address)) break
     }
-    // Only trusted proxies are named, so the client is unknown.
-    return { client, isLast: false }
+    return client
   }
 
-  /** An address that forwards for others does not identify a client, even if the proxy is not configured. */
-  function exactClient(request: IncomingMessage): string | null {
-    if (trusted.length === 0 && isBehindTls) return null
-    const { client, isLast } = proxied(request)
-    return isLast ? clientScope(client) : null
-  }
+  const isBehindUntrusted = (request: IncomingMessage): boolean =>
+    !isTrusted(peer(request)) && (isForwarded(request) || (isBehindTls && trusted.length === 0))
 
   return {
-    clientAddress: trusted.length === 0 ? peer : (request) => proxied(request).client,
-    exactClient,
+    clientAddress: trusted.length === 0 ? peer : clientAddress,
+    openingClient: (request) =>
+      isBehindUntrusted(request) ? null : clientScope(clientAddress(request)),
+    isBehindUntrusted,
     /** The network of a peer; null for a trusted proxy, and for this machine. */
     peerNetwork(text) {
       const address = plain(text)

@@ -179,7 +179,7 @@ export const ERRORS = {
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, but others could guess its Idempotency-Key, or what it was to extend had ended and something new was sold in its place. Do not pay again: repeat the request with the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order.',
+      'The order is paid, but another client opened it or has used its Idempotency-Key, or what it was to extend had ended and something new was sold in its place. Do not pay again: repeat the request with its key and the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order.',
   },
   'already delivered': {
     status: 404,

@@ -4,7 +4,7 @@ import { type Binding, type CheckedCredential, paymentHashIn } from '../payment/
 import type { L402Flow } from '../payment/flows/l402.ts'
 import { renderQuote } from '../payment/flows/native.ts'
 import type { PaymentFlow } from '../payment/flows/payment-auth.ts'
-import type { Outcome } from '../payment/order.ts'
+import type { Deliverable, Outcome } from '../payment/order.ts'
 import type { Quote } from '../payment/quote.ts'
 import { acceptsL402, acceptsPayment } from '../protocol/accept.ts'
 import { authScheme } from '../protocol/auth-params.ts'
@@ -73,7 +73,7 @@ type Rendering = { attempt: PaymentAttempt; binding: Binding; flows: Flows }
 /** Sends the outcome in the flow of the attempt. @throws Problem for an outcome without a challenge. */
 export function sendOutcome(
   reply: FastifyReply,
-  outcome: Outcome,
+  outcome: Outcome | Deliverable,
   rendering: Rendering,
 ): FastifyReply {
   const { attempt, flows } = rendering
@@ -85,11 +85,13 @@ export function sendOutcome(
         ? sendChallenge(reply, outcome.quote, rendering)
         : sendUnpayable(reply, rendering)
     case 'delivered':
+    case 'deliverable':
       if (attempt.protocol === 'payment' && attempt.credential.kind === 'verified') {
         const { challengeId } = attempt.credential
         reply.header('payment-receipt', flows.payment.receipt({ ...outcome, challengeId }))
         reply.header('cache-control', 'private, no-store')
       }
+      if (outcome.kind === 'deliverable') return reply.code(200).type(JSON_TYPE).send()
       return sendDelivered(reply, outcome.body)
     case 'checkout unavailable':
       throw checkoutUnavailable()

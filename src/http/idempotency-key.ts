@@ -1,6 +1,6 @@
 /** The `Idempotency-Key` header, which names an order. */
 import type { FastifyRequest } from 'fastify'
-import { isIdempotencyKey } from '../payment/idempotency.ts'
+import { isIdempotencyKey } from '../payment/keys.ts'
 import { invalid, type Problem } from './errors.ts'
 
 /** The refusal of a request whose key is missing, repeated or malformed. */

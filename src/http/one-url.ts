@@ -7,8 +7,7 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { isPlanId, type PlanId, type Product } from '../lib/product-names.ts'
 import type { Binding } from '../payment/flows/flow.ts'
-import type { Deliverable } from '../payment/one-url.ts'
-import type { OrderRequest, Outcome } from '../payment/order.ts'
+import type { Deliverable, OrderRequest, Outcome } from '../payment/order.ts'
 import type { Quote } from '../payment/quote.ts'
 import type { App } from './app.ts'
 import { readBody } from './body.ts'
@@ -26,11 +25,10 @@ import {
   sendJson,
   sendOutcome,
 } from './flows.ts'
-import { LIMITS } from './limits.ts'
 import { oneUrlSchema } from './one-url-schema.ts'
 import type { Paying } from './paid.ts'
 import type { OneUrlRoute } from './paid-route.ts'
-import { pollBucket } from './payment-preimage.ts'
+import { takeRepeat } from './payment-preimage.ts'
 import { MAX_PLAN_SELECTION_BYTES, refuseAnyBody } from './plan-selection.ts'
 import { PlanIdSchema } from './schemas.ts'
 import { inScope } from './scope.ts'
@@ -51,7 +49,7 @@ type PlanParams = { planId: string }
 export const oneUrlPath = (product: Product): string => `/api/buy/${product}/:planId`
 
 export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
-  const { orders, flows, clientAddress, isClientUnknown, newOrders, limits } = deps
+  const { orders, flows, clientAddress, newOrders, limits } = deps
   const path = oneUrlPath(route.product)
 
   inScope(app, (scope) => {
@@ -99,13 +97,19 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     const binding = bindingOf(planId)
     const attempt = readAttempt(request, binding, flows)
     const wanted = { product: route.product, planId, terms: null, bodySha256: NO_BODY }
-    const known = await orders.oneUrl.answer(wanted, attempt.credential, {
-      mayDeliver: request.method !== 'HEAD',
-      admit: ({ orderId, isProven }) =>
-        limits.take(LIMITS.poll, pollBucket(orderId, isProven), reply),
-    })
-    const outcome = known ?? (await open(wanted, { request, reply }))
-    return send(reply, outcome, { attempt, binding, shown })
+    const ask = {
+      by: null,
+      request: wanted,
+      credential: attempt.credential,
+      isPeek: request.method === 'HEAD',
+    }
+    const decision = await orders.decide(ask)
+    if (decision.kind === 'lost') throw problem('order not found')
+    if (decision.kind === 'new') {
+      return send(reply, await open(wanted, { request, reply }), { attempt, binding, shown })
+    }
+    await takeRepeat({ request, reply }, decision, deps)
+    return send(reply, await decision.act(null), { attempt, binding, shown })
   }
 
   function bindingOf(planId: PlanId): Binding {
@@ -126,12 +130,12 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     const plan = route.plan(planId)
     if (!plan) throw problem('invalid plan')
     // A client that retries until the node is back must not use up its limit meanwhile.
-    if (!orders.isSelling() || isClientUnknown(request.raw)) throw checkoutUnavailable()
+    if (!orders.isSelling()) throw checkoutUnavailable()
     await newOrders.admit(request.raw, false)
     const network = clientNetwork(clientAddress(request.raw))
     const { quote, ...open } = newOrders.limitsOf(request.raw, limits.openOrders)
     await limits.take(quote, network, reply)
-    return orders.oneUrl.open(wanted, {
+    return orders.open(null, wanted, {
       ...{ plan, memo: route.memo(planId), clientNetwork: network },
       ...open,
     })
@@ -142,10 +146,6 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     outcome: Outcome | Deliverable,
     { attempt, binding, shown }: { attempt: PaymentAttempt; binding: Binding; shown: Shown },
   ): FastifyReply {
-    if (outcome.kind === 'deliverable') {
-      addReceipt(reply, outcome, attempt)
-      return reply.code(200).type(JSON_TYPE).send()
-    }
     const isUnpaid = outcome.kind === 'pending' || outcome.kind === 'invalid credential'
     if (isUnpaid && outcome.quote) {
       return sendChallenges(reply, outcome.quote, { attempt, binding, shown })
@@ -175,12 +175,6 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
       { ...payment.body, macaroon, invoice },
       PROBLEM_TYPE,
     )
-  }
-
-  function addReceipt(reply: FastifyReply, paid: Deliverable, attempt: PaymentAttempt): void {
-    if (attempt.protocol !== 'payment' || attempt.credential.kind !== 'verified') return
-    const { challengeId } = attempt.credential
-    reply.header('payment-receipt', flows.payment.receipt({ ...paid, challengeId }))
   }
 }
 

@@ -30,7 +30,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         minLength: 8,
         maxLength: 128,
         description:
-          'Names this purchase: a fresh UUIDv4 for each one intended, made before paying. One key is one order, from wherever it comes; an order whose key can be guessed and came from two addresses is delivered to proof of payment alone.',
+          'Names this purchase: a fresh UUIDv4 for each one intended, made before paying. One key is one order, from wherever it comes; if another client is shown its quote, it is delivered to proof of payment alone.',
         examples: [KEY_EXAMPLE],
       }),
       'x-payment-protocol': protocolHeader('Omitted: the native flow'),

@@ -4,37 +4,35 @@
  */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Candidates } from '../payment/deciding.ts'
 import { type Binding, paymentHashIn } from '../payment/flows/flow.ts'
-import { type OrderName, type OrderRequest, termsUnder } from '../payment/order.ts'
-import type { KnownOrder, Orders, Purchase } from '../payment/orders.ts'
+import { extensionRoute, type KeyedBy, purchaseRoute } from '../payment/keys.ts'
+import { type OrderRequest, termsUnder } from '../payment/order.ts'
+import type { Orders } from '../payment/orders.ts'
+import { provesPayment } from '../protocol/preimage.ts'
 import type { App } from './app.ts'
-import {
-  type ClientAddress,
-  clientNetwork,
-  clientScope,
-  type ExactClient,
-} from './client-address.ts'
+import { type ClientAddress, clientNetwork, type OpeningClient } from './client-address.ts'
 import { refuseEncoding } from './content-encoding.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
 import { idempotencyKey, invalidKey } from './idempotency-key.ts'
-import { LIMITS, type Limit, type Limits } from './limits.ts'
+import type { Limit, Limits } from './limits.ts'
 import type { Memory } from './memory.ts'
 import type { NewOrders } from './new-orders.ts'
 import type { PaidRoute } from './paid-route.ts'
 import { paidRouteSchema } from './paid-schema.ts'
-import { isProvenBy, paymentHashShown, pollBucket, showsPreimageOf } from './payment-preimage.ts'
+import { preimageIn, takeRepeat } from './payment-preimage.ts'
 import { type Expected, receive, type Take } from './receiving.ts'
 import { inScope } from './scope.ts'
-import type { IsClientUnknown } from './untrusted-proxies.ts'
 
 /** The parts that every paid route needs. */
 export type Paying = {
   orders: Orders
   flows: Flows
   clientAddress: ClientAddress
-  exactClient: ExactClient
-  isClientUnknown: IsClientUnknown
+  openingClient: OpeningClient
+  /** Whether the service made this key itself, so that nobody can guess it. */
+  isOwnKey: (key: string) => boolean
   newOrders: NewOrders
   limits: Limits
   memory: Memory
@@ -42,6 +40,21 @@ export type Paying = {
 
 /** Stands for the hash of a body that has not arrived yet: a credential names its order without it. */
 const NO_BODY = '0'.repeat(64)
+
+/** Stands for the client of a key that the service made. */
+const OWN_KEY = 'a key of ours'
+
+/** What the headers of a request say of its order. */
+type Found = {
+  read: Candidates
+  /** That the credential names. */
+  paymentHash: string | null
+  order: ReturnType<Orders['factsOf']>
+  isProven: boolean
+}
+
+/** What was read before the body. Null if the body is so small that nothing was asked. */
+type Early = { found: Found | null }
 
 /** One request to a paid route, on its way through the steps. */
 type PaidRequest = {
@@ -55,7 +68,7 @@ type PaidRequest = {
 }
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
-  const { orders, flows, clientAddress, exactClient, isClientUnknown, limits, memory } = deps
+  const { orders, flows, clientAddress, openingClient, isOwnKey, limits, memory } = deps
   const { newOrders } = deps
 
   inScope(app, (scope) => {
@@ -80,19 +93,19 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   })
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const name = nameOf(request)
+    const by = keyedBy(request)
     refuseEncoding(request)
     route.checkHeaders?.(request)
     const context: PaidRequest = {
       request,
       reply,
       clientNetwork: clientNetwork(clientAddress(request.raw)),
-      isSelling: () => orders.isSelling() && !isClientUnknown(request.raw),
+      isSelling: () => orders.isSelling() && (by.client !== null || !isNative(request)),
       admit: once(() => newOrders.admit(request.raw, route.extendsId !== undefined)),
       take: onceEach((limit, bucket) => limits.take(limit, bucket, reply)),
     }
-    const purchase = orders.purchase(name)
-    const body = await receiveBody(context, purchase)
+    const early: Early = { found: null }
+    const body = await receiveBody(context, by, early)
     const { planId, terms } = route.parse(body, request)
     const binding = bindingOf(request, hash('sha256', body, 'hex'))
     const attempt = readAttempt(request, binding, flows)
@@ -100,30 +113,52 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       ...{ product: route.product, planId, terms, bodySha256: binding.bodySha256 },
       ...(route.extendsId ? { extendsId: route.extendsId(request) } : {}),
     }
-    const found = await purchase.find(wanted, attempt.credential)
+    const preimage = preimageIn(request)
+    const ask = { by, request: wanted, credential: attempt.credential, preimage }
+    const isRead = early.found?.paymentHash === paymentHashIn(attempt.credential)
+    const decision = await orders.decide(ask, isRead ? early.found?.read : undefined)
     // A client that has proven a payment to us is never asked to pay.
-    if (found.kind === 'lost') throw problem('order not found')
-    const shown = found.kind === 'none' ? paymentHashShown(request) : null
-    if (shown !== null && !(await orders.hasSeen(shown))) throw problem('order not found')
-    const outcome =
-      found.kind === 'known'
-        ? await repeatOrder(context, found.order, body)
-        : await openOrder(context, purchase, { wanted, body })
-    return sendOutcome(reply, outcome, { attempt, binding, flows })
+    if (decision.kind === 'lost') throw problem('order not found')
+    if (decision.kind === 'new') {
+      const outcome = await openOrder(context, by, { wanted, body })
+      return sendOutcome(reply, outcome, { attempt, binding, flows })
+    }
+    const { take } = context
+    await takeRepeat({ request, reply }, decision, { limits, clientAddress, take })
+    return sendOutcome(reply, await decision.act(body), { attempt, binding, flows })
   }
 
-  function nameOf(request: FastifyRequest): OrderName {
+  function keyedBy(request: FastifyRequest): KeyedBy {
     const key = idempotencyKey(request)
     if (key === null) throw invalidKey()
+    const isExtension = route.extendsId !== undefined
     return {
-      route: route.path,
+      route: isExtension ? extensionRoute(route.product) : purchaseRoute(route.product),
       key,
-      clientAddress: clientScope(clientAddress(request.raw)),
-      client: exactClient(request.raw),
+      // Whoever sends a key that we made is its buyer, from any address.
+      client: isOwnKey(key) ? OWN_KEY : openingClient(request.raw),
     }
   }
 
-  function receiveBody(context: PaidRequest, purchase: Purchase): Promise<Buffer> {
+  /** Without a wallet protocol the quote can be paid by anybody, and whoever has the key may collect. */
+  const isNative = (request: FastifyRequest): boolean =>
+    readAttempt(request, bindingOf(request, NO_BODY), flows).protocol === 'native'
+
+  /** What the headers say of the order before the body arrives. */
+  async function lookUp(request: FastifyRequest, by: KeyedBy): Promise<Found> {
+    const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
+    const paymentHash = paymentHashIn(credential)
+    const read = await orders.candidates(by, paymentHash)
+    const order = orders.factsOf(read)
+    // The preimage opens the payment hash that the credential names; we must have an order with that hash.
+    const isPaid =
+      (credential.kind === 'verified' || credential.kind === 'mismatched') &&
+      order?.paymentHash === paymentHash
+    const isShown = provesPayment(preimageIn(request) ?? '', order?.paymentHash ?? '')
+    return { read, paymentHash, order, isProven: isPaid || isShown }
+  }
+
+  function receiveBody(context: PaidRequest, by: KeyedBy, early: Early): Promise<Buffer> {
     const { request, reply, ...rest } = context
     return receive(request.raw, reply.raw, {
       ...rest,
@@ -132,23 +167,19 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       hasOwnLimit: route.bodyBytesUnder !== undefined,
       ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
       quote: newOrders.limitsOf(request.raw, null).quote,
-      expected: () => expected(request, purchase),
+      expected: async () => {
+        early.found = await lookUp(request, by)
+        return expected(early.found)
+      },
     })
   }
 
-  /** What the headers say of the order before the body arrives, and how large the body may be. */
-  async function expected(request: FastifyRequest, purchase: Purchase): Promise<Expected> {
+  /** What is known of the order before the body arrives, and how large the body may be. */
+  function expected({ order, isProven }: Found): Expected {
     const { maxBodyBytes, bodyBytesUnder } = route
-    const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
-    const paymentHash = paymentHashIn(credential)
-    const order = await purchase.glance(paymentHash)
-    // The preimage opens the payment hash that the credential names; we must have an order with that hash.
-    const isPaid =
-      (credential.kind === 'verified' || credential.kind === 'mismatched') &&
-      order?.paymentHash === paymentHash
     return {
       orderId: order?.orderId ?? null,
-      isProven: isPaid || showsPreimageOf(request, order?.paymentHash ?? null),
+      isProven,
       // An order keeps the plan that it was sold with, whatever is on sale now.
       maxBodyBytes: Math.max(maxBodyBytes, order?.plan ? (bodyBytesUnder?.(order.plan) ?? 0) : 0),
     }
@@ -163,20 +194,10 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     }
   }
 
-  async function repeatOrder(
-    { request, reply, take }: PaidRequest,
-    order: KnownOrder,
-    body: Buffer,
-  ) {
-    const isProven = await isProvenBy({ request, reply }, order.paymentHash, deps)
-    await take(LIMITS.poll, pollBucket(order.orderId, isProven || order.isProven))
-    return order.answer({ isProven, body })
-  }
-
   /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
   async function openOrder(
     { request, reply, clientNetwork, isSelling, admit, take }: PaidRequest,
-    purchase: Purchase,
+    by: KeyedBy,
     { wanted, body }: { wanted: OrderRequest; body: Buffer },
   ) {
     const { planId } = wanted
@@ -188,11 +209,11 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const askToReserve = async () => route.reserve?.({ planId, terms, body, clientNetwork })
     const reserve = await askToReserve()
     // A client that retries until the node is back must not use up its limit meanwhile.
-    if (!isSelling()) throw checkoutUnavailable()
     await admit()
+    if (!isSelling()) throw checkoutUnavailable()
     const { quote, ...open } = newOrders.limitsOf(request.raw, limits.openOrders)
     await take(quote, clientNetwork)
-    const outcome = await purchase.open(wanted, {
+    const outcome = await orders.open(by, wanted, {
       plan,
       memo: route.memo(planId),
       clientNetwork,

@@ -1,30 +1,24 @@
 /** `Payment-Preimage`: proof of payment for clients without a wallet protocol. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
-import { LIMITS, type Limits } from './limits.ts'
+import { LIMITS, type Limit, type Limits } from './limits.ts'
+
 import { Type } from './type.ts'
 
 /** The header in the OpenAPI document of a route that reads it. */
 export const paymentPreimageHeader = Type.Optional(
   Type.String({
     description:
-      '64 hex digits: the preimage that the wallet got for the payment: proves it, so that the capability is handed over whoever else may know the key',
+      '64 hex digits: the preimage that the wallet got for the payment. Together with the key of the order it proves the payment',
     examples: ['7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069'],
   }),
 )
 
-/** Whether a request shows the preimage of this payment. Counts against no limit. */
-export function showsPreimageOf(request: FastifyRequest, paymentHash: string | null): boolean {
-  const [preimage, ...more] = request.raw.headersDistinct['payment-preimage'] ?? []
-  if (preimage === undefined || more.length > 0 || paymentHash === null) return false
-  return provesPayment(preimage.trim(), paymentHash)
-}
-
-/** The payment hash that the preimage of a request opens, or null if it came without one. */
-export function paymentHashShown(request: FastifyRequest): string | null {
-  const [preimage = '', ...more] = request.raw.headersDistinct['payment-preimage'] ?? []
-  return more.length > 0 ? null : paymentHashOf(preimage.trim())
+/** What stands in `Payment-Preimage`: null without it, and nothing readable in several lines. */
+export function preimageIn(request: FastifyRequest): string | null {
+  const lines = request.raw.headersDistinct['payment-preimage']
+  if (lines === undefined) return null
+  return lines.length === 1 ? (lines[0] ?? '').trim() : ''
 }
 
 /**
@@ -35,17 +29,24 @@ export const pollBucket = (orderId: string, isProven: boolean): string =>
   isProven ? `${orderId} proven` : orderId
 
 /**
- * Whether a request came with the preimage of this payment. A wrong preimage proves nothing and counts
- * against the limit of wrong bearer tokens.
- * @throws Problem `rate limited` once its client has tried too many.
+ * Counts a repeat or a poll of an order. A wrong preimage proves nothing, and counts like a wrong bearer token.
+ * @throws Problem `rate limited`.
  */
-export async function isProvenBy(
+export async function takeRepeat(
   { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  paymentHash: string,
-  { limits, clientAddress }: { limits: Limits; clientAddress: ClientAddress },
-): Promise<boolean> {
-  if (request.raw.headersDistinct['payment-preimage'] === undefined) return false
-  if (showsPreimageOf(request, paymentHash)) return true
-  await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
-  return false
+  shown: { orderId: string; isProven: boolean; hasWrongPreimage: boolean },
+  {
+    limits,
+    clientAddress,
+    take = (limit, bucket) => limits.take(limit, bucket, reply),
+  }: {
+    limits: Limits
+    clientAddress: ClientAddress
+    take?: (limit: Limit, bucket: string) => Promise<void>
+  },
+): Promise<void> {
+  if (shown.hasWrongPreimage) {
+    await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
+  }
+  await take(LIMITS.poll, pollBucket(shown.orderId, shown.isProven))
 }

@@ -6,9 +6,8 @@ import type { App } from './app.ts'
 import { checkoutUnavailable, problem } from './errors.ts'
 import { sendDelivered } from './flows.ts'
 import { idempotencyKey, invalidKey } from './idempotency-key.ts'
-import { LIMITS } from './limits.ts'
 import type { Paying } from './paid.ts'
-import { isProvenBy, paymentPreimageHeader, pollBucket } from './payment-preimage.ts'
+import { paymentPreimageHeader, preimageIn, takeRepeat } from './payment-preimage.ts'
 import { RETRY_AFTER } from './response-headers.ts'
 import { answer, Extended, errors, KEY_EXAMPLE, PendingPayment, settledPayment } from './schemas.ts'
 import { Type } from './type.ts'
@@ -18,7 +17,7 @@ const POLL_SECONDS = 1
 
 export function mountPoll(
   app: App,
-  deps: Pick<Paying, 'orders' | 'limits' | 'clientAddress' | 'exactClient'> & {
+  deps: Pick<Paying, 'orders' | 'limits' | 'clientAddress'> & {
     resources: TSchema[]
   },
 ): void {
@@ -73,14 +72,11 @@ export function mountPoll(
       const { orderId } = request.params
       if (!isId('order', orderId)) throw problem('order not found')
       const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
-      // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
-      const admit = async (paymentHash: string) => {
-        const isProven = await isProvenBy({ request, reply }, paymentHash, deps)
-        await deps.limits.take(LIMITS.poll, pollBucket(orderId, isProven), reply)
-        return { isProven }
-      }
-      const client = deps.exactClient(request.raw)
-      const outcome = await deps.orders.poll(orderId, { key, client, isPrefetch, admit })
+      const outcome = await deps.orders.poll(orderId, {
+        ...{ key, isPrefetch, preimage: preimageIn(request) },
+        // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
+        admit: (shown) => takeRepeat({ request, reply }, { orderId, ...shown }, deps),
+      })
       switch (outcome.kind) {
         case 'pending':
           return reply

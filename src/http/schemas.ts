@@ -80,7 +80,7 @@ export const PlanSelection = Type.Object(
 export const ProofRequired = Type.Optional(
   Type.Literal(true, {
     description:
-      'The Idempotency-Key can be guessed and came from another address too: once paid, the capability is handed over to proof of the payment alone. Better: buy under a fresh UUIDv4, before paying',
+      'Another client has used the Idempotency-Key: once paid, the capability is handed over to proof of the payment alone. Better: buy under a fresh UUIDv4, before paying',
   }),
 )
 

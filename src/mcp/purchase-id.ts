@@ -2,7 +2,7 @@
  * The names of purchases. The service makes them, so that nobody can buy under a name that others guess: 128
  * random bits, and a tag that only this service can make. Nothing is stored, and any instance knows its own.
  */
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { base62 } from '../lib/base62.ts'
 import { utf8 } from '../lib/bytes.ts'
 import { hmacSha256 } from '../protocol/hmac.ts'
@@ -14,8 +14,8 @@ const PURCHASE_ID = /^[0-9A-Za-z]{33}$/
 
 export type PurchaseIds = {
   make(): string
-  /** The Idempotency-Key of a purchase, or null if this service did not name it. */
-  keyOf(purchaseId: string): string | null
+  /** Whether this service made the name. It is the Idempotency-Key of its purchase. */
+  isOwn(purchaseId: string): boolean
 }
 
 /** @param keys the current one first. */
@@ -28,25 +28,11 @@ export function createPurchaseIds(keys: readonly Uint8Array[]): PurchaseIds {
       const random = base62(randomBytes(16))
       return random + tagUnder(keys[0] as Uint8Array, random)
     },
-    keyOf(purchaseId) {
-      if (!PURCHASE_ID.test(purchaseId)) return null
+    isOwn(purchaseId) {
+      if (!PURCHASE_ID.test(purchaseId)) return false
       const random = purchaseId.slice(0, RANDOM_DIGITS)
       const tag = Buffer.from(purchaseId.slice(RANDOM_DIGITS))
-      const isOurs = keys.some((key) => timingSafeEqual(Buffer.from(tagUnder(key, random)), tag))
-      return isOurs ? strongKey(purchaseId) : null
+      return keys.some((key) => timingSafeEqual(Buffer.from(tagUnder(key, random)), tag))
     },
   }
-}
-
-/** Random digits can look like a word by chance. A UUIDv4 beside them always counts as random. */
-function strongKey(purchaseId: string): string {
-  const digits = hash('sha256', purchaseId, 'hex')
-  const uuid = [
-    digits.slice(0, 8),
-    digits.slice(8, 12),
-    `4${digits.slice(12, 15)}`,
-    `8${digits.slice(15, 18)}`,
-    digits.slice(18, 30),
-  ].join('-')
-  return `${purchaseId}.${uuid}`
 }

@@ -64,14 +64,14 @@ export function createPurchasing({
       buy(call, { path: `/api/payments/${product}`, headers: {}, ...planBody(call) })
 
   async function buy(call: Call, purchase: Purchase): Promise<ToolResult> {
-    const { purchaseId, key, credential } = nameOf(call)
+    const { purchaseId, credential } = nameOf(call)
     const answered = await call.ask({
       method: 'POST',
       path: purchase.path,
       headers: {
         ...purchase.headers,
         'content-type': purchase.contentType,
-        'idempotency-key': key,
+        'idempotency-key': purchaseId,
         'x-payment-protocol': 'payment',
         ...(credential === null ? {} : { authorization: `Payment ${credential}` }),
       },
@@ -84,7 +84,6 @@ export function createPurchasing({
   /** The purchase that a call begins or repeats. A payer that repeats only the credential names it by that. */
   function nameOf({ arguments: given, meta }: Call): {
     purchaseId: string
-    key: string
     credential: string | null
   } {
     const paid = meta[CREDENTIAL_META] === undefined ? null : credentialIn(meta[CREDENTIAL_META])
@@ -92,9 +91,8 @@ export function createPurchasing({
     // A new purchase would have a new invoice, which a client that pays by itself would pay as well.
     if (paid && named === undefined) throw new Refusal(NO_PURCHASE)
     const purchaseId = named === undefined ? ids.make() : text(named)
-    const key = ids.keyOf(purchaseId)
-    if (key === null) throw new Refusal(UNKNOWN_PURCHASE)
-    return { purchaseId, key, credential: paid?.credential ?? null }
+    if (!ids.isOwn(purchaseId)) throw new Refusal(UNKNOWN_PURCHASE)
+    return { purchaseId, credential: paid?.credential ?? null }
   }
 
   function bought(
@@ -174,8 +172,8 @@ export function createPurchasing({
     },
     async checkOrder(call) {
       const { orderId, purchaseId } = call.arguments
-      const key = purchaseId === undefined ? undefined : ids.keyOf(text(purchaseId))
-      if (key === null) throw new Refusal(UNKNOWN_PURCHASE)
+      const key = purchaseId === undefined ? undefined : text(purchaseId)
+      if (key !== undefined && !ids.isOwn(key)) throw new Refusal(UNKNOWN_PURCHASE)
       // The path of another word is no order's: the products are sold there.
       if (!isId('order', text(orderId))) throw new Refusal(NO_ORDER, { status: 404 })
       const answered = await call.ask({
@@ -184,7 +182,7 @@ export function createPurchasing({
         ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
       })
       if (answered.status !== 402) {
-        return bought(call, answered, key === undefined ? {} : { purchaseId: text(purchaseId) })
+        return bought(call, answered, key === undefined ? {} : { purchaseId: key })
       }
       const { expiresAt } = expectJson(answered, 402)
       const value: PurchaseResult = {

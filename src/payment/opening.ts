@@ -7,7 +7,6 @@ export type NewOrder = Pick<
   OrderRow,
   | 'order_id'
   | 'secret_id'
-  | 'key_hash'
   | 'request_hash'
   | 'product'
   | 'plan_id'
@@ -30,16 +29,13 @@ export type Invoiced = Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'q
  */
 export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => ({
   text: `insert into purchase_order
-    (order_id, key_hash, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
+    (order_id, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
      secret_id, memo, state, created_at, claimed_at, looked_up_at,
      network, bolt11, payment_hash, quote_expires_at, opened_by, contested, extends_id)
-    select $1, $2, $3, $4, $5, $6, $7, cast($8 as bigint), $9, $11, $12, $13, cast($10 as bigint),
-      cast($10 as bigint), 0, $14, $15, $16, cast($17 as bigint), $18, $19, $20
-    where not exists (select 1 from order_alias where alias_id = $1)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, 0, $13, $14, $15, $16, $17, $18, $19)
     on conflict (order_id) do nothing`,
   values: [
     order.order_id,
-    order.key_hash,
     order.request_hash,
     order.product,
     order.plan_id,
@@ -47,10 +43,10 @@ export const insertOrder = (order: NewOrder, invoice?: Invoiced): Statement => (
     order.terms,
     order.amount_sats,
     order.client_network,
-    order.created_at,
     order.secret_id,
     order.memo,
     stateWith(invoice),
+    order.created_at,
     invoice?.network ?? null,
     invoice?.bolt11 ?? null,
     invoice?.payment_hash ?? null,
@@ -145,4 +141,10 @@ export const dropOpening = (orderId: string, claimedAt: number): Statement => ({
   text: `delete from purchase_order where order_id = $1 and state = 'opening' and claimed_at = $2`,
   values: [orderId, claimedAt],
   expect: 1,
+})
+
+/** Follows `dropOpening`: the key is free for another order then. */
+export const dropName = (orderId: string): Statement => ({
+  text: 'delete from order_name where name = $1',
+  values: [orderId],
 })

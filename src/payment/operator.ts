@@ -9,7 +9,7 @@ import { isId } from '../lib/ids.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
 import { fingerprints, openSeed, type Secrets } from '../secrets/secrets.ts'
-import { settledPayment } from './delivering.ts'
+import { settledPayment } from './orders.ts'
 import type { Products } from './provisioning.ts'
 import { findRefund, findSale, type Refund, recordRefund, type Sale } from './sales.ts'
 import { type SettledFields, settleSale } from './settlement.ts'
@@ -200,7 +200,7 @@ export type HandedOut =
 export async function deliverOrder(deps: DeliveryDeps, orderId: string): Promise<Provisioned> {
   const { db, secrets, clock } = deps
   const store = createOrderStore(db)
-  const order = await store.find([orderId])
+  const order = await store.find(orderId)
   const reason = whyUndelivered(order, clock.now())
   if (!order || reason) return reason ?? { kind: 'order not found' }
   if (order.state === 'settled') return { kind: 'waits for its buyer' }
@@ -220,7 +220,7 @@ export async function deliverOrder(deps: DeliveryDeps, orderId: string): Promise
       return { kind: 'refused', reason: messageOf(done.fault) }
     case 'not applied': {
       // Somebody else was faster.
-      const current = await store.find([orderId])
+      const current = await store.find(orderId)
       return whyUndelivered(current, clock.now()) ?? { kind: 'waits for its buyer' }
     }
   }
@@ -237,7 +237,7 @@ export async function handOutOrder(deps: DeliveryDeps, orderId: string): Promise
   if (provisioned.kind !== 'provisioned' && provisioned.kind !== 'waits for its buyer') {
     return provisioned
   }
-  const order = await store.find([orderId])
+  const order = await store.find(orderId)
   const now = clock.now()
   if (!order?.seed) return whyUndelivered(order, now) ?? { kind: 'already delivered', at: null }
   const opened = openSeed(secrets, order.seed, orderId)
@@ -248,7 +248,7 @@ export async function handOutOrder(deps: DeliveryDeps, orderId: string): Promise
   )
   const extendedId = order.public_id === null ? order.extends_id : null
   if ('rows' in done) return { kind: 'handed out', body, extendedId }
-  const current = await store.find([orderId])
+  const current = await store.find(orderId)
   return whyUndelivered(current, now) ?? { kind: 'already delivered', at: null }
 }
 

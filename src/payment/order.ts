@@ -6,22 +6,10 @@ import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Grant, PlanTerms } from './provisioning.ts'
 import type { Quote } from './quote.ts'
-import { CONTESTED, type OrderRow } from './store.ts'
+import type { OrderRow } from './store.ts'
 
 /** The service repeats the answer to its buyer for this long after the first delivery. */
 export const REPLAY_MS = 24 * 60 * 60 * 1000
-/** A guessable key repeats the answer only for this long, and only together with the order's id. */
-export const WEAK_REPLAY_MS = 10 * 60 * 1000
-
-/** The route and the key name an order. The rest says which client uses the name. */
-export type OrderName = {
-  route: string
-  key: string
-  /** The address block of the request: orders of older releases are found by it. */
-  clientAddress: string
-  /** The exact address, or null: then the client cannot be recognised as the one who opened the order. */
-  client: string | null
-}
 
 /**
  * A repeat is the same request if all of this is equal. Terms that depend on the plan are a function of
@@ -72,6 +60,9 @@ export type Outcome =
   /** The node cannot make an invoice now, or the order is paid and could not be fulfilled yet. */
   | { kind: 'checkout unavailable' }
 
+/** It is paid and can be delivered, but this request may not deliver. */
+export type Deliverable = { kind: 'deliverable'; paymentHash: string; settledAt: number }
+
 /** The quote of an order that has its invoice. */
 export function quoteOf(order: OrderRow): Quote {
   const { bolt11, payment_hash, quote_expires_at, network } = order
@@ -89,7 +80,7 @@ export function quoteOf(order: OrderRow): Quote {
     network,
     memo: order.memo,
     durationSeconds: planOf(order).durationSeconds,
-    ...(order.contested === CONTESTED.no ? {} : { proofRequired: true as const }),
+    ...(order.contested === 0 ? {} : { proofRequired: true as const }),
   }
 }
 

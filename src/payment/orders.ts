@@ -2,111 +2,87 @@
  * The life of an order: quote → settle → deliver → seal. One order has one invoice, whichever flow shows
  * it. Each step is one conditional update: the call that changes the row has made the step.
  */
-import type { Db, Statement } from '../db/db.ts'
-import type { Clock, Deletion, DeletionTime } from '../lib/clock.ts'
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import type { Clock, Deletion } from '../lib/clock.ts'
+import { newId } from '../lib/ids.ts'
 import type { Json } from '../lib/jcs.ts'
 import { objectIn } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
-import type { Secrets } from '../secrets/secrets.ts'
+import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
+import { openSeed, type Secrets } from '../secrets/secrets.ts'
 import { createAlarms } from './alarms.ts'
-import { createAliases } from './aliases.ts'
-import { type Claim, CREDENTIAL, createClaims, PROOF, reachOf } from './claims.ts'
-import { createDelivering } from './delivering.ts'
+import { type Ask, type Candidates, decide, statusFor, type Verdict } from './deciding.ts'
 import { createEnding } from './ending.ts'
-import type { CheckedCredential, CredentialStatus } from './flows/flow.ts'
+import { paymentHashIn } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
-import { formerOrderIds, isKeyOf, orderIds } from './idempotency.ts'
-import { createMatching, type Match } from './matching.ts'
-import { createOneUrl, type OneUrl } from './one-url.ts'
+import { isOpener, type KeyedBy, type OrderIds, orderIds, possibleIds } from './keys.ts'
 import {
+  type Deliverable,
+  endOf,
+  grantOf,
+  isExtended,
+  isOver,
+  isReplacement,
   isSameRequest,
   isSealed,
+  namedIn,
   type Offer,
-  type OrderName,
   type OrderRequest,
   type Outcome,
   quoteOf,
   requestHash,
 } from './order.ts'
-import type { Products } from './provisioning.ts'
+import { type Products, provisioningOf } from './provisioning.ts'
 import { createQuoting } from './quoting.ts'
 import { reseal } from './resealing.ts'
 import { createSettling } from './settling.ts'
-import { CONTESTED, createOrderStore, type OrderRow, type SettledBy } from './store.ts'
+import {
+  contestOrder,
+  createOrderStore,
+  deliverOrder,
+  insertAlias,
+  type OrderRow,
+} from './store.ts'
 import { hasTombstone } from './tombstones.ts'
 
-/** An order that exists. */
-export type KnownOrder = {
-  orderId: string
-  paymentHash: string
-  /** Whether the request came with a credential that proves the payment and was made for this request. */
-  isProven: boolean
-  /**
-   * The outcome for this request. `isProven`: a preimage that opens the payment hash came with it. `body`:
-   * a product reserves it again if the order was dead.
-   */
-  answer(ask: { isProven: boolean; body: Uint8Array }): Promise<Outcome>
-}
-
-/** The order of a purchase, if there is one. */
-export type Found =
-  | { kind: 'known'; order: KnownOrder }
-  /** The credential proves a payment to us, but the store has no order for it. This was logged. */
+/** What is to be done about a purchase request. */
+export type Decision =
+  /** It is a new purchase: `open` opens its order. */
+  | { kind: 'new' }
+  /** It proves a payment to us whose order the store does not have. Its client is never asked to pay. */
   | { kind: 'lost' }
-  | { kind: 'none' }
+  | {
+      kind: 'known'
+      orderId: string
+      /** Whether the request proves the payment. */
+      isProven: boolean
+      /** Whether its `Payment-Preimage` is not that of the order. */
+      hasWrongPreimage: boolean
+      /** Does it. `body`: a product reserves it again if the order was dead. */
+      act(body: Uint8Array | null): Promise<Outcome | Deliverable>
+    }
+
+/**
+ * What a client has shown of an order: proof of the payment, that it opened the order, the order's key, its id, or
+ * no more than a key that others may have sent.
+ */
+type Claim = 'proof' | 'opener' | 'key' | 'id' | 'nothing'
 
 export type PollAsk = {
   key: string | null
-  /** As in `OrderName`. Left out: the client is not known exactly. */
-  client?: string | null
+  /** What stood in `Payment-Preimage`, if anything did. */
+  preimage?: string | null
   isPrefetch: boolean
-  admit?: (paymentHash: string) => Promise<{ isProven: boolean }>
+  /** Called once the order is found and before it changes. If it throws, the poll is refused. */
+  admit?: (shown: { isProven: boolean; hasWrongPreimage: boolean }) => Promise<void>
 }
 
-/** The facts of an order that are read before a request is checked. `plan` is null if it is unreadable. */
-export type Glance = { orderId: string; paymentHash: string | null; plan: Json | null }
+const UNPROVEN: Outcome = { kind: 'proof of payment required' }
+const UNAVAILABLE: Outcome = { kind: 'checkout unavailable' }
+const NOT_FOUND: Outcome = { kind: 'order not found' }
 
-/** A purchase under one name, from the request that asks for it. */
-export type Purchase = {
-  /** Finds the order of the purchase: by its key or by its credential. */
-  find(request: OrderRequest, credential: CheckedCredential<unknown>): Promise<Found>
-  /** The facts of the order with this key, or with this invoice, before the body has arrived. */
-  glance(paymentHash: string | null): Promise<Glance | null>
-  /** Opens an order and makes its invoice. Of several calls at once, one does and all get the same. */
-  open(request: OrderRequest, offer: Offer): Promise<Outcome>
-}
-
-export type Orders = {
-  purchase(name: OrderName): Purchase
-  oneUrl: OneUrl
-  /** Whether an order with this payment hash is or was in the store. */
-  hasSeen(paymentHash: string): Promise<boolean>
-  /** How many unpaid orders would extend a capability. */
-  openExtensions(publicId: string): Promise<number>
-  /** Whether a new order can be opened now: the node takes payments. */
-  isSelling(): boolean
-  /**
-   * The outcome for a poll. A key, if given, must be the order's own. `admit` is called once the order is
-   * found and before it changes; if it throws, the poll is refused. It resolves to whether the poll came
-   * with a preimage that opens the payment hash.
-   */
-  poll(orderId: string, ask: PollAsk): Promise<Outcome>
-  /** Looks up an order at the node, by its payment hash, and settles or ends it. */
-  reconcile(paymentHash: string, by: SettledBy): Promise<void>
-  /** The same for an order that was read already. False if the node was unreachable. */
-  lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
-  /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
-  dropAbandoned(before: DeletionTime): Promise<void>
-  /**
-   * Encrypts the seeds under an older secret again, under the current one.
-   * @returns how many live orders were made under a secret that is not configured.
-   */
-  reseal(): Promise<number>
-}
-
-/** The order id under each configured secret, the current one first. */
-type OrderIds = [string, ...string[]]
+export type Orders = ReturnType<typeof createOrders>
 
 /** The orders of a store, at one node. */
 export function createOrders(deps: {
@@ -121,42 +97,137 @@ export function createOrders(deps: {
   quoteSeconds: number
   /** Tells those who follow a capability that it was extended. */
   onExtended?: (publicId: string) => void
-}): Orders {
+}) {
   const { db, health, secrets, clock, log, products } = deps
   const store = createOrderStore(db)
   const end = createEnding({ db, products })
   const quoting = createQuoting({ ...deps, store, end })
   const { settle, prove, lookUp, refresh } = createSettling({ ...deps, store, end })
-  const { answer, handOver } = createDelivering({ ...deps, store })
-  const claims = createClaims({ store, secrets })
-  const aliases = createAliases({ db, secrets })
-  const match = createMatching({ db, store, clock })
-
   /** Alarms about proven payments whose order is lost. */
   const isAlarmDue = createAlarms(clock)
+
+  /** Reads the orders that a request may mean: by its key, and by the invoice that its credential names. */
+  async function candidates(by: KeyedBy | null, paymentHash: string | null): Promise<Candidates> {
+    if (by === null && paymentHash === null) return { byKey: null, byHash: null }
+    return store.candidates(by === null ? [] : orderIds(secrets, by), paymentHash)
+  }
+
+  const isForgotten = async (paymentHash: string): Promise<boolean> => hasTombstone(db, paymentHash)
+
+  async function decideOn(ask: Ask, read?: Candidates): Promise<Decision> {
+    const { by, request, credential, preimage = null } = ask
+    const paymentHash = paymentHashIn(credential)
+    const found = read ?? (await candidates(by, paymentHash))
+    const isAlone = credential.kind === 'verified' && found.byHash === null
+    const verdict = decide(ask, {
+      ...found,
+      isForgotten: isAlone && paymentHash !== null && (await isForgotten(paymentHash)),
+      now: clock.now(),
+    })
+    if (verdict.do === 'raise the alarm') {
+      logLost(verdict.paymentHash, request)
+      return { kind: 'lost' }
+    }
+    if (verdict.do === 'open') {
+      const shown = by === null || preimage === null ? null : paymentHashOf(preimage)
+      return { kind: shown === null || (await hasSeen(shown)) ? 'new' : 'lost' }
+    }
+    const { order } = verdict
+    const isShown = preimage !== null && provesPayment(preimage, order.payment_hash ?? '')
+    return {
+      kind: 'known',
+      orderId: order.order_id,
+      isProven: isShown || statusFor(order, credential) === 'verified',
+      hasWrongPreimage: preimage !== null && !isShown,
+      act: (body) => act(verdict, ask, body),
+    }
+  }
+
+  async function act(
+    verdict: Extract<Verdict, { order: OrderRow }>,
+    ask: Ask,
+    body: Uint8Array | null,
+  ): Promise<Outcome | Deliverable> {
+    const { order, isByKey } = verdict
+    switch (verdict.do) {
+      case 'refuse another request':
+        return { kind: 'idempotency key reused with a different request' }
+      case 'say how it ended':
+        return howItEnded(order)
+      case 'redeem':
+        // A program that makes a new key for each attempt: from now on that key names this order too.
+        if (!isByKey && ask.by !== null) await addAlias(order, orderIds(secrets, ask.by))
+        return ask.isPeek ? peek(order) : redeem(order, body)
+      case 'settle':
+        await prove(order, () => restoring(order, body))
+        return { kind: 'invalid credential', quote: null }
+      case 'show': {
+        const seen = await seenBy(ask.by, await refresh(order))
+        return hand(seen.order, seen.claim)
+      }
+      case 'show, and refuse the credential': {
+        const seen = await seenBy(ask.by, await refresh(order))
+        if (seen.order.state === 'dead') return { kind: 'order expired' }
+        const quote = seen.order.state === 'pending' ? quoteOf(seen.order) : null
+        return { kind: 'invalid credential', quote }
+      }
+    }
+  }
+
+  async function addAlias({ order_id: orderId }: OrderRow, [alias]: OrderIds): Promise<void> {
+    await attempt(db.write({ lockKey: alias, statements: { alias: insertAlias(alias, orderId) } }))
+  }
+
+  /**
+   * The order as a client who has proven nothing sees it. Whoever did not open it is shown the quote of an open one only
+   * once the order is contested: from then on it is delivered to proof alone.
+   */
+  async function seenBy(
+    by: KeyedBy | null,
+    order: OrderRow,
+  ): Promise<{ order: OrderRow; claim: Claim }> {
+    // Nobody else's extension is worth anything: its answer has no token.
+    const isExtension = order.extends_id !== null
+    if (isExtension || (by !== null && isOpener(secrets, by.client, order))) {
+      return { order, claim: 'opener' }
+    }
+    const isOpen = order.state === 'pending' || order.state === 'opening'
+    return { order: isOpen ? await contested(order) : order, claim: 'nothing' }
+  }
+
+  async function contested(order: OrderRow): Promise<OrderRow> {
+    if (order.contested === 1) return order
+    const { order_id: orderId } = order
+    return (await store.one(orderId, contestOrder(orderId))) ?? (await again(order)) ?? order
+  }
 
   /**
    * A preimage is the proof by itself. The node is not asked: it may be unreachable, may have forgotten the
    * invoice, or may have given it up before the payment arrived.
    */
-  async function redeem(
-    order: OrderRow,
-    { claim, body }: { claim: Claim; body: Uint8Array | null },
-  ): Promise<Outcome> {
-    // An order that only a credential delivers is one from its birth, so its row need not be read again.
-    if (order.contested > reachOf(claim)) return { kind: 'proof of payment required' }
+  async function redeem(order: OrderRow, body: Uint8Array | null): Promise<Outcome> {
+    if (order.state === 'settled') return hand(order, 'proof')
     const restored = restoring(order, body)
     const isUnfulfilled = order.state === 'paid_unfulfilled' && restored.length > 0
     if (order.state === 'pending' || order.state === 'dead' || isUnfulfilled) {
       const settled = await settle(order, { by: 'preimage', delivery: 'now', restored })
       if (settled) return handOver(settled.order, settled.seed)
     }
-    const current = await store.find([order.order_id])
-    if (!current) return { kind: 'order not found' }
+    const current = await again(order)
+    if (!current) return NOT_FOUND
     // Never a challenge here: the client would pay a second time.
-    return current.state === 'pending'
-      ? { kind: 'checkout unavailable' }
-      : answer(current, () => claim)
+    return current.state === 'pending' ? UNAVAILABLE : hand(current, 'proof')
+  }
+
+  /** Settles a proven order, and says whether it could be delivered. */
+  async function peek(order: OrderRow): Promise<Outcome | Deliverable> {
+    const current = await prove(order)
+    const { payment_hash: paymentHash, settled_at: settledAt } = current
+    if (current.state === 'settled' && !isOver(current, clock.now()) && paymentHash && settledAt) {
+      return { kind: 'deliverable', paymentHash, settledAt }
+    }
+    // It could not be settled, or has ended since: there is nothing that this could deliver.
+    return current.state === 'pending' ? UNAVAILABLE : hand(current, 'proof')
   }
 
   /**
@@ -169,158 +240,181 @@ export function createOrders(deps: {
     return products[order.product]?.restore?.({ orderId, clientNetwork, body }) ?? []
   }
 
-  function outcomeOfSealed(order: OrderRow): Outcome {
-    if (order.state === 'refunded') return { kind: 'order refunded' }
-    return { kind: order.delivered_at === null ? 'order expired' : 'already delivered' }
+  /** The outcome of an order as it stands, for a client with this claim. A paid one is delivered if that suffices. */
+  async function hand(order: OrderRow, claim: Claim): Promise<Outcome> {
+    switch (order.state) {
+      case 'opening':
+        return UNAVAILABLE
+      case 'pending':
+        return { kind: 'pending', quote: quoteOf(order) }
+      case 'dead':
+        return { kind: 'order expired' }
+      case 'refunded':
+        return { kind: 'order refunded' }
+      case 'paid_unfulfilled':
+        return mayHave(order, claim) ? UNAVAILABLE : UNPROVEN
+      case 'settled':
+        return order.delivered_at === null ? deliver(order, claim) : repeat(order, claim)
+    }
   }
 
-  /** The checks of docs/design.md in their order, once the request is known to be the order's. */
-  async function outcomeOf(
-    order: OrderRow,
-    {
-      status,
-      proof,
-      claim,
-      body,
-    }: { status: CredentialStatus; proof: Claim; claim: () => Claim; body: Uint8Array | null },
-  ): Promise<Outcome> {
-    if (isSealed(order, clock.now())) return outcomeOfSealed(order)
-    if (status === 'verified') return redeem(order, { claim: proof, body })
-    if (status === 'mismatched') {
-      // The payment is proven, whichever request the credential was made for.
-      await prove(order, () => restoring(order, body))
-      return { kind: 'invalid credential', quote: null }
-    }
-    const current = await refresh(order)
-    if (status === 'none' || current.state === 'dead') return answer(current, claim)
-    const quote = current.state === 'pending' ? quoteOf(current) : null
-    return { kind: 'invalid credential', quote }
+  async function deliver(order: OrderRow, claim: Claim): Promise<Outcome> {
+    const now = clock.now()
+    if (isOver(order, now)) return { kind: 'order expired' }
+    if (!mayHave(order, claim)) return UNPROVEN
+    const { order_id: orderId } = order
+    const delivered = await store.one(orderId, deliverOrder(orderId, now, claim === 'proof'))
+    if (delivered) return handOver(delivered)
+    const current = await again(order)
+    if (!current) return NOT_FOUND
+    if (current.delivered_at !== null) return repeat(current, claim)
+    return isOver(current, now) ? { kind: 'order expired' } : UNPROVEN
   }
+
+  function repeat(order: OrderRow, claim: Claim): Outcome {
+    if (isOver(order, clock.now())) return { kind: 'already delivered' }
+    if (!mayHave(order, claim)) return UNPROVEN
+    // The order's id alone gets the first answer, and nobody else's.
+    return claim === 'id' ? { kind: 'already delivered' } : deliveredAs(order)
+  }
+
+  function handOver(order: OrderRow, seed?: Uint8Array): Outcome {
+    log.info({ event: 'order.delivered', ...namedIn(order) })
+    return deliveredAs(order, seed)
+  }
+
+  function deliveredAs(order: OrderRow, seed = openedSeed(order)): Outcome {
+    const { payment_hash, settled_at } = order
+    if (payment_hash === null || settled_at === null) throw new Error('the order is not settled')
+    return {
+      kind: 'delivered',
+      body: settledPayment(order, seed, products),
+      paymentHash: payment_hash,
+      settledAt: settled_at,
+    }
+  }
+
+  function openedSeed(order: OrderRow): Uint8Array {
+    const opened = order.seed && openSeed(secrets, order.seed, order.order_id)
+    if (!opened) throw new Error('the delivery seed of a settled order does not open')
+    return opened.plain
+  }
+
+  const again = ({ order_id: orderId }: OrderRow): Promise<OrderRow | null> => store.find(orderId)
+
+  async function isKeyOf(key: string, order: OrderRow): Promise<boolean> {
+    const ids = possibleIds(secrets, key, order)
+    return ids.includes(order.order_id) || store.isNamed(order.order_id, ids)
+  }
+
+  const hasSeen = async (paymentHash: string): Promise<boolean> =>
+    (await store.findByPaymentHash(paymentHash)) !== null || (await isForgotten(paymentHash))
 
   function logLost(paymentHash: string, { product, planId }: OrderRequest): void {
     if (!isAlarmDue(paymentHash)) return
     log.error({ event: 'order.proven_unknown', paymentHash, product, planId })
   }
 
-  function knownOrder(
-    match: Extract<Match, { kind: 'order' }>,
-    { name, ids, request }: { name: OrderName; ids: OrderIds; request: OrderRequest },
-  ): KnownOrder {
-    const { order, by } = match
-    const { order_id: orderId } = order
-    return {
-      orderId,
-      paymentHash: order.payment_hash ?? '',
-      isProven: match.status === 'verified',
-      async answer({ isProven, body }) {
-        if (!isSameRequest(order, request)) {
-          return { kind: 'idempotency key reused with a different request' }
-        }
-        // A preimage without a credential counts only together with the key of its order.
-        const status = isProven && by !== 'credential' ? 'verified' : match.status
-        if (status === 'verified' && by === 'credential') {
-          const [aliasId] = ids
-          await aliases.add({ aliasId, orderId, key: name.key, now: clock.now() })
-        }
-        const isUse = by === 'key' && status !== 'verified' && status !== 'mismatched'
-        const used = isUse ? await claims.afterUse(order, name) : order
-        const claim = (): Claim => claims.ofKey(used, name, by === 'alias')
-        const proof = match.status === 'verified' ? CREDENTIAL : PROOF
-        return outcomeOf(used, { status, proof, claim, body })
-      },
-    }
-  }
-
-  function purchase(name: OrderName): Purchase {
-    const ids: OrderIds = orderIds(secrets, name)
-
-    /** Orders under an old id come first: nobody else can have opened one at this address. */
-    const findNamed = () => store.findNamed([...formerOrderIds(secrets, name), ...ids])
-
-    return {
-      async find(request, credential) {
-        const named = await findNamed()
-        const found = await match(
-          named && named.order.state !== 'opening' ? named : null,
-          request,
-          credential,
-        )
-        if (found.kind === 'none') return found
-        if (found.kind === 'order') {
-          return { kind: 'known', order: knownOrder(found, { name, ids, request }) }
-        }
-        logLost(found.paymentHash, request)
-        return { kind: 'lost' }
-      },
-
-      async glance(paymentHash) {
-        const byHash = paymentHash === null ? null : await store.findByPaymentHash(paymentHash)
-        const order = byHash ?? (await findNamed())?.order
-        if (!order) return null
-        const { order_id: orderId, payment_hash } = order
-        return { orderId, paymentHash: payment_hash, plan: objectIn(order.plan) as Json | null }
-      },
-
-      async open(request, offer) {
-        if (!health.isHealthy()) return { kind: 'checkout unavailable' }
-        const [orderId] = ids
-        const hash = requestHash(request, offer.plan)
-        const opened = await quoting.open({ orderId, name, request, offer, requestHash: hash })
-        if (opened.kind !== 'opened') return opened
-        const { order, openedAs } = opened
-        // An order that existed before may have been opened under another plan.
-        if (!hash.equals(order.request_hash) && !isSameRequest(order, request)) {
-          return { kind: 'idempotency key reused with a different request' }
-        }
-        // Of several calls at once, some may come from another client than the one who opened it.
-        const isOpener = openedAs === name && name.client !== null
-        const used = isOpener ? order : await claims.afterUse(order, name)
-        return answer(used, () => claims.ofKey(used, name, false))
-      },
-    }
-  }
-
   return {
-    purchase,
-    oneUrl: createOneUrl({
-      ...{ db, store, secrets, clock, health, quoting, prove, refresh, answer, logLost },
-      redeem: (order) => redeem(order, { claim: CREDENTIAL, body: null }),
-    }),
+    candidates,
 
-    hasSeen: async (paymentHash) =>
-      (await store.findByPaymentHash(paymentHash)) !== null ||
-      (await hasTombstone(db, paymentHash)),
-
-    openExtensions: store.openExtensions,
-
-    isSelling: health.isHealthy,
-
-    async poll(orderId, { key, client = null, isPrefetch, admit }) {
-      const found = await store.find([orderId])
-      if (!found || found.state === 'opening') return { kind: 'order not found' }
-      // Nobody is told its id.
-      if (found.contested === CONTESTED.credentialOnly) return { kind: 'order not found' }
-      const { isProven } = (await admit?.(found.payment_hash ?? '')) ?? { isProven: false }
-      const isOwnKey =
-        key === null || isKeyOf(secrets, key, found.key_hash) || (await aliases.has(orderId, key))
-      if (!isOwnKey) return { kind: 'order not found' }
-      if (isProven && !isPrefetch) {
-        return isSealed(found, clock.now())
-          ? outcomeOfSealed(found)
-          : redeem(found, { claim: PROOF, body: null })
-      }
-      const order = await refresh(found)
-      if (isPrefetch && order.state === 'settled') return { kind: 'pending', quote: quoteOf(order) }
-      return answer(order, () => claims.ofPoll(order, { key, client }))
+    /** The facts of an order that count before the body of its request has arrived. `plan` is null if unreadable. */
+    factsOf({ byKey, byHash }: Candidates) {
+      const order = byHash ?? byKey
+      if (!order) return null
+      const { order_id: orderId, payment_hash: paymentHash } = order
+      return { orderId, paymentHash, plan: objectIn(order.plan) as Json | null }
     },
 
-    async reconcile(paymentHash, by) {
+    /** What is to be done about a purchase request. `read`: its candidates, if they were read before its body. */
+    decide: decideOn,
+
+    /**
+     * Opens an order and makes its invoice. Of several calls at once with one key, one does and all get the same;
+     * without a key, each order is opened for one request alone.
+     */
+    async open(by: KeyedBy | null, request: OrderRequest, offer: Offer): Promise<Outcome> {
+      if (!health.isHealthy()) return UNAVAILABLE
+      const orderId = by === null ? newId('order') : orderIds(secrets, by)[0]
+      const hash = requestHash(request, offer.plan)
+      const opening = { orderId, by, request, offer, requestHash: hash }
+      const opened = await quoting.open(opening)
+      if (opened.kind !== 'opened') return opened
+      const { order } = opened
+      // An order that existed before may have been opened under another plan.
+      if (!hash.equals(order.request_hash) && !isSameRequest(order, request)) {
+        return { kind: 'idempotency key reused with a different request' }
+      }
+      // Of several calls at once, some may come from another client than the one who opened it.
+      if (opened.openedBy === opening) return hand(order, 'opener')
+      const seen = await seenBy(by, order)
+      return hand(seen.order, seen.claim)
+    },
+
+    hasSeen,
+    openExtensions: store.openExtensions,
+    /** Whether a new order can be opened now: the node takes payments. */
+    isSelling: health.isHealthy,
+
+    /** The outcome for a poll. A key, if given, must be the order's own. It never contests the order. */
+    async poll(
+      orderId: string,
+      { key, preimage = null, isPrefetch, admit }: PollAsk,
+    ): Promise<Outcome> {
+      const order = await store.find(orderId)
+      if (!order || order.state === 'opening') return NOT_FOUND
+      const isProven = preimage !== null && provesPayment(preimage, order.payment_hash ?? '')
+      await admit?.({ isProven, hasWrongPreimage: preimage !== null && !isProven })
+      if (key !== null && !(await isKeyOf(key, order))) return NOT_FOUND
+      if (isSealed(order, clock.now())) return howItEnded(order)
+      if (isPrefetch) {
+        const current = await refresh(order)
+        if (current.state !== 'settled') return hand(current, 'id')
+        return { kind: 'pending', quote: quoteOf(current) }
+      }
+      if (isProven && key !== null) return redeem(order, null)
+      // Without the key, a preimage proves that it was paid, and not by whom.
+      const current = isProven ? await prove(order) : await refresh(order)
+      return hand(current, key === null ? 'id' : 'key')
+    },
+
+    /** Looks up an order at the node, by its payment hash, and settles or ends it. */
+    async reconcile(paymentHash: string, by: Parameters<typeof lookUp>[1]): Promise<void> {
       const order = await store.findByPaymentHash(paymentHash)
       if (order?.state === 'pending' || order?.state === 'dead') await lookUp(order, by)
     },
 
+    /** The same for an order that was read already. False if the node was unreachable. */
     lookUp,
+    /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
     dropAbandoned: quoting.dropAbandoned,
+    /**
+     * Encrypts the seeds under an older secret again, under the current one.
+     * @returns how many live orders were made under a secret that is not configured.
+     */
     reseal: () => reseal({ db, store, secrets, clock }),
   }
+}
+
+/**
+ * Whether an order is delivered to a client with this claim. A contested one takes proof. So does what was sold in
+ * place of an extension: who asks for an extension expects no tokens, and may let others repeat its request.
+ */
+function mayHave(order: OrderRow, claim: Claim): boolean {
+  if (claim === 'proof') return true
+  return claim !== 'nothing' && order.contested === 0 && !isReplacement(order)
+}
+
+function howItEnded(order: OrderRow): Outcome {
+  if (order.state === 'refunded') return { kind: 'order refunded' }
+  return { kind: order.delivered_at === null ? 'order expired' : 'already delivered' }
+}
+
+/** The JSON of SettledPayment, or of an extension: the same bytes each time. */
+export function settledPayment(order: OrderRow, seed: Uint8Array, products: Products): string {
+  if (isExtended(order)) {
+    return JSON.stringify({ settled: true, extended: true, expiresAt: endOf(order) })
+  }
+  const resource = provisioningOf(products, order.product).capability(grantOf(order, seed))
+  return JSON.stringify({ settled: true, resource })
 }

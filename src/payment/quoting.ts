@@ -9,8 +9,9 @@ import { decodeInvoice } from '../protocol/bolt11.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { Ending } from './ending.ts'
 import type { NodeHealth } from './health.ts'
-import { clientMark, keyHash } from './idempotency.ts'
+import { clientMark, type KeyedBy } from './keys.ts'
 import {
+  dropName,
   dropOpening,
   type Invoiced,
   insertedOrder,
@@ -22,15 +23,8 @@ import {
   reclaimOrder,
   takeTurn,
 } from './opening.ts'
-import {
-  namedIn,
-  type Offer,
-  type OrderName,
-  type OrderRequest,
-  type TooMany,
-  termsUnder,
-} from './order.ts'
-import { CONTESTED, type OrderRow, type OrderStore } from './store.ts'
+import { namedIn, type Offer, type OrderRequest, type TooMany, termsUnder } from './order.ts'
+import { insertName, type OrderRow, type OrderStore } from './store.ts'
 
 /** No backend takes this long to make an invoice: an older claim belongs to a dead process. */
 const CLAIM_MS = 30_000
@@ -39,22 +33,22 @@ const OPENING_WAIT_MS = 10_000
 const OPENING_CHECK_MS = 50
 
 /**
- * An order with its invoice, or why there is no order. `openedAs` is the name of the opening that inserted
- * it, the same object; null if the order existed before.
+ * An order with its invoice, or why there is no order. `openedBy` is the opening that inserted it, the same
+ * object; null if the order existed before.
  */
 export type Opened =
-  | { kind: 'opened'; order: OrderRow; openedAs: OrderName | null }
+  | { kind: 'opened'; order: OrderRow; openedBy: Opening | null }
   | { kind: 'checkout unavailable' }
   | TooMany
 
 /** An order to open. `requestHash` is that of the request under the offered plan. */
 export type Opening = {
   orderId: string
-  name: OrderName
+  /** Null: a purchase of one URL. The order has no name, and only a credential delivers it. */
+  by: KeyedBy | null
   request: OrderRequest
   offer: Offer
   requestHash: Uint8Array
-  isCredentialOnly?: true
 }
 
 export type Quoting = {
@@ -138,27 +132,20 @@ export function createQuoting(deps: {
       return quoted
     } catch (error) {
       logFailed(order, error)
-      await end(dropOpening(orderId, claimedAt), order)
+      await end(dropOpening(orderId, claimedAt), order, [dropName(orderId)])
       return null
     }
   }
 
   /** Inserts the order or finds it inserted; resolves once it has its invoice or cannot get one. */
-  async function openOnce({
-    orderId,
-    name,
-    request,
-    offer,
-    requestHash,
-    isCredentialOnly,
-  }: Opening): Promise<Opened> {
+  async function openOnce(opening: Opening): Promise<Opened> {
+    const { orderId, by, request, offer, requestHash } = opening
     const now = clock.now()
     const { clientNetwork, maxOpen } = offer
     const isLimited = maxOpen !== undefined
     const order: NewOrder = {
       order_id: orderId,
       secret_id: secretId,
-      key_hash: keyHash(secrets, name.key),
       request_hash: requestHash,
       product: request.product,
       plan_id: request.planId,
@@ -167,8 +154,8 @@ export function createQuoting(deps: {
       memo: offer.memo,
       amount_sats: offer.plan.priceSats,
       client_network: clientNetwork,
-      opened_by: clientMark(secrets, name.client),
-      contested: isCredentialOnly ? CONTESTED.credentialOnly : CONTESTED.no,
+      opened_by: clientMark(secrets, by?.client ?? null),
+      contested: by === null ? 1 : 0,
       created_at: now,
       extends_id: request.extendsId ?? null,
     }
@@ -182,6 +169,7 @@ export function createQuoting(deps: {
         durability: signed ? 'flushed' : 'deferred',
         statements: {
           turn: isLimited ? [takeTurn(clientNetwork)] : [],
+          name: by === null ? [] : [insertName(orderId)],
           order: insertOrder(order, signed?.invoice),
           limit: isLimited ? [limitOpen(clientNetwork, now, maxOpen)] : [],
           reserve,
@@ -190,16 +178,18 @@ export function createQuoting(deps: {
       }),
     )
     if ('refused' in done) {
-      // The order exists already.
-      if (done.refused === 'order') return opened(await awaitInvoice(orderId), null)
+      // The key names an order already.
+      if (done.refused === 'name' || done.refused === 'order') {
+        return opened(await awaitInvoice(orderId), null)
+      }
       const isOfNetwork = done.refused === 'limit'
       const retryAfterSeconds = isOfNetwork ? await secondsToNext(offer) : null
       return { kind: 'rate limited', retryAfterSeconds }
     }
-    if (!signed) return opened(await invoice(insertedOrder(order)), name)
+    if (!signed) return opened(await invoice(insertedOrder(order)), opening)
     const quoted = insertedOrder(order, signed.invoice)
     logQuoted(quoted)
-    return opened(quoted, name)
+    return opened(quoted, opening)
   }
 
   /**
@@ -231,10 +221,11 @@ export function createQuoting(deps: {
   }
 
   /** Waits for the invoice that another instance is making; takes over if that instance has died. */
-  async function awaitInvoice(orderId: string): Promise<OrderRow | null> {
+  async function awaitInvoice(name: string): Promise<OrderRow | null> {
     for (let waited = 0; waited < OPENING_WAIT_MS; waited += OPENING_CHECK_MS) {
-      const order = await store.find([orderId])
+      const { byKey: order } = await store.candidates([name], null)
       if (order?.state !== 'opening') return order
+      const { order_id: orderId } = order
       const now = clock.now()
       if (order.claimed_at < now - CLAIM_MS) {
         const claimed = await store.one(orderId, reclaimOrder(orderId, order.claimed_at, now))
@@ -259,15 +250,18 @@ export function createQuoting(deps: {
     async dropAbandoned(before) {
       for (;;) {
         const orders = await store.abandoned(before, 500)
-        for (const order of orders) await end(dropOpening(order.order_id, order.claimed_at), order)
+        for (const order of orders) {
+          const { order_id: orderId, claimed_at: claimedAt } = order
+          await end(dropOpening(orderId, claimedAt), order, [dropName(orderId)])
+        }
         if (orders.length < 500) return
       }
     },
   }
 }
 
-function opened(order: OrderRow | null, openedAs: OrderName | null): Opened {
-  return order ? { kind: 'opened', order, openedAs } : { kind: 'checkout unavailable' }
+function opened(order: OrderRow | null, openedBy: Opening | null): Opened {
+  return order ? { kind: 'opened', order, openedBy } : { kind: 'checkout unavailable' }
 }
 
 function networkOf(network: string): Network {

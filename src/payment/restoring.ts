@@ -15,7 +15,7 @@ import type { DeliveryDeps } from './operator.ts'
 import { type PlanTerms, provisioningOf } from './provisioning.ts'
 import { recordRefund } from './sales.ts'
 import { settleSale } from './settlement.ts'
-import { CONTESTED, type OrderState } from './store.ts'
+import { insertName, type OrderState } from './store.ts'
 
 /** The operator's decisions about an order that the store has lost. */
 export type Lost = {
@@ -56,9 +56,8 @@ type LostDeps = DeliveryDeps & { lightning: Lightning }
  * order that may have been paid since takes a proof of the payment.
  */
 export const contestRestored: Statement = {
-  text: `update purchase_order set contested = ${CONTESTED.beforePayment}
-    where contested in (${CONTESTED.no}, ${CONTESTED.afterPayment}) and opened_by is not null
-      and state in ('opening', 'pending', 'dead')`,
+  text: `update purchase_order set contested = 1
+    where contested = 0 and extends_id is null and state in ('opening', 'pending', 'dead')`,
   values: [],
 }
 
@@ -179,8 +178,8 @@ async function originOf({ lightning, secrets, clock }: LostDeps, lost: Lost): Pr
 const NO_TERMS = 'null'
 
 /**
- * Inserts the row; refused if the order is in the store. Its key is unknown, so its key hash is random and
- * matches no key. It is contested from the start, because a stranger may have its id.
+ * Inserts the row; refused if the order is in the store. Its key is known by the order's id alone, if the buyer told
+ * that. It is contested from the start, because nobody knows who opened it.
  */
 const insertRestored = (
   { paymentHash, product, planId, plan, memo }: Lost,
@@ -193,19 +192,19 @@ const insertRestored = (
     sealedAt: number | null
   },
 ): Statement[] => [
+  insertName(row.orderId),
   {
     text: `insert into purchase_order
-      (order_id, secret_id, key_hash, request_hash, product, plan_id, plan, terms, memo, amount_sats,
+      (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
        client_network, state, created_at, claimed_at, looked_up_at, network, bolt11, payment_hash,
        quote_expires_at, settled_at, settled_by, public_id, seed, expires_at, sealed_at, opened_by,
        contested, restored_at)
-      values ($1, $2, $3, $4, $5, $6, $7, '${NO_TERMS}', $8, $9, '', $10, $11, $11, 0, $12, 'unknown', $13,
-        $11, $11, $14, $15, $16, $17, $18, '', ${CONTESTED.beforePayment}, $11)
+      values ($1, $2, $3, $4, $5, $6, '${NO_TERMS}', $7, $8, '', $9, $10, $10, 0, $11, 'unknown', $12,
+        $10, $10, $13, $14, $15, $16, $17, '', 1, $10)
       on conflict do nothing`,
     values: [
       row.orderId,
       row.secretId,
-      randomBytes(32),
       randomBytes(32),
       product,
       planId,

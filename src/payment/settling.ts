@@ -138,7 +138,7 @@ export function createSettling(deps: {
   const prove: Settling['prove'] = async (order, restored = () => []) => {
     if (order.state !== 'pending' && order.state !== 'dead') return order
     await settle(order, { by: 'preimage', delivery: 'later', restored: restored() })
-    return (await store.find([order.order_id])) ?? order
+    return (await store.find(order.order_id)) ?? order
   }
 
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
@@ -193,7 +193,7 @@ export function createSettling(deps: {
       if (isDead) deadUnderWay--
     })
     await withinMs(work, LOOKUP_WAIT_MS)
-    const current = (await store.find([order.order_id])) ?? order
+    const current = (await store.find(order.order_id)) ?? order
     const isDeadNow = current.state === 'pending' && deadWhilePending.has(order.order_id)
     return isDeadNow ? { ...current, state: 'dead' } : current
   }

@@ -23,19 +23,9 @@ export type OrderState =
   | 'refunded'
 export type SettledBy = 'stream' | 'lookup' | 'preimage'
 
-/**
- * Whether a guessable key of an order was used from another address than the one that opened it, and whether
- * the payment had been seen by then. A higher number needs a stronger claim for delivery. `credentialOnly`
- * is a purchase of one URL, from its birth: its buyer has no key, and nodes on the way of the payment learn
- * the preimage, so only a credential delivers it. Releases that do not know the number deliver it to nobody.
- */
-export const CONTESTED = { no: 0, afterPayment: 1, beforePayment: 2, credentialOnly: 3 } as const
-export type Contested = (typeof CONTESTED)[keyof typeof CONTESTED]
-
 export type OrderRow = {
   order_id: string
   secret_id: string
-  key_hash: Uint8Array
   request_hash: Uint8Array
   product: Product
   plan_id: PlanId
@@ -44,9 +34,13 @@ export type OrderRow = {
   memo: string
   amount_sats: number
   client_network: string
-  /** The client who opened it: see `clientMark`. Null for orders that older releases opened. */
-  opened_by: string | null
-  contested: Contested
+  /** The client who opened it: see `clientMark`. */
+  opened_by: string
+  /**
+   * 1 once its quote was shown to another client, for good: it is delivered to proof alone. A purchase of one URL is
+   * contested from its birth, because its buyer has no key.
+   */
+  contested: 0 | 1
   state: OrderState
   created_at: number
   claimed_at: number
@@ -140,28 +134,40 @@ export const confirmDead = (orderId: string): Statement => ({
   values: [orderId],
 })
 
-/**
- * Claims the one delivery, before the answer is written. Refused if the order is contested more than
- * `maxContested`.
- */
-export const deliverOrder = (orderId: string, now: number, maxContested: number): Statement => ({
+/** Claims the one delivery, before the answer is written. Refused without proof if the order is contested. */
+export const deliverOrder = (orderId: string, now: number, isProven: boolean): Statement => ({
   text: `update purchase_order set delivered_at = $2
     where order_id = $1 and state = 'settled' and delivered_at is null and sealed_at is null
       and expires_at > $2 and contested <= $3 returning *`,
-  values: [orderId, now, maxContested],
+  values: [orderId, now, isProven ? 1 : 0],
 })
 
-/**
- * Notes permanently that a guessable key was used from another address. Orders of older releases do not say
- * who opened them, and a sealed order has nothing left to steal: neither becomes contested.
- */
+/** Notes permanently that the quote of an open order is shown to a client who did not open it. */
 export const contestOrder = (orderId: string): Statement => ({
-  text: `update purchase_order set contested = case
-      when state in ('opening', 'pending', 'dead') then ${CONTESTED.beforePayment}
-      else ${CONTESTED.afterPayment} end
-    where order_id = $1 and contested = ${CONTESTED.no} and opened_by is not null
-      and sealed_at is null returning *`,
+  text: `update purchase_order set contested = 1
+    where order_id = $1 and contested = 0 and state in ('opening', 'pending') returning *`,
   values: [orderId],
+})
+
+/** Keys that one order may have besides its own: far more than a program makes attempts. */
+export const MAX_ALIASES = 64
+
+/**
+ * Gives an order the name that a key stands for, unless that names one already. Its own name and its aliases are in one
+ * table with one unique key, so that a key never names two orders, whichever instances insert them at once.
+ */
+export const insertName = (orderId: string): Statement => ({
+  text: `insert into order_name (name, order_id) values ($1, $1) on conflict (name) do nothing`,
+  values: [orderId],
+  expect: 1,
+})
+
+export const insertAlias = (name: string, orderId: string): Statement => ({
+  text: `insert into order_name (name, order_id) select $1, $2
+    where (select count(*) from order_name
+      where order_id = $2 and name <> order_id) < ${MAX_ALIASES}
+    on conflict (name) do nothing`,
+  values: [name, orderId],
 })
 
 /** Ends the replay of a delivered answer and wipes the seed. Goes into the unit of a token's use. */
@@ -236,31 +242,45 @@ export function createOrderStore(db: Db) {
     /** Changes one order by a statement that returns its row; null if its condition did not hold. */
     one,
 
-    /** The order with any of these ids, which are its ids under the configured secrets. */
-    async find(orderIds: string[]): Promise<OrderRow | null> {
-      const list = places(orderIds)
+    async find(orderId: string): Promise<OrderRow | null> {
       const [order] = await db.read<OrderRow>(
-        `select * from purchase_order where order_id in (${list})`,
-        ...orderIds,
+        'select * from purchase_order where order_id = $1',
+        orderId,
       )
       return order ?? null
     },
 
     /**
-     * The order that a key names. `orderIds` are the ids derived from the key. An alias comes first, because
-     * its maker proved the payment of its order.
+     * The order that a key names, and the one with a payment hash. `names` are those that the key stands for. An alias
+     * comes first, because its maker proved the payment of its order.
      */
-    async findNamed(orderIds: string[]): Promise<{ order: OrderRow; isAlias: boolean } | null> {
-      const list = places(orderIds)
-      const rows = await db.read<OrderRow & { is_alias: number }>(
-        `select o.*, 1 as is_alias from order_alias a
-           join purchase_order o on o.order_id = a.order_id where a.alias_id in (${list})
-         union all
-         select o.*, 0 as is_alias from purchase_order o where o.order_id in (${list})`,
-        ...orderIds,
+    async candidates(
+      names: string[],
+      paymentHash: string | null,
+    ): Promise<{ byKey: OrderRow | null; byHash: OrderRow | null }> {
+      const named = `select o.*, n.name as named from order_name n
+        join purchase_order o on o.order_id = n.order_id where n.name in (${places(names, 2)})`
+      const paid = `select o.*, '' as named from purchase_order o where o.payment_hash = $1`
+      const parts = [...(names.length > 0 ? [named] : []), paid]
+      const rows = await db.read<OrderRow & { named: string }>(
+        parts.join(' union all '),
+        paymentHash,
+        ...names,
       )
-      const order = rows.find((row) => row.is_alias === 1) ?? firstOf(orderIds, rows)
-      return order ? { order, isAlias: order.is_alias === 1 } : null
+      const alias = rows.find((row) => row.named !== '' && row.named !== row.order_id)
+      const own = names.map((name) => rows.find((row) => row.named === name)).find((row) => row)
+      const byHash = rows.find((row) => row.named === '')
+      return { byKey: alias ?? own ?? null, byHash: byHash ?? null }
+    },
+
+    /** Whether one of these names is that of the order. */
+    async isNamed(orderId: string, names: string[]): Promise<boolean> {
+      const rows = await db.read(
+        `select 1 as here from order_name where order_id = $1 and name in (${places(names, 2)})`,
+        orderId,
+        ...names,
+      )
+      return rows.length > 0
     },
 
     async findByPaymentHash(paymentHash: string): Promise<OrderRow | null> {
@@ -369,8 +389,3 @@ export function createOrderStore(db: Db) {
 }
 
 export type OrderStore = ReturnType<typeof createOrderStore>
-
-/** The row of the first id that has one. */
-function firstOf<T extends OrderRow>(orderIds: string[], rows: T[]): T | undefined {
-  return orderIds.map((id) => rows.find((row) => row.order_id === id)).find((row) => row)
-}

@@ -3,7 +3,6 @@ import { rfc3339 } from '../lib/clock.ts'
 import type { ShownOrder, Tombstone } from './operator.ts'
 import { isReplacement, REPLAY_MS } from './order.ts'
 import type { Refund, Sale } from './sales.ts'
-import { CONTESTED } from './store.ts'
 
 /** One thing that happened. `at` is unix milliseconds. */
 export type Happened = { at: number; event: string; says: string }
@@ -247,15 +246,15 @@ function howToCollect(order: ShownOrder): string {
   if (isReplacement(order)) {
     return `${extendsId} could not be extended any more when the payment arrived, so a new one waits for you. Repeat the request with the preimage that your wallet shows (Payment-Preimage), or with the credential.`
   }
-  if (contested === CONTESTED.credentialOnly || restoredAt !== null) {
+  if (restoredAt !== null) {
     return 'It is paid and waits for you. Repeat the request with the Payment or L402 credential that you paid with.'
   }
-  return contested === CONTESTED.no
+  return contested === 0
     ? 'It is paid and waits for you. Repeat the same request with the same Idempotency-Key, or poll the order.'
-    : 'It is paid and waits for you, but others could guess its key. Repeat the request with the preimage that your wallet shows (Payment-Preimage), or with the credential.'
+    : 'It is paid and waits for you. Repeat the request with the credential that you paid with, or with its key and the preimage that your wallet shows (Payment-Preimage).'
 }
 
 const repeatedBy = (order: ShownOrder): string =>
-  order.contested === CONTESTED.no && !isReplacement(order)
+  order.contested === 0 && !isReplacement(order)
     ? 'the same request with the same key'
     : 'the same request with proof of payment'

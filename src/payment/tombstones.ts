@@ -21,7 +21,7 @@ const IS_OVER = `((state = 'settled' and expires_at < $1)
 
 /**
  * The statements that delete the orders which were over before a time; they belong in one unit. Each row
- * leaves a tombstone and takes its aliases with it. An order that was restored after its death leaves its second
+ * leaves a tombstone and takes its names with it. An order that was restored after its death leaves its second
  * end: it is paid, and must not be restored again.
  */
 export function purgeOrders(before: DeletionTime, now: DeletionTime): Statement[] {
@@ -35,7 +35,8 @@ export function purgeOrders(before: DeletionTime, now: DeletionTime): Statement[
       values: [before, now],
     },
     {
-      text: `delete from order_alias where order_id in (${buried})`,
+      text: `delete from order_name where name in (${buried})
+          or (order_id in (${buried}) and name <> order_id)`,
       values: [before],
     },
     {

@@ -33,6 +33,7 @@ import { NOTHING_IS_OVER, type SteadyClock, systemClock } from '../lib/clock.ts'
 import { measuredLightning } from '../lightning/measured.ts'
 import { CURSORS, openLightning } from '../lightning/open.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
+import { createPurchaseIds } from '../mcp/purchase-id.ts'
 import { createL402Flow } from '../payment/flows/l402.ts'
 import { createPaymentFlow } from '../payment/flows/payment-auth.ts'
 import { createNodeHealth } from '../payment/health.ts'
@@ -61,7 +62,6 @@ import { secretsGiven } from './secret-file.ts'
 import {
   asConfigError,
   isBehindTls,
-  isLoopback,
   networkOf,
   refuseForeignOrders,
   refusePublicSimulator,
@@ -98,10 +98,8 @@ export async function serve(
   const rates = readRates(config.rateLimits, ALL_LIMITS, {
     isSimulator: config.lightningUrl.kind === 'simulator',
   })
-  const { clientAddress, exactClient, isProxied, peerNetwork } = createClientAddress(
-    config.trustedProxies,
-    isBehindTls(config),
-  )
+  const { clientAddress, openingClient, isBehindUntrusted, isProxied, peerNetwork } =
+    createClientAddress(config.trustedProxies, isBehindTls(config))
   const stopping = new AbortController()
   let isStopping = false
 
@@ -184,11 +182,7 @@ export async function serve(
       edition: onSale.edition,
       ...(timeouts ? { timeouts } : {}),
     })
-    const isClientUnknown = detectUntrustedProxies(app, {
-      hasTrusted: config.trustedProxies.length > 0,
-      isLoopback: isLoopback(config.host),
-      log,
-    })
+    detectUntrustedProxies(app, { isBehindUntrusted, log })
     const streams = createEventStreams(app, memory)
     const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
     const limits = metrics ? measuredLimits(app, plainLimits, metrics.rateLimited) : plainLimits
@@ -217,7 +211,9 @@ export async function serve(
       ...{ db, clock, log, clientAddress, blockedNetworks, egressNetworks },
       maxSales: { perDay: config.maxSalesPerDay, perNetwork: config.maxSalesPerNetworkPerDay },
     })
-    const buyers = { clientAddress, exactClient, isClientUnknown, newOrders }
+    const purchaseKeys = secrets.keys('mcp purchase')
+    const isOwnKey = createPurchaseIds(purchaseKeys).isOwn
+    const buyers = { clientAddress, openingClient, isOwnKey, newOrders }
     const paying = { orders, flows, ...buyers, limits, memory }
     mountHealth(app)
     mountReadiness(app, { db, clock, isNodeReady: health.isHealthy, isStopping: () => isStopping })
@@ -283,8 +279,7 @@ export async function serve(
       mountSimulator(app, { simulator: node.simulator, onPaid: watcher.hint, ...guard })
     }
     if (config.mcp === 'on') {
-      const keys = secrets.keys('mcp purchase')
-      mountMcp(app, { publicUrl, clientAddress, limits, memory, clock, log, keys })
+      mountMcp(app, { publicUrl, clientAddress, limits, memory, clock, log, keys: purchaseKeys })
     }
     mountDiscovery(app, {
       ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on', operator },

@@ -1,9 +1,9 @@
-/** What a stranger who guesses a key meets over HTTP, and how the one who has paid proves it. */
+/** What a stranger who knows a key meets over HTTP, and how the one who has paid proves it. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { type Answer, type Ask, poll, purchase, quoteOf } from '../support/buying.ts'
+import { type Answer, type Ask, paidOrder, poll, purchase, quoteOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -29,24 +29,103 @@ async function aStolenOrder(server: TestServer) {
 test('whoever has paid an order that a thief opened proves it with the preimage, and the thief gets nothing', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   const { ask, orderId, preimage } = await aStolenOrder(server)
+  const keyed = { 'idempotency-key': KEY }
+  const proof = { 'payment-preimage': preimage }
   for (const from of [THIEF, VICTIM]) {
     assertError(await purchase(server, { ...ask, from }), PROOF_REQUIRED)
-    for (const headers of [{}, { 'idempotency-key': KEY }]) {
+    for (const headers of [{}, keyed, proof]) {
       assertError(
         await poll(server, orderId, { 'x-forwarded-for': from, ...headers }),
         PROOF_REQUIRED,
       )
     }
   }
-  const proof = { 'payment-preimage': preimage }
   const first = await purchase(server, { ...ask, headers: proof })
   capabilityOf(first)
-  assert.equal((await poll(server, orderId, proof)).text, first.text)
-  assert.equal(
-    (await purchase(server, { ...ask, from: '2001:db8::7', headers: proof })).text,
-    first.text,
-  )
+  assert.equal((await poll(server, orderId, { ...keyed, ...proof })).text, first.text)
+  const elsewhere = { ...ask, from: '2001:db8::7', headers: proof }
+  assert.equal((await purchase(server, elsewhere)).text, first.text)
   assertError(await purchase(server, ask), PROOF_REQUIRED)
+})
+
+test('the look of a key decides nothing: a random one is contested like any other', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  for (const key of [KEY, randomUUID(), 'qK3x_VbT9mZsL0hWfR7cD']) {
+    const { orderId } = quoteOf(await purchase(server, { key, from: VICTIM }))
+    const again = await purchase(server, { key, from: VICTIM })
+    assert.equal(JSON.parse(again.text).proofRequired, undefined)
+    const shown = await purchase(server, { key, from: THIEF })
+    assert.equal(JSON.parse(shown.text).proofRequired, true)
+    // For good: also to the one who opened it.
+    for (const asked of [
+      await purchase(server, { key, from: VICTIM }),
+      await poll(server, orderId),
+    ]) {
+      assert.equal(JSON.parse(asked.text).proofRequired, true)
+    }
+  }
+})
+
+test('a poll never contests an order, from whatever address it comes, and collects it there', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  const key = randomUUID()
+  const { orderId, bolt11 } = quoteOf(await purchase(server, { key, from: VICTIM }))
+  const moved = { 'x-forwarded-for': '198.51.100.77' }
+  for (const headers of [moved, { ...moved, 'idempotency-key': key }]) {
+    const { status, text } = await poll(server, orderId, headers)
+    assert.deepEqual([status, JSON.parse(text).proofRequired], [402, undefined])
+  }
+  await server.pay(bolt11)
+  const first = await poll(server, orderId, moved)
+  capabilityOf(first)
+  assertError(await poll(server, orderId, moved), '404 already delivered')
+  assert.equal((await poll(server, orderId, { ...moved, 'idempotency-key': key })).text, first.text)
+  assert.equal((await purchase(server, { key, from: VICTIM })).text, first.text)
+})
+
+test('a paid order is not contested by a request from another client, which gets nothing', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  const ask = { key: KEY, from: VICTIM }
+  const order = await paidOrder(server, ask)
+  assertError(await purchase(server, { ...ask, from: THIEF }), PROOF_REQUIRED)
+  assertError(await purchase(server, { ...ask, from: THIEF, protocol: 'l402' }), PROOF_REQUIRED)
+  capabilityOf(await purchase(server, ask))
+  assertError(await purchase(server, { ...ask, from: THIEF }), PROOF_REQUIRED)
+  capabilityOf(await poll(server, order.orderId, { 'idempotency-key': KEY }))
+  const [row] = await query(server, 'select contested from purchase_order')
+  assert.equal(row?.contested, 0)
+})
+
+test('a request that is refused contests nothing', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  const { bolt11 } = quoteOf(await purchase(server, { key: KEY, from: VICTIM }))
+  for (const body of ['{"planId":"long"}', '{ "planId": "spark" }', '{"planId":"mega"}', '{']) {
+    assert.equal((await purchase(server, { key: KEY, from: THIEF, body })).status, 400)
+  }
+  await server.pay(bolt11)
+  capabilityOf(await purchase(server, { key: KEY, from: VICTIM }))
+})
+
+test('a wrong credential from another client that is shown the quote contests the order', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  for (const [i, authorization] of ['L402 bad', 'Payment e30'].entries()) {
+    const key = `order-100${i}`
+    const { orderId } = quoteOf(await purchase(server, { key, from: VICTIM }))
+    quoteOf(await purchase(server, { key, from: THIEF, authorization }))
+    assert.equal(JSON.parse((await poll(server, orderId)).text).proofRequired, true)
+  }
+})
+
+test('an order is opened by a /64, and who comes from there is no other client', async (t) => {
+  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
+  await purchase(server, { key: KEY, from: '2001:db8:0:1::1' })
+  for (const [from, isOther] of [
+    ['2001:db8:0:1:ffff::2', undefined],
+    ['2001:db8:0:2::1', true],
+  ] as const) {
+    const { text } = await purchase(server, { key: KEY, from })
+    assert.equal(JSON.parse(text).proofRequired, isOther, from)
+  }
 })
 
 test('a preimage that opens nothing has no effect, and is limited like a bad token', async (t) => {
@@ -58,8 +137,9 @@ test('a preimage that opens nothing has no effect, and is limited like a bad tok
   })
   const { ask, orderId, preimage } = await aStolenOrder(server)
   const wrong = ['00'.repeat(32), 'x', preimage.slice(2)]
+  const keyed = { 'idempotency-key': KEY }
   for (const guess of wrong) {
-    const headers = { 'x-forwarded-for': THIEF, 'payment-preimage': guess }
+    const headers = { ...keyed, 'x-forwarded-for': THIEF, 'payment-preimage': guess }
     assertError(await poll(server, orderId, headers), PROOF_REQUIRED)
   }
   const guess = { 'payment-preimage': '11'.repeat(32) }
@@ -72,7 +152,7 @@ test('a preimage that opens nothing has no effect, and is limited like a bad tok
     assert.match(lines('retry-after').join(), /^[1-9]\d*$/)
   }
   // Who brings the right one is held up by nobody, from the same address too.
-  const proof = { 'x-forwarded-for': THIEF, 'payment-preimage': preimage }
+  const proof = { ...keyed, 'x-forwarded-for': THIEF, 'payment-preimage': preimage }
   capabilityOf(await poll(server, orderId, proof))
 })
 
@@ -89,7 +169,8 @@ test('a stranger who floods an order by its guessed key keeps nobody out who pro
     const flood = [0, 1, 2, 3, 4].map(() => purchase(server, { key, from: THIEF }))
     assert.ok((await Promise.all(flood)).some(({ status }) => status === 429))
     const proof = { 'payment-preimage': order.preimage }
-    const { publicId } = capabilityOf(await poll(server, order.orderId, proof))
+    const polled = { 'idempotency-key': key, ...proof }
+    const { publicId } = capabilityOf(await poll(server, order.orderId, polled))
     const proven: Ask[] = [{ key, headers: proof }, order.ask, { ...order.ask, key: randomUUID() }]
     for (const ask of proven) {
       assert.equal(
@@ -98,7 +179,7 @@ test('a stranger who floods an order by its guessed key keeps nobody out who pro
       )
     }
     // Proofs are limited as well, and by themselves.
-    assert.equal((await poll(server, order.orderId, proof)).status, 429)
+    assert.equal((await poll(server, order.orderId, polled)).status, 429)
   }
 })
 
@@ -127,7 +208,7 @@ test('two lines of the header are no proof', async (t) => {
   assertError(await purchase(server, { ...ask, headers }), PROOF_REQUIRED)
 })
 
-test('the preimage of an order is worth nothing without its key or its id', async (t) => {
+test('the preimage of an order is worth nothing without its key', async (t) => {
   const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
   const { preimage } = await aStolenOrder(server)
   const answer = await purchase(server, {

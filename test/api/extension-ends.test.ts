@@ -1,5 +1,6 @@
 /** What happens to an extension when its target ends or changes between the quote and the payment. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -68,9 +69,10 @@ for (const [what, how, end] of ENDS) {
   test(`extending a ${what} that ${how} before it is paid: its buyer gets a new one`, async (t) => {
     const server = await aShortServer(t)
     const held = await heldOf[what](server)
-    const { orderId, bolt11 } = quoteOf(await extend(server, held))
+    const key = randomUUID()
+    const { orderId, bolt11 } = quoteOf(await extend(server, held, { key }))
     await end(server, held)
-    const proof = { 'payment-preimage': await server.pay(bolt11) }
+    const proof = { 'idempotency-key': key, 'payment-preimage': await server.pay(bolt11) }
     const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
     assert.equal(resource.product, held.product)
     assert.notEqual(resource.publicId, held.publicId)
@@ -83,12 +85,13 @@ test('an extension that is settled after the end of its target sells a new one t
   const server = await startServer(t)
   const held = await anInbox(server)
   server.clock.advance(SPARK_MS - 60_000)
-  const { orderId, bolt11 } = quoteOf(await extend(server, held))
+  const key = randomUUID()
+  const { orderId, bolt11 } = quoteOf(await extend(server, held, { key }))
   server.clock.advance(2 * 60_000)
-  const proof = { 'payment-preimage': await server.pay(bolt11) }
+  const proof = { 'idempotency-key': key, 'payment-preimage': await server.pay(bolt11) }
   const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
   assert.ok(Date.parse(resource.expiresAt) > Date.parse(held.expiresAt) + SPARK_MS)
-  assert.equal(phraseOf(await poll(server, orderId)), '404 already delivered')
+  assert.equal(phraseOf(await poll(server, orderId)), '404 proof of payment required')
 })
 
 test('an inbox takes more requests once it is extended, and keeps those that it has', async (t) => {
@@ -192,10 +195,11 @@ describe('extending a monitor', () => {
 test('a suspended monitor is hidden from its owner, and one that is suspended before the payment is replaced', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)
-  const { orderId, bolt11 } = quoteOf(await extend(server, monitor))
+  const key = randomUUID()
+  const { orderId, bolt11 } = quoteOf(await extend(server, monitor, { key }))
   await suspendAt(server, monitor.publicId)
   assert.equal(phraseOf(await extend(server, monitor)), '404 not found')
-  const proof = { 'payment-preimage': await server.pay(bolt11) }
+  const proof = { 'idempotency-key': key, 'payment-preimage': await server.pay(bolt11) }
   const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
   assert.notEqual(resource.publicId, monitor.publicId)
 })
@@ -232,9 +236,10 @@ for (const what of ['inbox', 'monitor'] as const) {
     test(`an extension that would take the ${column} of the ${what} too far once it is paid sells a new one`, async (t) => {
       const server = await aShortServer(t)
       const held = await heldOf[what](server)
-      const { orderId, bolt11 } = quoteOf(await extend(server, held))
+      const key = randomUUID()
+      const { orderId, bolt11 } = quoteOf(await extend(server, held, { key }))
       await setLimit(server, Number.MAX_SAFE_INTEGER)
-      const proof = { 'payment-preimage': await server.pay(bolt11) }
+      const proof = { 'idempotency-key': key, 'payment-preimage': await server.pay(bolt11) }
       const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
       assert.notEqual(resource.publicId, held.publicId)
       assert.equal((await statusOf(server, held))?.expiresAt, held.expiresAt)

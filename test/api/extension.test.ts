@@ -44,12 +44,13 @@ for (const product of EXTENDABLE) {
       const held = await buy(server)
       const { orderId, key, preimage } = await paidExtension(server, held)
       const proof = { 'payment-preimage': preimage }
+      const keyed = { 'idempotency-key': key, ...proof }
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
           i % 3 === 0
             ? repeat(server, held, { key })
             : i % 3 === 1
-              ? poll(server, orderId, proof)
+              ? poll(server, orderId, keyed)
               : extend(server, held, { key, headers: proof }),
         ),
       )
@@ -174,7 +175,8 @@ for (const product of EXTENDABLE) {
         `update ${table} set expires_at = $1 returning expires_at`,
         Math.round(end),
       )
-      const quote = quoteOf(await extend(server, held))
+      const key = randomUUID()
+      const quote = quoteOf(await extend(server, held, { key }))
       // Paid, the open quote would leave no room for another day.
       assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
       await query(
@@ -183,7 +185,10 @@ for (const product of EXTENDABLE) {
         Math.round(end + DAY),
       )
       // It cannot be added any more, so its buyer gets the plan anew.
-      const proof = { 'payment-preimage': await server.pay(quote.bolt11) }
+      const proof = {
+        'idempotency-key': key,
+        'payment-preimage': await server.pay(quote.bolt11),
+      }
       const { resource } = JSON.parse((await poll(server, quote.orderId, proof)).text)
       assert.notEqual(resource.publicId, held.publicId)
     })
@@ -198,10 +203,11 @@ for (const product of EXTENDABLE) {
       const unproven = [
         await poll(server, orderId),
         await poll(server, orderId, { 'idempotency-key': key }),
+        await poll(server, orderId, { 'payment-preimage': preimage }),
       ]
       unproven.push(await repeat(server, held, { key }), await extend(server, held, { key }))
       for (const answer of unproven) assert.equal(phraseOf(answer), '404 proof of payment required')
-      const proof = { 'payment-preimage': preimage }
+      const proof = { 'idempotency-key': key, 'payment-preimage': preimage }
       const answer = await poll(server, orderId, proof)
       const { resource } = JSON.parse(answer.text)
       assert.equal(answer.status, 200)

@@ -225,7 +225,8 @@ suite('X-Forwarded-For', () => {
       )
       for (let i = 0; i < 3; i++) {
         assert.equal((await ask(server, '/api/catalog', { headers: spoofed(i) })).status, 200)
-        assert.equal((await purchase(server, { headers: spoofed(i * 20) })).status, 402)
+        const asked = { headers: spoofed(i * 20), protocol: 'l402' }
+        assert.equal((await purchase(server, asked)).status, 402)
       }
       assert.deepEqual(short(await ask(server, '/api/catalog', { headers: spoofed(4) })), LIMITED)
       assert.deepEqual(short(await purchase(server, { headers: spoofed(80) })), LIMITED)

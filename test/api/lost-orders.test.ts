@@ -32,6 +32,7 @@ const restore = (server: TestServer, ...args: string[]) =>
 /** As a store is that was restored from a copy before the order. */
 async function lose(server: TestServer): Promise<void> {
   await query(server, 'delete from purchase_order')
+  await query(server, 'delete from order_name')
   await query(server, 'delete from catch_inbox')
 }
 
@@ -125,8 +126,8 @@ test('an order that was lost is made good once, however many operators do it at 
   assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
 })
 
-test('a buyer of the native flow collects a lost order by its id, with the key or the preimage', async (t) => {
-  for (const by of ['key', 'preimage'] as const) {
+test('a buyer of the native flow collects a lost order with its key and the preimage', async (t) => {
+  for (const by of ['purchase', 'poll'] as const) {
     const server = await startServer(t)
     const key = randomUUID()
     const { orderId, bolt11, paymentHash } = quoteOf(await purchase(server, { key }))
@@ -139,14 +140,14 @@ test('a buyer of the native flow collects a lost order by its id, with the key o
     assert.equal(code, 0, err)
     // Its id alone is not enough: the operator may have it from anybody.
     assert.equal((await poll(server, orderId)).text, '{"error":"proof of payment required"}')
-    if (by === 'key') {
-      capabilityOf(await purchase(server, { key }))
-    } else {
-      const proven = await fetch(`${server.url}/api/payments/${orderId}`, {
-        headers: { 'payment-preimage': preimage },
-      })
-      assert.equal(proven.status, 200)
+    const proof = { 'payment-preimage': preimage }
+    const keyed = { 'idempotency-key': key }
+    for (const headers of [keyed, proof]) {
+      const unproven = await poll(server, orderId, headers)
+      assertError(unproven, '404 proof of payment required')
     }
+    if (by === 'purchase') capabilityOf(await purchase(server, { key, headers: proof }))
+    else capabilityOf(await poll(server, orderId, { ...keyed, ...proof }))
     assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
   }
 })

@@ -1,40 +1,64 @@
-/** A proxy that nobody told us of makes all clients one, and a guessable key as good from everywhere. */
+/** A proxy that nobody told us of makes all clients one, and a guessed key as good from everywhere. */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { openOrder, payAndSettle, purchase, send } from '../support/buying.ts'
+import { books, openOrder, purchase, send } from '../support/buying.ts'
 import { message } from '../support/mcp.ts'
 import { look } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { assertError, capabilityOf, L402, PAYMENT, paidOrderVia } from '../support/wallet-flow.ts'
 
 /** Loopback by a name that no loopback bind has: whoever binds this is reached by strangers. */
 const STRANGERS = { MAYFLY_HOST: '::ffff:127.0.0.1', MAYFLY_SIMULATOR: 'public' }
 
-test('nothing is sold to strangers behind a proxy that is not trusted, and one line says what to set', async (t) => {
-  const server = await startServer(t, STRANGERS)
-  assert.equal((await purchase(server, {})).status, 402)
-  for (const headers of [
-    { 'x-forwarded-for': '203.0.113.1' },
-    { forwarded: 'for=203.0.113.1' },
-    { 'x-real-ip': '203.0.113.1' },
-  ]) {
-    for (const answer of [await purchase(server, { headers }), await look(server, { headers })]) {
+test('no native quote is opened behind a proxy that is not trusted, and one line says what to set', async (t) => {
+  for (const environment of [STRANGERS, { MAYFLY_SIMULATOR: 'public' }]) {
+    const server = await startServer(t, environment)
+    await fetch(`${server.url}/health`)
+    assert.equal((await purchase(server, {})).status, 402)
+    assert.deepEqual(linesOf(server), [])
+    for (const headers of [
+      { 'x-forwarded-for': '203.0.113.1' },
+      { forwarded: 'for=203.0.113.1' },
+      { 'x-real-ip': '203.0.113.1' },
+    ]) {
+      const answer = await purchase(server, { headers })
       assert.equal(answer.status, 503)
       assert.deepEqual(JSON.parse(answer.text), { error: 'checkout unavailable' })
       assert.match(answer.header('retry-after') ?? '', /^[0-9]+$/)
     }
+    assert.equal((await books(server)).orders, 1)
+    const [line, ...more] = linesOf(server)
+    assert.deepEqual(more, [])
+    assert.equal(line?.level, 50)
+    assert.match(String(line?.reason), /set MAYFLY_TRUSTED_PROXIES .+ no native quote is opened/)
   }
-  const [line, ...more] = linesOf(server)
-  assert.deepEqual(more, [])
-  assert.equal(line?.level, 50)
-  assert.match(String(line?.reason), /set MAYFLY_TRUSTED_PROXIES .+ purchases are refused$/)
 })
 
-test('an earlier quote is still delivered behind a proxy that is not trusted', async (t) => {
+test('a peer that is no trusted proxy opens no native quote for others, though other proxies are trusted', async (t) => {
+  const server = await startServer(t, { ...STRANGERS, MAYFLY_TRUSTED_PROXIES: '192.0.2.1' })
+  assert.equal((await purchase(server, { from: '203.0.113.1' })).status, 503)
+  assert.equal(linesOf(server).length, 1)
+})
+
+test('who pays with a credential buys behind a proxy that is not trusted: nobody else collects that', async (t) => {
   const server = await startServer(t, STRANGERS)
-  const key = randomUUID()
-  await payAndSettle(server, await openOrder(server, { key }))
-  assert.equal((await purchase(server, { key, from: '203.0.113.1' })).status, 200)
+  const from = '203.0.113.1'
+  for (const flow of [PAYMENT, L402]) {
+    const order = await paidOrderVia(server, flow, { from })
+    // Behind such a proxy, everybody is another client.
+    assertError(await purchase(server, { key: order.key, from }), '404 proof of payment required')
+    capabilityOf(await purchase(server, order.ask))
+  }
+  assert.equal((await look(server, { headers: { 'x-forwarded-for': from } })).status, 402)
+})
+
+test('an earlier quote is delivered behind a proxy that is not trusted to proof alone', async (t) => {
+  const server = await startServer(t, STRANGERS)
+  const order = await openOrder(server)
+  const preimage = await server.pay(order.bolt11)
+  const ask = { key: order.key, from: '203.0.113.1' }
+  assertError(await purchase(server, ask), '404 proof of payment required')
+  capabilityOf(await purchase(server, { ...ask, headers: { 'payment-preimage': preimage } }))
 })
 
 test('strangers buy behind a trusted proxy, and no warning is logged', async (t) => {
@@ -42,43 +66,6 @@ test('strangers buy behind a trusted proxy, and no warning is logged', async (t)
   assert.equal((await purchase(server, { from: '203.0.113.1' })).status, 402)
   assert.deepEqual(linesOf(server), [])
 })
-
-test('the first forwarded request on loopback says what to set, once, and sales go on', async (t) => {
-  const server = await startServer(t)
-  await fetch(`${server.url}/health`)
-  assert.deepEqual(linesOf(server), [])
-  await fetch(`${server.url}/health`, { headers: { 'x-forwarded-for': '203.0.113.1' } })
-  assert.equal((await purchase(server, { from: '203.0.113.1' })).status, 402)
-  const lines = linesOf(server)
-  assert.deepEqual(
-    lines.map(({ level }) => level),
-    [40],
-  )
-  assert.match(String(lines[0]?.reason), /set MAYFLY_TRUSTED_PROXIES/)
-})
-
-test("a guessable key that was forwarded by an untrusted peer counts as a stranger's each time", async (t) => {
-  const server = await startServer(t)
-  const forwarded = { key: 'order-0001', from: '203.0.113.1' }
-  const first = await openOrder(server, forwarded)
-  const again = JSON.parse((await purchase(server, forwarded)).text)
-  const quote = JSON.parse(first.answer.text)
-  assert.deepEqual(again, { ...quote, proofRequired: true })
-  await payAndSettle(server, first)
-  const refused = await purchase(server, forwarded)
-  assert.deepEqual([refused.status, JSON.parse(refused.text).error], [404, PROOF])
-})
-
-test('a random key that was forwarded by an untrusted peer is never contested', async (t) => {
-  const server = await startServer(t)
-  const forwarded = { key: randomUUID(), from: '203.0.113.1' }
-  const first = await openOrder(server, forwarded)
-  assert.deepEqual(await purchase(server, forwarded), first.answer)
-  await payAndSettle(server, first)
-  assert.equal((await purchase(server, forwarded)).status, 200)
-})
-
-const PROOF = 'proof of payment required'
 
 function linesOf(server: TestServer): Record<string, unknown>[] {
   return server.logged
@@ -140,7 +127,9 @@ test('a simulator that was made public, or has proxies that it trusts, sells to 
   for (const wanted of [{ MAYFLY_SIMULATOR: 'public' }, { MAYFLY_TRUSTED_PROXIES: '192.0.2.1' }]) {
     const server = await startServer(t, { ...LOCAL, ...wanted })
     for (const headers of STRANGE_HEADERS) {
-      assert.equal((await purchase(server, { headers })).status, 402, JSON.stringify(headers))
+      // With a wallet protocol: no native quote is opened behind a proxy that is not trusted.
+      const answer = await purchase(server, { headers, protocol: 'l402' })
+      assert.equal(answer.status, 402, JSON.stringify(headers))
     }
   }
 })

@@ -93,22 +93,6 @@ test('one key is one order and one invoice, wherever it comes from', async (t) =
   }
 })
 
-test('a key that nobody can guess reaches its order from any address', async (t) => {
-  const server = await startServer(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
-  const strong = [
-    randomUUID(),
-    randomUUID().toUpperCase(),
-    `order-${randomUUID()}`,
-    '01JDB5Z7Q4M8R2XK9T3WVYHN6C',
-    'qK3x_VbT9mZsL0hWfR7cD',
-  ]
-  for (const key of strong) {
-    const here = await openOrder(server, { key, from: '203.0.113.1' })
-    const there = await openOrder(server, { key, from: '2001:db8::1' })
-    assert.deepEqual(there, here, key)
-  }
-})
-
 async function count(server: TestServer): Promise<{ orders: number; invoices: number }> {
   const { orders, invoices } = await books(server)
   return { orders, invoices }

@@ -146,9 +146,10 @@ suite('an extension across two instances', { timeout: 600_000 }, () => {
       const held = await bought(fleet.a, name)
       const orders = await Promise.all(Array.from({ length: 12 }, () => quoted(fleet.next(), held)))
       const ends = await Promise.all(
-        orders.map(async ({ orderId, bolt11 }) => {
+        orders.map(async ({ orderId, bolt11, key }) => {
           const preimage = await paid(fleet.next().url, bolt11)
-          return endIn(await poll(fleet.next(), orderId, { 'payment-preimage': preimage }))
+          const proof = { 'idempotency-key': key, 'payment-preimage': preimage }
+          return endIn(await poll(fleet.next(), orderId, proof))
         }),
       )
       assert.equal(new Set(ends).size, orders.length)
@@ -173,7 +174,8 @@ suite('an extension across two instances', { timeout: 600_000 }, () => {
     for (let i = 1; i <= 40; i++) {
       const order = await quoted(fleet.a, monitor)
       const preimage = await paid(fleet.a.url, order.bolt11)
-      endIn(await poll(fleet.a, order.orderId, { 'payment-preimage': preimage }))
+      const proof = { 'idempotency-key': order.key, 'payment-preimage': preimage }
+      endIn(await poll(fleet.a, order.orderId, proof))
       assert.equal(await endTold(), Date.parse(monitor.expiresAt) + i * SPARK_MS)
     }
   })

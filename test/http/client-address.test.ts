@@ -338,18 +338,18 @@ const EXACT: ExactCase[] = [
     client: null,
   },
   {
-    note: 'nobody, where the hop before our proxy is of a carrier or a tailnet and forwards',
+    note: 'the hop before our proxy, also where it is of a carrier or a tailnet and forwards',
     trusted: ['10.0.0.1'],
     peer: '10.0.0.1',
     headers: { 'x-forwarded-for': '198.51.100.1, 100.64.0.9' },
-    client: null,
+    client: '100.64.0.9',
   },
   {
-    note: 'nobody, where a network of proxies is not trusted and forwards to ours',
+    note: 'the right-most address, where a network of proxies is not trusted and forwards to ours',
     trusted: ['10.0.0.1'],
     peer: '10.0.0.1',
     headers: { 'x-forwarded-for': '198.51.100.1, 203.0.113.9' },
-    client: null,
+    client: '203.0.113.9',
   },
   {
     note: 'the one that a trusted proxy names',
@@ -366,17 +366,17 @@ const EXACT: ExactCase[] = [
     client: '198.51.100.1',
   },
   {
-    note: 'nobody, where a trusted proxy names none',
+    note: 'the trusted proxy itself, where it names none',
     trusted: ['10.0.0.0/8'],
     peer: '10.0.0.1',
-    client: null,
+    client: '10.0.0.1',
   },
   {
-    note: 'nobody, where a trusted proxy names what is no address',
+    note: 'the trusted proxy itself, where it names what is no address',
     trusted: ['10.0.0.0/8'],
     peer: '10.0.0.1',
     headers: { 'x-forwarded-for': 'unknown' },
-    client: null,
+    client: '10.0.0.1',
   },
   {
     note: 'nobody, where something in front ends TLS and none is trusted',
@@ -396,10 +396,10 @@ const EXACT: ExactCase[] = [
 
 for (const { note, trusted = [], isBehindTls, peer, headers = {}, client } of EXACT) {
   test(`the client who opens an order is ${note}`, () => {
-    const { exactClient } = createClientAddress(trusted, isBehindTls)
+    const { openingClient } = createClientAddress(trusted, isBehindTls)
     const { 'x-forwarded-for': chain, ...others } = headers
     const request = aRequest(peer, chain === undefined ? undefined : [chain], others)
-    assert.equal(exactClient(request), client)
+    assert.equal(openingClient(request), client)
   })
 }
 

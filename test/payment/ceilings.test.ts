@@ -32,9 +32,7 @@ async function aLimitedShop(t: TestContext, max: MaxSales) {
   let orders = 0
   const sell = async (clientNetwork = NETWORK): Promise<void> => {
     const { orders: at } = shop
-    const opened = await at
-      .purchase(aName(key(orders++)))
-      .open(aRequest(), anOffer({ clientNetwork }))
+    const opened = await at.open(aName(key(orders++)), aRequest(), anOffer({ clientNetwork }))
     const quote = pendingQuote(opened)
     await shop.pay(quote)
     await at.reconcile(quote.paymentHash, 'stream')
@@ -104,7 +102,7 @@ suite('ceilings on the sales of a day', () => {
   test('what is owed or unpaid is no sale', async (t) => {
     const shop = await aLimitedShop(t, { perDay: 1, perNetwork: 1 })
     const soldOut = shop.another({ isSoldOut: true })
-    const quote = pendingQuote(await soldOut.purchase(aName()).open(aRequest(), anOffer()))
+    const quote = pendingQuote(await soldOut.open(aName(), aRequest(), anOffer()))
     assert.equal(await shop.ceilings.waitMs(NETWORK), null)
     await shop.pay(quote)
     await soldOut.reconcile(quote.paymentHash, 'stream')

@@ -55,7 +55,7 @@ async function anExtension(t: TestContext, extend?: Extend) {
   const bought = await shop.paid()
   const { publicId } = delivered(await shop.orders.poll(bought.orderId, plainPoll))
   const request = aRequest({ extendsId: publicId })
-  const quote = pendingQuote(await shop.orders.purchase(aName(OTHER_KEY)).open(request, anOffer()))
+  const quote = pendingQuote(await shop.orders.open(aName(OTHER_KEY), request, anOffer()))
   await shop.pay(quote)
   shop.clock.advance(DAY)
   const repeat = (credential?: 'verified') =>
@@ -196,8 +196,7 @@ suite('an order that extends a capability', () => {
     const { shop, publicId, request, learn } = await anExtension(t, extending)
     assert.equal(await shop.orders.openExtensions(publicId), 1)
     assert.equal(await shop.orders.openExtensions('catch_other'), 0)
-    const another = shop.orders.purchase(aName('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54'))
-    await another.open(request, anOffer())
+    await shop.orders.open(aName('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54'), request, anOffer())
     assert.equal(await shop.orders.openExtensions(publicId), 2)
     await learn()
     assert.equal(await shop.orders.openExtensions(publicId), 1)

@@ -50,7 +50,6 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
   insertOrder({
     order_id: `order_${id}`,
     secret_id: '',
-    key_hash: Buffer.alloc(1),
     request_hash: Buffer.alloc(1),
     product: 'catch',
     plan_id: 'spark',
@@ -59,7 +58,7 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
     memo: '',
     amount_sats: 1,
     client_network: clientNetwork,
-    opened_by: null,
+    opened_by: '',
     contested: 0,
     extends_id: null,
     created_at: 0,

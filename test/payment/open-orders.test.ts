@@ -10,9 +10,7 @@ test('the unpaid orders of a network are limited exactly, and each network for i
   const open = (from: number, clientNetwork = '203.0.113') =>
     Promise.all(
       Array.from({ length: 30 }, (_, i) =>
-        orders
-          .purchase(aName(key(from + i)))
-          .open(aRequest(), anOffer({ clientNetwork, maxOpen: MOST })),
+        orders.open(aName(key(from + i)), aRequest(), anOffer({ clientNetwork, maxOpen: MOST })),
       ),
     )
   const first = await open(0)

@@ -155,7 +155,7 @@ test('an extension that is handed out names what it has extended, and another or
   await shop.orders.reconcile(bought.paymentHash, 'stream')
   const publicId = String((await shop.order(bought))?.public_id)
   const request = aRequest({ extendsId: publicId })
-  const opened = await shop.orders.purchase(aName(OTHER_KEY)).open(request, anOffer())
+  const opened = await shop.orders.open(aName(OTHER_KEY), request, anOffer())
   const quote = pendingQuote(opened)
   await shop.pay(quote)
   await shop.orders.reconcile(quote.paymentHash, 'stream')

@@ -129,7 +129,7 @@ suite('finding an order', () => {
     for (let i = 0; i < 2; i++) {
       shop.clock.advance(SECOND)
       const request = aRequest({ extendsId: publicId })
-      const opened = await shop.orders.purchase(aName(randomUUID())).open(request, anOffer())
+      const opened = await shop.orders.open(aName(randomUUID()), request, anOffer())
       const quote = pendingQuote(opened)
       await shop.pay(quote)
       await shop.orders.reconcile(quote.paymentHash, 'stream')

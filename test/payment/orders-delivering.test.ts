@@ -27,7 +27,7 @@ suite('delivering an order', () => {
     const outcomes = [
       await shop.orders.poll(orderId, keyPoll),
       await shop.repeat(),
-      await shop.orders.purchase(aName()).open(aRequest(), anOffer()),
+      await shop.orders.open(aName(), aRequest(), anOffer()),
       await shop.another().poll(orderId, keyPoll),
     ]
     assert.deepEqual(

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
+import type { Deliverable, OrderRequest, Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import { delivered, events, nodeIs } from '../support/orders.ts'
@@ -10,6 +11,7 @@ import {
   anOffer,
   aRequest,
   aShop,
+  known,
   manualClock,
   pendingQuote,
   QUOTE_SECONDS,
@@ -22,7 +24,7 @@ const REQUEST = aRequest({ bodySha256: '' })
 const NOW = manualClock().now()
 
 const looked = async (at: Orders): Promise<Quote> =>
-  pendingQuote(await at.oneUrl.open(REQUEST, anOffer()))
+  pendingQuote(await at.open(null, REQUEST, anOffer()))
 
 const answerOf = (
   at: Orders,
@@ -36,7 +38,17 @@ const answerOf = (
     kind === 'verified'
       ? { kind, order: { paymentHash }, challengeId: '' }
       : { kind, reason: 'wrong', paymentHash }
-  return at.oneUrl.answer(REQUEST, credential, { mayDeliver, admit: async () => undefined })
+  return done(at, { credential, isPeek: !mayDeliver })
+}
+
+/** What a request comes to. Null: it is a new purchase. */
+async function done(
+  at: Orders,
+  ask: { credential: CheckedCredential<string>; isPeek?: boolean; request?: OrderRequest },
+): Promise<Outcome | Deliverable | null> {
+  const decision = await at.decide({ by: null, request: REQUEST, ...ask })
+  if (decision.kind === 'known') return decision.act(null)
+  return decision.kind === 'new' ? null : { kind: 'order not found' }
 }
 
 suite('an order of one URL', () => {
@@ -93,7 +105,6 @@ suite('an order of one URL', () => {
 })
 
 suite('what an order of one URL answers', () => {
-  type Ask = Parameters<Orders['oneUrl']['answer']>[2]
   const RIGHT = ({ paymentHash }: Quote): CheckedCredential<string> => ({
     ...{ kind: 'verified', order: { paymentHash }, challengeId: '' },
   })
@@ -107,53 +118,48 @@ suite('what an order of one URL answers', () => {
   async function asked(t: TestContext, options: ShopOptions = {}) {
     const shop = await aShop(t, options)
     const quote = await looked(shop.orders)
-    const admitted: Parameters<Ask['admit']>[0][] = []
     const answer = (credential: CheckedCredential<string>, mayDeliver = true, request = REQUEST) =>
-      shop.orders.oneUrl.answer(request, credential, {
-        mayDeliver,
-        admit: async (order) => void admitted.push(order),
-      })
+      done(shop.orders, { credential, isPeek: !mayDeliver, request })
     const change = (set: string) =>
       shop.db.write(unit({ text: `update purchase_order set ${set}`, values: [] }))
-    return { shop, quote, admitted, answer, change }
+    return { shop, quote, answer, change }
   }
 
   test('nothing is opened while the node takes no payments', async (t) => {
     const { shop } = await asked(t)
     shop.node.replaced.info = () => Promise.reject(new Error('connection refused'))
     shop.health.doubt()
-    const refused = await shop.orders.oneUrl.open(REQUEST, anOffer())
+    const refused = await shop.orders.open(null, REQUEST, anOffer())
     assert.deepEqual(refused, { kind: 'checkout unavailable' })
     assert.equal(shop.node.invoices.length, 1)
   })
 
   test('a network with too many unpaid orders is told so', async (t) => {
     const { shop } = await asked(t)
-    const refused = await shop.orders.oneUrl.open(REQUEST, anOffer({ maxOpen: 1 }))
+    const refused = await shop.orders.open(null, REQUEST, anOffer({ maxOpen: 1 }))
     assert.deepEqual(refused, { kind: 'rate limited', retryAfterSeconds: QUOTE_SECONDS })
   })
 
   test('a request without a credential, or with one of no order, is a new purchase', async (t) => {
-    const { answer, admitted } = await asked(t)
+    const { answer } = await asked(t)
     const forged: CheckedCredential<string> = { kind: 'invalid', reason: 'no', paymentHash: null }
     const unknown: CheckedCredential<string> = { ...forged, paymentHash: 'ff'.repeat(32) }
     for (const credential of [{ kind: 'none' } as const, forged, unknown])
       assert.equal(await answer(credential), null)
-    assert.deepEqual(admitted, [])
   })
 
   test('a credential of another request, or of an order with a key, is a new purchase', async (t) => {
     const { shop, quote, answer } = await asked(t)
     const other = aRequest({ bodySha256: '', planId: 'flame' as never })
     assert.equal(await answer(RIGHT(quote), true, other), null)
-    const keyed = pendingQuote(await shop.orders.purchase(aName()).open(REQUEST, anOffer()))
+    const keyed = pendingQuote(await shop.orders.open(aName(), aRequest(), anOffer()))
     assert.equal(await answer(RIGHT(keyed)), null)
     assert.equal((await shop.order(keyed))?.state, 'pending')
   })
 
   test('an order with a key that was restored is answered like one of one URL', async (t) => {
     const { quote, answer, change } = await asked(t)
-    await change('contested = 0, restored_at = 1')
+    await change('restored_at = 1')
     assert.equal((await answer(RIGHT(quote)))?.kind, 'delivered')
   })
 
@@ -166,23 +172,20 @@ suite('what an order of one URL answers', () => {
     assert.equal(await answer(WRONG(quote)), null)
   })
 
-  test('each request is admitted once its order is found, with what it proves, and may be refused', async (t) => {
-    const { shop, quote, admitted, answer } = await asked(t)
-    const { orderId } = quote
-    await answer(WRONG(quote))
-    await answer(EARLIER(quote))
-    await answer(RIGHT(quote), false)
-    assert.deepEqual(admitted, [
-      { orderId, isProven: false },
-      { orderId, isProven: false },
-      { orderId, isProven: true },
-    ])
-    const refusing = shop.orders.oneUrl.answer(REQUEST, RIGHT(quote), {
-      mayDeliver: true,
-      admit: () => Promise.reject(new Error('too many')),
-    })
-    await assert.rejects(refusing, /too many/)
-    assert.equal((await shop.order(quote))?.delivered_at, null)
+  test('a request says what it proves before the order changes', async (t) => {
+    const { shop, quote } = await asked(t)
+    const cases = [
+      [WRONG(quote), false],
+      [EARLIER(quote), false],
+      [RIGHT(quote), true],
+    ] as const
+    for (const [credential, isProven] of cases) {
+      const { facts } = await known(shop.orders, credential, { ...{ by: null }, request: REQUEST })
+      assert.deepEqual(facts, {
+        ...{ kind: 'known', orderId: quote.orderId, isProven, hasWrongPreimage: false },
+      })
+    }
+    assert.equal((await shop.order(quote))?.state, 'pending')
   })
 
   test('a credential for another request settles its order, and is handed nothing', async (t) => {

@@ -48,7 +48,7 @@ suite('opening an order', () => {
     const elsewhere = shop.another()
     const outcomes = await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
-        (i % 2 === 0 ? shop.orders : elsewhere).purchase(aName()).open(aRequest(), anOffer()),
+        (i % 2 === 0 ? shop.orders : elsewhere).open(aName(), aRequest(), anOffer()),
       ),
     )
     const quote = await shop.quote()
@@ -64,7 +64,7 @@ suite('opening an order', () => {
     const quote = await shop.quote()
     const dearer = anOffer({ plan: { planId: 'spark', priceSats: 900, durationSeconds: 60 } })
     assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
-    assert.deepEqual(await shop.orders.purchase(aName()).open(aRequest(), dearer), {
+    assert.deepEqual(await shop.orders.open(aName(), aRequest(), dearer), {
       kind: 'pending',
       quote,
     })
@@ -78,7 +78,7 @@ suite('opening an order', () => {
       terms: (sold) => ({ readLimit: (sold as { reads: number }).reads }),
     })
     const open = (reads: number) =>
-      shop.orders.purchase(aName()).open(request, anOffer({ plan: { ...plan, reads } }))
+      shop.orders.open(aName(), request, anOffer({ plan: { ...plan, reads } }))
     const first = await open(5)
     assert.equal(first.kind, 'pending')
     assert.deepEqual(await open(9), first)
@@ -103,10 +103,7 @@ suite('opening an order', () => {
       const before = await shop.order(quote)
       const refusal = { kind: 'idempotency key reused with a different request' }
       assert.deepEqual(await shop.repeat({ request: aRequest(change) }), refusal)
-      assert.deepEqual(
-        await shop.orders.purchase(aName()).open(aRequest(change), anOffer()),
-        refusal,
-      )
+      assert.deepEqual(await shop.orders.open(aName(), aRequest(change), anOffer()), refusal)
       assert.deepEqual(await shop.order(quote), before)
       assert.equal(shop.node.invoices.length, 1)
     })
@@ -115,8 +112,8 @@ suite('opening an order', () => {
   test('one of two requests that differ and come at once with one key is refused', async (t) => {
     const shop = await aShop(t)
     const outcomes = await Promise.all([
-      shop.orders.purchase(aName()).open(aRequest(), anOffer()),
-      shop.orders.purchase(aName()).open(aRequest({ planId: 'long' }), anOffer()),
+      shop.orders.open(aName(), aRequest(), anOffer()),
+      shop.orders.open(aName(), aRequest({ planId: 'long' }), anOffer()),
     ])
     assert.deepEqual(kinds(outcomes), [
       'idempotency key reused with a different request',
@@ -127,7 +124,7 @@ suite('opening an order', () => {
   test('a node that makes no invoice leaves no order, and the same key works later', async (t) => {
     const shop = await aShop(t)
     shop.node.replaced.createInvoice = () => Promise.reject(new Error('no route to node'))
-    const outcomes = await many(5, () => shop.orders.purchase(aName()).open(aRequest(), anOffer()))
+    const outcomes = await many(5, () => shop.orders.open(aName(), aRequest(), anOffer()))
     assert.deepEqual(
       outcomes,
       outcomes.map(() => ({ kind: 'checkout unavailable' })),
@@ -153,7 +150,7 @@ suite('opening an order', () => {
     const shop = await aShop(t)
     shop.node.replaced.createInvoice = (ask) =>
       shop.node.simulator.createInvoice({ ...ask, amountMsat: ask.amountMsat + 1 })
-    assert.deepEqual(await shop.orders.purchase(aName()).open(aRequest(), anOffer()), {
+    assert.deepEqual(await shop.orders.open(aName(), aRequest(), anOffer()), {
       kind: 'checkout unavailable',
     })
     assert.deepEqual(await shop.db.read('select * from purchase_order'), [])
@@ -164,7 +161,7 @@ suite('opening an order', () => {
     const quote = await shop.quote()
     shop.node.replaced.info = async () => ({ network: 'regtest', synced: false, nodeId: null })
     shop.health.doubt()
-    assert.deepEqual(await shop.orders.purchase(aName(OTHER_KEY)).open(aRequest(), anOffer()), {
+    assert.deepEqual(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()), {
       kind: 'checkout unavailable',
     })
     assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
@@ -176,8 +173,8 @@ suite('opening an order', () => {
     assert.deepEqual(await shop.repeat(), null)
     shop.clock.advance(CLAIM)
     const [first, second] = await Promise.all([
-      shop.another().purchase(aName()).open(aRequest(), anOffer()),
-      shop.another().purchase(aName()).open(aRequest(), anOffer()),
+      shop.another().open(aName(), aRequest(), anOffer()),
+      shop.another().open(aName(), aRequest(), anOffer()),
     ])
     assert.deepEqual(first, second)
     assert.deepEqual(shop.node.invoices, [pendingQuote(first).paymentHash])
@@ -202,10 +199,10 @@ suite('opening an order', () => {
       await node.promise
       return shop.node.simulator.createInvoice(ask)
     }
-    const slow = shop.orders.purchase(aName()).open(aRequest(), anOffer())
+    const slow = shop.orders.open(aName(), aRequest(), anOffer())
     await asked.promise
     shop.clock.advance(CLAIM)
-    const quick = await shop.another().purchase(aName()).open(aRequest(), anOffer())
+    const quick = await shop.another().open(aName(), aRequest(), anOffer())
     node.resolve()
     assert.deepEqual(await slow, quick)
     assert.equal(pendingQuote(quick).paymentHash, shop.node.invoices[0])
@@ -231,9 +228,7 @@ suite('opening an order', () => {
   test('an invoice that loses to another instance’s is not stored', async (t) => {
     const shop = await aShop(t, { signsHere: true })
     const outcomes = await Promise.all(
-      Array.from({ length: 10 }, () =>
-        shop.another().purchase(aName()).open(aRequest(), anOffer()),
-      ),
+      Array.from({ length: 10 }, () => shop.another().open(aName(), aRequest(), anOffer())),
     )
     const quote = await shop.quote()
     assert.deepEqual(
@@ -247,9 +242,7 @@ suite('opening an order', () => {
   test('the invoice of an order that there is no room for is not stored', async (t) => {
     const shop = await aShop(t, { signsHere: true })
     await shop.quote()
-    const outcome = await shop.orders
-      .purchase(aName(OTHER_KEY))
-      .open(aRequest(), anOffer({ maxOpen: 1 }))
+    const outcome = await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer({ maxOpen: 1 }))
     assert.equal(outcome.kind, 'rate limited')
     assert.equal((await invoices(shop)).length, 1)
   })
@@ -259,7 +252,7 @@ suite('opening an order', () => {
     shop.node.replaced.signInvoice = () => {
       throw new Error('no key')
     }
-    assert.deepEqual(await shop.orders.purchase(aName()).open(aRequest(), anOffer()), {
+    assert.deepEqual(await shop.orders.open(aName(), aRequest(), anOffer()), {
       kind: 'checkout unavailable',
     })
     assert.deepEqual(await shop.db.read('select * from purchase_order'), [])
@@ -281,7 +274,7 @@ suite('opening an order', () => {
       asked.resolve()
       return never.promise
     }
-    void shop.another().purchase(aName()).open(aRequest(), anOffer())
+    void shop.another().open(aName(), aRequest(), anOffer())
     await asked.promise
     delete shop.node.replaced.createInvoice
   }

@@ -28,7 +28,7 @@ const UNAVAILABLE = { kind: 'checkout unavailable' }
 const CLAIM_MS = 30_000
 
 const open = (shop: Shop, { name = KEY, offer = {}, at = shop.orders } = {}) =>
-  at.purchase(aName(name)).open(aRequest(), anOffer(offer))
+  at.open(aName(name), aRequest(), anOffer(offer))
 
 const orderIds = async (shop: Shop): Promise<unknown[]> =>
   (await shop.db.read('select order_id from purchase_order')).map(({ order_id }) => order_id)

@@ -8,15 +8,16 @@ import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import type { OrderRow } from '../../src/payment/store.ts'
-import { delivered, events, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
+import { delivered, events, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import {
   aName,
   anOffer,
   aRequest,
   aShop,
   KEY,
-  PLAIN,
+  known,
   pendingQuote,
+  preimageOf,
   SECOND,
   type Shop,
 } from '../support/shop.ts'
@@ -85,12 +86,6 @@ const credentialOf = (
   return kind === 'none' ? { kind } : { kind, paymentHash }
 }
 
-async function found(shop: Shop, name: string, credential: CheckedCredential<string>) {
-  const known = await shop.orders.purchase(aName(name)).find(aRequest(), credential)
-  assert.ok(known.kind === 'known')
-  return known.order
-}
-
 suite('an order whose reservation was released', () => {
   for (const [what, become] of Object.entries(BECAME)) {
     for (const [how, { name, isProven, credential }] of Object.entries(PROOFS)) {
@@ -104,8 +99,13 @@ suite('an order whose reservation was released', () => {
         shop.clock.advance(5 * SECOND)
         shop.node.lookups.length = 0
 
-        const order = await found(shop, name, credentialOf(credential, quote))
-        const { publicId, outcome } = delivered(await order.answer({ isProven, body: BODY }))
+        const preimage = isProven ? await preimageOf(shop.db, quote.paymentHash) : null
+        const repeated = async () => {
+          const by = aName(name)
+          const asked = credentialOf(credential, quote)
+          return (await known(shop.orders, asked, { by, preimage })).act(BODY)
+        }
+        const { publicId, outcome } = delivered(await repeated())
         const now = shop.clock.now()
         assert.deepEqual(await facts(quote), {
           ...{ state: 'settled', settled_at: now, settled_by: 'preimage', delivered_at: now },
@@ -118,7 +118,7 @@ suite('an order whose reservation was released', () => {
         assert.deepEqual(await facts(neighbour), beside)
         assert.deepEqual(shop.node.lookups, [])
 
-        assert.deepEqual(await order.answer({ isProven, body: BODY }), outcome)
+        assert.deepEqual(await repeated(), outcome)
         assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), {
           kind: 'already delivered',
         })
@@ -131,15 +131,8 @@ suite('an order whose reservation was released', () => {
     const { shop, restored, facts } = await aReservingShop(t)
     const quote = await shop.quote()
     await BECAME['is dead']?.(shop, quote)
-    const admitted: string[] = []
-    const poll = () =>
-      shop.orders.poll(quote.orderId, {
-        ...plainPoll,
-        async admit(paymentHash) {
-          admitted.push(paymentHash)
-          return { isProven: true }
-        },
-      })
+    const preimage = await preimageOf(shop.db, quote.paymentHash)
+    const poll = () => shop.orders.poll(quote.orderId, { ...keyPoll, preimage })
     assert.deepEqual(await poll(), UNAVAILABLE)
     const owed = await facts(quote)
     assert.deepEqual([owed.state, owed.settled_by], ['paid_unfulfilled', 'preimage'])
@@ -148,10 +141,9 @@ suite('an order whose reservation was released', () => {
     assert.deepEqual(await facts(quote), owed)
     assert.equal(events(shop, 'order.paid_unfulfilled').length, 1)
     assert.deepEqual(restored, [])
-    assert.deepEqual(admitted, [quote.paymentHash, quote.paymentHash])
 
-    const order = await found(shop, KEY, { kind: 'none' })
-    delivered(await order.answer({ isProven: true, body: BODY }))
+    const repeated = await known(shop.orders, { kind: 'none' }, { preimage })
+    delivered(await repeated.act(BODY))
     assert.equal((await facts(quote)).unfulfilled_at, owed.settled_at)
   })
 
@@ -161,8 +153,7 @@ suite('an order whose reservation was released', () => {
       const quote = await shop.quote()
       await become(shop, quote)
       const before = await facts(quote)
-      const order = await found(shop, KEY, { kind: 'none' })
-      await order.answer({ isProven: false, body: BODY })
+      await (await known(shop.orders)).act(BODY)
       assert.deepEqual(await facts(quote), before)
       assert.deepEqual(restored, [])
     }
@@ -179,11 +170,11 @@ suite('an order whose reservation was released', () => {
       const { shop, facts } = await aReservingShop(t)
       const quote = await shop.quote()
       await BECAME[what]?.(shop, quote)
-      const order = await found(shop, KEY, credentialOf('mismatched', quote))
+      const order = await known(shop.orders, credentialOf('mismatched', quote))
       const refused = { kind: 'invalid credential', quote: null }
       for (let i = 0; i < 2; i++) {
-        assert.equal(order.isProven, false)
-        assert.deepEqual(await order.answer({ isProven: false, body: BODY }), refused)
+        assert.equal(order.facts.isProven, false)
+        assert.deepEqual(await order.act(BODY), refused)
         const row = await facts(quote)
         assert.deepEqual([row.state, row.delivered_at], [state, null])
         assert.equal(row.settled_by, state === 'settled' ? 'preimage' : 'stream')
@@ -209,10 +200,9 @@ suite('an order whose reservation was released', () => {
     const shop = await aShop(t)
     const name = aName()
     const request = aRequest({ product: 'pulse' })
-    const quote = pendingQuote(await shop.orders.purchase(name).open(request, anOffer()))
-    const known = await shop.orders.purchase(name).find(request, credentialOf('verified', quote))
-    assert.ok(known.kind === 'known')
-    assert.deepEqual(await known.order.answer(PLAIN), UNAVAILABLE)
+    const quote = pendingQuote(await shop.orders.open(name, request, anOffer()))
+    const proven = await known(shop.orders, credentialOf('verified', quote), { request })
+    assert.deepEqual(await proven.act(), UNAVAILABLE)
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
   })
 })

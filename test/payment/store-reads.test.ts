@@ -11,24 +11,33 @@ import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 const APART = 60_000
 const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
 
-test('a key names its own order, or the one whose alias it is', async (t) => {
+test('a key names its own order, or the one whose alias it is, and a payment hash names one beside it', async (t) => {
   const { add, insert, store } = await orderRows(t)
   await add('other')
   await add('one')
-  const alias = { key_hash: new Uint8Array(1), created_at: T }
-  await insert('order_alias', { alias_id: 'named', order_id: 'one', ...alias })
-  const found = async (...ids: string[]) => {
-    const named = await store.findNamed(ids)
-    return named && [named.order.order_id, named.isAlias]
+  for (const [name, order_id] of Object.entries({ one: 'one', other: 'other', named: 'one' })) {
+    await insert('order_name', { name, order_id })
   }
-  assert.deepEqual(await found('one'), ['one', false])
-  assert.deepEqual(await found('named'), ['one', true])
+  const found = async (...names: string[]) => {
+    const { byKey, byHash } = await store.candidates(names, null)
+    assert.equal(byHash, null)
+    return byKey?.order_id ?? null
+  }
+  assert.equal(await found('one'), 'one')
+  assert.equal(await found('named'), 'one')
   assert.equal(await found('nothing'), null)
-  // The ids of a key are those under each of the service's secrets: the first that has an order counts.
-  assert.deepEqual(await found('nothing', 'other', 'one'), ['other', false])
-  assert.deepEqual(await found('one', 'other'), ['one', false])
-  assert.deepEqual(await found('other', 'named'), ['one', true])
-  assert.equal((await store.find(['nothing', 'one']))?.order_id, 'one')
+  assert.equal(await found(), null)
+  // The names of a key are those under each of the service's secrets: the first that has an order counts.
+  assert.equal(await found('nothing', 'other', 'one'), 'other')
+  assert.equal(await found('one', 'other'), 'one')
+  assert.equal(await found('other', 'named'), 'one')
+  const { byKey, byHash } = await store.candidates(['one'], 'hash of other')
+  assert.deepEqual([byKey?.order_id, byHash?.order_id], ['one', 'other'])
+  assert.equal((await store.candidates([], 'hash of other')).byHash?.order_id, 'other')
+  assert.equal(await store.isNamed('one', ['nothing', 'named']), true)
+  assert.equal(await store.isNamed('other', ['named', 'one']), false)
+  assert.equal((await store.find('one'))?.order_id, 'one')
+  assert.equal(await store.find('nothing'), null)
   assert.equal((await store.findByPaymentHash('hash of one'))?.order_id, 'one')
   assert.equal(await store.findByPaymentHash('another'), null)
 })
@@ -188,7 +197,7 @@ test('a sale is recorded of an order that is settled, once, with its own figures
   assert.equal(await findSale(db, 'hash of other'), null)
 })
 
-test('an order that is over leaves a tombstone and takes its aliases along, and no other order does', async (t) => {
+test('an order that is over leaves a tombstone and takes its names along, and no other order does', async (t) => {
   const { db, run, add, insert } = await orderRows(t)
   const before = T + 100
   for (const state of STATES) {
@@ -198,8 +207,9 @@ test('an order that is over leaves a tombstone and takes its aliases along, and 
   await add('lives', { ...SETTLED, expires_at: before })
   await add('died lately', { state: 'dead', quote_expires_at: before })
   for (const order_id of ['settled', 'lives']) {
-    const alias = { key_hash: new Uint8Array(1), created_at: T }
-    await insert('order_alias', { alias_id: `alias of ${order_id}`, order_id, ...alias })
+    for (const name of [order_id, `alias of ${order_id}`]) {
+      await insert('order_name', { name, order_id })
+    }
   }
   await run(...purgeOrders(overBy(before), overBy(T + 200)))
   const left = await db.read('select order_id from purchase_order order by order_id')
@@ -207,8 +217,9 @@ test('an order that is over leaves a tombstone and takes its aliases along, and 
     left.map(({ order_id }) => order_id).join(', '),
     'died lately, lives, opening, paid_unfulfilled, pending, refunded',
   )
-  assert.deepEqual(await db.read('select alias_id from order_alias'), [
-    { alias_id: 'alias of lives' },
+  assert.deepEqual(await db.read('select name from order_name order by name'), [
+    { name: 'alias of lives' },
+    { name: 'lives' },
   ])
   assert.deepEqual(await db.read('select * from order_tombstone order by payment_hash'), [
     { payment_hash: 'hash of dead', ended: 'dead', ended_at: T + 200 },

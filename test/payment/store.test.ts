@@ -11,14 +11,16 @@ import {
   takeTurn,
 } from '../../src/payment/opening.ts'
 import {
-  CONTESTED,
   claimLookup,
   claimSweep,
   confirmDead,
   contestOrder,
   deliverOrder,
   failSettlement,
+  insertAlias,
+  insertName,
   killOrder,
+  MAX_ALIASES,
   mayHaveNews,
   type OrderRow,
   resealOrder,
@@ -31,7 +33,6 @@ import type { After } from '../support/folder.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 
 const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
-const OPEN = ['opening', 'pending', 'dead']
 const SEED = new Uint8Array([9])
 const SETTLEMENT = {
   ...{ settled_at: T + 1, settled_by: 'lookup' as const, expires_at: T + 99 },
@@ -109,38 +110,44 @@ test('a death is confirmed of an order that died by a guess', async (t) => {
   assert.deepEqual(await changes(confirmDead('dead')), {})
 })
 
-test('an order is delivered once, while it is settled, not sealed, not over and not contested too much', async (t) => {
-  const { add, changes } = await inEachState(t, { ...SETTLED, contested: CONTESTED.afterPayment })
+test('an order is delivered once, while it is settled, not sealed, not over, and to proof alone if it is contested', async (t) => {
+  const { add, changes } = await inEachState(t, SETTLED)
   await add('another', SETTLED)
   await add('sealed', { ...SETTLED, sealed_at: T })
   await add('over', { ...SETTLED, expires_at: T + 2 })
-  await add('contested', { ...SETTLED, contested: CONTESTED.beforePayment })
-  const deliver = (id: string, now: number) =>
-    changes(deliverOrder(id, now, CONTESTED.afterPayment))
+  await add('contested', { ...SETTLED, contested: 1 })
+  const deliver = (id: string, now: number, isProven = false) =>
+    changes(deliverOrder(id, now, isProven))
   assert.deepEqual(await deliver('settled', T + 1), { settled: { delivered_at: T + 1 } })
   for (const id of [...STATES, 'sealed', 'over', 'contested'])
     assert.deepEqual(await deliver(id, T + 2), {}, id)
+  assert.deepEqual(await deliver('contested', T + 2, true), { contested: { delivered_at: T + 2 } })
 })
 
-test('the first strange use of a key contests one order, the stronger the earlier it comes', async (t) => {
+test('an open order is contested once, and no other is', async (t) => {
   const { changes } = await inEachState(t)
   for (const state of STATES) {
-    const contested = OPEN.includes(state) ? CONTESTED.beforePayment : CONTESTED.afterPayment
-    assert.deepEqual(await changes(contestOrder(state)), { [state]: { contested } })
+    const isOpen = state === 'opening' || state === 'pending'
+    assert.deepEqual(
+      await changes(contestOrder(state)),
+      isOpen ? { [state]: { contested: 1 } } : {},
+    )
     assert.deepEqual(await changes(contestOrder(state)), {}, state)
   }
 })
 
-test('an order that is contested already, sealed, or of an older release is not contested', async (t) => {
-  const { add, changes } = await orderRows(t)
-  for (const [id, some] of Object.entries({
-    already: { contested: CONTESTED.credentialOnly },
-    sealed: { sealed_at: T },
-    older: { opened_by: null },
-  })) {
-    await add(id, some)
-    assert.deepEqual(await changes(contestOrder(id)), {}, id)
-  }
+test('a name names one order, its own or as an alias, and an order has only so many aliases', async (t) => {
+  const { db, run, add } = await orderRows(t)
+  for (const id of ['one', 'two']) await add(id)
+  await run(insertName('one'))
+  await assert.rejects(run(insertName('one')), UnitRefused)
+  await run(insertAlias('two', 'one'))
+  await assert.rejects(run(insertName('two')), UnitRefused)
+  await run(insertAlias('one', 'two'))
+  for (let i = 0; i < MAX_ALIASES + 3; i++) await run(insertAlias(`alias ${i}`, 'one'))
+  const names = await db.read('select name, order_id from order_name')
+  assert.deepEqual(new Set(names.map(({ order_id }) => order_id)), new Set(['one']))
+  assert.equal(names.length, 1 + MAX_ALIASES)
 })
 
 test('a use seals the delivery of one capability, once, and wipes its seed', async (t) => {
@@ -226,19 +233,16 @@ test('the right to make an invoice is taken over, used and given up by who has i
   assert.deepEqual(await changes(dropOpening('third', T)), { third: null })
 })
 
-test('an order is opened once, and not under an id that names another order already', async (t) => {
-  const { run, insert } = await orderRows(t)
+test('an order is opened once', async (t) => {
+  const { run } = await orderRows(t)
   const order: Parameters<typeof insertOrder>[0] = {
-    ...{ order_id: 'one', secret_id: 's', key_hash: new Uint8Array(1), plan: '{}', terms: '{}' },
+    ...{ order_id: 'one', secret_id: 's', plan: '{}', terms: '{}' },
     ...{ request_hash: new Uint8Array(1), product: 'catch', plan_id: 'standard', memo: 'm' },
     ...{ amount_sats: 1, client_network: 'n', opened_by: 'c', contested: 0, created_at: T },
     extends_id: null,
   }
   await run(insertOrder(order))
   await assert.rejects(run(insertOrder(order)), UnitRefused)
-  const alias = { order_id: 'one', key_hash: new Uint8Array(1), created_at: T }
-  await insert('order_alias', { alias_id: 'named', ...alias })
-  await assert.rejects(run(insertOrder({ ...order, order_id: 'named' })), UnitRefused)
   await run(insertOrder({ ...order, order_id: 'two' }))
 })
 

@@ -4,7 +4,6 @@ import { suite, test } from 'node:test'
 import type { ShownOrder } from '../../src/payment/operator.ts'
 import { REPLAY_MS } from '../../src/payment/order.ts'
 import type { Sale } from '../../src/payment/sales.ts'
-import { CONTESTED } from '../../src/payment/store.ts'
 import { storyOf, storyOfDeleted } from '../../src/payment/story.ts'
 import { DAY, SECOND } from '../support/shop.ts'
 
@@ -21,7 +20,7 @@ const order = (facts: Partial<ShownOrder>): ShownOrder =>
     ...{ public_id: null, extends_id: null, expires_at: null, delivered_at: null },
     ...{ delivered_by: null, sealed_at: null, sealed_by: null, restored_at: null, has_seed: 0 },
     ...{ refunded_at: null, refund_reason: null },
-    contested: CONTESTED.no,
+    contested: 0,
     ...facts,
   }) as ShownOrder
 
@@ -144,16 +143,11 @@ const STORIES: Record<string, Told> = {
     buyer: /^It is paid and waits for you.* same Idempotency-Key, or poll the order\.$/,
     todo: /^Nothing if the buyer can do that\..*mayfly order deliver abc --print$/,
   },
-  'that waits, and whose key others could guess': {
-    facts: { ...SETTLED, contested: CONTESTED.beforePayment },
+  'that waits, and is contested': {
+    facts: { ...SETTLED, contested: 1 },
     happened: SOLD,
-    buyer: /waits for you, but others could guess its key\..*\(Payment-Preimage\)/,
-    todo: /--print$/,
-  },
-  'of one URL that waits': {
-    facts: { ...SETTLED, contested: CONTESTED.credentialOnly },
-    happened: SOLD,
-    buyer: /waits for you\..*with the Payment or L402 credential that you paid with\.$/,
+    buyer:
+      /waits for you\..*with the credential that you paid with, or with its key and the preimage.*\(Payment-Preimage\)/,
     todo: /--print$/,
   },
   'that was restored and waits': {
@@ -190,7 +184,7 @@ const STORIES: Record<string, Told> = {
       /delivered at 2026-01-02T02:15:00.000Z\. Until its first use, and until 2026-01-03T02:15:00.000Z, the same request with the same key gets the same answer again\.$/,
   },
   'that was delivered, and whose key others could guess': {
-    facts: { ...DELIVERED, contested: CONTESTED.afterPayment },
+    facts: { ...DELIVERED, contested: 1 },
     happened: [...SOLD, HANDED],
     buyer: /the same request with proof of payment gets the same answer again/,
   },

@@ -284,7 +284,7 @@ suite('the tidying of the watcher, by age', () => {
   test('it goes by the age of each order: 30 days after the end, ten minutes without an invoice, a day of repeats', async (t) => {
     const { sweeps } = ownedTimers(t)
     const final = 'is_dead_final = 1'
-    const settled = `state = 'settled', seed = key_hash`
+    const settled = `state = 'settled', seed = request_hash`
     const { shop, rows } = await aged(t, {
       'dead for 30 days': (now) => `state = 'dead', ${final}, quote_expires_at = ${now - KEEP_MS}`,
       'dead for longer': (now) =>

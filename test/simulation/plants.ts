@@ -109,10 +109,10 @@ export const PLANTS: readonly Plant[] = [
     breaks: ['a switch opens by silence'],
   },
   {
-    name: 'a guessed key is as good as a random one',
-    file: 'payment/claims.ts',
-    text: `by: isStrongKey(key) ? 'strong key' : isAlias ? 'weak alias' : 'weak key',`,
-    becomes: `by: key.length > 0 || isAlias ? 'strong key' : 'weak key',`,
+    name: 'whoever sends the key is taken for the client that opened the order',
+    file: 'payment/orders.ts',
+    text: 'if (isExtension || (by !== null && isOpener(secrets, by.client, order))) {',
+    becomes: 'if (isExtension || by !== null || isOpener(secrets, null, order)) {',
     breaks: ['nothing for nothing'],
   },
   {
@@ -226,23 +226,22 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'a challenge of the former public address cannot be paid',
     file: 'payment/flows/payment-auth.ts',
-    text: 'const isOurs = echoed.description === undefined && isOwnChallenge',
-    becomes:
-      'const isOurs = echoed.realm === realm() && echoed.description === undefined && isOwnChallenge',
+    text: 'return isOwnChallenge(routeKeys(binding), echoed)',
+    becomes: 'return echoed.realm === realm() && isOwnChallenge(routeKeys(binding), echoed)',
     breaks: ['paid means delivered', 'nothing to pay for what is paid'],
   },
   {
     name: 'an order under the former secret is not found by its key',
     file: 'payment/orders.ts',
-    text: 'const ids: OrderIds = orderIds(secrets, name)',
-    becomes: 'const ids: OrderIds = [orderIds(secrets, name)[0]]',
+    text: 'by === null ? [] : orderIds(secrets, by), paymentHash',
+    becomes: 'by === null ? [] : orderIds(secrets, by).slice(0, 1), paymentHash',
     breaks: ['one key, one invoice', 'nothing to pay for what is paid'],
   },
   {
     name: 'an order that a restored backup has lost is sold again to who has paid it',
-    file: 'payment/matching.ts',
-    text: 'if (!paid) return !(await hasTombstone(db, paymentHash))',
-    becomes: 'if (!paid) return false',
+    file: 'payment/deciding.ts',
+    text: '? !isForgotten',
+    becomes: '? false && !isForgotten',
     breaks: ['nothing to pay for what is paid'],
   },
   {

@@ -60,16 +60,16 @@ export async function orderRows(t: After) {
     },
     async add(orderId: string, some: Partial<OrderRow> = {}): Promise<void> {
       await insert('purchase_order', {
-        ...{ order_id: orderId, secret_id: 'secret', key_hash: SOME_HASH, request_hash: SOME_HASH },
+        ...{ order_id: orderId, secret_id: 'secret', request_hash: SOME_HASH },
         ...{ product: 'catch', plan_id: 'standard', plan: '{}', terms: 'null', memo: 'm' },
         ...{ amount_sats: 5, client_network: 'n', state: 'pending', created_at: T, claimed_at: T },
         ...{ network: 'mainnet', bolt11: 'ln', payment_hash: `hash of ${orderId}` },
-        ...{ quote_expires_at: T + 5, looked_up_at: T, opened_by: 'client' },
+        ...{ quote_expires_at: T + 5, looked_up_at: T, opened_by: 'client', contested: 0 },
         ...(some as Record<string, Value>),
       })
     },
     async row(orderId: string): Promise<OrderRow> {
-      return (await store.find([orderId])) ?? assert.fail(`${orderId} is gone`)
+      return (await store.find(orderId)) ?? assert.fail(`${orderId} is gone`)
     },
     /** The ids of the orders that these rows are of, in their order. */
     ids: (rows: Row[]): string => rows.map(({ order_id }) => order_id).join(' '),

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { type InvoiceState, UnknownInvoice } from '../../src/lightning/lightning.ts'
 import type { Outcome } from '../../src/payment/order.ts'
-import { CLIENT, KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
+import { KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
 
 export const OTHER_KEY = '9c1b7a52-6f0e-4d83-b2a4-8e7f6d5c4b3a'
 export const QUOTE_LIFE = QUOTE_SECONDS * SECOND
 
 /** A poll without the key. */
-export const plainPoll = { key: null, client: CLIENT, isPrefetch: false }
+export const plainPoll = { key: null, isPrefetch: false }
 
 /** A poll with the key that opened the order. */
-export const keyPoll = { key: KEY, client: CLIENT, isPrefetch: false }
+export const keyPoll = { key: KEY, isPrefetch: false }
 
 /** Calls `ask` this many times at once. */
 export const many = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>

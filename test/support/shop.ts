@@ -7,7 +7,8 @@ import type { Lightning } from '../../src/lightning/lightning.ts'
 import { createSimulator, type Simulator } from '../../src/lightning/simulator.ts'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import { createNodeHealth, type NodeHealth } from '../../src/payment/health.ts'
-import type { Offer, OrderName, OrderRequest, Outcome } from '../../src/payment/order.ts'
+import type { KeyedBy } from '../../src/payment/keys.ts'
+import type { Deliverable, Offer, OrderRequest, Outcome } from '../../src/payment/order.ts'
 import { createOrders, type Orders } from '../../src/payment/orders.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import type { Quote } from '../../src/payment/quote.ts'
@@ -59,6 +60,8 @@ export type TestNode = Lightning & {
 }
 
 export type ShopOptions = {
+  /** Default: a new store on the engine of the tests. */
+  databaseUrl?: string
   /** The secrets in hex, the current one first. */
   secrets?: [string, ...string[]]
   isSoldOut?: boolean
@@ -111,8 +114,8 @@ export type Shop = {
   provisioned(): Promise<unknown[]>
   /** Uses a delivered token for the first time. */
   use(publicId: string): Promise<void>
-  /** Another instance on the same store. */
-  another(options?: ShopOptions): Orders
+  /** Another instance on the same store. `at`: connections of its own. */
+  another(options?: ShopOptions, at?: Db): Orders
 }
 
 /**
@@ -129,10 +132,9 @@ export const KEY = '5f8a2c1e-0d3b-4a6f-9e7c-1b2d3e4f5a6b'
 /** The address of the client that opens the orders. */
 export const CLIENT = '203.0.113.7'
 
-export const aName = (key = KEY, name: Partial<OrderName> = {}): OrderName => ({
-  route: '/api/payments/catch',
+export const aName = (key = KEY, name: Partial<KeyedBy> = {}): KeyedBy => ({
+  route: 'catch',
   key,
-  clientAddress: CLIENT,
   client: CLIENT,
   ...name,
 })
@@ -153,7 +155,7 @@ export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
 })
 
 export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> {
-  const databaseUrl = await aMigratedDatabaseUrl(t)
+  const databaseUrl = options.databaseUrl ?? (await aMigratedDatabaseUrl(t))
   const clock = manualClock()
   const deletion = believing(clock)
   const db = await openDatabase(databaseUrl)
@@ -169,15 +171,13 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const health = createNodeHealth({ lightning: node, network: 'regtest', log })
   await health.start(ending.signal)
 
-  const another = ({
-    secrets = [SECRET],
-    isSoldOut = false,
-    onExtended,
-    ...others
-  }: ShopOptions = {}): Orders =>
+  const another = (
+    { secrets = [SECRET], isSoldOut = false, onExtended, ...others }: ShopOptions = {},
+    at = db,
+  ): Orders =>
     createOrders({
       ...(onExtended === undefined ? {} : { onExtended }),
-      db,
+      db: at,
       lightning: node,
       health,
       clock,
@@ -199,8 +199,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     orders,
     logged,
     log,
-    quote: async (key) =>
-      pendingQuote(await orders.purchase(aName(key)).open(aRequest(), anOffer())),
+    quote: async (key) => pendingQuote(await orders.open(aName(key), aRequest(), anOffer())),
     async paid(key) {
       const quote = await shop.quote(key)
       await shop.pay(quote)
@@ -213,13 +212,15 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     async repeat(ask = {}) {
       const { key = KEY, request = aRequest(), credential = 'none', at = orders } = ask
       const { client = CLIENT, isProven = false } = ask
-      const name = aName(key, { client })
-      const named = await at.purchase(name).find(request, { kind: 'none' })
-      if (named.kind !== 'known') return null
-      const found = await at
-        .purchase(name)
-        .find(request, credentialOf(credential, named.order.paymentHash))
-      return found.kind === 'known' ? found.order.answer({ ...PLAIN, isProven }) : null
+      const by = aName(key, { client })
+      const { byKey } = await at.candidates(by, null)
+      if (byKey?.payment_hash == null) return null
+      const preimage = isProven ? await preimageOf(db, byKey.payment_hash) : null
+      const decision = await at.decide({
+        ...{ by, request, preimage },
+        credential: credentialOf(credential, byKey.payment_hash),
+      })
+      return decision.kind === 'known' ? delivering(decision.act(new Uint8Array())) : null
     },
     order: async ({ orderId }) =>
       (await db.read('select * from purchase_order where order_id = $1', orderId))[0],
@@ -235,8 +236,33 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   return shop
 }
 
-/** A request without `Payment-Preimage`. */
-export const PLAIN = { isProven: false, body: new Uint8Array() }
+/** The preimage of an invoice of the simulator, paid or not. */
+export async function preimageOf(db: Pick<Db, 'read'>, paymentHash: string): Promise<string> {
+  const [row] = await db.read<{ preimage: string }>(
+    'select preimage from simulator_invoice where payment_hash = $1',
+    paymentHash,
+  )
+  return row?.preimage ?? ''
+}
+
+/** What a purchase request does at an order that is there. */
+export async function known(
+  orders: Orders,
+  credential: CheckedCredential<unknown> = { kind: 'none' },
+  ask: { by?: KeyedBy | null; request?: OrderRequest; preimage?: string | null } = {},
+) {
+  const decision = await orders.decide({ by: aName(), request: aRequest(), credential, ...ask })
+  if (decision.kind !== 'known') throw new Error(`no order is known: ${decision.kind}`)
+  const { act, ...facts } = decision
+  return { facts, act: (body: Uint8Array | null = null) => delivering(act(body)) }
+}
+
+/** What a request that may deliver came to. */
+export async function delivering(done: Promise<Outcome | Deliverable>): Promise<Outcome> {
+  const outcome = await done
+  if (outcome.kind === 'deliverable') throw new Error('only a HEAD may have this outcome')
+  return outcome
+}
 
 function credentialOf(
   credential: NonNullable<RepeatAsk['credential']>,

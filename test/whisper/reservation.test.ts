@@ -369,13 +369,8 @@ function anInstance({ unpaidBytes, ...parts }: Parts & { unpaidBytes: UnpaidByte
 
   function open({ bytes, network = NETWORK }: Ask): Promise<Outcome> {
     const ciphertext = randomBytes(bytes)
-    const purchase = orders.purchase({
-      route: '/api/payments/whisper',
-      key: randomUUID(),
-      clientAddress: `${network}.7`,
-      client: `${network}.7`,
-    })
-    return purchase.open(
+    return orders.open(
+      { route: 'whisper', key: randomUUID(), client: `${network}.7` },
       {
         product: 'whisper',
         planId: 'spark',

@@ -66,12 +66,11 @@ create index simulator_invoice_by_expiry on simulator_invoice (expires_at);
 -- Orders ----------------------------------------------------------------------------------------------------------
 
 -- One purchase: one order, one invoice. `order_id` is derived from the Idempotency-Key and its
--- scope, so that the primary key alone makes a repeat find the same order.
+-- route; order_name makes a repeat find the same order. A purchase of one URL has a random id and no name.
 -- hot: purchase_order
 create table purchase_order (
   order_id text primary key,
   secret_id text not null,         -- fingerprint of the secret that the id was derived under
-  key_hash blob not null,          -- HMAC of the Idempotency-Key
   request_hash blob not null,      -- SHA-256 of plan, terms and body: what makes a repeat the same
   product text not null,
   plan_id text not null,
@@ -95,11 +94,10 @@ create table purchase_order (
   expires_at integer,              -- of the capability
   delivered_at integer,
   sealed_at integer,
-  -- The client who opened an order: a keyed hash of its exact address, '' if the address was unknown.
-  opened_by text,
-  -- Whether a guessable key of this order was used from another address: 0 no, 1 after its payment was
-  -- seen, 2 before. A delivery requires `contested <= …`.
-  contested integer not null default 0,
+  -- The client who opened the order: a keyed hash of its address, '' if that was unknown.
+  opened_by text not null,
+  -- 1 once the quote was shown to a client who did not open the order: it is delivered to proof of the payment alone.
+  contested integer not null,
   -- What ended the replay: 'use' of a token, or 'age'.
   sealed_by text,
   -- 'operator' if the operator handed the capability out; null if the service delivered it.
@@ -129,14 +127,13 @@ create index purchase_order_by_buyer on purchase_order (client_network, settled_
   where settled_at is not null;
 create index purchase_order_by_extends on purchase_order (extends_id) where extends_id is not null;
 
--- A key that came with the credential of another order, and names that order from then on.
-create table order_alias (
-  alias_id text primary key,       -- the order id that the key stands for
-  order_id text not null,
-  key_hash blob not null,          -- HMAC of the Idempotency-Key
-  created_at integer not null
+-- What keys stand for. An order's own name is its id. The others are aliases: of keys that came with its credential.
+-- One unique key for both, so that a key never names two orders.
+create table order_name (
+  name text primary key,
+  order_id text not null
 );
-create index order_alias_by_order on order_alias (order_id);
+create index order_name_aliases on order_name (order_id) where name <> order_id;
 
 -- What remains of an order after its row was deleted.
 create table order_tombstone (

@@ -280,9 +280,9 @@ suite('doctor', () => {
     assert.deepEqual(bad(migrated), [])
     await query(
       { databaseUrl: url },
-      `insert into purchase_order (order_id, secret_id, key_hash, request_hash, product, plan_id, plan,
-         terms, memo, amount_sats, client_network, state, created_at, claimed_at, looked_up_at)
-       values ('order_x', 'x', '', '', 'catch', 'spark', '{}', 'null', '', 1, '', 'paid_unfulfilled', 1, 1, 1)`,
+      `insert into purchase_order (order_id, secret_id, request_hash, product, plan_id, plan,
+         terms, memo, amount_sats, client_network, state, created_at, claimed_at, looked_up_at, opened_by, contested)
+       values ('order_x', 'x', '', 'catch', 'spark', '{}', 'null', '', 1, '', 'paid_unfulfilled', 1, 1, 1, '', 0)`,
     )
     const owed = JSON.parse((await runCommand(['doctor', '--json'], environment)).out)
     assert.match(bad(owed)[0] ?? '', /^debts: 1 paid order/)

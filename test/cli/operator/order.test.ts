@@ -193,8 +193,8 @@ test('order show tells the story of an order by each of its names, without what 
     assert.equal(found.paymentHash, paymentHash, name)
   }
   assert.equal(told.orderId, orderId)
-  const [row] = await query(server, 'select seed, key_hash from purchase_order')
-  const hidden = [row?.seed, row?.key_hash].map((bytes) => Buffer.from(bytes as Uint8Array))
+  const [row] = await query(server, 'select seed, request_hash from purchase_order')
+  const hidden = [row?.seed, row?.request_hash].map((bytes) => Buffer.from(bytes as Uint8Array))
   for (const secret of [...hidden.map((bytes) => bytes.toString('hex')), 'the secret key', bolt11])
     assert.ok(!(byHash.out + out).toUpperCase().includes(secret.toUpperCase()))
 })
@@ -208,7 +208,8 @@ test('order show tells what became of extensions, by the public id of what they 
   const told = ({ story }: { story: { says: string }[] }) => story.map(({ says }) => says).join(' ')
   const extension = await paidExtension(server, inbox)
   assert.equal((await poll(server, extension.orderId)).status, 200)
-  const late = quoteOf(await extend(server, inbox))
+  const key = 'the key of the late extension'
+  const late = quoteOf(await extend(server, inbox, { key }))
   await query(
     server,
     `update catch_inbox_use set destroyed_at = 1
@@ -237,7 +238,7 @@ test('order show tells what became of extensions, by the public id of what they 
   )
   assert.match(replaced.tellBuyer, /a new one waits .* preimage/)
   assert.match(replaced.todo, /--print/)
-  const proof = { 'payment-preimage': preimage }
+  const proof = { 'idempotency-key': key, 'payment-preimage': preimage }
   assert.equal((await poll(server, late.orderId, proof)).status, 200)
   assert.match((await find(late.paymentHash)).tellBuyer, /same request with proof of payment/)
   const { orders } = JSON.parse((await order(server.file, 'list', '--json')).out)
