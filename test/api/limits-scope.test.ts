@@ -229,7 +229,8 @@ suite('X-Forwarded-For', () => {
         assert.equal((await purchase(server, asked)).status, 402)
       }
       assert.deepEqual(short(await ask(server, '/api/catalog', { headers: spoofed(4) })), LIMITED)
-      assert.deepEqual(short(await purchase(server, { headers: spoofed(80) })), LIMITED)
+      const asked = { headers: spoofed(80), protocol: 'l402' }
+      assert.deepEqual(short(await purchase(server, asked)), LIMITED)
     })
   }
 

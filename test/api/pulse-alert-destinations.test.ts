@@ -205,6 +205,7 @@ describe('what no destination may be', () => {
     const { server, monitor } = await aWorld(t, {
       MAYFLY_BASE_URL: 'https://mayfly.example.com',
       MAYFLY_SIMULATOR: 'public',
+      MAYFLY_TRUSTED_PROXIES: '127.0.0.1/32',
     })
     const refused = await put(server, monitor, [{ url: 'https://mayfly.example.com/c/catch_x' }])
     assert.equal(refused.body.field, 'url')

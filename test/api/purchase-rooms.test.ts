@@ -75,7 +75,7 @@ suite('the limit on new orders', () => {
     }
     assert.equal((await purchase(server, aWhisper(1024))).status, 402)
     const refused = await exchange(server.url, headOf(LARGEST, randomUUID(), WAITING))
-    assert.deepEqual(refused.statuses, [503], 'and no 100 before it')
+    assert.deepEqual(refused.statuses, [429], 'and no 100 before it')
     assert.ok(Number(refused.headers.get('retry-after')) > 0)
     // What is paid never meets it.
     assert.equal((await purchase(server, order.ask)).status, 200)

@@ -36,7 +36,7 @@ test('a credential under a new key at one instance, and a purchase under that ke
     assert.equal(redeemed.kind, 'delivered')
     const [{ count } = { count: 0 }] = await shop.db.read<{ count: number }>(
       `select count(*) as count from purchase_order o
-       where not exists (select 1 from order_name n where n.name = o.order_id)`,
+       where not exists (select 1 from order_name n where n.name = o.order_id and n.order_id = o.order_id)`,
     )
     assert.equal(Number(count), 0, 'no order without its name')
     // Whoever asks under the key from now on gets the one that it names, at both instances.

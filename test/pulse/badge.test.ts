@@ -43,7 +43,7 @@ test('no name breaks out of the document', () => {
 
 test('a character that XML cannot hold, or that turns text around, is left out', () => {
   const name = 'a\u0000\u0008\u000b\u001f\u007f\u0085\u202e\u2066\ufffe\uffff\ud800b\r\n\tc'
-  assert.equal(textsOf(badge(name, 'late'))[1], 'a \ufffdb c')
+  assert.equal(textsOf(badge(name, 'late'))[1], 'a b c')
 })
 
 test('any name makes a well-formed document', () => {

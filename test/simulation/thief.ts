@@ -25,7 +25,8 @@ export async function guessKey(
       ])
     const answer = await run.ask(`${who} thief`, { ...ask, from: '198.18.0.66' })
     afterwards()
-    if (answer?.status === 200) {
+    // The answer of an extension has no token, so a repeat of it gives nobody anything.
+    if (answer?.status === 200 && !answer.text.includes('"extended":true')) {
       run.ledger.break(
         'nothing for nothing',
         `a stranger with the key of ${who} was handed ${answer.text}`,
