@@ -8,7 +8,7 @@ import { isPlanId, type PlanId } from '../../lib/product-names.ts'
 import { button, notice, tabs, working } from '../components.ts'
 import { byId, el, fill } from '../dom.ts'
 import { sentence } from '../format.ts'
-import { catalog } from '../service.ts'
+import { catalog, clock } from '../service.ts'
 import { boughtView } from './bought.ts'
 import { createCheckout, type Steps } from './checkout.ts'
 import { guardTab } from './guard.ts'
@@ -140,7 +140,7 @@ async function buy(
   { http, ...steps }: Steps,
 ): Promise<CatchCapability | PulseCapability> {
   // The user pays at most the price that the page showed.
-  const payments = createPayments(http, { maxSats: priceSats })
+  const payments = createPayments(http, { maxSats: priceSats, now: clock.now })
   // Stored since, if a wallet of this page has paid.
   const { preimage } =
     pendingPurchases().find((each) => each.idempotencyKey === idempotencyKey) ?? {}

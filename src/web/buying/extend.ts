@@ -12,7 +12,7 @@ import type { PlanId } from '../../lib/product-names.ts'
 import { button, notice, showDialog, toast, working } from '../components.ts'
 import { el, fill } from '../dom.ts'
 import { moment, sats, sentence } from '../format.ts'
-import { catalog, service } from '../service.ts'
+import { catalog, clock, service } from '../service.ts'
 import { isRefusal } from './failure.ts'
 import { keep, nameOfKept } from './keeping.ts'
 import { meansOfPayment } from './means.ts'
@@ -86,7 +86,7 @@ export function showExtension({ capability, planId, onExtended, onReplaced }: Ex
     let preimage: string | undefined
     fill(place, working('Asking for an invoice'))
     try {
-      const payments = createPayments(service, { maxSats: terms.priceSats })
+      const payments = createPayments(service, { maxSats: terms.priceSats, now: clock.now })
       const order = extensionOrder(capability, planId)
       const terminal = { planId, idempotencyKey, signal }
       const bought = await payments

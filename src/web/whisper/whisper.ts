@@ -202,7 +202,7 @@ async function buy(
   const { idempotencyKey, preimage, readLimit, revealAt, quote, key, hasPassword } = pending
   const { receipt, revealWhen } = pending
   // The user pays at most the price that the page showed.
-  const payments = createPayments(http, { maxSats: terms.priceSats })
+  const payments = createPayments(http, { maxSats: terms.priceSats, now: clock.now })
   const claim = { idempotencyKey, ...(preimage === undefined ? {} : { preimage }) }
   if (sealed === null && quote !== null) {
     onInvoice(quote)
