@@ -207,7 +207,7 @@ suite('the tarball', () => {
     )
     assert.match(
       await readFile(join(ROOT, 'docs/sdk.md'), 'utf8'),
-      new RegExp(`load, ${brought} packages,`),
+      new RegExp(`brings ${brought} packages`),
     )
   })
 
