@@ -77,7 +77,8 @@ export async function buy(
   /** How often in a row nobody has answered. */
   let silence = 0
   const paid = Promise.withResolvers<void>()
-  if (!isByUrl && !isRandom(keys[0] as string)) {
+  // The answer to an extension has no token, so it is worth nothing to a stranger.
+  if (!isByUrl && !order.extends && !isRandom(keys[0] as string)) {
     const headers = { ...order.headers, 'idempotency-key': keys[0] as string }
     const asked = { method: 'POST', target, headers: typed(headers), body: bodyOf(order) } as const
     const afterwards = () => noteReopened({ headers })
