@@ -85,7 +85,7 @@ suite('pages', () => {
     const version = /\/assets\/([^/]+)\//.exec(html)?.[1]
     const { headers, body } = await ask(`${site.server.url}/assets/${version}/client/payments.js`)
     assert.equal(headers['content-type'], 'text/javascript; charset=utf-8')
-    assert.match(body.toString(), /\/\*\* Buying: one key, one order, one invoice/)
+    assert.match(body.toString(), /Buying: one key, one order, one invoice/)
     assert.doesNotMatch(body.toString(), /import type|: Promise</)
   })
 
