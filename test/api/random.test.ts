@@ -270,7 +270,11 @@ async function assertHealthy(server: TestServer): Promise<void> {
   )
   assert.equal((await Array.fromAsync(mayfly.catch(inbox).events())).length, 1)
   assert.deepEqual(
-    logged.filter((line) => JSON.parse(line).level >= 50),
+    logged.filter((line) => {
+      const { level, event } = JSON.parse(line)
+      // A random header may look like a proxy's, which the operator is told of once.
+      return level >= 50 && event !== 'proxies.unknown'
+    }),
     [],
   )
 }
