@@ -1,7 +1,9 @@
 /** `node scripts/copy-assets.ts [dist]`: the parts of the build that the compiler leaves out. */
-import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { BUNDLES, bundle } from '../src/http/bundle.ts'
+import { pageScripts } from '../src/http/pages.ts'
 
 const PARTS = [
   { folder: 'db/migrations/', files: /\.sql$/ },
@@ -20,4 +22,12 @@ for (const { folder, files } of PARTS) {
   for (const name of readdirSync(from)) {
     if (files.test(name)) copyFileSync(new URL(name, from), new URL(name, to))
   }
+}
+
+const bundles = new URL(BUNDLES, pathToFileURL(`${dist}/`))
+rmSync(bundles, { recursive: true, force: true })
+for (const [name, text] of await bundle(new URL('../src/', import.meta.url), pageScripts())) {
+  const file = fileURLToPath(new URL(name, bundles))
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
 }

@@ -70,6 +70,8 @@ export type PagesOptions = {
   operator: OperatorFacts
 }
 
+type Site = { assets: Assets; html: Map<string, Promise<Served>> }
+
 export type Pages = {
   mount(app: App): void
   /** Shows a person that nothing is at this address; false if a program asks. */
@@ -85,21 +87,23 @@ export function createPages({ isSimulator, has, surfaces, operator }: PagesOptio
   const linked = pages.filter(({ nav, needs }) => nav !== null && (!needs || has.has(needs)))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
   // Made at the first visit: many servers never have one.
-  let made: { assets: Assets; html: Map<string, Promise<Served>> } | null = null
-  const site = () => {
-    if (made) return made
-    const entries = pages.flatMap(({ script }) => (script ? [`web/${script}.js`] : []))
-    const assets = readAssets(ROOT, entries)
+  let made: Promise<Site> | null = null
+  const site = (): Promise<Site> => {
+    made ??= makeSite()
+    return made
+  }
+
+  async function makeSite(): Promise<Site> {
+    const assets = await readAssets(ROOT, scriptsOf(pages))
     const html = pages.map((page): [string, Promise<Served>] => {
       const text = fill(frame, { page, pages: linked, assets, isSimulator, operator })
       return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
     })
-    made = { assets, html: new Map(html) }
-    return made
+    return { assets, html: new Map(html) }
   }
 
   async function pageOf(name: string): Promise<Served> {
-    const page = await site().html.get(name)
+    const page = await (await site()).html.get(name)
     if (!page) throw new Error(`there is no page ${name}`)
     return page
   }
@@ -107,7 +111,7 @@ export function createPages({ isSimulator, has, surfaces, operator }: PagesOptio
   return {
     mount(app) {
       for (const { name, path } of pages) if (name !== NOT_FOUND) mountPage(app, name, path)
-      mountAssets(app, () => site().assets)
+      mountAssets(app, async () => (await site()).assets)
     },
     sendNotFoundPage(request, reply) {
       if (!isPerson(request) || isForPrograms.test(request.originalUrl)) return false
@@ -138,12 +142,12 @@ export function createPages({ isSimulator, has, surfaces, operator }: PagesOptio
   }
 }
 
-function mountAssets(app: App, assetsOf: () => Assets): void {
+function mountAssets(app: App, assetsOf: () => Promise<Assets>): void {
   app.route<{ Params: { version: string; '*': string } }>({
     method: ['GET', 'HEAD'],
     url: '/assets/:version/*',
     handler: async (request, reply) => {
-      const assets = assetsOf()
+      const assets = await assetsOf()
       const file = await assets.file(request.params['*'])
       if (!file) throw problem('not found')
       // A page of an older version gets the current file, and does not cache it.
@@ -161,7 +165,7 @@ function mountAssets(app: App, assetsOf: () => Assets): void {
     method: ['GET', 'HEAD'],
     url: '/favicon.ico',
     handler: async (request, reply) => {
-      const icon = await assetsOf().file('web/favicon.svg')
+      const icon = await (await assetsOf()).file('favicon.svg')
       if (!icon) throw problem('not found')
       reply.header('cache-control', 'public, max-age=86400')
       return sendServed(request, reply, icon)
@@ -227,7 +231,6 @@ type Filling = {
 
 function fill(frame: string, { page, pages, assets, isSimulator, operator }: Filling): string {
   const at = (path: string): string => `/assets/${assets.version}/${path}`
-  const modules = page.script ? assets.modulesOf(`web/${page.script}.js`) : []
   const links = pages.map(({ name, path, nav }) => {
     const current = name === page.name ? ' aria-current="page"' : ''
     return `<a href="${path}"${current}>${nav}</a>`
@@ -236,14 +239,9 @@ function fill(frame: string, { page, pages, assets, isSimulator, operator }: Fil
     title: page.title,
     description: page.description,
     name: page.name,
-    style: at('web/style.css'),
-    icon: at('web/favicon.svg'),
-    scripts: [
-      ...modules.map((path) => `<link rel="modulepreload" href="${at(path)}">`),
-      ...(page.script
-        ? [`<script type="module" src="${at(`web/${page.script}.js`)}"></script>`]
-        : []),
-    ].join('\n'),
+    style: at('style.css'),
+    icon: at('favicon.svg'),
+    script: page.script ? `<script type="module" src="${at(`${page.script}.js`)}"></script>` : '',
     simulator: isSimulator ? SIMULATOR_BANNER : '',
     mode: isSimulator ? 'simulator' : 'node',
     nav: links.join('\n'),
@@ -259,6 +257,11 @@ const linkOf = ([name, href]: [string, string]): string =>
 
 const SIMULATOR_BANNER =
   '<p class="banner">This service runs on a simulator: <strong>no real money moves.</strong></p>'
+
+const scriptsOf = (pages: readonly Page[]): string[] => pages.flatMap(({ script }) => script ?? [])
+
+/** The scripts of all pages, which the build bundles. */
+export const pageScripts = (): string[] => scriptsOf(readPages())
 
 function readPages(): Page[] {
   const folder = new URL('web/pages/', ROOT)
