@@ -23,8 +23,11 @@ const ID_ANYWHERE = new RegExp(
 /** The shortest kind, a `_` and 49 digits. */
 const SHORTEST_TOKEN = Math.min(...PRODUCT_TOKEN_KINDS.map((kind) => kind.length)) + 50
 const TOKEN_ANYWHERE = new RegExp(`(?:${PRODUCT_TOKEN_KINDS.join('|')})_[0-9A-Za-z]{49}`, 'g')
-/** The last characters can be guessed. What is shorter than this opens nothing. */
-const PART_OF_TOKEN = new RegExp(`(${PRODUCT_TOKEN_KINDS.join('|')})_[0-9A-Za-z]{16,}`, 'g')
+/** The last characters can be guessed. What is shorter than this opens nothing. It ends where another token begins. */
+const PART_OF_TOKEN = new RegExp(
+  `(${PRODUCT_TOKEN_KINDS.join('|')})_(?:(?!${PRODUCT_TOKEN_KINDS.join('_|')}_)[0-9A-Za-z]){16,}`,
+  'g',
+)
 
 /** A new identifier: 128 random bits in 22 digits. */
 export function newId(kind: IdKind): string {

@@ -64,7 +64,9 @@ suite('text of strangers in the tools', () => {
       const part = token.slice(0, -missing)
       assert.equal(strangerText(part).untrustedText, 'catch_owner_[hidden]', `less ${missing}`)
     }
-    assert.equal(strangerText(`${token}${token}`).untrustedText, 'catch_owner_[hidden]_[hidden]')
+    const two = 'catch_owner_[hidden]catch_owner_[hidden]'
+    assert.equal(strangerText(`${token}${token}`).untrustedText, two)
+    assert.equal(strangerText(`${token.slice(0, -7)}${token}`).untrustedText, two)
   })
 
   test('a result as text is JSON that looks like no mark-up and steers nothing', () => {
