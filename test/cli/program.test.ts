@@ -54,7 +54,7 @@ describe('a command that cannot do its work', () => {
       },
       { args: ['import', '/', '--name', 'x'], code: 2, says: /^\/ is a folder/ },
       {
-        args: ['buy', 'catch'],
+        args: ['list'],
         environment: { XDG_DATA_HOME: process.execPath },
         code: 1,
         says: /a part of its path is not a folder\.\n$/,

@@ -60,7 +60,7 @@ for (const flow of ['native', 'payment', 'l402'] as const satisfies PaymentFlow[
     const preimage = told.at(-1)?.preimage ?? ''
     assert.match(preimage, /^[0-9a-f]{64}$/)
     // What was contested before the payment was seen is handed over to nothing less.
-    await query(server, 'update purchase_order set contested = 2')
+    await query(server, 'update purchase_order set contested = 1')
     await assert.rejects(moved.buyCatch(purchase), { phrase: 'proof of payment required' })
     const inbox = await moved.buyCatch({ ...purchase, preimage })
     assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')

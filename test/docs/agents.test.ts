@@ -14,9 +14,16 @@ const text = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8
 /** Run by hand: each takes minutes, or a Python, a Go or an lnget that is not there. Their programs must exist. */
 const BY_HAND = [
   ...['screenshots', 'contract:clients', 'contract:mcp', 'contract:mcp-hosts', 'fuzz', 'regtest'],
-  ...['contract:proxies', 'contract:ldk', 'contract:firefox', 'contract:webkit', 'contract:lnget'],
+  ...[
+    'contract:proxies',
+    'contract:runtimes',
+    'contract:ldk',
+    'contract:firefox',
+    'contract:webkit',
+    'contract:lnget',
+  ],
   ...['drill:standby', 'drill:pgbouncer', 'drill:upgrade', 'check:alerts', 'check:units'],
-  ...['bench', 'bench:soak', 'abuse', 'simulate', 'mutate'],
+  ...['bench', 'bench:soak', 'abuse', 'simulate', 'simulate:buyers', 'mutate'],
 ]
 
 /** It runs before the program. */

@@ -111,5 +111,5 @@ test('an unknown payment counts as not paid only at nodes that keep every attemp
   assert.deepEqual(keeps, [true, true, true])
   assert.equal(nwc({}).keepsEveryAttempt, false)
   const simulator = simulatorWallet({ baseUrl: url })
-  assert.deepEqual([simulator.keepsEveryAttempt, simulator.lookup], [undefined, undefined])
+  assert.deepEqual([simulator.keepsEveryAttempt, simulator.lookup], [true, undefined])
 })
