@@ -35,7 +35,14 @@ export async function bundle(
       in: fileURLToPath(new URL(`web/${script}.ts`, root)),
       out: script,
     })),
-    ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', charset: 'utf8' },
+    ...{
+      bundle: true,
+      preserveSymlinks: true,
+      minify: true,
+      format: 'esm',
+      target: 'es2022',
+      charset: 'utf8',
+    },
     // The map has the source, so that anyone can read what their browser runs.
     ...{ sourcemap: 'linked', sourceRoot: '/', legalComments: 'inline' },
     ...{ write: false, outdir, logLevel: 'silent' },
