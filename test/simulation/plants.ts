@@ -84,7 +84,7 @@ export const PLANTS: readonly Plant[] = [
     name: 'an event is stored again when its answer may have been lost',
     file: 'catch/ingest.ts',
     text: 'for (const { reject } of together) reject(error as Error)',
-    becomes: 'void store(publicId, together)',
+    becomes: 'void store(inbox, together)',
     breaks: ['stored once'],
   },
   {
@@ -125,8 +125,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'an extension counts from an end that another one has moved',
     file: 'catch/store.ts',
-    text: 'where public_id = $1 and expires_at = $2 and expires_at > $6 and destroyed_at is null',
-    becomes: 'where public_id = $1 and $2 = $2 and expires_at > $6 and destroyed_at is null',
+    text: 'where number = $1 and expires_at = $2 and expires_at > $6 and destroyed_at is null',
+    becomes: 'where number = $1 and $2 = $2 and expires_at > $6 and destroyed_at is null',
     breaks: ['extended once'],
   },
   {
@@ -153,8 +153,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'a receipt is given back any number of times',
     file: 'gate/receipt-store.ts',
-    text: 'given_back_at is null and give_backs < $4',
-    becomes: 'given_back_at is null and $4 > 0',
+    text: `'failed_runs < $4'`,
+    becomes: `'$4 > 0'`,
     breaks: ['one payment, one receipt'],
   },
   {
