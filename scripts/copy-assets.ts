@@ -26,8 +26,8 @@ for (const { folder, files } of PARTS) {
 
 const bundles = new URL(BUNDLES, pathToFileURL(`${dist}/`))
 rmSync(bundles, { recursive: true, force: true })
-for (const [name, text] of await bundle(new URL('../src/', import.meta.url), pageScripts())) {
-  const file = fileURLToPath(new URL(name, bundles))
+for (const [script, text] of await bundle(new URL('../src/', import.meta.url), pageScripts())) {
+  const file = fileURLToPath(new URL(`${script}.js`, bundles))
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, text)
 }

@@ -15,13 +15,14 @@ const TYPES: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
-  '.map': 'application/json',
 }
 
 /** @param root the folder of the rooms: `src/` when it runs from there, else `dist/`. */
 export async function readAssets(root: URL, scripts: readonly string[]): Promise<Assets> {
   const files = new Map<string, Buffer>()
-  for (const [name, text] of await readBundles(root, scripts)) files.set(name, Buffer.from(text))
+  for (const [script, text] of await readBundles(root, scripts)) {
+    files.set(`${script}.js`, Buffer.from(text))
+  }
   for (const name of readdirSync(new URL('web/', root))) {
     if (/\.(?:css|svg)$/.test(name)) files.set(name, readFileSync(new URL(`web/${name}`, root)))
   }

@@ -12,45 +12,34 @@ export const BUNDLES = 'web/bundles/'
 /**
  * @param root the folder of the rooms: `src/` when this runs from there, else `dist/`.
  * @param scripts such as `whisper/whisper`.
- * @returns the files by name: `whisper/whisper.js`, and its source map `whisper/whisper.js.map`.
+ * @returns the text of each bundle, by its script.
  */
 export async function readBundles(
   root: URL,
   scripts: readonly string[],
 ): Promise<Map<string, Uint8Array>> {
   if (import.meta.url.endsWith('.ts')) return bundle(root, scripts)
-  const names = scripts.flatMap((script) => [`${script}.js`, `${script}.js.map`])
-  return new Map(names.map((name) => [name, readFileSync(new URL(BUNDLES + name, root))]))
+  return new Map(
+    scripts.map((script) => [script, readFileSync(new URL(`${BUNDLES}${script}.js`, root))]),
+  )
 }
 
-/** Bundles from source. What a page imports late is in its one module too. */
+/**
+ * Bundles from source. What a page imports late is in its one module too. It stays readable, with the name of each
+ * file above its part, so that anyone can read what their browser runs.
+ */
 export async function bundle(
   root: URL,
   scripts: readonly string[],
 ): Promise<Map<string, Uint8Array>> {
   const { build } = await import('esbuild')
-  const outdir = fileURLToPath(root)
+  const folder = fileURLToPath(root)
   const { outputFiles } = await build({
-    entryPoints: scripts.map((script) => ({
-      in: fileURLToPath(new URL(`web/${script}.ts`, root)),
-      out: script,
-    })),
-    ...{
-      bundle: true,
-      preserveSymlinks: true,
-      minify: true,
-      format: 'esm',
-      target: 'es2022',
-      charset: 'utf8',
-    },
-    // The map has the source, so that anyone can read what their browser runs.
-    ...{ sourcemap: 'linked', sourceRoot: '/', legalComments: 'inline' },
-    ...{ write: false, outdir, logLevel: 'silent' },
+    entryPoints: scripts.map((script) => ({ in: `${folder}web/${script}.ts`, out: script })),
+    ...{ bundle: true, format: 'esm', target: 'es2022', charset: 'utf8', legalComments: 'inline' },
+    ...{ absWorkingDir: folder, outdir: folder, preserveSymlinks: true },
+    ...{ write: false, logLevel: 'silent' },
   })
-  return new Map(
-    outputFiles.map(({ path, contents }) => [
-      relative(outdir, path).replaceAll(sep, '/'),
-      contents,
-    ]),
-  )
+  const texts = outputFiles.map(({ path, contents }) => [relative(folder, path), contents] as const)
+  return new Map(texts.map(([path, text]) => [path.slice(0, -3).replaceAll(sep, '/'), text]))
 }

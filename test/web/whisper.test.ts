@@ -267,16 +267,18 @@ suite('a whisper', () => {
     assert.equal(named, 'dropped.txt', 'and the input names it')
   })
 
-  test('the files that encrypt are named with their digests', async (t) => {
+  test('the script that encrypts is named with its digest, and has the files that see the secret', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(`${site.server.url}/whisper`)
-    await page.getByText('Which scripts do the encryption').click()
-    const link = page.getByRole('link', { name: 'protocol/whisper-envelope.js' })
+    await page.getByText('Which script does the encryption').click()
+    const link = page.getByRole('link', { name: /^\/assets\/.*\/whisper\/whisper\.js$/ })
     const served = await fetch(new URL((await link.getAttribute('href')) ?? '', site.server.url))
-    const digest = createHash('sha256')
-      .update(await served.bytes())
-      .digest('hex')
+    const text = await served.text()
+    const digest = createHash('sha256').update(text).digest('hex')
     await page.getByText(digest).waitFor()
+    const named = await page.locator('.files code').allTextContents()
+    assert.equal(named.length, 7)
+    for (const name of named) assert.ok(text.includes(`// ${name}\n`), name)
     assert.deepEqual(await seriousFaults(page), [])
   })
 
