@@ -54,8 +54,8 @@ export type {
 } from '../gate/schema.ts'
 export type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
 export { type GateKey, type GateReceipt, readGateKeys } from '../protocol/gate-receipt.ts'
-export type { HmacScheme } from '../protocol/signatures/generic.ts'
 export type { HmacAlgorithm } from '../protocol/signatures/mac.ts'
+export type { HmacScheme } from '../protocol/signatures/schemes.ts'
 export type {
   KnownProvider,
   SignatureProvider,

@@ -1,11 +1,17 @@
 /** Checks the signatures of webhooks by the rules of their senders. */
-import { checkHmac, type HmacScheme } from './generic.ts'
-import { checkGithub, GITHUB_HEADER } from './github.ts'
-import { checkShopify, SHOPIFY_HEADER } from './shopify.ts'
-import { checkSlack, SLACK_HEADER } from './slack.ts'
-import { checkStandardWebhooks, STANDARD_HEADER, SVIX_HEADER } from './standard-webhooks.ts'
-import { checkStripe, STRIPE_HEADER } from './stripe.ts'
-import { type Finding, failed, hasName, type SignedRequest } from './verdict.ts'
+import { concat, utf8 } from '../../lib/bytes.ts'
+import { isAmong, mac } from './mac.ts'
+import { type HmacScheme, hmacScheme, SCHEMES, type Scheme } from './schemes.ts'
+import {
+  type Finding,
+  failed,
+  hasName,
+  mismatch,
+  type SignedRequest,
+  tooNew,
+  tooOld,
+  valid,
+} from './verdict.ts'
 
 export const SIGNATURE_PROVIDERS = [
   'github',
@@ -48,34 +54,40 @@ export async function checkSignature(
   const { toleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = rules
   if (!(toleranceSeconds >= 0)) throw new RangeError('toleranceSeconds must be 0 or more')
   if (secret === '') return failed('secret malformed', 'The secret is empty.')
-  const finding = await check(request, secret, { ...rules, toleranceSeconds })
+  const scheme = rules.provider === 'hmac' ? hmacScheme(rules) : SCHEMES[rules.provider]
+  const finding = await check(request, { scheme, secret, toleranceSeconds })
   const trimmed = secret.trim()
   if (finding.valid || trimmed === secret || trimmed === '') return finding
-  const { valid: isRight } = await check(request, trimmed, { ...rules, toleranceSeconds })
+  const { valid: isRight } = await check(request, { scheme, secret: trimmed, toleranceSeconds })
   return isRight
     ? failed('secret malformed', 'The signature matches without the space around the secret.')
     : finding
 }
 
-function check(
+async function check(
   request: SignedRequest,
-  secret: string,
-  rules: SignatureRules & { toleranceSeconds: number },
+  {
+    scheme,
+    secret,
+    toleranceSeconds,
+  }: { scheme: Scheme; secret: string; toleranceSeconds: number },
 ): Promise<Finding> {
-  switch (rules.provider) {
-    case 'github':
-      return checkGithub(request, secret)
-    case 'stripe':
-      return checkStripe(request, secret, rules.toleranceSeconds)
-    case 'slack':
-      return checkSlack(request, secret, rules.toleranceSeconds)
-    case 'shopify':
-      return checkShopify(request, secret)
-    case 'standard-webhooks':
-      return checkStandardWebhooks(request, secret, rules.toleranceSeconds)
-    case 'hmac':
-      return checkHmac(request, secret, rules)
+  const signed = scheme.read(request)
+  if ('failed' in signed) return signed.failed
+  const { otherSecret, keyOf = utf8 } = scheme
+  if (otherSecret?.form.test(secret)) return failed('secret malformed', otherSecret.sentence)
+  const key = keyOf(secret)
+  if (!key) {
+    return failed('secret malformed', 'The secret must be base64, usually after whsec_.')
   }
+  const { header, signatures, algorithm, before, covers, time } = signed
+  const message = before === undefined ? request.body : concat(utf8(before), request.body)
+  if (!isAmong(await mac(message, key, algorithm), signatures)) return mismatch(header, covers)
+  if (time === undefined) return valid()
+  const { receivedAtMs } = request
+  const freshness = { receivedAtMs, toleranceSeconds, header: time.header }
+  const isTooNew = time.mayBeNew ? null : tooNew(time.signedAt, freshness)
+  return tooOld(time.signedAt, freshness) ?? isTooNew ?? valid()
 }
 
 /**
@@ -87,20 +99,12 @@ function check(
  */
 export type KnownProvider = Exclude<SignatureProvider, 'hmac'>
 
-/** The header by which each provider is known. */
-const KNOWN_BY: readonly (readonly [string, KnownProvider])[] = [
-  [STRIPE_HEADER, 'stripe'],
-  [SLACK_HEADER, 'slack'],
-  [SHOPIFY_HEADER, 'shopify'],
-  [STANDARD_HEADER, 'standard-webhooks'],
-  [SVIX_HEADER, 'standard-webhooks'],
-  [GITHUB_HEADER, 'github'],
-]
-
 /** The provider that signs with a header of this request, or null. */
 export function guessSignatureProvider({
   headers,
 }: Pick<SignedRequest, 'headers'>): KnownProvider | null {
-  const known = KNOWN_BY.find(([name]) => headers.some((header) => hasName(header, name)))
-  return known?.[1] ?? null
+  const hasAny = ({ knownBy }: Scheme): boolean =>
+    knownBy.some((name) => headers.some((header) => hasName(header, name)))
+  const known = Object.entries(SCHEMES).find(([, scheme]) => hasAny(scheme))
+  return (known?.[0] ?? null) as KnownProvider | null
 }
