@@ -300,6 +300,7 @@ suite('pages', () => {
     const { page } = await site.visit(t)
     await page.goto(site.server.url)
     await page.getByText('no real money moves').waitFor()
+    await page.locator('.prices a').nth(8).waitFor()
     const lines = await page
       .locator('#prices-whisper li')
       .filter({ hasText: 'sat' })
