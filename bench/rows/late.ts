@@ -13,7 +13,6 @@ import type { Db } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { newWebhookSecret } from '../../src/protocol/webhook-signing.ts'
-import { COUNT_EVERY_MS } from '../../src/pulse/arrivals.ts'
 import { insertMonitor } from '../../src/pulse/store.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { BenchStore, Engine } from '../engine.ts'
@@ -116,11 +115,10 @@ async function fillMonitors(store: BenchStore, receivers: readonly Receiver[]): 
           deadline,
         ),
         beat: sql(
-          `insert into pulse_beat (id, beat_at) values (1, $1)
+          `insert into clock (id, beat_at, held_until, back_until) values (1, $1, 0, 0)
            on conflict (id) do update set beat_at = excluded.beat_at`,
           Date.now(),
         ),
-        counted: countedPings(Date.now()),
       },
     })
     await fillDestinations(db, receivers)
@@ -154,18 +152,6 @@ async function fillDestinations(db: Db, receivers: readonly Receiver[]): Promise
   await db.write({ lockKey: 'fill', statements: { statements } })
 }
 
-/** As the service counts pings that reach it, before and during the run: else it would think that its network is broken. */
-function countedPings(now: number) {
-  const from = Math.floor(now / COUNT_EVERY_MS) - 4
-  const buckets = Array.from({ length: 32 }, (_, i) =>
-    sql(
-      'insert into pulse_arrival (slot, bucket_at, arrived_count, missed_count) values ($1, $2, $3, 0)',
-      ...[(from + i) % 32, (from + i) * COUNT_EVERY_MS, 4_000],
-    ),
-  )
-  return [sql('update pulse_beat set pinged_at = $1', now + DAY), ...buckets]
-}
-
 function aMonitor(now: number) {
   return insertMonitor({
     ...{ publicId: newId('pulse'), publicStatusId: newId('pulse_status'), planId: 'long' },
@@ -188,7 +174,9 @@ async function passed(deadline: number, count: () => Promise<number>): Promise<n
 }
 
 async function lateIn(store: BenchStore): Promise<number> {
-  const [row] = await store.rows('select count(*) as n from pulse_late_spell')
+  const [row] = await store.rows(
+    'select count(*) as n from pulse_monitor where late_since is not null',
+  )
   return Number(row?.n)
 }
 

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { coalesce } from '../db/coalesce.ts'
 import type { Db, Statement } from '../db/db.ts'
-import { before, type Clock, type DeletionTime, NOTHING_IS_OVER } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { readPublicUrl } from '../protocol/public-url.ts'
 import type { Secrets } from '../secrets/secrets.ts'
@@ -17,7 +17,6 @@ import { type OutboundRules, requireCallable } from './outbound-rules.ts'
 import { createSealed } from './sealing.ts'
 import { createSend, type Inboxes } from './send.ts'
 import {
-  bringBack,
   createAlertStore,
   dropOwners,
   forgetOldSecrets,
@@ -32,8 +31,6 @@ import type { HostLimits } from './turns.ts'
 export const LOOK_EVERY_MS = 1_000
 /** How long the owner sees what was sent. */
 const KEEP_MS = 24 * 60 * 60 * 1000
-/** The longest pause is a day. What is due later than this was put off by a clock that was ahead. */
-const MAX_WAIT_MS = 25 * 60 * 60 * 1000
 /** At a time, because a large purge would block the writer. */
 const PURGE_ALERTS = 500
 /** How long a stop waits for attempts under way. They are repeated after the next start. */
@@ -66,8 +63,8 @@ export type Alerts = {
 export type RunningAlerts = Alerts & {
   /** Encrypts what older secrets sealed under the current one. @returns how many no secret opens. */
   reseal(): Promise<number>
-  /** Deletes what ended long ago, and brings back what a wrong clock has put off. @returns how many were deleted. */
-  purge(now: DeletionTime): Promise<number>
+  /** Deletes what ended long ago. @returns how many were deleted. */
+  purge(now: number): Promise<number>
   /** Sends what is due. */
   look(): Promise<void>
   close(): Promise<void>
@@ -162,10 +159,7 @@ export function createAlerts(deps: {
 
     async purge(now) {
       await db.write({ lockKey: 'alert', statements: { secrets: forgetOldSecrets(now) } })
-      if (now !== NOTHING_IS_OVER) {
-        await db.write({ lockKey: 'alert', statements: { due: bringBack(now, MAX_WAIT_MS) } })
-      }
-      const endedBefore = before(now, KEEP_MS)
+      const endedBefore = now - KEEP_MS
       for (let count = 0; ; ) {
         const statements = { gone: purgeAlerts(endedBefore, PURGE_ALERTS) }
         const { gone } = await db.write({ lockKey: 'alert', statements })

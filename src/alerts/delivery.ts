@@ -25,8 +25,6 @@ import {
 
 /** Longer than the longest attempt. After a crash, the destination waits this long. */
 const HOLD_MS = 30_000
-/** A lease that is longer than any was taken by a wrong clock. */
-const MAX_HOLD_MS = 10 * 60_000
 /** Attempts under way, in all. A third of them is left to first attempts. */
 const MAX_UNDER_WAY = 256
 const MAX_REPEATS_UNDER_WAY = 170
@@ -63,11 +61,10 @@ export function createDelivery(deps: {
 
   async function turn(): Promise<void> {
     const now = clock.now()
-    const latest = now + MAX_HOLD_MS
     for (;;) {
       if (underWay.size >= MAX_UNDER_WAY) return
       const due = await store.due(now, {
-        ...{ latest, limit: MAX_LOOK, exceptHosts: busyHosts() },
+        ...{ limit: MAX_LOOK, exceptHosts: busyHosts() },
         exceptRepeats: repeatsUnderWay() >= MAX_REPEATS_UNDER_WAY,
       })
       const picked = pick(due)
@@ -112,7 +109,7 @@ export function createDelivery(deps: {
 
   async function tryOnce({ destination_id, owner_id }: UnderWay): Promise<void> {
     const now = clock.now()
-    const hold = { holder: instance, now, until: now + HOLD_MS, latest: now + MAX_HOLD_MS }
+    const hold = { holder: instance, now, until: now + HOLD_MS }
     const { claimed } = await db.write({
       lockKey: owner_id,
       statements: { claimed: claimDestination(destination_id, hold) },

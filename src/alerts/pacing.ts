@@ -32,14 +32,9 @@ export function nextTurn(
   return { alert, dropped: waiting.filter(isDropped).map(({ position }) => position) }
 }
 
-/** A time that is further ahead was set by a wrong clock. */
-const MAX_NOT_BEFORE_MS = 10 * 60_000
-
 /** Those that may be told now: what comes after one that must wait for its time waits with it. */
 export function ready(waiting: readonly AlertRow[], now: number): AlertRow[] {
-  const mustWait = ({ not_before: notBefore }: AlertRow): boolean =>
-    notBefore > now && notBefore <= now + MAX_NOT_BEFORE_MS
-  const first = waiting.findIndex(mustWait)
+  const first = waiting.findIndex(({ not_before: notBefore }) => notBefore > now)
   return first === -1 ? [...waiting] : waiting.slice(0, first)
 }
 
@@ -49,8 +44,7 @@ export function paceAfter(
   now: number,
 ): Pick<DestinationRow, 'not_before' | 'day_started_at' | 'day_count'> {
   const { day_started_at: startedAt } = destination
-  // A window that begins in the future was begun by a wrong clock.
-  const isOver = now >= startedAt + DAY_MS || startedAt > now
+  const isOver = now >= startedAt + DAY_MS
   const day_started_at = isOver ? now : startedAt
   const day_count = isOver ? 1 : destination.day_count + 1
   const not_before = day_count >= PER_DAY ? day_started_at + DAY_MS : now + PAUSE_MS

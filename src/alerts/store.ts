@@ -4,7 +4,6 @@
  */
 import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
 import type { AlertFormat as Format } from '../lib/alert-formats.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 import type { Alert, AlertContent } from './formats.ts'
 
 /** More alerts than this wait for no destination. The oldest give way. */
@@ -206,11 +205,11 @@ export const resealDestination = (
 /** Holds a destination whose turn it is, so that one instance at a time tries it. */
 export const claimDestination = (
   destinationId: string,
-  hold: { holder: string; now: number; until: number; latest: number },
+  hold: { holder: string; now: number; until: number },
 ): Statement => ({
   text: `update alert_destination set holder = $2, held_until = $3
-    where destination_id = $1 and due_at <= $4 and (held_until <= $4 or held_until > $5) returning *`,
-  values: [destinationId, hold.holder, hold.until, hold.now, hold.latest],
+    where destination_id = $1 and due_at <= $4 and held_until <= $4 returning *`,
+  values: [destinationId, hold.holder, hold.until, hold.now],
 })
 
 /** The end of an attempt. The holder's lease may be over: then it changes nothing. */
@@ -263,21 +262,15 @@ export const dropWaiting = (destinationId: string): Statement => ({
 })
 
 /** Deletes at most `most` alerts that ended before a time. */
-export const purgeAlerts = (endedBefore: DeletionTime, most: number): Statement => ({
+export const purgeAlerts = (endedBefore: number, most: number): Statement => ({
   text: `delete from alert where (destination_id, position) in (
       select destination_id, position from alert where done_at <= $1 ${limitedTo(2)})
     returning position`,
   values: [endedBefore, most],
 })
 
-/** Makes due what waits for longer than it ever should. */
-export const bringBack = (now: number, longestMs: number): Statement => ({
-  text: 'update alert_destination set due_at = $1 where due_at > $2',
-  values: [now, now + longestMs],
-})
-
 /** Forgets the secrets that sign no more. */
-export const forgetOldSecrets = (endedBefore: DeletionTime): Statement => ({
+export const forgetOldSecrets = (endedBefore: number): Statement => ({
   text: `update alert_destination set sealed_old_secret = null, old_secret_until = null
     where old_secret_until <= $1`,
   values: [endedBefore],
@@ -303,17 +296,16 @@ export function createAlertStore(db: Db) {
       {
         exceptHosts,
         exceptRepeats,
-        latest,
         limit,
-      }: { exceptHosts: string[]; exceptRepeats: boolean; latest: number; limit: number },
+      }: { exceptHosts: string[]; exceptRepeats: boolean; limit: number },
     ): Promise<DueRow[]> {
-      const others = exceptHosts.length === 0 ? '' : `and host not in (${places(exceptHosts, 4)})`
+      const others = exceptHosts.length === 0 ? '' : `and host not in (${places(exceptHosts, 3)})`
       const first = exceptRepeats ? 'and attempts = 0' : ''
       return db.read<DueRow>(
         `select destination_id, owner_id, host, attempts from alert_destination
-          where due_at <= $1 and (held_until <= $1 or held_until > $2) ${first} ${others}
-          order by due_at, destination_id ${limitedTo(3)}`,
-        ...[now, latest, limit, ...exceptHosts],
+          where due_at <= $1 and held_until <= $1 ${first} ${others}
+          order by due_at, destination_id ${limitedTo(2)}`,
+        ...[now, limit, ...exceptHosts],
       )
     },
 

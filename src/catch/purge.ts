@@ -1,6 +1,5 @@
 /** Deletes inboxes that are over, with everything that was in them. */
 import { attempt, type Db } from '../db/db.ts'
-import { before, type DeletionTime } from '../lib/clock.ts'
 import type { EventTables } from './event-tables.ts'
 import type { Refusals } from './refusals.ts'
 import { dropInbox, type InboxRow, type InboxStore, unextendedInbox } from './store.ts'
@@ -16,11 +15,11 @@ export function createPurge(deps: {
   store: InboxStore
   events: EventTables
   refusals: Refusals
-}): (now: DeletionTime) => Promise<number> {
+}): (now: number) => Promise<number> {
   const { db, store, events, refusals } = deps
 
-  async function deleteOver(now: DeletionTime): Promise<number> {
-    const shownSince = before(now, SHOW_EXPIRED_MS)
+  async function deleteOver(now: number): Promise<number> {
+    const shownSince = now - SHOW_EXPIRED_MS
     let dropped = 0
     for (;;) {
       const inboxes = await store.purgeable({ now, shownSince }, events.source, PURGE_INBOXES)

@@ -6,7 +6,7 @@ import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
 import type { Reservation } from '../http/memory.ts'
 import type { Scheduler } from '../http/turns.ts'
-import { type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId, isToken } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -90,7 +90,7 @@ export type CatchService = {
   /** Ends the inbox now; its bytes are deleted within a minute. False if it was destroyed before. */
   destroy(inbox: InboxRow): Promise<boolean>
   /** Deletes inboxes that are over, and their events. @returns the number of deleted inboxes. */
-  purge(now: DeletionTime): Promise<number>
+  purge(now: number): Promise<number>
   /** Writes what is still in memory. */
   close(): Promise<void>
 }

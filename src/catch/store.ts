@@ -1,6 +1,5 @@
 /** Inboxes in the store. Their events are in `event-tables.ts` and `event-store.ts`. */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 export type InboxRow = {
@@ -151,7 +150,7 @@ export function createInboxStore(db: Pick<Db, 'read'>) {
      * @param events the tables of events, as `eventTables` names them.
      */
     purgeable(
-      { now, shownSince }: { now: DeletionTime; shownSince: DeletionTime },
+      { now, shownSince }: { now: number; shownSince: number },
       events: string,
       limit: number,
     ): Promise<InboxRow[]> {

@@ -51,7 +51,6 @@ const OF_OPERATORS: readonly Part[] = [
     names: ['takedown'],
     load: async () => (await import('./operator/takedown.ts')).addTakedown,
   },
-  { names: ['clock'], load: async () => (await import('./operator/clock.ts')).addClock },
   {
     names: ['backup', 'restore'],
     load: async () => (await import('./operator/backup.ts')).addBackup,

@@ -1,7 +1,6 @@
 /** Leases: one instance at a time does the work, and the others skip it. */
 import { randomBytes } from 'node:crypto'
 import type { Db, Statement } from './db.ts'
-import { JUMP_MS } from './deletion-clock.ts'
 
 /** After this, another instance may begin the work: the first one is dead, or stands still. */
 const LEASE_MS = 2_500
@@ -15,7 +14,7 @@ export const alone: InTurn = async (_name, _everyMs, work) => void (await work()
 
 /**
  * Runs `work` unless another instance is running it, or ran it within `everyMs`. Failed work also waits that
- * long. If an instance stands still or clocks differ, two may run it at once, so it must be safe then.
+ * long. If an instance stands still, two may run it at once, so it must be safe then.
  */
 export function createInTurn(db: Db, now: () => number): InTurn {
   const holder = randomBytes(9).toString('base64url')
@@ -28,15 +27,8 @@ export function createInTurn(db: Db, now: () => number): InTurn {
           text: `insert into lease (name, holder, held_until) values ($1, $2, $3)
           on conflict (name) do update
           set holder = excluded.holder, held_until = excluded.held_until
-          where lease.held_until <= $4 or lease.held_until > $5 returning name`,
-          // A lease held for longer than any lease lasts was taken by a wrong clock.
-          values: [
-            name,
-            holder,
-            startedAt + LEASE_MS,
-            startedAt,
-            startedAt + LEASE_MS + everyMs + JUMP_MS,
-          ],
+          where lease.held_until <= $4 returning name`,
+          values: [name, holder, startedAt + LEASE_MS, startedAt],
         },
       },
     })

@@ -1,6 +1,5 @@
 /** Intents in the store, from their creation until they are deleted unpaid. */
 import { type Db, limitedTo, places, type Statement, type Unit } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 import { firstRow } from './first-row.ts'
 
 export type IntentRow = {
@@ -99,9 +98,6 @@ export const askProviderAgain = (intentId: string, until: number): Statement => 
   expect: 1,
 })
 
-/** The longest deferral. A later time was written by a clock that was ahead, and is ignored. */
-const MAX_DEFERRAL_MS = 60_000
-
 /** Claims the right to ask the provider now. Of several concurrent polls, one gets it. */
 export const claimVerification = (
   { intent_id, next_verify_at }: IntentRow,
@@ -109,13 +105,13 @@ export const claimVerification = (
 ): Statement => ({
   text: `update gate_intent set verify_count = verify_count + 1, next_verify_at = $4
     where intent_id = $1 and state = 'open' and next_verify_at = $2
-      and (next_verify_at <= $3 or next_verify_at > $3 + $5) and honoured_until >= $3`,
-  values: [intent_id, next_verify_at, now, nextAt, MAX_DEFERRAL_MS],
+      and next_verify_at <= $3 and honoured_until >= $3`,
+  values: [intent_id, next_verify_at, now, nextAt],
   expect: 1,
 })
 
 /** Deletes at most `max` intents that were never paid. Their payment hashes stay stored. */
-export const purgeUnpaid = (before: DeletionTime, max: number): Statement => ({
+export const purgeUnpaid = (before: number, max: number): Statement => ({
   text: `delete from gate_intent where state = 'open' and intent_id in (
       select intent_id from gate_intent where state = 'open' and honoured_until < $1 ${limitedTo(2)})
     returning intent_id`,

@@ -3,7 +3,7 @@
  * repeats get the same receipt. The payer pays the project; the service only sees the payment hash.
  */
 import type { Db } from '../db/db.ts'
-import { before, type Clock, type DeletionTime } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Network } from '../lightning/lightning.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
@@ -29,7 +29,7 @@ export type GateService = Intents &
     /** The number of intents that may still be paid but whose secret is not configured. */
     foreign(): Promise<number>
     /** Deletes intents that were never paid, long after they expired. @returns how many. */
-    purge(now: DeletionTime): Promise<number>
+    purge(now: number): Promise<number>
   }
 
 export function createGate(deps: {
@@ -60,7 +60,7 @@ export function createGate(deps: {
     async purge(now) {
       const { deleted } = await db.write({
         lockKey: 'gate_intent',
-        statements: { deleted: purgeUnpaid(before(now, KEEP_MS), PURGE_INTENTS) },
+        statements: { deleted: purgeUnpaid(now - KEEP_MS, PURGE_INTENTS) },
       })
       return deleted.length
     },

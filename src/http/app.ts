@@ -2,7 +2,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Clock, type ServiceClock, systemClock } from '../lib/clock.ts'
 import { collectMethods } from './allowed-methods.ts'
 import type { ApiSurface } from './api-surface.ts'
 import { COMPILERS } from './compilers.ts'
@@ -65,7 +65,7 @@ export type AppOptions = {
   /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** The service's clock, which the `Date` header tells. */
-  clock?: Clock
+  clock?: Pick<ServiceClock, 'now' | 'hasParted' | 'beat'>
   /** Made here by default. */
   connections?: Connections
   /** The reservation of a request whose answer is counted. Default: none is. */
@@ -75,7 +75,7 @@ export type AppOptions = {
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
-  const { log, connections = createConnections(), clock = systemClock } = options
+  const { log, connections = createConnections(), clock = MACHINE } = options
   const { reservationOf = () => undefined } = options
   const sendNotFoundPage = options.sendNotFoundPage ?? (() => false)
   const answerCors = createCors(options.surfaces ?? [])
@@ -99,6 +99,16 @@ export async function createApp(options: AppOptions): Promise<App> {
     } else if (!sendNotFoundPage(request, reply)) sendProblem(reply, problem('not found'))
   }
   const date = createDate(clock)
+  // Before the next answer, the time is read again if the machine slept or its clock was set.
+  app.addHook('onRequest', (_request, _reply, done) => {
+    if (!clock.hasParted()) done()
+    // If the store is away, so is what could be answered wrongly.
+    else
+      clock.beat().then(
+        () => done(),
+        () => done(),
+      )
+  })
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('date', date())
     reply.header('x-content-type-options', 'nosniff')
@@ -132,6 +142,8 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   return app
 }
+
+const MACHINE = { ...systemClock, hasParted: () => false, beat: async () => undefined }
 
 /** The value of `Date`, made once a second. */
 function createDate({ now }: Clock): () => string {

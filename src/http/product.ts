@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox'
 import type { Db, Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import type { InTurn } from '../db/leases.ts'
-import type { DeletionTime, SteadyClock } from '../lib/clock.ts'
+import type { ServiceClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { AnyProduct, PlanId, Product, ProductIdKind } from '../lib/product-names.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'
@@ -69,9 +69,7 @@ export type ProductParts = Paying & {
   hints: Hints
   /** For work that one instance at a time does. */
   inTurn: InTurn
-  clock: SteadyClock
-  /** Whether a clock was set, here or on another instance, and is in doubt. */
-  isClockJumped: () => boolean
+  clock: ServiceClock
   log: Log
   secrets: Secrets
   network: Network
@@ -89,7 +87,7 @@ export type ProductParts = Paying & {
 /** A product whose routes are mounted. */
 export type OpenProduct = {
   /** Deletes what expired before this time. @returns how many rows. Never runs twice at once. */
-  purge(now: DeletionTime): Promise<number>
+  purge(now: number): Promise<number>
   /** How many live orders or intents were made under a secret that is not configured. */
   foreign?(): Promise<number>
   /** Work that is repeated from when the service listens until it stops, never twice at once. */

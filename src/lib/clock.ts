@@ -1,4 +1,6 @@
-/** The one source of time. Tests hand in their own; nothing else reads the wall clock. */
+import type { BlindWindow } from './windows.ts'
+
+/** A source of time. Tests hand in their own; nothing else reads the wall clock. */
 export type Clock = {
   /** Unix milliseconds. */
   now(): number
@@ -15,28 +17,27 @@ export const systemClock: SteadyClock = {
   monotonic: () => performance.now(),
 }
 
-/**
- * Things that ended before this time may be deleted. Only the deletion clock (`db/deletion-clock.ts`) makes
- * such a time, so that a clock that has jumped deletes nothing.
- */
-export type DeletionTime = number & { readonly madeBy: 'the deletion clock' }
-
-/** The source of that time. */
-export type Deletion = {
-  /** The current deletion time; NOTHING_IS_OVER while the clock is in doubt. */
-  now(): Promise<DeletionTime>
-  /** The same without asking the store. Also NOTHING_IS_OVER if the store was last asked too long ago. */
-  atOnce(): DeletionTime
+/** A clock that knows when it cannot be relied on. */
+export type HeldClock = Clock & {
+  /** After a jump or a gap: nothing final may happen now, such as deleting, sealing by age, or revealing. */
+  isHeld(): boolean
+  /** After a step back: no invoice is made and nothing is settled now. */
+  hasGoneBack(): boolean
 }
 
-/** Nothing ended before this time. */
-export const NOTHING_IS_OVER = 0 as DeletionTime
-
-/** `ms` before a deletion time: what ended before that also ended before `time`. */
-export const before = (time: DeletionTime, ms: number): DeletionTime => {
-  if (ms < 0) throw new RangeError('a later time than the deletion time')
-  return (time - ms) as DeletionTime
-}
+/** The one clock of the service (`db/clock.ts`). */
+export type ServiceClock = HeldClock &
+  SteadyClock & {
+    /** Reads the time again, and stores that this instance lives. */
+    beat(): Promise<void>
+    /** Whether the machine's clock was set, or stood still, since the time was read: `beat` before the next answer. */
+    hasParted(): boolean
+    /** When nobody could reach the service, apart from each other, in the order of time. */
+    windows(): readonly BlindWindow[]
+    /** Stores a window that somebody else has seen, or its new end. */
+    blind(window: BlindWindow): Promise<void>
+    close(): Promise<void>
+  }
 
 /** RFC 3339 UTC with milliseconds: `2026-01-02T03:04:05.678Z`. */
 export const rfc3339 = (unixMs: number): string => new Date(unixMs).toISOString()

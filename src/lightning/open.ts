@@ -1,6 +1,6 @@
 /** Opens the backend that `MAYFLY_LIGHTNING_URL` names, and checks that it works. */
 import type { Db } from '../db/db.ts'
-import type { Clock, Deletion } from '../lib/clock.ts'
+import type { Clock, HeldClock } from '../lib/clock.ts'
 import { BACKEND_FORMS, type Backend, backendOf } from './backend.ts'
 import type { Lightning } from './lightning.ts'
 import type { AccessProblem } from './node/access.ts'
@@ -18,9 +18,7 @@ export type Opened = {
 
 export type OpenDeps = {
   db: Db
-  clock: Clock
-  /** The clock by which the simulator deletes old invoices. Default: it deletes none. */
-  deletion?: Pick<Deletion, 'atOnce'>
+  clock: Clock & Partial<HeldClock>
   warn: (message: string) => void
 }
 

@@ -4,13 +4,7 @@
  */
 import { createECDH, hash, randomBytes } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
-import {
-  before,
-  type Clock,
-  type Deletion,
-  type DeletionTime,
-  NOTHING_IS_OVER,
-} from '../lib/clock.ts'
+import type { Clock, HeldClock } from '../lib/clock.ts'
 import { encodeInvoice } from '../protocol/bolt11-sign.ts'
 import {
   type InvoiceRequest,
@@ -47,11 +41,10 @@ type InvoiceRow = {
 /** The throwaway key is stored, so that the node has the same id after a restart. */
 export async function createSimulator(deps: {
   db: Db
-  clock: Clock
-  /** The clock by which old invoices are deleted. Default: none are. */
-  deletion?: Pick<Deletion, 'atOnce'>
+  /** Old invoices are deleted unless it is held. */
+  clock: Clock & Partial<HeldClock>
 }): Promise<Simulator> {
-  const { db, clock, deletion } = deps
+  const { db, clock } = deps
   const privateKey = await nodeKey(db)
   const nodeId = nodeIdOf(privateKey)
   const random32 = createRandom32()
@@ -141,9 +134,9 @@ export async function createSimulator(deps: {
         values: [paymentHash, bolt11, preimage.toString('hex'), expiresAt],
       },
     ]
-    if (now > forgetAt) {
+    if (now > forgetAt && !clock.isHeld?.()) {
       forgetAt = now + FORGET_EVERY_MS
-      statements.push(forget(before(deletion?.atOnce() ?? NOTHING_IS_OVER, KEEP_MS)))
+      statements.push(forget(now - KEEP_MS))
     }
     return { bolt11, paymentHash, network: NETWORK, expiresAt, statements }
   }
@@ -171,7 +164,7 @@ function createRandom32(): () => Buffer {
   }
 }
 
-const forget = (before: DeletionTime) => ({
+const forget = (before: number) => ({
   text: 'delete from simulator_invoice where expires_at < $1',
   values: [before],
 })

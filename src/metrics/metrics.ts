@@ -26,7 +26,7 @@ export type Metrics = {
   searchEnded(outcome: WorkOutcome): void
   /** A request took this many bytes of its inbox. */
   ingested(bytes: number): void
-  clockJumped(): void
+  clockReanchored(): void
   /** An attempt to bring an alert to a destination ended: 2xx, 4xx, 5xx, or failed. */
   alertTried(outcome: string): void
   /** The same log, but its events are counted. */
@@ -56,7 +56,7 @@ export function createMetrics(): Metrics {
     purged: countPurged(instruments),
     searchEnded: countSearches(instruments),
     ingested: countIngested(instruments),
-    clockJumped: countClockJumps(instruments),
+    clockReanchored: countReanchors(instruments),
     countedLog: countEvents(instruments),
     watch(sources) {
       watchStored(instruments, sources)
@@ -91,9 +91,12 @@ function countPurged({ counter }: Instruments): Metrics['purged'] {
   return (product, rows) => purged.inc({ product }, rows)
 }
 
-function countClockJumps({ counter }: Instruments): Metrics['clockJumped'] {
-  const jumps = counter('clock_jumps_total', 'Times that the clock was not where it should be.')
-  return () => jumps.inc()
+function countReanchors({ counter }: Instruments): Metrics['clockReanchored'] {
+  const reanchors = counter(
+    'clock_reanchors_total',
+    'Times that the clock jumped, or that the service had been away.',
+  )
+  return () => reanchors.inc()
 }
 
 function version(): string {

@@ -5,7 +5,7 @@ import type { Instruments } from './instruments.ts'
 
 export type Usage = {
   isSelling: () => boolean
-  isDeletionHeld: () => boolean
+  isClockHeld: () => boolean
   streams: () => ReadonlyMap<string, number>
   memory: Pick<Memory, 'bytesByKind' | 'waiting' | 'closedReaders'>
   connections: Pick<Connections, 'closed'>
@@ -20,9 +20,9 @@ export function watchUsage(instruments: Instruments, usage: Usage): void {
     () => (usage.isSelling() ? 1 : 0),
   )
   gaugeOf(
-    'deletion_held',
-    'Whether deletion is held back now, because the clock is doubted.',
-    () => (usage.isDeletionHeld() ? 1 : 0),
+    'clock_held',
+    'Whether the clock is held, because it jumped or the service was away.',
+    () => (usage.isClockHeld() ? 1 : 0),
   )
   gaugeOf('searches', 'Searches of inboxes that run.', usage.searches)
   watchResponses(instruments, usage)

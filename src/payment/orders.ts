@@ -3,7 +3,7 @@
  * it. Each step is one conditional update: the call that changes the row has made the step.
  */
 import { attempt, type Db, type Statement } from '../db/db.ts'
-import type { Clock, Deletion } from '../lib/clock.ts'
+import type { HeldClock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import type { Json } from '../lib/jcs.ts'
 import { objectIn } from '../lib/json.ts'
@@ -90,8 +90,7 @@ export function createOrders(deps: {
   lightning: Lightning
   health: NodeHealth
   secrets: Secrets
-  clock: Clock
-  deletion: Pick<Deletion, 'now'>
+  clock: HeldClock
   log: Log
   products: Products
   quoteSeconds: number

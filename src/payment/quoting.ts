@@ -1,6 +1,6 @@
 /** Quoting: opens an order with what it reserves, and makes its one invoice. */
 import { attempt, type Db, type Statement } from '../db/db.ts'
-import type { Clock, DeletionTime } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { jcs } from '../lib/jcs.ts'
 import type { Log } from '../lib/log.ts'
@@ -55,7 +55,7 @@ export type Quoting = {
   /** Opens the order, or finds it open. Of several calls at once, one does it for all. */
   open(opening: Opening): Promise<Opened>
   /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
-  dropAbandoned(before: DeletionTime): Promise<void>
+  dropAbandoned(before: number): Promise<void>
 }
 
 /** Opens orders at this node. */

@@ -1,7 +1,7 @@
 /** Settling: asks the node about the payment of an order, and settles or ends the order in one unit. */
 import { LRUCache } from 'lru-cache'
-import type { Db, Statement } from '../db/db.ts'
-import { type Clock, type Deletion, NOTHING_IS_OVER } from '../lib/clock.ts'
+import { type Db, type Statement, StoreAway } from '../db/db.ts'
+import type { HeldClock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
@@ -32,7 +32,7 @@ const LOOKUP_WAIT_MS = 2_000
 /** Polls of dead orders cost a client nothing, so no more of them than this may ask the node at once. */
 const DEAD_LOOKUPS_AT_ONCE = 8
 
-/** Orders that ended while deletion was held back. The node is asked again about an evicted one. */
+/** Orders that ended while the clock was held. The node is asked again about an evicted one. */
 const MAX_DEAD_WHILE_PENDING = 10_000
 
 /**
@@ -80,18 +80,17 @@ export function createSettling(deps: {
   store: OrderStore
   lightning: Lightning
   secrets: Secrets
-  clock: Clock
-  deletion: Pick<Deletion, 'now'>
+  clock: HeldClock
   log: Log
   products: Products
   end: Ending
   /** Tells those who follow a capability that it was extended. */
   onExtended?: (publicId: string) => void
 }): Settling {
-  const { onExtended, db, store, lightning, secrets, clock, deletion, log, products, end } = deps
+  const { onExtended, db, store, lightning, secrets, clock, log, products, end } = deps
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
-  /** Orders that ended while the clock is in doubt: buyers see them as dead, but the row and bytes stay. */
+  /** Orders that ended while the clock is held: buyers see them as dead, but the row and bytes stay. */
   const deadWhilePending = new LRUCache<string, true>({
     maxSize: MAX_DEAD_WHILE_PENDING,
     sizeCalculation: () => 1,
@@ -101,6 +100,7 @@ export function createSettling(deps: {
   let deadUnderWay = 0
 
   const settle: Settling['settle'] = async (order, { by, delivery, restored }) => {
+    if (clock.hasGoneBack()) throw new StoreAway('the clock went back, so nothing is settled yet')
     const now = clock.now()
     const deliveredAt = delivery === 'now' ? now : null
     const facts = { ...namedIn(order), amountSats: order.amount_sats }
@@ -153,13 +153,13 @@ export function createSettling(deps: {
   }
 
   /**
-   * Ends an open order, which deletes what it reserved, unless the clock is in doubt. For an order that
+   * Ends an open order, which deletes what it reserved, unless the clock is held. For an order that
    * is dead already, notes that the node has confirmed it.
    */
   async function markDead(order: OrderRow, isFinal: boolean): Promise<void> {
     if (order.state === 'dead') {
       if (isFinal) await store.one(order.order_id, confirmDead(order.order_id), 'deferred')
-    } else if ((await deletion.now()) === NOTHING_IS_OVER) {
+    } else if (clock.isHeld()) {
       deadWhilePending.set(order.order_id, true)
     } else if (await end(killOrder(order.order_id, isFinal), order)) {
       log.info({ event: 'order.dead', ...namedIn(order), isFinal })

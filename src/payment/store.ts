@@ -10,7 +10,6 @@ import {
   type Unit,
   ValueRefused,
 } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
 
@@ -70,12 +69,6 @@ export type OrderRow = {
 /** Once a quote ended `endedMs` ago, its order is looked up every `everyMs`. */
 export type Pauses = readonly [Pause, Pause, ...Pause[]]
 type Pause = { endedMs: number; everyMs: number }
-
-/**
- * The clocks of instances differ by less than this. A look-up time further in the future comes from a clock
- * that has been corrected since, and must not delay the next look-up until that time.
- */
-const CLOCKS_APART_MS = 60_000
 
 /**
  * The time of one pass over orders: when it began, and the latest time that it has seen. The pass's own
@@ -187,8 +180,8 @@ export const mayHaveNews = ({ state, is_dead_final }: OrderRow): boolean =>
 export const claimLookup = (orderId: string, now: number, everyMs: number): Statement => ({
   text: `update purchase_order set looked_up_at = $2
     where order_id = $1 and ${MAY_HAVE_NEWS}
-      and (looked_up_at <= $2 - $3 or looked_up_at > $2 + $4) returning *`,
-  values: [orderId, now, everyMs, CLOCKS_APART_MS],
+      and looked_up_at <= $2 - $3 returning *`,
+  values: [orderId, now, everyMs],
 })
 
 /** Claims a look-up for the sweep; returns no row if the order was looked up or claimed since it was read. */
@@ -198,7 +191,7 @@ export const claimSweep = (orderId: string, lookedUpAt: number, now: number): St
   values: [orderId, lookedUpAt, now],
 })
 
-export const sealOverdue = (now: DeletionTime, replayMs: number): Statement => ({
+export const sealOverdue = (now: number, replayMs: number): Statement => ({
   text: `update purchase_order set seed = null, sealed_at = $1, sealed_by = 'age'
     where seed is not null and (expires_at <= $1 or delivered_at <= $1 - $2)`,
   values: [now, replayMs],
@@ -313,19 +306,18 @@ export function createOrderStore(db: Db) {
     },
 
     /** Pending orders that nobody looked up since the pass began, the longest waiting first. */
-    pending({ startedAt, latest }: PassTime, limit: number): Promise<OrderRow[]> {
+    pending({ startedAt }: PassTime, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order
-         where state = 'pending' and (looked_up_at < $1 or looked_up_at > $2)
-         order by looked_up_at ${limitedTo(3)}`,
+         where state = 'pending' and looked_up_at < $1
+         order by looked_up_at ${limitedTo(2)}`,
         startedAt,
-        latest + CLOCKS_APART_MS,
         limit,
       )
     },
 
     /** Pending orders whose pause is over. The pause grows with the time since the quote ended. */
-    due({ startedAt, latest }: PassTime, pauses: Pauses, limit: number): Promise<OrderRow[]> {
+    due({ startedAt }: PassTime, pauses: Pauses, limit: number): Promise<OrderRow[]> {
       const [first, ...later] = pauses
       const cases = later.map(
         ({ endedMs, everyMs }) => `when quote_expires_at + ${endedMs} <= $1 then ${everyMs}`,
@@ -333,23 +325,21 @@ export function createOrderStore(db: Db) {
       const pause = `case ${cases.toReversed().join(' ')} else ${first.everyMs} end`
       return db.read<OrderRow>(
         `select * from purchase_order where state = 'pending'
-           and (looked_up_at < $2 and looked_up_at + ${pause} < $1 or looked_up_at > $3)
-         order by looked_up_at ${limitedTo(4)}`,
+           and looked_up_at < $2 and looked_up_at + ${pause} < $1
+         order by looked_up_at ${limitedTo(3)}`,
         startedAt,
         startedAt - first.everyMs,
-        latest + CLOCKS_APART_MS,
         limit,
       )
     },
 
     /** Orders whose death is a guess and that were not looked up since the pass began; newest look-up first. */
-    deadByGuess({ startedAt, latest }: PassTime, limit: number): Promise<OrderRow[]> {
+    deadByGuess({ startedAt }: PassTime, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order
-         where state = 'dead' and is_dead_final = 0 and (looked_up_at < $1 or looked_up_at > $2)
-         order by looked_up_at desc ${limitedTo(3)}`,
+         where state = 'dead' and is_dead_final = 0 and looked_up_at < $1
+         order by looked_up_at desc ${limitedTo(2)}`,
         startedAt,
-        latest + CLOCKS_APART_MS,
         limit,
       )
     },
@@ -368,7 +358,7 @@ export function createOrderStore(db: Db) {
     },
 
     /** Opening orders whose claim is older than `before`. */
-    abandoned(before: DeletionTime, limit: number): Promise<OrderRow[]> {
+    abandoned(before: number, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order where state = 'opening' and claimed_at < $1 ${limitedTo(2)}`,
         before,

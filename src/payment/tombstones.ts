@@ -3,7 +3,6 @@
  * a credential of an order that was deleted in time from one whose order was lost, which is an alarm.
  */
 import type { Db, Statement } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 
 /** How many rows one pass deletes; the next pass goes on. */
 const BATCH_ROWS = 500
@@ -24,7 +23,7 @@ const IS_OVER = `((state = 'settled' and expires_at < $1)
  * leaves a tombstone and takes its names with it. An order that was restored after its death leaves its second
  * end: it is paid, and must not be restored again.
  */
-export function purgeOrders(before: DeletionTime, now: DeletionTime): Statement[] {
+export function purgeOrders(before: number, now: number): Statement[] {
   return [
     {
       text: `insert into order_tombstone (payment_hash, ended, ended_at)

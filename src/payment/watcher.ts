@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Db, StoreAway } from '../db/db.ts'
 import { alone, type InTurn } from '../db/leases.ts'
-import { before, type Clock, type Deletion } from '../lib/clock.ts'
+import type { HeldClock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
@@ -61,13 +61,12 @@ export function createWatcher(deps: {
   db: Db
   lightning: Lightning
   orders: Orders
-  clock: Clock
-  deletion: Pick<Deletion, 'now'>
+  clock: HeldClock
   log: Log
   /** Shares the clean-up with other instances. Look-ups need no turn, because each is claimed. */
   inTurn?: InTurn
 }): Watcher {
-  const { db, lightning, orders, clock, deletion, log, inTurn = alone } = deps
+  const { db, lightning, orders, clock, log, inTurn = alone } = deps
   const store = createOrderStore(db)
   let running: Promise<unknown> = Promise.resolve()
 
@@ -150,15 +149,16 @@ export function createWatcher(deps: {
   }
 
   async function cleanUp(): Promise<void> {
-    const now = await deletion.now()
+    if (clock.isHeld()) return
+    const now = clock.now()
     await db.write({
       lockKey: 'purchase_order',
       statements: {
         seal: sealOverdue(now, REPLAY_MS),
-        purge: purgeOrders(before(now, KEEP_MS), now),
+        purge: purgeOrders(now - KEEP_MS, now),
       },
     })
-    await orders.dropAbandoned(before(now, ABANDONED_MS))
+    await orders.dropAbandoned(now - ABANDONED_MS)
   }
 
   async function watch(signal: AbortSignal): Promise<void> {

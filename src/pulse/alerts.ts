@@ -24,9 +24,6 @@ export function alertOf(change: PulseChange): Alert | null {
   if (!words) return null
   const { at: occurredAt, monitor, lastPingAt } = change
   const name = nameOf(monitor)
-  const doubt = change.isDoubtful
-    ? ' The service doubts that pings reach it, so this may be its own fault.'
-    : ''
   return {
     type: `pulse.${change.type}`,
     occurredAt,
@@ -37,11 +34,10 @@ export function alertOf(change: PulseChange): Alert | null {
         state: change.state,
         since: rfc3339(change.since),
         lastPingAt: lastPingAt === null ? null : rfc3339(lastPingAt),
-        serviceDoubtful: change.isDoubtful,
         ...(change.type === 'failed' ? { exitCode: change.exitCode } : {}),
       },
       title: `${name === '' ? 'A monitor' : name} ${words.title(change)}`,
-      text: words.text(change) + doubt,
+      text: words.text(change),
       isUrgent: words.isUrgent,
     },
   }

@@ -8,8 +8,7 @@ import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
 
 /**
- * `late`: no ping came in time. `silent`: since a deadline that no ping, not even a refused one, has met; follows
- * `late` some seconds later, and never while the service doubts itself. `recovered`: the first good ping after
+ * `late`: no ping came in time. `silent`: the lateness lasted until it opens what waits for it. `recovered`: the first good ping after
  * `late` or `failed`, or a change of settings that ends a lateness. `failed`: a run reported a failure, and the
  * last one had not. `exhausting`: a tenth of the pings is left. `exhausted`: the last ping was accepted.
  * `expiring`: the monitor ends soon.
@@ -35,14 +34,12 @@ export type PulseChange = {
   state: PulseState
   /** The monitor as it was stored before the change. */
   monitor: MonitorRow
-  /** The last ping after the change; of `silent`, the latest time of any recent one. */
+  /** The last ping after the change. */
   lastPingAt: number | null
   /** How many pings there have been after the change, failed runs included and starts not. */
   pingCount: number
   /** The code of a failed run, or null where none was given. */
   exitCode: number | null
-  /** The service doubts that pings reach it, so that the change may be its own fault. */
-  isDoubtful: boolean
 }
 
 /**

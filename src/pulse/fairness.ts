@@ -2,19 +2,7 @@
  * Fairness: a deadline waits for a job that could not reach the service. Pure functions of the blind windows,
  * the times in which the service could not receive pings.
  */
-
-/** From the last sign that pings could be received to the next one, in unix milliseconds. */
-export type BlindWindow = { beganAt: number; endedAt: number }
-
-/** What an instance knows about the service's own eyes. */
-export type Fairness = {
-  /** Apart from each other, in the order of time. */
-  windows: readonly BlindWindow[]
-  /** The clock has jumped and is in doubt: no deadline passes until it is trusted again. */
-  isHeld: boolean
-  /** Pings may not reach the service just now, so that what seems late may be its own fault. */
-  isDoubtful: boolean
-}
+import type { BlindWindow } from '../lib/windows.ts'
 
 /** When a ping is expected, and how long the service waits for it. Milliseconds. */
 export type Expected = {
@@ -23,8 +11,6 @@ export type Expected = {
   /** When a job that has pinged in vain until this time pings again: an interval later, or at its next run. */
   expectedAfter(time: number): number
 }
-
-export const ALWAYS_SEEING: Fairness = { windows: [], isHeld: false, isDoubtful: false }
 
 /**
  * When a missing ping is late. A blind window that overlaps the time from `nextExpectedAt` less the grace to
@@ -45,15 +31,23 @@ export function fairDeadline(
   return lateAt
 }
 
-/** The same times without overlaps, in their order. */
-export function apart(windows: readonly BlindWindow[]): BlindWindow[] {
-  const joined: BlindWindow[] = []
-  for (const { beganAt, endedAt } of windows.toSorted((a, b) => a.beganAt - b.beganAt)) {
-    const last = joined.at(-1)
-    if (last && beganAt <= last.endedAt) last.endedAt = Math.max(last.endedAt, endedAt)
-    else joined.push({ beganAt, endedAt })
+/**
+ * When a lateness opens what waits for it: after the grace or the service's wait, whichever is longer. A window that
+ * overlaps that time moves it to as long after the first time that a ping is expected after the window.
+ */
+export function openingTime(
+  { graceMs, expectedAfter }: Pick<Expected, 'graceMs' | 'expectedAfter'>,
+  { lateAt, waitMs }: { lateAt: number; waitMs: number },
+  windows: readonly BlindWindow[],
+): number {
+  const wait = Math.max(graceMs, waitMs)
+  let opensAt = lateAt + wait
+  for (let at = firstEndingAt(windows, lateAt + 1); at < windows.length; at++) {
+    const { beganAt, endedAt } = windows[at] as BlindWindow
+    if (beganAt > opensAt) break
+    opensAt = Math.max(opensAt, expectedAfter(endedAt) + wait)
   }
-  return joined
+  return opensAt
 }
 
 /** The index of the first window that ends at this time or after it. */

@@ -6,16 +6,15 @@ import { invalid, problem } from '../http/errors.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { errors } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { ServiceClock } from '../lib/clock.ts'
 import { DEFAULT_ENTRIES, PulseHistory, PulseHistoryQuery } from './history-schema.ts'
 import { publicId } from './schema.ts'
 import type { MonitorRow } from './store.ts'
-import type { Watch } from './watch.ts'
 
 type Asked = { Params: { publicId: string }; Querystring: PulseHistoryQuery }
 
 /** What a history is read with. */
-export type HistoryParts = { db: Pick<Db, 'read'>; clock: Clock; watch: Pick<Watch, 'fairness'> }
+export type HistoryParts = { db: Pick<Db, 'read'>; clock: Pick<ServiceClock, 'now' | 'windows'> }
 
 export function mountHistory(
   app: App,

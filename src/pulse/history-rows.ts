@@ -1,8 +1,7 @@
 /** What a turn adds to the history of a monitor, as pure functions of the monitor before and after it. */
 import { TIME_DIGITS, timeText } from '../lib/time-list.ts'
-import type { Fairness } from './fairness.ts'
 import { CHUNK_PINGS, type LateSpell } from './history-store.ts'
-import { type Lateness, latenessAt } from './state.ts'
+import { type Lateness, latenessAt, type Windows } from './state.ts'
 import type { MonitorRow } from './store.ts'
 
 /** How many times a monitor has stored, those in chunks included. The newest has this number. */
@@ -33,10 +32,10 @@ export function chunkBefore(
 export function spellsBetween(
   monitor: MonitorRow,
   next: MonitorRow,
-  { at, by, fairness }: { at: number; by: LateSpell['endedBy']; fairness: Fairness },
+  { at, by, windows }: { at: number; by: LateSpell['endedBy']; windows: Windows },
 ): { spells: LateSpell[]; lateMs: number } {
-  const before = latenessAt(monitor, at, fairness)
-  const after = latenessAt(next, at, fairness)
+  const before = latenessAt(monitor, at, windows)
+  const after = latenessAt(next, at, windows)
   const spells: LateSpell[] = []
   let lateMs = monitor.late_ms
   const hasChanged = before?.since !== after?.since

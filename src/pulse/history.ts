@@ -3,16 +3,15 @@
  * time that each began. A cursor has a place in each of the three, which what comes later does not move.
  */
 import type { Db } from '../db/db.ts'
-import { type Clock, rfc3339 } from '../lib/clock.ts'
+import { rfc3339, type ServiceClock } from '../lib/clock.ts'
 import { timesIn } from '../lib/time-list.ts'
-import type { BlindWindow, Fairness } from './fairness.ts'
+import type { BlindWindow } from '../lib/windows.ts'
 import { looseCount, timedCount } from './history-rows.ts'
 import type { PulseHistory, PulseHistoryEntry } from './history-schema.ts'
 import { CHUNK_PINGS, createHistoryStore, type RunRow } from './history-store.ts'
-import { type Lateness, latenessAt, windowsOf } from './state.ts'
+import { type Lateness, latenessAt, type Windows, windowsOf } from './state.ts'
 import type { MonitorRow } from './store.ts'
 import { uptimeOf } from './uptime.ts'
-import type { Watch } from './watch.ts'
 
 /** Where a page begins: with the ping of this number, and with spells and windows that began before these times. */
 export type Place = { ping: number; spellsBefore: number; windowsBefore: number }
@@ -37,11 +36,9 @@ const PLACE = /^(\d{1,16})\.(\d{1,16})\.(\d{1,16})$/
 export function createHistoryReader({
   db,
   clock,
-  watch,
 }: {
   db: Pick<Db, 'read'>
-  clock: Clock
-  watch: Pick<Watch, 'fairness'>
+  clock: Pick<ServiceClock, 'now' | 'windows'>
 }): HistoryReader {
   const store = createHistoryStore(db)
 
@@ -76,10 +73,10 @@ export function createHistoryReader({
     async page(monitor, { limit, place, type = null }) {
       const { public_id: publicId, created_at: createdAt } = monitor
       const now = clock.now()
-      const fairness = watch.fairness()
-      const unseen = windowsOf(monitor, fairness)
+      const seen = clock.windows()
+      const unseen = windowsOf(monitor, seen)
       const until = endOf(monitor, now)
-      const open = openSpell(monitor, { now, until, fairness })
+      const open = openSpell(monitor, { now, until, windows: seen })
       const {
         ping = Number.POSITIVE_INFINITY,
         spellsBefore = Number.MAX_SAFE_INTEGER,
@@ -155,9 +152,9 @@ function endOf(monitor: MonitorRow, now: number): number {
 /** The spell that lasts, or did when the monitor ended. */
 function openSpell(
   monitor: MonitorRow,
-  { now, until, fairness }: { now: number; until: number; fairness: Fairness },
+  { now, until, windows }: { now: number; until: number; windows: Windows },
 ): Span | null {
-  const lateness = latenessAt(monitor, until, fairness)
+  const lateness = latenessAt(monitor, until, windows)
   if (lateness === null || lateness.since > until) return null
   return {
     beganAt: lateness.since,
@@ -198,7 +195,7 @@ function merge(
 }
 
 function told(shown: Shown, now: number): PulseHistoryEntry {
-  // A clock that was set back has pings of the future behind it.
+  // A clock that went back has left times of the future in the rows of pings.
   const time = (unixMs: number): string => rfc3339(Math.min(unixMs, now))
   const timeOrNull = (unixMs: number | null): string | null =>
     unixMs === null ? null : time(unixMs)

@@ -1,10 +1,8 @@
 /** Who may ping: the facts of a monitor that each ping needs, remembered, and its token. */
-import { StoreError } from '../db/db.ts'
 import { createRemembered } from '../db/remembered.ts'
 import type { Clock } from '../lib/clock.ts'
 import { isId, isToken } from '../lib/ids.ts'
-import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
-import type { Signs } from './signs.ts'
+import { isTokenOf } from '../secrets/tokens.ts'
 import type { PulseStore } from './store.ts'
 
 /**
@@ -14,7 +12,7 @@ import type { PulseStore } from './store.ts'
 export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
 
 export type Jobs = {
-  /** The monitor that this token pings, or null. If the store is away, notes a sign of life. */
+  /** The monitor that this token pings, or null. */
   pinged(publicId: string, token: string): Promise<MonitorFacts | null>
   /** Reads the facts again next time: the monitor has refused a ping, or has another token. */
   forget(publicId: string): void
@@ -23,11 +21,9 @@ export type Jobs = {
 export function createJobs({
   store,
   clock,
-  signs,
 }: {
   store: Pick<PulseStore, 'monitor'>
   clock: Clock
-  signs: Pick<Signs, 'noteUnproven'>
 }): Jobs {
   const remembered = createRemembered(openMonitor)
 
@@ -55,11 +51,7 @@ export function createJobs({
     async pinged(publicId, token) {
       // The store is read only for a well-formed token, so that guesses cost little.
       if (!isToken('pulse_ping', token)) return null
-      return find(publicId, token).catch((error) => {
-        const pingTokenHash = tokenHash(token)
-        if (error instanceof StoreError) signs.noteUnproven({ publicId, pingTokenHash })
-        throw error
-      })
+      return find(publicId, token)
     },
     forget: remembered.forget,
   }

@@ -1,12 +1,11 @@
 /**
  * The service looks at itself from outside: what lives may still not be reached, behind a proxy, a name or a
  * certificate that broke. While its own health cannot be read through its public address, pings may not arrive
- * either, so that is a blind window, and the service doubts what it sees.
+ * either, so that is a blind window.
  */
-import type { Clock } from '../lib/clock.ts'
+import type { ServiceClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { parseIp } from '../protocol/ip-address.ts'
-import type { Watch } from './watch.ts'
 
 /** Three failures take half a minute. */
 export const LOOK_EVERY_MS = 10_000
@@ -41,13 +40,11 @@ export function lookAt(baseUrl: string): Look {
 /** One look. A service that has never reached itself, as behind some routers, concludes nothing. */
 export function createOutsideCheck({
   look,
-  watch,
   clock,
   log,
 }: {
   look: Look
-  watch: Pick<Watch, 'doubt'>
-  clock: Clock
+  clock: Pick<ServiceClock, 'now' | 'blind'>
   log: Log
 }): () => Promise<void> {
   let seenAt: number | null = null
@@ -59,7 +56,7 @@ export function createOutsideCheck({
     if (seenAt !== null && failures >= FAILURES) {
       if (failures === FAILURES && !isSeen) log.warn({ event: 'pulse.unreachable' })
       if (isSeen) log.info({ event: 'pulse.reachable' })
-      await watch.doubt({ beganAt: seenAt, endedAt: now, cause: 'outside' })
+      await clock.blind({ beganAt: seenAt, endedAt: now })
     }
     if (!isSeen) return
     seenAt = now

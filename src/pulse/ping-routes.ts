@@ -1,6 +1,5 @@
 /** What a job sends: pings, and the signals of its runs. Their bodies are ignored and never stored. */
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { StoreError } from '../db/db.ts'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/bearer.ts'
 import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
@@ -52,16 +51,10 @@ export function mountPings(
     if (!monitor) return limits.refuse(notFound(), request, reply)
     const signal = signalOf(request)
     if (signal === null) throw notFound()
-    try {
-      await limits.take(limit, publicId, reply)
-      // An alert is no sign of life of a job. Two monitors that tell each other would never be late.
-      if (request.headers[ALERT_HEADER] !== undefined) return
-      if (!(await service.signal(monitor, signal))) throw notFound()
-    } catch (error) {
-      // The job is alive, even if its ping cannot be recorded.
-      if (isRefusal(error)) service.refused(monitor)
-      throw error
-    }
+    await limits.take(limit, publicId, reply)
+    // An alert is no sign of life of a job. Two monitors that tell each other would never be late.
+    if (request.headers[ALERT_HEADER] !== undefined) return
+    if (!(await service.signal(monitor, signal))) throw notFound()
   }
 
   /** Answered before Fastify parses the body, which may be of any content type. */
@@ -167,9 +160,5 @@ function ridOf(request: FastifyRequest): string | null | undefined {
   if (rid === undefined) return null
   return typeof rid === 'string' && UUID.test(rid) ? rid.toLowerCase() : undefined
 }
-
-/** Too many pings, or a store that is away. */
-const isRefusal = (error: unknown): boolean =>
-  error instanceof StoreError || (error as Partial<Problem> | null)?.phrase === 'rate limited'
 
 const notFound = (): Problem => problem('not found')

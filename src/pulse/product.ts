@@ -4,7 +4,6 @@ import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { tellOfChanges } from './alerts.ts'
-import { COUNT_EVERY_MS, createArrivals } from './arrivals.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { monitorHealth } from './health.ts'
 import { PulseHistory } from './history-schema.ts'
@@ -27,9 +26,8 @@ import {
   RevealSwitch,
 } from './schema.ts'
 import { createPulse } from './service.ts'
-import { SIGNS_EVERY_MS } from './signs.ts'
+import type { Bound, Timing } from './state.ts'
 import { PULSE_TAKEDOWN } from './takedown.ts'
-import { BEAT_EVERY_MS, createWatch } from './watch.ts'
 
 export const PULSE: SoldProductFacts<PulsePlan> = {
   name: 'pulse',
@@ -65,47 +63,45 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   skill: PULSE_SKILL,
 }
 
-export async function openPulse(
+export function openPulse(
   parts: ProductParts & {
     plans: Readonly<Record<PlanId, PulsePlan>>
     alerts: Alerts
     outsideUrl: string | null
+    /** A switch waits for at least so long after its monitor is late. */
+    switchWaitSeconds: number
   },
-): Promise<OpenProduct> {
-  const watch = createWatch(parts)
-  // Before the first request: what nobody could ping since the last beat is no lateness.
-  await watch.beat()
-  const { outsideUrl } = parts
+): OpenProduct {
+  const { outsideUrl, switchWaitSeconds } = parts
+  const waitMs = switchWaitSeconds * 1000
   const outside =
     outsideUrl === null || !isElsewhere(outsideUrl)
       ? []
       : [
           {
             everyMs: LOOK_EVERY_MS,
-            event: 'pulse.beat_failed',
-            work: createOutsideCheck({ ...parts, watch, look: lookAt(outsideUrl) }),
+            event: 'pulse.look_failed',
+            work: createOutsideCheck({ ...parts, look: lookAt(outsideUrl) }),
           },
         ]
   const switches = parts.switches.owner
-  parts.switches.askMonitors((monitorId) => monitorHealth({ ...parts, watch }, monitorId))
-  const arrivals = createArrivals({ ...parts, watch })
-  const listeners = [tellOfChanges(parts.alerts), switches, arrivals.listener]
-  const service = createPulse({ ...parts, watch, listeners, onArrival: arrivals.arrived })
-  mountPulse(parts.app, { ...parts, service, switches, watch })
+  parts.switches.askMonitors((monitorId) => monitorHealth({ ...parts, waitMs }, monitorId))
+  const listeners = [tellOfChanges(parts.alerts), switches]
+  const boundTo = async (publicId: string): Promise<Bound> => ({
+    timings: (await switches.timings(publicId)).map((text): Timing => JSON.parse(text)),
+    waitMs,
+  })
+  const service = createPulse({ ...parts, boundTo, listeners })
+  mountPulse(parts.app, { ...parts, service, switches })
   return {
     purge: service.purge,
     repeating: [
-      { everyMs: BEAT_EVERY_MS, event: 'pulse.beat_failed', work: watch.beat },
-      { everyMs: COUNT_EVERY_MS, event: 'pulse.beat_failed', work: arrivals.look },
       ...outside,
-      { everyMs: SIGNS_EVERY_MS, event: 'pulse.signs_failed', work: service.flushSigns },
       {
         everyMs: SCAN_EVERY_MS,
         event: 'pulse.scan_failed',
         work: () => service.scan(parts.inTurn),
       },
     ],
-    // So that the window of a planned stop begins with the stop.
-    close: () => watch.beat().catch(() => undefined),
   }
 }

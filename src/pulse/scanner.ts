@@ -5,11 +5,10 @@
  */
 import type { Db } from '../db/db.ts'
 import { alone, type InTurn } from '../db/leases.ts'
-import type { Clock } from '../lib/clock.ts'
-import { nextLookAt } from './state.ts'
+import type { ServiceClock } from '../lib/clock.ts'
+import { type Bound, isFallingSilent, nextLookAt } from './state.ts'
 import { createPulseStore, type DueMonitor, lookLater } from './store.ts'
 import type { Turning } from './turning.ts'
-import type { Watch } from './watch.ts'
 
 /** A lateness is noticed within this time, and the time of a scan. */
 export const SCAN_EVERY_MS = 2_000
@@ -17,8 +16,10 @@ export const SCAN_EVERY_MS = 2_000
 const BATCH = 500
 /** Batches of one scan: the next one goes on. */
 const MAX_BATCHES = 1_000
-/** A monitor that cannot be looked at must not hold up the others. */
-const FAILED_WAITS_MS = 10_000
+/** A monitor that cannot be looked at, or must stay shut for now, must not hold up the others. */
+const LATER_MS = 10_000
+
+const NOTHING: Bound = { timings: [], waitMs: 0 }
 
 /** Stores what has changed until now. Instances scan in turn, and none takes a turn while no monitor is due. */
 export type Scan = (inTurn?: InTurn) => Promise<void>
@@ -26,12 +27,12 @@ export type Scan = (inTurn?: InTurn) => Promise<void>
 export function createScan({
   db,
   clock,
-  watch,
+  boundTo,
   turning,
 }: {
   db: Db
-  clock: Clock
-  watch: Pick<Watch, 'notice' | 'fairness'>
+  clock: Pick<ServiceClock, 'now' | 'windows' | 'beat'>
+  boundTo: (publicId: string) => Promise<Bound>
   turning: Pick<Turning, 'time'>
 }): Scan {
   const store = createPulseStore(db)
@@ -45,28 +46,31 @@ export function createScan({
     })
 
   async function look(monitor: DueMonitor, now: number): Promise<void> {
-    const next = nextLookAt(monitor, now, watch.fairness())
-    if (next === null || next > now) await later(monitor, next)
-    else await turning.time(monitor.public_id)
+    const { public_id: publicId } = monitor
+    const bound = isFallingSilent(monitor) ? await boundTo(publicId) : NOTHING
+    const next = nextLookAt(monitor, now, { windows: clock.windows(), bound })
+    if (next === null || next > now) return void (await later(monitor, next))
+    // While the clock is held, no silence is stored.
+    if (!(await turning.time(publicId))) await later(monitor, now + LATER_MS)
   }
 
   async function scan(): Promise<void> {
-    for (let batches = 0; batches < MAX_BATCHES && !watch.fairness().isHeld; batches++) {
+    for (let batches = 0; batches < MAX_BATCHES; batches++) {
+      // Another instance may know already that the clock went back, and have set the pings back with it.
+      await clock.beat()
       const now = clock.now()
       const due = await store.due(now, BATCH)
       const looks = await Promise.allSettled(due.map((monitor) => look(monitor, now)))
       const failed = looks.flatMap((one, i) =>
         one.status === 'rejected' ? [{ monitor: due[i] as DueMonitor, reason: one.reason }] : [],
       )
-      await Promise.all(failed.map(({ monitor }) => later(monitor, now + FAILED_WAITS_MS)))
+      await Promise.all(failed.map(({ monitor }) => later(monitor, now + LATER_MS)))
       if (failed[0]) throw failed[0].reason
       if (due.length < BATCH) return
     }
   }
 
   return async (inTurn = alone) => {
-    await watch.notice()
-    if (watch.fairness().isHeld) return
     const [first] = await store.due(clock.now(), 1)
     if (first) await inTurn('pulse.scan', SCAN_EVERY_MS, scan)
   }

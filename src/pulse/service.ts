@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { utf8 } from '../lib/bytes.ts'
-import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { rfc3339, type ServiceClock } from '../lib/clock.ts'
 import { isId, newId, tokenOf } from '../lib/ids.ts'
 import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
@@ -15,8 +15,7 @@ import { createPinging } from './pinging.ts'
 import { lastRun, openRuns } from './runs.ts'
 import { createScan, type Scan } from './scanner.ts'
 import type { PublicPulseStatus, PulseSchedule, PulseSettings, PulseStatus } from './schema.ts'
-import { createSigns } from './signs.ts'
-import { nextStateChangeAt, standingAt, windowsOf } from './state.ts'
+import { type Bound, nextStateChangeAt, standingAt, windowsOf } from './state.ts'
 import {
   createPulseStore,
   dropMonitor,
@@ -26,7 +25,6 @@ import {
 } from './store.ts'
 import { createTurning } from './turning.ts'
 import type { Beats } from './turns.ts'
-import { dropWindows, type Watch } from './watch.ts'
 
 /** How long the owner sees an expired monitor, and can tell "ended" from "died". */
 const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
@@ -47,14 +45,10 @@ export type Changed =
   | { kind: 'not found' }
 
 export type PulseService = {
-  /** The monitor that this token pings, or null. `ping` checks its limits. If the store is away, notes a sign of life. */
+  /** The monitor that this token pings, or null. `ping` checks its limits. */
   pinged(publicId: string, token: string): Promise<MonitorFacts | null>
   /** Records a ping, or a signal of a run, durably. Returns false if the monitor refuses it. */
   signal(monitor: MonitorFacts, signal: Signal): Promise<boolean>
-  /** Notes that a ping with the right token could not be recorded: its job is alive. */
-  refused(monitor: MonitorFacts): void
-  /** Stores what was noted. */
-  flushSigns(): Promise<void>
   /** The monitor, if the token owns it. Null if it is unknown, gone, suspended or owned by another token. */
   owned(publicId: string, ownerToken: string): Promise<MonitorRow | null>
   /** Whether it exists and is suspended. */
@@ -84,26 +78,24 @@ export type PulseService = {
   /** Stores what time alone has changed: monitors that are late, silent, or about to expire. */
   scan: Scan
   /** Deletes monitors that expired a day ago. @returns the number of deleted monitors. */
-  purge(now: DeletionTime): Promise<number>
+  purge(now: number): Promise<number>
 }
 
 export function createPulse(deps: {
   db: Db
   hints: Hints
-  clock: Clock
-  watch: Pick<Watch, 'notice' | 'fairness' | 'pingTime'>
-  /** Counts a ping or signal that reached the service. */
-  onArrival(): void
+  clock: Pick<ServiceClock, 'now' | 'windows' | 'isHeld' | 'beat'>
+  /** What waits for the silence of a monitor. */
+  boundTo: (publicId: string) => Promise<Bound>
   /** They act on changes of monitors. */
   listeners: readonly PulseListener[]
 }): PulseService {
-  const { db, hints, clock, watch, onArrival, listeners } = deps
+  const { db, hints, clock, listeners } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
   const turning = createTurning({ ...deps, sealing })
-  const signs = createSigns({ db, clock })
-  const recorded = createPinging({ db, sealing, turning })
-  const jobs = createJobs({ store, clock, signs })
+  const recorded = createPinging(turning)
+  const jobs = createJobs({ store, clock })
 
   const gone = (publicIds: readonly string[]): Statement[] =>
     listeners.flatMap(({ onGone }) => onGone(publicIds))
@@ -116,9 +108,8 @@ export function createPulse(deps: {
     pinged: jobs.pinged,
 
     async signal(facts, signal) {
-      onArrival()
       const { publicId } = facts
-      const time = await watch.pingTime()
+      const time = clock.now()
       const isRecorded =
         signal.kind === 'ping' && signal.rid === null
           ? await recorded(facts, time)
@@ -126,24 +117,14 @@ export function createPulse(deps: {
       if (!isRecorded) {
         // Exhausted, expired, suspended, destroyed or with another token: what is remembered is out of date.
         jobs.forget(publicId)
-        // The job of a suspended one lives. For the others nobody asks.
-        signs.note(facts)
         return false
       }
       hints.notify(publicId)
       return true
     },
 
-    refused(monitor) {
-      onArrival()
-      signs.note(monitor)
-    },
-
-    flushSigns: signs.flush,
-
     async owned(publicId, ownerToken) {
       if (!isId('pulse', publicId)) return null
-      await watch.notice()
       const monitor = await store.monitor(publicId)
       if (!monitor || isHidden(monitor)) return null
       return isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash) ? monitor : null
@@ -154,7 +135,6 @@ export function createPulse(deps: {
     },
 
     async current(publicId) {
-      await watch.notice()
       const monitor = await store.monitor(publicId)
       return monitor && !isHidden(monitor) ? monitor : null
     },
@@ -165,9 +145,9 @@ export function createPulse(deps: {
 
     status(monitor) {
       const now = clock.now()
-      const fairness = watch.fairness()
-      const { state, stateChangedAt, nextExpectedAt, lateAt } = standingAt(monitor, now, fairness)
-      // A clock that was set back has pings of the future behind it.
+      const windows = clock.windows()
+      const { state, stateChangedAt, nextExpectedAt, lateAt } = standingAt(monitor, now, windows)
+      // The list of pings is not rewound with a clock that went back.
       const notLater = (time: number): number => Math.min(time, now)
       return {
         publicId: monitor.public_id,
@@ -197,7 +177,7 @@ export function createPulse(deps: {
         createdAt: rfc3339(monitor.created_at),
         expiresAt: rfc3339(monitor.expires_at),
         recentHeartbeats: timesIn(monitor.recent_heartbeats).map((time) => rfc3339(notLater(time))),
-        blindWindows: windowsOf(monitor, fairness)
+        blindWindows: windowsOf(monitor, windows)
           .filter(({ endedAt }) => endedAt > monitor.created_at)
           .slice(-SHOWN_WINDOWS)
           .reverse()
@@ -217,7 +197,7 @@ export function createPulse(deps: {
       }
     },
 
-    nextChangeAt: (monitor) => nextStateChangeAt(monitor, clock.now(), watch.fairness()),
+    nextChangeAt: (monitor) => nextStateChangeAt(monitor, clock.now(), clock.windows()),
 
     async change(monitor, settings) {
       const { public_id: publicId, minimum_grace_seconds: minimum } = monitor
@@ -267,14 +247,13 @@ export function createPulse(deps: {
 
     async publicStatus(publicStatusId) {
       if (!isId('pulse_status', publicStatusId)) return null
-      await watch.notice()
       const monitor = await store.shared(publicStatusId)
       if (!monitor || isHidden(monitor)) return null
       const now = clock.now()
       return {
         name: textOf(monitor.name),
         description: textOf(monitor.description),
-        state: standingAt(monitor, now, watch.fairness()).state,
+        state: standingAt(monitor, now, clock.windows()).state,
         lastPingAt: timeOrNull(monitor.last_ping_at && Math.min(monitor.last_ping_at, now)),
       }
     },
@@ -284,11 +263,7 @@ export function createPulse(deps: {
     scan: createScan({ ...deps, turning }),
 
     async purge(now) {
-      const expiredBefore = before(now, SHOW_EXPIRED_MS)
-      await db.write({
-        lockKey: 'pulse_blind_window',
-        statements: { windows: dropWindows(now) },
-      })
+      const expiredBefore = now - SHOW_EXPIRED_MS
       let count = 0
       for (;;) {
         const some = await store.expired(expiredBefore, PURGE_MONITORS)

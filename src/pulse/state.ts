@@ -1,15 +1,27 @@
 /** The state of a monitor at a given time, as pure functions of its facts. */
-import { apart, type BlindWindow, type Expected, type Fairness, fairDeadline } from './fairness.ts'
+import { apart, type BlindWindow } from '../lib/windows.ts'
+import { type Expected, fairDeadline, openingTime } from './fairness.ts'
 import { nextRun } from './schedule.ts'
 import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
 import { suspensionsOf } from './takedown.ts'
 
-/** Refused pings reach the store within this time of every instance. */
-const SIGNS_ARRIVE_MS = 10_000
-/** In doubt, the next look comes this soon. */
-const LOOK_AGAIN_MS = 5_000
 const DAY_MS = 24 * 60 * 60 * 1000
+
+/** When nobody could reach the service: apart from each other, in the order of time. */
+export type Windows = readonly BlindWindow[]
+
+/** When a monitor expects pings: by its interval, or by its schedule if there is one. */
+export type Timing = {
+  intervalSeconds: number
+  graceSeconds: number
+  /** Empty: there is none. */
+  cron: string
+  timeZone: string
+}
+
+/** What waits for the silence of a monitor: the timings that it had when each secret was bound. */
+export type Bound = { timings: readonly Timing[]; waitMs: number }
 
 /** The facts that the state depends on. */
 export type StateFacts = Pick<
@@ -31,8 +43,7 @@ export type StateFacts = Pick<
 >
 
 /** The facts that decide when to look at a monitor next. */
-export type LookFacts = StateFacts &
-  Pick<MonitorRow, 'created_at' | 'is_silent' | 'alive_at' | 'is_expiry_told'>
+export type LookFacts = StateFacts & Pick<MonitorRow, 'created_at' | 'is_silent' | 'is_expiry_told'>
 
 /** Times are unix milliseconds. The deadlines are null if no ping is expected. */
 export type Standing = {
@@ -45,14 +56,14 @@ export type Standing = {
 }
 
 /** Precedence: expired, then exhausted, then waiting, operational or late. */
-export function standingAt(monitor: StateFacts, now: number, fairness: Fairness): Standing {
+export function standingAt(monitor: StateFacts, now: number, windows: Windows): Standing {
   const none = { nextExpectedAt: null, lateAt: null, lateSince: monitor.late_since }
   const { expires_at: expiresAt, state_since: stateSince } = monitor
   if (expiresAt <= now) return { state: 'expired', stateChangedAt: expiresAt, ...none }
   if (monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) {
     return { state: 'exhausted', stateChangedAt: stateSince, ...none }
   }
-  const deadline = deadlineAt(monitor, now, fairness)
+  const deadline = deadlineAt(monitor, now, windows)
   if (deadline === null) return { state: 'waiting', stateChangedAt: stateSince, ...none }
   const lateness = latenessOf(monitor, deadline)
   return lateness === null
@@ -64,8 +75,8 @@ export function standingAt(monitor: StateFacts, now: number, fairness: Fairness)
 export type Lateness = { since: number; cause: 'silence' | 'failure' }
 
 /** The lateness of a monitor at a time, whether or not it accepts pings any more. */
-export function latenessAt(monitor: StateFacts, now: number, fairness: Fairness): Lateness | null {
-  const deadline = deadlineAt(monitor, now, fairness)
+export function latenessAt(monitor: StateFacts, now: number, windows: Windows): Lateness | null {
+  const deadline = deadlineAt(monitor, now, windows)
   return deadline && latenessOf(monitor, deadline)
 }
 
@@ -83,17 +94,25 @@ function latenessOf(
 function deadlineAt(
   monitor: StateFacts,
   now: number,
-  fairness: Fairness,
+  windows: Windows,
 ): Pick<Standing, 'nextExpectedAt' | 'lateAt' | 'lateSince'> | null {
   const expected = expectedOf(monitor)
   if (expected === null) return null
   // A lateness that is stored stays, even if the service learns of a blind window afterwards.
-  const lateAt = monitor.late_since ?? fairDeadline(expected, windowsOf(monitor, fairness))
-  const isOver = monitor.late_since !== null || (now >= lateAt && !fairness.isHeld)
+  const lateAt = monitor.late_since ?? fairDeadline(expected, windowsOf(monitor, windows))
   return {
-    ...{ nextExpectedAt: expected.nextExpectedAt, lateAt },
-    lateSince: isOver ? lateAt : null,
+    nextExpectedAt: expected.nextExpectedAt,
+    lateAt,
+    lateSince: now >= lateAt ? lateAt : null,
   }
+}
+
+/** The lateness that begins without being stored yet. One that is due at the end of the monitor begins no more. */
+export function newLateness(monitor: StateFacts, now: number, windows: Windows): number | null {
+  const isUsedUp = monitor.accepted_heartbeat_count >= monitor.heartbeat_limit
+  if (monitor.late_since !== null || isUsedUp) return null
+  const lateSince = deadlineAt(monitor, now, windows)?.lateSince ?? null
+  return lateSince !== null && lateSince < monitor.expires_at ? lateSince : null
 }
 
 /** Whether more time and pings can be added: it has not expired, has pings left and is not suspended. */
@@ -108,15 +127,13 @@ export const isExtendable = (
   monitor.suspended_at === null &&
   monitor.accepted_heartbeat_count < monitor.heartbeat_limit
 
-/**
- * When time alone changes the state next, or null if it never does. While the clock is in doubt, nobody knows.
- */
+/** When time alone changes the state next, or null if it never does. */
 export function nextStateChangeAt(
   monitor: StateFacts,
   now: number,
-  fairness: Fairness,
+  windows: Windows,
 ): number | null {
-  const { state, lateAt } = standingAt(monitor, now, fairness)
+  const { state, lateAt } = standingAt(monitor, now, windows)
   if (state === 'expired') return null
   return state === 'operational' && lateAt !== null && lateAt > now
     ? Math.min(lateAt, monitor.expires_at)
@@ -130,74 +147,82 @@ export const expiringAt = ({
 }: Pick<MonitorRow, 'created_at' | 'expires_at'>): number =>
   expiresAt - Math.min(DAY_MS, Math.floor((expiresAt - createdAt) / 10))
 
+/** Whether a lateness is stored that may still become a silence. */
+export const isFallingSilent = (monitor: Pick<MonitorRow, 'late_since' | 'is_silent'>): boolean =>
+  monitor.late_since !== null && monitor.is_silent === 0
+
 /**
- * When a stored lateness is a silence: nothing has come for an interval and grace, not even a ping that was
- * refused. Null if the monitor is not late, or was found silent before.
+ * When the silence of a late monitor opens what waits for it: the longest wait of the timings that the monitor has
+ * and had when secrets were bound, so that a shorter interval opens nothing earlier. Null if nothing waits.
  */
-export function silentAt(monitor: LookFacts, fairness: Fairness): number | null {
-  if (monitor.late_since === null || monitor.is_silent === 1) return null
-  const sign = monitor.alive_at
-  const expected = expectedOf({
-    ...monitor,
-    last_ping_at: sign === null ? monitor.last_ping_at : Math.max(sign, monitor.last_ping_at ?? 0),
+export function opensAt(monitor: LookFacts, bound: Bound, windows: Windows): number | null {
+  const { late_since: lateSince, expires_at: endsAt } = monitor
+  if (lateSince === null || !isFallingSilent(monitor) || bound.timings.length === 0) return null
+  const from = Math.max(monitor.last_ping_at ?? 0, monitor.rescheduled_at)
+  const unseen = windowsOf(monitor, windows)
+  const times = [timingOf(monitor), ...bound.timings].map((timing) => {
+    const expected = expectedBy(timing, from, endsAt)
+    const lateAt = Math.max(fairDeadline(expected, unseen), lateSince)
+    return openingTime(expected, { lateAt, waitMs: bound.waitMs }, unseen)
   })
-  if (expected === null) return null
-  const deadline = fairDeadline(expected, windowsOf(monitor, fairness))
-  // One that was late before it was suspended gets the time of a whole beat to show that its job lives.
-  const resumedAt = suspensionsOf(monitor).at(-1)?.endedAt
-  const shown = resumedAt === undefined ? 0 : expected.expectedAfter(resumedAt) + expected.graceMs
-  return Math.max(deadline, shown, monitor.late_since) + SIGNS_ARRIVE_MS
+  return Math.max(...times)
 }
 
 /** The times in which this monitor could not be pinged, whatever the reason, apart from each other. */
-export function windowsOf(
-  monitor: Pick<MonitorRow, 'suspensions'>,
-  { windows }: Fairness,
-): readonly BlindWindow[] {
+export function windowsOf(monitor: Pick<MonitorRow, 'suspensions'>, windows: Windows): Windows {
   return monitor.suspensions === '' ? windows : apart([...windows, ...suspensionsOf(monitor)])
 }
 
 /** When to look at a monitor next because time alone may have changed it, or null. */
-export function nextLookAt(monitor: LookFacts, now: number, fairness: Fairness): number | null {
-  const { state, lateAt } = standingAt(monitor, now, fairness)
-  if (state === 'expired' || state === 'exhausted') return null
+export function nextLookAt(
+  monitor: LookFacts,
+  now: number,
+  { windows, bound }: { windows: Windows; bound: Bound },
+): number | null {
+  const opening = opensAt(monitor, bound, windows)
+  const { state, lateAt } = standingAt(monitor, now, windows)
+  if (state === 'exhausted') return null
+  if (state === 'expired') return newLateness(monitor, now, windows) ?? opening
   const looks = [
     monitor.is_expiry_told === 1 ? null : expiringAt(monitor),
-    monitor.late_since === null ? lateAt : silentLookAt(monitor, now, fairness),
+    monitor.late_since === null ? lateAt : opening,
   ].filter((time) => time !== null)
-  if (looks.length === 0) return null
-  const next = Math.min(...looks)
-  return next <= now && fairness.isHeld ? now + LOOK_AGAIN_MS : next
+  return looks.length === 0 ? null : Math.min(...looks)
 }
 
-/** In doubt, a silence proves nothing, and is looked at again. */
-function silentLookAt(monitor: LookFacts, now: number, fairness: Fairness): number | null {
-  const at = silentAt(monitor, fairness)
-  return at !== null && fairness.isDoubtful ? Math.max(at, now + LOOK_AGAIN_MS) : at
-}
-
-/** What a monitor expects after its last ping, or after interval and grace were changed; null before the first ping. */
-export function expectedOf(
+export const timingOf = (
   monitor: Pick<
     MonitorRow,
-    | 'last_ping_at'
-    | 'rescheduled_at'
     | 'expected_interval_seconds'
     | 'grace_seconds'
     | 'schedule_cron'
     | 'schedule_time_zone'
     | 'schedule_grace_seconds'
-    | 'expires_at'
   >,
+): Timing => ({
+  intervalSeconds: monitor.expected_interval_seconds,
+  graceSeconds:
+    monitor.schedule_cron === '' ? monitor.grace_seconds : monitor.schedule_grace_seconds,
+  cron: monitor.schedule_cron,
+  timeZone: monitor.schedule_time_zone,
+})
+
+/** What a monitor expects after its last ping, or after interval and grace were changed; null before the first ping. */
+export function expectedOf(
+  monitor: Parameters<typeof timingOf>[0] &
+    Pick<MonitorRow, 'last_ping_at' | 'rescheduled_at' | 'expires_at'>,
 ): Expected | null {
   if (monitor.last_ping_at === null) return null
   const from = Math.max(monitor.last_ping_at, monitor.rescheduled_at)
-  const { schedule_cron: cron, schedule_time_zone: timeZone } = monitor
-  const intervalMs = monitor.expected_interval_seconds * 1000
+  return expectedBy(timingOf(monitor), from, monitor.expires_at)
+}
+
+/** What is expected after a time. @param endsAt stands for the next run of a schedule that has none. */
+export function expectedBy(timing: Timing, from: number, endsAt: number): Expected {
+  const { intervalSeconds, graceSeconds, cron, timeZone } = timing
   const expectedAfter =
     cron === ''
-      ? (time: number) => time + intervalMs
-      : (time: number) => nextRun({ cron, timeZone }, time) ?? monitor.expires_at
-  const graceSeconds = cron === '' ? monitor.grace_seconds : monitor.schedule_grace_seconds
+      ? (time: number) => time + intervalSeconds * 1000
+      : (time: number) => nextRun({ cron, timeZone }, time) ?? Math.max(endsAt, time)
   return { nextExpectedAt: expectedAfter(from), graceMs: graceSeconds * 1000, expectedAfter }
 }

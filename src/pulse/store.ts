@@ -1,6 +1,5 @@
 /** Monitors in the store. Limits and states are conditions of the statements that change them. */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { TIME_DIGITS, timeText } from '../lib/time-list.ts'
 
@@ -37,7 +36,6 @@ export type MonitorRow = {
   rescheduled_at: number
   failed_at: number | null
   exit_code: number | null
-  alive_at: number | null
   is_expiry_told: number
   open_runs: string
   last_run: string
@@ -70,14 +68,13 @@ export type DueMonitor = Pick<
   | 'check_at'
   | 'revision'
   | 'is_silent'
-  | 'alive_at'
   | 'is_expiry_told'
   | 'suspensions'
 >
 const DUE_COLUMNS = `public_id, heartbeat_limit, accepted_heartbeat_count, last_ping_at,
   expected_interval_seconds, grace_seconds, schedule_cron, schedule_time_zone, schedule_grace_seconds,
   rescheduled_at, late_since, failed_at, state_since,
-  created_at, expires_at, check_at, revision, is_silent, alive_at, is_expiry_told, suspensions`
+  created_at, expires_at, check_at, revision, is_silent, is_expiry_told, suspensions`
 
 /** A null field stays unchanged. */
 export type SettingsChange = {
@@ -160,60 +157,42 @@ export function recentWith(recent: string, times: readonly number[]): string {
   return (more.join('') + recent).slice(0, RECENT_HEARTBEATS * TIME_DIGITS)
 }
 
-/** Changes a live monitor to its next facts, unless it has changed since it was read. */
-export const turnMonitor = (
-  { public_id, revision, accepted_heartbeat_count, alive_at }: MonitorRow,
-  next: MonitorRow,
-  now: number,
-): Statement => ({
-  text: `update pulse_monitor
-    set accepted_heartbeat_count = $5, last_ping_at = $6, recent_heartbeats = $7, state_since = $8,
-        late_since = $9, is_silent = $10, rescheduled_at = $11, failed_at = $12, exit_code = $13,
-        check_at = $14, is_expiry_told = $15, open_runs = $16, last_run = $17,
-        schedule_cron = $18, schedule_time_zone = $19, schedule_grace_seconds = $20,
-        armed_at = $22, chunk_count = $23, untimed_heartbeat_count = $24, late_ms = $25,
-        revision = revision + 1
-    where public_id = $1 and revision = $2 and accepted_heartbeat_count = $3 and expires_at > $4
-      and coalesce(alive_at, 0) = $21`,
-  values: [
-    public_id,
-    revision,
-    accepted_heartbeat_count,
-    now,
-    next.accepted_heartbeat_count,
-    next.last_ping_at,
-    next.recent_heartbeats,
-    next.state_since,
-    next.late_since,
-    next.is_silent,
-    next.rescheduled_at,
-    next.failed_at,
-    next.exit_code,
-    next.check_at,
-    next.is_expiry_told,
-    next.open_runs,
-    next.last_run,
-    next.schedule_cron,
-    next.schedule_time_zone,
-    next.schedule_grace_seconds,
-    alive_at ?? 0,
-    next.armed_at,
-    next.chunk_count,
-    next.untimed_heartbeat_count,
-    next.late_ms,
-  ],
-  expect: 1,
-})
+/** What a turn changes. Settings have a statement of their own beside it. */
+const TURNED = [
+  'accepted_heartbeat_count',
+  'last_ping_at',
+  'recent_heartbeats',
+  'state_since',
+  'late_since',
+  'is_silent',
+  'rescheduled_at',
+  'failed_at',
+  'exit_code',
+  'check_at',
+  'is_expiry_told',
+  'open_runs',
+  'last_run',
+  'schedule_cron',
+  'schedule_time_zone',
+  'schedule_grace_seconds',
+  'armed_at',
+  'chunk_count',
+  'untimed_heartbeat_count',
+  'late_ms',
+] as const
 
-/** Stores that a ping was refused, if its token was right. */
-export const noteSign = (sign: {
-  publicId: string
-  pingTokenHash: Uint8Array
-  time: number
-}): Statement => ({
-  text: `update pulse_monitor set alive_at = $2
-    where public_id = $1 and ping_token_hash = $3 and (alive_at is null or alive_at < $2)`,
-  values: [sign.publicId, sign.time, sign.pingTokenHash],
+const TURN = `update pulse_monitor set ${TURNED.map((column, i) => `${column} = $${i + 3}`).join(', ')},
+    revision = revision + 1
+  where public_id = $1 and revision = $2`
+
+/** Changes a monitor to its next facts, unless anything has changed it since it was read. */
+export const turnMonitor = (
+  { public_id, revision }: Pick<MonitorRow, 'public_id' | 'revision'>,
+  next: MonitorRow,
+): Statement => ({
+  text: TURN,
+  values: [public_id, revision, ...TURNED.map((column) => next[column])],
+  expect: 1,
 })
 
 /** Looks at a monitor later, unless it has changed since it was read. */
@@ -280,13 +259,13 @@ export const dropMonitor = (publicId: string): Statement => ({
   expect: 1,
 })
 
-/** Deletes monitors that expired before a time. */
-export const purgeMonitors = (
-  publicIds: readonly string[],
-  expiredBefore: DeletionTime,
-): Statement[] =>
+/** One that is late may still open what waits for its silence: then it has a next look. */
+const IS_OVER = '(late_since is null or check_at is null)'
+
+/** Deletes monitors that expired before a time, and open nothing any more. */
+export const purgeMonitors = (publicIds: readonly string[], expiredBefore: number): Statement[] =>
   publicIds.map((publicId) => ({
-    text: 'delete from pulse_monitor where public_id = $1 and expires_at <= $2',
+    text: `delete from pulse_monitor where public_id = $1 and expires_at <= $2 and ${IS_OVER}`,
     values: [publicId, expiredBefore],
   }))
 
@@ -301,9 +280,9 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
     },
 
     /** At most so many monitors that expired before a time: a large purge would block the writer. */
-    async expired(before: DeletionTime, most: number): Promise<string[]> {
+    async expired(before: number, most: number): Promise<string[]> {
       const rows = await db.read<{ public_id: string }>(
-        `select public_id from pulse_monitor where expires_at <= $1 ${limitedTo(2)}`,
+        `select public_id from pulse_monitor where expires_at <= $1 and ${IS_OVER} ${limitedTo(2)}`,
         before,
         most,
       )
@@ -315,15 +294,6 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
       db.read<DueMonitor>(
         `select ${DUE_COLUMNS} from pulse_monitor where check_at <= $1 order by check_at ${limitedTo(2)}`,
         now,
-        most,
-      ),
-
-    /** The first of the monitors that are not late, by their next look, from this time on. */
-    upcoming: (from: number, most: number): Promise<DueMonitor[]> =>
-      db.read<DueMonitor>(
-        `select ${DUE_COLUMNS} from pulse_monitor
-         where check_at >= $1 and late_since is null and suspended_at is null order by check_at ${limitedTo(2)}`,
-        from,
         most,
       ),
 

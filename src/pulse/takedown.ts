@@ -5,7 +5,7 @@
 import type { Statement } from '../db/db.ts'
 import type { Takedown } from '../http/product.ts'
 import { timesIn, timeText } from '../lib/time-list.ts'
-import type { BlindWindow } from './fairness.ts'
+import type { BlindWindow } from '../lib/windows.ts'
 import { createPulseStore, type MonitorRow } from './store.ts'
 
 /** The newest ones. An operator who suspends a monitor more often will not resume it. */

@@ -4,13 +4,13 @@
  */
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { ServiceClock } from '../lib/clock.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import type { PulseListener } from './changes.ts'
-import type { Fairness } from './fairness.ts'
 import { storeHistory } from './history-store.ts'
 import type { MonitorFacts } from './jobs.ts'
 import type { PulseSchedule } from './schema.ts'
+import { type Bound, isFallingSilent } from './state.ts'
 import {
   changeSettings,
   createPulseStore,
@@ -26,9 +26,9 @@ import {
   afterSettings,
   afterTime,
   type Beats,
+  type Known,
   type Turn,
 } from './turns.ts'
-import { STEP_MS, type Watch } from './watch.ts'
 
 /** A monitor that changes more often while it is read is attacked, and its limits are switched off. */
 const MAX_TRIES = 100
@@ -49,19 +49,17 @@ export type Turning = {
 export type TurningDeps = {
   db: Db
   hints: Hints
-  clock: Clock
-  watch: Pick<Watch, 'notice' | 'fairness'>
+  clock: Pick<ServiceClock, 'now' | 'windows' | 'isHeld'>
+  /** What waits for the silence of a monitor. */
+  boundTo: (publicId: string) => Promise<Bound>
   sealing: Sealing
   listeners: readonly PulseListener[]
 }
 
-type Make = (
-  monitor: MonitorRow,
-  known: { now: number; fairness: Fairness },
-) => { turn: Turn; now: number } | null
+const NOTHING: Bound = { timings: [], waitMs: 0 }
 
 export function createTurning(deps: TurningDeps): Turning {
-  const { db, hints, clock, watch, sealing, listeners } = deps
+  const { db, hints, clock, boundTo, sealing, listeners } = deps
   const store = createPulseStore(db)
   /** One turn of a monitor at a time, so that those of this instance do not refuse each other. */
   const lasts = new Map<string, Promise<unknown>>()
@@ -76,32 +74,32 @@ export function createTurning(deps: TurningDeps): Turning {
     return done
   }
 
+  /** @param make the next turn of a monitor, or null if nothing is to be stored. */
   function turned(
     publicId: string,
-    make: Make,
+    make: (monitor: MonitorRow, known: Known) => Turn | null,
     more: (now: number) => Record<string, Statement | Statement[]>,
   ): Promise<MonitorRow | null> {
     return inTurn(publicId, async () => {
       for (let tries = 0; tries < MAX_TRIES; tries++) {
-        await watch.notice()
         const monitor = await store.monitor(publicId)
         // Nothing happens to a suspended one. The unit below is refused if it is suspended meanwhile.
         if (!monitor || monitor.suspended_at !== null) return null
-        // The time first: what happened to the clock before it was read is known to the fairness.
+        const bound = isFallingSilent(monitor) ? await boundTo(publicId) : NOTHING
         const now = clock.now()
-        const made = make(monitor, { now, fairness: watch.fairness() })
-        if (!made) return null
-        const { turn } = made
+        const known = { now, windows: clock.windows(), bound, isHeld: clock.isHeld() }
+        const turn = make(monitor, known)
+        if (!turn) return null
         const done = await attempt(
           db.write({
             lockKey: publicId,
             statements: {
-              monitor: turnMonitor(monitor, turn.next, made.now),
+              monitor: turnMonitor(monitor, turn.next),
               history: storeHistory(publicId, turn.history),
               told: turn.changes.flatMap((change) =>
                 listeners.flatMap(({ onChange }) => onChange(change)),
               ),
-              ...more(made.now),
+              ...more(now),
             } as Record<string, Statement | Statement[]>,
           }),
         )
@@ -113,82 +111,61 @@ export function createTurning(deps: TurningDeps): Turning {
     })
   }
 
+  /** An owner's change of a monitor that has not ended. It seals the sale. */
+  async function changed(
+    publicId: string,
+    make: (monitor: MonitorRow, known: Known) => Turn | null,
+    more: (now: number) => Record<string, Statement> = () => ({}),
+  ): Promise<MonitorRow | null> {
+    const monitor = await turned(
+      publicId,
+      (read, known) => (read.expires_at <= known.now ? null : make(read, known)),
+      (now) => ({ ...more(now), seal: sealing.statements(publicId, now) }),
+    )
+    if (monitor) sealing.sealed(publicId)
+    return monitor
+  }
+
   return {
     async beats({ publicId, pingTokenHash }, beats) {
-      const times = beats.kind === 'pings' ? beats.times : [beats.time]
-      const time = times.at(-1) ?? 0
       const monitor = await turned(
         publicId,
-        (read, { now, fairness }) => {
-          if (Buffer.compare(read.ping_token_hash, pingTokenHash) !== 0) return null
-          // The windows of a clock that was ahead end once it is set back, so that no deadline
-          // can be judged by the time that a beat had from it.
-          const isSetBack = Math.max(...times) - now > STEP_MS
-          const turn = afterBeats(read, beats, isSetBack ? { ...fairness, isHeld: true } : fairness)
-          return turn && { turn, now: time }
-        },
-        () => ({ seal: sealing.statements(publicId, time) }),
-      )
-      if (monitor) sealing.sealed(publicId)
-      return monitor !== null
-    },
-
-    async settings(publicId, change) {
-      const monitor = await turned(
-        publicId,
-        (read, { now, fairness }) => {
-          if (read.expires_at <= now) return null
-          return { turn: afterSettings(read, change, { now, fairness }), now }
-        },
-        (now) => ({
-          changed: changeSettings(publicId, now, change),
-          seal: sealing.statements(publicId, now),
-        }),
-      )
-      if (monitor) sealing.sealed(publicId)
-      return monitor
-    },
-
-    async schedule(publicId, schedule) {
-      const monitor = await turned(
-        publicId,
-        (read, { now, fairness }) => {
-          if (read.expires_at <= now || (schedule === null && read.schedule_cron === ''))
-            return null
-          return { turn: afterSchedule(read, schedule, { now, fairness }), now }
-        },
+        (read, known) =>
+          Buffer.compare(read.ping_token_hash, pingTokenHash) === 0
+            ? afterBeats(read, beats, known)
+            : null,
         (now) => ({ seal: sealing.statements(publicId, now) }),
       )
       if (monitor) sealing.sealed(publicId)
       return monitor !== null
     },
 
-    async pingToken(publicId, pingTokenHash) {
-      const monitor = await turned(
+    settings: (publicId, change) =>
+      changed(
         publicId,
-        (read, { now, fairness }) => {
-          if (read.expires_at <= now) return null
-          return { turn: afterNewToken(read, now, fairness), now }
-        },
-        (now) => ({
-          token: replacePingToken(publicId, pingTokenHash),
-          // With the token: a repeated sale would hand out the one that pings no more.
-          seal: sealing.statements(publicId, now),
-        }),
+        (read, known) => afterSettings(read, change, known),
+        (now) => ({ changed: changeSettings(publicId, now, change) }),
+      ),
+
+    async schedule(publicId, schedule) {
+      const monitor = await changed(publicId, (read, known) =>
+        schedule === null && read.schedule_cron === ''
+          ? null
+          : afterSchedule(read, schedule, known),
       )
-      if (monitor) sealing.sealed(publicId)
+      return monitor !== null
+    },
+
+    async pingToken(publicId, pingTokenHash) {
+      // Sealed with the token: a repeated sale would hand out the one that pings no more.
+      const monitor = await changed(publicId, afterNewToken, () => ({
+        token: replacePingToken(publicId, pingTokenHash),
+      }))
       return monitor !== null
     },
 
     async time(publicId) {
-      const monitor = await turned(
-        publicId,
-        (read, { now, fairness }) => {
-          const turn = afterTime(read, now, fairness)
-          return turn && { turn, now }
-        },
-        () => ({}),
-      )
+      const monitor = await turned(publicId, afterTime, () => ({}))
       if (monitor) hints.notify(publicId)
       return monitor !== null
     },

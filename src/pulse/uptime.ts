@@ -3,7 +3,7 @@
  * time takes a few looks into the store, however many spells there were.
  */
 import { rfc3339 } from '../lib/clock.ts'
-import type { BlindWindow } from './fairness.ts'
+import type { BlindWindow } from '../lib/windows.ts'
 import type { PulseHistory } from './history-schema.ts'
 import type { MonitorRow } from './store.ts'
 
@@ -98,6 +98,6 @@ function shareOf({
     late -= lateMs(endedAt) - lateMs(began)
   }
   if (seen <= 0) return null
-  // A clock that was set back may have stored spells that overlap.
+  // A clock that went back may have left spells that overlap.
   return Math.floor(Math.min(Math.max(1 - late / seen, 0), 1) * DIGITS) / DIGITS
 }

@@ -94,6 +94,12 @@ export const OPTIONS = {
     help: 'how long a quote and its invoice are valid',
     parse: integer(60, 86_400),
   },
+  switchWaitSeconds: {
+    name: 'MAYFLY_SWITCH_WAIT_SECONDS',
+    default: '3600',
+    help: "how long after lateness a switch opens at the earliest (the monitor's grace, if longer)",
+    parse: integer(60, 604_800),
+  },
   trustedProxies: {
     name: 'MAYFLY_TRUSTED_PROXIES',
     default: '',

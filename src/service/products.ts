@@ -65,6 +65,7 @@ const SOLD: Record<Product, Entry<SoldProductFacts>> = {
       openPulse({
         ...{ ...parts, alerts, plans: onSale.plansOf(PULSE) },
         outsideUrl: config.outbound === 'on' ? config.baseUrl : null,
+        switchWaitSeconds: config.switchWaitSeconds,
       }),
   },
 }

@@ -7,9 +7,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { LOOK_EVERY_MS } from '../alerts/alerts.ts'
 import type { Inboxes } from '../alerts/send.ts'
-import { BEAT_EVERY_MS, openDeletionClock } from '../db/deletion-clock.ts'
+import { BEAT_EVERY_MS, openClock } from '../db/clock.ts'
+import { databaseTime, purgeWindows } from '../db/clock-store.ts'
 import { measuredDb } from '../db/measured.ts'
 import { openStore } from '../db/open.ts'
+import { rewind } from '../db/rewind.ts'
 import { noticeOf } from '../discovery/announced.ts'
 import { mountDiscovery } from '../discovery/discovery.ts'
 import { type AppOptions, createApp } from '../http/app.ts'
@@ -29,7 +31,7 @@ import { mountReadiness } from '../http/readiness.ts'
 import { createLocalOnly, mountSimulator } from '../http/simulator.ts'
 import { createScheduler } from '../http/turns.ts'
 import { detectUntrustedProxies } from '../http/untrusted-proxies.ts'
-import { NOTHING_IS_OVER, type SteadyClock, systemClock } from '../lib/clock.ts'
+import { type ServiceClock, type SteadyClock, systemClock } from '../lib/clock.ts'
 import { measuredLightning } from '../lightning/measured.ts'
 import { CURSORS, openLightning } from '../lightning/open.ts'
 import { mountMcp } from '../mcp/endpoint.ts'
@@ -77,10 +79,13 @@ export type Server = {
   url: string
   /** Takes other plans and rates into use, or refuses both. */
   reload: Reload
+  /** The one clock of the service. */
+  clock: ServiceClock
   /** Stops accepting requests, finishes those under way, and closes everything. */
   stop(): Promise<void>
 }
 
+/** @param clock in place of the machine's, and of the database's. */
 export type ServeOptions = { clock?: SteadyClock; timeouts?: AppOptions['timeouts'] }
 
 /**
@@ -90,7 +95,7 @@ export type ServeOptions = { clock?: SteadyClock; timeouts?: AppOptions['timeout
 export async function serve(
   config: Config,
   log: Logger,
-  { clock = systemClock, timeouts }: ServeOptions = {},
+  { clock: givenClock, timeouts }: ServeOptions = {},
 ): Promise<Server> {
   refusePublicSimulator(config)
   const onSale = createOnSale(readAllPlans(config.catalog))
@@ -121,20 +126,31 @@ export async function serve(
     // After the store, so that a start which the store refuses leaves no secret behind.
     const secrets = createSecrets(await ownSecrets(db))
     const warn = (reason: string): void => log.warn({ event: 'lightning.warning', reason })
-    const { clockJumped: onJump } = metrics ?? {}
-    const deletion = await openDeletionClock({ db, clock, log, ...(onJump ? { onJump } : {}) })
-    closing.push(deletion.close)
+    const machine = givenClock ?? systemClock
+    const hasOwnTime = db.engine === 'postgres' && givenClock === undefined
+    const clock = await openClock({
+      ...{ db, machine, rewind, log },
+      readTime: hasOwnTime
+        ? databaseTime(db, machine.monotonic)
+        : async () => ({ at: machine.now(), monotonic: machine.monotonic() }),
+      onReanchor: metrics?.clockReanchored ?? (() => undefined),
+    })
+    closing.push(clock.close)
     const node = await asConfigError(() =>
-      openLightning(config.lightningUrl.url, { db, clock, deletion, warn }),
+      openLightning(config.lightningUrl.url, { db, clock, warn }),
     )
     closing.push(node.close)
     const lightning = metrics ? measuredLightning(node.lightning, metrics.node) : node.lightning
     const paymentLog = metrics ? metrics.countedLog(log) : log
     const network = await networkOf(node, config, db)
-    const health = createNodeHealth({
+    const nodeHealth = createNodeHealth({
       ...{ lightning, network, log },
       noteNode: (nodeId) => noteNode(db, nodeId, Object.values(CURSORS)),
     })
+    const health = {
+      ...nodeHealth,
+      isHealthy: () => nodeHealth.isHealthy() && !clock.hasGoneBack(),
+    }
     const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
     closing.push(instances.close)
     const { hints, inTurn } = instances
@@ -145,7 +161,6 @@ export async function serve(
       health,
       secrets,
       clock,
-      deletion,
       log: paymentLog,
       products: PROVISIONINGS,
       quoteSeconds: config.quoteSeconds,
@@ -154,7 +169,7 @@ export async function serve(
     await refuseForeignOrders(orders.reseal(), config)
     await health.start(stopping.signal)
     const watcher = createWatcher({
-      ...{ db, lightning, orders, clock, deletion, inTurn },
+      ...{ db, lightning, orders, clock, inTurn },
       log: paymentLog,
     })
 
@@ -189,9 +204,9 @@ export async function serve(
     if (metrics) {
       measureRequests(app, metrics.response, streams.isStream)
       const { isHealthy: isSelling } = health
-      const { isHeld: isDeletionHeld } = deletion
+      const { isHeld: isClockHeld } = clock
       metrics.watch({
-        ...{ db: store, clock, isSelling, isDeletionHeld },
+        ...{ db: store, clock, isSelling, isClockHeld },
         streams: streams.countByRoute,
         memory,
         connections,
@@ -244,7 +259,6 @@ export async function serve(
         isProxied,
         scheduler,
       },
-      isClockJumped: deletion.isJumped,
       switches: createSwitches({ db, clock }),
       streams,
       log: paymentLog,
@@ -296,23 +310,27 @@ export async function serve(
     if (scrapes) closing.push(scrapes.close)
     await app.listen({ host: config.host, port: config.port })
     const repeating = [
-      ...startPurges(purges, { inTurn, deletion, log, onPurged: metrics?.purged }),
-      // The windows end by the machine's time, so none is deleted while the clock is in doubt.
+      ...startPurges(purges, { inTurn, clock, log, onPurged: metrics?.purged }),
+      startPurge('windows', {
+        ...{ inTurn, clock },
+        purge: (now) => purgeWindows(db, now),
+        onError: (err) => log.error({ event: 'clock.beat_failed', err }),
+      }),
       startPurge('limits', {
-        ...{ inTurn, deletion },
-        purge: async (now) => (now === NOTHING_IS_OVER ? undefined : instances.purge()),
+        ...{ inTurn, clock },
+        purge: async () => (clock.isHeld() ? undefined : instances.purge()),
         onError: (err) => log.error({ event: 'limits.purge_failed', err }),
       }),
       ...works.map(({ everyMs, event, work }) =>
         every(everyMs, work, (error) => log.error({ event, reason: String(error) })),
       ),
       startPurge('alerts', {
-        ...{ inTurn, deletion },
+        ...{ inTurn, clock },
         purge: async (now) => void (await alerts.purge(now)),
         onError: (err) => log.error({ event: 'alerts.purge_failed', err }),
       }),
       startPurge('sales', {
-        ...{ inTurn, deletion },
+        ...{ inTurn, clock },
         purge: (now) => purgeSales(db, { keptDays: config.salesKeptDays, now }),
         onError: (err) => log.error({ event: 'sales.purge_failed', err }),
       }),
@@ -322,7 +340,7 @@ export async function serve(
       every(TAKEDOWNS_EVERY_MS, lookForTakedowns, (error) =>
         log.error({ event: 'takedown.look_failed', reason: String(error) }),
       ),
-      every(BEAT_EVERY_MS, deletion.beat, (error) =>
+      every(BEAT_EVERY_MS, clock.beat, (error) =>
         log.error({ event: 'clock.beat_failed', reason: String(error) }),
       ),
     ]
@@ -333,7 +351,7 @@ export async function serve(
     if (scrapes) log.info({ event: 'metrics.listening', url: scrapes.url })
 
     return {
-      url,
+      ...{ url, clock },
       reload: createReload({ onSale, reloadRates: plainLimits.reload, isSimulator, log }),
       async stop() {
         // Load balancers notice this while all requests are still served.

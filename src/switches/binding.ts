@@ -1,6 +1,6 @@
 /** A secret's side of a switch: whether it may be bound, whether it is open, and what its buyer is told. */
 import type { Db, Statement } from '../db/db.ts'
-import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import type { SwitchState } from './states.ts'
 import {
@@ -23,6 +23,12 @@ export type MonitorHealth = {
   expiresAt: number
   /** How long the pings that are left last, at the interval that is set. */
   beatsLastMs: number
+  /** How long after a ping that comes now its absence would open the switch. */
+  opensAfterMs: number
+  /** It is late, and will open what waits for it unless a ping comes, even after its end. */
+  isFallingSilent: boolean
+  /** When it expects pings, for `SwitchOwner.timings`. */
+  timing: string
   /** The newest pings, newest first. */
   pings: readonly number[]
   /** How many there have been. */
@@ -30,12 +36,18 @@ export type MonitorHealth = {
 }
 
 /** Whole minutes, because a sharper time would tell when the monitor was pinged. RFC 3339. */
-export type SwitchStatus = { state: SwitchState; since: string; worksUntil: string }
+export type SwitchStatus = {
+  state: SwitchState
+  /** What to do. */
+  next: string
+  since: string
+  worksUntil: string
+}
 
 export type Bindings = {
   /**
    * Statements that bind an order to the monitor behind a switch, or null if it must not be sold: the switch is
-   * unknown or retired, or its monitor is not healthy or ends before `needsMs` have passed.
+   * unknown or retired, or its monitor is not healthy or cannot open it any more before `needsMs` have passed.
    */
   reserve(switchId: string, needsMs: number): Promise<((orderId: string) => Statement[]) | null>
   /** Whether the secret may be read: once it was open, it always is. */
@@ -43,7 +55,7 @@ export type Bindings = {
   /** What the buyer is told, or null for a secret without a switch. */
   status(publicId: string, expiresAt: number): Promise<SwitchStatus | null>
   /** Deletes what was reserved for orders that were never paid. */
-  purge(now: DeletionTime): Promise<void>
+  purge(now: number): Promise<void>
 }
 
 export function createBindings({
@@ -73,7 +85,10 @@ export function createBindings({
     const { opened_at, dead_at, monitor_ends_at, bound_at } = binding
     if (opened_at !== null) return { state: 'open', since: opened_at }
     if (dead_at !== null) return { state: 'dead', since: dead_at }
-    if (monitor_ends_at <= clock.now()) return { state: 'dead', since: monitor_ends_at }
+    const isOver = monitor_ends_at <= clock.now()
+    if (isOver && !(await monitorHealth(binding.monitor_id))?.isFallingSilent) {
+      return { state: 'dead', since: monitor_ends_at }
+    }
     const armed = await armedAt(publicId, binding)
     return armed === null ? { state: 'waiting', since: bound_at } : { state: 'armed', since: armed }
   }
@@ -85,9 +100,10 @@ export function createBindings({
       const health = monitorId === null ? null : await monitorHealth(monitorId)
       const now = clock.now()
       if (!health?.isHealthy) return null
-      if (health.expiresAt < now + needsMs || health.beatsLastMs < needsMs) return null
-      const monitorEndsAt = health.expiresAt
-      return (orderId) => reserveBinding({ orderId, switchId, monitorEndsAt, now })
+      const lastsMs = needsMs + health.opensAfterMs
+      if (health.expiresAt < now + lastsMs || health.beatsLastMs < needsMs) return null
+      const { expiresAt: monitorEndsAt, timing } = health
+      return (orderId) => reserveBinding({ orderId, switchId, monitorEndsAt, timing, now })
     },
 
     async isOpen(publicId) {
@@ -100,13 +116,13 @@ export function createBindings({
       if (!binding) return null
       const { state, since } = await stateOf(publicId, binding)
       const works = state === 'open' ? expiresAt : Math.min(expiresAt, binding.monitor_ends_at)
-      return { state, since: minute(since), worksUntil: minute(works) }
+      return { state, next: NEXT[state], since: minute(since), worksUntil: minute(works) }
     },
 
     async purge(now) {
       await db.write({
         lockKey: 'reveal_binding',
-        statements: { unbound: dropUnbound(before(now, KEEP_UNBOUND_MS)) },
+        statements: { unbound: dropUnbound(now - KEEP_UNBOUND_MS) },
       })
     },
   }
@@ -124,6 +140,15 @@ function firstSince(
   const newer = Math.min(pingCount - boundPingCount, pings.length)
   const first = pings[newer - 1]
   return first === undefined ? null : Math.max(first, boundAt)
+}
+
+/** What the buyer of a secret does next. */
+const NEXT: Record<SwitchState, string> = {
+  waiting:
+    'Let the job ping its monitor once more: the first ping after the purchase arms the switch.',
+  armed: 'Nothing. The secret opens some time after the pings of its monitor stop.',
+  open: 'Read the secret before it expires.',
+  dead: 'This secret never opens. Buy another one with the switch of a monitor that is pinged.',
 }
 
 const minute = (unixMs: number): string => rfc3339(unixMs - (unixMs % MINUTE_MS))

@@ -2,7 +2,14 @@
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
-import { dropSwitches, killBindings, makeSwitch, openArmed, retireSwitch } from './store.ts'
+import {
+  dropSwitches,
+  killBindings,
+  makeSwitch,
+  openArmed,
+  retireSwitch,
+  timingsOf,
+} from './store.ts'
 
 /** What happens to a monitor, as far as a switch minds. Times are unix milliseconds. */
 export type MonitorChange = {
@@ -19,6 +26,8 @@ export type SwitchOwner = {
   make(monitorId: string, isThere: Statement): Promise<string | null>
   /** Returns false if the monitor has none. What is bound to it stays bound. */
   retire(monitorId: string): Promise<boolean>
+  /** When the monitor expected pings as each secret was bound that still waits for its silence. */
+  timings(monitorId: string): Promise<string[]>
   /** Statements for the unit of a change: silence opens what is armed, and exhaustion shuts the rest for good. */
   onChange(change: MonitorChange): Statement[]
   /** Statements for the unit that deletes these monitors. */
@@ -49,9 +58,11 @@ export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): Swit
       return 'rows' in done
     },
 
+    timings: (monitorId) => timingsOf(db, monitorId),
+
     onChange({ type, publicId: monitorId, at: now, lastPingAt, pingCount }) {
       if (type === 'exhausted') return [killBindings([monitorId], now)]
-      // A failed run or a refused ping is a sign of life, and lateness alone may be our own fault.
+      // A failed run is a sign of life, and a lateness alone opens nothing: a ping may still come.
       return type === 'silent' && lastPingAt !== null
         ? [openArmed({ monitorId, lastPingAt, pingCount, now })]
         : []

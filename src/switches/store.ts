@@ -1,6 +1,5 @@
 /** Switches and what they hold shut, in the store. */
 import { type Db, places, type Row, type Statement } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 
 /** Times are unix milliseconds. */
 export type BindingRow = {
@@ -42,6 +41,7 @@ export const reserveBinding = (reserved: {
   orderId: string
   switchId: string
   monitorEndsAt: number
+  timing: string
   now: number
 }): Statement[] => [
   {
@@ -50,12 +50,16 @@ export const reserveBinding = (reserved: {
     expect: 1,
   },
   {
-    text: `insert into reveal_binding (order_id, monitor_id, monitor_ends_at, reserved_at)
-      select $1, monitor_id, cast($3 as bigint), cast($4 as bigint) from reveal_switch where switch_id = $2
+    text: `insert into reveal_binding (order_id, monitor_id, monitor_ends_at, reserved_at, timing)
+      select $1, monitor_id, cast($3 as bigint), cast($4 as bigint), cast($5 as text) from reveal_switch where switch_id = $2
       on conflict (order_id) do update set monitor_id = excluded.monitor_id,
-        monitor_ends_at = excluded.monitor_ends_at, reserved_at = excluded.reserved_at
+        monitor_ends_at = excluded.monitor_ends_at, reserved_at = excluded.reserved_at,
+        timing = excluded.timing
       where reveal_binding.public_id is null`,
-    values: [reserved.orderId, reserved.switchId, reserved.monitorEndsAt, reserved.now],
+    values: [
+      ...[reserved.orderId, reserved.switchId, reserved.monitorEndsAt, reserved.now],
+      reserved.timing,
+    ],
     expect: 1,
   },
 ]
@@ -126,10 +130,23 @@ export const dropBindings = (publicIds: readonly string[]): Statement => ({
 })
 
 /** Deletes the bindings of orders that were never paid. */
-export const dropUnbound = (reservedBefore: DeletionTime): Statement => ({
+export const dropUnbound = (reservedBefore: number): Statement => ({
   text: 'delete from reveal_binding where public_id is null and reserved_at < $1',
   values: [reservedBefore],
 })
+
+/** More than anybody binds at different settings. */
+const MAX_TIMINGS = 1_000
+
+/** The timings of a monitor when what waits for it was bound, each once. */
+export async function timingsOf(db: Pick<Db, 'read'>, monitorId: string): Promise<string[]> {
+  const rows = await db.read<{ timing: string }>(
+    `select distinct timing from reveal_binding where monitor_id = $1 and public_id is not null
+       and opened_at is null and dead_at is null limit ${MAX_TIMINGS}`,
+    monitorId,
+  )
+  return rows.map(({ timing }) => timing)
+}
 
 /** The monitor of a switch, or null if it is unknown or retired. */
 export async function monitorOf(db: Pick<Db, 'read'>, switchId: string): Promise<string | null> {

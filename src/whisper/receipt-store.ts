@@ -1,6 +1,5 @@
 /** Receipts in the store: what the buyer of a WHISPER is told of its reads and its end. */
 import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 import { timeText } from '../lib/time-list.ts'
 
 /** Times are unix milliseconds. Those of reads are whole minutes. */
@@ -92,7 +91,7 @@ export const dropReceipts = (publicIds: readonly string[]): Statement => ({
 /** The ids of at most `most` receipts of what ended before a time. */
 export async function endedReceipts(
   db: Pick<Db, 'read'>,
-  endedBefore: DeletionTime,
+  endedBefore: number,
   most: number,
 ): Promise<string[]> {
   const rows = await db.read<{ public_id: string }>(

@@ -1,7 +1,7 @@
 /** The rules of receipts: the buyer of a WHISPER learns when it was read, and may destroy it. */
 import type { Alerts } from '../alerts/alerts.ts'
 import { attempt, type Db } from '../db/db.ts'
-import { before, type Clock, type DeletionTime, rfc3339 } from '../lib/clock.ts'
+import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
@@ -33,7 +33,7 @@ export type Receipts = {
   /** Deletes the bytes now, and who is told. Returns false if the WHISPER has ended before. */
   destroy(receipt: ReceiptRow): Promise<boolean>
   /** Deletes receipts a day after their end. @returns the number of deleted ones. */
-  purge(now: DeletionTime): Promise<number>
+  purge(now: number): Promise<number>
 }
 
 export function createReceipts({
@@ -98,7 +98,7 @@ export function createReceipts({
     },
 
     async purge(now) {
-      const endedBefore = before(now, SHOW_ENDED_MS)
+      const endedBefore = now - SHOW_ENDED_MS
       await bindings.purge(now)
       let gone = 0
       for (;;) {

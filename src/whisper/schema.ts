@@ -193,6 +193,7 @@ export const WhisperReceipt = Type.Object(
     switch: Type.Union([
       Type.Object({
         state: Type.Enum([...SWITCH_STATES]),
+        next: Type.String({ description: 'What to do' }),
         since: DateTime,
         worksUntil: DateTime,
       }),
@@ -204,7 +205,7 @@ export const WhisperReceipt = Type.Object(
 /**
  * The reads of a whisper and its end. `reads` has the minute of each read, newest first, and nothing of the
  * reader. `switch` is null without one; its state is `waiting` for the first ping after the purchase, `armed`,
- * `open` for good, or `dead`. Times are RFC 3339. It can be asked until 24 hours after the end.
+ * `open` for good, or `dead`; `next` says what to do. Times are RFC 3339. It can be asked until 24 hours after the end.
  *
  * ```ts
  * const { state, reads, readsLeft } = await mayfly.whisperReceipt(capability).status()

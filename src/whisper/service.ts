@@ -2,7 +2,7 @@
 import type { Alerts } from '../alerts/alerts.ts'
 import { attempt, type Db } from '../db/db.ts'
 import { createRemembered } from '../db/remembered.ts'
-import type { Clock, DeletionTime } from '../lib/clock.ts'
+import type { HeldClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
@@ -37,12 +37,12 @@ export type WhisperService = {
   /** Spends a read durably, then returns the bytes. */
   read(whisper: WhisperFacts): Promise<Reading>
   /** Deletes exhausted and expired whispers. @returns the number of deleted ones. */
-  purge(now: DeletionTime): Promise<number>
+  purge(now: number): Promise<number>
 }
 
 export function createWhisper(deps: {
   db: Db
-  clock: Clock
+  clock: HeldClock
   unpaidBytes: UnpaidBytes
   bindings: Pick<Bindings, 'isOpen'>
   alerts: Pick<Alerts, 'tell'>
@@ -54,7 +54,7 @@ export function createWhisper(deps: {
     isId('whisper', publicId) ? store.facts(publicId) : null,
   )
 
-  async function purge(now: DeletionTime): Promise<number> {
+  async function purge(now: number): Promise<number> {
     let dropped = 0
     for (;;) {
       const over = await store.expired(now, PURGE_AT_ONCE)
@@ -93,8 +93,10 @@ export function createWhisper(deps: {
       const now = clock.now()
       if (expires_at <= now) return GONE
       if (isShut) return shut(publicId, shutBySwitch(reveal_at, now))
-      if (reveal_at !== null && reveal_at > now) {
-        const retryAfterSeconds = Math.ceil((reveal_at - now) / 1000)
+      // While the clock is held, nobody knows whether the time has come.
+      const isEarly = reveal_at !== null && (reveal_at > now || clock.isHeld())
+      if (isEarly) {
+        const retryAfterSeconds = Math.max(Math.ceil((reveal_at - now) / 1000), HELD_SECONDS)
         return shut(publicId, { kind: 'not revealed', revealAt: reveal_at, retryAfterSeconds })
       }
       const done = await attempt(
@@ -121,6 +123,9 @@ export function createWhisper(deps: {
     purge,
   }
 }
+
+/** The earliest that a reader may come again for a secret whose time may have come. */
+const HELD_SECONDS = 1
 
 const GONE = { kind: 'gone' } as const
 

@@ -1,6 +1,5 @@
 /** Ciphertexts in the store: the reservations of quotes, and the reads left of paid ones. */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
-import type { DeletionTime } from '../lib/clock.ts'
 import { noteRead } from './receipt-store.ts'
 import { releaseUnpaid, reserveUnpaid, settleUnpaid, type UnpaidBytes } from './unpaid.ts'
 
@@ -170,7 +169,7 @@ export function createWhisperStore(db: Db) {
       return rows.length > 0
     },
 
-    expired: (now: DeletionTime, limit: number): Promise<ExpiredWhisper[]> =>
+    expired: (now: number, limit: number): Promise<ExpiredWhisper[]> =>
       db.read<ExpiredWhisper>(
         `select public_id, expires_at, has_receipt from whisper
           where expires_at <= $1 order by expires_at ${limitedTo(2)}`,

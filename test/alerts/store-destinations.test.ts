@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   activate,
-  claimDestination,
   type DestinationRow,
   forgetOldSecrets,
   insertAlert,
@@ -12,7 +11,6 @@ import {
   resealDestination,
 } from '../../src/alerts/store.ts'
 import { UnitRefused } from '../../src/db/db.ts'
-import { overBy } from '../support/deletion.ts'
 import {
   anAlert,
   aStore,
@@ -77,7 +75,7 @@ test('secrets that sign no more are forgotten when their time is over, and no ot
   ] as const) {
     await run(replaceSecret({ before: await row(id), sealedSecret: bytes(9), oldUntil }))
   }
-  await run(forgetOldSecrets(overBy(NOW)))
+  await run(forgetOldSecrets(NOW))
   assert.deepEqual(secretsOf(await row('a 0')), {
     target: 1,
     secret: 9,
@@ -108,16 +106,6 @@ test('a destination is held alone, when something is due', async (t) => {
   assert.equal((await run(claim('a 0'))).all.length, 1)
   assert.equal((await row('a 1')).holder, '')
   assert.equal((await row('a 0')).holder, 'me')
-})
-
-test('a lease that ends at the latest time that a right clock can say holds', async (t) => {
-  const { run, add } = await aStore(t)
-  await add('a 0')
-  await run(...insertAlert('a', 'one', anAlert()))
-  const hold = { holder: 'one', now: NOW, until: NOW + MINUTE, latest: NOW + MINUTE }
-  await run(claimDestination('a 0', hold))
-  const { all } = await run(claimDestination('a 0', { ...hold, holder: 'two' }))
-  assert.deepEqual(all, [])
 })
 
 test('the end of an attempt notes all of it in one destination', async (t) => {
@@ -153,7 +141,7 @@ test('the turn goes to those who are longest due, but to none that is held, trie
     await run(...insertAlert(owner, owner, { ...anAlert(), occurredAt: NOW + occurredAt }))
   }
   const due = async (some: Partial<Parameters<typeof store.due>[1]> = {}, now = NOW + 2) => {
-    const all = { exceptHosts: [], exceptRepeats: false, latest: now + MINUTE, limit: 9 }
+    const all = { exceptHosts: [], exceptRepeats: false, limit: 9 }
     return (await store.due(now, { ...all, ...some })).map(({ owner_id }) => owner_id).join('')
   }
   assert.equal(await due(), 'bacd')
@@ -163,7 +151,6 @@ test('the turn goes to those who are longest due, but to none that is held, trie
   assert.equal(await due(), 'acd')
   assert.equal(await due({}, NOW + 2 + MINUTE - 1), 'acde')
   assert.equal(await due({}, NOW + 2 + MINUTE), 'bacde', 'its lease is over')
-  assert.equal(await due({ latest: NOW + 1 + MINUTE }), 'bacd', 'no right clock set this lease')
   await run(releaseDestination(held as DestinationRow, { ...END, attempts: 1, nextAt: NOW }))
   assert.equal(await due({ exceptRepeats: true }), 'acd')
   assert.equal(await due({ exceptRepeats: false }), 'bacd')

@@ -83,7 +83,6 @@ test('a monitor that falls silent and comes back tells both, signed, in order', 
       state: 'late',
       since: 'string',
       lastPingAt: 'string',
-      serviceDoubtful: false,
     },
   )
   assert.equal(Date.parse(String(data?.since)) - Date.parse(String(data?.lastPingAt)), 2 * MINUTE)

@@ -5,8 +5,6 @@ import { type Answer, answerOf, NOT_FOUND } from '../support/answer.ts'
 import { aMonitor, aServerWith, DONE, type Job, live, ping } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
-import { hideTable, query } from '../support/store.ts'
-import { until } from '../support/until.ts'
 
 const SECOND = 1_000
 const INVALID_QUERY = { status: 400, text: '{"error":"invalid query"}' }
@@ -184,32 +182,3 @@ test('a stranger cannot use up the bucket of a monitor', async (t) => {
   assert.deepEqual(await signal(server, monitor, 'start'), DONE)
   assert.deepEqual(await ping(server, monitor), DONE)
 })
-
-test('a late job whose pings are refused is alive: its silence is not confirmed', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
-  const monitor = await aMonitor(server)
-  for (let i = 0; i < 5; i++) assert.deepEqual(await ping(server, monitor), DONE)
-  assert.deepEqual(await ping(server, monitor), LIMITED)
-  await until('the sign is stored', async () => Number((await rowOf(server, monitor)).alive_at) > 0)
-  const { alive_at, last_ping_at } = await rowOf(server, monitor)
-  assert.ok(Number(alive_at) >= Number(last_ping_at))
-})
-
-test('a ping that comes while the store is away is a sign of life, also if its token could not be checked', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  const stranger = await aMonitor(server)
-  // After a start, the service remembers no token.
-  await server.restart()
-  const show = await hideTable(server, 'pulse_monitor')
-  for (const one of [monitor, { ...stranger, pingToken: monitor.pingToken }]) {
-    assert.equal((await ping(server, one)).status, 500)
-  }
-  await show()
-  await until('the sign is stored', async () => Number((await rowOf(server, monitor)).alive_at) > 0)
-  // Both were flushed together.
-  assert.equal((await rowOf(server, stranger)).alive_at, null)
-})
-
-const rowOf = async (server: TestServer, { publicId }: Job) =>
-  (await query(server, 'select * from pulse_monitor where public_id = $1', publicId))[0] ?? {}

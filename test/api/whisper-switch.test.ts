@@ -22,9 +22,11 @@ import {
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
+/** A switch opens a minute after its monitor is late. */
+const SHORT_WAIT = { MAYFLY_SWITCH_WAIT_SECONDS: '60' }
 
 test('a secret opens when the pings of its monitor stop, and only then, also after a restart', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t, SHORT_WAIT)
   const { monitor, sent } = await aSwitch(server)
   assert.equal((await read(server, sent)).status, 425)
   for (let minutes = 0; minutes < 5; minutes++) {
@@ -34,7 +36,7 @@ test('a secret opens when the pings of its monitor stop, and only then, also aft
   assert.equal(await stateOf(server, sent), 'armed')
   assert.equal((await read(server, sent)).status, 425)
   await server.restart()
-  await live(server, 3 * MINUTE)
+  await live(server, 4 * MINUTE)
   await until('the secret opens', async () => (await stateOf(server, sent)) === 'open')
   assert.equal((await read(server, sent)).status, 200)
   await ping(server, monitor)
@@ -44,7 +46,7 @@ test('a secret opens when the pings of its monitor stop, and only then, also aft
 })
 
 test('a clock that is set back after the ping that armed it keeps no secret shut', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t, SHORT_WAIT)
   const [{ monitor, sent }, known] = [await aSwitch(server), await aSwitch(server)]
   server.clock.advance(SECOND)
   for (const one of [monitor, known.monitor]) await ping(server, one)
@@ -59,7 +61,7 @@ test('a clock that is set back after the ping that armed it keeps no secret shut
 })
 
 test('an outage of the service never opens a secret, and neither does a switch that no ping has armed', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t, SHORT_WAIT)
   const { monitor, sent } = await aSwitch(server)
   const later = await bind(server, monitor)
   await live(server, MINUTE)
@@ -68,7 +70,7 @@ test('an outage of the service never opens a secret, and neither does a switch t
   server.clock.advance(3 * 60 * MINUTE)
   await live(server, MINUTE)
   for (const one of [sent, later]) assert.equal(await stateOf(server, one), 'armed')
-  await live(server, 3 * MINUTE)
+  await live(server, 4 * MINUTE)
   for (const one of [sent, later]) {
     await until('the secret opens', async () => (await stateOf(server, one)) === 'open')
   }
@@ -77,7 +79,7 @@ test('an outage of the service never opens a secret, and neither does a switch t
 })
 
 test('after an outage of the service a switch is sold for as long as its owner sees the monitor in time', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t, SHORT_WAIT)
   const { monitor } = await aSwitch(server)
   const owner = server.mayfly.pulse(monitor)
   const { switchId } = await owner.makeSwitch()

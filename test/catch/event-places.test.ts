@@ -12,7 +12,6 @@ import { createPlaces, type EventTables, type NewEvent } from '../../src/catch/e
 import { createInboxStore, dropInbox, insertInbox } from '../../src/catch/store.ts'
 import { attempt, type Db, type Unit } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
-import type { DeletionTime } from '../../src/lib/clock.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { numberOf } from '../support/inboxes.ts'
 import { unit } from '../support/unit.ts'
@@ -135,11 +134,7 @@ suite('events on SQLite', () => {
       await db.write(storing(writes, await numberOf(db, inbox), ['GET']))
     const inboxes = createInboxStore(db)
     const over = async (now: number, shownSince: number): Promise<string[]> => {
-      const rows = await inboxes.purgeable(
-        { now: now as DeletionTime, shownSince: shownSince as DeletionTime },
-        writes.source,
-        100,
-      )
+      const rows = await inboxes.purgeable({ now, shownSince }, writes.source, 100)
       return rows.map(({ public_id }) => public_id).sort()
     }
     assert.deepEqual(await over(NOW, NOW), [])

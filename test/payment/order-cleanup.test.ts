@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { rewind } from '../../src/db/rewind.ts'
 import { insertOrder } from '../../src/payment/opening.ts'
 import { type OrderRow, sealOverdue } from '../../src/payment/store.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { overBy } from '../support/deletion.ts'
 import { aShop, DAY, LIFE, openReads, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { key, watching } from '../support/watching.ts'
 
 suite('the tidying of the watcher', () => {
-  test('the watcher tidies up nothing while the clock is doubted, and everything afterwards', async (t) => {
+  test('the watcher tidies up nothing while the clock is held, and everything afterwards', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     await openReads(shop)
@@ -28,26 +28,27 @@ suite('the tidying of the watcher', () => {
       await work()
       tidied++
     })
-    shop.deletion.hold(true)
+    shop.clock.hold(true)
     shop.clock.jump(1000 * DAY)
     await sweeps(() => tidied === 2)
     assert.deepEqual(await states(), ['opening, wiped', 'settled'])
-    shop.deletion.hold(false)
+    shop.clock.hold(false)
     await sweeps(async () => (await states()).length === 0)
   })
 
-  test('an order that ended by a clock that is doubted is answered so, and lives on', async (t) => {
+  test('an order that ended by a clock that is held is answered so, and lives on', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const poll = () => shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
-    shop.deletion.hold(true)
+    shop.clock.hold(true)
     shop.clock.jump(DAY)
     assert.equal((await poll()).kind, 'order expired')
     assert.equal((await poll()).kind, 'order expired')
     assert.equal((await shop.repeat())?.kind, 'order expired')
     assert.equal((await shop.order(quote))?.state, 'pending')
     shop.clock.jump(-DAY)
-    shop.deletion.hold(false)
+    await shop.db.write(unit(...rewind(shop.clock.now())))
+    shop.clock.hold(false)
     shop.clock.advance(SECOND)
     assert.equal((await poll()).kind, 'pending')
     await shop.pay(quote)
@@ -69,7 +70,7 @@ suite('the tidying of the watcher', () => {
     await shop.orders.reconcile(fresh.paymentHash, 'stream')
     await shop.orders.poll(fresh.orderId, { key: null, isPrefetch: false })
     const wiped = async () => {
-      await shop.db.write(unit(sealOverdue(overBy(shop.clock.now()), DAY)))
+      await shop.db.write(unit(sealOverdue(shop.clock.now(), DAY)))
       const orders = await Promise.all([fresh, collected, uncollected].map(shop.order))
       return orders.map((order) => order?.seed === null && order.sealed_at !== null)
     }
@@ -105,11 +106,11 @@ suite('the tidying of the watcher', () => {
     const all = ['settled', 'dead', 'pending', 'paid_unfulfilled', 'opening']
     assert.deepEqual(await states(), all)
 
-    await shop.db.write(unit(...purgeOrders(overBy(dead.expiresAt), overBy(shop.clock.now()))))
-    await shop.orders.dropAbandoned(overBy(shop.clock.now()))
+    await shop.db.write(unit(...purgeOrders(dead.expiresAt, shop.clock.now())))
+    await shop.orders.dropAbandoned(shop.clock.now())
     assert.deepEqual(await states(), all)
-    await shop.db.write(unit(...purgeOrders(overBy(dead.expiresAt + 1), overBy(shop.clock.now()))))
-    await shop.orders.dropAbandoned(overBy(shop.clock.now() + 1))
+    await shop.db.write(unit(...purgeOrders(dead.expiresAt + 1, shop.clock.now())))
+    await shop.orders.dropAbandoned(shop.clock.now() + 1)
     assert.deepEqual(await states(), [
       'settled',
       'forgotten',
@@ -117,7 +118,7 @@ suite('the tidying of the watcher', () => {
       'paid_unfulfilled',
       'forgotten',
     ])
-    const later = overBy(shop.clock.now() + 1000 * DAY)
+    const later = shop.clock.now() + 1000 * DAY
     await shop.db.write(unit(...purgeOrders(later, later)))
     assert.deepEqual(await states(), [
       'forgotten',

@@ -119,7 +119,7 @@ suite('asking the node about an order', () => {
   })
 })
 
-suite('an order that the node calls dead while the clock is in doubt', () => {
+suite('an order that the node calls dead while the clock is held', () => {
   test('its buyer sees it dead, until the node says otherwise', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
@@ -127,7 +127,7 @@ suite('an order that the node calls dead while the clock is in doubt', () => {
       shop.clock.advance(SECOND)
       return shop.orders.poll(quote.orderId, plainPoll)
     }
-    shop.deletion.hold(true)
+    shop.clock.hold(true)
     nodeSays(shop, 'dead')
     assert.deepEqual(await poll(), EXPIRED)
     // Nobody is asked within the second, and the answer is the same.
@@ -145,7 +145,7 @@ suite('an order that the node calls dead while the clock is in doubt', () => {
   test('its buyer is handed what another instance has settled while this one answers', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
-    shop.deletion.hold(true)
+    shop.clock.hold(true)
     nodeSays(shop, 'dead')
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), EXPIRED)
     nodeSays(shop, 'settled')

@@ -4,7 +4,6 @@ import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { overBy } from '../support/deletion.ts'
 import { delivered, nodeSays, OTHER_KEY } from '../support/orders.ts'
 import {
   aName,
@@ -171,7 +170,7 @@ suite('an order that is known', () => {
     await shop.orders.reconcile(quote.paymentHash, 'stream')
     assert.equal(await shop.orders.hasSeen(quote.paymentHash), true)
     assert.equal(await shop.orders.hasSeen('ff'.repeat(32)), false)
-    const later = overBy(shop.clock.now() + LIFE + SECOND)
+    const later = shop.clock.now() + LIFE + SECOND
     await shop.db.write(unit(...purgeOrders(later, later)))
     assert.equal(await shop.order(quote), undefined)
     assert.equal(await shop.orders.hasSeen(quote.paymentHash), true)

@@ -5,7 +5,6 @@ import type { Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import { MAX_ALIASES } from '../../src/payment/store.ts'
 import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
-import { overBy } from '../support/deletion.ts'
 import { delivered, events, nodeSays, OTHER_KEY, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
 import {
   aName,
@@ -58,7 +57,7 @@ async function buy(
 
 /** Deletes what is over, as the watcher does. */
 async function purge(shop: Shop): Promise<void> {
-  const now = overBy(shop.clock.now())
+  const now = shop.clock.now()
   await shop.db.write(unit(...purgeOrders(now, now)))
 }
 

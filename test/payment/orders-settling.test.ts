@@ -10,7 +10,7 @@ import {
   plainPoll,
   QUOTE_LIFE,
 } from '../support/orders.ts'
-import { aShop, HOUR, LIFE, SECOND } from '../support/shop.ts'
+import { aShop, LIFE, SECOND } from '../support/shop.ts'
 
 suite('settling an order', () => {
   test('settling provisions in the same unit, and the capability lives from then on', async (t) => {
@@ -154,16 +154,6 @@ suite('settling an order', () => {
       ['paid_unfulfilled', shop.clock.now() - SECOND, 'stream', null, null],
     )
     assert.deepEqual(await shop.provisioned(), [])
-  })
-
-  test('a look-up by a clock that was ahead and was put right holds up no other', async (t) => {
-    const shop = await aShop(t)
-    shop.clock.advance(HOUR)
-    const quote = await shop.quote()
-    await shop.orders.poll(quote.orderId, plainPoll)
-    shop.clock.advance(-HOUR)
-    await shop.pay(quote)
-    delivered(await shop.orders.poll(quote.orderId, plainPoll))
   })
 
   test('the node is asked about an order at most once a second, whoever asks', async (t) => {

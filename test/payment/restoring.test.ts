@@ -7,7 +7,6 @@ import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { type Lost, refundLost, restoreOrder } from '../../src/payment/restoring.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
-import { overBy } from '../support/deletion.ts'
 import { meanwhile } from '../support/meanwhile.ts'
 import { aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
@@ -192,7 +191,7 @@ suite('what restoring a lost order needs', () => {
     await shop.db.write(unit(tombstone(lost.paymentHash, 'dead')))
     assert.equal((await restoreOrder(deps(shop), lost)).kind, 'restored')
     shop.clock.advance(LIFE + SECOND)
-    const now = overBy(shop.clock.now())
+    const now = shop.clock.now()
     await shop.db.write(unit(...purgeOrders(now, now)))
     assert.deepEqual(await shop.db.read('select ended, ended_at from order_tombstone'), [
       { ended: 'aged', ended_at: now },

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Statement } from '../../src/db/db.ts'
-import { before } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { deliverOrder } from '../../src/payment/operator.ts'
 import { restoreOrder } from '../../src/payment/restoring.ts'
 import { type Entry, entriesBetween, findSale, purgeSales } from '../../src/payment/sales.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
-import { overBy } from '../support/deletion.ts'
 import { aShop, DAY, LIFE, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
@@ -120,10 +118,10 @@ suite('sales', () => {
     const quote = await shop.paid()
     await shop.orders.reconcile(quote.paymentHash, 'stream')
     shop.clock.advance(LIFE + 31 * DAY)
-    const now = overBy(shop.clock.now())
+    const now = shop.clock.now()
     await shop.db.write({
       lockKey: 'purchase_order',
-      statements: { purge: purgeOrders(before(now, 30 * DAY), now) },
+      statements: { purge: purgeOrders(now - 30 * DAY, now) },
     })
     assert.equal(await shop.order(quote), undefined)
     assert.equal((await sales(shop)).length, 1)
@@ -154,7 +152,7 @@ suite('sales', () => {
     const now = shop.clock.now()
     const old = range(501).map((i) => aSale(now - 3 * DAY - 1 - i, `old ${i}`))
     await shop.db.write(unit(...old, aSale(now - 3 * DAY, 'kept')))
-    const purge = (at: number) => purgeSales(shop.db, { keptDays: 3, now: overBy(at) })
+    const purge = (at: number) => purgeSales(shop.db, { keptDays: 3, now: at })
     const left = async () => (await sales(shop)).map(({ payment_hash }) => payment_hash)
     await purge(now)
     assert.deepEqual(await left(), ['old 0', 'kept'], 'the oldest first')

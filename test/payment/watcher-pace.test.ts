@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { StoreError } from '../../src/db/db.ts'
-import { claimSweep } from '../../src/payment/store.ts'
 import { events, nodeSays } from '../support/orders.ts'
 import { aShop, DAY, HOUR, openReads, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
@@ -177,23 +176,6 @@ suite('the look-ups of the watcher', () => {
       since.toSorted((a, b) => a - b),
       [...Array(8).fill(0), ...Array(4).fill(80)],
     )
-  })
-
-  test('a long pass does not take what another instance looked up meanwhile for the work of a wrong clock', async (t) => {
-    const { noSweep } = ownedTimers(t)
-    const shop = await aShop(t)
-    const first = await shop.quote(key(1))
-    shop.node.replaced.lookupInvoice = async () => {
-      shop.clock.advance(10 * 60 * SECOND)
-      const { orderId } = await shop.quote(key(2))
-      await shop.db.write(unit(claimSweep(orderId, 0, shop.clock.now())))
-      return { state: 'open' }
-    }
-    const { stop } = watchingSilence(t, shop)
-    await noSweep(() => shop.node.lookups.length === 1)
-    for (let i = 0; i < 20; i++) await shop.db.read('select 1 as one')
-    await stop()
-    assert.deepEqual(shop.node.lookups, [first.paymentHash])
   })
 })
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHints } from '../../src/db/hints.ts'
+import type { BlindWindow } from '../../src/lib/windows.ts'
 import type { PulseChange, PulseListener } from '../../src/pulse/changes.ts'
-import { ALWAYS_SEEING, type Fairness } from '../../src/pulse/fairness.ts'
 import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse, type Signal } from '../../src/pulse/service.ts'
-import { overBy } from '../support/deletion.ts'
+import type { Timing } from '../../src/pulse/state.ts'
 import type { After } from '../support/folder.ts'
 import { provisioned } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -13,7 +13,9 @@ import { unit } from '../support/unit.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
-const DAY = 24 * 60 * MINUTE
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const MINUTELY: Timing = { intervalSeconds: 60, graceSeconds: 60, cron: '', timeZone: '' }
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
 /** A monitor of a minute of interval and one of grace, and what is told of it, in seconds from its beginning. */
@@ -24,7 +26,9 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     unit({ text: 'create table told (public_id text, told text not null)', values: [] }),
   )
   let now = T
-  let fairness: Fairness = ALWAYS_SEEING
+  let windows: BlindWindow[] = []
+  let isHeld = false
+  let timings: Timing[] = []
   let isBroken = false
   const stored: string[] = []
   const seconds = (time: number) => (time - T) / SECOND
@@ -51,14 +55,15 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     return db.write(unit)
   }
   const parts = {
-    ...{ db: { ...db, write }, hints: createHints(), clock: { now: () => now } },
-    watch: {
-      notice: async () => undefined,
-      fairness: () => fairness,
-      pingTime: async () => now,
+    ...{ db: { ...db, write }, hints: createHints() },
+    clock: {
+      now: () => now,
+      windows: () => windows,
+      isHeld: () => isHeld,
+      beat: async () => undefined,
     },
+    boundTo: async () => ({ timings, waitMs: HOUR }),
     listeners: [listener],
-    onArrival: () => undefined,
   }
   const [pulse, other] = [createPulse(parts), createPulse(parts)]
   const bought = { ...PULSE_PLANS.spark, ...plan }
@@ -74,8 +79,18 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     at(ms: number) {
       now = T + ms
     },
-    see(change: Partial<Fairness>) {
-      fairness = { ...ALWAYS_SEEING, ...change }
+    /** Blind windows, in seconds. */
+    blind(...spans: [number, number][]) {
+      windows = spans.map(([began, ended]) => ({
+        ...{ beganAt: T + began * SECOND, endedAt: T + ended * SECOND },
+      }))
+    },
+    hold(is: boolean) {
+      isHeld = is
+    },
+    /** Secrets wait for the silence of the monitor, bound while it had these intervals and graces. */
+    bind(...bound: Partial<Timing>[]) {
+      timings = bound.map((timing) => ({ ...MINUTELY, ...timing }))
     },
     /** Does this before the next unit is written. */
     meanwhile(work: () => Promise<void>) {
@@ -92,13 +107,6 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
       const facts = await pulse.pinged(publicId, pingToken)
       return facts !== null && pulse.signal(facts, signal)
     },
-    /** A ping with the right token that is refused, and reaches the store. */
-    async refuse() {
-      const facts = await pulse.pinged(publicId, pingToken)
-      assert.ok(facts)
-      pulse.refused(facts)
-      await pulse.flushSigns()
-    },
     async told() {
       return (await db.read('select told from told')).map(({ told }) => told)
     },
@@ -113,7 +121,7 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
         cause,
       ])
     },
-    purge: () => pulse.purge(overBy(now)),
+    purge: () => pulse.purge(now),
     async due() {
       const { check_at } = await monitor()
       return check_at === null ? null : seconds(check_at)
@@ -152,28 +160,6 @@ test('two instances that scan at once tell of a lateness once', async (t) => {
   assert.equal((await spells()).length, 1)
 })
 
-test('a scan takes its turn among the instances only while a monitor is due and may be judged', async (t) => {
-  const { pulse, ping, at, see, told } = await aMonitor(t)
-  const turns: unknown[] = []
-  const scan = () =>
-    pulse.scan(async (name, everyMs, work) => {
-      turns.push([name, everyMs])
-      await work()
-    })
-  await ping()
-  at(119 * SECOND)
-  await scan()
-  at(121 * SECOND)
-  see({ isHeld: true })
-  await scan()
-  assert.deepEqual(turns, [])
-  see({})
-  await scan()
-  assert.deepEqual([turns, await told()], [[['pulse.scan', 2 * SECOND]], ['late since 120']])
-  await scan()
-  assert.equal(turns.length, 1)
-})
-
 test('a change and what is told of it are stored together or not at all', async (t) => {
   const { pulse, ping, at, told, spells, monitor, breakListener, stored } = await aMonitor(t)
   await ping()
@@ -195,11 +181,17 @@ test('pings move no time to look at a monitor, and a look that comes too early m
   assert.equal(await due(), (0.9 * DAY) / SECOND, 'before the first ping: shortly before the end')
   await ping()
   assert.equal(await due(), 120)
-  for (const second of [60, 119, 170]) {
+  for (const second of [60, 119]) {
     at(second * SECOND)
     await ping()
     assert.equal(await due(), 120)
   }
+  at(170 * SECOND)
+  await pulse.scan()
+  assert.equal(await due(), 239)
+  await ping()
+  assert.equal(await due(), 239)
+  at(239 * SECOND)
   await pulse.scan()
   assert.equal(await due(), 290)
   assert.deepEqual(await told(), [])
@@ -214,29 +206,135 @@ test('a ping after a deadline that nobody has noticed yet tells of both', async 
   assert.deepEqual(await spells(), [[120, 121, 'ping', 'silence']])
 })
 
-test('a silence is told ten seconds after the lateness, and never while the service doubts itself', async (t) => {
-  const { pulse, ping, at, told, see } = await aMonitor(t)
+test('instances take turns at a scan only while a monitor is due', async (t) => {
+  const { pulse, ping, at, told } = await aMonitor(t)
+  const turns: unknown[] = []
+  const scan = () =>
+    pulse.scan(async (name, everyMs, work) => {
+      turns.push([name, everyMs])
+      await work()
+    })
   await ping()
+  at(119 * SECOND)
+  await scan()
+  assert.deepEqual(turns, [])
   at(121 * SECOND)
-  await pulse.scan()
-  at(129 * SECOND)
-  await pulse.scan()
-  see({ isDoubtful: true })
-  at(140 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 120'])
-  see({})
-  at(146 * SECOND)
-  await pulse.scan()
-  at(200 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
+  await scan()
+  assert.deepEqual([turns, await told()], [[['pulse.scan', 2 * SECOND]], ['late since 120']])
+  await scan()
+  await scan()
+  assert.equal(turns.length, 2, 'the second one finds that nothing waits for its silence')
+})
+
+/** Scans at these seconds, and returns those at which a silence was told. */
+async function silences(
+  { pulse, at, told }: Awaited<ReturnType<typeof aMonitor>>,
+  ...seconds: number[]
+): Promise<number[]> {
+  const found: number[] = []
+  const count = async () => (await told()).filter((one) => String(one).startsWith('silent')).length
+  for (const second of seconds) {
+    const before = await count()
+    at(second * SECOND)
+    await pulse.scan()
+    await pulse.scan()
+    if ((await count()) > before) found.push(second)
+  }
+  return found
+}
+
+test('a silence opens what waits for it an hour after the lateness, once, and a ping calls it off', async (t) => {
+  const monitor = await aMonitor(t)
+  const { ping, at, bind } = monitor
+  bind({})
+  await ping()
+  assert.deepEqual(await silences(monitor, 121, 3719), [])
+  at(3719 * SECOND)
+  await ping()
+  const lateAt = 3719 + 120
+  const opensAt = lateAt + 3600
+  assert.deepEqual(await silences(monitor, 3720, lateAt + 1, opensAt - 1, opensAt, opensAt + 9), [
+    opensAt,
+  ])
+})
+
+test('a silence waits for the grace where that is longer than an hour', async (t) => {
+  const monitor = await aMonitor(t, { minimumGraceSeconds: 7200 })
+  monitor.bind({ graceSeconds: 7200 })
+  await monitor.ping()
+  assert.deepEqual(await silences(monitor, 7261, 14_459, 14_460), [14_460])
+})
+
+test('a shorter interval opens nothing earlier than the one at which a secret was bound', async (t) => {
+  const monitor = await aMonitor(t)
+  const { pulse, ping, bind } = monitor
+  await pulse.change(await monitor.monitor(), { expectedIntervalSeconds: 3600 })
+  bind({ intervalSeconds: 3600 }, {})
+  await ping()
+  await pulse.change(await monitor.monitor(), { expectedIntervalSeconds: 20 })
+  const opensAt = 3600 + 60 + 3600
+  assert.deepEqual(await silences(monitor, 81, 81 + 3600, opensAt - 1, opensAt), [opensAt])
+})
+
+test('a schedule that is taken away opens nothing earlier than its next run would have', async (t) => {
+  const monitor = await aMonitor(t)
+  monitor.bind({ cron: '0 5 * * *', timeZone: 'UTC' })
+  await monitor.ping()
+  const run = (Date.UTC(2026, 0, 2, 5) - T) / SECOND
+  const opensAt = run + 60 + 3600
+  assert.deepEqual(await silences(monitor, 121, 3721, opensAt - 1, Math.ceil(opensAt)), [
+    Math.ceil(opensAt),
+  ])
+})
+
+test('a window between lateness and opening moves the opening to as long after the next expected ping', async (t) => {
+  const monitor = await aMonitor(t)
+  const { ping, blind, bind } = monitor
+  bind({})
+  await ping()
+  assert.deepEqual(await silences(monitor, 121, 3600), [])
+  blind([3000, 3700])
+  const opensAt = 3700 + 60 + 3600
+  assert.deepEqual(await silences(monitor, 3721, opensAt - 1, opensAt), [opensAt])
+})
+
+test('nothing opens while the clock is held, and does so after', async (t) => {
+  const monitor = await aMonitor(t)
+  monitor.bind({})
+  await monitor.ping()
+  await silences(monitor, 121)
+  monitor.hold(true)
+  assert.deepEqual(await silences(monitor, 3721, 3731), [])
+  monitor.hold(false)
+  assert.deepEqual(await silences(monitor, 3742), [3742])
+})
+
+test('the end of a monitor that is late does not stop its silence, and until then it is not deleted', async (t) => {
+  const monitor = await aMonitor(t, { durationSeconds: 300 })
+  const { ping, bind, purge } = monitor
+  bind({ graceSeconds: 2 * 86_400 })
+  await ping()
+  assert.deepEqual(await silences(monitor, 121, 301, 86_400), [])
+  monitor.at(2 * DAY)
+  assert.equal(await purge(), 0)
+  const opensAt = 60 + 4 * 86_400
+  assert.deepEqual(await silences(monitor, opensAt - 1, opensAt), [opensAt])
+  assert.equal(await purge(), 1)
+})
+
+test('a monitor that ends in good health falls silent for nobody', async (t) => {
+  const monitor = await aMonitor(t, { durationSeconds: 100 })
+  monitor.bind({})
+  await monitor.ping()
+  assert.deepEqual(await silences(monitor, 101, 200, 9000), [])
+  monitor.at(2 * DAY)
+  assert.equal(await monitor.purge(), 1)
 })
 
 test('a blind window moves the lateness, and its scan', async (t) => {
-  const { pulse, ping, at, told, see, due } = await aMonitor(t)
+  const { pulse, ping, at, told, blind, due } = await aMonitor(t)
   await ping()
-  see({ windows: [{ beganAt: T + 100 * SECOND, endedAt: T + 500 * SECOND }] })
+  blind([100, 500])
   at(500 * SECOND)
   await pulse.scan()
   assert.equal(await due(), 620)
@@ -246,18 +344,6 @@ test('a blind window moves the lateness, and its scan', async (t) => {
   at(621 * SECOND)
   await pulse.scan()
   assert.deepEqual(await told(), ['late since 620'])
-})
-
-test('while the clock is in doubt nothing is told', async (t) => {
-  const { pulse, ping, at, told, see } = await aMonitor(t)
-  await ping()
-  see({ isHeld: true })
-  at(10 * MINUTE)
-  await pulse.scan()
-  assert.deepEqual(await told(), [])
-  see({})
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 120'])
 })
 
 test('a tenth of the pings left is told, and the last one', async (t) => {
@@ -305,6 +391,7 @@ test('what is stored of a monitor goes with it, destroyed or expired', async (t)
     if (isDestroyed) await pulse.destroy(await monitor())
     else {
       at(2 * DAY)
+      await pulse.scan()
       assert.equal(await purge(), 1)
     }
     assert.deepEqual([await told(), await spells()], [[], []])
@@ -341,50 +428,5 @@ test('a failure is told once until a run succeeds, and a failed run is no silenc
       [149, null, null, 'failure'],
     ],
     'it was late before',
-  )
-})
-
-test('a refused ping of a late job puts off its silence by an interval and a grace', async (t) => {
-  const { pulse, ping, at, told, refuse } = await aMonitor(t)
-  await ping()
-  at(100 * SECOND)
-  await refuse()
-  at(121 * SECOND)
-  await pulse.scan()
-  at(229 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 120'])
-  at(231 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
-})
-
-test('a refused ping that reaches the store while a silence is being confirmed puts it off', async (t) => {
-  const { pulse, ping, at, told, refuse, meanwhile } = await aMonitor(t)
-  await ping()
-  at(121 * SECOND)
-  await pulse.scan()
-  at(131 * SECOND)
-  meanwhile(refuse)
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 120'])
-  at(262 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 120', 'silent since 120'])
-})
-
-test('what else is told while the service doubts itself confirms no silence', async (t) => {
-  const { pulse, ping, at, told, see } = await aMonitor(t)
-  const end = 0.9 * DAY
-  at(end - 125 * SECOND)
-  await ping()
-  at(end - 4 * SECOND)
-  await pulse.scan()
-  see({ isDoubtful: true })
-  at(end + 10 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(
-    (await told()).map((line) => String(line).split(' ')[0]),
-    ['late', 'expiring'],
   )
 })

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import { openClock } from '../../src/db/clock.ts'
 import { createOutsideCheck, isElsewhere, lookAt } from '../../src/pulse/outside.ts'
-import { createWatch } from '../../src/pulse/watch.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 
@@ -15,14 +15,17 @@ async function aService(t: After) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
   let now = T
-  const clock = { now: () => now, monotonic: () => now }
-  const watch = createWatch({ db, clock, isClockJumped: () => false })
-  await watch.beat()
+  const machine = { now: () => now, monotonic: () => now }
   const events: string[] = []
   const note = ({ event }: { event: string }) => void events.push(event)
+  const log = { info: note, warn: note, error: note }
+  const clock = await openClock({
+    ...{ db, machine, log, rewind: () => [], onReanchor: () => undefined },
+    readTime: async () => ({ at: now, monotonic: now }),
+  })
   let isReached = true
   const check = createOutsideCheck({
-    ...{ watch, clock, log: { info: note, warn: note, error: note } },
+    ...{ clock, log },
     look: async () => isReached,
   })
   return {
@@ -30,51 +33,42 @@ async function aService(t: After) {
     async look(answers: string) {
       for (const answer of answers) {
         now += 10 * SECOND
-        await watch.beat()
+        await clock.beat()
         isReached = answer === 'y'
         await check()
       }
     },
-    async pass(ms: number) {
-      for (let left = ms; left > 0; left -= 10 * SECOND) {
-        now += 10 * SECOND
-        await watch.beat()
-      }
-    },
-    isDoubtful: () => watch.fairness().isDoubtful,
     windows: () =>
-      watch
-        .fairness()
-        .windows.map(({ beganAt, endedAt }) => [(beganAt - T) / SECOND, (endedAt - T) / SECOND]),
+      clock
+        .windows()
+        .map(({ beganAt, endedAt }) => [(beganAt - T) / SECOND, (endedAt - T) / SECOND]),
   }
 }
 
-test('three looks in a row that fail are a window since the last one that did not, and a doubt', async (t) => {
-  const { look, windows, isDoubtful, events } = await aService(t)
+test('three looks in a row that fail are a window since the last one that did not', async (t) => {
+  const { look, windows, events } = await aService(t)
   await look('yynnynn')
-  assert.deepEqual([windows(), isDoubtful(), events], [[], false, []])
+  assert.deepEqual([windows(), events], [[], []])
   await look('n')
-  assert.deepEqual([windows(), isDoubtful()], [[[50, 80]], true])
+  assert.deepEqual(windows(), [[50, 80]])
   await look('nn')
-  assert.deepEqual([windows(), isDoubtful()], [[[50, 100]], true])
+  assert.deepEqual(windows(), [[50, 100]])
   assert.deepEqual(events, ['pulse.unreachable'])
 })
 
-test('the window ends when the service is reached again, and the doubt half a minute later', async (t) => {
-  const { look, windows, isDoubtful, events, pass } = await aService(t)
+test('the window ends when the service is reached again', async (t) => {
+  const { look, windows, events } = await aService(t)
   await look('ynnnny')
-  assert.deepEqual([windows(), isDoubtful()], [[[10, 60]], true])
+  assert.deepEqual(windows(), [[10, 60]])
   assert.deepEqual(events, ['pulse.unreachable', 'pulse.reachable'])
-  await pass(40 * SECOND)
-  assert.deepEqual([windows(), isDoubtful()], [[[10, 60]], false])
   await look('ynn')
   assert.deepEqual(windows(), [[10, 60]])
 })
 
 test('a service that never reached itself concludes nothing', async (t) => {
-  const { look, windows, isDoubtful } = await aService(t)
+  const { look, windows } = await aService(t)
   await look('nnnnnn')
-  assert.deepEqual([windows(), isDoubtful()], [[], false])
+  assert.deepEqual(windows(), [])
 })
 
 test('a look reaches nothing but an answer of 200 from the address itself', async (t) => {

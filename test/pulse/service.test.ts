@@ -3,12 +3,10 @@ import { test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { rfc3339 } from '../../src/lib/clock.ts'
-import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
 import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
 import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse, type PulseService } from '../../src/pulse/service.ts'
 import type { MonitorRow } from '../../src/pulse/store.ts'
-import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -215,21 +213,16 @@ async function aShop(t: After): Promise<Shop> {
   t.after(() => db.close())
   let now = T
   const pulse = createPulse({
-    onArrival: () => undefined,
     db,
     hints: createHints(),
-    clock: { now: () => now },
-    watch: {
-      notice: async () => undefined,
-      fairness: () => ALWAYS_SEEING,
-      pingTime: async () => now,
-    },
+    clock: { now: () => now, windows: () => [], isHeld: () => false, beat: async () => undefined },
+    boundTo: async () => ({ timings: [], waitMs: 0 }),
     listeners: [],
   })
   return {
     db,
     pulse,
-    purge: () => pulse.purge(overBy(now)),
+    purge: () => pulse.purge(now),
     at(ms) {
       now = T + ms
     },

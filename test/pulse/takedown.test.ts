@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { timeText } from '../../src/lib/time-list.ts'
-import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
-import { type LookFacts, silentAt, standingAt } from '../../src/pulse/state.ts'
+import { type LookFacts, opensAt, standingAt, timingOf } from '../../src/pulse/state.ts'
 import { suspensionsOf } from '../../src/pulse/takedown.ts'
 
 const MINUTE = 60_000
@@ -32,7 +31,6 @@ const aMonitor = (facts: Partial<LookFacts> = {}): LookFacts => ({
   created_at: T - MINUTE,
   expires_at: T + 1e9,
   is_silent: 0,
-  alive_at: null,
   is_expiry_told: 1,
   suspensions: '',
   ...facts,
@@ -54,11 +52,7 @@ const rows: [note: string, suspensions: [number, number][], lateAt: number][] = 
 ]
 for (const [note, suspensions, late] of rows) {
   test(`the deadline of a monitor that was suspended: ${note}`, () => {
-    const { lateAt } = standingAt(
-      aMonitor({ suspensions: column(...suspensions) }),
-      T + MINUTE,
-      ALWAYS_SEEING,
-    )
+    const { lateAt } = standingAt(aMonitor({ suspensions: column(...suspensions) }), T + MINUTE, [])
     assert.equal(((lateAt ?? 0) - T) / MINUTE, late)
   })
 }
@@ -66,17 +60,21 @@ for (const [note, suspensions, late] of rows) {
 test('an outage of the service and a suspension move a deadline together', () => {
   const outage = { beganAt: T + 9 * MINUTE, endedAt: T + 11 * MINUTE }
   const monitor = aMonitor({ suspensions: column(minutes(22, 24)) })
-  const { lateAt } = standingAt(monitor, T, { ...ALWAYS_SEEING, windows: [outage] })
+  const { lateAt } = standingAt(monitor, T, [outage])
   assert.equal(((lateAt ?? 0) - T) / MINUTE, 36)
 })
 
-test('a lateness from before a suspension is no silence until an interval and a grace after it', () => {
-  const late = { late_since: T + 12 * MINUTE }
-  const seconds = (monitor: LookFacts): number =>
-    ((silentAt(monitor, ALWAYS_SEEING) ?? 0) - T) / 1000
-  assert.equal(seconds(aMonitor(late)), 12 * 60 + 10)
-  assert.equal(seconds(aMonitor({ ...late, suspensions: column(minutes(13, 60)) })), 72 * 60 + 10)
-  assert.equal(seconds(aMonitor({ ...late, suspensions: column(minutes(-60, -50)) })), 12 * 60 + 10)
+test('a suspension between lateness and opening moves the opening, and an earlier one does not', () => {
+  const opening = (...suspensions: [number, number][]): number => {
+    const late = { late_since: T + 12 * MINUTE, suspensions: column(...suspensions) }
+    const monitor = aMonitor(late)
+    const bound = { timings: [timingOf(monitor)], waitMs: 60 * MINUTE }
+    return ((opensAt(monitor, bound, []) ?? 0) - T) / MINUTE
+  }
+  assert.equal(opening(), 12 + 60)
+  assert.equal(opening(minutes(-60, -50)), 12 + 60)
+  assert.equal(opening(minutes(13, 60)), 60 + 10 + 60)
+  assert.equal(opening(minutes(13, 60), minutes(80, 90)), 90 + 10 + 60)
 })
 
 test('suspensions are read in the order of time', () => {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
 import { timeText } from '../../src/lib/time-list.ts'
-import { ALWAYS_SEEING } from '../../src/pulse/fairness.ts'
 import { createHistoryReader } from '../../src/pulse/history.ts'
 import { aMonitor, DAY, SECOND, seconds, shortOf, T } from '../support/pulse-history.ts'
 import { unit } from '../support/unit.ts'
@@ -176,8 +175,7 @@ suite('uptime', () => {
       },
     }
     const reader = createHistoryReader({
-      ...{ db: counting, clock: { now: () => T + 100 * SECOND } },
-      watch: { fairness: () => ALWAYS_SEEING },
+      ...{ db: counting, clock: { now: () => T + 100 * SECOND, windows: () => [] } },
     })
     const found = await reader.page(await monitor(), {
       limit: 200,

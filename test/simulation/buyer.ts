@@ -28,6 +28,8 @@ export type Order = {
 const bodyOf = ({ body }: Order): Uint8Array | string => body ?? '{"planId":"spark"}'
 
 const MAX_ATTEMPTS = 400
+/** Few attempts are lost to a hold. */
+const HELD_PAUSE_MS = 10_000
 /** A client waits twice as long each time that nobody answers, up to eight times. */
 const LONGEST_SILENCE = 3
 const ADDRESSES = ['203.0.113.7', '203.0.113.99', '198.51.100.20', '192.0.2.41']
@@ -108,7 +110,9 @@ export async function buy(
       if (answer !== null && (await take(answer, { ask, askedWhilePaid }))) return
       silence = answer === null ? Math.min(silence + 1, LONGEST_SILENCE) : 0
       const pause = random.chance(0.9) ? random.next() * 800 : random.next() * 12_000
-      await scheduler.sleep(pause * 2 ** silence)
+      // A clock that went back sells and settles nothing for a quarter of an hour at most.
+      const isHeld = run.isCalm() && answer?.status === 503
+      await scheduler.sleep(isHeld ? HELD_PAUSE_MS : pause * 2 ** silence)
     }
     if (isBack) ledger.break('a restore loses no payment', `${who} is back and gets nothing`)
     else if (preimage !== null) ledger.break('paid means delivered', `${who} has paid and gave up`)

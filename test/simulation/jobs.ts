@@ -94,7 +94,7 @@ const RETRY_MS = 1_500
 const LONGEST_SILENCE = 2
 /** How often an owner looks whether a silence was noticed. */
 export const LOOK_MS = 30_000
-/** Interval and grace, the same again after the last blind window, and the time until a clock that jumped is trusted. */
+/** Interval and grace, the same again after the last blind window, the wait of a switch, and the longest hold. */
 export const OPENS_WITHIN_MS = 2 * (INTERVAL_S + GRACE_S) * 1_000 + 1_500_000
 
 /**
@@ -186,9 +186,7 @@ export async function monitorStory(run: Run, who: string, isBound: boolean): Pro
   }
 
   async function waitForOpening(bound: Bought): Promise<void> {
-    // A refused ping and a setting may have the time of a clock that was ahead, and a silence counts from these too.
-    const withinMs = OPENS_WITHIN_MS + world.scheduler.mostAhead()
-    for (let waited = 0; waited < withinMs; waited += LOOK_MS) {
+    for (let waited = 0; waited < OPENS_WITHIN_MS; waited += LOOK_MS) {
       await sleep(LOOK_MS)
       const answer = await readSecret(run, who, bound)
       if (answer?.status === 200 || ledger.gone.has(bound.publicId)) return

@@ -54,7 +54,8 @@ export const PLANTS: readonly Plant[] = [
     file: 'switches/store.ts',
     text: `
       on conflict (order_id) do update set monitor_id = excluded.monitor_id,
-        monitor_ends_at = excluded.monitor_ends_at, reserved_at = excluded.reserved_at
+        monitor_ends_at = excluded.monitor_ends_at, reserved_at = excluded.reserved_at,
+        timing = excluded.timing
       where reveal_binding.public_id is null`,
     becomes: '',
     breaks: ['answers make sense'],
@@ -89,9 +90,9 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'a ping is counted twice',
-    file: 'pulse/accepting.ts',
-    text: 'set accepted_heartbeat_count = accepted_heartbeat_count + $2,',
-    becomes: 'set accepted_heartbeat_count = accepted_heartbeat_count + 2 * $2,',
+    file: 'pulse/turns.ts',
+    text: 'const count = monitor.accepted_heartbeat_count + times.length',
+    becomes: 'const count = monitor.accepted_heartbeat_count + 2 * times.length',
     breaks: ['pings are counted'],
   },
   {
@@ -104,8 +105,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'a monitor that falls silent opens nothing',
     file: 'pulse/turns.ts',
-    text: 'if (silentFrom !== null && now >= silentFrom) {',
-    becomes: 'if (silentFrom !== null && now < silentFrom) {',
+    text: 'if (opening !== null && now >= opening) {',
+    becomes: 'if (opening !== null && now < opening) {',
     breaks: ['a switch opens by silence'],
   },
   {

@@ -12,6 +12,7 @@ const BASE = {
   MAYFLY_RATE_LIMITS: 'off',
   MAYFLY_DATABASE_URL: 'sqlite:/none/mayfly.db',
   MAYFLY_QUOTE_SECONDS: '60',
+  MAYFLY_SWITCH_WAIT_SECONDS: '60',
 }
 
 const ADDRESSES = ['http://127.0.0.1:8402', 'http://localhost:8402'] as const

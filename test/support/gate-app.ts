@@ -46,7 +46,13 @@ export async function aShop(
   const logged: ({ event: string } & Record<string, unknown>)[] = []
   const keep: Log['info'] = (facts) => void logged.push(facts as (typeof logged)[number])
   const outbound: OutboundRules = { allowed: new Set() }
-  const common = { simulator, outbound, network: 'regtest' as const, clock, quoteSeconds: 900 }
+  const common = {
+    simulator,
+    outbound,
+    network: 'regtest' as const,
+    clock,
+    quoteSeconds: 900,
+  }
   const limits = createLimits(
     {
       limits: [...Object.values(LIMITS), ...GATE.limits].map((limit) => ({
@@ -62,7 +68,8 @@ export async function aShop(
   async function open({ secrets = [1], host = 'gate.mayfly.org' } = {}) {
     const publicUrl = () => `https://${host}`
     const app = await createApp({
-      ...{ log: pino({ level: 'silent' }), publicUrl, clock },
+      ...{ log: pino({ level: 'silent' }), publicUrl },
+      clock: { ...clock, hasParted: () => false, beat: async () => undefined },
       ...{ schemas: GATE.schemas, surfaces: [GATE.surface] },
     })
     const [current, ...older] = secrets.map((byte) => new Uint8Array(32).fill(byte))

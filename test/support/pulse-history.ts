@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
-import { ALWAYS_SEEING, type Fairness } from '../../src/pulse/fairness.ts'
+import type { BlindWindow } from '../../src/lib/windows.ts'
 import { createHistoryReader, placeOf } from '../../src/pulse/history.ts'
 import type { PulseHistory, PulseHistoryEntry } from '../../src/pulse/history-schema.ts'
 import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse } from '../../src/pulse/service.ts'
-import { overBy } from './deletion.ts'
 import type { After } from './folder.ts'
 import { provisioned } from './pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
@@ -24,26 +23,25 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
   let now = T
-  let fairness: Fairness = ALWAYS_SEEING
-  const clock = { now: () => now }
-  const watch = {
-    notice: async () => undefined,
-    fairness: () => fairness,
-    pingTime: async () => now,
+  let blindWindows: BlindWindow[] = []
+  const clock = {
+    now: () => now,
+    windows: () => blindWindows,
+    isHeld: () => false,
+    beat: async () => undefined,
   }
   const run = (store: Db) =>
     createPulse({
       db: store,
       hints: createHints(),
       clock,
-      watch,
+      boundTo: async () => ({ timings: [], waitMs: 0 }),
       listeners: [],
-      onArrival: () => undefined,
     })
   const pulse = run(db)
   const bought = { ...PULSE_PLANS.long, minimumGraceSeconds: 60, ...plan }
   const { publicId, ownerToken, pingToken } = await provisioned(db, bought, now)
-  const reader = createHistoryReader({ db, clock, watch })
+  const reader = createHistoryReader({ db, clock })
 
   async function monitor() {
     const found = await pulse.owned(publicId, ownerToken)
@@ -74,10 +72,9 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     },
     /** Blind windows, in seconds. */
     blind(...windows: [number, number][]) {
-      const times = windows.map(([began, ended]) => ({
+      blindWindows = windows.map(([began, ended]) => ({
         ...{ beganAt: T + began * SECOND, endedAt: T + ended * SECOND },
       }))
-      fairness = { ...ALWAYS_SEEING, windows: times }
     },
     async signal(kind: 'start' | number | null, rid: string | null = null) {
       const facts = await pulse.pinged(publicId, pingToken)
@@ -106,7 +103,10 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
       } while (cursor !== null)
       return entries
     },
-    purge: () => pulse.purge(overBy(now)),
+    async purge() {
+      await pulse.scan()
+      return pulse.purge(now)
+    },
     async rowsLeft() {
       const tables = ['pulse_ping_chunk', 'pulse_run', 'pulse_late_spell', 'pulse_gone']
       const counts = await Promise.all(

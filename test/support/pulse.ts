@@ -104,20 +104,15 @@ export async function assertNowhere(server: TestServer, texts: string[]): Promis
   for (const text of texts) assert.ok(!server.logged.some((line) => line.includes(text)), text)
 }
 
-/** Less than what the service takes for a wrong clock. */
-const AT_ONCE_MS = 4 * 60_000
-
-/**
- * Lets this much time pass while the service lives: the common beat goes along. With `clock.advance` alone the
- * service stood still for so long, and deadlines wait for what it could not see.
- */
+/** Lets this much time pass while the service lives: its beats go along. With `clock.advance` alone it stood still. */
 export async function live(
-  server: Pick<TestServer, 'clock' | 'databaseUrl'>,
+  server: Pick<TestServer, 'clock' | 'databaseUrl' | 'beat'>,
   ms: number,
 ): Promise<void> {
-  for (let left = ms; left > 0; left -= AT_ONCE_MS) {
-    const passes = Math.min(left, AT_ONCE_MS)
-    await query(server, 'update pulse_beat set beat_at = $1', server.clock.now() + passes)
-    server.clock.advance(passes)
-  }
+  await server.beat()
+  const then = server.clock.now() + ms
+  await query(server, 'update clock set beat_at = $1', then)
+  await query(server, 'update clock_beat set beat_at = $1', then)
+  server.clock.advance(ms)
+  await server.beat()
 }

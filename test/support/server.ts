@@ -1,24 +1,28 @@
 /** A whole server in this process, with a new store and a clock that the test controls. */
 import { pino } from 'pino'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
-import type { SteadyClock } from '../../src/lib/clock.ts'
+import type { HeldClock, SteadyClock } from '../../src/lib/clock.ts'
 import { readConfig } from '../../src/service/config.ts'
 import { type ServeOptions, type Server, serve } from '../../src/service/serve.ts'
 import type { After } from './folder.ts'
 import { aMigratedDatabaseUrl, settingsFor } from './store.ts'
 
-export type TestClock = SteadyClock & {
-  /** Lets this much time pass. */
-  advance(ms: number): void
-  /** Sets the wall clock forward or back, while no time passes. */
-  jump(ms: number): void
-}
+/** It is passed for the machine's clock, and in tests of one room for the service's, which is never held. */
+export type TestClock = SteadyClock &
+  HeldClock & {
+    /** Lets this much time pass. */
+    advance(ms: number): void
+    /** Sets the wall clock forward or back, while no time passes. */
+    jump(ms: number): void
+  }
 
 /** A clock that runs with the real time until a test moves it. */
 export function testClock(): TestClock {
   let passed = 0
   let jumped = 0
   return {
+    isHeld: () => false,
+    hasGoneBack: () => false,
     now: () => Date.now() + passed + jumped,
     monotonic: () => performance.now() + passed,
     advance(ms) {
@@ -45,6 +49,8 @@ export type TestServer = {
   stop(): Promise<void>
   /** Takes other plans and rates into use, as SIGHUP does. */
   reload: Server['reload']
+  /** Lets the service's clock read the time. */
+  beat(): Promise<void>
   /** Stops the server, and starts it again on the same store. */
   restart(): Promise<void>
 }
@@ -101,6 +107,7 @@ export async function startServer(
     },
     stop,
     reload: (read) => server?.reload(read),
+    beat: async () => server?.clock.beat(),
     async restart() {
       await stop()
       server = await start()

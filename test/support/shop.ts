@@ -1,6 +1,6 @@
 /** Orders on a new store, with a node, a product and a clock that the test controls. */
 import type { Db, Row, Statement } from '../../src/db/db.ts'
-import { type Clock, rfc3339, type SteadyClock } from '../../src/lib/clock.ts'
+import { type Clock, type HeldClock, rfc3339, type SteadyClock } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Log } from '../../src/lib/log.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
@@ -15,7 +15,6 @@ import type { Quote } from '../../src/payment/quote.ts'
 import { sealDelivery } from '../../src/payment/store.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { tokenFromSeed } from '../../src/secrets/tokens.ts'
-import { believing } from './deletion.ts'
 import type { After } from './folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
 import { unit } from './unit.ts'
@@ -27,18 +26,33 @@ export const QUOTE_SECONDS = 900
 /** The lifetime of the capability that `anOffer` sells. */
 export const LIFE = 7 * DAY
 
-export type ManualClock = SteadyClock & {
-  /** Lets this much time pass. */
-  advance(ms: number): void
-  /** Sets the wall clock forward or back, while no time passes. */
-  jump(ms: number): void
-}
+export type ManualClock = SteadyClock &
+  HeldClock & {
+    /** Whether nothing final may happen now. */
+    hold(isHeld: boolean): void
+    /** Whether it went back. */
+    goBack(hasGoneBack: boolean): void
+    /** Lets this much time pass. */
+    advance(ms: number): void
+    /** Sets the wall clock forward or back, while no time passes. */
+    jump(ms: number): void
+  }
 
 /** A clock that stands still until a test moves it. */
 export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)): ManualClock {
   let now = start
   let monotonic = 0
+  let held = false
+  let back = false
   return {
+    isHeld: () => held,
+    hasGoneBack: () => back,
+    hold(isHeld) {
+      held = isHeld
+    },
+    goBack(hasGoneBack) {
+      back = hasGoneBack
+    },
     now: () => now,
     monotonic: () => monotonic,
     advance(ms) {
@@ -93,8 +107,6 @@ export type Shop = {
   databaseUrl: string
   db: Db
   clock: ManualClock
-  /** The deletion clock. It follows the clock until the test holds it. */
-  deletion: ReturnType<typeof believing>
   node: TestNode
   health: NodeHealth
   orders: Orders
@@ -157,7 +169,6 @@ export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
 export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> {
   const databaseUrl = options.databaseUrl ?? (await aMigratedDatabaseUrl(t))
   const clock = manualClock()
-  const deletion = believing(clock)
   const db = await openDatabase(databaseUrl)
   const ending = new AbortController()
   t.after(async () => {
@@ -181,7 +192,6 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       lightning: node,
       health,
       clock,
-      deletion,
       log,
       secrets: createSecrets([fromHex(secrets[0]), ...secrets.slice(1).map(fromHex)]),
       products: { catch: aProduct(isSoldOut, others) },
@@ -193,7 +203,6 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     databaseUrl,
     db,
     clock,
-    deletion,
     node,
     health,
     orders,

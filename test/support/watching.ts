@@ -16,9 +16,9 @@ export function watchingSilence(t: TestContext, shop: Shop): { stop(): Promise<v
 
 /** Watches until the test ends, or `stop` is called. */
 export function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
-  const { db, node: lightning, orders, clock, deletion, log } = shop
+  const { db, node: lightning, orders, clock, log } = shop
   const turns = inTurn ? { inTurn } : {}
-  const watcher = createWatcher({ db, lightning, orders, clock, deletion, log, ...turns })
+  const watcher = createWatcher({ db, lightning, orders, clock, log, ...turns })
   const ending = new AbortController()
   const stop = async (): Promise<void> => {
     ending.abort()

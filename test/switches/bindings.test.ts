@@ -5,7 +5,6 @@ import { insertMonitor } from '../../src/pulse/store.ts'
 import { createBindings, type MonitorHealth } from '../../src/switches/binding.ts'
 import { createSwitchOwner } from '../../src/switches/owner.ts'
 import { bindSecret } from '../../src/switches/store.ts'
-import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -39,6 +38,9 @@ const LASTING: MonitorHealth = {
   isHealthy: true,
   expiresAt: T + 30 * DAY,
   beatsLastMs: 30 * DAY,
+  opensAfterMs: 2 * MINUTE,
+  isFallingSilent: false,
+  timing: 'T',
   pings: [T - MINUTE],
   pingCount: 1,
 }
@@ -197,9 +199,9 @@ test('what was reserved for an order that nobody paid is deleted, and what is bo
   const scene = await aScene(t)
   const quoted = await scene.reserved()
   const { bindings, publicId } = await scene.bound()
-  await bindings.purge(overBy(T + 40 * DAY))
+  await bindings.purge(T + 40 * DAY)
   assert.equal((await scene.rows()).length, 2)
-  await bindings.purge(overBy(T + 40 * DAY + 1))
+  await bindings.purge(T + 40 * DAY + 1)
   assert.deepEqual(
     (await scene.rows()).map(({ public_id }) => public_id),
     [publicId],
@@ -208,8 +210,16 @@ test('what was reserved for an order that nobody paid is deleted, and what is bo
 })
 
 /** What the buyer is told of a secret that lasts for a day. */
-const at = (state: string, since: number) => ({
-  state,
+const NEXT = {
+  waiting:
+    'Let the job ping its monitor once more: the first ping after the purchase arms the switch.',
+  armed: 'Nothing. The secret opens some time after the pings of its monitor stop.',
+  open: 'Read the secret before it expires.',
+  dead: 'This secret never opens. Buy another one with the switch of a monitor that is pinged.',
+}
+
+const at = (state: keyof typeof NEXT, since: number) => ({
+  ...{ state, next: NEXT[state] },
   since: new Date(since).toISOString(),
   worksUntil: new Date(T + DAY).toISOString(),
 })

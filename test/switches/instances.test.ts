@@ -19,7 +19,13 @@ test('a switch whose monitor is destroyed while it is bound is dead, not waiting
   const owner = createSwitchOwner({ db, clock: { now: () => NOW } })
   const switchId = (await owner.make(MONITOR, THERE)) ?? assert.fail('no switch')
   const monitorEndsAt = NOW + 1
-  const reserved = reserveBinding({ orderId: newId('order'), switchId, monitorEndsAt, now: NOW })
+  const reserved = reserveBinding({
+    orderId: newId('order'),
+    switchId,
+    monitorEndsAt,
+    timing: 'T',
+    now: NOW,
+  })
   await overtaken(reserved, owner.onGone([MONITOR]))
   assert.deepEqual(await db.read('select dead_at from reveal_binding'), [{ dead_at: NOW }])
 })

@@ -152,7 +152,7 @@ async function aStore(t: After) {
     { orderId = newId('order'), monitorEndsAt = T + DAY, now = T } = {},
   ) {
     const switchId = await switchOf(monitorId)
-    await run(...reserveBinding({ orderId, switchId, monitorEndsAt, now }))
+    await run(...reserveBinding({ orderId, switchId, monitorEndsAt, timing: 'T', now }))
     return { orderId }
   }
 

@@ -14,7 +14,6 @@ import { WHISPER_PROVISIONING } from '../../src/whisper/provisioning.ts'
 import { WHISPER_PLANS, type WhisperCapability } from '../../src/whisper/schema.ts'
 import { createWhisper } from '../../src/whisper/service.ts'
 import type { UnpaidBytes } from '../../src/whisper/unpaid.ts'
-import { believing, overBy } from '../support/deletion.ts'
 import { testClock } from '../support/server.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -78,9 +77,9 @@ test('an order that a dead process left without an invoice frees its bytes', asy
   }
   const opening = shop.open({ bytes: 100 })
   await shop.until(async () => (await shop.ciphertexts()) === 1)
-  await shop.orders.dropAbandoned(overBy(shop.clock.now() - MINUTE))
+  await shop.orders.dropAbandoned(shop.clock.now() - MINUTE)
   assert.equal(await shop.ciphertexts(), 1)
-  await shop.orders.dropAbandoned(overBy(shop.clock.now() + 1))
+  await shop.orders.dropAbandoned(shop.clock.now() + 1)
   assert.equal(await shop.ciphertexts(), 0)
   assert.deepEqual(await shop.unpaid(), { [NETWORK]: 0, all: 0 })
   await shop.until(() => hold !== undefined)
@@ -317,7 +316,7 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
     lightning,
     orders,
     service,
-    purge: () => service.purge(overBy(clock.now())),
+    purge: () => service.purge(clock.now()),
     open,
     async quote(ask: Ask) {
       return quoteOf(await open(ask))
@@ -360,7 +359,6 @@ function anInstance({ unpaidBytes, ...parts }: Parts & { unpaidBytes: UnpaidByte
   const service = createWhisper({ ...parts, unpaidBytes, bindings, alerts: { tell: () => [] } })
   const orders: Orders = createOrders({
     ...parts,
-    deletion: believing(parts.clock),
     secrets: createSecrets([new Uint8Array(32)]),
     log: silent,
     products: { whisper: WHISPER_PROVISIONING },

@@ -21,7 +21,6 @@ import {
   restoreCiphertext,
   spendRead,
 } from '../../src/whisper/store.ts'
-import { overBy } from '../support/deletion.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -164,7 +163,7 @@ test('what is over is listed, the longest over first, at most so many', async (t
     await sell(name, { expiresAt })
   }
   const expired = async (limit: number) =>
-    (await store.expired(overBy(T), limit)).map(({ public_id }) => public_id)
+    (await store.expired(T, limit)).map(({ public_id }) => public_id)
   assert.deepEqual(await expired(9), ['a', 'b'])
   assert.deepEqual(await expired(1), ['a'])
 })
@@ -210,8 +209,8 @@ test('receipts are forgotten after their end, some at a time, and those that are
   const { db, run, receipt } = await aStore(t)
   for (const name of ['a', 'b', 'c']) await receipt(name)
   await run(noteDestroyed('a', T + 1), noteDestroyed('b', T + 2))
-  assert.deepEqual(await endedReceipts(db, overBy(T + 1), 9), ['a'])
-  assert.equal((await endedReceipts(db, overBy(T + 2), 1)).length, 1)
+  assert.deepEqual(await endedReceipts(db, T + 1, 9), ['a'])
+  assert.equal((await endedReceipts(db, T + 2, 1)).length, 1)
   await run(dropReceipts(['a', 'b']))
   assert.deepEqual(await db.read('select public_id from whisper_receipt'), [{ public_id: 'c' }])
 })

@@ -1,8 +1,8 @@
 /** The doctor's look into a store, which it only reads: it migrates nothing, beside whatever service runs. */
 import { statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { databaseTime, firstState } from '../../db/clock-store.ts'
 import type { Db, Row } from '../../db/db.ts'
-import { JUMP_MS, timesIn } from '../../db/deletion-clock.ts'
 import { newerMigration } from '../../db/migrate.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
@@ -11,6 +11,9 @@ import { createSecrets, fingerprints } from '../../secrets/secrets.ts'
 import type { Config } from '../../service/config.ts'
 import { secretSource } from '../../service/secret-file.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
+
+/** What does not matter to the expiry of anything. */
+const MAX_SKEW_MS = 30_000
 
 type Given = {
   config: Config
@@ -76,18 +79,42 @@ async function checkDebts(db: Db): Promise<Finding[]> {
   return [bad('debts', says)]
 }
 
-/** Running services write their time every 15 seconds. */
+/** The service takes the time of its database. The beat of one that runs is seconds old. */
 async function checkTime(db: Db, { isServed }: Given): Promise<Finding[]> {
-  const { seenAt } = await timesIn(db)
   const now = systemClock.now()
-  if (seenAt === null || Math.abs(now - seenAt) <= JUMP_MS) return []
-  const where = `the last time in the store is ${rfc3339(seenAt)}, and here it is ${rfc3339(now)}`
-  if (seenAt > now) {
-    return [bad('time', `${where}: one of them is wrong. Set the clock, or: mayfly clock accept`)]
+  const reading = db.engine === 'postgres' ? await databaseTime(db, systemClock.monotonic)() : null
+  const databaseAt = reading?.at ?? now
+  const { beatAt } = await firstState(db)
+  return [
+    ...(Math.abs(databaseAt - now) <= MAX_SKEW_MS
+      ? []
+      : [
+          bad(
+            'time of the database',
+            `it says ${rfc3339(databaseAt)}, and here it is ${rfc3339(now)}: one of them is wrong. The service takes the database's. Synchronize both with NTP`,
+          ),
+        ]),
+    ...(beatAt === null ? [] : checkBeat({ beatAt, now: databaseAt, isServed })),
+  ]
+}
+
+function checkBeat({
+  beatAt,
+  now,
+  isServed,
+}: {
+  beatAt: number
+  now: number
+  isServed: boolean
+}): Finding[] {
+  const where = `the last time in the store is ${rfc3339(beatAt)}, and now it is ${rfc3339(now)}`
+  if (beatAt - now > MAX_SKEW_MS) {
+    const says = `${where}: one of them is wrong. If it is the store's, the next start sets that right, and sells nothing for up to 15 minutes`
+    return [bad('time', says)]
   }
-  return isServed
-    ? [bad('time', `${where}: the service that answers uses another store, or cannot write to it`)]
-    : [note('time', `${where}. After such a pause a start deletes nothing for 15 minutes`)]
+  if (!isServed || now - beatAt <= MAX_SKEW_MS) return []
+  const says = `${where}: the service that answers uses another store, or cannot write to it`
+  return [bad('time', says)]
 }
 
 /** A SQLite file, opened for reading only. @throws if it cannot be opened. */

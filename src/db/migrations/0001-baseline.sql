@@ -25,15 +25,27 @@ create table rate_limit (
 );
 create index rate_limit_by_expiry on rate_limit (expire);
 
--- The clocks of the running instances: each regularly writes its own, and reads those of the others.
+-- The last beat of any instance, and until when nothing final happens, after a jump of the clock or a gap.
+create table clock (
+  id integer primary key,                    -- always 1
+  beat_at integer not null,
+  held_until integer not null,
+  -- The clock went back: until then no invoice is made and nothing is settled either.
+  back_until integer not null
+);
+
+-- The last beat of each instance that has not signed off.
 create table clock_beat (
   instance text primary key,
-  -- Counts up, so that the others see that the instance runs, even if its clock stands still.
-  beat integer not null,
-  clock_at integer not null,
-  -- 1 if the instance trusts its clock enough to delete by it.
-  is_trusted integer not null
+  beat_at integer not null
 );
+
+-- The times in which not every request could reach the service.
+create table blind_window (
+  began_at integer primary key,
+  ended_at integer not null
+);
+create index blind_window_by_end on blind_window (ended_at);
 
 -- What the operator has suspended. Running instances look here for what is new.
 create table takedown (
@@ -287,6 +299,7 @@ create table reveal_binding (
   monitor_id text not null,
   monitor_ends_at integer not null,
   reserved_at integer not null,
+  timing text not null,            -- JSON: when the monitor expected pings then
   public_id text unique,           -- of the secret, from the settlement on
   bound_at integer,
   armed_at integer,                -- the first ping after that, once somebody has asked
@@ -326,19 +339,17 @@ create table pulse_monitor (
   -- Time alone changes a monitor: it becomes late, or is about to expire. Whoever looks for that finds it by this
   -- time, which a ping does not move: a look that comes too early moves it.
   check_at integer,
-  -- Counts the changes of a monitor, pings that change nothing but the counter and the times left out.
+  -- Counts the changes of a monitor: what was computed from an earlier one is refused.
   revision integer not null default 0,
   -- The beginning of its open silence.
   late_since integer,
-  -- 1 once nothing, not even a refused ping, has come for an interval and grace of that silence.
+  -- 1 once it has opened what waited for it.
   is_silent integer not null default 0,
   -- When interval or grace were last changed: the deadline counts from here, or from the last ping after it.
   rescheduled_at integer not null default 0,
   -- The first failed run since the last good one, and the newest one's code, or null where it gave none.
   failed_at integer,
   exit_code integer,
-  -- The last time that a ping with the right token was refused.
-  alive_at integer,
   is_expiry_told integer not null default 0,
   -- JSON: the runs that have begun, [[rid, startedAt], …], oldest first, or nothing.
   open_runs text not null default '',
@@ -361,23 +372,6 @@ create table pulse_monitor (
 );
 create index pulse_monitor_by_expiry on pulse_monitor (expires_at);
 create index pulse_monitor_by_check on pulse_monitor (check_at) where check_at is not null;
-
--- Every few seconds a living instance moves this time. All instances count as one: a gap between two times is a
--- time in which nobody could receive a ping.
-create table pulse_beat (
-  id integer primary key,                    -- always 1
-  beat_at integer not null,
-  -- The last time that any ping reached any instance.
-  pinged_at integer not null default 0
-);
-
--- The times in which no ping, or not every ping, could reach the service.
-create table pulse_blind_window (
-  began_at integer primary key,
-  ended_at integer not null,
-  cause text not null                        -- gap | step | outside
-);
-create index pulse_blind_window_by_end on pulse_blind_window (ended_at);
 
 -- When a monitor was late, from the deadline that passed to what ended it.
 create table pulse_late_spell (
@@ -414,16 +408,6 @@ create table pulse_run (
 -- Monitors that are deleted, and whose history is not yet: a long one is deleted in several units.
 create table pulse_gone (
   public_id text primary key
-);
-
--- hot: pulse_arrival
--- The pings of the last minutes, which all instances count into the same rows. A slot is used again when its five
--- seconds are long over, so the table stays small.
-create table pulse_arrival (
-  slot integer primary key,
-  bucket_at integer not null,                -- when its five seconds began
-  arrived_count integer not null,            -- pings that reached any instance
-  missed_count integer not null              -- pings that were due then, and whose monitors are late by now
 );
 
 -- What a switch knows of monitors: how many pings have a stored time.

@@ -13,7 +13,6 @@ test("an operator's command where there is no store says so, and makes none that
     ['order', 'show', 'ab'.repeat(32)],
     ['sales', 'export'],
     ['takedown', 'list'],
-    ['clock', 'show'],
     ['backup', join(folder, 'copy.db')],
   ]) {
     const { code, out, err } = await runCommand(args, { MAYFLY_DATABASE_URL: `sqlite:${file}` })

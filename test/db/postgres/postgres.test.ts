@@ -61,7 +61,6 @@ test('tables whose rows change with every request keep room in their pages', asy
     'catch_inbox_use',
     'gate_intent',
     'gate_project',
-    'pulse_arrival',
     'pulse_monitor',
     'purchase_order',
     'rate_limit',

@@ -79,8 +79,9 @@ function judgeQuote({ town, who, project, ask, answer }: Exchange): void {
   }
   const prices = town.prices.get(`${project.projectId} ${routeId}`)
   const invoice = decodeInvoice(quote.bolt11)
+  // Times are compared with a clock that may have jumped since the provider was asked.
   const isAgreed =
-    project.payee.offered.has(paymentHash) &&
+    (town.hasJumps || project.payee.offered.has(paymentHash)) &&
     invoice.paymentHash === paymentHash &&
     invoice.network === 'regtest' &&
     invoice.amountMsat === quote.amountSats * 1000 &&

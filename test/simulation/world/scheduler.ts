@@ -27,8 +27,6 @@ export type Scheduler = {
   unjump(): void
   /** When the clocks jumped last, in milliseconds of the run. */
   jumpedAt(): number
-  /** How far the jumps have set the clocks ahead at most, in milliseconds. */
-  mostAhead(): number
   /** Runs `work` after this time, for the owner that runs now or for another. */
   after(ms: number, work: () => void, owner?: Owner | null): Cancel
   sleep(ms: number): Promise<void>
@@ -61,7 +59,6 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
   let elapsed = 0
   let jumped = 0
   let jumpedAt = Number.NEGATIVE_INFINITY
-  let mostAhead = 0
   // Follows each function through its awaits, so that what continues belongs to whoever began it.
   const owners = new AsyncLocalStorage<Owner | null>()
   const owner = (): Owner | null => owners.getStore() ?? null
@@ -84,14 +81,12 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
     jump(ms) {
       jumped += ms
       jumpedAt = elapsed
-      mostAhead = Math.max(mostAhead, jumped)
     },
     unjump() {
       jumped = 0
       jumpedAt = elapsed
     },
     jumpedAt: () => jumpedAt,
-    mostAhead: () => mostAhead,
     after(ms, run, belongsTo = owner()) {
       const wait = Number.isFinite(ms) && ms > 0 ? ms : 0
       const event: Event = {
