@@ -71,12 +71,6 @@ export type Pauses = readonly [Pause, Pause, ...Pause[]]
 type Pause = { endedMs: number; everyMs: number }
 
 /**
- * The time of one pass over orders: when it began, and the latest time that it has seen. The pass's own
- * look-ups lie between the two.
- */
-export type PassTime = { startedAt: number; latest: number }
-
-/**
  * The only transition of a sale that provisions. It also claims the delivery if `delivered_at` is set. A dead
  * order may still turn out to be paid.
  */
@@ -306,7 +300,7 @@ export function createOrderStore(db: Db) {
     },
 
     /** Pending orders that nobody looked up since the pass began, the longest waiting first. */
-    pending({ startedAt }: PassTime, limit: number): Promise<OrderRow[]> {
+    pending(startedAt: number, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order
          where state = 'pending' and looked_up_at < $1
@@ -317,7 +311,7 @@ export function createOrderStore(db: Db) {
     },
 
     /** Pending orders whose pause is over. The pause grows with the time since the quote ended. */
-    due({ startedAt }: PassTime, pauses: Pauses, limit: number): Promise<OrderRow[]> {
+    due(startedAt: number, pauses: Pauses, limit: number): Promise<OrderRow[]> {
       const [first, ...later] = pauses
       const cases = later.map(
         ({ endedMs, everyMs }) => `when quote_expires_at + ${endedMs} <= $1 then ${everyMs}`,
@@ -334,7 +328,7 @@ export function createOrderStore(db: Db) {
     },
 
     /** Orders whose death is a guess and that were not looked up since the pass began; newest look-up first. */
-    deadByGuess({ startedAt }: PassTime, limit: number): Promise<OrderRow[]> {
+    deadByGuess(startedAt: number, limit: number): Promise<OrderRow[]> {
       return db.read<OrderRow>(
         `select * from purchase_order
          where state = 'dead' and is_dead_final = 0 and looked_up_at < $1

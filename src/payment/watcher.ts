@@ -11,14 +11,7 @@ import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import { REPLAY_MS } from './order.ts'
 import type { Orders } from './orders.ts'
-import {
-  claimSweep,
-  createOrderStore,
-  type OrderRow,
-  type PassTime,
-  type Pauses,
-  sealOverdue,
-} from './store.ts'
+import { claimSweep, createOrderStore, type OrderRow, type Pauses, sealOverdue } from './store.ts'
 import { purgeOrders } from './tombstones.ts'
 
 const SWEEP_EVERY_MS = 15_000
@@ -72,25 +65,20 @@ export function createWatcher(deps: {
 
   /**
    * Looks up the orders of `next` until it returns an empty batch; ends early when the node cannot be
-   * asked. The time of a claim never lies before the start of the pass, nor before an earlier claim:
-   * otherwise a pass during which the clock is set back would see the same orders again and again.
+   * asked, or when the clock went back: what it had claimed would come again and again.
    */
   async function pass(
-    next: (time: PassTime) => Promise<OrderRow[]>,
+    next: (startedAt: number) => Promise<OrderRow[]>,
     signal: AbortSignal,
-    time = fromNow(),
   ): Promise<void> {
-    const advance = (): void => {
-      time.latest = Math.max(time.latest, clock.now())
-    }
+    const startedAt = clock.now()
     while (!signal.aborted) {
-      advance()
-      const batch = await next(time)
+      const batch = await next(startedAt)
       if (batch.length === 0) return
       for (let i = 0; i < batch.length && !signal.aborted; i += LOOKUPS_AT_ONCE) {
         const some = batch.slice(i, i + LOOKUPS_AT_ONCE)
-        advance()
-        const now = time.latest
+        const now = clock.now()
+        if (now < startedAt) return
         // Claimed before the look-up: an order that always fails must not hold up the rest.
         const claims = await Promise.all(
           some.map(({ order_id: orderId, looked_up_at: lookedUpAt }) =>
@@ -120,25 +108,20 @@ export function createWatcher(deps: {
     }
   }
 
-  function fromNow(): PassTime {
-    const startedAt = clock.now()
-    return { startedAt, latest: startedAt }
-  }
-
   async function sweep(signal: AbortSignal): Promise<void> {
-    const begun = fromNow()
+    const begunAt = clock.now()
     /** Looks up some of the orders whose death was a guess at the start. The next sweeps do the others. */
     const someDead = (): Promise<void> => {
       let isFirst = true
-      const once = async (time: PassTime): Promise<OrderRow[]> => {
+      const once = async (): Promise<OrderRow[]> => {
         const isOver = !isFirst
         isFirst = false
-        return isOver ? [] : store.deadByGuess(time, DEAD_ORDERS)
+        return isOver ? [] : store.deadByGuess(begunAt, DEAD_ORDERS)
       }
-      return guarded('order.pass_failed', () => pass(once, signal, begun))
+      return guarded('order.pass_failed', () => pass(once, signal))
     }
-    const open = (time: PassTime) => store.pending(time, SWEEP_ORDERS)
-    const due = (time: PassTime) => store.due(time, PAUSES, SWEEP_ORDERS)
+    const open = (startedAt: number) => store.pending(startedAt, SWEEP_ORDERS)
+    const due = (startedAt: number) => store.due(startedAt, PAUSES, SWEEP_ORDERS)
     await guarded('order.pass_failed', () => pass(open, signal))
     await someDead()
     while (await pause(SWEEP_EVERY_MS, signal)) {

@@ -12,9 +12,6 @@ import { key, watching } from '../support/watching.ts'
 const isSettled = async (shop: Shop, quote: { orderId: string }): Promise<boolean> =>
   (await shop.order(quote))?.state === 'settled'
 
-/** A pass that begins now. */
-const at = (now: number) => ({ startedAt: now, latest: now })
-
 /** Keeps the stream silent, so that only looking finds anything. */
 function silence(shop: Shop): void {
   shop.node.replaced.watch = (_onSettled, signal) =>
@@ -105,6 +102,7 @@ suite('the watcher', () => {
   })) {
     for (const when of ['once', 'with each answer'] as const) {
       test(`the watcher looks each order up once where the clock ${how}, ${when}`, async (t) => {
+        const { sweeps } = ownedTimers(t)
         const shop = await aShop(t)
         const quotes = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
         let isFirst = true
@@ -115,7 +113,7 @@ suite('the watcher', () => {
         }
         silence(shop)
         const { stop } = watching(t, shop)
-        await until('each order was looked up', () => shop.node.lookups.length >= quotes.length)
+        await sweeps(() => shop.node.lookups.length >= quotes.length)
         // Were it to go on, it would ask many times more by then.
         for (let i = 0; i < 50; i++) await shop.db.write(unit())
         await stop()
@@ -286,14 +284,10 @@ suite('the sweep', () => {
       const now = expiresAt + overMs
       const last = now - pauseMs
       await shop.db.write(unit(claimSweep(orderId, await lookedUp(), last)))
-      assert.deepEqual(await store.due(at(now), PAUSES, 10), [], `${overMs} after ${pauseMs}`)
+      assert.deepEqual(await store.due(now, PAUSES, 10), [], `${overMs} after ${pauseMs}`)
       const claimed = await shop.db.write(unit(claimSweep(orderId, last, last - 1)))
       assert.equal(claimed.all.length, 1)
-      assert.equal(
-        (await store.due(at(now), PAUSES, 10)).length,
-        1,
-        `${overMs} after ${pauseMs} more`,
-      )
+      assert.equal((await store.due(now, PAUSES, 10)).length, 1, `${overMs} after ${pauseMs} more`)
     }
   })
 
