@@ -136,7 +136,6 @@ function firstSince(
   { bound_at: boundAt, bound_ping_count: boundPingCount }: BindingRow,
   { pings, pingCount }: MonitorHealth,
 ): number | null {
-  if (boundPingCount === null) return pings.findLast((ping) => ping > boundAt) ?? null
   const newer = Math.min(pingCount - boundPingCount, pings.length)
   const first = pings[newer - 1]
   return first === undefined ? null : Math.max(first, boundAt)

@@ -16,7 +16,6 @@ export type MonitorChange = {
   type: string
   publicId: string
   at: number
-  lastPingAt: number | null
   /** How many pings it has had. */
   pingCount: number
 }
@@ -60,12 +59,10 @@ export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): Swit
 
     timings: (monitorId) => timingsOf(db, monitorId),
 
-    onChange({ type, publicId: monitorId, at: now, lastPingAt, pingCount }) {
+    onChange({ type, publicId: monitorId, at: now, pingCount }) {
       if (type === 'exhausted') return [killBindings([monitorId], now)]
       // A failed run is a sign of life, and a lateness alone opens nothing: a ping may still come.
-      return type === 'silent' && lastPingAt !== null
-        ? [openArmed({ monitorId, lastPingAt, pingCount, now })]
-        : []
+      return type === 'silent' ? [openArmed({ monitorId, pingCount, now })] : []
     },
 
     // The switches first: whoever reserves a binding locks its switch, and ends before the bindings are read.

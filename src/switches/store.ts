@@ -6,8 +6,8 @@ export type BindingRow = {
   monitor_id: string
   monitor_ends_at: number
   bound_at: number
-  /** How many pings the monitor had then. Null in bindings of earlier releases. */
-  bound_ping_count: number | null
+  /** How many pings the monitor had then. */
+  bound_ping_count: number
   armed_at: number | null
   opened_at: number | null
   dead_at: number | null
@@ -86,16 +86,14 @@ export const bindSecret = (bound: {
  */
 export const openArmed = (silent: {
   monitorId: string
-  lastPingAt: number
   /** How many pings the monitor has had. */
   pingCount: number
   now: number
 }): Statement => ({
   text: `update reveal_binding set opened_at = $2
     where monitor_id = $1 and opened_at is null and dead_at is null
-      and (armed_at is not null or bound_ping_count < $4
-        or (bound_ping_count is null and bound_at < $3))`,
-  values: [silent.monitorId, silent.now, silent.lastPingAt, silent.pingCount],
+      and (armed_at is not null or bound_ping_count < $3)`,
+  values: [silent.monitorId, silent.now, silent.pingCount],
 })
 
 /** These monitors will never fall silent any more. What they have not opened stays shut for good. */

@@ -55,30 +55,30 @@ test('a ping after the purchase arms the switch, and the silence after that open
   assert.deepEqual(await bindings.status(publicId, T + DAY), at('armed', T + MINUTE))
   assert.equal(await bindings.isOpen(publicId), false)
 
-  await scene.change('silent', { now: T + 10 * MINUTE, lastPingAt: T + 2 * MINUTE })
+  await scene.change('silent', { now: T + 10 * MINUTE })
   assert.equal(await bindings.isOpen(publicId), true)
-  await scene.change('silent', { now: T + 20 * MINUTE, lastPingAt: T + 15 * MINUTE })
-  await scene.change('exhausted', { now: T + 21 * MINUTE, lastPingAt: T + 21 * MINUTE })
+  await scene.change('silent', { now: T + 20 * MINUTE })
+  await scene.change('exhausted', { now: T + 21 * MINUTE })
   await scene.gone()
   assert.deepEqual(await bindings.status(publicId, T + DAY), at('open', T + 10 * MINUTE))
 })
 
 test('a ping after the purchase arms the switch, also if the clock was set back in between', async (t) => {
-  const scene = await aScene(t, { isCounted: true })
+  const scene = await aScene(t)
   const { bindings, publicId } = await scene.bound()
   assert.deepEqual(await bindings.status(publicId, T + DAY), at('waiting', T))
   scene.pinged(T - 5 * MINUTE)
-  await scene.change('silent', { now: T + 10 * MINUTE, lastPingAt: T - 5 * MINUTE })
+  await scene.change('silent', { now: T + 10 * MINUTE })
   assert.equal(await bindings.isOpen(publicId), true)
 })
 
 test('a switch says that it is armed by a ping with an earlier time, and since the purchase at the earliest', async (t) => {
-  const scene = await aScene(t, { isCounted: true })
+  const scene = await aScene(t)
   const { bindings, publicId } = await scene.bound()
   scene.pinged(T - 5 * MINUTE)
   scene.pinged(T + 5 * MINUTE)
   assert.deepEqual(await bindings.status(publicId, T + DAY), at('armed', T))
-  const later = await aScene(t, { isCounted: true })
+  const later = await aScene(t)
   const bound = await later.bound()
   later.pinged(T + 5 * MINUTE)
   later.pinged(T + 6 * MINUTE)
@@ -89,22 +89,21 @@ test('a switch says that it is armed by a ping with an earlier time, and since t
 })
 
 test('a ping before the purchase arms nothing, also if the clock was ahead then', async (t) => {
-  const scene = await aScene(t, { isCounted: true })
+  const scene = await aScene(t)
   if (scene.health) scene.health.pings = [T + 5 * MINUTE]
   const { bindings, publicId } = await scene.bound()
   assert.deepEqual(await bindings.status(publicId, T + DAY), at('waiting', T))
-  await scene.change('silent', { now: T + DAY, lastPingAt: T + 5 * MINUTE })
+  await scene.change('silent', { now: T + DAY })
   assert.equal(await bindings.isOpen(publicId), false)
 })
 
 test('a silence that began before the purchase opens nothing, and neither does one of another monitor', async (t) => {
   const scene = await aScene(t)
   const { bindings, publicId } = await scene.bound()
-  for (const lastPingAt of [T - MINUTE, T, null]) {
-    await scene.change('silent', { now: T + DAY, lastPingAt })
-    assert.equal(await bindings.isOpen(publicId), false, String(lastPingAt))
-  }
-  await scene.change('silent', { now: T + DAY, lastPingAt: T + MINUTE, publicId: OTHER })
+  await scene.change('silent', { now: T + DAY })
+  assert.equal(await bindings.isOpen(publicId), false)
+  scene.pinged(T + MINUTE)
+  await scene.change('silent', { now: T + DAY, publicId: OTHER })
   assert.equal(await bindings.isOpen(publicId), false)
 })
 
@@ -112,7 +111,7 @@ test('lateness, a failed run, an expiring monitor and a recovery never open it',
   const scene = await aScene(t)
   const { bindings, publicId } = await scene.bound()
   for (const type of ['late', 'failed', 'expiring', 'exhausting', 'recovered']) {
-    await scene.change(type, { now: T + DAY, lastPingAt: T + MINUTE })
+    await scene.change(type, { now: T + DAY })
     assert.equal(await bindings.isOpen(publicId), false, type)
   }
 })
@@ -131,13 +130,13 @@ test('a healthy monitor that is used up, destroyed or over leaves the secret shu
     const scene = await aScene(t)
     const { bindings, publicId } = await scene.bound()
     scene.pinged(T + MINUTE)
-    if (end === 'exhausted') await scene.change(end, { now: T + DAY, lastPingAt: T + DAY })
+    if (end === 'exhausted') await scene.change(end, { now: T + DAY })
     else if (end === 'gone') await scene.gone(T + DAY)
     else scene.move(T + 30 * DAY)
     const status = await bindings.status(publicId, T + 31 * DAY)
     assert.equal(status?.state, 'dead', end)
     if (end === 'expired') continue
-    await scene.change('silent', { now: T + 2 * DAY, lastPingAt: T + DAY })
+    await scene.change('silent', { now: T + 2 * DAY })
     assert.equal(await bindings.isOpen(publicId), false, end)
   }
 })
@@ -168,7 +167,8 @@ test('a retired switch binds nothing more; what was quoted and what is bound sta
   assert.equal(await owner.retire(MONITOR), false)
   assert.equal(await bindings.reserve(switchId, DAY), null)
   const paid = await scene.settled(quoted)
-  await scene.change('silent', { now: T + DAY, lastPingAt: T + MINUTE })
+  scene.pinged(T + MINUTE)
+  await scene.change('silent', { now: T + DAY })
   for (const { publicId } of [before, paid]) assert.equal(await bindings.isOpen(publicId), true)
   assert.notEqual(await owner.make(MONITOR, THERE), switchId)
 })
@@ -189,7 +189,7 @@ test('an order whose monitor died before it was paid is refused by its settlemen
   for (const end of ['exhausted', 'gone', 'expired']) {
     const scene = await aScene(t)
     const quoted = await scene.reserved()
-    if (end === 'exhausted') await scene.change(end, { now: T + DAY, lastPingAt: T + DAY })
+    if (end === 'exhausted') await scene.change(end, { now: T + DAY })
     else if (end === 'gone') await scene.gone()
     await assert.rejects(scene.settled(quoted, end === 'expired' ? T + 30 * DAY : T), end)
   }
@@ -224,14 +224,11 @@ const at = (state: keyof typeof NEXT, since: number) => ({
   worksUntil: new Date(T + DAY).toISOString(),
 })
 
-/**
- * A monitor with a switch, and secrets that are bound to it. `isCounted`: the store knows how many pings the monitor
- * has; without that, as in bindings of earlier releases, a ping arms by its time.
- */
-async function aScene(t: After, { isCounted = false } = {}) {
+/** A monitor that was pinged once, with a switch, and secrets that are bound to it. */
+async function aScene(t: After) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
-  if (isCounted) await db.write(unit(A_MONITOR, ONE_PING))
+  await db.write(unit(A_MONITOR, ONE_PING))
   let now = T
   const clock = { now: () => now }
   const owner = createSwitchOwner({ db, clock })
@@ -262,7 +259,7 @@ async function aScene(t: After, { isCounted = false } = {}) {
       const { pings = [], pingCount = 0 } = scene.health ?? {}
       scene.health = { ...LASTING, pings: [time, ...pings], pingCount: pingCount + 1 }
     },
-    change: (type: string, some: { now: number; lastPingAt: number | null; publicId?: string }) =>
+    change: (type: string, some: { now: number; publicId?: string }) =>
       db.write(
         unit(
           ...owner.onChange({
