@@ -10,10 +10,9 @@ import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import type { PulseListener } from './changes.ts'
 import { deleteHistories, deleteHistory, forgetHistory } from './history-store.ts'
-import { createJobs, type MonitorFacts } from './jobs.ts'
-import { createPinging } from './pinging.ts'
+import { createJobs, createPinging } from './pinging.ts'
 import { lastRun, openRuns } from './runs.ts'
-import { createScan, type Scan } from './scanner.ts'
+import { createScan } from './scanner.ts'
 import type { PublicPulseStatus, PulseSchedule, PulseSettings, PulseStatus } from './schema.ts'
 import { type Bound, nextStateChangeAt, standingAt, windowsOf } from './state.ts'
 import {
@@ -23,7 +22,7 @@ import {
   purgeMonitors,
   type SettingsChange,
 } from './store.ts'
-import { createTurning } from './turning.ts'
+import { createTurning, type MonitorFacts } from './turning.ts'
 import type { Beats } from './turns.ts'
 
 /** How long the owner sees an expired monitor, and can tell "ended" from "died". */
@@ -44,43 +43,6 @@ export type Changed =
   | { kind: 'grace too short'; minimum: number }
   | { kind: 'not found' }
 
-export type PulseService = {
-  /** The monitor that this token pings, or null. `ping` checks its limits. */
-  pinged(publicId: string, token: string): Promise<MonitorFacts | null>
-  /** Records a ping, or a signal of a run, durably. Returns false if the monitor refuses it. */
-  signal(monitor: MonitorFacts, signal: Signal): Promise<boolean>
-  /** The monitor, if the token owns it. Null if it is unknown, gone, suspended or owned by another token. */
-  owned(publicId: string, ownerToken: string): Promise<MonitorRow | null>
-  /** Whether it exists and is suspended. */
-  isSuspended(publicId: string): Promise<boolean>
-  /** The monitor as it is now, or null if it was destroyed, deleted or suspended. */
-  current(publicId: string): Promise<MonitorRow | null>
-  /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
-  used(monitor: MonitorRow): Promise<void>
-  hasExpired(monitor: MonitorRow): boolean
-  status(monitor: MonitorRow): PulseStatus
-  /** When time alone changes the status next, in unix milliseconds, or null. */
-  nextChangeAt(monitor: MonitorRow): number | null
-  change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed>
-  /** Sets a schedule, or null for the interval. Returns false if the monitor is gone, or had no schedule. */
-  setSchedule(monitor: MonitorRow, schedule: PulseSchedule | null): Promise<boolean>
-  /** Makes another ping token. The one before pings no more. Returns null if the monitor is gone. */
-  rotatePingToken(monitor: MonitorRow): Promise<string | null>
-  /** Ends and deletes the monitor now. Returns false if it was gone before. */
-  destroy(monitor: MonitorRow): Promise<boolean>
-  /** The status that the owner shares under this id, or null if nothing is shared. */
-  publicStatus(publicStatusId: string): Promise<PublicPulseStatus | null>
-  /**
-   * Calls `heard` when a monitor may have changed. Returns the function that stops this, or null if
-   * there are too many listeners.
-   */
-  listen(publicId: string, heard: () => void): (() => void) | null
-  /** Stores what time alone has changed: monitors that are late, silent, or about to expire. */
-  scan: Scan
-  /** Deletes monitors that expired a day ago. @returns the number of deleted monitors. */
-  purge(now: number): Promise<number>
-}
-
 export function createPulse(deps: {
   db: Db
   hints: Hints
@@ -89,7 +51,7 @@ export function createPulse(deps: {
   boundTo: (publicId: string) => Promise<Bound>
   /** They act on changes of monitors. */
   listeners: readonly PulseListener[]
-}): PulseService {
+}) {
   const { db, hints, clock, listeners } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
@@ -105,9 +67,11 @@ export function createPulse(deps: {
     suspended_at !== null || expires_at + SHOW_EXPIRED_MS <= clock.now()
 
   return {
+    /** The monitor that this token pings, or null. `ping` checks its limits. */
     pinged: jobs.pinged,
 
-    async signal(facts, signal) {
+    /** Records a ping, or a signal of a run, durably. Returns false if the monitor refuses it. */
+    async signal(facts: MonitorFacts, signal: Signal): Promise<boolean> {
       const { publicId } = facts
       const time = clock.now()
       const isRecorded =
@@ -123,27 +87,31 @@ export function createPulse(deps: {
       return true
     },
 
-    async owned(publicId, ownerToken) {
+    /** The monitor, if the token owns it. Null if it is unknown, gone, suspended or owned by another token. */
+    async owned(publicId: string, ownerToken: string): Promise<MonitorRow | null> {
       if (!isId('pulse', publicId)) return null
       const monitor = await store.monitor(publicId)
       if (!monitor || isHidden(monitor)) return null
       return isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash) ? monitor : null
     },
 
-    async isSuspended(publicId) {
+    /** Whether it exists and is suspended. */
+    async isSuspended(publicId: string): Promise<boolean> {
       return ((await store.monitor(publicId))?.suspended_at ?? null) !== null
     },
 
-    async current(publicId) {
+    /** The monitor as it is now, or null if it was destroyed, deleted or suspended. */
+    async current(publicId: string): Promise<MonitorRow | null> {
       const monitor = await store.monitor(publicId)
       return monitor && !isHidden(monitor) ? monitor : null
     },
 
-    used: (monitor) => sealing.seal(monitor.public_id),
+    /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
+    used: (monitor: MonitorRow): Promise<void> => sealing.seal(monitor.public_id),
 
-    hasExpired: (monitor) => monitor.expires_at <= clock.now(),
+    hasExpired: (monitor: MonitorRow): boolean => monitor.expires_at <= clock.now(),
 
-    status(monitor) {
+    status(monitor: MonitorRow): PulseStatus {
       const now = clock.now()
       const windows = clock.windows()
       const { state, stateChangedAt, nextExpectedAt, lateAt } = standingAt(monitor, now, windows)
@@ -197,9 +165,11 @@ export function createPulse(deps: {
       }
     },
 
-    nextChangeAt: (monitor) => nextStateChangeAt(monitor, clock.now(), clock.windows()),
+    /** When time alone changes the status next, in unix milliseconds, or null. */
+    nextChangeAt: (monitor: MonitorRow): number | null =>
+      nextStateChangeAt(monitor, clock.now(), clock.windows()),
 
-    async change(monitor, settings) {
+    async change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed> {
       const { public_id: publicId, minimum_grace_seconds: minimum } = monitor
       if (settings.graceSeconds !== undefined && settings.graceSeconds < minimum) {
         return { kind: 'grace too short', minimum }
@@ -210,13 +180,18 @@ export function createPulse(deps: {
       return { kind: 'changed', monitor: changed }
     },
 
-    async setSchedule({ public_id: publicId }, schedule) {
+    /** Sets a schedule, or null for the interval. Returns false if the monitor is gone, or had no schedule. */
+    async setSchedule(
+      { public_id: publicId }: MonitorRow,
+      schedule: PulseSchedule | null,
+    ): Promise<boolean> {
       if (!(await turning.schedule(publicId, schedule))) return false
       hints.notify(publicId)
       return true
     },
 
-    async rotatePingToken({ public_id: publicId }) {
+    /** Makes another ping token. The one before pings no more. Returns null if the monitor is gone. */
+    async rotatePingToken({ public_id: publicId }: MonitorRow): Promise<string | null> {
       const token = tokenOf('pulse_ping', randomBytes(32))
       if (!(await turning.pingToken(publicId, tokenHash(token)))) return null
       jobs.forget(publicId)
@@ -224,7 +199,8 @@ export function createPulse(deps: {
       return token
     },
 
-    async destroy({ public_id: publicId }) {
+    /** Ends and deletes the monitor now. Returns false if it was gone before. */
+    async destroy({ public_id: publicId }: MonitorRow): Promise<boolean> {
       const done = await attempt(
         db.write({
           lockKey: publicId,
@@ -245,7 +221,8 @@ export function createPulse(deps: {
       return true
     },
 
-    async publicStatus(publicStatusId) {
+    /** The status that the owner shares under this id, or null if nothing is shared. */
+    async publicStatus(publicStatusId: string): Promise<PublicPulseStatus | null> {
       if (!isId('pulse_status', publicStatusId)) return null
       const monitor = await store.shared(publicStatusId)
       if (!monitor || isHidden(monitor)) return null
@@ -258,11 +235,17 @@ export function createPulse(deps: {
       }
     },
 
+    /**
+     * Calls `heard` when a monitor may have changed. Returns the function that stops this, or null if
+     * there are too many listeners.
+     */
     listen: hints.listen,
 
+    /** Stores what time alone has changed: monitors that are late, silent, or about to expire. */
     scan: createScan({ ...deps, turning }),
 
-    async purge(now) {
+    /** Deletes monitors that expired a day ago. @returns the number of deleted monitors. */
+    async purge(now: number): Promise<number> {
       const expiredBefore = now - SHOW_EXPIRED_MS
       let count = 0
       for (;;) {
@@ -284,6 +267,8 @@ export function createPulse(deps: {
     },
   }
 }
+
+export type PulseService = ReturnType<typeof createPulse>
 
 function beatsOf(signal: Signal, time: number): Beats {
   const { rid } = signal

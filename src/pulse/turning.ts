@@ -8,7 +8,6 @@ import type { ServiceClock } from '../lib/clock.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import type { PulseListener } from './changes.ts'
 import { storeHistory } from './history-store.ts'
-import type { MonitorFacts } from './jobs.ts'
 import type { PulseSchedule } from './schema.ts'
 import { type Bound, isFallingSilent } from './state.ts'
 import {
@@ -33,18 +32,11 @@ import {
 /** A monitor that changes more often while it is read is attacked, and its limits are switched off. */
 const MAX_TRIES = 100
 
-export type Turning = {
-  /** Records beats durably, whatever they change. Returns false if the monitor refuses them, or has another token. */
-  beats(job: MonitorFacts, beats: Beats): Promise<boolean>
-  /** Changes the settings. Returns the changed monitor, or null if it has ended. */
-  settings(publicId: string, change: SettingsChange): Promise<MonitorRow | null>
-  /** Sets a schedule, or null for the interval. Returns false if the monitor has ended, or has none to end. */
-  schedule(publicId: string, schedule: PulseSchedule | null): Promise<boolean>
-  /** Replaces the hash of the ping token. Returns false if the monitor has ended. */
-  pingToken(publicId: string, pingTokenHash: Uint8Array): Promise<boolean>
-  /** Stores what time alone has changed. Returns false if nothing has. */
-  time(publicId: string): Promise<boolean>
-}
+/**
+ * The facts of a monitor that change only with a new ping token, so that they can be remembered. What records a ping
+ * asks the store whether the token is still the monitor's: another instance may have replaced it.
+ */
+export type MonitorFacts = { publicId: string; pingTokenHash: Uint8Array }
 
 export type TurningDeps = {
   db: Db
@@ -58,7 +50,7 @@ export type TurningDeps = {
 
 const NOTHING: Bound = { timings: [], waitMs: 0 }
 
-export function createTurning(deps: TurningDeps): Turning {
+export function createTurning(deps: TurningDeps) {
   const { db, hints, clock, boundTo, sealing, listeners } = deps
   const store = createPulseStore(db)
   /** One turn of a monitor at a time, so that those of this instance do not refuse each other. */
@@ -127,7 +119,8 @@ export function createTurning(deps: TurningDeps): Turning {
   }
 
   return {
-    async beats({ publicId, pingTokenHash }, beats) {
+    /** Records beats durably, whatever they change. Returns false if the monitor refuses them, or has another token. */
+    async beats({ publicId, pingTokenHash }: MonitorFacts, beats: Beats): Promise<boolean> {
       const monitor = await turned(
         publicId,
         (read, known) =>
@@ -140,14 +133,16 @@ export function createTurning(deps: TurningDeps): Turning {
       return monitor !== null
     },
 
-    settings: (publicId, change) =>
+    /** Changes the settings. Returns the changed monitor, or null if it has ended. */
+    settings: (publicId: string, change: SettingsChange): Promise<MonitorRow | null> =>
       changed(
         publicId,
         (read, known) => afterSettings(read, change, known),
         (now) => ({ changed: changeSettings(publicId, now, change) }),
       ),
 
-    async schedule(publicId, schedule) {
+    /** Sets a schedule, or null for the interval. Returns false if the monitor has ended, or has none to end. */
+    async schedule(publicId: string, schedule: PulseSchedule | null): Promise<boolean> {
       const monitor = await changed(publicId, (read, known) =>
         schedule === null && read.schedule_cron === ''
           ? null
@@ -156,7 +151,8 @@ export function createTurning(deps: TurningDeps): Turning {
       return monitor !== null
     },
 
-    async pingToken(publicId, pingTokenHash) {
+    /** Replaces the hash of the ping token. Returns false if the monitor has ended. */
+    async pingToken(publicId: string, pingTokenHash: Uint8Array): Promise<boolean> {
       // Sealed with the token: a repeated sale would hand out the one that pings no more.
       const monitor = await changed(publicId, afterNewToken, () => ({
         token: replacePingToken(publicId, pingTokenHash),
@@ -164,10 +160,13 @@ export function createTurning(deps: TurningDeps): Turning {
       return monitor !== null
     },
 
-    async time(publicId) {
+    /** Stores what time alone has changed. Returns false if nothing has. */
+    async time(publicId: string): Promise<boolean> {
       const monitor = await turned(publicId, afterTime, () => ({}))
       if (monitor) hints.notify(publicId)
       return monitor !== null
     },
   }
 }
+
+export type Turning = ReturnType<typeof createTurning>
