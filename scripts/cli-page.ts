@@ -74,9 +74,10 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   when the wallet says that it did not pay. The count is in the vault and only grows; \`mayfly budget reset\` asks first.
   A damaged vault, a full disk or a folder that cannot be written stops all payments. A wallet over Nostr accepts no highest
   fee: 5 %, at least 10 sat, is counted for it.
-- **Capabilities** are saved by name in \`$XDG_DATA_HOME/mayfly\` (\`~/.local/share/mayfly\`; on macOS
-  \`~/Library/Application Support/mayfly\`, on Windows \`%LOCALAPPDATA%\\mayfly\`), for its owner only. They are
-  bearer secrets that nobody can restore: back them up like keys. A name is never overwritten.
+- **Capabilities** are saved by name in the vault, \`vault.db\` in \`$XDG_DATA_HOME/mayfly\` (\`~/.local/share/mayfly\`; on
+  macOS \`~/Library/Application Support/mayfly\`, on Windows \`%LOCALAPPDATA%\\mayfly\`), for its owner only. They are
+  bearer secrets that nobody can restore: back them up like keys, by \`mayfly export\`. A name is never overwritten. A
+  damaged vault is never written over: restore it, or move it away with its journal to begin anew.
 - **Text from others** is shown on a terminal with every control character escaped.
 - A second Ctrl-C stops at once what the first one stops in order.
 

@@ -5,8 +5,8 @@ import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { findSaved, isName, loadCatch, loadPulse, loadReceipt } from './saved.ts'
 import { away, columns } from './text.ts'
+import { findSaved, isName, loadCatch, loadPulse, loadReceipt } from './vault/saved.ts'
 
 /** How many destinations the service takes. */
 const MOST = 3

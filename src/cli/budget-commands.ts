@@ -5,8 +5,8 @@ import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { EXIT } from './exit.ts'
 import { columns } from './text.ts'
-import { budgetState, removeVault, resetBudget, sats } from './vault/budget.ts'
-import { VaultError, vaultFile } from './vault/vault.ts'
+import { budgetState, resetBudget, sats } from './vault/budget.ts'
+import { vaultFile } from './vault/vault.ts'
 
 export function addBudget(program: Command): void {
   const budget = program
@@ -44,17 +44,10 @@ may pay. Only payments from MAYFLY_WALLET_URL count.
 
 /** @throws CliError if the user does not agree. */
 async function reset(cli: Cli, isAgreed: boolean): Promise<void> {
-  try {
-    const { spentMsat } = budgetState(cli)
-    const what = `the count of ${sats(spentMsat)} sat that were spent today: as much can be spent again`
-    if (!isAgreed) await confirmDestroying(cli, 'budget', what)
-    resetBudget(cli)
-  } catch (error) {
-    if (!(error instanceof VaultError)) throw error
-    const what = `${vaultFile(cli.folder)}, which cannot be read, with the purchases that are not finished`
-    if (!isAgreed) await confirmDestroying(cli, 'budget', what)
-    removeVault(vaultFile(cli.folder))
-  }
+  const { spentMsat } = budgetState(cli)
+  const what = `the count of ${sats(spentMsat)} sat that were spent today: as much can be spent again`
+  if (!isAgreed) await confirmDestroying(cli, 'budget', what)
+  resetBudget(cli)
 }
 
 function show(cli: Cli): void {

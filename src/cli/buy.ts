@@ -7,8 +7,8 @@ import { examples } from './examples.ts'
 import { EXIT } from './exit.ts'
 import { planOf } from './plan.ts'
 import { purchase, resume, savedAs } from './purchase.ts'
-import { checkName, type Product, publicPart } from './saved.ts'
 import { away } from './text.ts'
+import { checkName, type Product, publicPart } from './vault/saved.ts'
 import { addWhisperSend } from './whisper/send.ts'
 
 type Options = { plan: string; name?: string; resume?: string; beside?: string }

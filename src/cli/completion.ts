@@ -5,9 +5,9 @@
 import { script } from '@bomb.sh/tab'
 import { Argument, type Command, type Option } from 'commander'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
-import { dataFolder, readIfThere } from './data-folder.ts'
+import { dataFolder } from './data-folder.ts'
 import { examples } from './examples.ts'
-import { fileOf, parseKept, savedNames } from './saved.ts'
+import { allKept } from './vault/saved.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish']
 
@@ -116,10 +116,12 @@ const optionsAt = (program: Command, at: Command): readonly Option[] => [
 
 /** Names of this user. What is damaged is offered too, since it can be forgotten. */
 function namesHere(product: string | null): string[] {
-  const folder = dataFolder()
-  return savedNames({ folder }).filter((name) => {
-    if (product === null) return true
-    const kept = parseKept(readIfThere(fileOf({ folder }, name)) ?? '')
-    return kept?.capability.product === product
-  })
+  try {
+    return allKept({ folder: dataFolder() })
+      .filter(({ kept }) => product === null || kept?.capability.product === product)
+      .map(({ name }) => name)
+  } catch {
+    // A shell that waits at a Tab has no use for the reason.
+    return []
+  }
 }

@@ -5,8 +5,8 @@ import { client } from './cli.ts'
 import { writeNew } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { findKept, isPingOnly, load, loadPing, textOf } from './saved.ts'
 import { openPurchase } from './vault/purchases.ts'
+import { findKept, isPingOnly, load, loadPing, textOf } from './vault/saved.ts'
 
 type Options = { pingOnly?: true; as: string; out?: string }
 

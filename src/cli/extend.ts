@@ -5,8 +5,8 @@ import { examples } from './examples.ts'
 import { EXIT } from './exit.ts'
 import { extendSaved } from './extension.ts'
 import { savedAs } from './purchase.ts'
-import { checkName } from './saved.ts'
 import { away } from './text.ts'
+import { checkName } from './vault/saved.ts'
 
 export function addExtend(program: Command): void {
   program

@@ -3,8 +3,8 @@ import type { SavedCapability } from '../client/index.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Caller, extension, refuseHeld } from './purchase.ts'
-import { load } from './saved.ts'
 import { findPurchase } from './vault/purchases.ts'
+import { load } from './vault/saved.ts'
 
 /** What can be extended, as it is saved. */
 export type Held = SavedCapability & {

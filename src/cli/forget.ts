@@ -3,20 +3,11 @@ import type { Command } from 'commander'
 import { type AnyCapability, MayflyError, type PurchaseRecord } from '../client/index.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { readIfThere } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
-import {
-  checkName,
-  fileOf,
-  findKept,
-  forget,
-  isPingOnly,
-  type Kept,
-  type Product,
-} from './saved.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
+import { checkName, findKept, forget, isPingOnly, isSaved, type Product } from './vault/saved.ts'
 
 export function addForget(program: Command): void {
   program
@@ -36,14 +27,14 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
         const open = findPurchase(cli, checkName(name))
         if (open !== null) refuseHeld(open)
         const record = open?.record ?? null
-        const isSaved = readIfThere(fileOf(cli, name)) !== null
-        if (record === null && !isSaved) {
+        const isHere = isSaved(cli, name)
+        if (record === null && !isHere) {
           throw new CliError(
             `Nothing is saved as ${name}. \`mayfly list\` shows what is.`,
             EXIT.gone,
           )
         }
-        if (!yes && isSaved) await allowForgetting(cli, name)
+        if (!yes && isHere) await allowForgetting(cli, name)
         if (record !== null && !yes) await giveUp(cli, name, record)
         if (record !== null) dropPurchase(cli, name)
         forget(cli, name)
@@ -93,7 +84,7 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
     return `${key}, which may be paid.${payment} ${withoutStop(ending.sentence)}`
   }
   throw new CliError(
-    `${name} is paid, so it was collected and saved in ${fileOf(cli, name)}. To give that up: mayfly forget ${name} --yes`,
+    `${name} is paid, so it was collected and saved. To give that up: mayfly forget ${name} --yes`,
   )
 }
 
@@ -104,18 +95,8 @@ const NOTHING_IN_IT = new Set(['order expired', 'order refunded', 'already deliv
 
 /** @throws CliError if a capability is, or may be, still valid. */
 async function allowForgetting(cli: Cli, name: string): Promise<void> {
-  let saved: Kept | null
-  try {
-    saved = findKept(cli, name)
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error
-    return confirmDestroying(
-      cli,
-      name,
-      `${fileOf(cli, name)}, which cannot be read and may have tokens in it`,
-    )
-  }
-  // What only pings is a copy: the owner's file has all of it.
+  const saved = findKept(cli, name)
+  // What only pings is a copy: its owner has all of it.
   if (saved === null || isPingOnly(saved)) return
   const { capability, baseUrl } = saved
   const standing = await standingOf(cli, capability, baseUrl)

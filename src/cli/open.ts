@@ -5,7 +5,7 @@ import { readingPage, sharedAddresses } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
 import { EXIT } from './exit.ts'
-import { isPingOnly, type Kept, loadKept } from './saved.ts'
+import { isPingOnly, type Kept, loadKept } from './vault/saved.ts'
 
 /** What opens an address in the browser of its user. */
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open' }

@@ -19,7 +19,6 @@ import type { PlanId } from '../lib/product-names.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { showInvoice, showWaiting, withWallet } from './invoice.ts'
-import { fileOf, findKept, findSaved, type Product, save, saveAgain } from './saved.ts'
 import {
   dropPurchase,
   findPurchase,
@@ -32,6 +31,8 @@ import {
   unknownBeside,
   vaultStore,
 } from './vault/purchases.ts'
+import { findKept, findSaved, type Product, save, saveAgain } from './vault/saved.ts'
+import { type Place, vaultFile } from './vault/vault.ts'
 
 /** An invoice that the wallet says it did not pay is out of the world so long after its end. */
 const LATE_MS = 10 * 60 * 1000
@@ -195,12 +196,12 @@ async function run(
   let saved: SavedCapability | null = null
   const store = vaultStore(cli, {
     nameFor(isTaken) {
-      name = wanted ?? freeName(product, (some) => isTaken(some) || findKept(cli, some) !== null)
+      name = wanted ?? freeName(product, isTaken)
       return name
     },
-    onDelivered(as, record) {
+    onDelivered(db, as, record) {
       name = as
-      const kept = keepBought(cli, as, record)
+      const kept = keepBought({ ...cli, db }, as, record)
       if (kept !== null) ({ name, saved } = kept)
     },
   })
@@ -256,7 +257,11 @@ function noteProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
 }
 
 /** Saves what a purchase has brought. Null for an extension of what is forgotten here. */
-function keepBought(cli: Cli, name: string, record: PurchaseRecord): Bought | null {
+function keepBought(
+  cli: Place & { url: string },
+  name: string,
+  record: PurchaseRecord,
+): Bought | null {
   const { resource, service, planId } = record
   const baseUrl = service ?? cli.url
   const plan = planId === null ? {} : { planId }
@@ -281,14 +286,12 @@ function keepBought(cli: Cli, name: string, record: PurchaseRecord): Bought | nu
 }
 
 /** Saves a later end of what was extended. The end of an earlier extension may be repeated after a later one. */
-export function keepEnd(cli: Cli, name: string, expiresAt: string): SavedCapability | null {
-  // Read again: a payment may take minutes, and the file may have new tokens meanwhile.
-  const saved = findSaved(cli, name)
-  if (saved === null || Date.parse(saved.capability.expiresAt) >= Date.parse(expiresAt))
-    return saved
-  const later = { ...saved, capability: { ...saved.capability, expiresAt } }
-  saveAgain(cli, name, later)
-  return later
+export function keepEnd(place: Place, name: string, expiresAt: string): SavedCapability | null {
+  return saveAgain<SavedCapability>(place, name, (saved) =>
+    Date.parse(saved.capability.expiresAt) >= Date.parse(expiresAt)
+      ? saved
+      : { ...saved, capability: { ...saved.capability, expiresAt } },
+  )
 }
 
 /** What a purchase that failed says: where its money is, and how it goes on. */
@@ -388,4 +391,4 @@ function freeName(begin: string, isTaken: (name: string) => boolean, from = 1): 
 
 /** The place of a saved capability, as text. */
 export const savedAs = (cli: Cli, name: string): string =>
-  `Saved as ${name}, in ${fileOf(cli, name)}\n`
+  `Saved as ${name}, in ${vaultFile(cli.folder)}\n`

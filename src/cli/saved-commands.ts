@@ -1,4 +1,4 @@
-/** `mayfly list|show|export|import`: the capabilities in the data folder. */
+/** `mayfly list|show|export|import`: what is saved here. */
 import { readFileSync } from 'node:fs'
 import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
@@ -12,15 +12,17 @@ import {
 import { isObject, objectIn, parseJson } from '../lib/json.ts'
 import { ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
-import { readIfThere, withFile } from './data-folder.ts'
+import { withFile } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { addExport } from './export.ts'
 import { addForget } from './forget.ts'
 import { savedAs } from './purchase.ts'
+import { away, columns } from './text.ts'
+import { importPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
 import {
+  allKept,
   checkName,
-  fileOf,
   findKept,
   isPingOnly,
   type Kept,
@@ -28,10 +30,7 @@ import {
   parseKept,
   publicPart,
   save,
-  savedNames,
-} from './saved.ts'
-import { away, columns } from './text.ts'
-import { importPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
+} from './vault/saved.ts'
 
 export function addSavedCommands(program: Command): void {
   addList(program)
@@ -49,7 +48,7 @@ function addList(program: Command): void {
     .action(
       client(async (cli) => {
         const listed = [
-          ...savedNames(cli).map((name) => listedSaved(cli, name)),
+          ...allKept(cli).map(({ name, kept }) => listedSaved(cli, name, kept)),
           ...openPurchases(cli).map((open) => listedPurchase(cli, open)),
         ]
         const rows = listed.map(({ json, text }) => [
@@ -75,16 +74,15 @@ type Listed = {
     product?: string
     planId?: string | null
     state: string
-    file?: string
     [more: string]: unknown
   }
   /** The state as text. */
   text: string
 }
 
-function listedSaved(cli: Cli, name: string): Listed {
-  const saved = parseKept(readIfThere(fileOf(cli, name)) ?? '')
-  if (saved === null) return unreadable(name, fileOf(cli, name))
+function listedSaved(cli: Cli, name: string, saved: Kept | null): Listed {
+  // One that is damaged hides no other.
+  if (saved === null) return { json: { name, state: 'unreadable' }, text: 'cannot be read' }
   const { capability, planId = null, baseUrl } = saved
   const { product, publicId, expiresAt } = capability
   const isOver = Date.parse(expiresAt) <= cli.now()
@@ -129,12 +127,6 @@ const PAYMENT: Record<PurchaseState, (cli: Cli, record: PurchaseRecord) => strin
   delivered: () => 'paid',
 }
 
-/** The entry of a file that is damaged or of another version. The others are still listed. */
-const unreadable = (name: string, file: string): Listed => ({
-  json: { name, state: 'unreadable', file },
-  text: `cannot be read: ${file}`,
-})
-
 function addShow(program: Command): void {
   program
     .command('show')
@@ -158,7 +150,7 @@ function addShow(program: Command): void {
         }
         const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
         if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])
-        cli.answer({ ...shown, file: fileOf(cli, name) }, columns(rows))
+        cli.answer(shown, columns(rows))
         return EXIT.ok
       }),
     )

@@ -13,9 +13,10 @@ import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { putSaved } from '../support/vault.ts'
 
 describe('a purchase', () => {
-  test('a purchase is paid from a wallet, and saved by name in files for the user alone', async (t) => {
+  test('a purchase is paid from a wallet, and saved by name for the user alone', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
     const bought = await cli.run(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
@@ -203,26 +204,25 @@ test('a capability that was forgotten can be imported again, and a stranger’s 
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  const file = join(cli.folder, 'capabilities', 'beat.json')
-  const text = readFileSync(file, 'utf8')
+  const text = (await cli.run(['export', 'beat'])).out
   await cli.json(['forget', 'beat', '--yes'])
   assert.equal((await cli.run(['pulse', 'ping', 'beat'])).code, 4)
   assert.equal((await cli.run(['import', '-', '--name', 'again'], { input: text })).code, 0)
   assert.equal((await cli.run(['pulse', 'ping', 'again'])).code, 0)
   assert.equal((await cli.run(['import', '-', '--name', 'again'], { input: text })).code, 1)
   assert.equal((await cli.run(['import', '-', '--name', 'no'], { input: '{"a":1}' })).code, 2)
-  writeFileSync(file, text.replace('pulse_ping_', 'pulse_pong_'))
+  putSaved(cli.folder, 'beat', text.replace('pulse_ping_', 'pulse_pong_'))
   const damaged = await cli.run(['show', 'beat'])
   assert.equal(damaged.code, 1)
   assert.match(damaged.err, /is not a capability/)
   assert.equal(containsToken(damaged.err), false)
 })
 
-test('a file that cannot be read hides no other from the list, and is forgotten by name', async (t) => {
+test('what is damaged hides no other from the list, and is forgotten by name', async (t) => {
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  writeFileSync(join(cli.folder, 'capabilities', 'bad.json'), '{')
+  putSaved(cli.folder, 'bad', '{')
   const states = async () =>
     ((await cli.json(['list'])) as unknown as { name: string; state: string }[]).map(
       ({ name, state }) => `${name} ${state}`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
+import { savedTexts } from '../support/vault.ts'
 
 type Seen = { headers: IncomingHttpHeaders; sent: string; answered: string }
 
@@ -43,7 +44,7 @@ test('--debug tells the requests of whole purchases, and none of the secrets tha
   }
   assert.match(told, /debug: POST \S+\/api\/payments\/catch: 402 in/)
   assert.match(told, /debug: failed: MayflyError/)
-  const secrets = secretsOf(proxy.seen, join(cli.folder, 'capabilities'))
+  const secrets = secretsOf(proxy.seen, savedTexts(cli.folder))
   // Two tokens of each, a code, five keys and as many preimages, at least.
   assert.equal(secrets.size >= 15, true, `${secrets.size} secrets`)
   for (const each of secrets) assert.equal(told.includes(each), false, each)
@@ -93,7 +94,7 @@ test('--quiet leaves answers and errors, and no word of what goes on', async (t)
 })
 
 /** Every token, code, key, proof and preimage, from what was sent, what was answered, and what is saved. */
-function secretsOf(seen: Seen[], folder: string): Set<string> {
+function secretsOf(seen: Seen[], saved: string[]): Set<string> {
   const secrets = new Set<string>()
   const collect = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return
@@ -118,7 +119,7 @@ function secretsOf(seen: Seen[], folder: string): Set<string> {
     parse(sent)
     parse(answered)
   }
-  for (const file of readdirSync(folder)) parse(readFileSync(join(folder, file), 'utf8'))
+  saved.forEach(parse)
   return new Set([...secrets].filter((one) => one.length > 15))
 }
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { putSaved, savedText } from '../support/vault.ts'
 
 const run = promisify(execFile)
 
@@ -17,7 +18,7 @@ test('a ping-only export has no owner token, and pings on another machine', asyn
   assert.doesNotMatch(file, /owner/i)
   const server = await commandLine(t, url)
   await server.run(['import', '-', '--name', 'job'], { input: file })
-  assert.doesNotMatch(readFileSync(join(server.folder, 'capabilities/job.json'), 'utf8'), /owner/i)
+  assert.doesNotMatch(savedText(server.folder, 'job'), /owner/i)
 
   assert.equal((await server.json(['pulse', 'ping', 'job'])).pinged, true)
   const ran = await server.run(['pulse', 'run', 'job', '--', 'true'])
@@ -73,11 +74,10 @@ test('a whole export is what import takes', async (t) => {
   assert.equal((await owner.run(['export', 'nobody', '--ping-only'])).code, 4)
 })
 
-test('a file whose owner token is damaged is not taken for one that only pings', async (t) => {
+test('a capability whose owner token is damaged is not taken for one that only pings', async (t) => {
   const { owner } = await aMonitor(t)
-  const file = join(owner.folder, 'capabilities/beat.json')
-  const damaged = readFileSync(file, 'utf8').replace(/pulse_owner_\w+/, 'pulse_owner_x')
-  writeFileSync(file, damaged)
+  const damaged = savedText(owner.folder, 'beat').replace(/pulse_owner_\w+/, 'pulse_owner_x')
+  putSaved(owner.folder, 'beat', damaged)
   assert.match((await owner.run(['pulse', 'ping', 'beat'])).err, /is not a capability/)
 })
 

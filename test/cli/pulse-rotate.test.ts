@@ -1,6 +1,6 @@
 /** `mayfly pulse rotate`: what is saved, also if the process dies at the worst time. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { savedText } from '../support/vault.ts'
 
 const ROTATE = ['pulse', 'rotate', 'beat']
 const PING = ['pulse', 'ping', 'beat']
@@ -75,8 +76,7 @@ test('a rotation that the service refuses changes nothing, and leaves no note', 
   assert.deepEqual(saved(cli.folder), before)
 })
 
-const saved = (folder: string): Record<string, string> =>
-  JSON.parse(readFileSync(join(folder, 'capabilities/beat.json'), 'utf8'))
+const saved = (folder: string): Record<string, string> => JSON.parse(savedText(folder, 'beat'))
 
 const noteIn = (folder: string): string => join(folder, 'rotations/beat.note')
 

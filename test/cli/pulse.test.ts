@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { putSaved, savedText } from '../support/vault.ts'
 
 describe('pulse run', () => {
   test('pulse run tells of the start of the command, and how it ended', async (t) => {
@@ -79,7 +80,7 @@ describe('pulse run', () => {
 
   test('pulse run runs the job whatever is wrong around it, and ends as the job does', async (t) => {
     const { cli } = await aMonitor(t)
-    writeFileSync(join(cli.folder, 'capabilities', 'damaged.json'), '{')
+    putSaved(cli.folder, 'damaged', '{')
     const job = ['--', 'sh', '-c', 'echo done; exit "$0"']
     const wrong: [string, string[], Record<string, string>][] = [
       ['an unknown name', ['pulse', 'run', 'nobody'], {}],
@@ -174,9 +175,9 @@ describe('pulse run', () => {
 
 /** Moves the saved monitor to another service. */
 function pointTo(folder: string, { port }: AddressInfo): void {
-  const file = join(folder, 'capabilities', 'beat.json')
-  const saved = readFileSync(file, 'utf8')
-  writeFileSync(file, saved.replace(/http:\/\/127\.0\.0\.1:\d+/, `http://127.0.0.1:${port}`))
+  const saved = savedText(folder, 'beat')
+  const moved = saved.replace(/http:\/\/127\.0\.0\.1:\d+/, `http://127.0.0.1:${port}`)
+  putSaved(folder, 'beat', moved)
 }
 
 /** What an older Node tells of itself, to the same file. */

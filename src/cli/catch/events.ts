@@ -14,8 +14,8 @@ import { inboxAddress } from '../addresses.ts'
 import { client, wholeNumber } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { loadCatch } from '../saved.ts'
 import { columns, harmless, shownOn, size } from '../text.ts'
+import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
 
 /** The most events that an inbox can hold. */

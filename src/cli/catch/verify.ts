@@ -12,8 +12,8 @@ import { firstLine, readSecret } from '../ask.ts'
 import { client, wholeNumber } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { loadCatch } from '../saved.ts'
 import { columns, harmless } from '../text.ts'
+import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
 
 const ENCODINGS = ['hex', 'base64'] as const

@@ -3,7 +3,7 @@ import { type CatchClient, type EventQuery, MayflyError } from '../../client/ind
 import { DEFAULT_WAIT_SECONDS } from '../../mcp-tools/inbox.ts'
 import { STRANGER_NOTICE } from '../../mcp-tools/stranger.ts'
 import { MAX_WEBHOOKS, shown } from '../../mcp-tools/webhooks.ts'
-import { loadCatch } from '../saved.ts'
+import { loadCatch } from '../vault/saved.ts'
 import type { Call } from './session.ts'
 
 /** How often a waiting call tells its progress: hosts give up on a silent one after a minute. */

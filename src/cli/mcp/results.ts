@@ -1,7 +1,7 @@
 /** What the buying tools answer. No token is in it. */
 import type { PaymentQuote, SavedCapability } from '../../client/index.ts'
 import type { PurchaseResult } from '../../mcp-tools/purchases.ts'
-import type { Product } from '../saved.ts'
+import type { Product } from '../vault/saved.ts'
 import type { Session } from './session.ts'
 
 /** What is saved under a name. */

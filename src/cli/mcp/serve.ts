@@ -13,7 +13,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { toolDefinitions } from '../../mcp-tools/tools.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT } from '../exit.ts'
-import { savedNames } from '../saved.ts'
+import { allKept } from '../vault/saved.ts'
 import { answered } from './answers.ts'
 import type { Asked } from './confirm.ts'
 import { createSession, type Session } from './session.ts'
@@ -93,7 +93,7 @@ type JsonSchema = Parameters<typeof fromJsonSchema>[0]
 const plain = (schema: object): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema
 
 function instructionsOf(cli: Cli): string {
-  const names = savedNames(cli)
+  const names = allKept(cli).map(({ name }) => name)
   const some = names.slice(0, MAX_NAMES).join(', ')
   const more = names.length > MAX_NAMES ? ', and others' : ''
   const paying =

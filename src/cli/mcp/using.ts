@@ -3,7 +3,7 @@ import { hideTokens } from '../../lib/ids.ts'
 import { isPlanId, PLAN_IDS, type PlanId, PRODUCT_NAMES } from '../../lib/product-names.ts'
 import { PLAN_LIMITS } from '../../mcp-tools/catalog.ts'
 import { escapeSteering } from '../../mcp-tools/stranger.ts'
-import { forget, load, loadPing, loadPulse, loadReceipt, type Product } from '../saved.ts'
+import { forget, load, loadPing, loadPulse, loadReceipt, type Product } from '../vault/saved.ts'
 import { type Asking, confirm } from './confirm.ts'
 import type { Call } from './session.ts'
 

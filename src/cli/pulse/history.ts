@@ -4,8 +4,8 @@ import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
 import { type Cli, client, wholeNumber } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { loadPulse } from '../saved.ts'
 import { columns, span } from '../text.ts'
+import { loadPulse } from '../vault/saved.ts'
 
 /** The most that a page of the service has. */
 const PAGE = 200

@@ -8,7 +8,7 @@ import { overwrite, readIfThere } from '../data-folder.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT, endingOf } from '../exit.ts'
 import { takeLock } from '../lock.ts'
-import { fileOf, loadPulse, textOf } from '../saved.ts'
+import { loadPulse, saveAgain } from '../vault/saved.ts'
 
 export function addPulseRotate(parent: Command): void {
   parent
@@ -46,13 +46,18 @@ async function rotate(cli: Cli, name: string): Promise<void> {
     const { capability, ...rest } = loadPulse(cli, name)
     overwrite(noteOf(cli, name), `${capability.publicId}\n`)
     const pingToken = await newToken(cli, { name, ...rest, capability })
-    overwrite(fileOf(cli, name), textOf({ ...rest, capability: { ...capability, pingToken } }))
+    saveAgain<Saved>(cli, name, (saved) =>
+      saved.capability.publicId === capability.publicId
+        ? { ...saved, capability: { ...saved.capability, pingToken } }
+        : saved,
+    )
     rmSync(noteOf(cli, name), { force: true })
   } finally {
     lock.release()
   }
 }
 
+type Saved = ReturnType<typeof loadPulse>
 type Rotated = ReturnType<typeof loadPulse> & { name: string }
 
 async function newToken(cli: Cli, { name, capability, baseUrl }: Rotated): Promise<string> {

@@ -9,9 +9,9 @@ import { dataFolder } from '../data-folder.ts'
 import { examples } from '../examples.ts'
 import { EXIT, endingOf } from '../exit.ts'
 import { printDebug } from '../output.ts'
-import { loadPing } from '../saved.ts'
 import { harmless } from '../text.ts'
 import { traced } from '../trace.ts'
+import { loadPing } from '../vault/saved.ts'
 import { refusedPing } from './rotate.ts'
 
 /** How often a signal is sent if it is lost or refused temporarily. */

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { client, wholeNumber } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { loadPulse } from '../saved.ts'
+import { loadPulse } from '../vault/saved.ts'
 
 type Options = { timeZone?: string; grace?: string; off?: true }
 

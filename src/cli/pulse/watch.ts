@@ -7,8 +7,8 @@ import { WATCH_VARIABLES } from '../../service/config.ts'
 import { type Cli, client } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { loadPulse } from '../saved.ts'
 import { harmless } from '../text.ts'
+import { loadPulse } from '../vault/saved.ts'
 
 const NO_WALLET = { MAYFLY_WALLET_URL: undefined, MAYFLY_WALLET_URL_FILE: undefined }
 

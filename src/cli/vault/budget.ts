@@ -3,13 +3,14 @@
  * as `paying`, and given back only when the wallet says that it did not pay. What is unknown counts as spent, and so
  * does what was killed.
  */
-import { rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { PurchaseRecord } from '../../client/index.ts'
 import { BudgetError } from '../exit.ts'
 import { fromVault, inVault, type Place } from './vault.ts'
 
-export type BudgetOptions = Place & { maxSatsPerDay: number }
+type Timed = Place & { now: () => number }
+
+export type BudgetOptions = Timed & { maxSatsPerDay: number }
 
 export type BudgetState = {
   /** The UTC day that is counted. Never an earlier one than before, even if the clock goes back. */
@@ -20,7 +21,7 @@ export type BudgetState = {
 }
 
 /** What today's payments come to. */
-export function budgetState(place: Place): BudgetState {
+export function budgetState(place: Timed): BudgetState {
   const today = dayOf(place.now())
   const none = { day: today, isClockBehind: false, spentMsat: 0 }
   return fromVault(place, none, (db) => stateIn(db, place))
@@ -35,7 +36,7 @@ export function checkBudget(options: BudgetOptions, priceMsat: number): void {
 }
 
 /** Counts nothing of today as spent. What is still unknown is counted again when it is tried again. */
-export function resetBudget(place: Place): void {
+export function resetBudget(place: Timed): void {
   inVault(place, (db) => {
     const day = dayOf(place.now())
     db.prepare('delete from spending where day >= $day').run({ day })
@@ -98,7 +99,7 @@ const SETTLE = `
 const RELEASE = `
   delete from spending where key = $key and bolt11 = $bolt11 and state = 'reserved'`
 
-function stateIn(db: DatabaseSync, { now }: Place): BudgetState {
+function stateIn(db: DatabaseSync, { now }: Timed): BudgetState {
   const today = dayOf(now())
   db.prepare('insert into budget values (1, $today) on conflict do nothing').run({ today })
   db.prepare('update budget set day = $today where day < $today').run({ today })
@@ -128,8 +129,3 @@ function overBudget(
 export const sats = (msat: number): string => String(msat / 1000)
 
 const dayOf = (now: number): string => new Date(now).toISOString().slice(0, 10)
-
-/** Removes a vault that is damaged, with all that it knows. */
-export function removeVault(file: string): void {
-  for (const end of ['', '-journal']) rmSync(file + end, { force: true })
-}

@@ -22,8 +22,8 @@ const HELD_MS = 3_600_000
 export type StoreOptions = {
   /** The name for a purchase that begins. It is asked for in the transaction that takes it. */
   nameFor: (isTaken: (name: string) => boolean) => string
-  /** Saves what was bought, before the purchase goes. */
-  onDelivered: (name: string, record: PurchaseRecord) => void
+  /** Saves what was bought, in the transaction with which the purchase goes. */
+  onDelivered: (db: DatabaseSync, name: string, record: PurchaseRecord) => void
 }
 
 /** The vault as the SDK's store of purchases. */
@@ -42,12 +42,12 @@ function saveIn(
   const { idempotencyKey: key, revision, state } = record
   const before = findIn(db, 'key', key)
   if ((before?.record.revision ?? 0) !== revision - 1) return false
-  const name = before?.name ?? nameFor((some) => findIn(db, 'name', some) !== null)
+  const name = before?.name ?? nameFor((some) => isTaken(db, some))
   if (state === 'paying') reserve(db, record, place)
   if (state === 'failed') release(db, record)
   if (state === 'paid') settle(db, record)
   if (state === 'delivered') {
-    onDelivered(name, record)
+    onDelivered(db, name, record)
     db.prepare('delete from purchase where key = $key').run({ key })
     return true
   }
@@ -70,7 +70,7 @@ function write(db: DatabaseSync, { name, record, at, pid }: Row): void {
 }
 
 /** This process works on a purchase no more. */
-export function leavePurchase(place: Pick<Place, 'folder'>, name: string): void {
+export function leavePurchase(place: Place, name: string): void {
   fromVault(place, undefined, (db) => {
     const { pid } = process
     db.prepare('update purchase set pid = null where name = $name and pid = $pid').run({
@@ -85,7 +85,7 @@ export const nameTaken = (name: string): CliError =>
     `Something else is being bought as ${name}. Choose another --name, continue it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}`,
   )
 
-export const openPurchases = (place: Pick<Place, 'folder'>): OpenPurchase[] =>
+export const openPurchases = (place: Place): OpenPurchase[] =>
   fromVault(place, [], (db) =>
     db
       .prepare('select * from purchase order by name')
@@ -93,24 +93,20 @@ export const openPurchases = (place: Pick<Place, 'folder'>): OpenPurchase[] =>
       .flatMap((row) => rowOf(row) ?? []),
   )
 
-export const findPurchase = (place: Pick<Place, 'folder'>, name: string): OpenPurchase | null =>
+export const findPurchase = (place: Place, name: string): OpenPurchase | null =>
   fromVault(place, null, (db) => findIn(db, 'name', name))
 
-export const openPurchase = (place: Pick<Place, 'folder'>, name: string): PurchaseRecord | null =>
+export const openPurchase = (place: Place, name: string): PurchaseRecord | null =>
   findPurchase(place, name)?.record ?? null
 
 /** Gives a purchase up, with anything that was paid for it. What it may have spent stays spent. */
-export const dropPurchase = (place: Pick<Place, 'folder'>, name: string): void =>
+export const dropPurchase = (place: Place, name: string): void =>
   fromVault(place, undefined, (db) => {
     db.prepare('delete from purchase where name = $name').run({ name })
   })
 
 /** Adds a purchase that comes from elsewhere. Nobody here knows what its wallet did, so it is unknown. */
-export function importPurchase(
-  place: Pick<Place, 'folder'>,
-  name: string,
-  record: PurchaseRecord,
-): void {
+export function importPurchase(place: Place, name: string, record: PurchaseRecord): void {
   const invoices = record.invoices.map((invoice, at) =>
     at < record.invoices.length - 1 ? invoice : { handedAt: new Date(0).toISOString(), ...invoice },
   )
@@ -129,7 +125,7 @@ export const isUnknown = ({ state }: PurchaseRecord): boolean => state === 'payi
 
 /** Purchases of the same thing whose payment is unknown. */
 export function unknownBeside(
-  place: Pick<Place, 'folder'>,
+  place: Place,
   { product, planId, service }: { product: Product; planId: PlanId; service: string },
 ): OpenPurchase[] {
   return openPurchases(place).filter(
@@ -143,6 +139,12 @@ export function unknownBeside(
       record.service === service &&
       record.extends === undefined,
   )
+}
+
+/** Whether something is being bought, or is saved, under this name. */
+function isTaken(db: DatabaseSync, name: string): boolean {
+  const isSaved = db.prepare('select 1 from capability where name = $name').get({ name })
+  return isSaved !== undefined || findIn(db, 'name', name) !== null
 }
 
 function findIn(db: DatabaseSync, by: 'key' | 'name', value: string): OpenPurchase | null {

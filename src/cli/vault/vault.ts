@@ -1,20 +1,23 @@
 /**
- * The vault: one SQLite file in the data folder, shared by all commands and hosts of a user, with the purchases that
- * are under way and what each day has spent. A transaction is all the locking that there is, and it ends with its
- * process.
+ * The vault: one SQLite file in the data folder, shared by all commands and hosts of a user, with all that is saved:
+ * capabilities, purchases under way, and what each day has spent. A transaction is all the locking that there is, and
+ * it ends with its process.
  */
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../lib/errors.ts'
-import { privateFolder } from '../data-folder.ts'
 import { CliError } from '../exit.ts'
 
 /** How long to wait for other processes, each of which holds the file for some milliseconds. */
 const LOCK_MS = 10_000
 const VERSION = 1
 
-export type Place = { folder: string; now: () => number }
+export type Place = {
+  folder: string
+  /** The transaction that is under way, for what is part of it. */
+  db?: DatabaseSync
+}
 
 export const vaultFile = (folder: string): string => join(folder, 'vault.db')
 
@@ -23,18 +26,33 @@ export class VaultError extends CliError {
   override name = 'VaultError'
 }
 
-/** Works on the vault in a transaction of its own, which is on disk when this returns. @throws VaultError */
-export function inVault<T>({ folder }: Pick<Place, 'folder'>, work: (db: DatabaseSync) => T): T {
+/**
+ * Works on the vault in a transaction, which is on disk when this returns, or in the one that is under way.
+ * @throws VaultError
+ */
+export function inVault<T>({ folder, db }: Place, work: (db: DatabaseSync) => T): T {
+  return db === undefined ? transaction(folder, work, { readOnly: false }) : work(db)
+}
+
+/** Reads from the vault, even where it can only be read. Makes no file. @throws VaultError */
+export function fromVault<T>({ folder, db }: Place, none: T, read: (db: DatabaseSync) => T): T {
+  if (db !== undefined) return read(db)
+  return isThere(folder) ? transaction(folder, read, { readOnly: !isWritable(folder) }) : none
+}
+
+function transaction<T>(
+  folder: string,
+  work: (db: DatabaseSync) => T,
+  { readOnly }: { readOnly: boolean },
+): T {
   const file = vaultFile(folder)
   let db: DatabaseSync | undefined
   try {
-    privateFolder(folder)
-    // SQLite would make it readable for others.
-    closeSync(openSync(file, 'a', 0o600))
-    db = new DatabaseSync(file, { timeout: LOCK_MS })
+    if (!readOnly) makePrivate(folder)
+    db = new DatabaseSync(file, { timeout: LOCK_MS, readOnly })
     // A rollback journal, since the home may be on a network. What is deleted is a secret, and is overwritten.
     db.exec('pragma journal_mode = delete; pragma synchronous = extra; pragma secure_delete = on')
-    db.exec('begin immediate')
+    db.exec(readOnly ? 'begin' : 'begin immediate')
     prepare(db)
     const result = work(db)
     db.exec('commit')
@@ -42,25 +60,49 @@ export function inVault<T>({ folder }: Pick<Place, 'folder'>, work: (db: Databas
   } catch (error) {
     // What the work says is no fault of the file.
     if (error instanceof Error && !isOfFile(error)) throw error
-    throw new VaultError(
-      `${file} cannot be read or written, so nothing is paid (${messageOf(error)}).`,
-    )
+    throw unusable(folder, error)
   } finally {
     // Rolls back what was not committed.
     db?.close()
   }
 }
 
-/** Reads from the vault. Makes no file. */
-export function fromVault<T>(
-  place: Pick<Place, 'folder'>,
-  none: T,
-  read: (db: DatabaseSync) => T,
-): T {
-  return existsSync(vaultFile(place.folder)) ? inVault(place, read) : none
+/** SQLite would make the file readable for others. */
+function makePrivate(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  closeSync(openSync(vaultFile(folder), 'a', 0o600))
+}
+
+/** What cannot be looked at is not taken for nothing. */
+function isThere(folder: string): boolean {
+  try {
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) {
+      throw new DamagedVault(`${folder} is not a folder`)
+    }
+    return statSync(vaultFile(folder), { throwIfNoEntry: false }) !== undefined
+  } catch (error) {
+    throw unusable(folder, error)
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(vaultFile(folder), constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function unusable(folder: string, error: unknown): VaultError {
+  return new VaultError(
+    `${vaultFile(folder)} cannot be read or written, so nothing is paid, and nothing in it is changed (${messageOf(error)}).`,
+  )
 }
 
 const SCHEMA = `
+  -- The text is what "mayfly export" writes.
+  create table capability (name text primary key, text text not null) strict;
   create table purchase (
     key text primary key,
     -- What it is saved as, or what is extended.

@@ -14,9 +14,9 @@ import { type Cli, client } from '../cli.ts'
 import { isCode, writeFlushed } from '../data-folder.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT, endingOf } from '../exit.ts'
-import { findSaved, isName } from '../saved.ts'
 import { harmless, size } from '../text.ts'
 import { findKept, type Kept, makeRoom, type Room } from '../unopened.ts'
+import { findSaved, isName } from '../vault/saved.ts'
 
 /** A password may be mistyped this often before the command has to be run again. */
 const PASSWORD_TRIES = 5

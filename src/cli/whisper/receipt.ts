@@ -5,8 +5,8 @@ import { confirmDestroying } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { EXIT } from '../exit.ts'
-import { loadReceipt } from '../saved.ts'
 import { away, columns } from '../text.ts'
+import { loadReceipt } from '../vault/saved.ts'
 
 export function addWhisperReceipt(parent: Command): void {
   parent

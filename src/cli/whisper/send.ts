@@ -13,8 +13,8 @@ import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { planOf } from '../plan.ts'
 import { purchase, resume, savedAs, type Wanted } from '../purchase.ts'
-import { checkName, loadPulse, publicPart } from '../saved.ts'
 import { away, columns } from '../text.ts'
+import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
 
 type Options = {
   plan: string

@@ -1,6 +1,5 @@
 /** `extend` of `mayfly mcp`: whatever is lost, killed, repeated or cancelled, an end is moved and paid once. */
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -15,6 +14,7 @@ import { paidInvoices, spentSats, stuckService } from '../../support/mcp-money.t
 import { startServer, type TestServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
+import { putSaved, savedText } from '../../support/vault.ts'
 
 const wallet = WITH_WALLET.environment
 
@@ -46,8 +46,7 @@ const endOf = ({ value, text }: ToolResult): string => {
 const underWay = (home: string): string[] =>
   openPurchases({ folder: join(home, 'mayfly') }).map(({ name }) => name)
 
-const savedAs = (home: string, name: string) =>
-  JSON.parse(readFileSync(join(home, 'mayfly', 'capabilities', `${name}.json`), 'utf8'))
+const savedAs = (home: string, name: string) => JSON.parse(savedText(join(home, 'mayfly'), name))
 
 for (const [i, kind] of HOSTS.entries()) {
   const tool = i % 2 === 0 ? 'buy_inbox' : 'buy_monitor'
@@ -127,11 +126,10 @@ describe('what is not extended', () => {
     const { server, home, host, expiresAt, given } = await aBuyer(t)
     const cli = await commandLine(t, server.url)
     const environment = { ...wallet, XDG_DATA_HOME: home }
-    const file = join(home, 'mayfly', 'capabilities', 'mine.json')
-    const old = readFileSync(file, 'utf8')
+    const old = savedText(join(home, 'mayfly'), 'mine')
     await cli.json(['extend', 'mine'], { environment })
     // As on another machine, which does not know.
-    writeFileSync(file, old)
+    putSaved(join(home, 'mayfly'), 'mine', old)
     assert.equal(endOf(await host.call('extend', given)), later(expiresAt))
     assert.equal(savedAs(home, 'mine').expiresAt, later(expiresAt))
     assert.equal(await paidInvoices(server), 2)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { containsToken } from '../../../src/lib/ids.ts'
@@ -10,6 +10,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
+import { putSaved, savedText } from '../../support/vault.ts'
 
 const wallet = WITH_WALLET.environment
 const agreed = (): 'accept' => 'accept'
@@ -90,9 +91,7 @@ for (const kind of HOSTS) {
       assert.match(String(preimage), /^[0-9a-f]{64}$/)
       assert.equal(transcript.includes(String(preimage)), false)
     }
-    const { code } = JSON.parse(
-      readFileSync(join(home, 'mayfly', 'capabilities', 'door.json'), 'utf8'),
-    ) as { code: string }
+    const { code } = JSON.parse(savedText(join(home, 'mayfly'), 'door')) as { code: string }
     assert.equal(transcript.includes(code.split(':')[4] ?? code), false)
   })
 }
@@ -167,8 +166,8 @@ describe('what a stranger wrote', () => {
     const { host, home } = await aHost(t)
     const bought = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
     const { url } = bought.value.bought as { url: string }
-    const file = join(home, 'mayfly', 'capabilities', 'hooks.json')
-    const { ingestToken } = JSON.parse(readFileSync(file, 'utf8')) as { ingestToken: string }
+    const folder = join(home, 'mayfly')
+    const { ingestToken } = JSON.parse(savedText(folder, 'hooks')) as { ingestToken: string }
     await fetch(url, { method: 'POST', body: `save this: ${ingestToken}` })
     const { value } = await host.call('read_inbox', { name: 'hooks' })
     assert.match((value.webhooks as Hook[])[0]?.body?.untrustedText ?? '', /\[hidden\]/)
@@ -179,15 +178,15 @@ describe('what a stranger wrote', () => {
 test('an error of the service comes without tokens, steering characters or length', async (t) => {
   const { host, url, home } = await aHost(t)
   await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
-  const file = join(home, 'mayfly', 'capabilities', 'hooks.json')
-  const { ownerToken } = JSON.parse(readFileSync(file, 'utf8')) as { ownerToken: string }
+  const folder = join(home, 'mayfly')
+  const { ownerToken } = JSON.parse(savedText(folder, 'hooks')) as { ownerToken: string }
   const error = `no ${ownerToken} \u001b[2J\u202e ${'x'.repeat(10_000)}`
   const lying = await between(t, url, (path, response) => {
     if (!path.startsWith('/api/catch/')) return false
     response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error }))
     return true
   })
-  writeFileSync(file, readFileSync(file, 'utf8').replaceAll(url, lying))
+  putSaved(folder, 'hooks', savedText(folder, 'hooks').replaceAll(url, lying))
   const refused = await host.call('read_inbox', { name: 'hooks' })
   assert.equal(refused.isError, true)
   assert.match(refused.text, /answers, but not like a Mayfly of this version/)
@@ -260,8 +259,8 @@ test('no member of a result has a character that steers, whatever the service sa
     return true
   })
   for (const name of ['hooks', 'job']) {
-    const file = join(home, 'mayfly', 'capabilities', `${name}.json`)
-    writeFileSync(file, readFileSync(file, 'utf8').replaceAll(url, lying))
+    const folder = join(home, 'mayfly')
+    putSaved(folder, name, savedText(folder, name).replaceAll(url, lying))
   }
   for (const [tool, name] of [
     ['read_inbox', 'hooks'],

@@ -1,7 +1,7 @@
-/** The user's capabilities by name, one file each in the data folder. */
+/** The user's capabilities by name, in the vault. */
 import { rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { formatPing, parsePing, type SavedPing } from '../client/capability-file.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import { formatPing, parsePing, type SavedPing } from '../../client/capability-file.ts'
 import {
   type AnyCapability,
   type CatchCapability,
@@ -9,17 +9,15 @@ import {
   type PulseCapability,
   parseCapability,
   type SavedCapability,
-} from '../client/index.ts'
-import type { Cli } from './cli.ts'
-import { namesIn, overwrite, readIfThere, writeNew } from './data-folder.ts'
-import { CliError, EXIT } from './exit.ts'
-import { nearestOf } from './nearest.ts'
-import { listenerFile } from './position.ts'
-import { openPurchase } from './vault/purchases.ts'
+} from '../../client/index.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { nearestOf } from '../nearest.ts'
+import { listenerFile } from '../position.ts'
+import { openPurchase } from './purchases.ts'
+import { fromVault, inVault, type Place, vaultFile } from './vault.ts'
 
 export type Product = AnyCapability['product']
 
-/** Lower case, since some file systems ignore case. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/
 
 /** @throws CliError for an invalid name. */
@@ -33,28 +31,43 @@ export function checkName(name: string): string {
 
 export const isName = (text: string): boolean => NAME.test(text)
 
-/** The file of the capability with this name. */
-export const fileOf = ({ folder }: Pick<Cli, 'folder'>, name: string): string =>
-  join(folder, 'capabilities', `${name}.json`)
-
-/** What a file may hold: a whole capability, or a monitor's without its owner's token. */
+/** What is saved under a name: a whole capability, or a monitor's without its owner's token. */
 export type Kept = SavedCapability | SavedPing
 
 export const isPingOnly = (kept: Kept): kept is SavedPing =>
   kept.capability.product === 'pulse' && !('ownerToken' in kept.capability)
 
-/** Parses a file of the data folder. Null for any other text. */
+/** Parses what `export` writes. Null for any other text. */
 export const parseKept = (text: string): Kept | null => parseCapability(text) ?? parsePing(text)
 
 /** Saves a new capability. Never overwrites one. @throws CliError if the name is taken. */
-export function save(cli: Pick<Cli, 'folder'>, name: string, saved: Kept): void {
-  if (writeNew(fileOf(cli, checkName(name)), textOf(saved))) return
-  throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
+export function save(place: Place, name: string, saved: Kept): void {
+  const row = { name: checkName(name), text: textOf(saved) }
+  inVault(place, (db) => {
+    const { changes } = db
+      .prepare('insert into capability values ($name, $text) on conflict do nothing')
+      .run(row)
+    if (Number(changes) === 1) return
+    throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
+  })
 }
 
-/** Saves what a capability has become. */
-export const saveAgain = (cli: Pick<Cli, 'folder'>, name: string, saved: Kept): void =>
-  overwrite(fileOf(cli, name), textOf(saved))
+/** Saves what a capability has become: what `change` makes of it now. Null if it is saved no more. */
+export function saveAgain<T extends Kept>(
+  place: Place,
+  name: string,
+  change: (saved: T) => T,
+): T | null {
+  return inVault(place, (db) => {
+    const saved = findKept({ ...place, db }, name)
+    if (saved === null) return null
+    const changed = change(saved as T)
+    db.prepare('update capability set text = $text where name = $name').run({
+      ...{ name, text: textOf(changed) },
+    })
+    return changed
+  })
+}
 
 /** The text of a file. @throws CliError if the service's answer is not a capability. */
 export function textOf(saved: Kept): string {
@@ -67,25 +80,38 @@ export function textOf(saved: Kept): string {
   }
 }
 
-/** The names of all saved capabilities. */
-export const savedNames = ({ folder }: Pick<Cli, 'folder'>): string[] =>
-  namesIn(join(folder, 'capabilities'), '.json').filter(isName)
+/** All that is saved, by name. Null for what is damaged. */
+export const allKept = (place: Place): { name: string; kept: Kept | null }[] =>
+  fromVault(place, [], (db) =>
+    db
+      .prepare('select name, text from capability order by name')
+      .all()
+      .map(({ name, text }) => ({ name: String(name), kept: parseKept(String(text)) })),
+  )
 
-/** What is saved under this name, or null. @throws CliError if its file is unreadable. */
-export function findKept(cli: Pick<Cli, 'folder'>, name: string): Kept | null {
-  const file = fileOf(cli, checkName(name))
-  const text = readIfThere(file)
+export const isSaved = (place: Place, name: string): boolean =>
+  fromVault(place, false, (db) => textIn(db, name) !== null)
+
+/** What is saved under this name, or null. @throws CliError if it is damaged. */
+export function findKept(place: Place, name: string): Kept | null {
+  checkName(name)
+  const text = fromVault(place, null, (db) => textIn(db, name))
   if (text === null) return null
   const kept = parseKept(text)
   if (kept) return kept
   throw new CliError(
-    `${file} is not a capability. Move it to another place or restore it, and try again.`,
+    `What ${vaultFile(place.folder)} has as ${name} is not a capability. To remove it: mayfly forget ${name} --yes`,
   )
 }
 
+function textIn(db: DatabaseSync, name: string): string | null {
+  const row = db.prepare('select text from capability where name = $name').get({ name })
+  return row === undefined ? null : String(row.text)
+}
+
 /** The capability with this name, or null. @throws CliError if it is unreadable, or for pings only. */
-export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapability | null {
-  const kept = findKept(cli, name)
+export function findSaved(place: Place, name: string): SavedCapability | null {
+  const kept = findKept(place, name)
   if (kept === null || !isPingOnly(kept)) return kept
   throw new CliError(
     `${name} is saved here for pings only. Run this where its owner's token is.`,
@@ -94,24 +120,27 @@ export function findSaved(cli: Pick<Cli, 'folder'>, name: string): SavedCapabili
 }
 
 /** What is saved under this name. @throws CliError if it does not exist. */
-export function loadKept(cli: Pick<Cli, 'folder'>, name: string): Kept {
-  return findKept(cli, name) ?? missing(cli, name)
+export function loadKept(place: Place, name: string): Kept {
+  return findKept(place, name) ?? missing(place, name)
 }
 
 /** The capability with this name. @throws CliError if it does not exist, or is for pings only. */
-export function load(cli: Pick<Cli, 'folder'>, name: string): SavedCapability {
-  return findSaved(cli, name) ?? missing(cli, name)
+export function load(place: Place, name: string): SavedCapability {
+  return findSaved(place, name) ?? missing(place, name)
 }
 
-function missing(cli: Pick<Cli, 'folder'>, name: string): never {
-  const bought = openPurchase(cli, name)?.product ?? null
+function missing(place: Place, name: string): never {
+  const bought = openPurchase(place, name)?.product ?? null
   if (bought !== null) {
     throw new CliError(
       `The purchase of ${name} is not finished. To continue: mayfly buy ${bought} --resume ${name}`,
       EXIT.gone,
     )
   }
-  const meant = nearestOf(name, savedNames(cli))
+  const meant = nearestOf(
+    name,
+    allKept(place).map((saved) => saved.name),
+  )
   const hint = meant === null ? '' : ` Did you mean ${meant}?`
   throw new CliError(
     `Nothing is saved as ${name}.${hint} \`mayfly list\` shows what is.`,
@@ -121,37 +150,37 @@ function missing(cli: Pick<Cli, 'folder'>, name: string): never {
 
 /** The inbox with this name, and its service. */
 export function loadCatch(
-  cli: Cli,
+  place: Place,
   name: string,
 ): SavedCapability & { capability: CatchCapability } {
-  const { capability, ...rest } = load(cli, name)
+  const { capability, ...rest } = load(place, name)
   if (capability.product !== 'catch') throw wrongProduct(name, capability.product, 'catch')
   return { ...rest, capability }
 }
 
 /** The monitor with this name, and its service. */
 export function loadPulse(
-  cli: Pick<Cli, 'folder'>,
+  place: Place,
   name: string,
 ): SavedCapability & { capability: PulseCapability } {
-  const { capability, ...rest } = load(cli, name)
+  const { capability, ...rest } = load(place, name)
   if (capability.product !== 'pulse') throw wrongProduct(name, capability.product, 'pulse')
   return { ...rest, capability }
 }
 
 /** What pings the monitor with this name, and its service. Its owner's token may be elsewhere. */
-export function loadPing(cli: Pick<Cli, 'folder'>, name: string): SavedPing {
-  const { capability, ...rest } = loadKept(cli, name)
+export function loadPing(place: Place, name: string): SavedPing {
+  const { capability, ...rest } = loadKept(place, name)
   if (capability.product !== 'pulse') throw wrongProduct(name, capability.product, 'pulse')
   return { ...rest, capability }
 }
 
 /** The whisper with this name, if it was bought with a receipt, and its service. */
 export function loadReceipt(
-  cli: Pick<Cli, 'folder'>,
+  place: Place,
   name: string,
 ): { publicId: string; receiptToken: string; baseUrl: string } {
-  const { capability, baseUrl } = load(cli, name)
+  const { capability, baseUrl } = load(place, name)
   if (capability.product !== 'whisper') throw wrongProduct(name, capability.product, 'whisper')
   const { publicId, receiptToken } = capability
   if (receiptToken !== undefined) return { publicId, receiptToken, baseUrl }
@@ -161,16 +190,10 @@ export function loadReceipt(
   )
 }
 
-/**
- * Deletes the file with this name, even a damaged one, and what a listener kept beside it. False if it does not
- * exist. The listener's lock stays, since a process may hold it.
- */
-export function forget(cli: Cli, name: string): boolean {
-  const file = fileOf(cli, checkName(name))
-  if (readIfThere(file) === null) return false
-  rmSync(file)
-  for (const end of ['position', 'failed']) rmSync(listenerFile(cli, name, end), { force: true })
-  return true
+/** Removes what is saved under this name, even if it is damaged. */
+export function forget(place: Place, name: string): void {
+  inVault(place, (db) => db.prepare('delete from capability where name = $name').run({ name }))
+  for (const end of ['position', 'failed']) rmSync(listenerFile(place, name, end), { force: true })
 }
 
 /** The secret members of a capability. */

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { suite, test } from 'node:test'
+import { vaultFile } from '../../src/cli/vault/vault.ts'
+import { BIN, ENVIRONMENT } from '../support/bin.ts'
+import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import type { After } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { query } from '../support/store.ts'
+
+/** Root may write everywhere. */
+const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+
+suite('the vault', () => {
+  test('a damaged vault pays nothing, says why, and is as it was when its backup is back', async (t) => {
+    const { cli, paid } = await aBuyer(t)
+    const file = vaultFile(cli.folder)
+    copyFileSync(file, `${file}.backup`)
+    const whole = readFileSync(file)
+    for (const damage of [
+      Buffer.from('not a database, but longer than its header'.repeat(100)),
+      whole.subarray(0, whole.length - 4096),
+    ]) {
+      writeFileSync(file, damage)
+      await refuses(cli, ['buy', 'pulse', '--name', 'beat'])
+      await refuses(cli, ['list'])
+      await refuses(cli, ['catch', 'status', 'hooks'])
+      await refuses(cli, ['budget', 'reset', '--yes'])
+      assert.deepEqual(readFileSync(file), damage, 'nobody writes over what may be restored')
+    }
+    assert.equal(await paid(), 1)
+    copyFileSync(`${file}.backup`, file)
+    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+  })
+
+  test('where the folder can only be read, what is saved is used, and nothing is paid', async (t) => {
+    const { cli, paid } = await aBuyer(t)
+    giveToStranger(cli)
+    chmodSync(vaultFile(cli.folder), 0o400)
+    chmodSync(cli.folder, 0o500)
+    assert.equal((await cli.json(['catch', 'status', 'hooks'], STRANGER)).status, 'active')
+    await refuses(cli, ['buy', 'pulse', '--name', 'beat'], STRANGER)
+    await refuses(cli, ['forget', 'hooks', '--yes'], STRANGER)
+    chmodSync(vaultFile(cli.folder), 0o000)
+    await refuses(cli, ['list'], STRANGER)
+    assert.equal(await paid(), 1)
+  })
+
+  test('where the data folder is a file, nothing is paid, and nothing is said to be empty', async (t) => {
+    const { cli, paid } = await aBuyer(t)
+    rmSync(cli.folder, { recursive: true })
+    writeFileSync(cli.folder, '')
+    for (const args of [['buy', 'pulse'], ['list'], ['budget']]) await refuses(cli, args)
+    assert.equal(await paid(), 1)
+  })
+
+  test('on a full disk nothing is paid, and nothing is lost', async (t) => {
+    const { cli, url, paid } = await aBuyer(t)
+    // Files of this process grow no further (setrlimit(2), RLIMIT_FSIZE).
+    const full = spawn('prlimit', ['--fsize=1024', process.execPath, BIN, 'buy', 'pulse'], {
+      env: {
+        ...ENVIRONMENT,
+        ...WITH_WALLET.environment,
+        MAYFLY_URL: url,
+        XDG_DATA_HOME: dirname(cli.folder),
+      },
+    })
+    const [err, [code]] = await Promise.all([text(full.stderr), once(full, 'exit')])
+    assert.match(err, /vault\.db cannot be read or written, so nothing is paid/)
+    assert.equal(code, 1)
+    assert.equal(await paid(), 1)
+    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+    const names = (await cli.json(['list'])) as unknown as { name: string }[]
+    assert.deepEqual(
+      names.map(({ name }) => name),
+      ['hooks'],
+    )
+  })
+
+  test('of ten commands that save under one name at once one does, and all others under their own', async (t) => {
+    const { cli } = await aBuyer(t)
+    const { out: input } = await cli.run(['export', 'hooks'])
+    const names = [...Array(10).fill('same'), ...Array.from({ length: 5 }, (_, i) => `own-${i}`)]
+    const ended = await Promise.all(
+      names.map((name) => cli.run(['import', '-', '--name', name], { input })),
+    )
+    const saved = ended.flatMap(({ code }, i) => (code === 0 ? [names[i]] : []))
+    assert.deepEqual(saved.sort(), ['own-0', 'own-1', 'own-2', 'own-3', 'own-4', 'same'])
+  })
+
+  test('a process that is killed in the middle of a transaction blocks nobody, and leaves nothing half', async (t) => {
+    const { cli } = await aBuyer(t)
+    const holder = spawn(process.execPath, [
+      '--input-type=module',
+      '--eval',
+      `import { DatabaseSync } from 'node:sqlite'
+       const db = new DatabaseSync(process.argv[1])
+       db.exec("begin exclusive; pragma cache_size = 1; delete from capability")
+       console.log('held'); setInterval(() => {}, 1000)`,
+      vaultFile(cli.folder),
+    ])
+    await once(holder.stdout, 'data')
+    holder.kill('SIGKILL')
+    await once(holder, 'exit')
+    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+    assert.equal(statSync(vaultFile(cli.folder)).mode & 0o777, 0o600)
+  })
+})
+
+/** Somebody who has bought an inbox. */
+async function aBuyer(t: After) {
+  const { url, databaseUrl } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const settled = "select 1 as one from simulator_invoice where state = 'settled'"
+  return { cli, url, paid: async () => (await query({ databaseUrl }, settled)).length }
+}
+
+async function refuses(cli: CommandLine, args: string[], options: { uid?: number } = {}) {
+  const { code, err } = await cli.run(args, { ...WITH_WALLET, ...options })
+  assert.match(err, /vault\.db cannot be read or written, so nothing is paid/, args.join(' '))
+  assert.equal(code, 1, args.join(' '))
+}
+
+function giveToStranger({ folder }: CommandLine): void {
+  const { uid } = STRANGER
+  if (uid === undefined) return
+  for (const each of [dirname(folder), folder, vaultFile(folder)]) chownSync(each, uid, uid)
+}
