@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { SavedPing } from '../client/capability-file.ts'
 import { client } from './cli.ts'
-import { writeNew } from './data-folder.ts'
+import { isCode, writeFlushed } from './data-folder.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { openPurchase } from './vault/purchases.ts'
@@ -45,13 +45,20 @@ export function addExport(program: Command): void {
           process.stdout.write(text)
           return EXIT.ok
         }
-        if (!writeNew(out, text)) {
-          throw new CliError(`${out} already exists, and is never overwritten.`)
-        }
+        writeNew(out, text)
         cli.answer({ name, file: out, pingOnly: pingOnly ?? false }, `Written to ${out}\n`)
         return EXIT.ok
       }),
     )
+}
+
+function writeNew(file: string, text: string): void {
+  try {
+    writeFlushed(file, 'wx', text)
+  } catch (error) {
+    if (!isCode(error, 'EEXIST')) throw error
+    throw new CliError(`${file} already exists, and is never overwritten.`)
+  }
 }
 
 function withoutOwner({ capability, ...rest }: SavedPing): SavedPing {

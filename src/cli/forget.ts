@@ -1,6 +1,7 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import type { Command } from 'commander'
 import { type AnyCapability, MayflyError, type PurchaseRecord } from '../client/index.ts'
+import { isId } from '../lib/ids.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { examples } from './examples.ts'
@@ -8,6 +9,7 @@ import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
 import { checkName, findKept, forget, isPingOnly, isSaved, type Product } from './vault/saved.ts'
+import { findUnopened, forgetUnopened } from './vault/unopened.ts'
 
 export function addForget(program: Command): void {
   program
@@ -24,6 +26,7 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
     )
     .action(
       client<{ yes?: true }>(async (cli, { yes }, [name]) => {
+        if (isId('whisper', name)) return forgetRead(cli, name, { yes })
         const open = findPurchase(cli, checkName(name))
         if (open !== null) refuseHeld(open)
         const record = open?.record ?? null
@@ -42,6 +45,21 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
         return EXIT.ok
       }),
     )
+}
+
+/** Gives up what reads of a whisper brought that nobody could open. */
+async function forgetRead(
+  cli: Cli,
+  publicId: string,
+  { yes }: { yes: true | undefined },
+): Promise<number> {
+  if (findUnopened(cli, publicId) === null) {
+    throw new CliError(`No read of ${publicId} is kept here.`, EXIT.gone)
+  }
+  if (!yes) await confirmDestroying(cli, publicId, 'the only copy of what a spent read brought.')
+  forgetUnopened(cli, publicId)
+  cli.answer({ name: publicId, forgotten: true }, `What was read of ${publicId} is forgotten.\n`)
+  return EXIT.ok
 }
 
 /** Gives up a purchase. @throws CliError if there is, or may be, money in it and nobody agrees. */

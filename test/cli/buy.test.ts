@@ -13,7 +13,7 @@ import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { putSaved } from '../support/vault.ts'
+import { inVaultOf, putSaved } from '../support/vault.ts'
 
 describe('a purchase', () => {
   test('a purchase is paid from a wallet, and saved by name for the user alone', async (t) => {
@@ -332,10 +332,10 @@ describe('a whisper', () => {
       assert.match(refused.err, /its content is kept\. Run the same command to try again/)
       assert.deepEqual([refused.code, refused.out], [1, ''])
     }
-    const [kept = ''] = readdirSync(join(cli.folder, 'unopened'))
-    assert.equal(statSync(join(cli.folder, 'unopened', kept)).mode & 0o777, 0o600)
+    const unopened = () => inVaultOf(cli.folder, 'select public_id from unopened')
+    assert.equal(unopened().length, 1)
     assert.equal((await read(right)).out, 'at noon')
-    assert.deepEqual(readdirSync(join(cli.folder, 'unopened')), [])
+    assert.deepEqual(unopened(), [])
     assert.equal((await read(right)).code, 4)
   })
 
@@ -360,7 +360,10 @@ describe('a whisper', () => {
     const cli = await commandLine(t, url)
     const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
     await cli.json(sent, { ...WITH_WALLET, input: 'once' })
-    writeFileSync(join(cli.folder, 'unopened'), 'in the way')
+    inVaultOf(
+      cli.folder,
+      `create trigger full before insert on unopened begin select raise(fail, 'database or disk is full'); end`,
+    )
     const refused = await cli.run(['whisper', 'read', 'w'])
     assert.match(
       refused.err,

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
@@ -9,6 +8,7 @@ import { freePort } from '../support/ports.ts'
 import { startProgram } from '../support/program.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
+import { inVaultOf } from '../support/vault.ts'
 
 const bodies = (receiver: { got: { body: Buffer }[] }): string[] =>
   receiver.got.map(({ body }) => body.toString())
@@ -86,7 +86,7 @@ describe('catch listen --retry', () => {
     const before = receiver.got.length
     const last = await cli.run([...listen, '--once'])
     assert.deepEqual([last.code, receiver.got.length], [0, before + 1])
-    assert.doesNotMatch(last.err, /was killed|have failed/)
+    assert.doesNotMatch(last.err, /saw no answer|have failed/)
   })
 
   test('catch listen --once --forward fails if the receiver does not accept the webhook, and goes on from there', async (t) => {
@@ -222,7 +222,7 @@ test('a new inbox under the name of one that is gone begins at its own start', a
   }
 })
 
-test('forgetting an inbox leaves nothing of its listener but the lock', async (t) => {
+test('forgetting an inbox leaves nothing of its listener', async (t) => {
   const { cli, ingest } = await anInbox(t)
   const receiver = await startReceiver(t)
   await sendAll(ingest, 1)
@@ -236,10 +236,10 @@ test('forgetting an inbox leaves nothing of its listener but the lock', async (t
     '--forward',
     receiver.url,
   ])
-  const file = join(cli.folder, 'listening', 'hooks.position')
-  assert.match(readFileSync(file, 'utf8'), /^inbox catch_/)
+  const kept = () => inVaultOf(cli.folder, 'select inbox from listening').length
+  assert.equal(kept(), 1)
   await cli.run(['forget', 'hooks', '--yes'])
-  assert.throws(() => readFileSync(file), /ENOENT/)
+  assert.equal(kept(), 0)
 })
 
 test('catch listen says when a service is killed and when it is back, and misses nothing', async (t) => {

@@ -1,16 +1,14 @@
 /** `mayfly pulse rotate`: what is saved, also if the process dies at the worst time. */
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { containsToken } from '../../src/lib/ids.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
-import { savedText } from '../support/vault.ts'
+import { inVaultOf, savedText } from '../support/vault.ts'
 
 const ROTATE = ['pulse', 'rotate', 'beat']
 const PING = ['pulse', 'ping', 'beat']
@@ -27,7 +25,7 @@ test('the new ping token is saved in place of the old one, and shown nowhere', a
   assert.notEqual(after.pingToken, before.pingToken)
   assert.deepEqual({ ...after, pingToken: '' }, { ...before, pingToken: '' })
   assert.equal((await cli.run(PING)).code, 0)
-  assert.equal(existsSync(noteIn(cli.folder)), false)
+  assert.deepEqual(rotations(cli.folder), [])
 })
 
 test('nothing is lost if the process is killed after the service has rotated: the next ping says what to do', async (t) => {
@@ -48,17 +46,25 @@ test('nothing is lost if the process is killed after the service has rotated: th
   assert.equal((await cli.run(PING)).code, 0)
 })
 
-test('one of two rotations at once here is refused or waits its turn, and the saved token pings', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+test('of rotations at once here all but one are refused, and the saved token pings', async (t) => {
+  const proxy = await aProxy(t, (await startServer(t)).url)
+  const cli = await commandLine(t, proxy.url)
   await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  const ended = await Promise.all([cli.run(ROTATE), cli.run(ROTATE), cli.run(ROTATE)])
-  assert.ok(ended.some(({ code }) => code === 0))
-  for (const { code, err } of ended) assert.ok(code === 0 || /already/.test(err), err)
+  proxy.holdsBack = /\/ping-token$/
+  const first = cli.start(ROTATE)
+  await until('the service has rotated', () => proxy.held > 0)
+  const second = await cli.run(ROTATE)
+  assert.equal(second.code, 1)
+  const says = new RegExp(`It gets a new ping token already, in process ${first.child.pid}`)
+  assert.match(second.err, says)
+  first.child.kill('SIGKILL')
+  await first.ended
+  proxy.holdsBack = null
+  assert.equal((await cli.run(ROTATE)).code, 0)
   assert.equal((await cli.run(PING)).code, 0)
 })
 
-test('a rotation that the service refuses changes nothing, and leaves no note', async (t) => {
+test('a rotation that the service refuses changes nothing, and leaves no trace', async (t) => {
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
   await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
@@ -72,13 +78,13 @@ test('a rotation that the service refuses changes nothing, and leaves no note', 
     input: JSON.stringify({ ...before, baseUrl: (await startServer(t)).url }),
   })
   assert.equal((await gone.run(ROTATE)).code, 4)
-  assert.equal(existsSync(noteIn(gone.folder)), false)
+  assert.deepEqual(rotations(gone.folder), [])
   assert.deepEqual(saved(cli.folder), before)
 })
 
 const saved = (folder: string): Record<string, string> => JSON.parse(savedText(folder, 'beat'))
 
-const noteIn = (folder: string): string => join(folder, 'rotations/beat.note')
+const rotations = (folder: string) => inVaultOf(folder, 'select * from rotation')
 
 /** Passes requests on. It never gives back the answers of paths that it is told to hold back. */
 async function aProxy(t: After, target: string) {

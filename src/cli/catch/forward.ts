@@ -8,8 +8,8 @@ import { HOP_BY_HOP } from '../../lib/hop-by-hop.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import type { Position } from '../position.ts'
 import { harmless, span } from '../text.ts'
+import type { Listener } from '../vault/listening.ts'
 
 /** How long a receiver may take until its answer begins, and from then until it ends. */
 const ANSWER_MS = 30_000
@@ -66,7 +66,10 @@ export function receiverOf(text: string): URL {
 
 export type Receiving = {
   to: URL
-  /** Called just before the last byte of the request is sent, or before a request without a body. */
+  /**
+   * Called just before the last byte of the request is sent, or before a request without a body. What it throws ends
+   * the request there.
+   */
   onSent(): void
   /** How long the answer may take to begin, and then to end. */
   answerMs?: number
@@ -108,9 +111,14 @@ export function forward(
     request.on('close', () => clearTimeout(limit))
     /** Sends the last bytes directly after `onSent`, so that a kill hardly comes between them. */
     const complete = (last?: Uint8Array): void => {
-      isSent = true
       limitTo(late)
-      onSent()
+      try {
+        onSent()
+      } catch (error) {
+        request.destroy(error as Error)
+        return
+      }
+      isSent = true
       request.end(last)
     }
     request.on('socket', (socket) => {
@@ -216,7 +224,7 @@ const HANG_UPS = 3
 
 export type Delivering = {
   to: URL
-  position: Position
+  listener: Pick<Listener, 'sent' | 'done'>
   /** How often a failed event is sent again. */
   retries: number
   signal: AbortSignal
@@ -232,24 +240,26 @@ export type Delivered = Forwarded & { tries: number }
 export async function deliver(
   cli: Cli,
   event: CatchEvent,
-  { to, position, retries, signal }: Delivering,
+  { to, listener, retries, signal }: Delivering,
 ): Promise<Delivered | null> {
   let tries = 0
   let missed = 0
   for (;;) {
     let pause: number
     try {
-      const answer = await forward(event, { to, onSent: () => position.sent(event.sequence) })
+      const answer = await forward(event, { to, onSent: () => listener.sent(event.sequence) })
       tries++
       const isHangUp = answer.status === null && !answer.isLate
       const most = isHangUp ? Math.max(retries, HANG_UPS - 1) : retries
       if (isAccepted(answer) || answer.isRefused || tries > most) return { ...answer, tries }
       // Recorded before the pause, so that a stop or a kill in it does not lose the event.
-      position.done(event.sequence - 1)
+      listener.done(event.sequence - 1)
       pause = retries === 0 ? pauseMs(tries - 1) : retryPauseMs(tries - 1, Math.random())
       if (retries > 0) cli.note(failedOnce(event, { answer, pause, tries, most }))
     } catch (error) {
       if (signal.aborted) return null
+      // What the vault says is not the receiver's fault.
+      if (error instanceof CliError) throw error
       if (missed === 0) {
         const why = reasonOf(error) ?? messageOf(error)
         cli.warn(

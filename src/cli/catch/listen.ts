@@ -11,10 +11,8 @@ import { inboxAddress } from '../addresses.ts'
 import { type Cli, client, wholeNumber } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { type Failures, openFailures } from '../failures.ts'
-import { takeLock } from '../lock.ts'
-import { listenerFile, openPosition, type Position } from '../position.ts'
 import { harmless } from '../text.ts'
+import { countFailed, type Listener, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { described, parseFilter } from './events.ts'
 import { type Delivered, deliver, isAccepted, outcomeOf, receiverOf } from './forward.ts'
@@ -60,8 +58,8 @@ export function addCatchListen(parent: Command): void {
         'mayfly catch listen hooks --once --timeout 60 --json',
       )}
 With --forward it remembers its position, and the next start continues there. An event that was sent but not
-answered before a kill is not sent again: the next start names it, for \`catch replay\`. It waits for a receiver
-that is down. What fails is remembered, for \`catch replay --failed\`. With --retry it is sent again before that, up
+answered before a kill is not sent again: the next start names it, for \`catch replay\`. A second listener on the
+same inbox takes over, and the first one ends. It waits for a receiver that is down. What fails is remembered, for \`catch replay --failed\`. With --retry it is sent again before that, up
 to ${MAX_RETRIES} times, after a second, two, four and so on up to a minute, or up to half less by chance; all that comes
 after it waits, so the order stays. A stop in between loses nothing. It does not forward a path with .. in it,
 so all stays below the receiver's address. Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
@@ -81,9 +79,16 @@ so all stays below the receiver's address. Each request carries X-Mayfly-Event-I
         const retries = wholeNumber(options.retry ?? '0', {
           ...{ option: '--retry', least: 0, most: MAX_RETRIES },
         })
-        return withState(cli, { name, inbox: capability.publicId }, (state) =>
-          listen(cli, inbox, { ...options, ...state, filter, address, name, to, retries }),
-        )
+        const { publicId } = capability
+        const listener = startListening(cli, publicId)
+        try {
+          const before = { listener, failedBefore: countFailed(cli, publicId) }
+          return await listen(cli, inbox, {
+            ...{ ...options, ...before, filter, address, name, to, retries },
+          })
+        } finally {
+          listener.close()
+        }
       }),
     )
 }
@@ -92,9 +97,13 @@ type Watching = Omit<Options, 'filter' | 'forward' | 'retry'> & {
   filter: EventFilter
   address: string
 }
-/** What a listener keeps on disk. */
-type State = { position: Position; failures: Failures }
-type Listening = Watching & State & { name: string; to: URL; retries: number }
+type Listening = Watching & {
+  listener: Listener
+  failedBefore: number
+  name: string
+  to: URL
+  retries: number
+}
 
 /** Shows events. */
 async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<number> {
@@ -113,31 +122,31 @@ async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<n
 
 /** Shows events and forwards them. */
 async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise<number> {
-  const { to, position, failures, name, retries } = options
-  if (position.unanswered !== null) {
+  const { to, listener, failedBefore, name, retries } = options
+  if (listener.unanswered !== null) {
     cli.warn(
-      `Event ${position.unanswered} was sent, but the listener was killed before the answer came. It is not sent again. To send it again: mayfly catch replay ${name} ${position.unanswered} --to ${to.href}`,
+      `Event ${listener.unanswered} was sent, but the listener before this one saw no answer. It is not sent again. To send it again: mayfly catch replay ${name} ${listener.unanswered} --to ${to.href}`,
     )
   }
-  const before = position.last()
+  const before = listener.last()
   const after = await sinceOf(options.since ?? 'last', inbox, before)
   // Recorded now, so that the next start misses no event if this process is killed.
-  if (position.last() !== after) position.done(after)
+  if (listener.last() !== after) listener.done(after)
   cli.note(`Listening on ${name}: webhooks to ${options.address} are forwarded to ${to.href}`)
   if (options.since === undefined && before === null) noteSkipped(cli, after, 'sends')
   const sendAgain = `To send again all that failed: mayfly catch replay ${name} --failed --to ${to.href}`
-  if (failures.count() > 0) cli.warn(`${countFailed(failures.count())} before. ${sendAgain}`)
-  let isToldHow = failures.count() > 0
+  if (failedBefore > 0) cli.warn(`${haveFailed(failedBefore)} before. ${sendAgain}`)
+  let isToldHow = failedBefore > 0
   return follow(cli, inbox, {
     ...options,
     after,
-    onPassed: (event) => position.passed(event.sequence),
+    onSkipped: (event) => listener.skipped(event.sequence),
     async take(event, signal) {
-      const answer = await deliver(cli, event, { to, position, retries, signal })
+      const answer = await deliver(cli, event, { to, listener, retries, signal })
       if (answer === null) return null
       const hasFailed = !isAccepted(answer) && !answer.isRefused
-      if (hasFailed) failures.failed(event.sequence)
-      position.done(event.sequence)
+      if (hasFailed) listener.failed(event.sequence)
+      else listener.done(event.sequence)
       showForwarded(cli, event, answer)
       if (hasFailed && !isToldHow) cli.warn(sendAgain)
       isToldHow ||= hasFailed
@@ -146,7 +155,7 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
   })
 }
 
-const countFailed = (count: number): string =>
+const haveFailed = (count: number): string =>
   count === 1 ? '1 webhook has failed' : `${count} webhooks have failed`
 
 const LOST = 'The connection is lost. Trying again; the service keeps what comes meanwhile.'
@@ -187,14 +196,14 @@ type Following = Omit<Watching, 'address'> & {
   /** Resolves to how --once ends after this event; null if the signal came first. */
   take(event: CatchEvent, signal: AbortSignal): Promise<number | null>
   /** Called for an event that the filter skips. */
-  onPassed?: (event: CatchEvent) => void
+  onSkipped?: (event: CatchEvent) => void
 }
 
 /** Handles the events that match the filter, one after another, until there is a reason to end. */
 async function follow(
   cli: Cli,
   inbox: CatchClient,
-  { after, filter, once, timeout, take, onPassed }: Following,
+  { after, filter, once, timeout, take, onSkipped }: Following,
 ): Promise<number> {
   const seconds =
     timeout === undefined
@@ -211,7 +220,7 @@ async function follow(
       const next = await stream.next()
       if (next.done) return endedAs(cli, next.value)
       if (!matchesFilter(next.value, filter)) {
-        onPassed?.(next.value)
+        onSkipped?.(next.value)
         continue
       }
       refusals.arrived()
@@ -228,32 +237,6 @@ async function follow(
   } finally {
     refusals.stop()
     await stream.return('active').catch(() => undefined)
-  }
-}
-
-/** Opens what the listener of a name keeps, for the inbox that has the name now. */
-async function withState(
-  cli: Cli,
-  { name, inbox }: { name: string; inbox: string },
-  work: (state: State) => Promise<number>,
-): Promise<number> {
-  const lock = takeLock(listenerFile(cli, name, 'lock'))
-  if ('heldBy' in lock) {
-    throw new CliError(
-      `Process ${lock.heldBy} is listening on ${name} already. Stop it first, or watch without --forward.`,
-    )
-  }
-  try {
-    const position = openPosition(listenerFile(cli, name, 'position'), inbox)
-    const failures = openFailures(listenerFile(cli, name, 'failed'), inbox)
-    try {
-      return await work({ position, failures })
-    } finally {
-      failures.close()
-      position.close()
-    }
-  } finally {
-    lock.release()
   }
 }
 

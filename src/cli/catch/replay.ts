@@ -6,10 +6,8 @@ import { reasonOf } from '../../lib/reason.ts'
 import { type Cli, client } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { openFailed } from '../failures.ts'
-import { takeLock } from '../lock.ts'
-import { listenerFile } from '../position.ts'
 import { harmless } from '../text.ts'
+import { countFailed, startReplay } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
 import { type Forwarded, forward, isAccepted, outcomeOf, receiverOf } from './forward.ts'
@@ -71,37 +69,29 @@ async function replayFailed(
   inbox: CatchClient,
   { name, to, publicId }: Replaying,
 ): Promise<number> {
-  const lock = takeLock(listenerFile(cli, name, 'replay.lock'))
-  if ('heldBy' in lock) {
-    throw new CliError(`Process ${lock.heldBy} sends again what failed of ${name}. Wait for it.`)
+  const replay = startReplay(cli, publicId)
+  if (replay.sequences.length === 0) {
+    cli.note(`Nothing of ${name} has failed.`)
+    return EXIT.ok
   }
-  const failed = openFailed(listenerFile(cli, name, 'failed'), publicId)
-  try {
-    if (failed === null) {
-      cli.note(`Nothing of ${name} has failed.`)
-      return EXIT.ok
+  for (const sequence of replay.sequences) {
+    cli.signal.throwIfAborted()
+    const event = await findIfThere(inbox, sequence)
+    if (event === null) {
+      cli.warn(`Webhook ${sequence} was deleted, so it is struck out.`)
+      replay.over(sequence)
+      continue
     }
-    for (const sequence of failed.sequences) {
-      cli.signal.throwIfAborted()
-      const event = await findIfThere(inbox, sequence)
-      if (event === null) {
-        cli.warn(`Webhook ${sequence} was deleted, so it is struck out.`)
-        failed.failures.over(sequence)
-        continue
-      }
-      const answer = await sendAgain(event, to)
-      if (isAccepted(answer)) failed.failures.over(sequence)
-      show(cli, event, answer)
-      if (!isAccepted(answer)) noteRefusal(cli, `Webhook ${sequence} is not accepted`, answer)
-    }
-    const left = failed.failures.count()
-    if (left === 0) return EXIT.ok
-    cli.warn(`${to.href} did not accept ${left} of ${failed.sequences.length}.`)
-    return EXIT.failed
-  } finally {
-    failed?.failures.close()
-    lock.release()
+    replay.check(sequence)
+    const answer = await sendAgain(event, to)
+    if (isAccepted(answer)) replay.over(sequence)
+    show(cli, event, answer)
+    if (!isAccepted(answer)) noteRefusal(cli, `Webhook ${sequence} is not accepted`, answer)
   }
+  const left = countFailed(cli, publicId)
+  if (left === 0) return EXIT.ok
+  cli.warn(`${to.href} did not accept ${left} of ${replay.sequences.length}.`)
+  return EXIT.failed
 }
 
 async function findIfThere(inbox: CatchClient, sequence: number): Promise<CatchEvent | null> {

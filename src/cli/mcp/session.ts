@@ -1,9 +1,9 @@
 /** One connection to a host: the calls under way, and what they share. */
-import { rmSync } from 'node:fs'
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { createMayfly } from '../../client/index.ts'
 import type { PurchaseResult } from '../../mcp-tools/purchases.ts'
 import type { Cli } from '../cli.ts'
+import { dropUnopened } from '../vault/unopened.ts'
 
 /** How long calls may take to end after the host has gone. A payment is on disk before it is made. */
 const END_MS = 3_000
@@ -16,8 +16,8 @@ export type Session = {
   buying: Map<string, { what: string; done: Promise<PurchaseResult> }>
   /** What was sent under a name, as a digest, so that a repeated call is told from another text. */
   sent: Map<string, string>
-  /** Files of whispers that were handed to the host. */
-  opened: Set<string>
+  /** The bytes of whispers that were handed to the host, by their row in the vault. */
+  opened: Set<number>
   /** Aborted when the host has gone. */
   over: AbortSignal
   /** Whether the host of this call can ask its user. */
@@ -66,7 +66,7 @@ export function createSession(
       const late = new Promise((resolve) => limit.addEventListener('abort', resolve))
       const under = [...calls, ...[...session.buying.values()].map(({ done }) => done)]
       await Promise.race([Promise.allSettled(under), late])
-      for (const file of session.opened) rmSync(file, { force: true })
+      for (const id of session.opened) dropUnopened(cli, { id })
     },
   }
   return session

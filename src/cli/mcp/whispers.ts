@@ -90,7 +90,7 @@ export async function readWhisper(call: Call, input: ReadWhisperInput): Promise<
     ? { envelope: kept.envelope, kept }
     : await fetchKept(cli, { code: code.trim(), baseUrl, publicId }, { keep: true })
   const { data, name, mediaType } = await openWhisper(fetched.envelope, key)
-  if (fetched.kept !== null) session.opened.add(fetched.kept.file)
+  if (fetched.kept !== null) session.opened.add(fetched.kept.id)
   const text = data.length <= MAX_CONTENT_BYTES ? utf8Text(data) : null
   const said = (some: string | null) =>
     some === null ? null : strangerText(some, input.maxTextBytes)

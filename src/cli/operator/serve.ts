@@ -92,7 +92,7 @@ async function start(): Promise<Server> {
  */
 async function lockStore(file: string): Promise<void> {
   const [{ takeLock }, { makeFolderOf }] = await Promise.all([
-    import('../lock.ts'),
+    import('./lock.ts'),
     import('../../db/folder.ts'),
   ])
   let lock: ReturnType<typeof takeLock>

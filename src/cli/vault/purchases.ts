@@ -5,7 +5,7 @@ import { parseJson } from '../../lib/json.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import { CliError } from '../exit.ts'
 import { type BudgetOptions, release, reserve, settle } from './budget.ts'
-import { fromVault, inVault, type Place } from './vault.ts'
+import { fromVault, inVault, otherProcess, type Place } from './vault.ts'
 
 /** A purchase that is not delivered, its name, and the other process that works on it now. */
 export type OpenPurchase = {
@@ -15,9 +15,6 @@ export type OpenPurchase = {
   /** This process works on it. */
   isMine: boolean
 }
-
-/** No process works longer than this on a purchase without writing to it. Its id may be another's by then. */
-const HELD_MS = 3_600_000
 
 export type StoreOptions = {
   /** The name for a purchase that begins. It is asked for in the transaction that takes it. */
@@ -155,18 +152,6 @@ function findIn(db: DatabaseSync, by: 'key' | 'name', value: string): OpenPurcha
 function rowOf({ name, record, pid, written_at }: Record<string, unknown>): OpenPurchase | null {
   const parsed = parseJson(String(record)) as PurchaseRecord | undefined
   if (parsed?.version !== 1) return null
-  const isRecent = Number(written_at) > Date.now() - HELD_MS
-  const heldBy = isRecent && typeof pid === 'number' && isOther(pid) ? pid : null
+  const heldBy = otherProcess(pid, written_at)
   return { name: String(name), record: parsed, heldBy, isMine: pid === process.pid }
-}
-
-/** Whether this is another process, which is alive. */
-function isOther(pid: number): boolean {
-  if (pid === process.pid) return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }

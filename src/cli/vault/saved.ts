@@ -1,5 +1,4 @@
 /** The user's capabilities by name, in the vault. */
-import { rmSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { formatPing, parsePing, type SavedPing } from '../../client/capability-file.ts'
 import {
@@ -12,8 +11,9 @@ import {
 } from '../../client/index.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { nearestOf } from '../nearest.ts'
-import { listenerFile } from '../position.ts'
+import { forgetListening } from './listening.ts'
 import { openPurchase } from './purchases.ts'
+import { endRotation } from './rotation.ts'
 import { fromVault, inVault, type Place, vaultFile } from './vault.ts'
 
 export type Product = AnyCapability['product']
@@ -192,8 +192,12 @@ export function loadReceipt(
 
 /** Removes what is saved under this name, even if it is damaged. */
 export function forget(place: Place, name: string): void {
-  inVault(place, (db) => db.prepare('delete from capability where name = $name').run({ name }))
-  for (const end of ['position', 'failed']) rmSync(listenerFile(place, name, end), { force: true })
+  inVault(place, (db) => {
+    const { publicId = '' } = parseKept(textIn(db, name) ?? '')?.capability ?? {}
+    forgetListening({ ...place, db }, publicId)
+    endRotation({ ...place, db }, publicId)
+    db.prepare('delete from capability where name = $name').run({ name })
+  })
 }
 
 /** The secret members of a capability. */

@@ -1,12 +1,13 @@
 /**
  * The vault: one SQLite file in the data folder, shared by all commands and hosts of a user, with all that is saved:
- * capabilities, purchases under way, and what each day has spent. A transaction is all the locking that there is, and
+ * capabilities, purchases under way, what each day has spent, and how far a command got. A transaction is all the locking that there is, and
  * it ends with its process.
  */
 import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../../lib/errors.ts'
+import { isCode } from '../data-folder.ts'
 import { CliError } from '../exit.ts'
 
 /** How long to wait for other processes, each of which holds the file for some milliseconds. */
@@ -27,32 +28,38 @@ export class VaultError extends CliError {
 }
 
 /**
- * Works on the vault in a transaction, which is on disk when this returns, or in the one that is under way.
+ * Works on the vault in a transaction, which is on disk when this returns, or in the one that is under way. A quick one
+ * survives a kill of the process, and a power cut may undo it.
  * @throws VaultError
  */
-export function inVault<T>({ folder, db }: Place, work: (db: DatabaseSync) => T): T {
-  return db === undefined ? transaction(folder, work, { readOnly: false }) : work(db)
+export function inVault<T>(
+  { folder, db }: Place,
+  work: (db: DatabaseSync) => T,
+  { isQuick = false }: { isQuick?: boolean } = {},
+): T {
+  return db === undefined ? transaction(folder, work, { isQuick }) : work(db)
 }
 
 /** Reads from the vault, even where it can only be read. Makes no file. @throws VaultError */
 export function fromVault<T>({ folder, db }: Place, none: T, read: (db: DatabaseSync) => T): T {
   if (db !== undefined) return read(db)
-  return isThere(folder) ? transaction(folder, read, { readOnly: !isWritable(folder) }) : none
+  return isThere(folder) ? transaction(folder, read, { isReadOnly: !isWritable(folder) }) : none
 }
 
 function transaction<T>(
   folder: string,
   work: (db: DatabaseSync) => T,
-  { readOnly }: { readOnly: boolean },
+  { isReadOnly = false, isQuick = false }: { isReadOnly?: boolean; isQuick?: boolean },
 ): T {
   const file = vaultFile(folder)
   let db: DatabaseSync | undefined
   try {
-    if (!readOnly) makePrivate(folder)
-    db = new DatabaseSync(file, { timeout: LOCK_MS, readOnly })
+    if (!isReadOnly) makePrivate(folder)
+    db = new DatabaseSync(file, { timeout: LOCK_MS, readOnly: isReadOnly })
     // A rollback journal, since the home may be on a network. What is deleted is a secret, and is overwritten.
-    db.exec('pragma journal_mode = delete; pragma synchronous = extra; pragma secure_delete = on')
-    db.exec(readOnly ? 'begin' : 'begin immediate')
+    db.exec('pragma journal_mode = delete; pragma secure_delete = on')
+    db.exec(`pragma synchronous = ${isQuick ? 'full' : 'extra'}`)
+    db.exec(isReadOnly ? 'begin' : 'begin immediate')
     prepare(db)
     const result = work(db)
     db.exec('commit')
@@ -123,6 +130,21 @@ const SCHEMA = `
     state text not null check (state in ('reserved', 'paid')),
     primary key (day, key, bolt11)
   ) strict;
+  -- How far "catch listen --forward" got: the last event that is not sent again, and the one without an answer. A
+  -- listener writes under a token of its own, which the next one replaces.
+  create table listening (
+    inbox text primary key, listener text not null, last integer, unanswered integer
+  ) strict;
+  -- Events that a receiver did not take, and the replay that sends them again.
+  create table failed (
+    inbox text, sequence integer, replay text, primary key (inbox, sequence)
+  ) strict, without rowid;
+  -- What reads of whispers brought, encrypted, until it is opened.
+  create table unopened (
+    id integer primary key, public_id text not null, envelope blob not null
+  ) strict;
+  -- New ping tokens that are asked for, or were when their process ended.
+  create table rotation (public_id text primary key, pid integer not null, begun_at integer not null) strict;
   create table budget (only integer primary key check (only = 1), day text not null) strict;
   pragma user_version = ${VERSION}`
 
@@ -144,3 +166,18 @@ const isOfFile = (error: Error): boolean =>
   error instanceof DamagedVault ||
   'syscall' in error ||
   ('code' in error && error.code === 'ERR_SQLITE_ERROR')
+
+/** No process works longer than this on something without writing to it. Its id may be another's by then. */
+const HELD_MS = 3_600_000
+
+/** The process that wrote this, if it is another one that is alive. Null for what is older than any work takes. */
+export function otherProcess(pid: unknown, writtenAt: unknown): number | null {
+  const isRecent = Number(writtenAt) > Date.now() - HELD_MS
+  if (!isRecent || typeof pid !== 'number' || pid === process.pid) return null
+  try {
+    process.kill(pid, 0)
+    return pid
+  } catch (error) {
+    return isCode(error, 'EPERM') ? pid : null
+  }
+}

@@ -1,5 +1,5 @@
 /** `mayfly whisper read`: spends a read, keeps what it brought, and opens it here. */
-import { closeSync, openSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import type { Command } from 'commander'
 import {
   MayflyError,
@@ -15,8 +15,14 @@ import { isCode, writeFlushed } from '../data-folder.ts'
 import { examples } from '../examples.ts'
 import { CliError, EXIT, endingOf } from '../exit.ts'
 import { harmless, size } from '../text.ts'
-import { findKept, type Kept, makeRoom, type Room } from '../unopened.ts'
 import { findSaved, isName } from '../vault/saved.ts'
+import {
+  dropUnopened,
+  findUnopened,
+  keepUnopened,
+  makeRoom,
+  type Unopened,
+} from '../vault/unopened.ts'
 
 /** A password may be mistyped this often before the command has to be run again. */
 const PASSWORD_TRIES = 5
@@ -57,7 +63,7 @@ full disk, run the same command again: it spends no other read.
         const password = await passwordOf(cli, hasPassword, options)
         const { out } = options
         if (out !== undefined) reserve(out)
-        let kept: Kept | null = null
+        let kept: Unopened | null = null
         try {
           kept = keptBefore(cli, publicId, options)
           if (kept) cli.note('Opening the content of an earlier read. No read is spent.')
@@ -68,18 +74,18 @@ full disk, run the same command again: it spends no other read.
           }
           const opened = await open(cli, envelope, { key, password, ...options })
           // Where nobody takes what is written, the process ends without coming back here.
-          const where = kept ? keptIn(kept) : null
+          const where = kept ? isKept(publicId) : null
           if (where) process.stdout.prependOnceListener('error', () => cli.warn(where))
           await show(cli, opened, out)
         } catch (error) {
           if (out !== undefined) rmSync(out, { force: true })
           if (kept === null) throw error
           const ending = endingOf(error, baseUrl)
-          if (ending) throw new CliError(`${ending.sentence} ${keptIn(kept)}`, ending.code)
-          cli.warn(keptIn(kept))
+          if (ending) throw new CliError(`${ending.sentence} ${isKept(publicId)}`, ending.code)
+          cli.warn(isKept(publicId))
           throw error
         }
-        if (kept) rmSync(kept.file, { force: true })
+        if (kept) dropUnopened(cli, kept)
         return EXIT.ok
       }),
     )
@@ -90,21 +96,19 @@ export async function fetchKept(
   cli: Cli,
   { code, baseUrl, publicId }: { code: string; baseUrl: string; publicId: string },
   { keep }: Pick<Options, 'keep'>,
-): Promise<{ envelope: Uint8Array<ArrayBuffer>; kept: Kept | null }> {
+): Promise<{ envelope: Uint8Array<ArrayBuffer>; kept: Unopened | null }> {
   const mayfly = cli.mayfly(baseUrl)
   if (!keep) return { envelope: await mayfly.fetchWhisper(code), kept: null }
   const { products } = await mayfly.catalog()
   const most = Math.max(...products.whisper.plans.map((plan) => plan.maxCiphertextBytes))
-  const room = roomFor(cli, publicId, most)
-  let envelope: Uint8Array<ArrayBuffer>
   try {
-    envelope = await mayfly.fetchWhisper(code)
+    makeRoom(cli, most)
   } catch (error) {
-    room.leave()
-    throw error
+    throw cannotKeep(error)
   }
+  const envelope = await mayfly.fetchWhisper(code)
   try {
-    return { envelope, kept: room.keep(envelope) }
+    return { envelope, kept: keepUnopened(cli, publicId, envelope) }
   } catch (error) {
     // It is here, so it is opened all the same.
     cli.warn(`The content could not be kept. ${endingOf(error, baseUrl)?.sentence ?? ''}`)
@@ -117,19 +121,11 @@ export function keptBefore(
   cli: Cli,
   publicId: string,
   { keep }: Pick<Options, 'keep'>,
-): Kept | null {
+): Unopened | null {
   try {
-    return findKept(cli, publicId)
+    return findUnopened(cli, publicId)
   } catch (error) {
     if (!keep) return null
-    throw cannotKeep(error)
-  }
-}
-
-function roomFor(cli: Cli, publicId: string, bytes: number): Room {
-  try {
-    return makeRoom(cli, publicId, bytes)
-  } catch (error) {
     throw cannotKeep(error)
   }
 }
@@ -143,8 +139,8 @@ function cannotKeep(error: unknown): unknown {
   )
 }
 
-const keptIn = ({ file }: Kept): string =>
-  `The read is spent, and its content is kept. Run the same command to try again. To give it up, remove ${file}`
+const isKept = (publicId: string): string =>
+  `The read is spent, and its content is kept. Run the same command to try again. To give it up: mayfly forget ${publicId}`
 
 async function codeOf(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
   if (given === '-')
@@ -199,7 +195,7 @@ async function open(
 /** Makes the file before the read is spent: what cannot be written must cost nothing. */
 function reserve(file: string): void {
   try {
-    closeSync(openSync(file, 'wx', 0o600))
+    writeFlushed(file, 'wx', '')
   } catch (error) {
     if (!isCode(error, 'EEXIST')) throw error
     throw new CliError(`${file} already exists and is never overwritten. Nothing was spent.`)

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
-import { putSaved, savedText } from '../../support/vault.ts'
+import { inVaultOf, putSaved, savedText } from '../../support/vault.ts'
 
 const wallet = WITH_WALLET.environment
 const agreed = (): 'accept' => 'accept'
@@ -377,10 +377,10 @@ describe('a secret', () => {
       const read = await host.call('read_whisper', { code })
       assert.equal((read.value.content as Text).untrustedText, 'meet me at nine')
     }
-    const unopened = join(home, 'mayfly', 'unopened')
-    assert.equal(readdirSync(unopened).length, 1)
+    const unopened = () => inVaultOf(join(home, 'mayfly'), 'select public_id from unopened')
+    assert.equal(unopened().length, 1)
     await host.close()
-    assert.deepEqual(readdirSync(unopened), [])
+    assert.deepEqual(unopened(), [])
   })
 
   test('a code that needs a password is left to the command line, and spends nothing', async (t) => {

@@ -1,9 +1,8 @@
 /** A lock for one process at a time. It ends with its process, even if that is killed. */
-import { rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { isCode, privateFolder, readIfThere, withFile } from './data-folder.ts'
-import { CliError } from './exit.ts'
+import { isCode, withFile } from '../data-folder.ts'
+import { CliError } from '../exit.ts'
 
 export type Lock = { release(): void }
 
@@ -13,7 +12,6 @@ export type Lock = { release(): void }
  * the process and since when it holds the lock, for the message that names the holder.
  */
 export function takeLock(file: string): Lock | { heldBy: string; since: string | null } {
-  privateFolder(dirname(file))
   makeEmpty(file)
   const database = open(file)
   const pidFile = `${file}.pid`
@@ -25,7 +23,7 @@ export function takeLock(file: string): Lock | { heldBy: string; since: string |
     if (!(error instanceof Error)) throw error
     if (!/locked/.test(error.message))
       throw new CliError(`${file} cannot be locked: ${error.message}.`)
-    const [heldBy = '', since = null] = readIfThere(pidFile)?.trim().split('\n') ?? []
+    const [heldBy = '', since = null] = holderIn(pidFile)
     return { heldBy: heldBy || 'unknown', since }
   }
   try {
@@ -49,6 +47,15 @@ function open(file: string): DatabaseSync {
     throw new CliError(
       `${file} cannot be locked: ${error instanceof Error ? error.message : error}.`,
     )
+  }
+}
+
+/** The holder writes the file just after it got the lock. */
+function holderIn(pidFile: string): string[] {
+  try {
+    return readFileSync(pidFile, 'utf8').trim().split('\n')
+  } catch {
+    return []
   }
 }
 

@@ -1,0 +1,125 @@
+/**
+ * How far `catch listen --forward` got with each inbox, and what its receiver did not take, in the vault.
+ *
+ * "sent" is committed just before the last byte of an event is passed to the system, and "done" when the receiver has
+ * answered. So a kill never sends an event twice: the next start names an event without an answer, which was not sent
+ * if the kill came between the commit and that byte.
+ *
+ * Of two listeners, or two replays, of one inbox the newer one goes on. Each writes under its own token, so the older
+ * one learns of it before it sends anything more, and no lock can be left behind by a process that is gone.
+ */
+import { randomUUID } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
+import { CliError } from '../exit.ts'
+import { fromVault, inVault, type Place } from './vault.ts'
+
+export type Listener = ReturnType<typeof startListening>
+
+/** Continues where the last listener of this inbox stopped, and takes over from one that still runs. */
+export function startListening(place: Place, inbox: string) {
+  const listener = randomUUID()
+  const before = inVault(place, (db) => {
+    const row = db.prepare('select * from listening where inbox = $inbox').get({ inbox })
+    db.prepare(TAKE_OVER).run({ inbox, listener })
+    return row
+  })
+  let last = numberOf(before?.last)
+  /** Events that the filter skipped are skipped again after a kill, so they wait for the next write. */
+  let hasSkipped = false
+
+  function write(sequence: number, unanswered: number | null, hasFailed = false): void {
+    // Nothing may take time between the commit and the last byte.
+    inVault(place, (db) => move(db, { last: sequence, unanswered, hasFailed }), { isQuick: true })
+    last = sequence
+    hasSkipped = false
+  }
+
+  function move(
+    db: DatabaseSync,
+    to: { last: number; unanswered: number | null; hasFailed: boolean },
+  ) {
+    const { last: sequence, unanswered, hasFailed } = to
+    const { changes } = db.prepare(MOVE).run({ inbox, listener, last: sequence, unanswered })
+    if (Number(changes) === 0) throw new CliError(OTHER_LISTENER)
+    if (hasFailed) db.prepare(FAILED).run({ inbox, sequence })
+  }
+
+  return {
+    /** The last sequence that must not be sent again, or null at the first start. */
+    last: () => last,
+    /** The event that had no answer when the listener before this one ended, or null. */
+    unanswered: numberOf(before?.unanswered),
+    sent: (sequence: number) => write(sequence, sequence),
+    done: (sequence: number) => write(sequence, null),
+    /** The receiver did not take it: remembered for `catch replay --failed`. */
+    failed: (sequence: number) => write(sequence, null, true),
+    skipped(sequence: number): void {
+      last = sequence
+      hasSkipped = true
+    },
+    close(): void {
+      if (hasSkipped && last !== null) write(last, null)
+    },
+  }
+}
+
+const TAKE_OVER = `
+  insert into listening (inbox, listener) values ($inbox, $listener)
+  on conflict do update set listener = excluded.listener`
+
+const MOVE = `
+  update listening set last = $last, unanswered = $unanswered
+  where inbox = $inbox and listener = $listener`
+
+const FAILED =
+  'insert into failed (inbox, sequence) values ($inbox, $sequence) on conflict do nothing'
+
+const OTHER_LISTENER = 'Another process forwards the webhooks of this inbox now, so this one stops.'
+
+/** Forgets how far listeners of this inbox got. */
+export const forgetListening = (place: Place, inbox: string): void =>
+  inVault(place, (db) => {
+    db.prepare('delete from listening where inbox = $inbox').run({ inbox })
+    db.prepare('delete from failed where inbox = $inbox').run({ inbox })
+  })
+
+/** How many events of this inbox its receiver did not take. */
+export const countFailed = (place: Place, inbox: string): number =>
+  fromVault(place, 0, (db) =>
+    Number(db.prepare('select count(*) as n from failed where inbox = $inbox').get({ inbox })?.n),
+  )
+
+/** The events of this inbox that its receiver did not take, which only this process sends again from now on. */
+export function startReplay(place: Place, inbox: string) {
+  const replay = randomUUID()
+  const sequences = inVault(place, (db) =>
+    db
+      .prepare('update failed set replay = $replay where inbox = $inbox returning sequence')
+      .all({ inbox, replay })
+      .map(({ sequence }) => Number(sequence)),
+  )
+  const isMine = (sequence: number): boolean =>
+    fromVault(place, false, (db) => db.prepare(MINE).get({ inbox, sequence, replay }) !== undefined)
+  return {
+    /** In their order. */
+    sequences: sequences.sort((a, b) => a - b),
+    /** @throws CliError if another replay has begun since. */
+    check(sequence: number): void {
+      if (!isMine(sequence)) throw new CliError(OTHER_REPLAY)
+    },
+    /** Strikes it out: the receiver took it, or it was deleted. */
+    over: (sequence: number) =>
+      inVault(place, (db) => {
+        db.prepare('delete from failed where inbox = $inbox and sequence = $sequence').run({
+          ...{ inbox, sequence },
+        })
+      }),
+  }
+}
+
+const MINE =
+  'select 1 from failed where inbox = $inbox and sequence = $sequence and replay = $replay'
+
+const OTHER_REPLAY = 'Another process sends again what failed of this inbox now, so this one stops.'
+
+const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null)

@@ -1,0 +1,74 @@
+/** What a listener keeps in the vault, and who of two may go on. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  countFailed,
+  forgetListening,
+  startListening,
+  startReplay,
+} from '../../src/cli/vault/listening.ts'
+import { temporaryFolder } from '../support/folder.ts'
+
+test('how far a listener got outlives its process, with the event that had no answer', async (t) => {
+  const place = { folder: await temporaryFolder(t) }
+  const first = startListening(place, 'catch_a')
+  assert.deepEqual([first.last(), first.unanswered], [null, null])
+  first.sent(1)
+  first.done(1)
+  first.sent(2)
+  const second = startListening(place, 'catch_a')
+  assert.deepEqual([second.last(), second.unanswered], [2, 2])
+  second.done(2)
+  second.skipped(5)
+  second.close()
+  const third = startListening(place, 'catch_a')
+  assert.deepEqual([third.last(), third.unanswered], [5, null])
+})
+
+test('a listener that another one has replaced sends nothing more, and says why', async (t) => {
+  const place = { folder: await temporaryFolder(t) }
+  const older = startListening(place, 'catch_a')
+  older.sent(1)
+  const newer = startListening(place, 'catch_a')
+  for (const write of [older.sent, older.done, older.failed]) {
+    assert.throws(() => write(2), /Another process forwards the webhooks of this inbox now/)
+  }
+  assert.deepEqual([newer.last(), newer.unanswered], [1, 1])
+  newer.sent(2)
+  assert.equal(countFailed(place, 'catch_a'), 0)
+})
+
+test('what one inbox has is not what another one has, and goes when it is forgotten', async (t) => {
+  const place = { folder: await temporaryFolder(t) }
+  const listener = startListening(place, 'catch_a')
+  listener.sent(7)
+  listener.failed(7)
+  assert.deepEqual(startReplay(place, 'catch_b').sequences, [])
+  assert.equal(startListening(place, 'catch_b').last(), null)
+  forgetListening(place, 'catch_a')
+  assert.equal(countFailed(place, 'catch_a'), 0)
+  assert.equal(startListening(place, 'catch_a').last(), null)
+})
+
+test('what has failed is remembered in order, once, until a replay strikes it out', async (t) => {
+  const place = { folder: await temporaryFolder(t) }
+  const listener = startListening(place, 'catch_a')
+  for (const sequence of [9, 3, 9, 11]) listener.failed(sequence)
+  const replay = startReplay(place, 'catch_a')
+  assert.deepEqual(replay.sequences, [3, 9, 11])
+  replay.check(9)
+  replay.over(9)
+  // The listener goes on meanwhile.
+  listener.failed(12)
+  assert.equal(countFailed(place, 'catch_a'), 3)
+  assert.deepEqual(startReplay(place, 'catch_a').sequences, [3, 11, 12])
+})
+
+test('of two replays at once the newer one goes on', async (t) => {
+  const place = { folder: await temporaryFolder(t) }
+  startListening(place, 'catch_a').failed(3)
+  const older = startReplay(place, 'catch_a')
+  const newer = startReplay(place, 'catch_a')
+  assert.throws(() => older.check(3), /Another process sends again what failed/)
+  newer.check(3)
+})
