@@ -83,11 +83,10 @@ function makePrivate(folder: string): void {
 /** What cannot be looked at is not taken for nothing. */
 function isThere(folder: string): boolean {
   try {
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === false) {
-      throw new DamagedVault(`${folder} is not a folder`)
-    }
-    return statSync(vaultFile(folder), { throwIfNoEntry: false }) !== undefined
+    statSync(vaultFile(folder))
+    return true
   } catch (error) {
+    if (isCode(error, 'ENOENT')) return false
     throw unusable(folder, error)
   }
 }
