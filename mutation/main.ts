@@ -1,6 +1,6 @@
 /**
  * `npm run mutate -- [room | source file …]`: breaks the sources on purpose, one small change at a time, and names
- * each change that no test notices. docs/mutation.md tells how to read it.
+ * each change that no test notices. docs/internals/testing.md tells how to read it.
  */
 import { spawnSync } from 'node:child_process'
 import {

@@ -37,7 +37,7 @@ const OF_CLIENTS = [
 ]
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const COPIED = ['bin/*.mjs', 'docs/*.md', 'openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md']
+const COPIED = ['bin/*.mjs', 'docs/**/*.md', 'openapi.json', 'CHANGELOG.md', 'LICENSE', 'README.md']
 
 type Manifest = {
   name: string

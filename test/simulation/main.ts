@@ -1,6 +1,6 @@
 /**
  * `npm run simulate -- --seed 7 --runs 1000`: runs the service under a seeded scheduler, and prints each seed that
- * breaks a promise. docs/simulation.md says what is simulated.
+ * breaks a promise. docs/internals/testing.md says what is simulated.
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'

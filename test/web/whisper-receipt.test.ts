@@ -203,6 +203,8 @@ suite('a whisper that tells when it is read', () => {
     await reader.page.getByText('or bound it to a switch').waitFor()
     assert.deepEqual(await seriousFaults(reader.page), [], 'shut')
     await live(site.server, 7 * MINUTE)
+    // The owner has an hour to end a false alarm.
+    await live(site.server, 60 * MINUTE)
     await until('the secret opens', async () => {
       const { receiptToken } = await keptWhisper(page)
       const receipt = site.server.mayfly.whisperReceipt({ publicId, receiptToken })

@@ -1,4 +1,4 @@
-/** `npm run simulate:buyers -- --runs 1000`: buyers, wallets and services from a seed. docs/simulation.md has the rest. */
+/** `npm run simulate:buyers -- --runs 1000`: buyers, wallets and services from a seed. docs/internals/testing.md has the rest. */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { PLANTS } from './plants.ts'
