@@ -14,7 +14,7 @@ export function addMcp(program: Command): void {
       'after',
       `${examples(
         'MAYFLY_WALLET_URL=simulator: mayfly mcp --max-sats 300',
-        'claude mcp add mayfly -e MAYFLY_URL=https://mayfly.example -- npx mayfly mcp',
+        'claude mcp add mayfly -e MAYFLY_URL=https://mayfly.example -- mayfly mcp',
       )}
 A host of MCP starts it. It buys from MAYFLY_WALLET_URL, within --max-sats and the budget of the day, and saves
 what it bought by name, so that no token goes through the model. Without a wallet it answers invoices.

@@ -86,7 +86,7 @@ and body. If the answer to a paid request is lost, send the same request again: 
 
 - 402 after you have paid: you sent another key, route or body than you paid for.
 - 404 "proof of payment required": it is paid; do not pay again, and send Payment-Preimage.
-- 401: the L402 credential is malformed. 404 "already delivered": you already got it. 404 "order expired": it was
+- 401: the credential is malformed, or its preimage is wrong. Never pay because of a 401. 404 "already delivered": you already got it. 404 "order expired": it was
   not paid in time; use a new key to buy again. 429 and 503: wait Retry-After seconds, then repeat the request.
 `
 

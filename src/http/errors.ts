@@ -32,7 +32,8 @@ export const ERRORS = {
   },
   'idempotency key reused with a different request': {
     status: 400,
-    advice: 'This key belongs to another purchase. Use a new key for each purchase.',
+    advice:
+      'This key belongs to another purchase. If you repeat one, send the very same body; if you have paid, poll its order. Another purchase needs another key.',
   },
   'unknown payment protocol': {
     status: 400,
