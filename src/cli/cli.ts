@@ -65,7 +65,7 @@ export function client<Options = object, Given extends Args = [name: string]>(
 }
 
 /** An id is in the addresses that the user sees, so it is easily taken for the name. @throws CliError for one. */
-function refuseId(text: string | undefined): void {
+export function refuseId(text: string | undefined): void {
   if (text === undefined || !PRODUCT_NAMES.some((product) => isId(product, text))) return
   throw new CliError(
     `${text} is an id. This takes the name that it is saved under: \`mayfly list\` shows the names.`,

@@ -99,7 +99,7 @@ export function completed(
   }
   const argument = at.registeredArguments[given]
   if (argument?.argChoices) return choicesOf(argument.argChoices)
-  if (argument?.name() === 'name') return namesOf(product)
+  if (argument?.name() === 'name' || argument?.name() === 'name-or-id') return namesOf(product)
   return argument?.name() === 'file' ? A_FILE : NOTHING
 }
 

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { type AnyCapability, MayflyError, type PurchaseRecord } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirmDestroying } from './ask.ts'
-import { type Cli, client } from './cli.ts'
+import { type Cli, client, refuseId } from './cli.ts'
 import { examples } from './examples.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
@@ -15,7 +15,7 @@ export function addForget(program: Command): void {
   program
     .command('forget')
     .description('remove what is saved under a name; the service keeps its copy')
-    .argument('<name>')
+    .argument('<name-or-id>', 'a name, or the id of a whisper that was read here and not opened')
     .option('--yes', 'remove it without checking or asking; it cannot be restored')
     .addHelpText(
       'after',
@@ -27,6 +27,7 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
     .action(
       client<{ yes?: true }>(async (cli, { yes }, [name]) => {
         if (isId('whisper', name)) return forgetRead(cli, name, { yes })
+        refuseId(name)
         const open = findPurchase(cli, checkName(name))
         if (open !== null) refuseHeld(open)
         const record = open?.record ?? null

@@ -339,6 +339,25 @@ describe('a whisper', () => {
     assert.equal((await read(right)).code, 4)
   })
 
+  test('what a read brought is given up by the command that the refusal names', async (t) => {
+    const { url } = await startServer(t)
+    const cli = await commandLine(t, url)
+    const [right, wrong] = [join(cli.folder, '..', 'right'), join(cli.folder, '..', 'wrong')]
+    writeFileSync(right, 'hunter2\n')
+    writeFileSync(wrong, 'hunter3\n')
+    const send = ['whisper', 'send', '--reads', '1', '--password-file', right, '--name', 'w']
+    await cli.json(send, { ...WITH_WALLET, input: 'at noon' })
+    const refused = await cli.run(['whisper', 'read', 'w', '--password-file', wrong])
+    const [, id = ''] = /To give it up: mayfly forget (\S+)\n/.exec(refused.err) ?? []
+    const asked = await cli.run(['forget', id])
+    assert.equal(asked.code, 2)
+    assert.match(asked.err, /the only copy of what a spent read brought.*--yes/s)
+    assert.equal((await cli.run(['forget', id, '--yes'])).code, 0)
+    assert.deepEqual(inVaultOf(cli.folder, 'select public_id from unopened'), [])
+    assert.equal((await cli.run(['forget', id, '--yes'])).code, 4)
+    assert.equal((await cli.run(['forget', 'catch_0000000000000000000000'])).code, 2)
+  })
+
   test('a whisper that could not be written is saved, for one read', async (t) => {
     const { url } = await startServer(t)
     const cli = await commandLine(t, url)
