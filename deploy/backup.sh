@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One backup of the store, and the end of old ones (docs/backup.md): `backup.sh FOLDER`.
+# One backup of the store, and the end of old ones (docs/run/backup.md): `backup.sh FOLDER`.
 # It needs the settings of the service. The secret is not in a backup; keep its copy in another place.
 set -euo pipefail
 

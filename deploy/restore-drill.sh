@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shows that the newest backup of a SQLite store can be restored, and that the copy of the secret opens it:
 # `restore-drill.sh FOLDER SECRET_FILE`. It works in a folder of its own and touches nothing of the service.
-# docs/backup.md has the same for PostgreSQL.
+# docs/run/backup.md has the same for PostgreSQL.
 set -euo pipefail
 
 folder=${1:?name the folder of the backups}

@@ -62,7 +62,7 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   shows it. The same command with the same \`--name\`, or with \`--resume\`, continues with the same invoice, and never
   pays twice. Without a wallet the invoice is shown, also as a QR code. With a wallet in
   \`MAYFLY_WALLET_URL\` it is paid, up to \`--max-sats\` and to what is left of the day, if it
-  is the price in the catalogue. [nodes.md](nodes.md#a-wallet-that-pays) has the forms of that address, and the
+  is the price in the catalogue. [nodes.md](run/nodes.md#a-wallet-that-pays) has the forms of that address, and the
   least rights that a wallet needs; \`simulator:\` pays on a service that runs on the simulator.
 - **Unknown** is a purchase whose wallet cannot say whether it paid. \`mayfly list\` shows it, and nothing that a service says
   drops it. \`--resume\` asks service and wallet again, and hands that wallet the same invoice at most, until it expires.

@@ -4,7 +4,7 @@
  * clients' commands. What only the service needs is an optional peer, for npm installs optional dependencies
  * globally even if it is told not to. `mayfly serve` names the command that adds the peers. Beside it comes its bill
  * of materials, `build/mayfly-<version>.cdx.json`. The same source gives the same bytes of both, wherever and whenever
- * they are made (docs/security.md#where-it-came-from). `package-client.ts` makes the tarball of the SDK alone.
+ * they are made (docs/run/security.md#where-it-came-from). `package-client.ts` makes the tarball of the SDK alone.
  */
 import { execFileSync } from 'node:child_process'
 import {

@@ -30,7 +30,7 @@ type Told = {
 export const addPulseAlerts = (parent: Command): void =>
   addAlerts(parent, {
     description:
-      'show who is told of the changes of a monitor, and add or remove some (docs/pulse-alerts.md)',
+      'show who is told of the changes of a monitor, and add or remove some (docs/alerts.md)',
     argument: 'the monitor',
     examples: [
       'mayfly pulse alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',

@@ -21,7 +21,7 @@ export const SDK_PHRASES = [
 ] as const
 
 /**
- * Every phrase of a `MayflyError`: those of the service (docs/errors.md) and those of the SDK (docs/sdk.md). A service
+ * Every phrase of a `MayflyError`: those of the service (docs/reference/errors.md) and those of the SDK (docs/sdk.md). A service
  * that is newer than the SDK may say another one.
  *
  * ```ts
@@ -34,7 +34,7 @@ export type MayflyPhrase = ServicePhrase | (typeof SDK_PHRASES)[number]
  * The service refused a request or answered it unexpectedly, or a purchase ended without its
  * capability.
  *
- * `phrase` is one of `MayflyPhrase`; docs/errors.md and docs/sdk.md say what each means for the money.
+ * `phrase` is one of `MayflyPhrase`; docs/reference/errors.md and docs/sdk.md say what each means for the money.
  * `status` is the HTTP status, or 0 for an error of the SDK itself. Of a 400, `field` is the member or header at
  * fault and `expected` what it must be, where the service says so. `cause` is the underlying error: a
  * WalletError, or what `fetch` threw.

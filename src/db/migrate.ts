@@ -100,7 +100,7 @@ export async function migrate(
 const lockedOut = (at: string): StoreUnusable =>
   new StoreUnusable(
     `The database cannot be migrated: another session holds a lock that ${at} needs. Nothing was changed. ` +
-      'End that session, or wait until it has ended, and start again: docs/postgresql.md says how to find it.',
+      'End that session, or wait until it has ended, and start again: docs/run/postgresql.md says how to find it.',
   )
 
 type Plan = { dialect: Dialect; migrations: Migration[]; lockTimeoutMs: number }

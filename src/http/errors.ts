@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts'
 
 type Entry = {
   status: number
-  /** What happened, where the money is, and what the caller can do now. For docs/errors.md. */
+  /** What happened, where the money is, and what the caller can do now. For docs/reference/errors.md. */
   advice: string
 }
 

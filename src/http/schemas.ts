@@ -19,7 +19,7 @@ export const AtLeast1 = Count(1)
 export const UpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum })
 
 export const ErrorSchema = Type.Object({
-  error: Type.String({ description: 'A phrase of docs/errors.md; it never changes' }),
+  error: Type.String({ description: 'A phrase of docs/reference/errors.md; it never changes' }),
   field: Type.Optional(
     Type.String({ description: 'In a 400 or 401: the member or header at fault' }),
   ),

@@ -1,5 +1,5 @@
 /**
- * The metrics of one service, for Prometheus. docs/metrics.md lists them all. The rooms below report to small
+ * The metrics of one service, for Prometheus. docs/reference/log-metrics.md lists them all. The rooms below report to small
  * observers and do not know this room. Each file here has the metrics of one subject.
  */
 import { readFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * The configuration: one table of all settings, read from the environment. Nothing else reads `process.env`.
- * The table in docs/operate.md is generated from it.
+ * docs/reference/settings.md is generated from it.
  */
 import { readFileSync } from 'node:fs'
 import { messageOf } from '../lib/errors.ts'
@@ -110,7 +110,7 @@ export const OPTIONS = {
   rateLimits: {
     name: 'MAYFLY_RATE_LIMITS',
     default: 'on',
-    help: '`on`, `off`, or a JSON file that changes some of them (docs/limits.md)',
+    help: '`on`, `off`, or a JSON file that changes some of them (docs/run/limits.md)',
     parse: (value) =>
       value === 'on' || value === 'off' ? value : jsonFile(value, '`on`, `off` or '),
   },
@@ -139,21 +139,21 @@ export const OPTIONS = {
     name: 'MAYFLY_BLOCKED_NETWORKS',
     default: '',
     shown: 'none',
-    help: 'networks that get no quotes and cannot send to inboxes without a token: addresses or CIDR blocks, comma-separated, or a file with one in each line (docs/operate.md)',
+    help: 'networks that get no quotes and cannot send to inboxes without a token: addresses or CIDR blocks, comma-separated, or a file with one in each line (docs/run/operate.md)',
     parse: cidrListOrFile,
   },
   egressNetworks: {
     name: 'MAYFLY_EGRESS_NETWORKS',
     default: '',
     shown: 'none',
-    help: 'networks behind whose addresses many agents buy, in the form of MAYFLY_BLOCKED_NETWORKS: their new orders have the limit `quoteEgress`, and 12 times as many may be open (docs/limits.md)',
+    help: 'networks behind whose addresses many agents buy, in the form of MAYFLY_BLOCKED_NETWORKS: their new orders have the limit `quoteEgress`, and 12 times as many may be open (docs/run/limits.md)',
     parse: cidrListOrFile,
   },
   maxSalesPerDay: {
     name: 'MAYFLY_MAX_SALES_PER_DAY',
     default: '',
     shown: 'any number',
-    help: 'how many orders may be sold on one UTC day; no more are quoted then (docs/operate.md)',
+    help: 'how many orders may be sold on one UTC day; no more are quoted then (docs/run/operate.md)',
     parse: (value) => (value === '' ? null : integer(1, 1_000_000)(value)),
   },
   maxSalesPerNetworkPerDay: {
@@ -173,7 +173,7 @@ export const OPTIONS = {
   unpaidBytes: {
     name: 'MAYFLY_UNPAID_BYTES',
     default: '67108864,1073741824',
-    help: 'how many bytes of unpaid WHISPERs are stored: per client network (/24, /48), and in all (docs/limits.md)',
+    help: 'how many bytes of unpaid WHISPERs are stored: per client network (/24, /48), and in all (docs/run/limits.md)',
     parse: unpaidBytes,
   },
   simulator: {
@@ -197,7 +197,7 @@ export const OPTIONS = {
   outbound: {
     name: 'MAYFLY_OUTBOUND',
     default: 'on',
-    help: '`off`: the service sends no alerts (docs/pulse-alerts.md), and does not look at itself through MAYFLY_BASE_URL',
+    help: '`off`: the service sends no alerts (docs/alerts.md), and does not look at itself through MAYFLY_BASE_URL',
     parse: oneOf(['on', 'off']),
   },
   allowedHosts: {
@@ -270,7 +270,7 @@ export const OPTIONS = {
   metricsPort: {
     name: 'MAYFLY_METRICS_PORT',
     default: 'off',
-    help: 'the port to serve `/metrics` on (docs/metrics.md); 0 picks a free one and logs it',
+    help: 'the port to serve `/metrics` on (docs/reference/log-metrics.md); 0 picks a free one and logs it',
     parse: (value) => (value === 'off' ? null : portOrOff(value)),
   },
   logLevel: {
@@ -343,7 +343,7 @@ function refuseUnknown(environment: Record<string, string | undefined>): void {
   }
   for (const name of Object.keys(environment)) {
     if (name.startsWith('MAYFLY_') && !known.has(name)) {
-      throw new ConfigError(`${name} is not a setting of Mayfly. See docs/operate.md.`)
+      throw new ConfigError(`${name} is not a setting of Mayfly. See docs/reference/settings.md.`)
     }
   }
 }

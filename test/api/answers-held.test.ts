@@ -14,7 +14,7 @@ import { aWhisper, read } from '../support/whisper.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 const ON = { MAYFLY_METRICS_PORT: '0' }
-/** What docs/limits.md promises. */
+/** What docs/run/limits.md promises. */
 const MOST = { perCapability: 12 * MIB }
 /** More than two sockets take between them. */
 const EVENTS = 12

@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const KIB = 1024
 const MIB = 1024 * KIB
 const DAY = 24 * 60 * 60 * 1000
-/** The bounds of docs/limits.md. */
+/** The bounds of docs/run/limits.md. */
 const INBOX_BYTES = 16 * MIB
 const METRICS = { MAYFLY_METRICS_PORT: '0' }
 

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 import { purchaseWhisper } from '../support/whisper.ts'
 
 const ON = { MAYFLY_METRICS_PORT: '0' }
-const PAGE = new URL('../../docs/metrics.md', import.meta.url)
+const PAGE = new URL('../../docs/reference/log-metrics.md', import.meta.url)
 
 test('every documented metric appears after a sale, and every one that appears is documented', async (t) => {
   const server = await startServer(t, { ...ON, MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: 'on' })

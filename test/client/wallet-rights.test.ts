@@ -44,7 +44,7 @@ const refusal = (words: string) => (error: Error & { outcome?: string }) => {
   return true
 }
 
-describe('the rune of docs/nodes.md', () => {
+describe('the rune of docs/run/nodes.md', () => {
   test('a rune with the limits of the recipe pays the highest price and fee that it allows, and again', async (t) => {
     const { shop, wallet, invoice } = await startShop(t)
     const mine = wallet(PAYING_RUNE)

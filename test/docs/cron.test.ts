@@ -10,13 +10,14 @@ import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 
 const run = promisify(execFile)
-const page = await readFile(new URL('../../docs/cron.md', import.meta.url), 'utf8')
+const text = await readFile(new URL('../../docs/pulse.md', import.meta.url), 'utf8')
+const page = text.slice(text.indexOf('\n## Jobs that ping\n'))
 const blocks = (language: string): string[] =>
   [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(
     ([, text = '']) => text,
   )
 
-test('the lines of docs/cron.md ping from a home folder without the owner token', async (t) => {
+test('the lines of docs/pulse.md ping from a home folder without the owner token', async (t) => {
   const { url } = await startServer(t)
   const owner = await commandLine(t, url)
   await owner.json(['buy', 'pulse', '--name', 'backup'], WITH_WALLET)

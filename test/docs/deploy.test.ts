@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { OPTIONS, WATCH_VARIABLES } from '../../src/service/config.ts'
@@ -13,8 +14,8 @@ const settings: { name: string; isSecret?: true }[] = Object.values(OPTIONS)
 const NAMES = new Set([
   ...settings.flatMap(({ name, isSecret }) => (isSecret ? [name, `${name}_FILE`] : [name])),
   ...Object.values(WATCH_VARIABLES),
-  // Of compose.yaml alone.
-  'MAYFLY_USER',
+  // Of compose.yaml, and of the tests.
+  ...['MAYFLY_USER', 'MAYFLY_TEST_ENGINE'],
 ])
 
 const FILES = [
@@ -24,9 +25,7 @@ const FILES = [
 
 suite('the files for deployment', () => {
   test('the files for deployment name only settings that exist', async () => {
-    const pages = await Array.fromAsync(glob('docs/*.md', { cwd: fileURLToPath(ROOT) }))
-    assert.ok(pages.includes('docs/deploy.md'))
-    for (const file of [...FILES, ...pages]) {
+    for (const file of [...FILES, ...(await pages())]) {
       const names = (await text(file)).match(/\bMAYFLY_[A-Z][A-Z_]*[A-Z]\b/g) ?? []
       for (const name of names) assert.ok(NAMES.has(name), `${file} names ${name}`)
     }
@@ -62,7 +61,7 @@ suite('the files for deployment', () => {
     const defined = [...listed.matchAll(/^ {2}([\w-]+):$/gm)].map(([, name]) => name)
     const used = [...compose.matchAll(/\/run\/secrets\/([\w-]+)/g)].map(([, name]) => name)
     assert.deepEqual(defined.toSorted(), used.toSorted())
-    const page = await text('docs/deploy.md')
+    const page = await text('docs/run/deploy.md')
     for (const name of defined) assert.ok(page.includes(`> ${name}\n`), `${name} is made`)
 
     const unit = await text('deploy/mayfly.service')
@@ -88,9 +87,9 @@ suite('the files for deployment', () => {
     assert.equal(trusted, gateway)
   })
 
-  test('alerts and dashboard ask only for metrics that exist, and docs/metrics.md shows the rules', async () => {
+  test('alerts and dashboard ask only for metrics that exist, and docs/reference/log-metrics.md shows the rules', async () => {
     const known = new Set(
-      [...(await text('docs/metrics.md')).matchAll(/^\| `(mayfly_[a-z_]+)`/gm)].map(
+      [...(await text('docs/reference/log-metrics.md')).matchAll(/^\| `(mayfly_[a-z_]+)`/gm)].map(
         ([, name]) => name,
       ),
     )
@@ -102,9 +101,9 @@ suite('the files for deployment', () => {
     }
     const rules = (await text('deploy/alerts.yml')).match(/- alert: (\w+)/g) ?? []
     const tested = await text('deploy/alerts.test.yml')
-    const page = await text('docs/metrics.md')
+    const page = await text('docs/reference/log-metrics.md')
     for (const [, name = ''] of rules.map((rule) => /: (\w+)/.exec(rule) ?? [])) {
-      assert.ok(page.includes(`\`${name}\``), `${name} is in docs/metrics.md`)
+      assert.ok(page.includes(`\`${name}\``), `${name} is in docs/reference/log-metrics.md`)
     }
     for (const name of ['MayflyOwesSomebody', 'MayflyLostAnOrder', 'MayflyInvoiceUnknown'])
       assert.ok(
@@ -132,7 +131,7 @@ suite('the files for deployment', () => {
     assert.equal((compose.match(/^ {4}logging: \*logging$/gm) ?? []).length, images.length)
     assert.match(compose, /max-size: \d+m, max-file: '\d+'/)
     assert.match(compose, /^ {4}user: \$\{MAYFLY_USER:-1000:1000\}$/m)
-    assert.ok((await text('docs/deploy.md')).includes('MAYFLY_USER'))
+    assert.ok((await text('docs/run/deploy.md')).includes('MAYFLY_USER'))
   })
 
   test('the image checks its health without Node, and builds with the compiler alone', async () => {
@@ -147,14 +146,14 @@ suite('the files for deployment', () => {
     for (const name of names) assert.match(manifest.devDependencies[name] ?? '', /^\d/, name)
   })
 
-  test('each link between the pages leads to a page', async () => {
-    const pages = await Array.fromAsync(glob('docs/*.md', { cwd: fileURLToPath(ROOT) }))
-    for (const page of pages) {
-      const links = (await text(page)).matchAll(/\]\(([\w-]+\.md)(#[\w-]+)?\)/g)
-      for (const [, file = '', anchor] of links) {
-        assert.ok(isThere(`docs/${file}`), `${page} → ${file}`)
+  test('each link of a page leads to a file, and to a heading of it', async () => {
+    for (const page of await pages()) {
+      const links = (await text(page)).matchAll(/\]\((?!\w+:)([^)#\s]*)(#[\w-]+)?\)/g)
+      for (const [, to = '', anchor] of links) {
+        const file = to === '' ? page : join(dirname(page), to)
+        assert.ok(isThere(file), `${page} → ${file}`)
         if (anchor === undefined) continue
-        const headings = [...(await text(`docs/${file}`)).matchAll(/^#+ (.*)$/gm)].map(
+        const headings = [...(await text(file)).matchAll(/^#+ (.*)$/gm)].map(
           ([, heading = '']) =>
             `#${heading
               .toLowerCase()
@@ -165,4 +164,25 @@ suite('the files for deployment', () => {
       }
     }
   })
+
+  test('what code, units and alerts call a page of docs/ is one', async () => {
+    const cwd = fileURLToPath(ROOT)
+    const files = await Array.fromAsync(
+      glob(
+        ['{src,scripts,test,deploy,bench}/**/*.{ts,sh,yml,json,service,timer}', 'compose.yaml'],
+        { cwd },
+      ),
+    )
+    for (const file of files) {
+      for (const [page] of (await text(file)).matchAll(/(?<![\w/])docs\/[\w/-]+\.md/g)) {
+        assert.ok(isThere(page), `${file} names ${page}`)
+      }
+    }
+  })
 })
+
+async function pages(): Promise<string[]> {
+  const found = await Array.fromAsync(glob('docs/**/*.md', { cwd: fileURLToPath(ROOT) }))
+  assert.ok(found.includes('docs/run/deploy.md'))
+  return ['README.md', 'AGENTS.md', 'CHANGELOG.md', ...found]
+}

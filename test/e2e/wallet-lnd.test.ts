@@ -1,4 +1,4 @@
-/** What the macaroon of docs/nodes.md can do on a real LND: buy, and nothing else. */
+/** What the macaroon of docs/run/nodes.md can do on a real LND: buy, and nothing else. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { pinnedFetch } from '../../src/cli/wallet.ts'

@@ -9,8 +9,11 @@ test('every generated file is as the code would write it', async () => {
   assert.deepEqual(await findStale(), [])
 })
 
-test('the operator finds every event of the log in docs/log.md', async () => {
-  const page = await readFile(new URL('../../docs/log.md', import.meta.url), 'utf8')
+test('the operator finds every event of the log in docs/reference/log-metrics.md', async () => {
+  const page = await readFile(
+    new URL('../../docs/reference/log-metrics.md', import.meta.url),
+    'utf8',
+  )
   const documented = new Set([...page.matchAll(/^\| `([a-z_.]+)` \|/gm)].map(([, name]) => name))
   const logged = new Set<string | undefined>()
   for (const text of readSources().values()) {
@@ -28,8 +31,8 @@ test('the operator finds every event of the log in docs/log.md', async () => {
   )
 })
 
-test('the operator finds every rate limit in docs/limits.md, as it is by default', async () => {
-  const page = await readFile(new URL('../../docs/limits.md', import.meta.url), 'utf8')
+test('the operator finds every rate limit in docs/run/limits.md, as it is by default', async () => {
+  const page = await readFile(new URL('../../docs/run/limits.md', import.meta.url), 'utf8')
   const rows = page.matchAll(/^\| `([\w.]+)` \| (\d+(?:\.\d+)?) \| (\d+) \|/gm)
   const documented = [...rows].map(([, name = '', perMinute, burst]) => ({
     name,

@@ -337,7 +337,7 @@ suite('the configuration', () => {
     for (const name of ['MAYFLY_PROT', 'MAYFLY_', 'MAYFLY_PORT_FILE', 'MAYFLY_SECRET_FILE_FILE']) {
       assert.equal(
         messageOf({ [name]: 'hunter2' }),
-        `${name} is not a setting of Mayfly. See docs/operate.md.`,
+        `${name} is not a setting of Mayfly. See docs/reference/settings.md.`,
       )
     }
   })

@@ -1,4 +1,4 @@
-/** A backup that the operator restores in the middle of a run, and what docs/backup.md says is lost by that. */
+/** A backup that the operator restores in the middle of a run, and what docs/run/backup.md says is lost by that. */
 import { contestRestored } from '../../src/payment/restoring.ts'
 import type { Run } from './run-context.ts'
 

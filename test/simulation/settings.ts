@@ -31,7 +31,7 @@ export type Settings = {
   changeAddress(): string
   /** Sells GATE from the next start on. Its projects know the address, which stays then. */
   openGate(): void
-  /** The first of the two steps of docs/operate.md. The second one waits until no order of before is left. */
+  /** The first of the two steps of docs/run/operate.md. The second one waits until no order of before is left. */
   changeSecret(): void
   /** Whether a buyer could have found this product off sale. */
   wasOff(product: Product): boolean

@@ -80,7 +80,7 @@ export function weatherOf(random: Random, seed: number): Weather {
     disasters: someOf(random, Object.keys(DISASTERS) as Disaster[]),
     disasterEveryMs: random.pick([8_000, 15_000, 40_000]),
     aiming: random.pick([0, 0.8, 1]),
-    // Two that are off in two ways are a second apart, which docs/instances.md allows.
+    // Two that are off in two ways are a second apart, which docs/run/postgresql.md allows.
     clocksWithinMs: random.pick([0, 50, 500]),
     // The service accepts two minutes.
     nodeClocksWithinMs: random.pick([0, 500, 60_000]),

@@ -1,5 +1,5 @@
 /**
- * nginx and Caddy from Debian in front of the service, with the configurations that docs/deploy.md prints: only
+ * nginx and Caddy from Debian in front of the service, with the configurations that docs/run/deploy.md prints: only
  * ports, the name of the site and the files of its certificate are others.
  */
 import { execFile, execFileSync } from 'node:child_process'
@@ -102,9 +102,9 @@ export async function startFront(
   }
 }
 
-/** The block of docs/deploy.md in this proxy's language. */
+/** The block of docs/run/deploy.md in this proxy's language. */
 function printed(name: ProxyName): string {
-  const page = readFileSync(new URL('../../docs/deploy.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../docs/run/deploy.md', import.meta.url), 'utf8')
   const language = name === 'caddy' ? 'caddyfile' : 'nginx'
   const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))]
   const [block, ...others] = blocks.map(([, text = '']) => text)

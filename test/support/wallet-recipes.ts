@@ -1,8 +1,8 @@
-/** The credentials of a paying wallet as docs/nodes.md tells people to make them, so that tests pay with just these. */
+/** The credentials of a paying wallet as docs/run/nodes.md tells people to make them, so that tests pay with just these. */
 import { readFileSync } from 'node:fs'
 import type { Restrictions } from './stand-ins/runes.ts'
 
-const PAGE = readFileSync(new URL('../../docs/nodes.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/run/nodes.md', import.meta.url), 'utf8')
 const RECIPES = PAGE.slice(PAGE.indexOf('## A wallet that pays'))
 
 /** LND's permissions, such as `uri:/routerrpc.Router/SendPaymentV2`. */
@@ -17,6 +17,6 @@ export const PAYING_RUNE = JSON.parse(
 
 function first(recipe: RegExp): string {
   const found = recipe.exec(RECIPES)?.[1]
-  if (found === undefined) throw new Error(`docs/nodes.md has no recipe like ${recipe}`)
+  if (found === undefined) throw new Error(`docs/run/nodes.md has no recipe like ${recipe}`)
   return found
 }

@@ -66,7 +66,7 @@ function sentenceOf(reason: RefusalReason, count: number): string {
 
 const BECAUSE: Record<RefusalReason, string> = {
   rate_limited:
-    'they came faster than the rate of the plan (429; docs/limits.md). A sender that tries again gets through',
+    'they came faster than the rate of the plan (429; docs/run/limits.md). A sender that tries again gets through',
   too_large: 'larger than the plan takes, or with more than 256 headers',
   storage_full: 'the storage of the plan is full. `mayfly catch delete` makes room',
   exhausted: 'all requests of the plan are used. `mayfly extend` adds more',

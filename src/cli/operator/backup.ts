@@ -58,6 +58,6 @@ export function addBackup(program: Command): void {
 function sqliteFile({ databaseUrl }: Config): string {
   if (databaseUrl.kind === 'sqlite') return databaseUrl.file
   throw new CliError(
-    'MAYFLY_DATABASE_URL names a PostgreSQL server. Use its own tools for backups: docs/backup.md.',
+    'MAYFLY_DATABASE_URL names a PostgreSQL server. Use its own tools for backups: docs/run/backup.md.',
   )
 }

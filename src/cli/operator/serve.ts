@@ -27,7 +27,7 @@ const FLUSH_AFTER_MS = 3_000
 export function addServe(program: Command): void {
   program
     .command('serve')
-    .description('start the service (docs/operate.md)')
+    .description('start the service (docs/run/operate.md)')
     .addHelpText('after', examples('mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'))
     .action(
       operator(async () => {
@@ -110,7 +110,7 @@ async function lockStore(file: string): Promise<void> {
   }
   const { heldBy, since } = lock
   throw new CliError(
-    `Mayfly did not start. Process ${heldBy} runs on ${file} already${since === null ? '' : `, since ${since}`}. Stop it first, or set MAYFLY_DATABASE_URL to another file. Several instances need PostgreSQL (docs/instances.md).`,
+    `Mayfly did not start. Process ${heldBy} runs on ${file} already${since === null ? '' : `, since ${since}`}. Stop it first, or set MAYFLY_DATABASE_URL to another file. Several instances need PostgreSQL (docs/run/postgresql.md).`,
   )
 }
 
@@ -127,7 +127,7 @@ function greet(config: Config, { url }: Server): void {
     lines.push(
       '',
       'SIMULATOR: no real money moves. Invoices are paid by POST /simulator/pay.',
-      'To sell for real, set MAYFLY_LIGHTNING_URL to your node (docs/nodes.md).',
+      'To sell for real, set MAYFLY_LIGHTNING_URL to your node (docs/run/nodes.md).',
     )
   }
   process.stderr.write(`${lines.join('\n')}\n\n`)

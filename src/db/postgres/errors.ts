@@ -76,7 +76,7 @@ export function unusable(error: unknown, url: string): StoreUnusable {
     case '42501':
       return why(
         `The user of MAYFLY_DATABASE_URL lacks a privilege on the database ${database}. ` +
-          'docs/postgresql.md lists those it needs.',
+          'docs/run/postgresql.md lists those it needs.',
       )
     case '53300':
       return why(`${server} has no free connection. Raise its max_connections, or lower \`pool\`.`)

@@ -120,8 +120,8 @@ suite('a backup', () => {
     assert.equal(proven.status, 200)
   })
 
-  test('what docs/backup.md runs after a restore on PostgreSQL is what `restore` runs on SQLite', async () => {
-    const docs = await readFile(new URL('../../../docs/backup.md', import.meta.url), 'utf8')
+  test('what docs/run/backup.md runs after a restore on PostgreSQL is what `restore` runs on SQLite', async () => {
+    const docs = await readFile(new URL('../../../docs/run/backup.md', import.meta.url), 'utf8')
     const [, statement = ''] = /psql "\$MAYFLY_DATABASE_URL" -c "(update [^"]*)"/.exec(docs) ?? []
     const words = (text: string): string => text.replaceAll(/\s+/g, ' ')
     assert.equal(words(statement), words(contestRestored.text))

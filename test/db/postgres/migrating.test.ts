@@ -101,7 +101,7 @@ test('a table that another session never gives up stops the start with a sentenc
     upgrade({ lockWaits }),
     new StoreUnusable(
       `The database cannot be migrated: another session holds a lock that ${LATER} needs. Nothing was changed. ` +
-        'End that session, or wait until it has ended, and start again: docs/postgresql.md says how to find it.',
+        'End that session, or wait until it has ended, and start again: docs/run/postgresql.md says how to find it.',
     ),
   )
   assert.equal(await isUpgraded(), false)
