@@ -24,7 +24,7 @@ export function checkArrows(sources: Sources): string[] {
 }
 
 /** The tools that a clone alone needs as it runs. A built package has what they make. */
-const TOOLS: Record<string, string> = { 'http/bundle.ts': 'esbuild' }
+const TOOLS: Record<string, string> = { 'http/pages/bundle.ts': 'esbuild' }
 
 const PRODUCTS = [...PRODUCT_NAMES, ...(Object.keys(OPERATED_PRODUCTS) as AnyProduct[])]
 const FOLDERS = [
@@ -164,7 +164,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   {
     from: /^client\//,
     to: new RegExp(
-      `^(?:(?:${PRODUCTS.join('|')})/(?:[a-z]+-)?schema|http/(?:alert-schema|errors)|payment/quote)\\.ts$`,
+      `^(?:(?:${PRODUCTS.join('|')})/(?:[a-z]+-)?schema|http/(?:alerts/schema|errors)|payment/quote)\\.ts$`,
     ),
     typesOnly: true,
   },
@@ -177,7 +177,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The tools describe their inputs with the builders that the routes use. They import nothing.
   { from: /^mcp-tools\//, to: /^http\/type\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.
-  { from: /^http\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
+  { from: /^http\/server\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
   // A setting is checked for the schemes of the backends.
   {
     from: /^service\/(?:config|settings\/backends)\.ts$/,

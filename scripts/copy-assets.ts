@@ -2,8 +2,8 @@
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { BUNDLES, bundle } from '../src/http/bundle.ts'
-import { pageScripts } from '../src/http/pages.ts'
+import { BUNDLES, bundle } from '../src/http/pages/bundle.ts'
+import { pageScripts } from '../src/http/pages/pages.ts'
 
 const PARTS = [
   { folder: 'db/migrations/', files: /\.sql$/ },

@@ -1,7 +1,7 @@
 /** The live stream of an inbox: stored events, then new ones, each once and in order. */
 import type { FastifyRequest } from 'fastify'
 import { invalid } from '../http/errors.ts'
-import { type EventStream, POLL_EVERY_MS, type StreamEvent } from '../http/event-stream.ts'
+import { type EventStream, POLL_EVERY_MS, type StreamEvent } from '../http/streams.ts'
 import { eventJson } from './event.ts'
 import type { EventRow } from './event-rows.ts'
 import type { CatchService } from './service.ts'

@@ -1,8 +1,7 @@
 /** The list of events of an inbox, as a page in JSON: at once, or when there are newer ones. */
 import { invalid, unauthorized } from '../http/errors.ts'
-import { POLL_EVERY_MS } from '../http/event-stream.ts'
-import type { LongPoll } from '../http/long-poll.ts'
 import type { Reservation } from '../http/memory.ts'
+import { type LongPoll, POLL_EVERY_MS } from '../http/streams.ts'
 import type { Clock } from '../lib/clock.ts'
 import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 import type { EventFilter, EventStore } from './event-store.ts'

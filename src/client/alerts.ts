@@ -1,5 +1,5 @@
 /** The calls for alerts, which are the same for every product that tells. */
-import type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
+import type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
 import type { ApiRequest, CallOptions, Http } from './http.ts'
 
 /**

@@ -52,7 +52,7 @@ export type {
   GatePending,
   GateQuote,
 } from '../gate/schema.ts'
-export type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
+export type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
 export { type GateKey, type GateReceipt, readGateKeys } from '../protocol/gate-receipt.ts'
 export type { HmacAlgorithm } from '../protocol/signatures/mac.ts'
 export type { HmacScheme } from '../protocol/signatures/schemes.ts'

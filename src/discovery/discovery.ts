@@ -1,8 +1,8 @@
 /** The documents by which programs find the service. docs/agents.md says which formats these are. */
 import type { App } from '../http/app.ts'
-import { oneUrlPath } from '../http/one-url.ts'
+import { mountText } from '../http/pages/encoded.ts'
+import { oneUrlPath } from '../http/paid/one-url.ts'
 import type { SoldPlan } from '../http/product.ts'
-import { mountText } from '../http/text.ts'
 import { AI_CATALOG_PATH, aiCatalog } from './ai-catalog.ts'
 import type { Announced, AnnouncedProduct } from './announced.ts'
 import { L402_SERVICES_PATH, l402Services } from './l402-services.ts'

@@ -1,6 +1,6 @@
 /** Authorization and limits: the capability of a project, and the intent of a path. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { bearerOf } from '../http/bearer.ts'
+import { bearerOf } from '../http/credentials.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { isVisitorNetwork } from '../protocol/visitor-network.ts'

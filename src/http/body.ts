@@ -1,7 +1,8 @@
 /** Reads request bodies as bytes. It counts the bytes that arrive, and does not trust the headers. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { parseStrictJsonBytes } from '../lib/json.ts'
 import { type Phrase, type Problem, problem } from './errors.ts'
-import { isWaitingForContinue, sendContinue } from './expect-continue.ts'
 
 /** This much of a refused body is still read, so that the client can read the answer. */
 const DRAIN_BYTES = 1024 * 1024
@@ -179,3 +180,87 @@ const noMemory = (): Problem =>
   problem('rate limited', { 'retry-after': String(RETRY_UPLOAD_SECONDS) })
 
 const closing = (phrase: Phrase): Problem => problem(phrase, { connection: 'close' })
+
+// Gives a route the bytes of its body. Fastify reads them whole, within a limit, so this is for callers with a
+// token. Bodies that anyone may send are read by `body.ts`, which can charge them to a memory budget.
+
+/** Takes bodies of these types as bytes in a scope of its own, and refuses all others. */
+export function parseAsBytes(
+  scope: FastifyInstance,
+  { contentTypes, maxBytes }: { contentTypes: string[]; maxBytes: number },
+): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser(
+    contentTypes,
+    { parseAs: 'buffer', bodyLimit: maxBytes },
+    (_request, body, done) => done(null, body),
+  )
+}
+
+/** Takes bodies of JSON alone, in which no object has a member twice. The library would take the last one. */
+export function parseStrictJson(scope: FastifyInstance): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    const value = parseStrictJsonBytes(body as Buffer)
+    if (value === undefined) done(new InvalidJson())
+    else done(null, value)
+  })
+}
+
+/** Named like the library's own errors, which the answer is made by. */
+class InvalidJson extends Error {
+  readonly code = 'FST_ERR_CTP_INVALID_JSON_BODY'
+}
+
+/** The body of a request to such a route; empty if there is none. */
+export const rawBody = ({ body }: FastifyRequest): Buffer =>
+  Buffer.isBuffer(body) ? body : Buffer.alloc(0)
+
+// `Expect: 100-continue` (RFC 9110 §10.1.1): a client that asks before it sends the body.
+
+/** Requests whose client waits for `100 Continue`, until that has been sent. */
+const waiting = new WeakMap<IncomingMessage, ServerResponse>()
+
+/**
+ * Notes that the client waits before it sends the body. If the request is answered without a
+ * `100 Continue`, the connection closes, because the body may or may not follow.
+ */
+export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
+  if (coding === undefined && Number(length ?? 0) === 0) return
+  waiting.set(request, response)
+  response.shouldKeepAlive = false
+}
+
+export function isWaitingForContinue(request: IncomingMessage): boolean {
+  return waiting.has(request)
+}
+
+/** Sends `100 Continue`, if the client waits for it. */
+export function sendContinue(request: IncomingMessage): void {
+  const response = waiting.get(request)
+  if (!response) return
+  waiting.delete(request)
+  response.shouldKeepAlive = !/\bclose\b/i.test(request.headers.connection ?? '')
+  response.writeContinue()
+}
+
+// Bodies that a purchase is bound to must arrive as they were sent.
+
+/** Refuses encoded bodies: clients and proxies encode and decode, which changes the bytes of the request. */
+export function refuseEncoding(request: FastifyRequest): void {
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw problem('unsupported media type')
+  }
+}
+
+// Scopes of routes: what is said of bodies in one is true of its routes alone.
+
+/** Fastify looks for the name of a scope without one in all files that are loaded. */
+const NAMED = { [Symbol.for('fastify.display-name')]: 'scope' }
+
+/** Mounts routes in a scope of their own. */
+export function inScope(app: FastifyInstance, mount: (scope: FastifyInstance) => void): void {
+  app.register(Object.assign(async (scope: FastifyInstance) => mount(scope), NAMED))
+}

@@ -2,10 +2,13 @@
  * The client's address: the socket's peer, or the address that a trusted proxy names. proxy-addr is not used,
  * because it skips empty hops and returns malformed ones; here the last valid hop counts.
  */
+
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
+import type { FastifyInstance } from 'fastify'
 import ipaddr from 'ipaddr.js'
-import { isIpv4, parseIp, parseUnmappedIp } from '../protocol/ip-address.ts'
+import type { Logger } from 'pino'
+import { type IpAddress, isIpv4, parseIp, parseUnmappedIp } from '../protocol/ip-address.ts'
 
 /** Real chains are shorter. The hops that count are at the right end. */
 const MAX_HOPS = 32
@@ -172,3 +175,62 @@ function firstGroups(text: string, count: number): string | null {
   const groups = address.parts.slice(0, count)
   return groups.map((group) => group.toString(16)).join(':')
 }
+
+// A list of networks that is asked with every request, so a longer one takes no longer.
+
+/** Whether an address is in one of these networks. */
+export type IsListed = (address: string) => boolean
+
+/**
+ * A look-up costs one step for each length of a prefix in the list.
+ * @param blocks addresses and CIDR blocks, which were checked before.
+ */
+export function networkList(blocks: readonly string[]): IsListed {
+  const prefixes = { 4: new Map<bigint, Set<bigint>>(), 6: new Map<bigint, Set<bigint>>() }
+  for (const block of blocks) {
+    const [text = '', length] = block.split('/')
+    const address = parseIp(text)
+    if (address === null) throw new Error('a network is neither an address nor a CIDR block')
+    const { family, bits, value } = numberOf(address)
+    const rest = bits - BigInt(length ?? bits)
+    const known = prefixes[family].get(rest) ?? new Set()
+    prefixes[family].set(rest, known.add(value >> rest))
+  }
+  return (text) => {
+    const address = parseIp(text)
+    if (address === null) return false
+    const { family, value } = numberOf(address)
+    for (const [rest, known] of prefixes[family]) if (known.has(value >> rest)) return true
+    return false
+  }
+}
+
+function numberOf(address: IpAddress): { family: 4 | 6; bits: bigint; value: bigint } {
+  let value = 0n
+  for (const byte of address.toByteArray()) value = (value << 8n) | BigInt(byte)
+  return isIpv4(address) ? { family: 4, bits: 32n, value } : { family: 6, bits: 128n, value }
+}
+
+// Detects proxies in front of the service that are not configured. Behind one, all clients have its address, so a
+// guessed key would work from everywhere: no native quote is opened there, and the log says what to set.
+
+/** Logs the first forwarded request. Must be mounted before the routes. */
+export function detectUntrustedProxies(
+  app: FastifyInstance,
+  {
+    isBehindUntrusted,
+    log,
+  }: { isBehindUntrusted: (request: IncomingMessage) => boolean; log: Logger },
+): void {
+  let isLogged = false
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!isLogged && isBehindUntrusted(request.raw)) {
+      isLogged = true
+      log.error({ event: 'proxies.unknown', reason: ADVICE })
+    }
+    done()
+  })
+}
+
+const ADVICE =
+  'a forwarded request arrived from a proxy that is not trusted: set MAYFLY_TRUSTED_PROXIES to the addresses of your proxies; until then, no native quote is opened for what they forward'

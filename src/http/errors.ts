@@ -1,6 +1,7 @@
 /** The catalogue of errors. The phrase is the contract: stable, and never an echo of input. */
 
-import type { Fault } from './fault.ts'
+/** Beside the phrase of a 400: the name of a member or header, and what it must be. It has names and bounds. */
+export type Fault = { field?: string; expected?: string }
 
 type Entry = {
   status: number

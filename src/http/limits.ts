@@ -5,8 +5,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
-import { OWNER_TOKEN } from './bearer.ts'
 import { type ClientAddress, clientScope } from './client-address.ts'
+import { OWNER_TOKEN } from './credentials.ts'
 import { type Problem, problem } from './errors.ts'
 
 export type Rate = { perMinute: number; burst: number }

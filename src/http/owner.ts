@@ -5,11 +5,10 @@
 import type { FastifyReply, FastifyRequest, RouteGenericInterface } from 'fastify'
 import type { TokenKind } from '../lib/ids.ts'
 import type { App } from './app.ts'
-import { bearerOf } from './bearer.ts'
+import { bearerOf } from './credentials.ts'
 import { type Problem, problem, unauthorized } from './errors.ts'
-import type { EventStream, EventStreams } from './event-stream.ts'
 import { LIMITS, type Limits, rateLimited } from './limits.ts'
-import type { LongPoll } from './long-poll.ts'
+import type { EventStream, EventStreams, LongPoll } from './streams.ts'
 
 /** Retry-After when a capability has too many streams and waiting requests: one may have ended by then. */
 const RETRY_STREAM_SECONDS = 10

@@ -1,9 +1,10 @@
 /** Validates requests with the schemas that also make the types and the OpenAPI document. */
-import type { FastifySchemaCompiler } from 'fastify'
+import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 import type { TSchema } from 'typebox'
-import type { Phrase } from './errors.ts'
-import { createFaultFinder } from './fault.ts'
-import { validatorOf } from './validator.ts'
+import { Compile } from 'typebox/schema'
+import { MAX_JSON } from '../lib/json.ts'
+import { oncePer } from '../lib/once-per.ts'
+import type { Fault, Phrase } from './errors.ts'
 
 /** The error phrases for a body and for a query that the schema refuses. */
 export type InvalidPhrases = { body?: Phrase; query?: Phrase }
@@ -39,4 +40,176 @@ function withIntegers(value: unknown, names: string[]): unknown {
     if (isWritten && Number.isSafeInteger(Number(text))) read[name] = Number(text)
   }
   return read
+}
+
+// What Fastify makes of the schemas of routes. Without these it loads two libraries of its own at each start.
+
+/** Its types are those of its own libraries. */
+export const COMPILERS = {
+  compilersFactory: {
+    buildValidator: () => compileValidator,
+    buildSerializer: () => compileSerializer,
+  },
+} as unknown as NonNullable<FastifyServerOptions['schemaController']>
+
+// Validators of schemas. Compiling one takes longer than a request, so a process compiles each schema once.
+
+/** Its validator, compiled when it is first asked for. */
+export const validatorOf = oncePer((schema: TSchema) => Compile(schema))
+
+// Says what is wrong with a refused value: the name of a member and what it must be, never what was sent.
+
+type Schema = {
+  type?: string
+  description?: string
+  enum?: readonly string[]
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  pattern?: string
+  properties?: Record<string, Schema>
+  required?: readonly string[]
+}
+
+/** Finds the fault of an object that its schema refuses. The members' schemas are compiled for the first one. */
+export function createFaultFinder(schema: TSchema): (value: unknown) => Fault {
+  const { properties = {}, required = [] } = schema as Schema
+  let members: { name: string; isFine: (value: unknown) => boolean }[] | null = null
+  return (value) => {
+    if (value === undefined)
+      return {
+        expected: `JSON with each member once, and at most ${MAX_JSON.signs} of { } [ ] , :`,
+      }
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      return { expected: 'an object' }
+    }
+    members ??= Object.entries(properties).map(([name, property]) => {
+      const validator = validatorOf(property as TSchema)
+      return { name, isFine: (some) => validator.Check(some) }
+    })
+    for (const { name, isFine } of members) {
+      const isThere = Object.hasOwn(value, name)
+      const isFault = isThere
+        ? !isFine((value as Record<string, unknown>)[name])
+        : required.includes(name)
+      if (isFault) return { field: name, expected: inWords(properties[name] ?? {}) }
+    }
+    // The name of a member that nobody knows is the client's own text.
+    return { expected: `only ${listed(Object.keys(properties), 'and')}` }
+  }
+}
+
+/** What a value must be: `20 to 604800`, `at most 80 characters`, `spark, standard or long`. */
+export function inWords(schema: object): string {
+  const { type, description, minimum, maximum, minLength, maxLength, pattern, ...rest } =
+    schema as Schema
+  if (rest.enum) return listed(rest.enum, 'or')
+  if (type === 'boolean') return 'true or false'
+  // Nobody reads a pattern at a glance, so a schema that has one describes it.
+  if (pattern !== undefined && description !== undefined) return description
+  if (type === 'integer') return range(minimum, maximum) || 'an integer'
+  const length = range(minLength, maxLength)
+  return length === '' ? 'a string' : `${length} characters`
+}
+
+function range(from: number | undefined, to: number | undefined): string {
+  if (from !== undefined && to !== undefined) return `${from} to ${to}`
+  if (from !== undefined) return `at least ${from}`
+  return to === undefined ? '' : `at most ${to}`
+}
+
+function listed(names: readonly string[], link: 'and' | 'or'): string {
+  const last = names.at(-1) ?? 'nothing'
+  return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} ${link} ${last}`
+}
+
+// Writes answers by their schemas: what a schema does not declare stays out, so that no field of a row gets into
+// an answer by mistake, and what it requires must be there. It follows what `type.ts` makes; a schema that says
+// more is refused at the start.
+
+/** What of a value is written. */
+type Declared = (value: unknown) => unknown
+
+type WrittenSchema = {
+  type?: string
+  properties?: Record<string, WrittenSchema>
+  required?: readonly string[]
+  patternProperties?: Record<string, WrittenSchema>
+  items?: WrittenSchema
+  anyOf?: readonly WrittenSchema[]
+}
+
+export const compileSerializer = ({ schema }: { schema: TSchema }): ((value: unknown) => string) =>
+  serializerOf(schema)
+
+/** Made of a schema at its first answer: a service has many routes, and most of their answers are the same errors. */
+const serializerOf = oncePer((schema: TSchema) => {
+  refuseUnknown(schema)
+  let declared: Declared | null = null
+  return (value: unknown): string => {
+    declared ??= declaredBy(schema as WrittenSchema)
+    return JSON.stringify(declared(value))
+  }
+})
+
+function declaredBy(schema: WrittenSchema): Declared {
+  const { type, properties = {}, patternProperties, required = [], items, anyOf } = schema
+  if (anyOf) return ofUnion(anyOf)
+  if (type === 'array' && items) {
+    const item = declaredBy(items)
+    return (value) => {
+      if (!Array.isArray(value))
+        throw new TypeError('the answer has no array where it declares one')
+      return item === asItIs ? value : value.map(item)
+    }
+  }
+  if (type !== 'object' || patternProperties) return asItIs
+  const members = Object.entries(properties).map(([name, property]) => ({
+    ...{ name, declared: declaredBy(property) },
+    isRequired: required.includes(name),
+  }))
+  return (value) => {
+    if (typeof value !== 'object' || value === null) {
+      throw new TypeError('the answer has no object where it declares one')
+    }
+    const written: Record<string, unknown> = {}
+    for (const { name, declared, isRequired } of members) {
+      const member = (value as Record<string, unknown>)[name]
+      if (member !== undefined) written[name] = declared(member)
+      else if (isRequired) throw new TypeError(`the answer lacks its member ${name}`)
+    }
+    return written
+  }
+}
+
+/** The first schema that the value fits, whatever else is in the value. */
+function ofUnion(schemas: readonly WrittenSchema[]): Declared {
+  const branches = schemas.map((schema) => ({
+    declared: declaredBy(schema),
+    fits: validatorOf(schema as TSchema),
+  }))
+  if (branches.every(({ declared }) => declared === asItIs)) return asItIs
+  return (value) => {
+    const branch = branches.find(({ fits }) => fits.Check(value))
+    if (!branch) throw new TypeError('the answer fits no schema of its union')
+    return branch.declared(value)
+  }
+}
+
+const asItIs: Declared = (value) => value
+
+/** Keywords of JSON WrittenSchema that would say more of what is written. */
+const NOT_FOLLOWED = ['$ref', 'allOf', 'oneOf', 'not', 'if', 'prefixItems', 'dependentSchemas']
+
+/** @throws Error for a schema that would not be followed. */
+function refuseUnknown(schema: object): void {
+  for (const [keyword, value] of Object.entries(schema)) {
+    const isOpen = keyword === 'additionalProperties' && value !== false
+    if (isOpen || NOT_FOLLOWED.includes(keyword)) {
+      throw new Error(`answers with ${keyword} in their schema cannot be written`)
+    }
+    const inner = keyword === 'properties' || keyword === 'anyOf' ? Object.values(value) : []
+    for (const part of keyword === 'items' ? [value] : inner) refuseUnknown(part)
+  }
 }

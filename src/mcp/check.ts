@@ -1,7 +1,7 @@
 /** What is wrong with the arguments of a caller. */
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/schema'
-import { createFaultFinder } from '../http/fault.ts'
+import { createFaultFinder } from '../http/validation.ts'
 
 /** Says what a value must be instead, or null if it fits. Compiled by its first use. */
 export function checkOf(schema: TSchema): (given: unknown) => string | null {

@@ -7,18 +7,17 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
-import { readBody } from '../http/body.ts'
+import { inScope, readBody } from '../http/body.ts'
 import {
   type ClientAddress,
   clientNetwork,
   clientScope,
   PROXY_HEADERS,
 } from '../http/client-address.ts'
-import { withDisconnectSignal } from '../http/client-disconnect.ts'
 import { problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import type { Memory } from '../http/memory.ts'
-import { inScope } from '../http/scope.ts'
+import { withDisconnectSignal } from '../http/sending.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../mcp-tools/bounds.ts'

@@ -1,5 +1,5 @@
 /** Metrics of the HTTP server: answers, and refusals by limit. */
-import type { AnswerObserver, Refusal } from '../http/metrics.ts'
+import type { AnswerObserver, Refusal } from '../http/server/metrics.ts'
 import type { Instruments } from './instruments.ts'
 
 export function observeResponses({ counter, histogram }: Instruments): AnswerObserver {

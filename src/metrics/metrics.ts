@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { StoreObserver } from '../db/measured.ts'
-import type { AnswerObserver, Refusal } from '../http/metrics.ts'
+import type { AnswerObserver, Refusal } from '../http/server/metrics.ts'
 import type { WorkOutcome } from '../http/turns.ts'
 import type { Log } from '../lib/log.ts'
 import type { NodeObserver } from '../lightning/measured.ts'

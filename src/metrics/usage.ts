@@ -1,6 +1,7 @@
 /** Metrics of the work and memory in use, read at each scrape. */
-import type { Connections } from '../http/connections.ts'
+
 import type { Memory } from '../http/memory.ts'
+import type { Connections } from '../http/server/connections.ts'
 import type { Instruments } from './instruments.ts'
 
 export type Usage = {

@@ -3,8 +3,8 @@
  * change of state as soon as its deadline passes. Each event carries the whole status, and so does the start of a
  * connection, so a client that reconnects is up to date.
  */
-import { type EventStream, POLL_EVERY_MS } from '../http/event-stream.ts'
-import type { LongPoll } from '../http/long-poll.ts'
+
+import { type EventStream, type LongPoll, POLL_EVERY_MS } from '../http/streams.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { PulseStatus } from './schema.ts'
 import type { PulseService } from './service.ts'

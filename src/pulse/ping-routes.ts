@@ -1,7 +1,7 @@
 /** What a job sends: pings, and the signals of its runs. Their bodies are ignored and never stored. */
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { App } from '../http/app.ts'
-import { bearerToken } from '../http/bearer.ts'
+import { bearerToken } from '../http/credentials.ts'
 import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { Limit, Limits } from '../http/limits.ts'

@@ -1,6 +1,6 @@
 /** PULSE's entry: what the service needs to sell and run it. */
 import type { Alerts } from '../alerts/alerts.ts'
-import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alert-schema.ts'
+import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { tellOfChanges } from './alerts.ts'

@@ -1,7 +1,7 @@
 /** Parses the JSON body of a change of settings: any members of PulseSettings, and no others. */
 import { Compile } from 'typebox/schema'
 import { invalid } from '../http/errors.ts'
-import { createFaultFinder } from '../http/fault.ts'
+import { createFaultFinder } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import { PulseSettings } from './schema.ts'

@@ -6,7 +6,6 @@ import type { Alerts } from '../alerts/alerts.ts'
 import type { Inboxes } from '../alerts/send.ts'
 import { CATCH, openCatch } from '../catch/product.ts'
 import { GATE } from '../gate/product.ts'
-import type { ApiSurface } from '../http/api-surface.ts'
 import { LIMITS, type Limit } from '../http/limits.ts'
 import type {
   OpenProduct,
@@ -15,6 +14,7 @@ import type {
   SoldPlan,
   SoldProductFacts,
 } from '../http/product.ts'
+import type { ApiSurface } from '../http/server/cors.ts'
 import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
 import { MCP_LIMIT } from '../mcp/limits.ts'
 import type { Metrics } from '../metrics/metrics.ts'

@@ -6,8 +6,8 @@ import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { createMayfly } from '../../src/client/index.ts'
 import { type App, createApp } from '../../src/http/app.ts'
-import { createEventStreams, type EventStream } from '../../src/http/event-stream.ts'
 import { createMemory } from '../../src/http/memory.ts'
+import { createEventStreams, type EventStream } from '../../src/http/streams.ts'
 import { anInbox } from '../support/catch.ts'
 import {
   answersTo,

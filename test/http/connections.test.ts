@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
-import { type Connections, createConnections } from '../../src/http/connections.ts'
+import { type Connections, createConnections } from '../../src/http/server/connections.ts'
 import { until } from '../support/until.ts'
 
 const MIB = 1024 * 1024

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { networkList } from '../../src/http/network-list.ts'
+import { networkList } from '../../src/http/client-address.ts'
 
 const BLOCKS = ['192.0.2.0/24', '198.51.100.7', '10.0.0.0/9', '2001:db8:1::/48', '2001:db8::5']
 

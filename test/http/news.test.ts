@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createNews } from '../../src/http/news.ts'
+import { createNews } from '../../src/http/streams.ts'
 
 const LONG = 2 ** 31 - 1
 

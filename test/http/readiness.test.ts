@@ -3,7 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import type { Db } from '../../src/db/db.ts'
 import { createApp } from '../../src/http/app.ts'
-import { mountReadiness } from '../../src/http/readiness.ts'
+import { mountReadiness } from '../../src/http/server/health.ts'
 import { startServer } from '../support/server.ts'
 import { manualClock, SECOND } from '../support/shop.ts'
 

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { LIMITS } from '../../src/http/limits.ts'
 import { createMemory } from '../../src/http/memory.ts'
-import { type Receiving, receive } from '../../src/http/receiving.ts'
+import { type Receiving, receive } from '../../src/http/paid/receiving.ts'
 
 const EMPTY = { inbox: 0, unpaid: 0, paid: 0, message: 0, answer: 0 }
 const NEW = { orderId: null, isProven: false, maxBodyBytes: 1024 * 1024 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { TSchema } from 'typebox'
-import { compileSerializer } from '../../src/http/serialization.ts'
 import { Type } from '../../src/http/type.ts'
+import { compileSerializer } from '../../src/http/validation.ts'
 
 const written = (schema: TSchema, value: unknown): unknown =>
   JSON.parse(compileSerializer({ schema })(value))

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
 import { createApp } from '../../src/http/app.ts'
-import { mountHealth } from '../../src/http/health.ts'
-import { mountSimulator } from '../../src/http/simulator.ts'
+import { mountHealth } from '../../src/http/server/health.ts'
+import { mountSimulator } from '../../src/http/server/simulator.ts'
 import { aShop } from '../support/shop.ts'
 
 test('a payment is answered only when its settlement is in the store', async (t) => {

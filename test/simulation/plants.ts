@@ -218,7 +218,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'who has a quote of a plan that is off sale is refused',
-    file: 'http/paid.ts',
+    file: 'http/paid/paid.ts',
     text: 'const { planId, terms } = route.parse(body, request)',
     becomes: `const { planId, terms } = route.parse(body, request)
     if (!route.plan(planId)) throw problem('invalid plan')`,

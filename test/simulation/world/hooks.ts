@@ -23,7 +23,7 @@ const IN_WIRING: Record<string, string> = {
   '../lightning/open.ts': at('open-lightning.ts'),
   './instances.ts': at('instances.ts'),
   '../http/app.ts': at('app.ts'),
-  '../http/pages.ts': at('pages.ts'),
+  '../http/pages/pages.ts': at('pages.ts'),
 }
 
 /** By the specifier in what the operator's commands work with. */

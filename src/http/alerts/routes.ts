@@ -1,0 +1,185 @@
+/**
+ * The owner's routes for alerts: set their destinations, test them, see what was sent. A product says where they
+ * are mounted and what a test tells.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Alerts } from '../../alerts/alerts.ts'
+import type { SetDestination, Told, Wanted } from '../../alerts/destinations.ts'
+import { type AlertContent, calledUrl } from '../../alerts/formats.ts'
+import type { Statement } from '../../db/db.ts'
+import { rfc3339 } from '../../lib/clock.ts'
+import type { AnyProduct } from '../../lib/product-names.ts'
+import type { App } from '../app.ts'
+import { inScope, parseAsBytes, rawBody } from '../body.ts'
+import { sendNoContent } from '../discarded-body.ts'
+import { problem } from '../errors.ts'
+import { LIMITS, type Limits } from '../limits.ts'
+import { OWNER_ERRORS, type Owner } from '../owner.ts'
+import { errors, NoContent } from '../schemas.ts'
+import { Type } from '../type.ts'
+import { AlertSettings, AlertsSet, AlertsStatus } from './schema.ts'
+import { parseDestinations } from './settings.ts'
+
+/** Fits three of the longest destinations with every character escaped. */
+const MAX_BODY_BYTES = 48 * 1024
+
+type Owned = { Params: { publicId: string } }
+
+/** What the product adds: where its alerts are, and in which words. */
+export type AlertRoutes<Row> = {
+  product: AnyProduct
+  /** Such as `/api/pulse/:publicId/alerts`. */
+  path: string
+  /** Ends the ids of the operations, which are `get…`, `set…`, `test…` and `delete…`. */
+  operations: string
+  /** Whose alerts they are, in summaries: `a monitor`. */
+  whose: string
+  publicId: ReturnType<typeof Type.String>
+  /** What a test tells. */
+  test(row: Row): AlertContent
+  /** Holds while the owner may set destinations. Locks the owner's row. */
+  guard(row: Row): Statement
+  /** Like `owner.required`, but whoever may not set destinations any more is not found. */
+  changeable(request: FastifyRequest, reply: FastifyReply): Promise<void>
+}
+
+export function mountAlerts<Row extends { public_id: string }>(
+  app: App,
+  deps: { alerts: Alerts; limits: Limits; owner: Owner<Row> },
+  routes: AlertRoutes<Row>,
+): void {
+  const { alerts, limits, owner } = deps
+  const { path, test, guard, changeable } = routes
+  const { destinations } = alerts
+  const schemas = schemasOf(routes)
+
+  async function requireOn(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await changeable(request, reply)
+    if (!alerts.isOn) throw problem('alerts unavailable')
+  }
+
+  /** Tests go to strangers, so an owner has few, and so has each address of a stranger. */
+  async function takeTests(id: string, wanted: Wanted[], reply: FastifyReply) {
+    for (const one of wanted) {
+      if (one.format !== 'inbox') {
+        const called = calledUrl(one.format, one.url)
+        const { host, pathname } = 'url' in called ? called.url : one.url
+        await limits.take(LIMITS.alertTestTarget, host + pathname, reply)
+      }
+      await limits.take(LIMITS.alertTest, id, reply)
+    }
+  }
+
+  app.get<Owned>(
+    path,
+    { onRequest: owner.required, schema: schemas.read },
+    owner.answers(async ({ public_id: id }) => {
+      const [list, told] = await Promise.all([destinations.list(id), destinations.told(id)])
+      return () => ({ destinations: list, deliveries: told.map(deliveryOf) })
+    }),
+  )
+  app.delete<Owned>(
+    path,
+    { onRequest: owner.required, schema: schemas.remove },
+    owner.answers(async ({ public_id: id }, request, reply) => {
+      await destinations.remove(id)
+      return () => sendNoContent(request as FastifyRequest, reply)
+    }),
+  )
+  app.post<Owned>(
+    `${path}/test`,
+    { onRequest: requireOn, schema: schemas.test },
+    owner.answers(async (row, _request, reply) => {
+      const { public_id: id } = row
+      await takeTests(id, await destinations.untestedOf(id), reply)
+      const set = await destinations.testAgain(id, test(row))
+      return () => ({ destinations: set.map(setOf) })
+    }),
+  )
+  inScope(app, (scope) => {
+    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_BODY_BYTES })
+    scope.put<Owned>(
+      path,
+      // The handler validates the body, because its errors name the member that is wrong.
+      { onRequest: requireOn, schema: schemas.set, validatorCompiler: () => () => true },
+      owner.answers(async (row, request, reply) => {
+        const { public_id: id } = row
+        const wanted = await parseDestinations(rawBody(request as FastifyRequest), {
+          alerts,
+          ownerId: id,
+        })
+        await takeTests(id, await destinations.untested(id, wanted), reply)
+        const set = await destinations.set(id, { wanted, guard: guard(row), test: test(row) })
+        if (!set) throw problem('not found')
+        return () => ({ destinations: set.map(setOf) })
+      }),
+    )
+  })
+}
+
+const setOf = ({ id, format, host, state, secret, test }: SetDestination) => ({
+  ...{ id, format, host, state, secret, test },
+})
+
+const deliveryOf = ({ alert, nextAt }: Told): AlertsStatus['deliveries'][number] => ({
+  messageId: alert.message_id,
+  destinationId: alert.destination_id,
+  type: alert.type,
+  happenedAt: rfc3339(alert.occurred_at),
+  triedAt: alert.attempted_at === null ? null : rfc3339(alert.attempted_at),
+  outcome: alert.outcome,
+  attempts: alert.attempts,
+  nextTryAt: nextAt === null ? null : rfc3339(nextAt),
+})
+
+function schemasOf({
+  product,
+  publicId,
+  operations,
+  whose,
+}: Pick<AlertRoutes<unknown>, 'product' | 'publicId' | 'operations' | 'whose'>) {
+  const shared = {
+    tags: [product],
+    security: [{ bearer: [] }],
+    params: Type.Object({ publicId }),
+    isLinked: true,
+  }
+  return {
+    read: {
+      ...shared,
+      operationId: `get${operations}`,
+      summary: `Where the alerts of ${whose} go, and what was sent`,
+      response: { 200: AlertsStatus, ...errors(...OWNER_ERRORS) },
+    },
+    remove: {
+      ...shared,
+      operationId: `delete${operations}`,
+      summary: 'Forget all destinations and what waits for them',
+      response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+    },
+    test: {
+      ...shared,
+      operationId: `test${operations}`,
+      summary: 'Test the destinations that no test has reached',
+      response: { 200: AlertsSet, ...errors('alerts unavailable', ...OWNER_ERRORS) },
+    },
+    set: {
+      ...shared,
+      operationId: `set${operations}`,
+      summary: 'Set at most three destinations, and test those that are new',
+      body: AlertSettings,
+      response: {
+        200: AlertsSet,
+        ...errors(
+          'invalid destinations',
+          'invalid request body',
+          'unsupported media type',
+          'request too large',
+          'request timeout',
+          'alerts unavailable',
+          ...OWNER_ERRORS,
+        ),
+      },
+    },
+  }
+}

@@ -1,0 +1,129 @@
+/** The types of alerts: where they go, and what was sent. The same for every product that tells. */
+import type { Static } from 'typebox'
+import { URL_FORMATS } from '../../lib/alert-formats.ts'
+import { DateTime, DateTimeOrNull } from '../schemas.ts'
+import { Type } from '../type.ts'
+
+/** How many destinations an owner has at most. */
+const MOST = 3
+
+const AlertFormat = Type.Enum(URL_FORMATS)
+
+const UrlDestination = Type.Object(
+  {
+    url: Type.String({ maxLength: 2048, description: 'An https URL of a public host' }),
+    format: Type.Optional(AlertFormat),
+  },
+  { additionalProperties: false },
+)
+const InboxDestination = Type.Object(
+  {
+    inbox: Type.String({ maxLength: 64, description: 'The id of an inbox' }),
+    ingestToken: Type.String({ maxLength: 256, description: 'The ingest token of that inbox' }),
+  },
+  { additionalProperties: false },
+)
+
+const KeptDestination = Type.Object(
+  {
+    id: Type.String({
+      maxLength: 64,
+      description: 'Of a destination that is set, which stays as it is',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export const AlertSettings = Type.Object(
+  {
+    destinations: Type.Array(Type.Union([UrlDestination, InboxDestination, KeptDestination]), {
+      maxItems: MOST,
+    }),
+  },
+  {
+    additionalProperties: false,
+    examples: [{ destinations: [{ url: 'https://hooks.example.org/x', format: 'standard' }] }],
+  },
+)
+/**
+ * Where alerts go: at most three https URLs or inboxes of the same service. `format` is `standard` if
+ * left out. The token of an inbox proves that it is yours, and is not stored. Those that are left out are told no
+ * more: `{ id }` keeps one that is set, with its secret.
+ *
+ * ```ts
+ * await monitor.setAlerts({ destinations: [{ url: 'https://ntfy.sh/my-secret-topic', format: 'ntfy' }] })
+ * ```
+ */
+export type AlertSettings = Static<typeof AlertSettings>
+
+const destinationFields = {
+  id: Type.String({ description: 'Of the destination, in `deliveries` too' }),
+  format: Type.Enum([...URL_FORMATS, 'inbox']),
+  host: Type.String({ description: 'The host of the URL, or the id of the inbox' }),
+  state: Type.Enum(['untested', 'active', 'gone'], {
+    description: '`untested`: not told before it has answered a test. `gone`: it answered 410',
+  }),
+}
+const OUTCOMES = ['2xx', '4xx', '5xx', 'failed'] as const
+const OutcomeOrNull = Type.Union([Type.Enum([...OUTCOMES]), Type.Null()])
+
+export const AlertsSet = Type.Object(
+  {
+    destinations: Type.Array(
+      Type.Object(
+        {
+          ...destinationFields,
+          secret: Type.Union([Type.String(), Type.Null()], {
+            description: 'Signs the messages. Shown once; the one before signs too for 24 hours',
+          }),
+          test: Type.Union([Type.Enum([...OUTCOMES, 'no echo']), Type.Null()], {
+            description: 'How the test ended; null if none was sent',
+          }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { additionalProperties: false, description: 'The destinations as they are now' },
+)
+/**
+ * The destinations after they were set or tested. `secret` is there after they were set, and never again.
+ *
+ * ```ts
+ * const { destinations } = await monitor.setAlerts({ destinations: [{ url: 'https://example.com/hook' }] })
+ * if (destinations[0]?.state !== 'active') console.log('the test ended with', destinations[0]?.test)
+ * ```
+ */
+export type AlertsSet = Static<typeof AlertsSet>
+
+export const AlertsStatus = Type.Object(
+  {
+    destinations: Type.Array(Type.Object(destinationFields, { additionalProperties: false })),
+    deliveries: Type.Array(
+      Type.Object(
+        {
+          messageId: Type.String(),
+          destinationId: Type.String(),
+          type: Type.String({ examples: ['pulse.late'] }),
+          happenedAt: DateTime,
+          triedAt: DateTimeOrNull,
+          outcome: OutcomeOrNull,
+          attempts: Type.Integer({ minimum: 0 }),
+          nextTryAt: DateTimeOrNull,
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: 100, description: 'Of the last 24 hours, and what waits; the newest first' },
+    ),
+  },
+  { additionalProperties: false, description: 'The destinations, and what they were told' },
+)
+/**
+ * Where alerts go, and what became of those of the last 24 hours. `outcome` is that of the last try:
+ * `2xx`, `4xx`, `5xx`, or `failed` if there was no answer.
+ *
+ * ```ts
+ * const { deliveries } = await monitor.alerts()
+ * ```
+ */
+export type AlertsStatus = Static<typeof AlertsStatus>

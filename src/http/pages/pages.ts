@@ -1,0 +1,294 @@
+/**
+ * The pages for people. Each is a file in `web/pages/`: a head with its properties, then its main part. All
+ * share one frame, and load their scripts and styles from /assets/. One of them is the 404 page.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../app.ts'
+import { problem } from '../errors.ts'
+import { type OperatorFacts, operatorLinks } from '../operator.ts'
+import type { ApiSurface } from '../server/cors.ts'
+import { type Assets, readAssets } from './assets.ts'
+import { encode, encodingFor, type Served, sendEncoded } from './encoded.ts'
+
+/** `src/` or `dist/`, whichever this file runs from. */
+const ROOT = new URL('../../', import.meta.url)
+const YEAR_SECONDS = 31_536_000
+
+/** No foreign content, no inline scripts or styles, no text that becomes code, and no framing. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy':
+    'camera=(), microphone=(), geolocation=(), payment=(), usb=(), clipboard-read=()',
+}
+
+/** The page without an address of its own. */
+const NOT_FOUND = 'not-found'
+/** The paths for programs, besides the roots of the products. Answers there are never pages. */
+const FOR_PROGRAMS = ['/api/', '/assets/', '/simulator/', '/health/', '/ready/']
+
+type Page = {
+  name: string
+  /** Its address: `/` and its name by default, or another such as `/status/:id`. */
+  path: string
+  title: string
+  description: string
+  /** The module that it starts, such as `catch`, or null. */
+  script: string | null
+  /** The text of its link in the navigation, which is sorted by `order`; null for no link. */
+  nav: string | null
+  /** The product that must be switched on for its link. If it is off, the page itself says so. */
+  needs: string | null
+  order: number
+  main: string
+}
+
+export type PagesOptions = {
+  /** Shows a banner that no real money moves. */
+  isSimulator: boolean
+  /** The products that are switched on. */
+  has: ReadonlySet<string>
+  /** The paths of the products for programs. */
+  surfaces: readonly ApiSurface[]
+  /** Its links stand at the foot of each page. */
+  operator: OperatorFacts
+}
+
+type Site = { assets: Assets; html: Map<string, Promise<Served>> }
+
+export type Pages = {
+  mount(app: App): void
+  /** Shows a person that nothing is at this address; false if a program asks. */
+  sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean
+}
+
+export function createPages({ isSimulator, has, surfaces, operator }: PagesOptions): Pages {
+  const isForPrograms = startsWithAny([
+    ...FOR_PROGRAMS,
+    ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path)),
+  ])
+  const pages = readPages()
+  const linked = pages.filter(({ nav, needs }) => nav !== null && (!needs || has.has(needs)))
+  const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
+  // Made at the first visit: many servers never have one.
+  let made: Promise<Site> | null = null
+  const site = (): Promise<Site> => {
+    made ??= makeSite()
+    return made
+  }
+
+  async function makeSite(): Promise<Site> {
+    const assets = await readAssets(ROOT, scriptsOf(pages))
+    const html = pages.map((page): [string, Promise<Served>] => {
+      const text = fill(frame, { page, pages: linked, assets, isSimulator, operator })
+      return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
+    })
+    return { assets, html: new Map(html) }
+  }
+
+  async function pageOf(name: string): Promise<Served> {
+    const page = await (await site()).html.get(name)
+    if (!page) throw new Error(`there is no page ${name}`)
+    return page
+  }
+
+  return {
+    mount(app) {
+      for (const { name, path } of pages) if (name !== NOT_FOUND) mountPage(app, name, path)
+      mountAssets(app, async () => (await site()).assets)
+    },
+    sendNotFoundPage(request, reply) {
+      if (!isPerson(request) || isForPrograms.test(request.originalUrl)) return false
+      pageOf(NOT_FOUND).then(
+        (page) => {
+          reply.code(404).headers(HEADERS).header('vary', 'accept, accept-encoding')
+          sendEncoded(request, reply, page)
+        },
+        (error) => reply.send(error),
+      )
+      return true
+    },
+  }
+
+  function mountPage(app: App, name: string, url: string): void {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url,
+      handler: async (request, reply) => {
+        // `GET *` is routed like `/`, but has no meaning.
+        if (!request.originalUrl.startsWith('/')) throw problem('not found')
+        if (name === 'home') reply.header('vary', 'accept, accept-encoding')
+        if (name === 'home' && prefersJson(request)) return START
+        reply.headers(HEADERS).header('cache-control', 'no-cache')
+        return sendServed(request, reply, await pageOf(name))
+      },
+    })
+  }
+}
+
+function mountAssets(app: App, assetsOf: () => Promise<Assets>): void {
+  app.route<{ Params: { version: string; '*': string } }>({
+    method: ['GET', 'HEAD'],
+    url: '/assets/:version/*',
+    handler: async (request, reply) => {
+      const assets = await assetsOf()
+      const file = await assets.file(request.params['*'])
+      if (!file) throw problem('not found')
+      // A page of an older version gets the current file, and does not cache it.
+      const isCurrent = request.params.version === assets.version
+      reply
+        .header('cross-origin-resource-policy', 'same-origin')
+        .header(
+          'cache-control',
+          isCurrent ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
+        )
+      return sendServed(request, reply, file)
+    },
+  })
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/favicon.ico',
+    handler: async (request, reply) => {
+      const icon = await (await assetsOf()).file('favicon.svg')
+      if (!icon) throw problem('not found')
+      reply.header('cache-control', 'public, max-age=86400')
+      return sendServed(request, reply, icon)
+    },
+  })
+}
+
+/** The answer to a program at `/`: where to continue. */
+const START = {
+  service: 'mayfly',
+  guide: '/llms.txt',
+  openapi: '/openapi.json',
+  catalog: '/api/catalog',
+}
+
+function prefersJson({ headers: { accept = '' } }: FastifyRequest): boolean {
+  return accept.includes('application/json') && !accept.includes('text/html')
+}
+
+/** Whether the client names HTML in `Accept`, and does not prefer JSON. */
+function isPerson({ method, originalUrl, headers: { accept = '' } }: FastifyRequest): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  if (!originalUrl.startsWith('/')) return false
+  const html = qualityOf('text/html', accept)
+  return html > 0 && html >= qualityOf('application/json', accept)
+}
+
+/** Matches paths that begin with one of these roots, such as `/p/`, after any number of slashes. */
+function startsWithAny(roots: readonly string[]): RegExp {
+  const names = roots.map((root) => root.slice(1, -1).replaceAll('.', '\\.'))
+  return new RegExp(`^/+(?:${names.join('|')})(?:[/?#]|$)`, 'i')
+}
+
+/** The quality of a media type that `Accept` names exactly (RFC 9110 §12.5.1), or 0. */
+function qualityOf(type: string, accept: string): number {
+  for (const range of accept.split(',')) {
+    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+    if (name !== type) continue
+    const q = parameters.find((parameter) => parameter.startsWith('q='))
+    return q === undefined ? 1 : Number(q.slice(2)) || 0
+  }
+  return 0
+}
+
+function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served): FastifyReply {
+  const encoding = encodingFor(request)
+  // A strong ETag, so each encoding needs its own (RFC 9110 §8.8.3.3).
+  const etag = encoding === 'plain' ? served.etag : served.etag.replace(/"$/, `-${encoding}"`)
+  reply.header('etag', etag)
+  if (!reply.hasHeader('vary')) reply.header('vary', 'accept-encoding')
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+  return sendEncoded(request, reply, served)
+}
+
+/** `pages` are those in the navigation. */
+type Filling = {
+  page: Page
+  pages: Page[]
+  assets: Assets
+  isSimulator: boolean
+  operator: OperatorFacts
+}
+
+function fill(frame: string, { page, pages, assets, isSimulator, operator }: Filling): string {
+  const at = (path: string): string => `/assets/${assets.version}/${path}`
+  const links = pages.map(({ name, path, nav }) => {
+    const current = name === page.name ? ' aria-current="page"' : ''
+    return `<a href="${path}"${current}>${nav}</a>`
+  })
+  const parts: Record<string, string> = {
+    title: page.title,
+    description: page.description,
+    name: page.name,
+    style: at('style.css'),
+    icon: at('favicon.svg'),
+    script: page.script ? `<script type="module" src="${at(`${page.script}.js`)}"></script>` : '',
+    simulator: isSimulator ? SIMULATOR_BANNER : '',
+    mode: isSimulator ? 'simulator' : 'node',
+    nav: links.join('\n'),
+    operator: operatorLinks(operator).map(linkOf).join(''),
+    main: page.main,
+  }
+  return frame.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => parts[name] ?? '')
+}
+
+/** A URL has no quotes or angle brackets in its plain spelling. */
+const linkOf = ([name, href]: [string, string]): string =>
+  ` <a href="${href.replaceAll('&', '&amp;')}" rel="noopener">${name}</a>`
+
+const SIMULATOR_BANNER =
+  '<p class="banner">This service runs on a simulator: <strong>no real money moves.</strong></p>'
+
+const scriptsOf = (pages: readonly Page[]): string[] => pages.flatMap(({ script }) => script ?? [])
+
+/** The scripts of all pages, which the build bundles. */
+export const pageScripts = (): string[] => scriptsOf(readPages())
+
+function readPages(): Page[] {
+  const folder = new URL('web/pages/', ROOT)
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.html'))
+    .map((name) => readPage(name.slice(0, -5), readFileSync(new URL(name, folder), 'utf8')))
+    .sort((a, b) => a.order - b.order)
+}
+
+/** A page begins with a comment of `name: value` lines. */
+function readPage(name: string, text: string): Page {
+  const head = /^<!--\n(.*?)\n-->\n/s.exec(text)
+  const properties = new Map(
+    (head?.[1] ?? '').split('\n').map((line): [string, string] => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 1).trim()]
+    }),
+  )
+  return {
+    name,
+    path: properties.get('path') ?? (name === 'home' ? '/' : `/${name}`),
+    title: properties.get('title') ?? 'Mayfly',
+    description: properties.get('description') ?? '',
+    script: properties.get('script') ?? null,
+    nav: properties.get('nav') ?? null,
+    needs: properties.get('needs') ?? null,
+    order: Number(properties.get('order') ?? 100),
+    main: text.slice(head?.[0].length ?? 0),
+  }
+}

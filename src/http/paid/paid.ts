@@ -1,0 +1,246 @@
+/**
+ * Makes a route paid. The request is checked completely before an invoice exists; then the order of its
+ * Idempotency-Key is repeated, or a new one is opened.
+ */
+import { hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Candidates } from '../../payment/deciding.ts'
+import { type Binding, paymentHashIn } from '../../payment/flows/flow.ts'
+import { extensionRoute, type KeyedBy, purchaseRoute } from '../../payment/keys.ts'
+import { type OrderRequest, termsUnder } from '../../payment/order.ts'
+import type { Orders } from '../../payment/orders.ts'
+import { provesPayment } from '../../protocol/preimage.ts'
+import type { App } from '../app.ts'
+import { inScope, refuseEncoding } from '../body.ts'
+import { type ClientAddress, clientNetwork, type OpeningClient } from '../client-address.ts'
+import { idempotencyKey, invalidKey } from '../credentials.ts'
+import { checkoutUnavailable, problem } from '../errors.ts'
+import type { Limit, Limits } from '../limits.ts'
+import type { Memory } from '../memory.ts'
+import { paidRouteSchema } from './described.ts'
+import { type Flows, readAttempt, sendOutcome } from './flows.ts'
+import type { NewOrders } from './new-orders.ts'
+import { type Expected, receive, type Take } from './receiving.ts'
+import { preimageIn, takeRepeat } from './repeats.ts'
+import type { PaidRoute } from './route.ts'
+
+/** The parts that every paid route needs. */
+export type Paying = {
+  orders: Orders
+  flows: Flows
+  clientAddress: ClientAddress
+  openingClient: OpeningClient
+  /** Whether the service made this key itself, so that nobody can guess it. */
+  isOwnKey: (key: string) => boolean
+  newOrders: NewOrders
+  limits: Limits
+  memory: Memory
+}
+
+/** Stands for the hash of a body that has not arrived yet: a credential names its order without it. */
+const NO_BODY = '0'.repeat(64)
+
+/** Stands for the client of a key that the service made. */
+const OWN_KEY = 'a key of ours'
+
+/** What the headers of a request say of its order. */
+type Found = {
+  read: Candidates
+  /** That the credential names. */
+  paymentHash: string | null
+  order: ReturnType<Orders['factsOf']>
+  isProven: boolean
+}
+
+/** What was read before the body. Null if the body is so small that nothing was asked. */
+type Early = { found: Found | null }
+
+/** One request to a paid route, on its way through the steps. */
+type PaidRequest = {
+  request: FastifyRequest
+  reply: FastifyReply
+  clientNetwork: string
+  isSelling: () => boolean
+  /** @throws Problem if the operator's rules let this client open no order now. */
+  admit: () => Promise<void>
+  take: Take
+}
+
+export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
+  const { orders, flows, clientAddress, openingClient, isOwnKey, limits, memory } = deps
+  const { newOrders } = deps
+
+  inScope(app, (scope) => {
+    scope.removeAllContentTypeParsers()
+    // The handler reads the bytes, once the headers are right.
+    scope.addContentTypeParser(route.contentType, (_request, _payload, done) => done(null))
+    scope.post(
+      route.path,
+      {
+        config: { readsBody: true },
+        schema: paidRouteSchema(route),
+        // The order is bound to the bytes of the body, so the handler parses those.
+        validatorCompiler: () => () => true,
+      },
+      handle,
+    )
+  })
+
+  // The pattern of the poll would take the product for the id of an order.
+  app.get(route.path, { config: { isRefused: true } }, async () => {
+    throw problem('method not allowed', { allow: 'POST' })
+  })
+
+  async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const by = keyedBy(request)
+    refuseEncoding(request)
+    route.checkHeaders?.(request)
+    const context: PaidRequest = {
+      request,
+      reply,
+      clientNetwork: clientNetwork(clientAddress(request.raw)),
+      isSelling: () => orders.isSelling() && (by.client !== null || !isNative(request)),
+      admit: once(() => newOrders.admit(request.raw, route.extendsId !== undefined)),
+      take: onceEach((limit, bucket) => limits.take(limit, bucket, reply)),
+    }
+    const early: Early = { found: null }
+    const body = await receiveBody(context, by, early)
+    const { planId, terms } = route.parse(body, request)
+    const binding = bindingOf(request, hash('sha256', body, 'hex'))
+    const attempt = readAttempt(request, binding, flows)
+    const wanted: OrderRequest = {
+      ...{ product: route.product, planId, terms, bodySha256: binding.bodySha256 },
+      ...(route.extendsId ? { extendsId: route.extendsId(request) } : {}),
+    }
+    const preimage = preimageIn(request)
+    const ask = { by, request: wanted, credential: attempt.credential, preimage }
+    const isRead = early.found?.paymentHash === paymentHashIn(attempt.credential)
+    const decision = await orders.decide(ask, isRead ? early.found?.read : undefined)
+    // A client that has proven a payment to us is never asked to pay.
+    if (decision.kind === 'lost') throw problem('order not found')
+    if (decision.kind === 'new') {
+      const outcome = await openOrder(context, by, { wanted, body })
+      return sendOutcome(reply, outcome, { attempt, binding, flows })
+    }
+    const { take } = context
+    await takeRepeat({ request, reply }, decision, { limits, clientAddress, take })
+    return sendOutcome(reply, await decision.act(body), { attempt, binding, flows })
+  }
+
+  function keyedBy(request: FastifyRequest): KeyedBy {
+    const key = idempotencyKey(request)
+    if (key === null) throw invalidKey()
+    const isExtension = route.extendsId !== undefined
+    return {
+      route: isExtension ? extensionRoute(route.product) : purchaseRoute(route.product),
+      key,
+      // Whoever sends a key that we made is its buyer, from any address.
+      client: isOwnKey(key) ? OWN_KEY : openingClient(request.raw),
+    }
+  }
+
+  /** Without a wallet protocol the quote can be paid by anybody, and whoever has the key may collect. */
+  const isNative = (request: FastifyRequest): boolean =>
+    readAttempt(request, bindingOf(request, NO_BODY), flows).protocol === 'native'
+
+  /** What the headers say of the order before the body arrives. */
+  async function lookUp(request: FastifyRequest, by: KeyedBy): Promise<Found> {
+    const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
+    const paymentHash = paymentHashIn(credential)
+    const read = await orders.candidates(by, paymentHash)
+    const order = orders.factsOf(read)
+    // The preimage opens the payment hash that the credential names; we must have an order with that hash.
+    const isPaid =
+      (credential.kind === 'verified' || credential.kind === 'mismatched') &&
+      order?.paymentHash === paymentHash
+    const isShown = provesPayment(preimageIn(request) ?? '', order?.paymentHash ?? '')
+    return { read, paymentHash, order, isProven: isPaid || isShown }
+  }
+
+  function receiveBody(context: PaidRequest, by: KeyedBy, early: Early): Promise<Buffer> {
+    const { request, reply, ...rest } = context
+    return receive(request.raw, reply.raw, {
+      ...rest,
+      memory,
+      maxBodyBytes: route.maxBodyBytes,
+      hasOwnLimit: route.bodyBytesUnder !== undefined,
+      ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
+      quote: newOrders.limitsOf(request.raw, null).quote,
+      expected: async () => {
+        early.found = await lookUp(request, by)
+        return expected(early.found)
+      },
+    })
+  }
+
+  /** What is known of the order before the body arrives, and how large the body may be. */
+  function expected({ order, isProven }: Found): Expected {
+    const { maxBodyBytes, bodyBytesUnder } = route
+    return {
+      orderId: order?.orderId ?? null,
+      isProven,
+      // An order keeps the plan that it was sold with, whatever is on sale now.
+      maxBodyBytes: Math.max(maxBodyBytes, order?.plan ? (bodyBytesUnder?.(order.plan) ?? 0) : 0),
+    }
+  }
+
+  function bindingOf(request: FastifyRequest, bodySha256: string): Binding {
+    return {
+      product: route.product,
+      method: request.method,
+      target: request.originalUrl,
+      bodySha256,
+    }
+  }
+
+  /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
+  async function openOrder(
+    { request, reply, clientNetwork, isSelling, admit, take }: PaidRequest,
+    by: KeyedBy,
+    { wanted, body }: { wanted: OrderRequest; body: Buffer },
+  ) {
+    const { planId } = wanted
+    const plan = route.plan(planId)
+    if (!plan) throw problem('invalid plan')
+    await route.admit?.({ planId, plan, request, reply })
+    // An invalid request takes nothing from the limits.
+    const terms = termsUnder(plan, wanted)
+    const askToReserve = async () => route.reserve?.({ planId, terms, body, clientNetwork })
+    const reserve = await askToReserve()
+    // A client that retries until the node is back must not use up its limit meanwhile.
+    await admit()
+    if (!isSelling()) throw checkoutUnavailable()
+    const { quote, ...open } = newOrders.limitsOf(request.raw, limits.openOrders)
+    await take(quote, clientNetwork)
+    const outcome = await orders.open(by, wanted, {
+      plan,
+      memo: route.memo(planId),
+      clientNetwork,
+      ...open,
+      ...(reserve ? { reserve } : {}),
+    })
+    // What there was a moment ago may be gone for good. Then the product says so: to wait would be in vain.
+    if (outcome.kind === 'rate limited' && outcome.retryAfterSeconds === null) await askToReserve()
+    return outcome
+  }
+}
+
+/** Asks once, although the answer may be needed before the body is read and again after it. */
+function once(ask: () => Promise<void>): () => Promise<void> {
+  let asked: Promise<void> | undefined
+  return () => {
+    asked ??= ask()
+    return asked
+  }
+}
+
+/** Counts a request once, although a limit may be asked before the body is read and again after it. */
+function onceEach(take: Take): Take {
+  const taken = new Set<string>()
+  return async (limit: Limit, bucket: string) => {
+    const name = `${limit.name} ${bucket}`
+    if (taken.has(name)) return
+    taken.add(name)
+    await take(limit, bucket)
+  }
+}

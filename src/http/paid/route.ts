@@ -1,0 +1,102 @@
+/** How a product describes its paid route. */
+import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/schema'
+import type { Statement } from '../../db/db.ts'
+import type { Json } from '../../lib/jcs.ts'
+import { isObject, parseStrictJsonBytes } from '../../lib/json.ts'
+import type { PlanId, Product } from '../../lib/product-names.ts'
+import type { PlanTerms } from '../../payment/provisioning.ts'
+import { invalid, type Phrase } from '../errors.ts'
+import { PlanSelection } from '../schemas.ts'
+import { createFaultFinder } from '../validation.ts'
+
+export type PaidRoute = {
+  product: Product
+  path: string
+  /** One line for the OpenAPI document. */
+  summary: string
+  contentType: 'application/json' | 'application/octet-stream'
+  /** The largest body under the plans on sale. */
+  maxBodyBytes: number
+  /** The largest body under the plan that an order keeps, if plans limit it. */
+  bodyBytesUnder?(plan: Json): number
+  /** The error for a larger body. Default `request too large`. */
+  tooLarge?: Phrase
+  /** For the OpenAPI document. `parse` checks the request. */
+  bodySchema: TSchema
+  headerSchemas: Record<string, TSchema>
+  resourceSchema: TSchema
+  /** The errors that only this route answers, for the document. */
+  phrases?: Phrase[]
+  /** Checks the headers before the body is read. @throws Problem from the catalogue. */
+  checkHeaders?(request: FastifyRequest): void
+  /** The plan and terms that the buyer wants. @throws Problem from the catalogue. */
+  parse(
+    body: Buffer,
+    request: FastifyRequest,
+  ): { planId: PlanId; terms: Json | ((plan: Json) => Json) }
+  /** The plan as it is sold now, or null if it is not on sale. */
+  plan(planId: PlanId): SoldPlan | null
+  /** The invoice's text: product and plan, nothing else. */
+  memo(planId: PlanId): string
+  /** The capability that an order extends. Left out: orders sell a new one. */
+  extendsId?(request: FastifyRequest): string
+  /** Refuses a client who may not open an order. @throws Problem from the catalogue. */
+  admit?(ask: {
+    planId: PlanId
+    plan: SoldPlan
+    request: FastifyRequest
+    reply: FastifyReply
+  }): Promise<void>
+  /** Where the document says other things than of a purchase. `settled` is the 200. */
+  described?: Pick<FastifySchema, 'operationId' | 'isLinked' | 'params'> & { settled: object }
+  /**
+   * Checks what matters only for a new order. Returns a function that makes the statements which reserve for it.
+   * @throws Problem from the catalogue.
+   */
+  reserve?(ask: {
+    planId: PlanId
+    terms: Json
+    body: Buffer
+    clientNetwork: string
+  }): Promise<(orderId: string) => Statement[]>
+}
+
+/** A plan with all of its fields. */
+export type SoldPlan = PlanTerms & Record<string, Json>
+
+/** What a purchase of one URL needs of a product's paid route. Products whose orders need a body have none. */
+export type OneUrlRoute = Pick<
+  PaidRoute,
+  'product' | 'summary' | 'resourceSchema' | 'plan' | 'memo'
+>
+
+// The JSON body of a purchase: `{"planId": …}` and nothing else.
+
+/** The JSON needs much less, even with spaces. */
+export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
+
+const selection = Compile(PlanSelection)
+const faultIn = createFaultFinder(PlanSelection)
+
+/** @throws Problem `invalid request body` for a body that says anything: the address has said it all. */
+export function refuseAnyBody(body: Buffer): void {
+  if (body.length === 0) return
+  const value = parseStrictJsonBytes(body)
+  if (isObject(value) && Object.keys(value).length === 0) return
+  throw invalid('invalid request body', { expected: 'nothing, or {}' })
+}
+
+/** @throws Problem `invalid plan` for an unknown plan, `invalid request body` for anything else. */
+export function parsePlanSelection(body: Buffer): PlanId {
+  const value = parseStrictJsonBytes(body)
+  if (selection.Check(value)) return value.planId
+  const isOnlyThePlan =
+    typeof value === 'object' &&
+    value !== null &&
+    Object.keys(value).join() === 'planId' &&
+    'planId' in value &&
+    typeof value.planId === 'string'
+  throw invalid(isOnlyThePlan ? 'invalid plan' : 'invalid request body', faultIn(value))
+}

@@ -1,0 +1,136 @@
+/**
+ * Readiness: whether a load balancer should send requests to this instance. It is when the store answers
+ * and the node takes payments. Load balancers ask often, so the cost is bounded.
+ */
+import type { Db } from '../../db/db.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { App } from '../app.ts'
+import { ERRORS, type Phrase } from '../errors.ts'
+import { RETRY_AFTER } from '../response-headers.ts'
+import { answer } from '../schemas.ts'
+import { Type } from '../type.ts'
+
+/** The store is probed at most this often; requests in between get the last result. */
+const PROBE_INTERVAL_MS = 1_000
+/** A store that takes longer than this counts as down. */
+const PROBE_TIMEOUT_MS = 1_000
+/** For other clients: a load balancer has its own interval. */
+const RETRY_SECONDS = 5
+
+export type Readiness = {
+  db: Pick<Db, 'read'>
+  clock: Clock
+  /** Returns the last known state, and does not call the node. */
+  isNodeReady: () => boolean
+  isStopping: () => boolean
+}
+
+const NOT_READY = 'not ready' satisfies Phrase
+const Part = Type.Enum(['up', 'down'])
+
+const Ready = Type.Object(
+  { status: Type.Literal('ready') },
+  { description: 'The store answers, and the node takes money', 'x-schema': 'Ready' },
+)
+
+const NotReady = Type.Object(
+  { error: Type.String(), store: Part, node: Part, stopping: Type.Boolean() },
+  { 'x-schema': 'NotReady' },
+)
+
+/** Mounts `GET /ready`, which is neither rate limited nor logged. */
+export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }: Readiness): void {
+  const isStoreUp = createStoreProbe(db, clock)
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/ready',
+    config: { isUnlogged: true },
+    schema: {
+      tags: ['system'],
+      operationId: { GET: 'getReadiness', HEAD: 'headReadiness' },
+      summary: 'Readiness: the store answers and the node takes money',
+      response: {
+        200: Ready,
+        503: answer(NotReady, { description: NOT_READY, headers: RETRY_AFTER }),
+      },
+    },
+    async handler(_request, reply) {
+      const store = await isStoreUp()
+      const node = isNodeReady()
+      const stopping = isStopping()
+      if (store && node && !stopping) return { status: 'ready' as const }
+      return reply
+        .code(ERRORS[NOT_READY].status)
+        .header('retry-after', String(RETRY_SECONDS))
+        .send({
+          error: NOT_READY,
+          store: store ? ('up' as const) : ('down' as const),
+          node: node ? ('up' as const) : ('down' as const),
+          stopping,
+        })
+    },
+  })
+}
+
+/** Runs one read at a time: while one hangs, no other is started. */
+function createStoreProbe(db: Readiness['db'], clock: Clock): () => Promise<boolean> {
+  let isReading = false
+  let probedAt = Number.NEGATIVE_INFINITY
+  let last: Promise<boolean> = Promise.resolve(false)
+
+  async function read(): Promise<boolean> {
+    isReading = true
+    try {
+      await db.read('select 1 as one')
+      return true
+    } catch {
+      return false
+    } finally {
+      isReading = false
+    }
+  }
+
+  return () => {
+    const now = clock.now()
+    const isFresh = now >= probedAt && now - probedAt < PROBE_INTERVAL_MS
+    if (isFresh) return last
+    probedAt = now
+    last = isReading ? Promise.resolve(false) : within(read(), PROBE_TIMEOUT_MS)
+    return last
+  }
+}
+
+async function within(work: Promise<boolean>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+// Whether the process is alive. It does not depend on the node; the catalogue and /ready report that.
+
+const Health = Type.Object(
+  { service: Type.String(), status: Type.Literal('ok') },
+  { description: 'It runs', 'x-schema': 'Health' },
+)
+
+export function mountHealth(app: App): void {
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/health',
+    schema: {
+      tags: ['system'],
+      operationId: { GET: 'getHealth', HEAD: 'headHealth' },
+      summary: 'Liveness',
+      response: {
+        200: Health,
+      },
+    },
+    handler: async () => ({ service: 'mayfly', status: 'ok' as const }),
+  })
+}

@@ -1,0 +1,59 @@
+/** How the target of a request (RFC 9112 §3.2) is routed. */
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import type { Root } from './cors.ts'
+
+/** Removes scheme and host from a target: the request is the same without them (RFC 9112 §3.2.2). */
+export function useOriginForm(request: IncomingMessage): void {
+  const target = request.url ?? ''
+  if (target.startsWith('/')) return
+  const path = target.replace(/^https?:\/\/[^/?#]*/i, '')
+  if (path !== target) request.url = path.startsWith('/') ? path : `/${path}`
+}
+
+/** A path whose first part contains escapes. No route needs them there. */
+const ENCODED_ROOT = /^\/[^/?#]*%/
+const NOWHERE = '/nowhere'
+
+/**
+ * Under roots with raw paths, `/c/{publicId}/anything?query` is routed as `/c/{publicId}`. The original URL
+ * stays readable.
+ */
+export function routedUrl(url: string, rawRoots: readonly Root[]): string {
+  // The router decodes `/%63/` to `/c/`, which would bypass all checks of how a path begins.
+  if (ENCODED_ROOT.test(url)) return NOWHERE
+  const root = rawRoots.find(({ path }) => url.startsWith(path))
+  if (!root) return url
+  const idAt = root.path.length
+  const end = url.slice(idAt).search(/[/?#]/)
+  return end === -1 ? url : url.slice(0, idAt + end)
+}
+
+// The methods that the routes of a path accept.
+
+/** Collects the methods as routes are mounted, for `Allow` and for 405. */
+export function collectMethods(app: FastifyInstance): (url: string) => string[] {
+  const routes = new Map<string, Set<string>>()
+  /** Made for the first path that no route has: most services see few of them, and all have many routes. */
+  let patterns: { pattern: RegExp; methods: Set<string> }[] | null = null
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.isRefused) return
+    const methods = routes.get(url) ?? new Set<string>()
+    for (const name of [method].flat()) methods.add(name)
+    routes.set(url, methods)
+  })
+  return (url) => {
+    const path = url.split('?')[0] ?? ''
+    const exact = routes.get(path)
+    // A path that is written out is no value of another route's pattern.
+    if (exact) return [...exact].sort()
+    patterns ??= [...routes].map(([url, methods]) => ({ pattern: patternOf(url), methods }))
+    const fitting = patterns.filter(({ pattern }) => pattern.test(path))
+    return [...new Set(fitting.flatMap(({ methods }) => [...methods]))].sort()
+  }
+}
+
+function patternOf(url: string): RegExp {
+  const escaped = url.replaceAll(/[.]/g, '\\.').replaceAll(/:\w+/g, '[^/]+')
+  return new RegExp(`^${escaped.replace(/\*$/, '.*')}$`)
+}

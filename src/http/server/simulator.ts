@@ -1,0 +1,108 @@
+/** The simulator over HTTP: the payer's side, and who may use a local one. Mounted with that backend only. */
+import type { IncomingMessage } from 'node:http'
+import type { Log } from '../../lib/log.ts'
+import type { Simulator } from '../../lightning/simulator.ts'
+import type { App } from '../app.ts'
+import { inScope, parseStrictJson } from '../body.ts'
+import { PROXY_HEADERS } from '../client-address.ts'
+import { problem } from '../errors.ts'
+import { errors } from '../schemas.ts'
+import { Type } from '../type.ts'
+
+/** Longer than any BOLT 11 invoice in use. */
+const MAX_INVOICE_CHARACTERS = 4096
+
+const SimulatedPayment = Type.Object(
+  { bolt11: Type.String({ minLength: 1, maxLength: MAX_INVOICE_CHARACTERS }) },
+  {
+    additionalProperties: false,
+    examples: [{ bolt11: 'lnbcrt1u1p...' }],
+    'x-schema': 'SimulatedPayment',
+  },
+)
+
+const SimulatedProof = Type.Object(
+  { preimage: Type.String(), paymentHash: Type.String() },
+  { description: 'Paid, and the order is settled', 'x-schema': 'SimulatedProof' },
+)
+
+/** @throws Problem for a request that did not come from this machine by its own name. */
+export type RefuseStrangers = (request: IncomingMessage) => void
+
+/** A forgotten setting behind a proxy on this machine must not give everything away. Logs the first refusal. */
+export function createLocalOnly(log: Pick<Log, 'error'>): RefuseStrangers {
+  let isLogged = false
+  return (request) => {
+    const isForwarded = PROXY_HEADERS.some((name) => request.headers[name] !== undefined)
+    if (!isForwarded && isLocalName(request.headers.host ?? '')) return
+    if (!isLogged) log.error({ event: 'simulator.refused', reason: ADVICE })
+    isLogged = true
+    throw problem('simulator is local')
+  }
+}
+
+/** A Host header that names this machine. */
+const isLocalName = (host: string): boolean =>
+  /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})(?::\d+)?$/i.test(host)
+
+const ADVICE =
+  'the simulator takes no real money, and a request came through a proxy or by another name than localhost: set MAYFLY_LIGHTNING_URL to a real node; or, to give everything away, MAYFLY_TRUSTED_PROXIES to the addresses of your proxies, or MAYFLY_SIMULATOR=public'
+
+/**
+ * @param options.onPaid settles the order in the store. The payer gets the answer after that.
+ * @param options.refuseStrangers for a local simulator.
+ */
+export function mountSimulator(
+  app: App,
+  {
+    simulator,
+    onPaid,
+    refuseStrangers = () => undefined,
+  }: {
+    simulator: Simulator
+    onPaid: (paymentHash: string) => Promise<void>
+    refuseStrangers?: RefuseStrangers | undefined
+  },
+): void {
+  inScope(app, (scope) => {
+    parseStrictJson(scope)
+    scope.post<{ Body: { bolt11: string } }>(
+      '/simulator/pay',
+      {
+        schema: {
+          tags: ['simulator'],
+          operationId: 'payWithSimulator',
+          summary: 'Pay an invoice of the simulator, once; a repeat gives the same preimage',
+          body: SimulatedPayment,
+          response: {
+            200: SimulatedProof,
+            ...errors(
+              'invalid request body',
+              'unsupported media type',
+              'request too large',
+              'invoice expired',
+              'not found',
+              'simulator is local',
+              'request timeout',
+              'internal error',
+            ),
+          },
+        },
+        config: { invalid: { body: 'invalid request body' } },
+      },
+      async (request) => {
+        refuseStrangers(request.raw)
+        const outcome = await simulator.pay(request.body.bolt11)
+        switch (outcome.kind) {
+          case 'paid':
+            await onPaid(outcome.paymentHash)
+            return { preimage: outcome.preimage, paymentHash: outcome.paymentHash }
+          case 'unknown':
+            throw problem('not found')
+          case 'expired':
+            throw problem('invoice expired')
+        }
+      },
+    )
+  })
+}

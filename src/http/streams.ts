@@ -1,0 +1,229 @@
+/**
+ * Server-sent events (WHATWG HTML §9.2) with backpressure: the store is read for a client only after the
+ * client has taken what was sent, so a slow reader holds little memory. That memory counts in the response
+ * budget, and a stalled reader is disconnected, like readers of other responses.
+ */
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import type { App } from './app.ts'
+import type { Memory, Reservation } from './memory.ts'
+import { writeAndFlush } from './sending.ts'
+
+/** Proxies and clients drop a silent connection after about half a minute. */
+const HEARTBEAT_MS = 15_000
+/** The rest of an ended stream may take this long to be sent. */
+const FLUSH_TIMEOUT_MS = 2_000
+
+export type StreamEvent = { event: string; data: string; id?: string }
+
+/** A silent stream, or a waiting request, looks for news this often, because hints may be lost and expiry sends none. */
+export const POLL_EVERY_MS = 5_000
+
+export type EventStream = {
+  /** Sends an id without an event, so that the client can resume from there. */
+  mark(id: string): void
+  /** Reserves memory for bytes that are about to be read. False once the client has disconnected. */
+  reserve(bytes: number): Promise<boolean>
+  /** Waits for a turn of the event loop in which to serialize events. */
+  waitTurn(): Promise<void>
+  /** Runs a read into the reserved memory. */
+  whileReading<T>(read: () => Promise<T>): Promise<T>
+  /** Sends one event and releases its memory. False once the client has disconnected. */
+  send(event: StreamEvent): Promise<boolean>
+  /** Sends several events. The list is emptied, so that a slow reader does not keep it in memory. */
+  sendAll(events: StreamEvent[]): Promise<boolean>
+  /** Waits for `wake`, but at most this long. */
+  wait(ms: number): Promise<void>
+  /** Ends the current or the next `wait`. */
+  wake(): void
+  isOpen(): boolean
+  end(): void
+}
+
+export type EventStreams = {
+  /** Turns the response to a request about this capability into a stream. */
+  open(reply: FastifyReply, capability: string): EventStream
+  /** Lets a request wait for news, at most this long, before it is answered. */
+  longPoll(reply: FastifyReply, ms: number): LongPoll
+  /** The number of open streams and waiting requests by route pattern, for the metrics. */
+  countByRoute(): ReadonlyMap<string, number>
+  /** Whether this response has become a stream, or its request has waited. */
+  isStream(reply: FastifyReply): boolean
+}
+
+/** The streams of one server, ended when it stops. */
+export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>): EventStreams {
+  const open = new Set<{ end(): void }>()
+  const replies = new WeakSet<FastifyReply>()
+  const routes = new Map<string, number>()
+  const count = (route: string, change: 1 | -1): void =>
+    void routes.set(route, (routes.get(route) ?? 0) + change)
+  let isStopping = false
+  app.addHook('preClose', async () => {
+    isStopping = true
+    for (const { end } of open) end()
+  })
+  function countUntilClosed(reply: FastifyReply, stream: { end(): void }): void {
+    const route = reply.request.routeOptions.url ?? 'none'
+    open.add(stream)
+    count(route, 1)
+    reply.raw.once('close', () => {
+      open.delete(stream)
+      count(route, -1)
+    })
+  }
+
+  return {
+    countByRoute: () => routes,
+    isStream: (reply) => replies.has(reply),
+    open(reply, capability) {
+      reply.hijack()
+      replies.add(reply)
+      const response = reply.raw
+      response.writeHead(200, {
+        ...(reply.getHeaders() as Record<string, string>),
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-store',
+        // nginx would otherwise hold events back until its buffer is full.
+        'x-accel-buffering': 'no',
+      })
+      const stream = createStream(response, memory.forAnswer(reply, capability, { isStream: true }))
+      if (isStopping) stream.end()
+      // If the client has disconnected already, there will be no close event.
+      if (!stream.isOpen()) return stream
+      countUntilClosed(reply, stream)
+      response.on('close', stream.wake)
+      return stream
+    },
+    longPoll(reply, ms) {
+      replies.add(reply)
+      const poll = createLongPoll(reply.raw, ms)
+      if (isStopping) poll.end()
+      if (!reply.raw.destroyed) countUntilClosed(reply, poll)
+      return poll
+    },
+  }
+}
+
+function createStream(response: ServerResponse, reservation: Reservation): EventStream {
+  const isOpen = (): boolean => !response.destroyed && !response.writableEnded
+  const { wait, wake } = createNews(isOpen)
+  if (isOpen()) {
+    const heartbeat = setInterval(() => {
+      if (isOpen() && !response.writableNeedDrain) response.write(':\n\n')
+    }, HEARTBEAT_MS)
+    response.on('close', () => clearInterval(heartbeat))
+    response.flushHeaders()
+  }
+
+  function write(events: StreamEvent[]): Promise<boolean> {
+    const bytes = Buffer.from(events.map(lines).join(''))
+    events.length = 0
+    reservation.resize(bytes.length)
+    return drained(bytes.length > 0 ? writeAndFlush(response, bytes) : Promise.resolve(true))
+  }
+
+  async function drained(writing: Promise<boolean>): Promise<boolean> {
+    const isTaken = await writing
+    reservation.progressed()
+    reservation.resize(0)
+    return isTaken && isOpen()
+  }
+
+  return {
+    isOpen,
+    mark(id) {
+      if (isOpen()) response.write(`id: ${id}\n\n`)
+    },
+    reserve: reservation.reserve,
+    whileReading: reservation.whileReading,
+    waitTurn: reservation.waitTurn,
+    send: (event) => write([event]),
+    sendAll: write,
+    wait,
+    wake,
+    end() {
+      if (isOpen()) {
+        response.end()
+        // A stalled reader must not delay the shutdown of the server.
+        const timer = setTimeout(() => response.destroy(), FLUSH_TIMEOUT_MS)
+        response.on('close', () => clearTimeout(timer))
+      }
+      wake()
+    },
+  }
+}
+
+/** One event in the wire format. */
+function lines({ event, data, id }: StreamEvent): string {
+  const parts = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
+  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\n${parts.join('')}\n`
+}
+
+// A request that is answered when there is news, or when its time is over. It holds nothing meanwhile.
+
+export type LongPoll = {
+  /** Whether to go on waiting: there is time left, the client is there, and the server does not stop. */
+  isWaiting(): boolean
+  /** Waits for `wake`, but at most this long, and no longer than `isWaiting`. */
+  wait(ms: number): Promise<void>
+  /** Ends the current or the next `wait`. */
+  wake(): void
+  /** Ends the waiting. The request is then answered as if its time were over. */
+  end(): void
+}
+
+/** @param ms how long the request waits at most. */
+export function createLongPoll(response: ServerResponse, ms: number): LongPoll {
+  let isOver = false
+  const isWaiting = (): boolean => !isOver && !response.destroyed
+  const { wait, wake } = createNews(isWaiting)
+  const timer = setTimeout(end, ms)
+  response.once('close', end)
+  if (response.destroyed) end()
+
+  function end(): void {
+    isOver = true
+    clearTimeout(timer)
+    wake()
+  }
+
+  return { isWaiting, wait, wake, end }
+}
+
+// A wait that news end. News that come while nobody waits are not lost: they end the next wait at once.
+
+export type News = {
+  /** Waits for news, but at most this long. */
+  wait(ms: number): Promise<void>
+  /** Ends the current or the next wait. */
+  wake(): void
+}
+
+/** @param isOpen whether there is anything to wait for. */
+export function createNews(isOpen: () => boolean): News {
+  let resume: (() => void) | null = null
+  let isWoken = false
+  return {
+    wait(ms) {
+      return new Promise((resolve) => {
+        if (isWoken || !isOpen()) {
+          isWoken = false
+          return resolve()
+        }
+        const timer = setTimeout(done, ms)
+        function done(): void {
+          clearTimeout(timer)
+          resume = null
+          isWoken = false
+          resolve()
+        }
+        resume = done
+      })
+    },
+    wake() {
+      isWoken = true
+      resume?.()
+    },
+  }
+}
