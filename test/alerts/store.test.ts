@@ -193,3 +193,15 @@ test('an owner sees what it was told since a time and what waits, the newest fir
   )
   assert.equal((await store.told('a', NOW, 2)).length, 2)
 })
+
+test('what waits is sent in the order in which it was stored, although a clock went back between', async (t) => {
+  const { store, run, add } = await aStore(t)
+  await add('a 0')
+  await run(...insertAlert('a', 'first', { ...anAlert(), occurredAt: NOW + MINUTE }))
+  await run(...insertAlert('a', 'second', { ...anAlert(), occurredAt: NOW }))
+  const waiting = await store.waiting('a 0')
+  assert.deepEqual(
+    waiting.map(({ message_id }) => message_id),
+    ['first', 'second'],
+  )
+})

@@ -91,6 +91,30 @@ test('a cut line is mended, and everybody looks at what may have been missed', a
   assert.deepEqual([a.lost.length, b.lost.length], [1, 1])
 })
 
+test('a listener looks again at what it may have missed while its own connection was lost', async (t) => {
+  const url = await aPostgresDatabase()
+  const listener = await anInstance(t, url)
+  let heard = 0
+  listener.hints.listen('catch_x', () => heard++)
+  await until('the first look', () => heard === 1)
+  await cut(url)
+  await until('it looks again', () => heard > 1)
+})
+
+test('a listener looks again at what another instance could not announce while that one had lost its connection', async (t) => {
+  const url = await aPostgresDatabase()
+  const teller = await anInstance(t, url)
+  const ofTeller = await pids(url)
+  const listener = await anInstance(t, url)
+  let heard = 0
+  listener.hints.listen('catch_x', () => heard++)
+  await until('the first look', () => heard === 1)
+  await cut(url, ofTeller)
+  await until('the teller is back', () => teller.back === 1)
+  await until('the listener looks again', () => heard === 2)
+  assert.equal(listener.lost.length, 0)
+})
+
 test('an instance that starts without PostgreSQL has hints of its own, and says no password', async (t) => {
   const nowhere = 'postgres://mayfly:mayfly@127.0.0.1:1/none'
   const { hints, lost } = await anInstance(t, nowhere)
@@ -168,14 +192,31 @@ async function spy(t: After, url: string): Promise<{ topics?: string[] }[]> {
 const topicsOf = (seen: { topics?: string[] }[]): string[] =>
   seen.flatMap(({ topics = [] }) => topics)
 
-/** Ends the connections of the hints as an administrator does. */
-async function cut(url: string): Promise<void> {
+/** The processes of PostgreSQL that serve the connections of the hints. */
+const pids = (url: string): Promise<number[]> =>
+  asAdministrator(url, async (client) => {
+    const { rows } = await client.query(
+      `select pid from pg_stat_activity where application_name = 'mayfly hints'`,
+    )
+    return rows.map(({ pid }) => pid)
+  })
+
+/** Ends connections of the hints as an administrator does, by default all. */
+const cut = async (url: string, some?: number[]): Promise<void> => {
+  const all = some ?? (await pids(url))
+  await asAdministrator(url, (client) =>
+    client.query('select pg_terminate_backend(pid) from unnest($1::int[]) as pid', [all]),
+  )
+}
+
+async function asAdministrator<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client(url)
   await client.connect()
-  await client.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'mayfly hints'`,
-  )
-  const ended = once(client, 'end')
-  await client.end()
-  await ended
+  try {
+    return await work(client)
+  } finally {
+    const ended = once(client, 'end')
+    await client.end()
+    await ended
+  }
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import type { Db } from '../../src/db/db.ts'
 import { createInTurn } from '../../src/db/leases.ts'
 import { openStore } from '../../src/db/open.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -105,6 +107,39 @@ for (const [engine, open] of [
     })
   })
 
+  test(`on ${engine}, a renewal that is still under way when the work ends does not shorten the pause`, async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { db, advance, at } = await workers(t, 0)
+    const renewal = Promise.withResolvers<void>()
+    const renewed = Promise.withResolvers<void>()
+    let isRenewing = false
+    const slow: Db = {
+      ...db,
+      async write(unit) {
+        // The claim is 'claimed', and the renewal is the first that is not.
+        if (!('claimed' in unit.statements) && !isRenewing) {
+          isRenewing = true
+          await renewal.promise
+          return db.write(unit).finally(renewed.resolve)
+        }
+        return db.write(unit)
+      },
+    }
+    const startedAt = at()
+    const turn = createInTurn(slow, at)('work', 30_000, async () => {
+      advance(800)
+      t.mock.timers.tick(800)
+      await until('a renewal is under way', () => isRenewing)
+    })
+    await until('a renewal is under way', () => isRenewing)
+    // Without waiting, the end of the turn would be written by now.
+    for (let i = 0; i < 20; i++) await setImmediate()
+    renewal.resolve()
+    await Promise.all([turn, renewed.promise])
+    const [lease] = await db.read('select held_until from lease')
+    assert.equal(Number(lease?.held_until), startedAt + 27_000)
+  })
+
   async function workers(t: TestContext, many: number) {
     const db = await open(t)
     t.after(() => db.close())
@@ -113,6 +148,7 @@ for (const [engine, open] of [
     const inTurns = Array.from({ length: many }, () => createInTurn(db, () => now))
     return {
       db,
+      at: () => now,
       inTurns,
       done,
       turns: inTurns.map(

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { onHangUp } from '../../src/cli/operator/hang-up.ts'
+import { PRODUCT_NAMES } from '../../src/lib/product-names.ts'
 import { RELOADED, readOptions } from '../../src/service/config.ts'
 import { openOrder, purchase, quoteOf } from '../support/buying.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
@@ -73,6 +74,25 @@ suite('the plans and rates are reloaded', () => {
     assert.deepEqual([repeated.orderId, repeated.amountSats], [open.orderId, 1_111])
     await server.pay(open.bolt11)
     assert.equal((await purchase(server, { key })).status, 200)
+  })
+
+  test('the next quote of every product has the new price', async (t) => {
+    const { server, change, reload } = await aServer(t)
+    const priceOf = async (product: string): Promise<number> => {
+      const isWhisper = product === 'whisper'
+      const answer = await purchase(server, {
+        target: `/api/payments/${product}`,
+        ...(isWhisper ? { body: new Uint8Array(64).fill(1) } : {}),
+        headers: isWhisper
+          ? { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'spark' }
+          : {},
+      })
+      return quoteOf(answer).amountSats
+    }
+    const dear = { spark: { priceSats: 7_777 } }
+    await change('catalog', Object.fromEntries(PRODUCT_NAMES.map((name) => [name, dear])))
+    reload()
+    for (const product of PRODUCT_NAMES) assert.equal(await priceOf(product), 7_777, product)
   })
 
   test('a plan is taken off sale and put back, and its documents with it', async (t) => {

@@ -10,7 +10,7 @@ export type Patience = { withinMs?: number; everyMs?: number }
 export async function until<T>(
   what: string,
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  { withinMs = 120_000, everyMs = 25 }: Patience = {},
+  { withinMs = 60_000, everyMs = 25 }: Patience = {},
 ): Promise<T> {
   const giveUpAt = performance.now() + withinMs
   for (;;) {

@@ -206,10 +206,9 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     if (isLost) {
       isLost = false
       report.onBack()
-      // Hints may have been lost in both directions.
+      // Hints were lost in both directions: the others look again at once, and our listeners when it has gone out.
       unannounced = new Set(local.topics())
       announce({ ask: true, all: true })
-      local.notifyAll()
     } else announce({ ask: true })
   }
 
