@@ -13,7 +13,7 @@ import {
 } from '../db.ts'
 import { byName, nameAt } from '../unit.ts'
 import type { Connection, PipelineAnswer, Query, Result } from './connection.ts'
-import { isConflict, needsFreshConnection } from './errors.ts'
+import { isConflict } from './errors.ts'
 import type { Slot } from './slot.ts'
 
 export type Job = {
@@ -99,7 +99,7 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
   const answer = await connection.send([BEGIN, ...jobs.flatMap(({ statements }) => statements)])
   const outcome = read(jobs, answer)
   if (outcome.kind === 'again') {
-    if (needsFreshConnection(answer.failure?.code ?? '')) slot.drop()
+    if (answer.failure?.isStale) slot.drop()
     else if (connection.isOpen()) await connection.send([ROLLBACK])
     return outcome
   }
@@ -129,8 +129,8 @@ async function attempt(slot: Slot, jobs: Job[]): Promise<Outcome> {
 /** The outcome of a batch before its commit. */
 function read(jobs: Job[], { results, failure }: PipelineAnswer): Outcome {
   if (failure) {
-    const { error, code, isLost } = failure
-    if (isLost || needsFreshConnection(code)) return { kind: 'again', why: 'connection', error }
+    const { error, code, isLost, isStale } = failure
+    if (isLost || isStale) return { kind: 'again', why: 'connection', error }
     if (isConflict(code)) return { kind: 'again', why: 'conflict', error }
     const { place, first } = unitOf(jobs, results.length)
     // If a condition was not met before the statement that failed, the refusal is the unit's outcome.

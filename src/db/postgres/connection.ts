@@ -11,7 +11,13 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { Client, type ClientConfig } from 'pg'
 import { type Row, StoreError, type Value } from '../db.ts'
-import { isLoss, type PostgresError, storeError, UNANSWERED } from './errors.ts'
+import {
+  isLoss,
+  needsFreshConnection,
+  type PostgresError,
+  storeError,
+  UNANSWERED,
+} from './errors.ts'
 import { createPipelineBuffer, TYPE_OF } from './wire.ts'
 
 export type Query = { text: string; values: Value[] }
@@ -34,7 +40,7 @@ export type Result = {
  */
 export type PipelineAnswer = {
   results: Result[]
-  failure: null | { isLost: boolean; code: string; error: StoreError }
+  failure: null | { isLost: boolean; isStale: boolean; code: string; error: StoreError }
 }
 
 export type Connection = {
@@ -157,9 +163,10 @@ export async function connect(settings: ClientConfig, onOverdue?: () => void): P
         clearTimeout(answerTimer)
         const { code = '' } = error as PostgresError
         const isLost = isLoss(error)
+        const isStale = needsFreshConnection(error as PostgresError)
         if (isLost) drop()
         else forget(added)
-        resolve({ results, failure: { isLost, code, error: storeError(error) } })
+        resolve({ results, failure: { isLost, isStale, code, error: storeError(error) } })
       }
       const sentAt = performance.now()
       // The clock is read again, because a test that controls the timers may fire them early.

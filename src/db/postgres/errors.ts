@@ -11,6 +11,8 @@ export type PostgresError = Error & {
   severity?: string
   table?: string
   constraint?: string
+  /** The function of the server that raised the error. Unlike the message, it is in no language. */
+  routine?: string
 }
 
 /** The message of an error that is ours: the server said nothing at all. */
@@ -25,11 +27,12 @@ export const isConflict = (code: string): boolean => code === '40001' || code ==
 const LOCK_TIMEOUT = '55P03'
 
 /**
- * The connection is at fault, not the unit: plans that a migration has outdated, prepared statements
- * that a proxy has forgotten, or a server that has become a standby.
+ * The connection is at fault, not the unit: a migration has outdated a plan ("cached plan must not change result
+ * type"), a proxy has forgotten a prepared statement, or the server has become a standby. Any other 0A000 is about
+ * its own statement.
  */
-export const needsFreshConnection = (code: string): boolean =>
-  code === '0A000' || code === '26000' || code === '25006'
+export const needsFreshConnection = ({ code = '', routine }: PostgresError): boolean =>
+  code === '26000' || code === '25006' || (code === '0A000' && routine === 'RevalidateCachedQuery')
 
 /** Whether the connection is lost. Statements in flight may or may not have run. */
 export function isLoss(error: unknown): boolean {

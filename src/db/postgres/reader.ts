@@ -2,7 +2,6 @@
 import { coalesce } from '../coalesce.ts'
 import { type Row, StoreAway, type Value } from '../db.ts'
 import type { Query } from './connection.ts'
-import { needsFreshConnection } from './errors.ts'
 import type { Slot } from './slot.ts'
 
 export type Reader = {
@@ -59,9 +58,8 @@ export function createReader(slots: Slot[]): Reader {
       const [failed] = jobs
       // The queries behind the failed one did not run. Only the failed one gets the error.
       if (!failed) return
-      const isStale = needsFreshConnection(failure.code)
-      if (isStale) slot.drop()
-      if (!(failure.isLost || isStale) || ++failed.tries >= MAX_TRIES) {
+      if (failure.isStale) slot.drop()
+      if (!(failure.isLost || failure.isStale) || ++failed.tries >= MAX_TRIES) {
         failed.reject(failure.error)
         jobs = jobs.slice(1)
       }

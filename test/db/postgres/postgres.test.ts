@@ -71,6 +71,42 @@ test('tables whose rows change with every request keep room in their pages', asy
   assert.deepEqual(named(false), ['catch_event', 'whisper_ciphertext'])
 })
 
+test('a statement that PostgreSQL does not support fails alone: neither its neighbours nor the connection', async (t) => {
+  const url = await aPostgresDatabase()
+  const db = await open(t, url)
+  const text = 'select name from meta union select name from meta for update'
+  const pid = async () =>
+    (await db.write(unit({ text: 'select pg_backend_pid() as pid', values: [] }))).all[0]
+  const before = await pid()
+  const [unsupported, ...others] = await Promise.allSettled([
+    db.write(unit({ text, values: [] })),
+    db.write(unit(note('a'))),
+    db.write(unit(note('b'))),
+  ])
+  assert.match(String(unsupported?.status === 'rejected' && unsupported.reason), /0A000/)
+  assert.deepEqual(
+    others.map(({ status }) => status),
+    ['fulfilled', 'fulfilled'],
+  )
+  assert.deepEqual(await pid(), before)
+})
+
+test('a plan that a migration has outdated is made again, and nobody notices', async (t) => {
+  const url = await aPostgresDatabase()
+  const db = await open(t, url)
+  await db.write(unit(note('a', '7')))
+  const read = () => db.read('select value from meta where name = $1', 'a')
+  for (let i = 0; i < 8; i++) await read()
+  await query(
+    { databaseUrl: url },
+    'alter table meta alter column value type bigint using value::bigint',
+  )
+  assert.deepEqual(
+    (await read()).map(({ value }) => String(value)),
+    ['7'],
+  )
+})
+
 test('a connection that drops while idle is replaced, and nobody notices', async (t) => {
   const url = await aPostgresDatabase()
   const db = await open(t, url)
