@@ -164,7 +164,7 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   {
     from: /^client\//,
     to: new RegExp(
-      `^(?:(?:${PRODUCTS.join('|')})/(?:[a-z]+-)?schema|http/(?:alerts/schema|errors)|payment/quote)\\.ts$`,
+      `^(?:(?:${PRODUCTS.join('|')})/(?:[a-z]+-)?schema|http/(?:alerts/schema|schemas|errors)|payment/quote)\\.ts$`,
     ),
     typesOnly: true,
   },

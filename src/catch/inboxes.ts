@@ -1,7 +1,6 @@
 /** Inboxes as destinations of this service's own alerts: proven once by their token, then under all their limits. */
 import type { Inboxes } from '../alerts/send.ts'
 import type { Limits } from '../http/limits.ts'
-import { isTokenOf } from '../secrets/tokens.ts'
 import { INGEST } from './limits.ts'
 import type { CatchService } from './service.ts'
 
@@ -16,10 +15,7 @@ export function createInboxes({
   limits: Limits
 }): Inboxes {
   return {
-    async admits(inboxId, ingestToken) {
-      const inbox = await service.facts(inboxId)
-      return inbox !== null && isTokenOf('catch_ingest', ingestToken, inbox.ingestTokenHash)
-    },
+    admits: service.isSender,
 
     async deliver(inboxId, { headers: rawHeaders, body }) {
       const inbox = await service.facts(inboxId)

@@ -10,6 +10,7 @@ import { DOWNLOAD, STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
 import type { EventStream, EventStreams, LongPoll } from '../http/streams.ts'
+import { mountTokens } from '../http/token-routes.ts'
 import { Type } from '../http/type.ts'
 import { bodyOf, eventJson } from './event.ts'
 import { eventId } from './event-id.ts'
@@ -100,6 +101,10 @@ export function mountOwner(
       })
     },
   )
+  mountTokens(app, owner, {
+    ...{ product: 'catch', noun: 'Inbox', publicId, kinds: ['owner', 'ingest'] },
+    rotate: service.rotateToken,
+  })
   app.get<Owned>(
     '/api/catch/:publicId/stream',
     { onRequest, schema: SCHEMAS.stream },

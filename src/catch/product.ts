@@ -3,6 +3,7 @@
 import type { Inboxes } from '../alerts/send.ts'
 import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
+import { NewToken } from '../http/schemas.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CATCH_GUIDE, CATCH_SKILL } from './guide.ts'
@@ -53,6 +54,7 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
     CatchEvent,
     CatchIpLocation,
     EventPage,
+    NewToken,
     CatchCatalog,
     CatchPlan: ListedCatchPlan,
   },

@@ -1,17 +1,17 @@
 /** The rules of CATCH: who may do what with an inbox. */
 
-import { hash, randomInt } from 'node:crypto'
+import { hash, randomBytes, randomInt } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
 import type { Reservation } from '../http/memory.ts'
 import type { Scheduler } from '../http/turns.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
-import { isId, isToken } from '../lib/ids.ts'
+import { isId, isToken, tokenOf } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
-import { isTokenOf } from '../secrets/tokens.ts'
+import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import type { EventRow } from './event-rows.ts'
 import { createEventStore, deleteEvent } from './event-store.ts'
@@ -25,7 +25,14 @@ import { createRefusals } from './refusals.ts'
 import type { CatchIpLocation, CatchRefusals, CatchStatus, RefusalReason } from './schema.ts'
 import { createSearch } from './search.ts'
 import { stateOf } from './state.ts'
-import { createInboxStore, destroyInbox, type InboxRow } from './store.ts'
+import {
+  createInboxStore,
+  destroyInbox,
+  type InboxRow,
+  offerOwnerToken,
+  replaceIngestToken,
+  takeOverInbox,
+} from './store.ts'
 import { createUnread, type Unread } from './unread.ts'
 
 /** The most memory for an event without its body: path, query and headers. */
@@ -36,7 +43,6 @@ export type InboxFacts = {
   publicId: string
   number: number
   planId: PlanId
-  ingestTokenHash: Uint8Array
   maxBytesPerRequest: number
   expiresAt: number
 }
@@ -59,7 +65,7 @@ export type IngestRequest = {
 export type CatchService = {
   /** The inbox, or null if it does not exist or is over. Its limits are checked when storing. */
   facts(publicId: string): Promise<InboxFacts | null>
-  /** Whether this token is the inbox's ingest token. */
+  /** Whether this token is the ingest token of an active inbox. */
   isSender(publicId: string, token: string | null): Promise<boolean>
   /** Whether the inbox, as now stored, accepts a request with a body of this length. */
   takes(publicId: string, bodyBytes: number): Promise<boolean>
@@ -71,6 +77,8 @@ export type CatchService = {
   refusals(inbox: InboxRow): Promise<CatchRefusals>
   /** The inbox, if the token owns it. Null if it is unknown, destroyed or owned by another token. */
   owned(publicId: string, ownerToken: string): Promise<InboxRow | null>
+  /** Makes another token of this kind, or returns null if the inbox is gone or has another owner token. */
+  rotateToken(inbox: InboxRow, kind: 'owner' | 'ingest'): Promise<string | null>
   /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
@@ -128,7 +136,6 @@ export function createCatch(deps: {
       publicId,
       number: inbox.number,
       planId: inbox.plan_id,
-      ingestTokenHash: inbox.ingest_token_hash,
       maxBytesPerRequest: inbox.max_bytes_per_request,
       expiresAt: inbox.expires_at,
     }
@@ -140,6 +147,15 @@ export function createCatch(deps: {
     const state = stateOf(inbox, clock.now())
     if (state === 'manually_destroyed') return
     refusals.count(inbox.public_id, state === 'active' ? 'storage_full' : state)
+  }
+
+  /** Asks the store: the token may have been replaced, here or by another instance. */
+  async function isSender(publicId: string, token: string | null): Promise<boolean> {
+    // Only for a well-formed token, so that guesses cost little.
+    if (token === null || !isToken('catch_ingest', token)) return false
+    const inbox = await store.inbox(publicId)
+    if (!inbox || stateOf(inbox, clock.now()) !== 'active') return false
+    return isTokenOf('catch_ingest', token, inbox.ingest_token_hash)
   }
 
   async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
@@ -158,12 +174,7 @@ export function createCatch(deps: {
       return remembered.of(publicId)
     },
 
-    async isSender(publicId, token) {
-      // The store is read only for a well-formed token, so that guesses cost little.
-      if (token === null || !isToken('catch_ingest', token)) return false
-      const inbox = await remembered.of(publicId)
-      return inbox !== null && isTokenOf('catch_ingest', token, inbox.ingestTokenHash)
-    },
+    isSender,
 
     async takes(publicId, bodyBytes) {
       const inbox = await store.inbox(publicId)
@@ -180,8 +191,7 @@ export function createCatch(deps: {
     async ingest(inbox, request) {
       const now = clock.now()
       const isAuthenticated =
-        request.isProven === true ||
-        (request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash))
+        request.isProven === true || (await isSender(inbox.publicId, request.token))
       const place = locate(request.sourceIp)
       const { path, query, body } = request
       const headers = keptHeaders(request, isForwardingHeader)
@@ -221,7 +231,35 @@ export function createCatch(deps: {
     async owned(publicId, ownerToken) {
       if (!isId('catch', publicId)) return null
       const inbox = await store.inbox(publicId)
-      return inbox && isTokenOf('catch_owner', ownerToken, inbox.owner_token_hash) ? inbox : null
+      if (!inbox) return null
+      if (isTokenOf('catch_owner', ownerToken, inbox.owner_token_hash)) return inbox
+      const next = inbox.next_owner_token_hash
+      if (next === null || !isTokenOf('catch_owner', ownerToken, next)) return null
+      await attempt(
+        db.write({ lockKey: publicId, statements: { token: takeOverInbox(inbox, next) } }),
+      )
+      // Two first uses at once: the one that lost owns it all the same.
+      const now = await store.inbox(publicId)
+      return now && isTokenOf('catch_owner', ownerToken, now.owner_token_hash) ? now : null
+    },
+
+    async rotateToken(inbox, kind) {
+      const { public_id: publicId } = inbox
+      const token = tokenOf(`catch_${kind}`, randomBytes(32))
+      const statement = kind === 'owner' ? offerOwnerToken : replaceIngestToken
+      const done = await attempt(
+        db.write({
+          lockKey: publicId,
+          // Sealed with the token: a repeated sale would hand out one that is of no use.
+          statements: {
+            token: statement(inbox, tokenHash(token)),
+            seal: sealing.statements(publicId, clock.now()),
+          },
+        }),
+      )
+      if ('refused' in done) return null
+      sealing.sealed(publicId)
+      return token
     },
 
     used: (inbox) => sealing.seal(inbox.public_id),

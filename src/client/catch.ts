@@ -8,6 +8,7 @@ import type {
   EventPage,
   EventQuery,
 } from '../catch/schema.ts'
+import type { NewToken } from '../http/schemas.ts'
 import { parseJson } from '../lib/json.ts'
 import { arrivals } from './arrivals.ts'
 import { MayflyError } from './errors.ts'
@@ -87,6 +88,11 @@ export type CatchClient = {
   ): Promise<CatchEvent>
   /** Deletes one event permanently. */
   deleteEvent(eventId: string, options?: CallOptions): Promise<void>
+  /**
+   * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ingest token replaces
+   * the one before at once, a new owner token with its first use.
+   */
+  rotateToken(kind: 'owner' | 'ingest', options?: CallOptions): Promise<NewToken>
   /** Destroys the inbox, its events and both of its capabilities. */
   destroy(options?: CallOptions): Promise<void>
 }
@@ -240,6 +246,11 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     waitFor: (predicate, options = {}) => first(predicate, { limit: SOME, ...options }),
     deleteEvent: (eventId, options) =>
       http.perform({ method: 'DELETE', path: eventPath(eventId), token, ...options }),
+    rotateToken: (kind, options) =>
+      http.get<NewToken>(
+        { method: 'POST', path: `${path}/tokens/${kind}`, token, ...options },
+        'token',
+      ),
     destroy: (options) => http.perform({ method: 'DELETE', path, token, ...options }),
   }
 }

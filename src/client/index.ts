@@ -53,6 +53,7 @@ export type {
   GateQuote,
 } from '../gate/schema.ts'
 export type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
+export type { NewToken } from '../http/schemas.ts'
 export { type GateKey, type GateReceipt, readGateKeys } from '../protocol/gate-receipt.ts'
 export type { HmacAlgorithm } from '../protocol/signatures/mac.ts'
 export type { HmacScheme } from '../protocol/signatures/schemes.ts'
@@ -77,7 +78,6 @@ export type {
   PulseHistoryQuery,
 } from '../pulse/history-schema.ts'
 export type {
-  NewPingToken,
   PublicPulseStatus,
   PulseCapability,
   PulseSchedule,

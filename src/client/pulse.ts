@@ -1,7 +1,7 @@
 /** The client of PULSE, for a monitor's owner, the job that pings, and readers of a shared status. */
+import type { NewToken } from '../http/schemas.ts'
 import type { PulseHistory, PulseHistoryEntry, PulseHistoryQuery } from '../pulse/history-schema.ts'
 import type {
-  NewPingToken,
   PublicPulseStatus,
   PulseCapability,
   PulseSchedule,
@@ -77,10 +77,11 @@ export type PulseClient = AlertsClient & {
     options?: CallOptions,
   ): AsyncGenerator<PulseHistoryEntry, void, undefined>
   /**
-   * Makes another ping token, and the one before pings no more. Save it before anything else: if the answer is lost,
-   * rotate again. The deadline counts from now, so that there is time to give it to the job.
+   * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ping token replaces
+   * the one before at once, and the deadline counts from now, so that there is time to give it to the job. A new owner
+   * token does so with its first use.
    */
-  rotatePingToken(options?: CallOptions): Promise<NewPingToken>
+  rotateToken(kind: 'owner' | 'ping', options?: CallOptions): Promise<NewToken>
   /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
   makeSwitch(options?: CallOptions): Promise<RevealSwitch>
   /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
@@ -199,10 +200,10 @@ export function createPulseClient(
       } while (next !== null)
     },
     ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
-    rotatePingToken: (options) =>
-      http.get<NewPingToken>(
-        { method: 'POST', path: `${path}/ping-token`, ...owner, ...options },
-        'pingToken',
+    rotateToken: (kind, options) =>
+      http.get<NewToken>(
+        { method: 'POST', path: `${path}/tokens/${kind}`, ...owner, ...options },
+        'token',
       ),
     makeSwitch: (options) =>
       http.get<RevealSwitch>(

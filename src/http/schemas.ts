@@ -1,6 +1,6 @@
 /** Schemas that several rooms share. The interface defines their names and bounds. */
 
-import type { TSchema } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from './errors.ts'
@@ -243,3 +243,24 @@ export const SHARED_SCHEMAS = {
   OneUrlL402Challenge,
   PendingPayment,
 }
+
+export const NewToken = Type.Object(
+  {
+    kind: Type.Enum(['owner', 'ingest', 'ping'], { description: 'What the token allows' }),
+    token: Type.String({ description: 'Shown once' }),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'The new token. One to send or to ping with replaces the one before at once; an owner token with its first use',
+  },
+)
+/**
+ * A new token of a capability, in place of the one before. Save it before anything else. One to send or to ping with
+ * replaces the one before at once. An owner token does so with its first use, so that a lost answer locks nobody out.
+ *
+ * ```ts
+ * const { token } = await inbox.rotateToken('ingest')
+ * ```
+ */
+export type NewToken = Static<typeof NewToken>

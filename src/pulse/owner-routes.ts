@@ -7,10 +7,11 @@ import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
-import { createOwner, OWNER_ERRORS, type Owner } from '../http/owner.ts'
+import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import type { EventStream, EventStreams } from '../http/streams.ts'
+import { mountTokens } from '../http/token-routes.ts'
 import { Type } from '../http/type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
@@ -18,14 +19,7 @@ import { testAlert } from './alerts.ts'
 import { awaitedStatus, followMonitor } from './following.ts'
 import { type HistoryParts, mountHistory } from './history-routes.ts'
 import { mountSchedule } from './schedule-routes.ts'
-import {
-  GRACE_SECONDS,
-  NewPingToken,
-  PulseSettings,
-  PulseStatus,
-  publicId,
-  StatusQuery,
-} from './schema.ts'
+import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId, StatusQuery } from './schema.ts'
 import type { PulseService } from './service.ts'
 import { parseSettings } from './settings.ts'
 import { existingMonitor, type MonitorRow } from './store.ts'
@@ -69,7 +63,10 @@ export function mountOwner(
   }
 
   mountHistory(app, { ...deps, owner })
-  mountPingToken(app, { owner, changeable, service })
+  mountTokens(app, owner, {
+    ...{ product: 'pulse', noun: 'Monitor', publicId, kinds: ['owner', 'ping'], changeable },
+    rotate: service.rotateToken,
+  })
   mountSchedule(app, { owner, changeable, service, now: deps.clock.now })
   mountAlerts(
     app,
@@ -199,40 +196,4 @@ const SCHEMAS = {
       ),
     },
   },
-}
-
-/** Rotating the ping token, for the owner: one that has leaked must not keep a dead job alive. */
-function mountPingToken(
-  app: App,
-  {
-    owner,
-    changeable,
-    service,
-  }: {
-    owner: Owner<MonitorRow>
-    /** The hook of routes that an expired monitor has no more. */
-    changeable: Owner<MonitorRow>['required']
-    service: PulseService
-  },
-): void {
-  app.post<{ Params: { publicId: string } }>(
-    '/api/pulse/:publicId/ping-token',
-    {
-      onRequest: changeable,
-      schema: {
-        tags: ['pulse'],
-        isLinked: true,
-        operationId: 'rotatePingToken',
-        summary: 'Make another ping token; the one before pings no more',
-        security: [{ bearer: [] }],
-        params: Type.Object({ publicId }),
-        response: { 200: NewPingToken, ...errors(...OWNER_ERRORS) },
-      },
-    },
-    owner.answers(async (monitor) => {
-      const pingToken = await service.rotatePingToken(monitor)
-      if (pingToken === null) throw problem('not found')
-      return () => ({ pingToken })
-    }),
-  )
 }

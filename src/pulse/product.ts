@@ -2,6 +2,7 @@
 import type { Alerts } from '../alerts/alerts.ts'
 import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
+import { NewToken } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
@@ -14,7 +15,6 @@ import { mountPulse } from './routes.ts'
 import { SCAN_EVERY_MS } from './scanner.ts'
 import {
   ListedPulsePlan,
-  NewPingToken,
   PULSE_PLANS,
   PublicPulseStatus,
   PulseCapability,
@@ -55,7 +55,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     AlertsStatus,
     PulseHistory,
     RevealSwitch,
-    NewPingToken,
+    NewToken,
     PulseCatalog,
     PulsePlan: ListedPulsePlan,
   },

@@ -290,19 +290,6 @@ export const RevealSwitch = Type.Object(
  */
 export type RevealSwitch = Static<typeof RevealSwitch>
 
-export const NewPingToken = Type.Object(
-  { pingToken: Type.String({ description: 'Shown once. The one before pings no more' }) },
-  { additionalProperties: false, description: 'The ping token from now on' },
-)
-/**
- * The new ping token of a monitor. Save it before anything else; another call makes another one.
- *
- * ```ts
- * const { pingToken } = await monitor.rotatePingToken()
- * ```
- */
-export type NewPingToken = Static<typeof NewPingToken>
-
 export const PublicPulseStatus = Type.Object(
   {
     name: Type.String(),

@@ -19,8 +19,10 @@ import {
   createPulseStore,
   dropMonitor,
   type MonitorRow,
+  offerOwnerToken,
   purgeMonitors,
   type SettingsChange,
+  takeOverMonitor,
 } from './store.ts'
 import { createTurning, type MonitorFacts } from './turning.ts'
 import type { Beats } from './turns.ts'
@@ -92,7 +94,15 @@ export function createPulse(deps: {
       if (!isId('pulse', publicId)) return null
       const monitor = await store.monitor(publicId)
       if (!monitor || isHidden(monitor)) return null
-      return isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash) ? monitor : null
+      if (isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash)) return monitor
+      const next = monitor.next_owner_token_hash
+      if (next === null || !isTokenOf('pulse_owner', ownerToken, next)) return null
+      await attempt(
+        db.write({ lockKey: publicId, statements: { token: takeOverMonitor(publicId, next) } }),
+      )
+      // Two first uses at once: the one that lost owns it all the same.
+      const now = await store.monitor(publicId)
+      return now && isTokenOf('pulse_owner', ownerToken, now.owner_token_hash) ? now : null
     },
 
     /** Whether it exists and is suspended. */
@@ -190,9 +200,27 @@ export function createPulse(deps: {
       return true
     },
 
-    /** Makes another ping token. The one before pings no more. Returns null if the monitor is gone. */
-    async rotatePingToken({ public_id: publicId }: MonitorRow): Promise<string | null> {
-      const token = tokenOf('pulse_ping', randomBytes(32))
+    /**
+     * Makes another token of this kind. A ping token replaces the one before at once, an owner token with its first
+     * use. Returns null if the monitor is gone or has another owner token.
+     */
+    async rotateToken(monitor: MonitorRow, kind: 'owner' | 'ping'): Promise<string | null> {
+      const { public_id: publicId } = monitor
+      const token = tokenOf(`pulse_${kind}`, randomBytes(32))
+      if (kind === 'owner') {
+        const done = await attempt(
+          db.write({
+            lockKey: publicId,
+            statements: {
+              token: offerOwnerToken(monitor, tokenHash(token)),
+              seal: sealing.statements(publicId, clock.now()),
+            },
+          }),
+        )
+        if ('refused' in done) return null
+        sealing.sealed(publicId)
+        return token
+      }
       if (!(await turning.pingToken(publicId, tokenHash(token)))) return null
       jobs.forget(publicId)
       hints.notify(publicId)

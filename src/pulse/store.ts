@@ -11,6 +11,7 @@ export type MonitorRow = {
   public_status_id: string
   plan_id: PlanId
   owner_token_hash: Uint8Array
+  next_owner_token_hash: Uint8Array | null
   ping_token_hash: Uint8Array
   heartbeat_limit: number
   minimum_grace_seconds: number
@@ -249,6 +250,25 @@ export const existingMonitor = (publicId: string, now: number): Statement => ({
 export const replacePingToken = (publicId: string, pingTokenHash: Uint8Array): Statement => ({
   text: 'update pulse_monitor set ping_token_hash = $2 where public_id = $1',
   values: [publicId, pingTokenHash],
+  expect: 1,
+})
+
+/** Offers another owner token. Refused if the one that the row was read with owns the monitor no more. */
+export const offerOwnerToken = (
+  { public_id, owner_token_hash }: Pick<MonitorRow, 'public_id' | 'owner_token_hash'>,
+  next: Uint8Array,
+): Statement => ({
+  text: `update pulse_monitor set next_owner_token_hash = $3
+    where public_id = $1 and owner_token_hash = $2`,
+  values: [public_id, owner_token_hash, next],
+  expect: 1,
+})
+
+/** The offered token takes over. Refused if another one was offered since. */
+export const takeOverMonitor = (publicId: string, next: Uint8Array): Statement => ({
+  text: `update pulse_monitor set owner_token_hash = $2, next_owner_token_hash = null
+    where public_id = $1 and next_owner_token_hash = $2`,
+  values: [publicId, next],
   expect: 1,
 })
 

@@ -295,6 +295,7 @@ async function driveInbox(server: TestServer, ask: Call) {
     await ask(id, 401, { params: event })
     await ask(id, 404, { params: { ...event, ...{ eventId: UNKNOWN.eventId } }, headers })
   }
+  await driveRotation(ask, 'rotateInboxToken', { params, headers })
   await ask('destroyInbox', 401, { params })
   await ask('destroyInbox', 204, { params, headers })
   await ask('destroyInbox', 404, { params, headers })
@@ -367,11 +368,15 @@ async function driveSwitch(ask: Call, owned: Required<Pick<Ask, 'params' | 'head
   await ask('makeSwitch', 404, { ...owned, params: { publicId: 'pulse_0000000000000000000000' } })
 }
 
-async function driveRotation(ask: Call, owned: Required<Pick<Ask, 'params' | 'headers'>>) {
-  await ask('rotatePingToken', 200, owned)
-  await ask('rotatePingToken', 401, { params: owned.params })
-  const unknown = { publicId: 'pulse_0000000000000000000000' }
-  await ask('rotatePingToken', 404, { ...owned, params: unknown })
+async function driveRotation(
+  ask: Call,
+  operation: string,
+  { params, headers }: Required<Pick<Ask, 'params' | 'headers'>>,
+) {
+  const owner = { ...params, kind: 'owner' }
+  await ask(operation, 200, { params: owner, headers })
+  await ask(operation, 401, { params: owner })
+  await ask(operation, 404, { params: { ...owner, kind: 'other' }, headers })
 }
 
 async function driveSchedule(ask: Call, owned: Required<Pick<Ask, 'params' | 'headers'>>) {
@@ -430,7 +435,7 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
     { ask, own: { params, headers }, foreign: pinging, operations: OWNED_ALERTS },
   )
   await driveSwitch(ask, { params, headers })
-  await driveRotation(ask, { params, headers })
+  await driveRotation(ask, 'rotateMonitorToken', { params, headers })
   await driveSchedule(ask, { params, headers })
   await driveHistory(ask, { params, headers })
   await ask('destroyMonitor', 204, { params, headers })
@@ -565,6 +570,7 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
 
 const OWNED_INBOX = [
   ...['getInbox', 'getRefusals', 'listEvents', 'streamEvents', 'destroyInbox'],
+  'rotateInboxToken',
   ...['getEvent', 'getEventBody', 'deleteEvent'],
 ]
 const SIGNALS = ['startRun', 'failRun', 'endRun']
@@ -579,7 +585,7 @@ const OWNED_MONITOR = [
   'makeSwitch',
   'retireSwitch',
   'getHistory',
-  'rotatePingToken',
+  'rotateMonitorToken',
   'setSchedule',
   'deleteSchedule',
 ]

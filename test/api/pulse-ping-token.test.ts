@@ -15,7 +15,7 @@ suite('another ping token', () => {
     const server = await theServer()
     const monitor = await aMonitor(server)
     assert.deepEqual(await ping(server, monitor), DONE)
-    const { pingToken } = await server.mayfly.pulse(monitor).rotatePingToken()
+    const { token: pingToken } = await server.mayfly.pulse(monitor).rotateToken('ping')
     assert.match(pingToken, /^pulse_ping_[0-9A-Za-z]{49}$/)
     assert.notEqual(pingToken, monitor.pingToken)
     assert.deepEqual(await ping(server, monitor), NOT_FOUND)
@@ -32,7 +32,7 @@ suite('another ping token', () => {
     const server = await theServer()
     const [monitor, other] = [await aMonitor(server), await aMonitor(server)]
     const as = (publicId: string, ownerToken?: string) =>
-      server.mayfly.pulse({ publicId, ...(ownerToken ? { ownerToken } : {}) }).rotatePingToken()
+      server.mayfly.pulse({ publicId, ...(ownerToken ? { ownerToken } : {}) }).rotateToken('ping')
     const { publicId, pingToken, ownerToken } = monitor
     await assert.rejects(as(publicId), mayflyError('unauthorized', 401))
     await assert.rejects(as(publicId, pingToken), mayflyError('unauthorized', 401))
@@ -47,7 +47,7 @@ suite('another ping token', () => {
     const monitor = await aMonitor(server, 'spark', key)
     const repeat = () => purchasePulse(server, '{"planId":"spark"}', key)
     assert.match((await repeat()).text, new RegExp(monitor.pingToken))
-    await server.mayfly.pulse(monitor).rotatePingToken()
+    await server.mayfly.pulse(monitor).rotateToken('ping')
     assert.deepEqual(await repeat(), { status: 404, text: '{"error":"already delivered"}' })
   })
 
@@ -55,8 +55,8 @@ suite('another ping token', () => {
     const server = await theServer()
     const monitor = await aMonitor(server)
     const owner = server.mayfly.pulse(monitor)
-    const { pingToken: lost } = await owner.rotatePingToken()
-    const { pingToken } = await owner.rotatePingToken()
+    const { token: lost } = await owner.rotateToken('ping')
+    const { token: pingToken } = await owner.rotateToken('ping')
     assert.deepEqual(await ping(server, { ...monitor, pingToken: lost }), NOT_FOUND)
     assert.deepEqual(await ping(server, { ...monitor, pingToken }), DONE)
     assert.equal((await owner.status()).state, 'operational')

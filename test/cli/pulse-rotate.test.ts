@@ -32,7 +32,7 @@ test('nothing is lost if the process is killed after the service has rotated: th
   const proxy = await aProxy(t, (await startServer(t)).url)
   const cli = await commandLine(t, proxy.url)
   await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  proxy.holdsBack = /\/ping-token$/
+  proxy.holdsBack = /\/tokens\/ping$/
   const running = cli.start(ROTATE)
   await until('the service has rotated', () => proxy.held > 0)
   running.child.kill('SIGKILL')
@@ -50,7 +50,7 @@ test('of rotations at once here all but one are refused, and the saved token pin
   const proxy = await aProxy(t, (await startServer(t)).url)
   const cli = await commandLine(t, proxy.url)
   await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  proxy.holdsBack = /\/ping-token$/
+  proxy.holdsBack = /\/tokens\/ping$/
   const first = cli.start(ROTATE)
   await until('the service has rotated', () => proxy.held > 0)
   const second = await cli.run(ROTATE)

@@ -82,7 +82,7 @@ test('what only reads is repeated, whichever product it asks about', async () =>
 
 test('what changes something, or spends a read, is sent once', async () => {
   for (const ask of [
-    (made) => monitorOf(made).rotatePingToken(),
+    (made) => monitorOf(made).rotateToken('ping'),
     (made) => monitorOf(made).update({ name: 'x' }),
     (made) => inboxOf(made).deleteEvent('event_1'),
     ({ mayfly }) => mayfly.fetchWhisper(CODE),

@@ -105,10 +105,10 @@ test('a new token of a monitor that waits for its first ping leaves it waiting, 
   assert.deepEqual(await seen(), { state: 'waiting', lateAt: null })
   const read = await monitor()
   at(PULSE_PLANS.spark.durationSeconds * 1000)
-  assert.equal(await a.rotatePingToken(read), null)
+  assert.equal(await a.rotateToken(read, 'ping'), null)
   at(0)
   await a.destroy(read)
-  assert.equal(await b.rotatePingToken(read), null)
+  assert.equal(await b.rotateToken(read, 'ping'), null)
 })
 
 /** Two instances on one store, and a monitor with an interval and a grace of a minute. */
@@ -165,7 +165,7 @@ async function aFleet(t: After) {
       now = T + ms
     },
     async rotate(by: PulseService): Promise<string> {
-      const token = await by.rotatePingToken(await monitor())
+      const token = await by.rotateToken(await monitor(), 'ping')
       assert.ok(token)
       return token
     },

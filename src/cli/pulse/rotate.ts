@@ -37,10 +37,10 @@ async function rotate(cli: Cli, name: string): Promise<void> {
   const { capability, baseUrl } = loadPulse(cli, name)
   const { publicId } = capability
   beginRotation(cli, publicId)
-  const { pingToken } = await cli
+  const { token: pingToken } = await cli
     .mayfly(baseUrl)
     .pulse(capability)
-    .rotatePingToken()
+    .rotateToken('ping')
     .catch((error: unknown) => {
       // An answer that refuses it has changed nothing. Without one, nobody knows.
       const isRefused = error instanceof MayflyError && error.status >= 400 && error.status < 500

@@ -185,12 +185,13 @@ create table opening_lock (
 
 -- CATCH -----------------------------------------------------------------------------------------------------------
 
--- What never changes of an inbox. `number` is short, because each event has it, and is never given twice.
+-- What hardly changes of an inbox. `number` is short, because each event has it, and is never given twice.
 create table catch_inbox (
   number integer primary key autoincrement,
   public_id text not null unique,
   plan_id text not null,
   owner_token_hash blob not null,
+  next_owner_token_hash blob,                -- takes over with its first use
   ingest_token_hash blob not null,
   max_bytes_per_request integer not null,
   created_at integer not null
@@ -321,6 +322,7 @@ create table pulse_monitor (
   public_status_id text not null unique,     -- for sharing; in no relation to public_id
   plan_id text not null,
   owner_token_hash blob not null,
+  next_owner_token_hash blob,                -- takes over with its first use
   ping_token_hash blob not null,
   heartbeat_limit integer not null,
   minimum_grace_seconds integer not null,

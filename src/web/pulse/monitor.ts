@@ -68,7 +68,7 @@ export async function openMonitor(
     })
     if (!isWanted) return
     await attempt(async () => {
-      const { pingToken } = await monitor.rotatePingToken()
+      const { token: pingToken } = await monitor.rotateToken('ping')
       onReplaced({ ...capability, pingToken })
       toast('The ping token is replaced. Give the new one to your jobs.')
     })

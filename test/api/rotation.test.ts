@@ -1,0 +1,62 @@
+/** Replacing the tokens of inboxes and monitors over HTTP: who may, and what stops working when. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { anInbox, send } from '../support/catch.ts'
+import { aMonitor, assertNowhere } from '../support/pulse.ts'
+import { shareServer } from '../support/shared-server.ts'
+import { mayflyError } from '../support/whisper.ts'
+
+suite('another token', () => {
+  const theServer = shareServer()
+
+  test('an owner token is replaced with the first use of the new one, and a lost answer locks nobody out', async () => {
+    const server = await theServer()
+    const { mayfly } = server
+    const bought = [await anInbox(server), await aMonitor(server)] as const
+    for (const one of bought) {
+      const open = (ownerToken: string) =>
+        one.product === 'catch'
+          ? mayfly.catch({ ...one, ownerToken })
+          : mayfly.pulse({ ...one, ownerToken })
+      const owner = open(one.ownerToken)
+      const { token: lost } = await owner.rotateToken('owner')
+      const { kind, token } = await owner.rotateToken('owner')
+      assert.equal(kind, 'owner')
+      assert.match(token, new RegExp(`^${one.product}_owner_[0-9A-Za-z]{49}$`))
+      await owner.status()
+      const refused = mayflyError('not found', 404)
+      await assert.rejects(open(lost).status(), refused)
+      await Promise.all(Array.from({ length: 8 }, () => open(token).status()))
+      await assert.rejects(owner.status(), refused)
+      await assert.rejects(open(lost).status(), refused)
+      await assert.rejects(owner.rotateToken('owner'), refused)
+      await open(token).rotateToken('owner')
+      await open(token).status()
+      await assertNowhere(server, [token, lost])
+    }
+  })
+
+  test('a new ingest token is the only one that marks a request as authenticated', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const owner = server.mayfly.catch(inbox)
+    const { token } = await owner.rotateToken('ingest')
+    for (const shown of [inbox.ingestToken, token]) {
+      await send(server, inbox, { headers: { authorization: `Bearer ${shown}` } })
+    }
+    const { events } = await owner.page({ after: 0 })
+    assert.deepEqual(
+      events.map(({ access }) => access),
+      ['public', 'authenticated'],
+    )
+  })
+
+  test('only the owner replaces a token of an inbox, and a purchase that is repeated shows none that is dead', async () => {
+    const server = await theServer()
+    const [inbox, other] = [await anInbox(server), await anInbox(server)]
+    const as = (ownerToken: string) =>
+      server.mayfly.catch({ ...inbox, ownerToken }).rotateToken('ingest')
+    await assert.rejects(as(inbox.ingestToken), mayflyError('unauthorized', 401))
+    await assert.rejects(as(other.ownerToken), mayflyError('not found', 404))
+  })
+})
