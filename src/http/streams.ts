@@ -53,28 +53,23 @@ export type EventStreams = {
 
 /** The streams of one server, ended when it stops. */
 export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>): EventStreams {
-  const open = new Set<{ end(): void }>()
+  /** By the route of each. */
+  const open = new Map<string, Set<{ end(): void }>>()
   const replies = new WeakSet<FastifyReply>()
-  const routes = new Map<string, number>()
-  const count = (route: string, change: 1 | -1): void =>
-    void routes.set(route, (routes.get(route) ?? 0) + change)
   let isStopping = false
   app.addHook('preClose', async () => {
     isStopping = true
-    for (const { end } of open) end()
+    for (const streams of open.values()) for (const { end } of streams) end()
   })
   function countUntilClosed(reply: FastifyReply, stream: { end(): void }): void {
     const route = reply.request.routeOptions.url ?? 'none'
-    open.add(stream)
-    count(route, 1)
-    reply.raw.once('close', () => {
-      open.delete(stream)
-      count(route, -1)
-    })
+    const streams = open.get(route) ?? new Set()
+    open.set(route, streams.add(stream))
+    reply.raw.once('close', () => streams.delete(stream))
   }
 
   return {
-    countByRoute: () => routes,
+    countByRoute: () => new Map([...open].map(([route, { size }]) => [route, size])),
     isStream: (reply) => replies.has(reply),
     open(reply, capability) {
       reply.hijack()

@@ -31,6 +31,27 @@ test('the operator finds every event of the log in docs/reference/log-metrics.md
   )
 })
 
+test('every event is logged at the level that the operator finds there', async () => {
+  const page = await readFile(
+    new URL('../../docs/reference/log-metrics.md', import.meta.url),
+    'utf8',
+  )
+  const rows = page.matchAll(/^\| `([a-z_.]+)` \| (\w+) \|/gm)
+  const documented = new Map([...rows].map(([, name = '', level = '']) => [name, level]))
+  const wrong: string[] = []
+  let found = 0
+  for (const text of readSources().values()) {
+    for (const [, level, name = ''] of text.matchAll(
+      /\blog\.(info|warn|error)\(\{\s*event: '([a-z_.]+)'/g,
+    )) {
+      found++
+      if (documented.get(name) !== level) wrong.push(`${name} is logged as ${level}`)
+    }
+  }
+  assert.ok(found > 40, `${found}`)
+  assert.deepEqual(wrong, [])
+})
+
 test('the operator finds every rate limit in docs/run/limits.md, as it is by default', async () => {
   const page = await readFile(new URL('../../docs/run/limits.md', import.meta.url), 'utf8')
   const rows = page.matchAll(/^\| `([\w.]+)` \| (\d+(?:\.\d+)?) \| (\d+) \|/gm)
