@@ -85,7 +85,8 @@ Flows 2 and 3 need a wallet that shows the preimage. A credential is valid only 
 and body. If the answer to a paid request is lost, send the same request again: never pay again. Errors are {"error":"<phrase>"}.
 
 - 402 after you have paid: you sent another key, route or body than you paid for.
-- 404 "proof of payment required": it is paid; do not pay again, and send Payment-Preimage.
+- 404 "proof of payment required": it is paid; do not pay again, and send Payment-Preimage. Or, as whenever
+  you have paid and got nothing: POST /api/payments/recover {"bolt11":"<the whole invoice>","preimage":"<hex>"}.
 - 401: the credential is malformed, or its preimage is wrong. Never pay because of a 401. 404 "already delivered": you already got it. 404 "order expired": it was
   not paid in time; use a new key to buy again. 429 and 503: wait Retry-After seconds, then repeat the request.
 `

@@ -166,7 +166,7 @@ export const ERRORS = {
   'order not found': {
     status: 404,
     advice:
-      'No order has this id, or the Idempotency-Key belongs to another order. If you have paid, do not pay again: the operator can restore the order from the payment hash of its invoice.',
+      'No order has this id, the Idempotency-Key belongs to another order, or the invoice and the preimage prove no payment to this service. If you have paid, do not pay again: the operator can restore the order from the payment hash of its invoice.',
   },
   'order expired': {
     status: 404,
@@ -181,7 +181,7 @@ export const ERRORS = {
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, but another client opened it or has used its Idempotency-Key, or what it was to extend had ended and something new was sold in its place. Do not pay again: repeat the request with its key and the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential. Without these, the operator can deliver the order.',
+      'The order is paid, but another client opened it or has used its Idempotency-Key, or what it was to extend had ended and something new was sold in its place. Do not pay again: repeat the request with its key and the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential; or send the whole invoice and the preimage to POST /api/payments/recover. Without these, the operator can deliver the order.',
   },
   'already delivered': {
     status: 404,

@@ -5,6 +5,7 @@
 import { createECDH, hash, randomBytes } from 'node:crypto'
 import type { Db, Statement } from '../db/db.ts'
 import type { Clock, HeldClock } from '../lib/clock.ts'
+import { readableInvoice } from '../protocol/bolt11.ts'
 import { encodeInvoice } from '../protocol/bolt11-sign.ts'
 import {
   type InvoiceRequest,
@@ -12,7 +13,7 @@ import {
   type SignedInvoice,
   UnknownInvoice,
 } from './lightning.ts'
-import { checkInvoiceRequest, readableInvoice } from './node/check-invoice.ts'
+import { checkInvoiceRequest } from './node/check-invoice.ts'
 
 const NETWORK = 'regtest'
 /** Invoices are stored this long after their expiry, for look-ups of orders that are still open. */

@@ -7,6 +7,8 @@ const PROBE_EVERY_MS = 5_000
 
 export type NodeHealth = {
   isHealthy(): boolean
+  /** The public key that signs our invoices, in hex. Null until the node has named it, and if others share it. */
+  nodeId(): string | null
   /** Reports that a call has just failed: sales stop until the node answers again. */
   doubt(): void
   /** Asks the node now, and again every few seconds until `signal` aborts. */
@@ -32,6 +34,7 @@ export function createNodeHealth({
   /** Why nothing is sold, or null while the node takes payments; undefined before the first answer. */
   let closedFor: string | null | undefined
   let probing: Promise<void> | null = null
+  let nodeId: string | null = null
   let notedId: string | null = null
 
   function report(reason: string | null): void {
@@ -44,6 +47,7 @@ export function createNodeHealth({
   async function probe(): Promise<void> {
     try {
       const node = await lightning.info()
+      if (node.network === network) nodeId = node.nodeId
       if (node.network === network && node.nodeId !== null) await note(node.nodeId)
       if (node.network !== network) report(`the node is on ${node.network}`)
       else report(node.synced ? null : 'the node is not in sync with the chain')
@@ -75,6 +79,7 @@ export function createNodeHealth({
 
   return {
     isHealthy: () => closedFor === null,
+    nodeId: () => nodeId,
     doubt() {
       if (closedFor === null) report('an invoice could not be made')
       void probeOnce()

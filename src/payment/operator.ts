@@ -7,13 +7,14 @@ import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { isId } from '../lib/ids.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
-import { decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
+import { copiedInvoice, decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
 import { fingerprints, openSeed, type Secrets } from '../secrets/secrets.ts'
 import { settledPayment } from './orders.ts'
 import type { Products } from './provisioning.ts'
 import { findRefund, findSale, type Refund, recordRefund, type Sale } from './sales.ts'
 import { type SettledFields, settleSale } from './settlement.ts'
 import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
+import { findTombstone, type Tombstone } from './tombstones.ts'
 
 // Showing
 
@@ -51,9 +52,6 @@ export type ShownOrder = Pick<
   refund_reason: string | null
 }
 
-/** What is left of an order whose row was deleted. */
-export type Tombstone = { payment_hash: string; ended: 'used' | 'aged' | 'dead'; ended_at: number }
-
 /** An order in a list. */
 export type ListedOrder = Pick<
   OrderRow,
@@ -86,8 +84,8 @@ export function readOrderRef(given: string): OrderRef | null {
   if (/^[0-9a-f]{64}$/i.test(text)) return { by: 'payment_hash', value: text.toLowerCase() }
   if (isId('order', text)) return { by: 'order_id', value: text }
   if (CAPABILITY_IDS.some((kind) => isId(kind, text))) return { by: 'public_id', value: text }
-  const invoice = text.replace(/^lightning:/i, '')
-  if (invoice.length > MAX_INVOICE_CHARS || !/^ln(bc|tb|sb)/i.test(invoice)) return null
+  const invoice = copiedInvoice(text)
+  if (invoice.length > MAX_INVOICE_CHARS || !/^ln(bc|tb|sb)/.test(invoice)) return null
   return { by: 'payment_hash', value: decodeInvoice(invoice).paymentHash }
 }
 
@@ -99,10 +97,7 @@ export async function showOrder(db: Db, ref: OrderRef): Promise<Shown> {
   const order = await shownOrder(db, ref)
   if (order) return { kind: 'order', order, others: await othersOf(db, order) }
   if (ref.by !== 'payment_hash') return { kind: 'none' }
-  const [tombstone] = await db.read<Tombstone & Row>(
-    'select payment_hash, ended, ended_at from order_tombstone where payment_hash = $1',
-    ref.value,
-  )
+  const tombstone = await findTombstone(db, ref.value)
   if (!tombstone) return { kind: 'none' }
   const [sale, refund] = await Promise.all([findSale(db, ref.value), findRefund(db, ref.value)])
   return { kind: 'deleted', tombstone, sale, refund }

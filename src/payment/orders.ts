@@ -8,7 +8,10 @@ import { newId } from '../lib/ids.ts'
 import type { Json } from '../lib/jcs.ts'
 import { objectIn } from '../lib/json.ts'
 import type { Log } from '../lib/log.ts'
+import { isPlanId, isProduct } from '../lib/product-names.ts'
 import type { Lightning } from '../lightning/lightning.ts'
+import { copiedInvoice, InvalidInvoice, type Invoice, readableInvoice } from '../protocol/bolt11.ts'
+import { payeeOf } from '../protocol/bolt11-sign.ts'
 import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
 import { openSeed, type Secrets } from '../secrets/secrets.ts'
 import { createAlarms } from './alarms.ts'
@@ -36,6 +39,7 @@ import {
 import { type Products, provisioningOf } from './provisioning.ts'
 import { createQuoting } from './quoting.ts'
 import { reseal } from './resealing.ts'
+import { findRefund } from './sales.ts'
 import { createSettling } from './settling.ts'
 import {
   contestOrder,
@@ -44,7 +48,7 @@ import {
   insertAlias,
   type OrderRow,
 } from './store.ts'
-import { hasTombstone } from './tombstones.ts'
+import { findTombstone } from './tombstones.ts'
 
 /** What is to be done about a purchase request. */
 export type Decision =
@@ -111,7 +115,8 @@ export function createOrders(deps: {
     return store.candidates(by === null ? [] : orderIds(secrets, by), paymentHash)
   }
 
-  const isForgotten = async (paymentHash: string): Promise<boolean> => hasTombstone(db, paymentHash)
+  const isForgotten = async (paymentHash: string): Promise<boolean> =>
+    (await findTombstone(db, paymentHash)) !== null
 
   async function decideOn(ask: Ask, read?: Candidates): Promise<Decision> {
     const { by, request, credential, preimage = null } = ask
@@ -309,7 +314,52 @@ export function createOrders(deps: {
   const hasSeen = async (paymentHash: string): Promise<boolean> =>
     (await store.findByPaymentHash(paymentHash)) !== null || (await isForgotten(paymentHash))
 
-  function logLost(paymentHash: string, { product, planId }: OrderRequest): void {
+  /** Whether our node has signed this invoice. Nobody knows that of a node whose key others share. */
+  function isOurs(invoice: Invoice): boolean {
+    const nodeId = health.nodeId()
+    try {
+      return nodeId !== null && payeeOf(invoice) === nodeId
+    } catch (error) {
+      if (error instanceof InvalidInvoice) return false
+      throw error
+    }
+  }
+
+  /**
+   * The outcome for a buyer who shows the whole invoice and its preimage; null if they prove no payment to us. Nodes on
+   * the way of a payment learn its hash and preimage, but never the invoice. An invoice that the store does not have
+   * (of an order that was deleted, lost or restored) has to be signed by our node.
+   */
+  async function recover(text: string, preimage: string): Promise<Outcome | null> {
+    const invoice = readableInvoice(copiedInvoice(text))
+    if (invoice === null || !provesPayment(preimage, invoice.paymentHash)) return null
+    const order = await store.findByPaymentHash(invoice.paymentHash)
+    const isStored = order !== null && order.restored_at === null
+    if (isStored ? order.bolt11 !== invoice.bolt11 : !isOurs(invoice)) return null
+    if (order === null) return recoverDeleted(invoice)
+    return isSealed(order, clock.now()) ? howItEnded(order) : redeem(order, null)
+  }
+
+  async function recoverDeleted(invoice: Invoice): Promise<Outcome | null> {
+    const { paymentHash } = invoice
+    const [tombstone, refund] = await Promise.all([
+      findTombstone(db, paymentHash),
+      findRefund(db, paymentHash),
+    ])
+    if (refund !== null) return { kind: 'order refunded' }
+    if (tombstone?.ended === 'used') return { kind: 'already delivered' }
+    if (tombstone?.ended === 'aged') return { kind: 'order expired' }
+    const sold = soldBy(invoice)
+    // The operator may use the node for other things.
+    if (sold === null) return null
+    logLost(paymentHash, sold)
+    return NOT_FOUND
+  }
+
+  function logLost(
+    paymentHash: string,
+    { product, planId }: Pick<OrderRequest, 'product' | 'planId'>,
+  ): void {
     if (!isAlarmDue(paymentHash)) return
     log.error({ event: 'order.proven_unknown', paymentHash, product, planId })
   }
@@ -350,6 +400,7 @@ export function createOrders(deps: {
       return hand(seen.order, seen.claim)
     },
 
+    recover,
     hasSeen,
     openExtensions: store.openExtensions,
     /** Whether a new order can be opened now: the node takes payments. */
@@ -402,6 +453,13 @@ export function createOrders(deps: {
 function mayHave(order: OrderRow, claim: Claim): boolean {
   if (claim === 'proof') return true
   return claim !== 'nothing' && order.contested === 0 && !isReplacement(order)
+}
+
+/** The product and plan that the text of our invoices names; null for an invoice about something else. */
+function soldBy({ description }: Invoice): Pick<OrderRequest, 'product' | 'planId'> | null {
+  const [, name = '', planId = ''] = /^Mayfly ([A-Z]+) ([a-z]+)/.exec(description ?? '') ?? []
+  const product = name.toLowerCase()
+  return isProduct(product) && isPlanId(planId) ? { product, planId } : null
 }
 
 function howItEnded(order: OrderRow): Outcome {

@@ -1,8 +1,9 @@
 /** The story of an order: what happened to it and when, what its buyer should be told, and what is left to do. */
 import { rfc3339 } from '../lib/clock.ts'
-import type { ShownOrder, Tombstone } from './operator.ts'
+import type { ShownOrder } from './operator.ts'
 import { isReplacement, REPLAY_MS } from './order.ts'
 import type { Refund, Sale } from './sales.ts'
+import type { Tombstone } from './tombstones.ts'
 
 /** One thing that happened. `at` is unix milliseconds. */
 export type Happened = { at: number; event: string; says: string }

@@ -2,7 +2,7 @@
  * The tombstone of an order outlives its row: the payment hash and how the order ended. It distinguishes
  * a credential of an order that was deleted in time from one whose order was lost, which is an alarm.
  */
-import type { Db, Statement } from '../db/db.ts'
+import type { Db, Row, Statement } from '../db/db.ts'
 
 /** How many rows one pass deletes; the next pass goes on. */
 const BATCH_ROWS = 500
@@ -54,11 +54,14 @@ export function purgeOrders(before: number, now: number): Statement[] {
 const buried = `select o.order_id from purchase_order o where ${IS_OVER}
   and exists (select 1 from order_tombstone t where t.payment_hash = o.payment_hash)`
 
-/** Whether an order with this payment hash was deleted after it was over. */
-export async function hasTombstone(db: Db, paymentHash: string): Promise<boolean> {
-  const rows = await db.read(
-    'select 1 as here from order_tombstone where payment_hash = $1',
+/** How an order ended that was deleted. `aged`: paid, and either never collected or never used. */
+export type Tombstone = { payment_hash: string; ended: 'used' | 'aged' | 'dead'; ended_at: number }
+
+/** What is left of an order that was deleted after it was over, or null. */
+export async function findTombstone(db: Db, paymentHash: string): Promise<Tombstone | null> {
+  const [tombstone] = await db.read<Tombstone & Row>(
+    'select payment_hash, ended, ended_at from order_tombstone where payment_hash = $1',
     paymentHash,
   )
-  return rows.length > 0
+  return tombstone ?? null
 }

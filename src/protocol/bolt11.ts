@@ -99,6 +99,23 @@ export class InvalidInvoice extends Error {
   override name = 'InvalidInvoice'
 }
 
+/** The parsed invoice, or null if the text is no invoice. */
+export function readableInvoice(bolt11: string): Invoice | null {
+  try {
+    return decodeInvoice(bolt11)
+  } catch (error) {
+    if (error instanceof InvalidInvoice) return null
+    throw error
+  }
+}
+
+/** The invoice in a text that a person has copied: QR codes are upper case, and links begin with `lightning:`. */
+export const copiedInvoice = (text: string): string =>
+  text
+    .trim()
+    .toLowerCase()
+    .replace(/^lightning:/, '')
+
 /**
  * Reads an invoice (BOLT 11). The signature is taken apart but not checked.
  * @throws InvalidInvoice

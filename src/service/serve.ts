@@ -25,7 +25,7 @@ import { createMemory } from '../http/memory.ts'
 import { createPages } from '../http/pages/pages.ts'
 import { mountCatalog } from '../http/paid/catalog.ts'
 import { createNewOrders } from '../http/paid/new-orders.ts'
-import { mountPoll } from '../http/paid/poll.ts'
+import { mountPayments } from '../http/paid/poll.ts'
 import type { Repeated } from '../http/product.ts'
 import { createConnections } from '../http/server/connections.ts'
 import { mountHealth, mountReadiness } from '../http/server/health.ts'
@@ -246,7 +246,7 @@ export async function serve(
         plans: onSale.plansOf(facts),
       })),
     })
-    mountPoll(app, { ...paying, resources: SOLD_FACTS.map(({ capability }) => capability) })
+    mountPayments(app, { ...paying, resources: SOLD_FACTS.map(({ capability }) => capability) })
     const parts = {
       ...paying,
       ...{

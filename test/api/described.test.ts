@@ -109,6 +109,7 @@ async function drive(server: TestServer, ask: Call): Promise<void> {
   for (const product of ['Catch', 'Pulse'] as const) await driveExtension(server, ask, product)
   for (const id of BY_URL) await driveOneUrl(server, ask, id)
   await drivePoll(ask)
+  await driveRecovery(server, ask)
   await driveInbox(server, ask)
   await driveWhisper(server, ask)
   await driveMonitor(server, ask)
@@ -257,6 +258,14 @@ async function drivePoll(ask: Call) {
   await ask('payWithSimulator', 400, { body: { bolt11: 1 } })
   await ask('payWithSimulator', 404, { body: { bolt11: 'lnbcrt1' } })
   await ask('pollOrder', 200, { params: { orderId } })
+}
+
+async function driveRecovery(server: TestServer, ask: Call) {
+  const { bolt11 } = await anOrder(ask)
+  const preimage = await server.pay(bolt11)
+  await ask('recoverPurchase', 200, { body: { bolt11, preimage } })
+  await ask('recoverPurchase', 400, { body: { bolt11 } })
+  await ask('recoverPurchase', 404, { body: { bolt11, preimage: PREIMAGE } })
 }
 
 async function anOrder(ask: Call): Promise<{ orderId: string; bolt11: string }> {
@@ -542,6 +551,7 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   const owning = { params: reading.params, ...bearer(whisper.receiptToken ?? '') }
   for (const id of ['getReceipt', 'destroyWhisper', ...RECEIPT_ALERTS]) await empty(id, owning)
   await empty('pollOrder', { params: { orderId } })
+  await empty('recoverPurchase', { body: { bolt11: 'lnbcrt1', preimage: PREIMAGE } })
   for (const id of ['buyCatch', 'buyPulse']) {
     await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })
   }

@@ -10,6 +10,7 @@ export const REDACTED = [
   'headers',
   'body',
   'authorization',
+  'bolt11',
   'preimage',
   '["payment-preimage"]',
   '["x-owner-token"]',
@@ -18,6 +19,7 @@ export const REDACTED = [
 const REDACTED_INSIDE = new Set([
   'headers',
   'authorization',
+  'bolt11',
   'preimage',
   'payment-preimage',
   'x-owner-token',

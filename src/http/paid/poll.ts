@@ -1,10 +1,19 @@
-/** The poll: a buyer without a wallet protocol learns of the settlement and collects the capability. */
+/**
+ * Collecting what an order sold, apart from its purchase request: the poll, by the order's id; and the recovery, by the
+ * invoice and its preimage, for a buyer who has nothing else left.
+ */
+import type { FastifyReply } from 'fastify'
 import type { TSchema } from 'typebox'
 import { isId } from '../../lib/ids.ts'
 import { renderPending } from '../../payment/flows/native.ts'
+import type { Outcome } from '../../payment/order.ts'
+import { MAX_INVOICE_CHARS } from '../../protocol/bolt11.ts'
 import type { App } from '../app.ts'
+import { inScope, parseStrictJson } from '../body.ts'
+import { clientScope } from '../client-address.ts'
 import { idempotencyKey, invalidKey } from '../credentials.ts'
 import { checkoutUnavailable, problem } from '../errors.ts'
+import { LIMITS } from '../limits.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
 import {
   answer,
@@ -22,12 +31,41 @@ import { paymentPreimageHeader, preimageIn, takeRepeat } from './repeats.ts'
 /** A client may poll a pending order again after this. */
 const POLL_SECONDS = 1
 
-export function mountPoll(
-  app: App,
-  deps: Pick<Paying, 'orders' | 'limits' | 'clientAddress'> & {
-    resources: TSchema[]
+/** An invoice behind `lightning:`, with spaces around it. */
+const MAX_COPIED_CHARS = MAX_INVOICE_CHARS + 100
+
+const PaidInvoice = Type.Object(
+  {
+    bolt11: Type.String({
+      minLength: 1,
+      maxLength: MAX_COPIED_CHARS,
+      description: 'The whole invoice, in either case, with or without `lightning:`',
+    }),
+    preimage: Type.String({
+      pattern: '^[0-9a-fA-F]{64}$',
+      description: 'What the wallet shows as the preimage or proof of the payment',
+    }),
   },
-): void {
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        bolt11: 'lnbcrt1u1p...',
+        preimage: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069',
+      },
+    ],
+    'x-schema': 'PaidInvoice',
+  },
+)
+
+type Deps = Pick<Paying, 'orders' | 'limits' | 'clientAddress'> & { resources: TSchema[] }
+
+export function mountPayments(app: App, deps: Deps): void {
+  mountPoll(app, deps)
+  mountRecovery(app, deps)
+}
+
+function mountPoll(app: App, deps: Deps): void {
   app.get<{ Params: { orderId: string } }>(
     '/api/payments/:orderId',
     {
@@ -84,20 +122,73 @@ export function mountPoll(
         // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
         admit: (shown) => takeRepeat({ request, reply }, { orderId, ...shown }, deps),
       })
-      switch (outcome.kind) {
-        case 'pending':
-          return reply
-            .code(402)
-            .header('retry-after', POLL_SECONDS)
-            .send(renderPending(outcome.quote))
-        case 'delivered':
-          return sendDelivered(reply, outcome.body)
-        case 'checkout unavailable':
-        case 'invalid credential':
-          throw checkoutUnavailable()
-        default:
-          throw problem(outcome.kind)
-      }
+      if (outcome.kind !== 'pending') return collected(reply, outcome)
+      return reply.code(402).header('retry-after', POLL_SECONDS).send(renderPending(outcome.quote))
     },
   )
+}
+
+/** Both are in the body alone, because addresses and headers are logged by others. */
+function mountRecovery(app: App, { orders, limits, clientAddress, resources }: Deps): void {
+  const path = '/api/payments/recover'
+  inScope(app, (scope) => {
+    parseStrictJson(scope)
+    scope.post<{ Body: { bolt11: string; preimage: string } }>(
+      path,
+      {
+        config: { invalid: { body: 'invalid request body' } },
+        schema: {
+          tags: ['payments'],
+          isLinked: true,
+          operationId: 'recoverPurchase',
+          summary: 'Collect a paid purchase by its whole invoice and the preimage of the payment',
+          body: PaidInvoice,
+          response: {
+            200: answer(Type.Union([settledPayment(resources), Extended]), {
+              description: 'The capability, or the new end. Save it before anything else',
+            }),
+            ...errors(
+              'invalid request body',
+              'unsupported media type',
+              'request too large',
+              'order not found',
+              'order expired',
+              'order refunded',
+              'already delivered',
+              'request timeout',
+              'rate limited',
+              'internal error',
+              'checkout unavailable',
+            ),
+          },
+        },
+      },
+      async (request, reply) => {
+        const { bolt11, preimage } = request.body
+        const outcome = await orders.recover(bolt11, preimage)
+        if (outcome !== null) return collected(reply, outcome)
+        await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
+        throw problem('order not found')
+      },
+    )
+  })
+
+  // The pattern of the poll would take this for the id of an order.
+  app.get(path, { config: { isRefused: true } }, async () => {
+    throw problem('method not allowed', { allow: 'POST' })
+  })
+}
+
+/** Sends what an order has come to. @throws Problem if it delivers nothing. */
+function collected(reply: FastifyReply, outcome: Outcome): FastifyReply {
+  switch (outcome.kind) {
+    case 'delivered':
+      return sendDelivered(reply, outcome.body)
+    case 'pending':
+    case 'checkout unavailable':
+    case 'invalid credential':
+      throw checkoutUnavailable()
+    default:
+      throw problem(outcome.kind)
+  }
 }

@@ -50,16 +50,6 @@ export class WrongInvoice extends Error {
   }
 }
 
-/** The parsed invoice, or null if the text is no invoice. */
-export function readableInvoice(bolt11: string): Invoice | null {
-  try {
-    return decodeInvoice(bolt11)
-  } catch (error) {
-    if (error instanceof InvalidInvoice) return null
-    throw error
-  }
-}
-
 function decode(bolt11: string): Invoice {
   try {
     return decodeInvoice(bolt11)

@@ -1,6 +1,7 @@
 /** The state of unpaid invoices, for nodes that have no final state for them. */
+
+import { readableInvoice } from '../../protocol/bolt11.ts'
 import type { InvoiceStatus } from '../lightning.ts'
-import { readableInvoice } from './check-invoice.ts'
 
 /** This long after the expiry, a payment is hardly still under way. */
 const GRACE_MS = 10 * 60_000

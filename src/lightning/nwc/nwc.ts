@@ -3,6 +3,7 @@
  * requests and answers, which may arrive late, twice or never.
  */
 import type { Clock } from '../../lib/clock.ts'
+import { readableInvoice } from '../../protocol/bolt11.ts'
 import {
   type InvoiceRequest,
   type InvoiceStatus,
@@ -10,7 +11,6 @@ import {
   UnknownInvoice,
 } from '../lightning.ts'
 import type { AccessProblem } from '../node/access.ts'
-import { readableInvoice } from '../node/check-invoice.ts'
 import { NodeError, supportedNetwork } from '../node/error.ts'
 import { jsonOf } from '../node/json-fields.ts'
 import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'

@@ -2,12 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InvoiceRequest } from '../../../src/lightning/lightning.ts'
-import {
-  checkInvoice,
-  checkInvoiceRequest,
-  readableInvoice,
-} from '../../../src/lightning/node/check-invoice.ts'
+import { checkInvoice, checkInvoiceRequest } from '../../../src/lightning/node/check-invoice.ts'
 import { expiryOf, unpaidStatus } from '../../../src/lightning/node/unpaid.ts'
+import { readableInvoice } from '../../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields } from '../../../src/protocol/bolt11-sign.ts'
 
 const NOW = 1_767_225_600_000
