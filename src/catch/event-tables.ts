@@ -27,8 +27,8 @@ export type NewEvent = {
 export type EventTables = {
   /** What a query selects events from, by `inbox` and `sequence`. */
   source: string
-  /** The statements that store these events in one inbox, or change nothing. */
-  insert(inbox: number, events: NewEvent[]): Statement[]
+  /** The statements that store these events in one inbox, if this is its revision, or change nothing. */
+  insert(inbox: { number: number; revision: number }, events: NewEvent[]): Statement[]
   /** Deletes the event of this sequence. */
   delete(inbox: number, sequence: number): Statement[]
   /**
@@ -46,18 +46,22 @@ export const eventTables = (db: Db): EventTables =>
 const RESERVE = `update catch_inbox_use
   set accepted_request_count = accepted_request_count + $2, stored_bytes = stored_bytes + $3,
       last_sequence = last_sequence + $2
-  where number = $1 and destroyed_at is null and suspended_at is null and expires_at > $4
+  where number = $1 and revision = $5
+    and destroyed_at is null and suspended_at is null and expires_at > $4
     and accepted_request_count + $2 <= request_limit and stored_bytes + $3 <= storage_limit_bytes`
 
 /** The values of `RESERVE`. */
-function reserved(inbox: number, events: NewEvent[]): Value[] {
+function reserved(
+  { number, revision }: { number: number; revision: number },
+  events: NewEvent[],
+): Value[] {
   let bytes = 0
   let receivedAt = 0
   for (const event of events) {
     bytes += event.keptBytes
     receivedAt = Math.max(receivedAt, event.receivedAt)
   }
-  return [inbox, events.length, bytes, receivedAt]
+  return [number, events.length, bytes, receivedAt, revision]
 }
 
 /** Those whose values are `valuesOf` an event. */
@@ -137,7 +141,7 @@ export function createPlaces(
   return {
     source: PLACED,
     insert(inbox, some) {
-      const isRecent = areRecent(inbox, some.length)
+      const isRecent = areRecent(inbox.number, some.length)
       // What is not sorted in now is found all the same, and the next turn tries again.
       if (events >= between) void sortIn().catch(() => undefined)
       const last = some.length - 1
@@ -145,7 +149,7 @@ export function createPlaces(
         { text: RESERVE, values: reserved(inbox, some), expect: 1 },
         ...some.map((event, at) => ({
           text: INSERT,
-          values: [inbox, ...valuesOf(event, last - at)],
+          values: [inbox.number, ...valuesOf(event, last - at)],
           expect: 1,
         })),
         { text: isRecent ? ENTER_RECENT : ENTER_PLACE, values: [some.length], expect: some.length },
@@ -248,7 +252,7 @@ const EVENT = Array.from({ length: VALUES_OF_EVENT - 1 }, (_, i) => `column${i +
 function insertText(events: number): string {
   const rows = Array.from(
     { length: events },
-    (_, at) => `(${placeholders(5 + at * VALUES_OF_EVENT, VALUES_OF_EVENT)})`,
+    (_, at) => `(${placeholders(6 + at * VALUES_OF_EVENT, VALUES_OF_EVENT)})`,
   )
   return `with used as (${RESERVE} returning last_sequence)
     insert into catch_event (inbox, ${COLUMNS})

@@ -24,11 +24,11 @@ export function createInboxes({
         service.refused(inbox, 'rate_limited')
         return 'limited'
       }
-      const isStored = await service.ingest(inbox, {
+      const stored = await service.ingest(inbox, {
         ...{ token: null, isProven: true, method: 'POST', path: '', query: '' },
         ...{ rawHeaders, body, sourceIp: OWN_ADDRESS, isProxied: false },
       })
-      return isStored ? 'stored' : 'refused'
+      return stored ? 'stored' : 'refused'
     },
   }
 }

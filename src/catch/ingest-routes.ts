@@ -1,6 +1,6 @@
 /** Sending to an inbox over HTTP: anyone may, with any method, body and sub-path. */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { App } from '../http/app.ts'
 import { declaredBytes, drainBody, hasArrived, readBody } from '../http/body.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
@@ -9,11 +9,13 @@ import { Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
 import type { BodyReservation, Memory } from '../http/memory.ts'
 import type { NewOrders } from '../http/paid/new-orders.ts'
-import { errors, NoContent } from '../http/schemas.ts'
+import { RESPONSE } from '../http/response-headers.ts'
+import { answer, errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
 import { INGEST } from './limits.ts'
-import { publicId, type RefusalReason } from './schema.ts'
+import { ANSWERED, answerOf } from './response.ts'
+import { type CatchResponse, publicId, type RefusalReason } from './schema.ts'
 import type { CatchService, InboxFacts } from './service.ts'
 
 type Sent = { Params: { publicId: string } }
@@ -100,69 +102,106 @@ export function mountIngest(
     return reservation
   }
 
-  app.route<Sent>({
-    method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-    url: '/c/:publicId',
-    config: { hasEmptyResponse: true },
-    schema: {
-      tags: ['catch'],
-      summary: 'Send a request to an inbox; sub-paths are kept',
-      operationId: SEND,
-      security: [{}, { bearer: [] }],
-      params: Type.Object({ publicId }),
-      requestBody: ANY_BODY,
-      response: {
-        204: NoContent,
-        ...errors(
-          'request too large',
-          'catch unavailable',
-          'network refused',
-          'request timeout',
-          'rate limited',
-          'internal error',
-        ),
+  /**
+   * Answers before Fastify parses the body, since Fastify refuses a malformed content type. An inbox stores any
+   * bytes, whatever the method and content type.
+   */
+  async function receive(request: FastifyRequest<Sent>, reply: FastifyReply): Promise<unknown> {
+    const { raw } = request
+    const sourceIp = clientAddress(raw)
+    // A body that arrived together with the headers is readable after one turn of the microtasks.
+    await null
+    const isHere = hasArrived(raw)
+    const inbox = await admitted(request, reply, { sourceIp, isHere })
+    let reservation: BodyReservation | null = null
+    try {
+      const isSmall = isHere && raw.readableLength <= SMALL_BYTES
+      if (!isSmall) reservation = reserve(raw, sourceIp, inbox.publicId)
+      const body = await readBody(raw, inbox.maxBytesPerRequest, reservation ?? {})
+      reservation?.received()
+      const { path, query } = splitUrl(request.originalUrl)
+      const stored = await service.ingest(inbox, {
+        token: bearerToken(raw),
+        method: request.method,
+        path,
+        query,
+        rawHeaders: raw.rawHeaders,
+        body,
+        sourceIp,
+        isProxied: isProxied(raw),
+      })
+      if (!stored) throw unavailable()
+      if (!stored.response) return reply.code(204).send()
+      return await respond(reply, request, { chosen: stored.response, query, body })
+    } catch (error) {
+      const reason = reasonOf(error, 'service_busy')
+      if (reason) service.refused(inbox, reason)
+      throw error
+    } finally {
+      reservation?.release()
+    }
+  }
+
+  const mount = (method: readonly HTTPMethods[], chosen: object): void => {
+    app.route<Sent>({
+      method: [...method],
+      url: '/c/:publicId',
+      config: { hasEmptyResponse: true },
+      schema: {
+        tags: ['catch'],
+        summary: 'Send a request to an inbox; sub-paths are kept',
+        operationId: SEND,
+        security: [{}, { bearer: [] }],
+        params: Type.Object({ publicId }),
+        requestBody: ANY_BODY,
+        response: { ...chosen, 204: NoContent, ...REFUSALS },
       },
-    },
-    // Answered before Fastify parses the body, since Fastify refuses a malformed content type. An
-    // inbox stores any bytes, whatever the method and content type.
-    onRequest: async (request, reply) => {
-      const { raw } = request
-      const sourceIp = clientAddress(raw)
-      // A body that arrived together with the headers is readable after one turn of the microtasks.
-      await null
-      const isHere = hasArrived(raw)
-      const inbox = await admitted(request, reply, { sourceIp, isHere })
-      let reservation: BodyReservation | null = null
-      try {
-        const isSmall = isHere && raw.readableLength <= SMALL_BYTES
-        if (!isSmall) reservation = reserve(raw, sourceIp, inbox.publicId)
-        const body = await readBody(raw, inbox.maxBytesPerRequest, reservation ?? {})
-        reservation?.received()
-        const { path, query } = splitUrl(request.originalUrl)
-        const isAccepted = await service.ingest(inbox, {
-          token: bearerToken(raw),
-          method: request.method,
-          path,
-          query,
-          rawHeaders: raw.rawHeaders,
-          body,
-          sourceIp,
-          isProxied: isProxied(raw),
-        })
-        if (!isAccepted) throw unavailable()
-        return reply.code(204).send()
-      } catch (error) {
-        const reason = reasonOf(error, 'service_busy')
-        if (reason) service.refused(inbox, reason)
-        throw error
-      } finally {
-        reservation?.release()
-      }
-    },
-    handler: () => {
-      throw new Error('every request to an inbox is answered before')
-    },
-  })
+      onRequest: receive,
+      handler: () => {
+        throw new Error('every request to an inbox is answered before')
+      },
+    })
+  }
+  mount(ANSWERED, { 200: CHOSEN })
+  mount(['HEAD', 'OPTIONS'], {})
+}
+
+const REFUSALS = errors(
+  'request too large',
+  'catch unavailable',
+  'network refused',
+  'request timeout',
+  'rate limited',
+  'internal error',
+)
+
+const CHOSEN = answer(Type.String(), {
+  type: 'text/plain',
+  description: 'what its owner has chosen, with any status that it can choose',
+  headers: RESPONSE,
+})
+
+/**
+ * Answers as the owner has chosen. Whatever it is, a browser stores it and neither shows, sniffs nor runs it, and
+ * keeps no copy.
+ */
+async function respond(
+  reply: FastifyReply,
+  { method, raw }: FastifyRequest,
+  { chosen, query, body }: { chosen: CatchResponse; query: string; body: Buffer },
+): Promise<FastifyReply> {
+  const isNavigation = /navigate/i.test(String(raw.headers['sec-fetch-mode'] ?? ''))
+  const answer = await answerOf(chosen, { method, query, body, isNavigation })
+  if (!answer) return reply.code(204).send()
+  if (answer.retryAfter !== undefined) reply.header('retry-after', answer.retryAfter)
+  if (answer.status === 204) return reply.code(204).send()
+  return reply
+    .code(answer.status)
+    .type(`${answer.contentType}; charset=utf-8`)
+    .header('content-disposition', 'attachment')
+    .header('content-security-policy', "sandbox; default-src 'none'")
+    .serializer((text: string) => text)
+    .send(answer.body)
 }
 
 /** Why a request was refused; `busy` is what 429 means here. Null if the service has counted it. */

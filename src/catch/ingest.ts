@@ -15,7 +15,8 @@ const EVENTS_TOGETHER = 16
 /** A larger body is stored alone, so that no other event waits for its bytes or fails with it. */
 const BYTES_TOGETHER = 64 * 1024
 
-type Inbox = { publicId: string; number: number }
+/** An inbox as it was read. Each read makes a new object. */
+type Inbox = { publicId: string; number: number; revision: number }
 
 type Waiting = {
   event: NewEvent
@@ -23,7 +24,10 @@ type Waiting = {
   reject: (error: Error) => void
 }
 
-/** Stores an event durably, or returns false if the inbox refuses it. A first use seals the delivery. */
+/**
+ * Stores an event durably, or returns false if the inbox refuses it or has changed since it was read. A first use
+ * seals the delivery.
+ */
 export type Ingest = (inbox: Inbox, event: NewEvent) => Promise<boolean>
 
 export function createIngest(
@@ -31,16 +35,16 @@ export function createIngest(
   sealing: Sealing,
   insertEvents: EventTables['insert'],
 ): Ingest {
-  const waiting = new Map<number, { inbox: Inbox; together: Waiting[] }>()
+  const waiting = new Map<Inbox, Waiting[]>()
 
-  function storeAll(number: number): void {
-    const some = waiting.get(number)
-    waiting.delete(number)
-    if (some) void store(some.inbox, some.together)
+  function storeAll(inbox: Inbox): void {
+    const some = waiting.get(inbox)
+    waiting.delete(inbox)
+    if (some) void store(inbox, some)
   }
 
   async function store(inbox: Inbox, together: Waiting[]): Promise<void> {
-    const { publicId, number } = inbox
+    const { publicId } = inbox
     const events = together.map(({ event }) => event)
     const use = events.find(({ access }) => access === 'authenticated')
     const seal = use ? sealing.statements(publicId, use.receivedAt) : []
@@ -48,7 +52,7 @@ export function createIngest(
       const done = await attempt(
         db.write({
           lockKey: publicId,
-          statements: { events: insertEvents(number, events), seal },
+          statements: { events: insertEvents(inbox, events), seal },
         }),
       )
       const isStored = 'rows' in done
@@ -62,16 +66,16 @@ export function createIngest(
   }
 
   const schedule = coalesce(() => {
-    for (const number of [...waiting.keys()]) storeAll(number)
+    for (const inbox of [...waiting.keys()]) storeAll(inbox)
   })
 
   return (inbox, event) =>
     new Promise((resolve, reject) => {
       const one = { event, resolve, reject }
       if (event.body.length > BYTES_TOGETHER) return void store(inbox, [one])
-      const some = waiting.get(inbox.number)
-      if (!some) waiting.set(inbox.number, { inbox, together: [one] })
-      else if (some.together.push(one) >= EVENTS_TOGETHER) storeAll(inbox.number)
+      const some = waiting.get(inbox)
+      if (!some) waiting.set(inbox, [one])
+      else if (some.push(one) >= EVENTS_TOGETHER) storeAll(inbox)
       schedule()
     })
 }

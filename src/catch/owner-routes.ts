@@ -1,6 +1,7 @@
 /** The owner's routes of an inbox: read, follow, delete, destroy. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
+import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
@@ -16,9 +17,12 @@ import { bodyOf, eventJson } from './event.ts'
 import { eventId } from './event-id.ts'
 import { follow, lastEventId } from './follow.ts'
 import { checkQuery } from './list.ts'
+import { parseResponse, shown } from './response.ts'
 import {
   CatchEvent,
   CatchRefusals,
+  CatchResponse,
+  CatchResponseShown,
   CatchStatus,
   EventPage,
   EventQuery,
@@ -47,6 +51,9 @@ const eventParams = Type.Object({
 const anyEventId = () => () => true
 
 const inboxParams = Type.Object({ publicId })
+
+/** Fits the longest body of an answer with every character escaped. */
+const MAX_RESPONSE_BYTES = 32 * 1024
 
 export function mountOwner(
   app: App,
@@ -84,6 +91,25 @@ export function mountOwner(
     { onRequest, schema: SCHEMAS.refusals },
     owner.answers(handlers.refusals),
   )
+  app.get<Owned>(
+    '/api/catch/:publicId/response',
+    { onRequest, schema: SCHEMAS.response },
+    owner.answers(handlers.response),
+  )
+  app.delete<Owned>(
+    '/api/catch/:publicId/response',
+    { onRequest, schema: SCHEMAS.deleteResponse },
+    owner.answers(handlers.deleteResponse),
+  )
+  inScope(app, (scope) => {
+    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_RESPONSE_BYTES })
+    scope.put<Owned>(
+      '/api/catch/:publicId/response',
+      // The handler validates the body, because its errors name the member that is wrong.
+      { onRequest, schema: SCHEMAS.setResponse, validatorCompiler: () => () => true },
+      owner.answers(handlers.setResponse),
+    )
+  })
   app.get<Listed>(
     '/api/catch/:publicId/events',
     {
@@ -139,6 +165,25 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
 
   async function destroy(inbox: InboxRow, request: FastifyRequest<Owned>, reply: FastifyReply) {
     if (!(await service.destroy(inbox))) throw problem('not found')
+    return () => sendNoContent(request, reply)
+  }
+
+  async function response({ response }: InboxRow) {
+    return (): CatchResponseShown => (response === null ? { status: 204 } : JSON.parse(response))
+  }
+
+  async function setResponse(inbox: InboxRow, request: FastifyRequest<Owned>) {
+    const chosen = parseResponse(rawBody(request as FastifyRequest))
+    if (!(await service.respond(inbox, chosen))) throw problem('not found')
+    return () => shown(chosen)
+  }
+
+  async function deleteResponse(
+    inbox: InboxRow,
+    request: FastifyRequest<Owned>,
+    reply: FastifyReply,
+  ) {
+    if (!(await service.respond(inbox, null))) throw problem('not found')
     return () => sendNoContent(request, reply)
   }
 
@@ -213,7 +258,10 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
     return () => sendNoContent(request, reply)
   }
 
-  return { status, refusals, destroy, events, awaitedEvents, stream, event, body, deleteEvent }
+  return {
+    ...{ status, refusals, destroy, response, setResponse, deleteResponse },
+    ...{ events, awaitedEvents, stream, event, body, deleteEvent },
+  }
 }
 
 function sendPage(
@@ -251,6 +299,45 @@ const SCHEMAS = {
     security,
     params: inboxParams,
     response: { 200: CatchRefusals, ...errors(...OWNER_ERRORS) },
+  },
+  response: {
+    tags: ['catch'],
+    isLinked: true,
+    operationId: 'getResponse',
+    summary: 'How the inbox answers the requests that it stores; never with the secret',
+    security,
+    params: inboxParams,
+    response: { 200: CatchResponseShown, ...errors(...OWNER_ERRORS) },
+  },
+  setResponse: {
+    tags: ['catch'],
+    isLinked: true,
+    operationId: 'setResponse',
+    summary:
+      'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
+    security,
+    params: inboxParams,
+    body: CatchResponse,
+    response: {
+      200: CatchResponseShown,
+      ...errors(
+        'invalid settings',
+        'invalid request body',
+        'unsupported media type',
+        'request too large',
+        'request timeout',
+        ...OWNER_ERRORS,
+      ),
+    },
+  },
+  deleteResponse: {
+    tags: ['catch'],
+    isLinked: true,
+    operationId: 'deleteResponse',
+    summary: 'Answer with 204 again',
+    security,
+    params: inboxParams,
+    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
   },
   events: {
     tags: ['catch'],

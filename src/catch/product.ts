@@ -20,6 +20,8 @@ import {
   CatchIpLocation,
   CatchPlan,
   CatchRefusals,
+  CatchResponse,
+  CatchResponseShown,
   CatchStatus,
   EventPage,
   ListedCatchPlan,
@@ -51,6 +53,8 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
     CatchCapability,
     CatchStatus,
     CatchRefusals,
+    CatchResponse,
+    CatchResponseShown,
     CatchEvent,
     CatchIpLocation,
     EventPage,
@@ -77,6 +81,8 @@ export async function openCatch(
     locate: locator.locate,
     isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
   })
+  const unopened = await service.reseal()
+  if (unopened > 0) parts.log.warn({ event: 'catch.foreign_secret', inboxes: unopened })
   mountCatch(parts.app, { ...parts, service })
   return { purge: service.purge, close, inboxes: createInboxes({ ...parts, service }) }
 

@@ -18,6 +18,7 @@ import {
   type FilterValue,
 } from '../lib/event-filters.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import { CHALLENGERS } from '../protocol/signatures/signatures.ts'
 
 /** The storage of one inbox, a tebibyte: more than the disk of a small machine. */
 const MAX_STORAGE_BYTES = 1024 ** 4
@@ -160,6 +161,97 @@ export const CatchStatus = Type.Object(
  * ```
  */
 export type CatchStatus = Static<typeof CatchStatus>
+
+/**
+ * What an owner can choose. A 402 under our address could ask a stranger for money, 5xx make proxies eject the service,
+ * 1xx and 205 desynchronise, and 3xx and 401 redirect and prompt.
+ */
+const RESPONSE_STATUSES = [200, 201, 202, 204, 400, 403, 404, 409, 410, 422, 429] as const
+
+export const FixedResponse = Type.Object(
+  {
+    status: Type.Enum([...RESPONSE_STATUSES], { type: 'integer' }),
+    contentType: Type.Optional(Type.Enum(['text/plain', 'application/json'])),
+    body: Type.Optional(
+      Type.String({
+        maxLength: 4096,
+        description: 'At most 4096 bytes of UTF-8; none with status 204',
+      }),
+    ),
+    retryAfterSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })),
+  },
+  { additionalProperties: false },
+)
+
+const EchoName = Type.String({ minLength: 1, maxLength: 100 })
+export const EchoResponse = Type.Object(
+  {
+    echo: Type.Union(
+      [
+        Type.Object({ json: EchoName }, { additionalProperties: false }),
+        Type.Object({ query: EchoName }, { additionalProperties: false }),
+      ],
+      {
+        description:
+          'The name of a member of the JSON body as `json`, or of a parameter as `query`, in 1 to 100 characters',
+      },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+const Challenger = Type.Enum([...CHALLENGERS])
+export const HmacResponse = Type.Object(
+  {
+    hmac: Type.Object(
+      {
+        provider: Challenger,
+        secret: Type.String({ minLength: 1, maxLength: 256, pattern: '^[!-~]+$' }),
+      },
+      {
+        additionalProperties: false,
+        description: `The provider (${CHALLENGERS.join(' or ')}), and the secret of its app in 1 to 256 visible characters`,
+      },
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const CatchResponse = Type.Union([FixedResponse, EchoResponse, HmacResponse], {
+  examples: [{ echo: { query: 'hub.challenge' } }],
+})
+/**
+ * How an inbox answers the requests that it stores, instead of 204. Either always the same, to POST, PUT, PATCH and
+ * DELETE; or with what the request brings, as `text/plain`; or with the proof that a sender asks for. What does not
+ * bring it is answered with 204.
+ *
+ * ```ts
+ * await inbox.setResponse({ status: 200, contentType: 'application/json', body: '{"ok":true}' })
+ * await inbox.setResponse({ echo: { json: 'challenge' } })
+ * await inbox.setResponse({ hmac: { provider: 'zoom', secret: 'the secret token of the app' } })
+ * ```
+ */
+export type CatchResponse = Static<typeof CatchResponse>
+
+export const CatchResponseShown = Type.Union(
+  [
+    FixedResponse,
+    EchoResponse,
+    Type.Object(
+      { hmac: Type.Object({ provider: Challenger }, { additionalProperties: false }) },
+      { additionalProperties: false },
+    ),
+  ],
+  { description: 'How the inbox answers; `{"status": 204}` if nothing was chosen' },
+)
+/**
+ * How an inbox answers. A secret is never shown.
+ *
+ * ```ts
+ * const shown: CatchResponseShown = await inbox.response()
+ * ```
+ */
+export type CatchResponseShown = Static<typeof CatchResponseShown>
 
 export const RefusalReason = Type.Enum([
   'rate_limited',

@@ -11,6 +11,7 @@ import { isId, isToken, tokenOf } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import { eventId, parseEventId } from './event-id.ts'
 import type { EventRow } from './event-rows.ts'
@@ -22,7 +23,14 @@ import { type AwaitList, createList, type List } from './list.ts'
 import { heldBy } from './page.ts'
 import { createPurge } from './purge.ts'
 import { createRefusals } from './refusals.ts'
-import type { CatchIpLocation, CatchRefusals, CatchStatus, RefusalReason } from './schema.ts'
+import { createResponses } from './response.ts'
+import type {
+  CatchIpLocation,
+  CatchRefusals,
+  CatchResponse,
+  CatchStatus,
+  RefusalReason,
+} from './schema.ts'
 import { createSearch } from './search.ts'
 import { stateOf } from './state.ts'
 import {
@@ -31,20 +39,29 @@ import {
   type InboxRow,
   offerOwnerToken,
   replaceIngestToken,
+  reviseInbox,
+  setResponse,
   takeOverInbox,
+  unrevisedInbox,
 } from './store.ts'
 import { createUnread, type Unread } from './unread.ts'
 
 /** The most memory for an event without its body: path, query and headers. */
 const MAX_HEAD_BYTES = 64 * 1024
 
-/** The facts of an inbox, so that they can be cached. Only its end changes while it lives, to a later one. */
+/**
+ * The facts of an inbox, so that they can be cached. Its end only changes to a later one; whatever else changes has a
+ * new revision, and an event is stored under the current one alone.
+ */
 export type InboxFacts = {
   publicId: string
   number: number
   planId: PlanId
+  ingestTokenHash: Uint8Array
   maxBytesPerRequest: number
   expiresAt: number
+  revision: number
+  response: CatchResponse | null
 }
 
 /** A request to an inbox, as received. */
@@ -69,8 +86,8 @@ export type CatchService = {
   isSender(publicId: string, token: string | null): Promise<boolean>
   /** Whether the inbox, as now stored, accepts a request with a body of this length. */
   takes(publicId: string, bodyBytes: number): Promise<boolean>
-  /** Stores one request durably. Returns false if the inbox refuses it. */
-  ingest(inbox: InboxFacts, request: IngestRequest): Promise<boolean>
+  /** Stores one request durably, and returns the inbox as it was then. Null if the inbox refuses it. */
+  ingest(inbox: InboxFacts, request: IngestRequest): Promise<InboxFacts | null>
   /** Counts a request that was refused for another reason than what the three above have found. */
   refused(inbox: InboxFacts, reason: RefusalReason): void
   /** How many requests the inbox refused, and why. */
@@ -82,6 +99,10 @@ export type CatchService = {
   /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
   used(inbox: InboxRow): Promise<void>
   status(inbox: InboxRow): CatchStatus
+  /** Chooses how requests are answered, or returns to 204. False if the inbox is over. */
+  respond(inbox: InboxRow, response: CatchResponse | null): Promise<boolean>
+  /** Seals secrets of chosen answers under the current key. @returns how many no configured key opens. */
+  reseal(): Promise<number>
   /** A page of its events. */
   page: List
   /** The same, once there are events after a sequence, or the wait is over. */
@@ -110,10 +131,12 @@ export function createCatch(deps: {
   isForwardingHeader: (name: string) => boolean
   locate: (ip: string) => CatchIpLocation | null
   scheduler: Scheduler
+  secrets: Secrets
   /** Called with the storage that each accepted request used, in bytes. */
   onIngested: (bytes: number) => void
 }): CatchService {
   const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
+  const responses = createResponses(deps.secrets)
   const store = createInboxStore(db)
   const events = eventTables(db)
   const eventStore = createEventStore(db, events.source)
@@ -121,7 +144,7 @@ export function createCatch(deps: {
   const lists = createList({ store: eventStore, inboxes: store, search, clock })
   const sealing = createSealing({ db, clock })
   const ingest = createIngest(db, sealing, events.insert)
-  const remembered = createRemembered(activeInbox)
+  const remembered = createRemembered(activeInbox, sizeOfFacts)
   const refusals = createRefusals({ db, clock })
 
   /** The inbox, if it accepts requests. Only a request asks, which is counted if it does not. */
@@ -136,8 +159,11 @@ export function createCatch(deps: {
       publicId,
       number: inbox.number,
       planId: inbox.plan_id,
+      ingestTokenHash: inbox.ingest_token_hash,
       maxBytesPerRequest: inbox.max_bytes_per_request,
       expiresAt: inbox.expires_at,
+      revision: inbox.revision,
+      response: responses.of(inbox)?.chosen ?? null,
     }
   }
 
@@ -165,14 +191,58 @@ export function createCatch(deps: {
     return row && eventId(row) === id.toLowerCase() ? row : null
   }
 
+  async function facts(publicId: string): Promise<InboxFacts | null> {
+    const inbox = await remembered.of(publicId)
+    if (!inbox || inbox.expiresAt > clock.now()) return inbox
+    // It may have been extended since, here or by another instance.
+    remembered.forget(publicId)
+    return remembered.of(publicId)
+  }
+
+  async function ingestOne(inbox: InboxFacts, request: IngestRequest): Promise<InboxFacts | null> {
+    const now = clock.now()
+    const isAuthenticated =
+      request.isProven === true ||
+      (request.token !== null && isTokenOf('catch_ingest', request.token, inbox.ingestTokenHash))
+    const place = locate(request.sourceIp)
+    const { path, query, body } = request
+    const headers = keptHeaders(request, isForwardingHeader)
+    const contentType = contentTypeIn(headers)
+    const bytes = keptBytes({ path, query, headers, body })
+    const isStored = await ingest(inbox, {
+      salt: randomInt(2 ** 26),
+      receivedAt: now,
+      access: isAuthenticated ? 'authenticated' : 'public',
+      method: request.method,
+      path,
+      query,
+      headerLines: packHeaders(headers),
+      contentType: columnOf(contentType),
+      mediaType: columnOf(mediaType(contentType)),
+      body,
+      keptBytes: bytes,
+      bodySha256: hash('sha256', body, 'hex'),
+      sourceIp: request.sourceIp,
+      ipLocation: place === null ? null : JSON.stringify(place),
+    })
+    if (isStored) {
+      onIngested(bytes)
+      hints.notify(inbox.publicId)
+      return inbox
+    }
+    // The inbox has ended, is full, or has changed: its cached facts may be out of date.
+    remembered.forget(inbox.publicId)
+    const current = await store.inbox(inbox.publicId)
+    if (current && current.revision !== inbox.revision) {
+      const changed = await facts(inbox.publicId)
+      return changed && ingestOne(changed, request)
+    }
+    countRefused(current)
+    return null
+  }
+
   return {
-    async facts(publicId) {
-      const inbox = await remembered.of(publicId)
-      if (!inbox || inbox.expiresAt > clock.now()) return inbox
-      // It may have been extended since, here or by another instance.
-      remembered.forget(publicId)
-      return remembered.of(publicId)
-    },
+    facts,
 
     isSender,
 
@@ -188,41 +258,7 @@ export function createCatch(deps: {
       return isTaken
     },
 
-    async ingest(inbox, request) {
-      const now = clock.now()
-      const isAuthenticated =
-        request.isProven === true || (await isSender(inbox.publicId, request.token))
-      const place = locate(request.sourceIp)
-      const { path, query, body } = request
-      const headers = keptHeaders(request, isForwardingHeader)
-      const contentType = contentTypeIn(headers)
-      const bytes = keptBytes({ path, query, headers, body })
-      const isStored = await ingest(inbox, {
-        salt: randomInt(2 ** 26),
-        receivedAt: now,
-        access: isAuthenticated ? 'authenticated' : 'public',
-        method: request.method,
-        path,
-        query,
-        headerLines: packHeaders(headers),
-        contentType: columnOf(contentType),
-        mediaType: columnOf(mediaType(contentType)),
-        body,
-        keptBytes: bytes,
-        bodySha256: hash('sha256', body, 'hex'),
-        sourceIp: request.sourceIp,
-        ipLocation: place === null ? null : JSON.stringify(place),
-      })
-      if (!isStored) {
-        // The inbox has ended or is full. Either way its cached facts may be out of date.
-        remembered.forget(inbox.publicId)
-        countRefused(await store.inbox(inbox.publicId))
-        return false
-      }
-      onIngested(bytes)
-      hints.notify(inbox.publicId)
-      return true
-    },
+    ingest: ingestOne,
 
     refused: (inbox, reason) => refusals.count(inbox.publicId, reason),
 
@@ -246,14 +282,17 @@ export function createCatch(deps: {
     async rotateToken(inbox, kind) {
       const { public_id: publicId } = inbox
       const token = tokenOf(`catch_${kind}`, randomBytes(32))
+      const now = clock.now()
       const statement = kind === 'owner' ? offerOwnerToken : replaceIngestToken
       const done = await attempt(
         db.write({
           lockKey: publicId,
-          // Sealed with the token: a repeated sale would hand out one that is of no use.
           statements: {
+            // Senders are known by the ingest token in what instances have read.
+            revised: kind === 'ingest' ? reviseInbox(inbox.number, now) : [],
             token: statement(inbox, tokenHash(token)),
-            seal: sealing.statements(publicId, clock.now()),
+            // Sealed with the token: a repeated sale would hand out one that is of no use.
+            seal: sealing.statements(publicId, now),
           },
         }),
       )
@@ -276,6 +315,40 @@ export function createCatch(deps: {
       createdAt: rfc3339(inbox.created_at),
       expiresAt: rfc3339(inbox.expires_at),
     }),
+
+    async respond(inbox, response) {
+      const { number, public_id: publicId } = inbox
+      const stored = response ? responses.stored(publicId, response) : NO_RESPONSE
+      const done = await attempt(
+        db.write({
+          lockKey: publicId,
+          statements: {
+            revised: reviseInbox(number, clock.now()),
+            response: setResponse(number, stored),
+          },
+        }),
+      )
+      return 'rows' in done
+    },
+
+    async reseal() {
+      let unopened = 0
+      for (const inbox of await store.withSecret()) {
+        const opened = responses.of(inbox)
+        if (!opened) unopened++
+        if (!opened || opened.isCurrent) continue
+        const stored = responses.stored(inbox.public_id, opened.chosen)
+        await db.write({
+          lockKey: inbox.public_id,
+          statements: {
+            // Only what was read: the owner of another instance may choose at the same time.
+            same: unrevisedInbox(inbox),
+            response: setResponse(inbox.number, stored),
+          },
+        })
+      }
+      return unopened
+    },
 
     ...lists,
 
@@ -325,3 +398,10 @@ export function createCatch(deps: {
     close: refusals.close,
   }
 }
+
+const NO_RESPONSE = { response: null, response_secret: null }
+
+/** About the bytes of the facts of an inbox without a chosen answer. */
+const USUAL_BYTES = 512
+const sizeOfFacts = ({ response }: InboxFacts): number =>
+  response && 'body' in response ? 1 + Math.ceil((response.body?.length ?? 0) / USUAL_BYTES) : 1

@@ -2,6 +2,9 @@
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
+/** How a chosen answer is stored: as its owner sees it, and its secret, which is never shown, sealed. */
+export type StoredResponse = { response: string | null; response_secret: Uint8Array | null }
+
 export type InboxRow = {
   /** What its events name it by. */
   number: number
@@ -20,7 +23,9 @@ export type InboxRow = {
   expires_at: number
   suspended_at: number | null
   destroyed_at: number | null
-} & Row
+  revision: number
+} & StoredResponse &
+  Row
 
 export const insertInbox = (inbox: {
   publicId: string
@@ -119,6 +124,34 @@ export const destroyInbox = (number: number, now: number): Statement => ({
   expect: 1,
 })
 
+/**
+ * Says that a token or the answer changes in this unit: no instance stores an event by what it has read before.
+ * Locks the row of the inbox for the rest of the unit.
+ */
+export const reviseInbox = (number: number, now: number): Statement => ({
+  text: `update catch_inbox_use set revision = revision + 1
+    where number = $1 and destroyed_at is null and expires_at > $2`,
+  values: [number, now],
+  expect: 1,
+})
+
+/** Holds unless a token or the answer changed since the inbox was read. Locks its row for the rest of the unit. */
+export const unrevisedInbox = ({
+  number,
+  revision,
+}: Pick<InboxRow, 'number' | 'revision'>): Statement => ({
+  text: 'update catch_inbox_use set revision = revision where number = $1 and revision = $2',
+  values: [number, revision],
+  expect: 1,
+})
+
+/** Stores the chosen answer of an inbox, or none. */
+export const setResponse = (number: number, stored: StoredResponse): Statement => ({
+  text: 'update catch_inbox set response = $2, response_secret = $3 where number = $1',
+  values: [number, stored.response, stored.response_secret],
+  expect: 1,
+})
+
 export const suspendInbox = (publicId: string, now: number): Statement => ({
   text: `update catch_inbox_use set suspended_at = $2
     where number = (select number from catch_inbox where public_id = $1)
@@ -176,6 +209,10 @@ export function createInboxStore(db: Pick<Db, 'read'>) {
       )
       return inbox ?? null
     },
+
+    /** Inboxes whose chosen answer has a secret. */
+    withSecret: (): Promise<InboxRow[]> =>
+      db.read<InboxRow>(`${INBOXES} where response_secret is not null`),
 
     /**
      * Inboxes to purge: destroyed, expired before `shownSince`, or expired and not yet empty. An empty

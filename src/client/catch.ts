@@ -3,6 +3,8 @@ import type {
   CatchCapability,
   CatchEvent,
   CatchRefusals,
+  CatchResponse,
+  CatchResponseShown,
   CatchState,
   CatchStatus,
   EventPage,
@@ -31,6 +33,18 @@ export type CatchClient = {
   status(options?: CallOptions): Promise<CatchStatus>
   /** How many requests the inbox refused, since when, and why. */
   refusals(options?: CallOptions): Promise<CatchRefusals>
+  /** How the inbox answers the requests that it stores. A secret is never shown. */
+  response(options?: CallOptions): Promise<CatchResponseShown>
+  /**
+   * Chooses how the inbox answers, from the next request on. Resolves to what `response` shows.
+   *
+   * ```ts
+   * await inbox.setResponse({ echo: { query: 'hub.challenge' } })
+   * ```
+   */
+  setResponse(response: CatchResponse, options?: CallOptions): Promise<CatchResponseShown>
+  /** Returns to 204. */
+  deleteResponse(options?: CallOptions): Promise<void>
   /**
    * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
    * `after`, oldest first: pass its last sequence as `after` to get the next.
@@ -221,6 +235,16 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
         { path: `${path}/refusals`, ...reading, ...options },
         ...(['total', 'reasons'] as const),
       ),
+    response: (options) =>
+      http.get<CatchResponseShown>({ path: `${path}/response`, ...reading, ...options }),
+    setResponse(response, options) {
+      const headers = { 'content-type': 'application/json' }
+      const body = JSON.stringify(response)
+      const asked: ApiRequest = { method: 'PUT', path: `${path}/response`, headers, body, token }
+      return http.get<CatchResponseShown>({ ...asked, ...options, isRepeatable: true })
+    },
+    deleteResponse: (options) =>
+      http.perform({ method: 'DELETE', path: `${path}/response`, token, ...options }),
     page: (query, options) => page(query, options),
     async *events(query = {}, options = {}) {
       let cursor: number | null | undefined = query.cursor

@@ -40,6 +40,8 @@ export type {
   CatchCapability,
   CatchEvent,
   CatchRefusals,
+  CatchResponse,
+  CatchResponseShown,
   CatchState,
   CatchStatus,
   EventPage,

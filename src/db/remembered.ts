@@ -1,4 +1,4 @@
-/** Remembers facts that never change while their row exists, so that a hot path reads them once. */
+/** Remembers facts of rows, so that a hot path reads them once. A use of facts that are out of date is refused. */
 import { LRUCache } from 'lru-cache'
 
 /** Enough for the rows in use. A forgotten one is read again. */
@@ -11,14 +11,18 @@ export type Remembered<Fact> = {
   forget(id: string): void
 }
 
-/** @param read finds the facts in the store. A null is not remembered. */
+/**
+ * @param read finds the facts in the store. A null is not remembered.
+ * @param sizeOf how many usual rows these facts take the memory of.
+ */
 export function createRemembered<Fact extends object>(
   read: (id: string) => Promise<Fact | null>,
+  sizeOf: (fact: Fact) => number = () => 1,
 ): Remembered<Fact> {
   // Grows as it fills; with `max` it would take all of its memory at once.
   const remembered = new LRUCache<string, Fact>({
     maxSize: MAX_REMEMBERED,
-    sizeCalculation: () => 1,
+    sizeCalculation: sizeOf,
   })
   return {
     async of(id) {

@@ -38,7 +38,7 @@ declare module 'fastify' {
     describe?: () => FastifySchema
     /** It is mounted to answer 405 where the pattern of another route would fit. */
     isRefused?: true
-    /** Its answers have no body, except for errors, so they are never large. */
+    /** Its answers have no body or a short one, so they are never large. */
     hasEmptyResponse?: true
   }
 }

@@ -59,6 +59,9 @@ export const DOWNLOAD = {
   'Cross-Origin-Resource-Policy': header('Any page may read it', Type.String(), 'cross-origin'),
 }
 
+/** Bytes that a stranger chose: browsers store them, and neither show nor run them. */
+export const RESPONSE = { ...ATTACHMENT, ...CONTENT_POLICY }
+
 /** For proxies in front of the service. */
 export const STREAM = {
   'X-Accel-Buffering': header('Proxies pass each event on at once', Type.String(), 'no'),

@@ -62,7 +62,7 @@ export const validatorOf = oncePer((schema: TSchema) => Compile(schema))
 type Schema = {
   type?: string
   description?: string
-  enum?: readonly string[]
+  enum?: readonly (string | number)[]
   minimum?: number
   maximum?: number
   minLength?: number
@@ -106,8 +106,9 @@ export function inWords(schema: object): string {
     schema as Schema
   if (rest.enum) return listed(rest.enum, 'or')
   if (type === 'boolean') return 'true or false'
-  // Nobody reads a pattern at a glance, so a schema that has one describes it.
-  if (pattern !== undefined && description !== undefined) return description
+  // Nobody reads a pattern or a form at a glance, so a schema that has one describes it.
+  const isForm = pattern !== undefined || type === undefined || type === 'object'
+  if (isForm && description !== undefined) return description
   if (type === 'integer') return range(minimum, maximum) || 'an integer'
   const length = range(minLength, maxLength)
   return length === '' ? 'a string' : `${length} characters`
@@ -119,8 +120,8 @@ function range(from: number | undefined, to: number | undefined): string {
   return to === undefined ? '' : `at most ${to}`
 }
 
-function listed(names: readonly string[], link: 'and' | 'or'): string {
-  const last = names.at(-1) ?? 'nothing'
+function listed(names: readonly (string | number)[], link: 'and' | 'or'): string {
+  const last = String(names.at(-1) ?? 'nothing')
   return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} ${link} ${last}`
 }
 

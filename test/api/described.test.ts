@@ -305,9 +305,30 @@ async function driveInbox(server: TestServer, ask: Call) {
     await ask(id, 404, { params: { ...event, ...{ eventId: UNKNOWN.eventId } }, headers })
   }
   await driveRotation(ask, 'rotateInboxToken', { params, headers })
+  await driveResponse(ask, { params, headers })
   await ask('destroyInbox', 401, { params })
   await ask('destroyInbox', 204, { params, headers })
   await ask('destroyInbox', 404, { params, headers })
+}
+
+async function driveResponse(
+  ask: Call,
+  { params, headers }: Required<Pick<Ask, 'params' | 'headers'>>,
+) {
+  const chosen = { status: 200, contentType: 'text/plain', body: 'ok' }
+  await ask('setResponse', 200, { params, headers, body: chosen })
+  await ask('getResponse', 200, { params, headers })
+  const methods = ['Put', 'Patch', 'Delete'].map((method) => `send${method}ToInbox`)
+  for (const id of ['sendToInbox', ...methods]) await ask(id, 200, { params })
+  await ask('setResponse', 200, { params, headers, body: { echo: { query: 'challenge' } } })
+  await ask('sendGetToInbox', 200, { params, query: { challenge: 'abc' } })
+  await ask('setResponse', 400, { params, headers, body: { ...chosen, status: 302 } })
+  await ask('deleteResponse', 204, { params, headers })
+  for (const id of ['getResponse', 'setResponse', 'deleteResponse']) {
+    const body = id === 'setResponse' ? { body: chosen } : {}
+    await ask(id, 401, { params, ...body })
+    await ask(id, 404, { params: UNKNOWN, headers, ...body })
+  }
 }
 
 const SENDS = ['Get', 'Head', 'Put', 'Patch', 'Delete', 'Options']
@@ -581,7 +602,7 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
 const OWNED_INBOX = [
   ...['getInbox', 'getRefusals', 'listEvents', 'streamEvents', 'destroyInbox'],
   'rotateInboxToken',
-  ...['getEvent', 'getEventBody', 'deleteEvent'],
+  ...['getEvent', 'getEventBody', 'deleteEvent', 'getResponse', 'setResponse', 'deleteResponse'],
 ]
 const SIGNALS = ['startRun', 'failRun', 'endRun']
 const OWNED_ALERTS = ['setAlerts', 'testAlerts', 'getAlerts', 'deleteAlerts']

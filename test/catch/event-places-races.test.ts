@@ -42,7 +42,9 @@ test('limits are exact and every read is whole while two stores store, delete an
   async function storeSome(db: Db, places: ReturnType<typeof createPlaces>): Promise<void> {
     const inbox = oneOf(INBOXES)
     const events = Array.from({ length: 1 + below(4) }, () => anEvent(++salt, below(MOST_BYTES)))
-    const done = await attempt(db.write(unit(...places.insert(numberOf(inbox), events))))
+    const done = await attempt(
+      db.write(unit(...places.insert({ number: numberOf(inbox), revision: 0 }, events))),
+    )
     if ('refused' in done) refused++
     else {
       accepted.set(inbox, (accepted.get(inbox) ?? 0) + events.length)

@@ -314,7 +314,7 @@ async function checkPlaces(db: Db): Promise<void> {
 }
 
 const storing = (writes: EventTables, inbox: number, methods: string[]) =>
-  unit(...writes.insert(inbox, methods.map(anEvent)))
+  unit(...writes.insert({ number: inbox, revision: 0 }, methods.map(anEvent)))
 
 const anInbox = (publicId: string) => ({
   publicId,

@@ -146,7 +146,7 @@ async function aStore(t: After) {
   t.after(() => db.close())
   const tables = eventTables(db)
   const ingest = (inbox: keyof typeof NUMBERS, events: Partial<NewEvent>[]) =>
-    db.write(unit(...tables.insert(NUMBERS[inbox], events.map(anEvent))))
+    db.write(unit(...tables.insert({ number: NUMBERS[inbox], revision: 0 }, events.map(anEvent))))
   for (const publicId of Object.keys(NUMBERS)) {
     await db.write(
       unit(

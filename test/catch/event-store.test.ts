@@ -67,7 +67,7 @@ async function aStoreWith(
     ...{ bodySha256: '', sourceIp: '203.0.113.1', ipLocation: null },
   }
   await db.write(unit(...insertInbox(INBOX)))
-  await db.write(unit(...eventTables(db).insert(ONLY, [event])))
+  await db.write(unit(...eventTables(db).insert({ number: ONLY, revision: 0 }, [event])))
   return db
 }
 

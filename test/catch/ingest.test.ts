@@ -89,7 +89,7 @@ test('events at once are stored in one unit up to the last one that the inbox ha
 const ID = 'catch_0000000000000000000000'
 
 /** The first inbox of a store. */
-const ONLY = { publicId: ID, number: 1 }
+const ONLY = { publicId: ID, number: 1, revision: 0 }
 
 const INBOX = {
   publicId: ID,

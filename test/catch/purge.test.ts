@@ -6,6 +6,7 @@ import { extendInbox, insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { createScheduler } from '../../src/http/turns.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -32,11 +33,12 @@ test('an inbox that is extended after the purge has read it keeps its events', a
     isForwardingHeader: () => false,
     locate: () => null,
     scheduler: createScheduler(),
+    secrets: createSecrets([new Uint8Array(32)]),
     onIngested: () => undefined,
   })
   const facts = await service.facts(ID)
   assert.ok(facts)
-  assert.equal(await service.ingest(facts, REQUEST), true)
+  assert.equal(await service.ingest(facts, REQUEST), facts)
   const [{ number } = assert.fail()] = await store.read<{ number: number }>(
     'select number from catch_inbox',
   )

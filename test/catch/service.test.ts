@@ -5,6 +5,7 @@ import { insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { createScheduler } from '../../src/http/turns.ts'
+import { createSecrets } from '../../src/secrets/secrets.ts'
 import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -41,11 +42,35 @@ test('an inbox that is over is emptied, although the events that came lately can
   })
   const facts = await service.facts(ID)
   assert.ok(facts)
-  assert.equal(await service.ingest(facts, REQUEST), true)
+  assert.equal(await service.ingest(facts, REQUEST), facts)
   const failed = await service.purge(100).catch((error: unknown) => error)
   // What failed is told all the same. PostgreSQL sorts nothing in.
   assert.equal(failed instanceof StoreAway, store.engine === 'sqlite')
   assert.deepEqual(await store.read('select 1 as n from catch_event'), [])
+})
+
+test('what an owner changes counts from the next event on, whichever instance takes it', async (t) => {
+  const store = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => store.close())
+  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const [one, other] = [serviceOn(store), serviceOn(store)]
+  const known = await other.facts(ID)
+  const inbox = await one.owned(ID, OWNER_TOKEN)
+  assert.ok(known && inbox)
+  const chosen = { status: 200, body: 'yes' } as const
+  assert.equal(await one.respond(inbox, chosen), true)
+  assert.equal((await other.facts(ID))?.response, null)
+  const stored = await Promise.all(Array.from({ length: 3 }, () => other.ingest(known, REQUEST)))
+  assert.deepEqual(
+    stored.map((facts) => facts?.response),
+    [chosen, chosen, chosen],
+  )
+  const [{ events } = { events: 0 }] = await store.read(
+    'select count(*) as events from catch_event',
+  )
+  assert.equal(events, 3)
+  assert.deepEqual(await one.refusals(inbox), { total: 0, reasons: [] })
+  assert.equal(await one.respond({ ...inbox, number: 99 }, null), false)
 })
 
 function serviceOn(db: Db): CatchService {
@@ -56,6 +81,7 @@ function serviceOn(db: Db): CatchService {
     isForwardingHeader: () => false,
     locate: () => null,
     scheduler: createScheduler(),
+    secrets: createSecrets([new Uint8Array(32)]),
     onIngested: () => undefined,
   })
 }

@@ -32,6 +32,7 @@ test('an inbox is what was sold, with nothing used, and not found by another id'
     ...{ request_limit: 3, storage_limit_bytes: 30, max_bytes_per_request: 20 },
     ...{ accepted_request_count: 0, stored_bytes: 0, last_sequence: 0 },
     ...{ suspended_at: null, destroyed_at: null },
+    ...{ next_owner_token_hash: null, revision: 0, response: null, response_secret: null },
   })
   assert.equal(await store.inbox('c'), null)
 })
@@ -300,7 +301,7 @@ async function aStore(t: After) {
     ingest: async (publicId: string, events: number | Partial<NewEvent>[]) =>
       run(
         ...tables.insert(
-          await number(publicId),
+          { number: await number(publicId), revision: 0 },
           (typeof events === 'number' ? Array.from({ length: events }, () => ({})) : events).map(
             anEvent,
           ),

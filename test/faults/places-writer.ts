@@ -19,7 +19,7 @@ async function storeOne(): Promise<void> {
   // Every third goes to one inbox, which becomes a busy one.
   // They were sold in a new store, one after the other.
   const inbox = 1 + (mine % 3 === 0 ? 0 : mine % PLACES_INBOXES.length)
-  await db.write(unit(...writes.insert(inbox, [placesEvent(mine)])))
+  await db.write(unit(...writes.insert({ number: inbox, revision: 0 }, [placesEvent(mine)])))
   process.stdout.write(`+ ${mine}\n`)
   if (mine % 7 !== 0) return
   const [row] = await db.read<{ sequence: number }>(

@@ -185,7 +185,7 @@ create table opening_lock (
 
 -- CATCH -----------------------------------------------------------------------------------------------------------
 
--- What hardly changes of an inbox. `number` is short, because each event has it, and is never given twice.
+-- What no event changes of an inbox. `number` is short, because each event has it, and is never given twice.
 create table catch_inbox (
   number integer primary key autoincrement,
   public_id text not null unique,
@@ -194,7 +194,10 @@ create table catch_inbox (
   next_owner_token_hash blob,                -- takes over with its first use
   ingest_token_hash blob not null,
   max_bytes_per_request integer not null,
-  created_at integer not null
+  created_at integer not null,
+  -- The answer that its owner has chosen, in JSON; without one it is 204. The secret of an HMAC is sealed.
+  response text,
+  response_secret blob
 );
 
 -- What each event changes of its inbox, and what decides whether it may. Kept narrow: SQLite writes whole pages.
@@ -208,7 +211,9 @@ create table catch_inbox_use (
   storage_limit_bytes integer not null,
   expires_at integer not null,
   suspended_at integer,
-  destroyed_at integer
+  destroyed_at integer,
+  -- Grows when a token or the answer changes: an event is stored only by an instance that knows of the change.
+  revision integer not null default 0
 );
 create index catch_inbox_use_by_expiry on catch_inbox_use (expires_at);
 create index catch_inbox_use_destroyed on catch_inbox_use (destroyed_at) where destroyed_at is not null;

@@ -1,5 +1,6 @@
 /** How the senders of webhooks sign: one entry for each, from which everything else is derived. */
-import { base64Bytes, hexBytes } from '../../lib/bytes.ts'
+import { base64, base64Bytes, hex, hexBytes } from '../../lib/bytes.ts'
+import { isObject } from '../../lib/json.ts'
 import { HMAC_ALGORITHMS, type HmacAlgorithm, sha256Base64, sha256Hex } from './mac.ts'
 import {
   type Finding,
@@ -32,6 +33,13 @@ export type Scheme = {
   otherSecret?: { form: RegExp; sentence: string }
   /** The key in a secret that is not used as it is, or null. */
   keyOf?: (secret: string) => Uint8Array<ArrayBuffer> | null
+  /** How this sender asks a new address to prove that it knows the secret. */
+  challenge?: {
+    /** The text that the address must sign; anything but a text if the request does not ask. */
+    tokenIn(request: { json: () => unknown; query: URLSearchParams }): unknown
+    /** The JSON to answer with. */
+    answer(token: string, mac: Uint8Array): Record<string, string>
+  }
 }
 
 const HEX_FORM = '64 digits of lower-case hex'
@@ -84,24 +92,26 @@ const stripe: Scheme = {
   },
 }
 
-/**
- * `v0=` and the HMAC-SHA256 of `v0:timestamp:body` in hex.
- * https://docs.slack.dev/authentication/verifying-requests-from-slack
- */
-const slack: Scheme = {
-  knownBy: ['X-Slack-Signature'],
+/** `v0=` and the HMAC-SHA256 of `v0:timestamp:body` in hex. */
+const v0 = (signature: string, timestamp: string): Pick<Scheme, 'knownBy' | 'read'> => ({
+  knownBy: [signature],
   read(request) {
-    const time = onlyHeader(request, 'X-Slack-Request-Timestamp')
-    const signed = readHex(request, { header: 'X-Slack-Signature', prefix: 'v0=' }, time)
+    const time = onlyHeader(request, timestamp)
+    const signed = readHex(request, { header: signature, prefix: 'v0=' }, time)
     if ('failed' in signed) return signed
     if ('failed' in time) return time
     const signedAt = seconds(time.value)
-    if (signedAt === null) return misdated('X-Slack-Request-Timestamp')
+    if (signedAt === null) return misdated(timestamp)
     return {
       ...{ ...signed, before: `v0:${time.value}:`, covers: 'the timestamp or the body' },
-      time: { signedAt, header: 'X-Slack-Request-Timestamp' },
+      time: { signedAt, header: timestamp },
     }
   },
+})
+
+/** https://docs.slack.dev/authentication/verifying-requests-from-slack */
+const slack: Scheme = {
+  ...v0('X-Slack-Signature', 'X-Slack-Request-Timestamp'),
   otherSecret: {
     form: /^xox[a-z]-|^xapp-/,
     sentence: 'This is a token. Requests are signed with the signing secret of the app.',
@@ -168,10 +178,50 @@ const standardWebhooks: Scheme = {
   },
 }
 
+/**
+ * Like Slack, under the secret token of the app. An address proves itself with the HMAC-SHA256 of a token, in hex.
+ * https://developers.zoom.us/docs/api/webhooks/
+ */
+const zoom: Scheme = {
+  ...v0('X-Zm-Signature', 'X-Zm-Request-Timestamp'),
+  challenge: {
+    tokenIn({ json }) {
+      const body = json()
+      if (!isObject(body) || body.event !== 'endpoint.url_validation') return null
+      return isObject(body.payload) ? body.payload.plainToken : null
+    },
+    answer: (plainToken, mac) => ({ plainToken, encryptedToken: hex(mac) }),
+  },
+}
+
+/**
+ * `sha256=` and the HMAC-SHA256 of the body in base64, under the consumer secret of the app. An address proves itself
+ * with that of a token in the query. https://docs.x.com/x-api/webhooks/introduction
+ */
+const x: Scheme = {
+  knownBy: ['X-Twitter-Webhooks-Signature'],
+  read(request) {
+    const name = 'X-Twitter-Webhooks-Signature'
+    const header = onlyHeader(request, name)
+    if ('failed' in header) return header
+    const [, text = ''] = /^sha256=(.*)$/.exec(header.value) ?? []
+    const signature = sha256Base64(text)
+    if (!signature) return { failed: malformed(name, 'sha256= and 32 bytes in base64') }
+    return { header: name, signatures: [signature] }
+  },
+  challenge: {
+    tokenIn: ({ query }) =>
+      query.getAll('crc_token').length === 1 ? query.get('crc_token') : null,
+    answer: (_token, mac) => ({ response_token: `sha256=${base64(mac)}` }),
+  },
+}
+
 /** The order in which a request is recognized. */
 export const SCHEMES = {
   stripe,
   slack,
+  zoom,
+  x,
   shopify,
   'standard-webhooks': standardWebhooks,
   github,

@@ -1,5 +1,6 @@
 /** Checks the signatures of webhooks by the rules of their senders. */
 import { concat, utf8 } from '../../lib/bytes.ts'
+import { parseStrictJsonBytes } from '../../lib/json.ts'
 import { isAmong, mac } from './mac.ts'
 import { type HmacScheme, hmacScheme, SCHEMES, type Scheme } from './schemes.ts'
 import {
@@ -19,6 +20,8 @@ export const SIGNATURE_PROVIDERS = [
   'slack',
   'shopify',
   'standard-webhooks',
+  'zoom',
+  'x',
   'hmac',
 ] as const
 /**
@@ -98,6 +101,29 @@ async function check(
  * ```
  */
 export type KnownProvider = Exclude<SignatureProvider, 'hmac'>
+
+/** The senders that ask a new address to prove that it knows the secret. */
+export const CHALLENGERS = ['zoom', 'x'] as const
+export type Challenger = (typeof CHALLENGERS)[number]
+
+/**
+ * The only texts that a challenge has signed. A signed event has signs that are not among these, so answers to
+ * challenges never sign one.
+ */
+const CHALLENGE_TOKEN = /^[A-Za-z0-9+/=_-]{1,128}$/
+
+/** The JSON that proves to this sender that its secret is known here; null if the request does not ask for it. */
+export async function answerChallenge(
+  provider: Challenger,
+  request: { query: string; body: Uint8Array },
+  secret: string,
+): Promise<string | null> {
+  const { challenge }: Scheme = SCHEMES[provider]
+  const json = () => parseStrictJsonBytes(request.body)
+  const token = challenge?.tokenIn({ json, query: new URLSearchParams(request.query) })
+  if (typeof token !== 'string' || !CHALLENGE_TOKEN.test(token)) return null
+  return JSON.stringify(challenge?.answer(token, await mac(utf8(token), utf8(secret))))
+}
 
 /** The provider that signs with a header of this request, or null. */
 export function guessSignatureProvider({

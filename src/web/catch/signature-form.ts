@@ -17,6 +17,8 @@ const NAMES: Record<SignatureProvider, string> = {
   slack: 'Slack',
   shopify: 'Shopify',
   'standard-webhooks': 'Standard Webhooks, Svix',
+  zoom: 'Zoom',
+  x: 'X',
   hmac: 'Another HMAC',
 }
 
