@@ -71,7 +71,7 @@ ${helpOf(program).replace(/^Commands:[\s\S]*?(?=^Examples:)/m, '')}
   purchases too. [sdk.md](sdk.md#what-is-promised-about-your-money) has the rule.
 - **The budget** of a UTC day is \`MAYFLY_MAX_SATS_PER_DAY\`, 2000 by default, for all commands that pay from
   the wallet. A payment is counted before the wallet is asked, with the highest fee that it may pay, and given back only
-  when the wallet says that it did not pay. The count is in the vault and only grows; \`mayfly budget reset\` asks first.
+  when the wallet says that it did not pay. The count is in the vault and only grows; \`mayfly budget --reset\` asks first.
   A damaged vault, a full disk or a folder that cannot be written stops all payments. A wallet over Nostr accepts no highest
   fee: 5 %, at least 10 sat, is counted for it.
 - **Capabilities** are saved by name in the vault, \`vault.db\` in \`$XDG_DATA_HOME/mayfly\` (\`~/.local/share/mayfly\`; on

@@ -1,12 +1,11 @@
-/** `mayfly pulse alerts` and `mayfly whisper alerts`: who is told of what happens, and what was sent. */
+/** `mayfly alerts NAME`: who is told of what happens, and what was sent. */
 import type { Command } from 'commander'
 import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../client/index.ts'
 import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
 import { type Cli, client } from './cli.ts'
-import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
-import { away, columns } from './text.ts'
-import { findSaved, isName, loadCatch, loadPulse, loadReceipt } from './vault/saved.ts'
+import { away, columns, examples } from './text.ts'
+import { findSaved, isName, load, loadCatch, loadReceipt } from './vault/saved.ts'
 
 /** How many destinations the service takes. */
 const MOST = 3
@@ -16,53 +15,13 @@ type Options = { inbox?: string[]; remove?: string[]; test?: true; none?: true }
 >
 type Destinations = AlertsStatus['destinations']
 
-/** Whose alerts a command is about, and who tells them. */
-type Told = {
-  description: string
-  /** What the name stands for, in the help. */
-  argument: string
-  examples: readonly string[]
-  /** The calls of what is saved under this name, and its service. @throws CliError if it has none. */
-  open(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: string }
-}
-
-/** `mayfly pulse alerts`. */
-export const addPulseAlerts = (parent: Command): void =>
-  addAlerts(parent, {
-    description:
-      'show who is told of the changes of a monitor, and add or remove some (docs/alerts.md)',
-    argument: 'the monitor',
-    examples: [
-      'mayfly pulse alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
-      'mayfly pulse alerts backup --remove ntfy.sh',
-    ],
-    open(cli, name) {
-      const { capability, baseUrl } = loadPulse(cli, name)
-      return { alerts: cli.mayfly(baseUrl).pulse(capability), baseUrl }
-    },
-  })
-
-/** `mayfly whisper alerts`. */
-export const addWhisperAlerts = (parent: Command): void =>
-  addAlerts(parent, {
-    description:
-      'show who is told of each read of a whisper, and add or remove some (docs/whisper.md)',
-    argument: 'a whisper that was sent with --receipt',
-    examples: [
-      'mayfly whisper alerts contract --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
-      'mayfly whisper alerts contract',
-    ],
-    open(cli, name) {
-      const { baseUrl, ...holder } = loadReceipt(cli, name)
-      return { alerts: cli.mayfly(baseUrl).whisperReceipt(holder), baseUrl }
-    },
-  })
-
-function addAlerts(parent: Command, told: Told): void {
-  const command = parent
+export function addAlerts(program: Command): void {
+  const command = program
     .command('alerts')
-    .description(told.description)
-    .argument('<name>', told.argument)
+    .description(
+      'show who is told of a monitor or of the reads of a whisper, and add or remove some (docs/alerts.md)',
+    )
+    .argument('<name>', 'a monitor, or a whisper that was sent with --receipt')
   for (const format of URL_FORMATS) {
     command.option(`--${format} <url...>`, `add ${ALERT_FORMATS[format].adds}`)
   }
@@ -71,10 +30,16 @@ function addAlerts(parent: Command, told: Told): void {
     .option('--remove <which...>', 'tell this one no more: its host, its id, or a saved inbox')
     .option('--test', 'test the destinations that no test has reached')
     .option('--none', 'tell nobody')
-    .addHelpText('after', examples(...told.examples))
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
+        'mayfly alerts backup --remove ntfy.sh',
+      ),
+    )
     .action(
       client<Options>(async (cli, options, [name]) => {
-        const { alerts, baseUrl } = told.open(cli, name)
+        const { alerts, baseUrl } = alertsOf(cli, name)
         const added = addedBy(cli, options, baseUrl)
         const asked = [added.length > 0 || options.remove, options.test, options.none]
         if (asked.filter(Boolean).length > 1) {
@@ -82,13 +47,9 @@ function addAlerts(parent: Command, told: Told): void {
         }
         if (options.none) {
           await alerts.deleteAlerts()
-          cli.answer({ name, destinations: [] }, `Nobody is told of ${name}.\n`)
-          return EXIT.ok
+          return cli.answer({ name, destinations: [] }, `Nobody is told of ${name}.\n`)
         }
-        if (!asked.some(Boolean)) {
-          showStatus(cli, name, await alerts.alerts())
-          return EXIT.ok
-        }
+        if (!asked.some(Boolean)) return showStatus(cli, name, await alerts.alerts())
         const set = options.test
           ? await alerts.testAlerts()
           : await alerts.setAlerts({
@@ -97,6 +58,16 @@ function addAlerts(parent: Command, told: Told): void {
         return showSet(cli, name, set)
       }),
     )
+}
+
+/** The calls of what is saved under this name, and its service. @throws CliError if it tells nobody anything. */
+function alertsOf(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: string } {
+  const { capability, baseUrl } = load(cli, name)
+  if (capability.product === 'pulse') {
+    return { alerts: cli.mayfly(baseUrl).pulse(capability), baseUrl }
+  }
+  const { baseUrl: _, ...holder } = loadReceipt(cli, name)
+  return { alerts: cli.mayfly(baseUrl).whisperReceipt(holder), baseUrl }
 }
 
 function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['destinations'] {

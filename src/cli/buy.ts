@@ -3,11 +3,9 @@ import type { Command } from 'commander'
 import type { SavedCapability } from '../client/index.ts'
 import { inboxAddress, ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
-import { examples } from './examples.ts'
-import { EXIT } from './exit.ts'
 import { planOf } from './plan.ts'
 import { purchase, resume, savedAs } from './purchase.ts'
-import { away } from './text.ts'
+import { away, examples } from './text.ts'
 import { checkName, type Product, publicPart } from './vault/saved.ts'
 import { addWhisperSend } from './whisper/send.ts'
 
@@ -53,7 +51,6 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
             ? await purchase(cli, { product, planId, name: name && checkName(name), beside })
             : await resume(cli, checkName(interrupted))
         showPurchase(cli, bought.name, bought.saved)
-        return EXIT.ok
       }),
     )
 }
@@ -63,7 +60,7 @@ function showPurchase(cli: Cli, name: string, saved: SavedCapability): void {
   const { product, expiresAt } = capability
   const next: Record<Product, string> = {
     catch: `Send webhooks to  ${inboxAddress(saved)}\nFollow them with  mayfly catch listen ${name}\n`,
-    pulse: `Ping it with      mayfly ping ${name}\nOr run a job by   mayfly pulse run ${name} -- ./job.sh\nNobody is told    until you say whom: mayfly pulse alerts ${name} --ntfy https://ntfy.sh/<topic>\n`,
+    pulse: `Ping it with      mayfly ping ${name}\nOr run a job by   mayfly pulse run ${name} -- ./job.sh\nNobody is told    until you say whom: mayfly alerts ${name} --ntfy https://ntfy.sh/<topic>\n`,
     whisper: '',
   }
   cli.answer(

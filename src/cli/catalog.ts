@@ -1,8 +1,7 @@
 /** `mayfly catalog`: what is on sale. */
 import type { Command } from 'commander'
 import { client } from './cli.ts'
-import { examples } from './examples.ts'
-import { columns, size } from './text.ts'
+import { columns, examples, size } from './text.ts'
 
 export function addCatalog(program: Command): void {
   program
@@ -34,7 +33,6 @@ export function addCatalog(program: Command): void {
             'The service cannot sell at the moment, because its Lightning node does not answer.',
           )
         }
-        return undefined
       }),
     )
 }

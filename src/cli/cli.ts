@@ -36,19 +36,24 @@ export type Cli = Output & {
   now(): number
   /** With `--debug`, a fetch that tells of each request; else the same. */
   traced(fetch: typeof globalThis.fetch): typeof globalThis.fetch
-  /** The SDK's client; with a store for what it buys. */
+  /**
+   * The SDK's client; with a store for what it buys. What is saved names its service, and no `--url` sends its tokens to
+   * another one. @throws CliError
+   */
   mayfly(baseUrl?: string, store?: PurchaseStore): Mayfly
+  /** The SDK's client of any service, whatever `--url` says. */
+  mayflyAt(baseUrl: string, store?: PurchaseStore): Mayfly
 }
 
 /** Positional arguments. Commander has checked their number. */
 export type Args = readonly (string | undefined)[]
 
-/** A command's work: its exit code, or nothing for 0. */
+/** A command's work: its exit code, or anything else for 0. */
 export type Work<Options, Given extends Args> = (
   cli: Cli,
   options: Options,
   args: Given,
-) => Promise<number | undefined>
+) => Promise<unknown>
 
 /** Makes the action of a client's command. Most take one argument, the name of a capability. */
 export function client<Options = object, Given extends Args = [name: string]>(
@@ -84,10 +89,7 @@ export function wholeNumber(
 }
 
 /** Runs the work. The first signal aborts it, the second ends the process immediately. */
-async function run(
-  options: GlobalOptions,
-  work: (cli: Cli) => Promise<number | undefined>,
-): Promise<number> {
+async function run(options: GlobalOptions, work: (cli: Cli) => Promise<unknown>): Promise<number> {
   const interruption = new AbortController()
   const { signal } = interruption
   let answerSignal = (_signal: NodeJS.Signals): void => {
@@ -130,12 +132,17 @@ function openCli(
   lastAsked: { url: string },
 ): Omit<Cli, 'signal' | 'onSignal'> {
   const settings = readOptions([...URL_SETTINGS, 'walletUrl', 'maxSats', 'maxSatsPerDay'])
-  const url = options.url === undefined ? serviceUrl(settings) : givenUrl(options.url)
+  const url = options.url === undefined ? serviceUrl(settings) : givenUrl('--url', options.url)
   lastAsked.url = url
   const maxSats =
     options.maxSats === undefined
       ? settings.maxSats
       : wholeNumber(options.maxSats, { option: '--max-sats', least: 0, most: 100_000_000 })
+  const mayflyAt: Cli['mayflyAt'] = (baseUrl, store) => {
+    lastAsked.url = baseUrl
+    const kept = store === undefined ? {} : { store }
+    return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch), ...kept })
+  }
   const trace = (fetch: typeof globalThis.fetch): typeof globalThis.fetch =>
     options.debug ? traced(fetch, printDebug) : fetch
   return {
@@ -148,19 +155,30 @@ function openCli(
     isJsonAsked: options.json ?? false,
     now: systemClock.now,
     traced: trace,
+    mayflyAt,
     mayfly(baseUrl = url, store) {
-      lastAsked.url = baseUrl
-      const kept = store === undefined ? {} : { store }
-      return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch), ...kept })
+      const by = options.url === undefined ? 'MAYFLY_URL' : '--url'
+      const isGiven = options.url !== undefined || settings.url !== null
+      if (isGiven && !isSameService(baseUrl, url)) {
+        throw new CliError(
+          `That is of ${baseUrl}, and ${by} says ${url}, so nothing was sent. Use --url ${baseUrl}. If the service has moved: mayfly move <name> --to ${url}`,
+          EXIT.usage,
+        )
+      }
+      return mayflyAt(baseUrl, store)
     },
   }
 }
 
-function givenUrl(text: string): string {
+export const isSameService = (one: string, other: string): boolean =>
+  new URL(one).href === new URL(other).href
+
+/** The address of a service. @throws CliError that names the option. */
+export function givenUrl(option: string, text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/'
   if (!isPlain || url.search + url.hash + url.username + url.password !== '') {
-    throw new CliError('--url must be an http or https URL without a path.', EXIT.usage)
+    throw new CliError(`${option} must be an http or https URL without a path.`, EXIT.usage)
   }
   return url.origin
 }

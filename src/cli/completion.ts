@@ -6,7 +6,7 @@ import { script } from '@bomb.sh/tab'
 import { Argument, type Command, type Option } from 'commander'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { dataFolder } from './data-folder.ts'
-import { examples } from './examples.ts'
+import { examples } from './text.ts'
 import { allKept } from './vault/saved.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish']

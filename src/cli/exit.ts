@@ -88,7 +88,7 @@ function strange(url: string, status: number): Ending {
     code: EXIT.later,
     sentence: isElsewhere
       ? `${url} redirects to another address (HTTP ${status}). Put the final address in --url or MAYFLY_URL, for instance with https.`
-      : `${url} answers, but not like a Mayfly of this version (HTTP ${status}). Set --url or MAYFLY_URL to use another address.`,
+      : `${url} answers, but not like a Mayfly of this version (HTTP ${status}). ${ANOTHER_ADDRESS}`,
   }
 }
 
@@ -189,12 +189,15 @@ const FILES: Record<string, string> = {
   EDQUOT: 'cannot be written: the disk quota is used up',
 }
 
+const ANOTHER_ADDRESS =
+  'Set --url or MAYFLY_URL to use another address. For what is saved: mayfly move <name> --to <url>'
+
 function unreachable(url: string, error: unknown): Ending {
   const reason = reasonOf(error)
   const why = reason === null ? '' : `: ${reason}`
   const isRunning = reason === 'connection refused' ? ' Is the service running?' : ''
   return {
     code: EXIT.later,
-    sentence: `${url || 'The other side'} does not answer${why}${why.endsWith('?') ? '' : '.'}${isRunning} Set --url or MAYFLY_URL to use another address.`,
+    sentence: `${url || 'The other side'} does not answer${why}${why.endsWith('?') ? '' : '.'}${isRunning} ${ANOTHER_ADDRESS}`,
   }
 }

@@ -1,20 +1,38 @@
-/** `mayfly export NAME`: the file of a capability for another machine, whole or for pings only. */
+/** `mayfly export` and `import`: one capability for another machine, or everything as a backup. */
+import { readFileSync } from 'node:fs'
+import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { SavedPing } from '../client/capability-file.ts'
-import { client } from './cli.ts'
-import { isCode, writeFlushed } from './data-folder.ts'
-import { examples } from './examples.ts'
+import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
+import { objectIn, parseJson } from '../lib/json.ts'
+import { type Cli, client } from './cli.ts'
+import { isCode, withFile, writeFlushed } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
-import { openPurchase } from './vault/purchases.ts'
-import { findKept, isPingOnly, load, loadPing, textOf } from './vault/saved.ts'
+import { savedAs } from './purchase.ts'
+import { examples } from './text.ts'
+import { isBackup, isRecord, readBackup, restoreBackup } from './vault/backup.ts'
+import { importPurchase, openPurchase } from './vault/purchases.ts'
+import {
+  checkName,
+  findKept,
+  type Kept,
+  load,
+  loadKept,
+  loadPing,
+  parseKept,
+  publicPart,
+  save,
+  textOf,
+} from './vault/saved.ts'
 
-type Options = { pingOnly?: true; as: string; out?: string }
+type Options = { all?: true; pingOnly?: true; as: string; out?: string }
 
 export function addExport(program: Command): void {
   program
     .command('export')
-    .description('write the file of a capability for another machine: whoever has it can use it')
-    .argument('<name>')
+    .description('write the file of a capability for another machine, or a backup of everything')
+    .argument('[name]')
+    .option('--all', 'a backup: capabilities, purchases under way, spendings, and unopened reads')
     .option('--ping-only', 'of a monitor, only what its jobs need: no owner token')
     .option(
       '--as <format>',
@@ -24,32 +42,45 @@ export function addExport(program: Command): void {
     .option('--out <file>', 'write it to this new file, which only this user can read')
     .addHelpText(
       'after',
-      examples(
+      `${examples(
+        'mayfly export --all --out mayfly-backup.json',
         'mayfly export backup --ping-only | ssh server mayfly import - --name backup',
         'mayfly export backup --ping-only --as curl --out backup.curl',
-      ),
+      )}
+Whoever has the file can use what is in it.
+`,
     )
     .action(
-      client<Options>(async (cli, { pingOnly, as, out }, [name]) => {
-        if (as !== 'json' && !(as === 'curl' && pingOnly)) throw wrongFormat()
-        const record = pingOnly || findKept(cli, name) !== null ? null : openPurchase(cli, name)
-        const kept =
-          record !== null ? null : pingOnly ? withoutOwner(loadPing(cli, name)) : load(cli, name)
-        const text =
-          kept === null
-            ? `${JSON.stringify({ mayfly: 1, purchase: record })}\n`
-            : as === 'curl' && isPingOnly(kept)
-              ? curlConfig(kept)
-              : textOf(kept)
-        if (out === undefined) {
-          process.stdout.write(text)
-          return EXIT.ok
+      client<Options, [name?: string]>(async (cli, options, [name]) => {
+        const { all = false, pingOnly = false, as, out } = options
+        if (as !== 'json' && !(as === 'curl' && pingOnly)) {
+          throw new CliError('--as must be json, or curl together with --ping-only.', EXIT.usage)
         }
+        if ((name === undefined) !== all || (all && pingOnly)) {
+          throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
+        }
+        const text =
+          name === undefined
+            ? `${JSON.stringify({ mayfly: 1, backup: readBackup(cli) })}\n`
+            : fileOf(cli, name, options)
+        if (out === undefined) return process.stdout.write(text)
         writeNew(out, text)
-        cli.answer({ name, file: out, pingOnly: pingOnly ?? false }, `Written to ${out}\n`)
-        return EXIT.ok
+        const about = name === undefined ? { all } : { name, pingOnly }
+        return cli.answer({ ...about, file: out }, `Written to ${out}\n`)
       }),
     )
+}
+
+function fileOf(cli: Cli, name: string, { pingOnly, as }: Options): string {
+  if (pingOnly) {
+    const { capability, ...rest } = loadPing(cli, name)
+    const { product, publicId, pingToken, expiresAt } = capability
+    const kept = { ...rest, capability: { product, publicId, pingToken, expiresAt } }
+    return as === 'curl' ? curlConfig(kept) : textOf(kept)
+  }
+  const record = findKept(cli, name) === null ? openPurchase(cli, name) : null
+  if (record !== null) return `${JSON.stringify({ mayfly: 1, purchase: record })}\n`
+  return textOf(load(cli, name))
 }
 
 function writeNew(file: string, text: string): void {
@@ -59,11 +90,6 @@ function writeNew(file: string, text: string): void {
     if (!isCode(error, 'EEXIST')) throw error
     throw new CliError(`${file} already exists, and is never overwritten.`)
   }
-}
-
-function withoutOwner({ capability, ...rest }: SavedPing): SavedPing {
-  const { product, publicId, pingToken, expiresAt } = capability
-  return { ...rest, capability: { product, publicId, pingToken, expiresAt } }
 }
 
 /** In a file, because every user of the machine can read the arguments of `curl`. */
@@ -78,5 +104,72 @@ function curlConfig({ capability, baseUrl }: SavedPing): string {
   ].join('\n')
 }
 
-const wrongFormat = (): CliError =>
-  new CliError('--as must be json, or curl together with --ping-only.', EXIT.usage)
+export function addImport(program: Command): void {
+  program
+    .command('import')
+    .description('save what `export` wrote, from a file, or from stdin with -')
+    .argument('<file>', 'a file that `export` wrote, or the `resource` that a purchase returned')
+    .option('--name <name>', 'the name to save it under; a backup has names')
+    .addHelpText(
+      'after',
+      `${examples('mayfly import hooks.json --name hooks', 'mayfly import mayfly-backup.json')}
+A backup adds what is not here, and counts what it spent today. A purchase that was under way when it was made may
+have been paid since, so it counts as unknown: \`mayfly list\` shows how to go on.
+`,
+    )
+    .action(
+      client<{ name?: string }>(async (cli, { name }, [file]) => {
+        const text =
+          file === '-'
+            ? await readStream(process.stdin)
+            : withFile(file, () => readFileSync(file, 'utf8'))
+        const { backup, purchase } = objectIn(text) ?? {}
+        if (isBackup(backup)) {
+          const done = restoreBackup(cli, backup)
+          const { capabilities, purchases, reads } = done
+          return cli.answer(
+            done,
+            `Added: ${capabilities} capabilities, ${purchases} purchases under way, ${reads} unopened reads.\n`,
+          )
+        }
+        if (name === undefined) {
+          throw new CliError('Give the name to save it under: --name.', EXIT.usage)
+        }
+        if (isRecord(purchase)) {
+          if (findKept(cli, name) !== null) save(cli, name, loadKept(cli, name))
+          importPurchase(cli, checkName(name), purchase)
+          return cli.answer(
+            { name, state: 'buying' },
+            `The purchase ${name} is here. \`mayfly list\` shows how to go on.\n`,
+          )
+        }
+        const saved = savedIn(text, cli.url)
+        save(cli, name, saved)
+        return cli.answer(
+          { name, baseUrl: saved.baseUrl, ...publicPart(saved.capability) },
+          savedAs(cli, name),
+        )
+      }),
+    )
+}
+
+/** @throws CliError for text that is neither a capability file nor the answer to a purchase. */
+function savedIn(text: string, baseUrl: string): Kept {
+  const value = parseJson(text)
+  const isAnswer = typeof value === 'object' && value !== null && 'resource' in value
+  const saved = parseKept(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
+  if (saved) return saved
+  throw new CliError(
+    'That is not a capability: neither a file that `mayfly export` wrote, nor the answer to a purchase.',
+    EXIT.usage,
+  )
+}
+
+function fromAnswer(capability: unknown, baseUrl: string): Kept | null {
+  try {
+    return parseCapability(formatCapability({ capability: capability as AnyCapability, baseUrl }))
+  } catch {
+    // Any missing member means that it is not a capability.
+    return null
+  }
+}

@@ -1,10 +1,45 @@
-/** Extending what is saved, for the command and for the tool of hosts. */
+/** `mayfly extend`, and the same for the tool of hosts: buys the plan of what is saved once more, before it ends. */
+import type { Command } from 'commander'
 import type { SavedCapability } from '../client/index.ts'
-import type { Cli } from './cli.ts'
+import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
-import { type Caller, extension, refuseHeld } from './purchase.ts'
+import { type Caller, extension, refuseHeld, savedAs } from './purchase.ts'
+import { away, examples } from './text.ts'
 import { findPurchase } from './vault/purchases.ts'
-import { load } from './vault/saved.ts'
+import { checkName, load } from './vault/saved.ts'
+
+export function addExtend(program: Command): void {
+  program
+    .command('extend')
+    .description('buy the plan of an inbox or a monitor once more, before it ends')
+    .argument('<name>', 'its name')
+    .addHelpText(
+      'after',
+      examples(
+        'mayfly extend hooks                     shows an invoice and waits for the payment',
+        'MAYFLY_WALLET_URL=simulator: mayfly extend hooks',
+      ),
+    )
+    .action(
+      client(async (cli, _options, [given]) => {
+        const name = checkName(given)
+        const done = await extendSaved(cli, name)
+        if ('expiresAt' in done) {
+          const { expiresAt } = done
+          cli.answer(
+            { name, extended: true, expiresAt },
+            `${name} is extended. It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n`,
+          )
+          return
+        }
+        const { publicId } = done.replacement.capability
+        cli.answer(
+          { name: done.name, extended: false, publicId },
+          `${name} had ended before it was paid, so the service sold a new one in its place.\n${savedAs(cli, done.name)}`,
+        )
+      }),
+    )
+}
 
 /** What can be extended, as it is saved. */
 export type Held = SavedCapability & {

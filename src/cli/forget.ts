@@ -1,12 +1,13 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import type { Command } from 'commander'
-import { type AnyCapability, MayflyError, type PurchaseRecord } from '../client/index.ts'
+import { MayflyError, type PurchaseRecord, type SavedCapability } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client, refuseId } from './cli.ts'
-import { examples } from './examples.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
+import { GONE, stateOf } from './status.ts'
+import { examples } from './text.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
 import { checkName, findKept, forget, isPingOnly, isSaved, type Product } from './vault/saved.ts'
 import { findUnopened, forgetUnopened } from './vault/unopened.ts'
@@ -43,7 +44,6 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
         if (record !== null) dropPurchase(cli, name)
         forget(cli, name)
         cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
-        return EXIT.ok
       }),
     )
 }
@@ -117,11 +117,11 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
   const saved = findKept(cli, name)
   // What only pings is a copy: its owner has all of it.
   if (saved === null || isPingOnly(saved)) return
-  const { capability, baseUrl } = saved
-  const standing = await standingOf(cli, capability, baseUrl)
+  const { capability } = saved
+  const standing = await standingOf(cli, saved)
   if (standing === 'over') return
   const { product, expiresAt } = capability
-  const end = product === 'whisper' ? '' : ` \`mayfly ${product} destroy ${name}\` ends it`
+  const end = product === 'whisper' ? '' : ` \`mayfly destroy ${name}\` ends it`
   const what = `the only copy of what opens ${name}, ${A[product]} ${
     standing === 'live' ? 'that is good' : 'that may be good'
   } until ${expiresAt}`
@@ -136,26 +136,20 @@ const A: Record<Product, string> = { catch: 'an inbox', pulse: 'a monitor', whis
 
 type Standing = 'live' | 'over' | { why: string }
 
-async function standingOf(cli: Cli, capability: AnyCapability, baseUrl: string): Promise<Standing> {
-  const { product, expiresAt } = capability
-  // A request for a whisper would spend a read.
-  if (product === 'whisper') return Date.parse(expiresAt) <= cli.now() ? 'over' : 'live'
-  const mayfly = cli.mayfly(baseUrl)
+async function standingOf(cli: Cli, saved: SavedCapability): Promise<Standing> {
   try {
-    const isOver =
-      product === 'catch'
-        ? (await mayfly.catch(capability).status()).status === 'expired'
-        : (await mayfly.pulse(capability).status()).state === 'expired'
-    return isOver ? 'over' : 'live'
+    const state = await stateOf(cli.mayfly(saved.baseUrl), saved)
+    if (state !== null) return OVER.has(state) ? 'over' : 'live'
+    return Date.parse(saved.capability.expiresAt) <= cli.now() ? 'over' : 'live'
   } catch (error) {
     if (cli.signal.aborted) throw error
-    if (error instanceof MayflyError && (error.status === 401 || error.status === 404)) {
-      return 'over'
-    }
-    const ending = endingOf(error, baseUrl)
+    const ending = endingOf(error, saved.baseUrl)
     if (ending === null) throw error
     return { why: withoutStop(ending.sentence) }
   }
 }
+
+/** What is used up has something to show yet. */
+const OVER = new Set([GONE, 'expired', 'destroyed', 'manually_destroyed'])
 
 const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '')

@@ -1,7 +1,7 @@
 /** `mayfly mcp`: the tools for a host of MCP, on stdin and stdout. */
 import type { Command } from 'commander'
 import { client } from './cli.ts'
-import { examples } from './examples.ts'
+import { examples } from './text.ts'
 
 export function addMcp(program: Command): void {
   program

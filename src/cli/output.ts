@@ -53,11 +53,12 @@ export function openOutput({ color, quiet }: GlobalOptions, isJson: boolean): Ou
 /** Runs a command's work and sets its exit code. Turns errors that the user can fix into a sentence. */
 export async function finish(
   { json, debug }: GlobalOptions,
-  work: () => Promise<number | undefined>,
+  work: () => Promise<unknown>,
   explain: (error: unknown) => Ending | null = (error) => endingOf(error, ''),
 ): Promise<number> {
   try {
-    return (await work()) ?? EXIT.ok
+    const code = await work()
+    return typeof code === 'number' ? code : EXIT.ok
   } catch (error) {
     const ending = explain(error)
     if (debug) for (const line of [`failed: ${chainOf(error)}`, ...placeOf(error)]) printDebug(line)

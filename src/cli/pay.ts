@@ -3,9 +3,9 @@ import type { Command } from 'commander'
 import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
 import { type Cli, client } from './cli.ts'
-import { examples } from './examples.ts'
 import { CliError, EXIT } from './exit.ts'
 import { readPayable, withWallet } from './invoice.ts'
+import { examples } from './text.ts'
 import { vaultStore } from './vault/purchases.ts'
 
 export function addPay(program: Command): void {
@@ -25,7 +25,6 @@ export function addPay(program: Command): void {
           { paid: true, amountSats, paymentHash, ...(showPreimage ? { preimage } : {}) },
           `Paid ${amountSats} sat.\n${showPreimage ? `Preimage  ${preimage}\n` : ''}`,
         )
-        return EXIT.ok
       }),
     )
 }

@@ -138,7 +138,7 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
   ],
   'catch unavailable': [
     EXIT.gone,
-    'The inbox takes no webhooks: it is suspended, used up, expired or destroyed. `mayfly catch status` shows which.',
+    'The inbox takes no webhooks: it is suspended, used up, expired or destroyed. `mayfly status` shows which.',
   ],
   'not found': [
     EXIT.gone,

@@ -1,8 +1,8 @@
 /** The command line: all commands and their common options. docs/cli.md is generated from it. */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { examples } from './examples.ts'
 import { EXIT, EXIT_MEANINGS, endingOf } from './exit.ts'
+import { examples } from './text.ts'
 
 /** The file of some commands, which is loaded only to run one of them or to describe them all. */
 type Part = {
@@ -14,17 +14,29 @@ type Part = {
 /** In the order of the help. */
 const OF_CLIENTS: readonly Part[] = [
   { names: ['buy'], load: async () => (await import('./buy.ts')).addBuy },
+  { names: ['extend'], load: async () => (await import('./extension.ts')).addExtend },
+  { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
   {
-    names: ['list', 'show', 'forget', 'export', 'import'],
+    names: ['list', 'show', 'open', 'move', 'destroy'],
     load: async () => (await import('./saved-commands.ts')).addSavedCommands,
   },
-  { names: ['extend'], load: async () => (await import('./extend.ts')).addExtend },
-  { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
+  { names: ['status'], load: async () => (await import('./status.ts')).addStatus },
+  { names: ['alerts'], load: async () => (await import('./alerts.ts')).addAlerts },
+  { names: ['forget'], load: async () => (await import('./forget.ts')).addForget },
+  {
+    names: ['export', 'import'],
+    async load() {
+      const { addExport, addImport } = await import('./export.ts')
+      return (program) => {
+        addExport(program)
+        addImport(program)
+      }
+    },
+  },
   { names: ['catch'], load: async () => (await import('./catch/catch.ts')).addCatch },
   { names: ['whisper'], load: async () => (await import('./whisper/whisper.ts')).addWhisper },
   { names: ['pulse'], load: async () => (await import('./pulse/pulse.ts')).addPulse },
   { names: ['ping'], load: async () => (await import('./pulse/pulse.ts')).addPing },
-  { names: ['open'], load: async () => (await import('./open.ts')).addOpen },
   {
     names: ['gate'],
     async load() {
@@ -35,7 +47,7 @@ const OF_CLIENTS: readonly Part[] = [
   },
   { names: ['pay'], load: async () => (await import('./pay.ts')).addPay },
   { names: ['mcp'], load: async () => (await import('./mcp.ts')).addMcp },
-  { names: ['budget'], load: async () => (await import('./budget-commands.ts')).addBudget },
+  { names: ['budget'], load: async () => (await import('./budget.ts')).addBudget },
   {
     names: ['completion', 'complete'],
     load: async () => (await import('./completion.ts')).addCompletion,

@@ -1,71 +1,92 @@
-/** `mayfly list|show|export|import`: what is saved here. */
-import { readFileSync } from 'node:fs'
-import { text as readStream } from 'node:stream/consumers'
+/** `mayfly list|show|open|move|destroy`: what is saved here. */
+import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
-import {
-  type AnyCapability,
-  formatCapability,
-  type PurchaseRecord,
-  type PurchaseState,
-  parseCapability,
-} from '../client/index.ts'
-import { isObject, objectIn, parseJson } from '../lib/json.ts'
-import { ingestUrlOf } from './addresses.ts'
-import { type Cli, client } from './cli.ts'
-import { withFile } from './data-folder.ts'
-import { examples } from './examples.ts'
-import { CliError, EXIT } from './exit.ts'
-import { addExport } from './export.ts'
-import { addForget } from './forget.ts'
-import { savedAs } from './purchase.ts'
-import { away, columns } from './text.ts'
-import { importPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
+import type { PurchaseRecord, PurchaseState, SavedCapability } from '../client/index.ts'
+import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
+import { confirmDestroying } from './ask.ts'
+import { type Cli, client, givenUrl, isSameService } from './cli.ts'
+import { CliError, EXIT, endingOf } from './exit.ts'
+import { GONE, stateOf } from './status.ts'
+import { away, columns, examples } from './text.ts'
+import { findPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
 import {
   allKept,
-  checkName,
-  findKept,
+  forget,
   isPingOnly,
   type Kept,
+  load,
   loadKept,
-  parseKept,
   publicPart,
-  save,
+  rememberState,
+  type Said,
+  saveAgain,
+  withReceipt,
 } from './vault/saved.ts'
 
 export function addSavedCommands(program: Command): void {
   addList(program)
   addShow(program)
-  addForget(program)
-  addExport(program)
-  addImport(program)
+  addOpen(program)
+  addMove(program)
+  addDestroy(program)
 }
 
 function addList(program: Command): void {
   program
     .command('list')
-    .description('list what is saved here, and when it expires')
-    .addHelpText('after', examples('mayfly list', 'mayfly list --json'))
+    .description('list what is saved here, when it ends, and what its service said of it last')
+    .option('--check', 'ask each service now')
+    .addHelpText('after', examples('mayfly list', 'mayfly list --check', 'mayfly list --json'))
     .action(
-      client(async (cli) => {
+      client<{ check?: true }>(async (cli, { check }) => {
+        const problems = check ? await checkAll(cli) : new Map<string, string>()
         const listed = [
-          ...allKept(cli).map(({ name, kept }) => listedSaved(cli, name, kept)),
+          ...allKept(cli).map((saved) => listedSaved(cli, saved, problems.get(saved.name))),
           ...openPurchases(cli).map((open) => listedPurchase(cli, open)),
         ]
-        const rows = listed.map(({ json, text }) => [
-          json.name,
-          json.product ?? '-',
-          json.planId ?? '-',
-          text,
-        ])
+        const services = new Set(listed.map(({ json }) => json.baseUrl))
+        const columnsOf = (cells: string[], service: string): string[] =>
+          services.size > 1 ? [...cells, service] : cells
+        const rows = listed.map(({ json, text }) =>
+          columnsOf(
+            [json.name, json.product ?? '-', json.planId ?? '-', text],
+            json.baseUrl ?? '-',
+          ),
+        )
         cli.answer(
           listed.map(({ json }) => json),
           rows.length > 0
-            ? columns([['NAME', 'PRODUCT', 'PLAN', 'STATE'], ...rows])
+            ? columns([columnsOf(['NAME', 'PRODUCT', 'PLAN', 'STATE'], 'SERVICE'), ...rows])
             : 'Nothing is saved here yet. To buy an inbox: mayfly buy catch\n',
         )
-        return EXIT.ok
+        return problems.size === 0 ? EXIT.ok : EXIT.later
       }),
     )
+}
+
+/** How many services or names are asked at once. */
+const AT_ONCE = 8
+
+/** Asks for the state of everything, and remembers it. Answers why some could not be asked, by name. */
+async function checkAll(cli: Cli): Promise<Map<string, string>> {
+  const problems = new Map<string, string>()
+  const left = allKept(cli)
+  const askNext = async (): Promise<void> => {
+    for (let next = left.pop(); next !== undefined; next = left.pop()) {
+      const { name, kept } = next
+      if (kept === null) continue
+      try {
+        const state = await stateOf(cli.mayflyAt(kept.baseUrl), kept)
+        if (state !== null) rememberState(cli, name, state)
+      } catch (error) {
+        const ending = endingOf(error, kept.baseUrl)
+        if (ending === null) throw error
+        problems.set(name, ending.sentence)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, askNext))
+  return problems
 }
 
 type Listed = {
@@ -74,27 +95,55 @@ type Listed = {
     product?: string
     planId?: string | null
     state: string
+    baseUrl?: string | null
     [more: string]: unknown
   }
   /** The state as text. */
   text: string
 }
 
-function listedSaved(cli: Cli, name: string, saved: Kept | null): Listed {
+type Saved = { name: string; kept: Kept | null; said: Said | null }
+
+function listedSaved(cli: Cli, { name, kept, said }: Saved, problem?: string): Listed {
   // One that is damaged hides no other.
-  if (saved === null) return { json: { name, state: 'unreadable' }, text: 'cannot be read' }
-  const { capability, planId = null, baseUrl } = saved
+  if (kept === null) return { json: { name, state: 'unreadable' }, text: 'cannot be read' }
+  const { capability, planId = null, baseUrl } = kept
   const { product, publicId, expiresAt } = capability
   const isOver = Date.parse(expiresAt) <= cli.now()
-  const state = isOver ? 'expired' : 'saved'
-  const pingOnly = isPingOnly(saved)
+  const ends = `${isOver ? 'expired' : 'ends'} ${away(expiresAt, cli.now())}`
+  const state = isOver ? 'expired' : (said?.state ?? 'saved')
+  const saidAt = said === null ? null : new Date(said.at).toISOString()
+  const words = [
+    isOver || said === null ? ends : stated(cli, { ends, said, saidAt: String(saidAt) }),
+    ...(isPingOnly(kept) ? ['pings only'] : []),
+    ...(problem === undefined ? [] : [`could not be asked: ${problem}`]),
+  ]
   return {
     json: {
-      ...{ name, product, planId, state, expiresAt, publicId, baseUrl },
-      ...(pingOnly ? { pingOnly } : {}),
+      ...{ name, product, planId, state, saidAt, expiresAt, publicId, baseUrl },
+      ...(isPingOnly(kept) ? { pingOnly: true } : {}),
+      ...(problem === undefined ? {} : { problem }),
     },
-    text: `${isOver ? 'expired' : 'ends'} ${away(expiresAt, cli.now())}${pingOnly ? ', pings only' : ''}`,
+    text: words.join(', '),
   }
+}
+
+/** States in which nothing can be done with it any more. */
+const USED: Record<string, string> = {
+  exhausted: 'used up',
+  manually_destroyed: 'destroyed',
+  destroyed: 'destroyed',
+  expired: 'expired',
+  [GONE]: 'gone',
+}
+
+function stated(
+  cli: Cli,
+  { ends, said, saidAt }: { ends: string; said: Said; saidAt: string },
+): string {
+  const used = USED[said.state]
+  const when = `says the service ${away(saidAt, cli.now())}`
+  return used === undefined ? `${said.state} (${when}), ${ends}` : `${used}, ${when}`
 }
 
 function listedPurchase(cli: Cli, { name, record }: OpenPurchase): Listed {
@@ -142,85 +191,128 @@ function addShow(program: Command): void {
         const saved = loadKept(cli, name)
         const { capability, baseUrl, planId = null } = saved
         const shown = {
-          name,
-          baseUrl,
-          planId,
+          ...{ name, baseUrl, planId },
           ...(reveal ? { ...capability } : publicPart(capability)),
           ...ingestUrlOf(saved),
         }
         const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
         if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])
         cli.answer(shown, columns(rows))
-        return EXIT.ok
       }),
     )
 }
 
-function addImport(program: Command): void {
+/** What opens an address in the browser of its user. */
+const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open' }
+
+function addOpen(program: Command): void {
   program
-    .command('import')
-    .description('save a capability from a file, or from stdin with -')
-    .argument(
-      '<file>',
-      'a file that `buy` saved or `export` wrote, or the `resource` that a purchase returned',
-    )
-    .requiredOption('--name <name>', 'the name to save it under')
-    .addHelpText('after', examples('mayfly import hooks.json --name hooks'))
+    .command('open')
+    .description('open the page of what is saved under a name, in a browser')
+    .argument('<name>')
+    .addHelpText('after', examples('mayfly open hooks', 'mayfly open backup --json'))
     .action(
-      client<{ name: string }>(async (cli, { name }, [file]) => {
-        const text =
-          file === '-'
-            ? await readStream(process.stdin)
-            : withFile(file, () => readFileSync(file, 'utf8'))
-        const { purchase } = objectIn(text) ?? {}
-        if (isRecord(purchase)) {
-          if (findKept(cli, name) !== null) save(cli, name, loadKept(cli, name))
-          importPurchase(cli, checkName(name), purchase)
-          cli.answer(
-            { name, state: 'buying' },
-            `The purchase ${name} is here. \`mayfly list\` shows how to go on.\n`,
+      client(async (cli, _options, [name]) => {
+        const saved = loadKept(cli, name)
+        const url = await pageOf(cli, saved)
+        cli.answer({ name, url }, `${url}\n`)
+        if (!/\/status\//.test(url)) {
+          cli.note(
+            `The page asks for what is saved, unless that browser has it: mayfly export ${name} --out ${name}.json`,
           )
-          return EXIT.ok
         }
-        const saved = savedIn(text, cli.url)
-        save(cli, name, saved)
-        cli.answer(
-          { name, baseUrl: saved.baseUrl, ...publicPart(saved.capability) },
-          savedAs(cli, name),
-        )
-        return EXIT.ok
+        const opener = OPENERS[process.platform]
+        if (!process.stdout.isTTY || opener === undefined) return
+        // Without a browser the address was printed, which is enough.
+        spawn(opener, [url], { stdio: 'ignore', detached: true })
+          .on('error', () => undefined)
+          .unref()
       }),
     )
 }
 
-/** Whether this is a purchase that `export` wrote. */
-const isRecord = (value: unknown): value is PurchaseRecord =>
-  isObject(value) &&
-  value.version === 1 &&
-  typeof value.idempotencyKey === 'string' &&
-  Number.isSafeInteger(value.revision) &&
-  typeof value.state === 'string' &&
-  value.state in PAYMENT &&
-  Array.isArray(value.invoices) &&
-  value.invoices.every((invoice) => isObject(invoice) && typeof invoice.bolt11 === 'string')
-
-/** @throws CliError for text that is neither a capability file nor the answer to a purchase. */
-function savedIn(text: string, baseUrl: string): Kept {
-  const value = parseJson(text)
-  const isAnswer = typeof value === 'object' && value !== null && 'resource' in value
-  const saved = parseKept(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
-  if (saved) return saved
-  throw new CliError(
-    'That is not a capability: neither a file that `mayfly buy` saves, nor the answer to a purchase.',
-    EXIT.usage,
-  )
+/** No token is in it. A monitor that is shared has a page that needs none. */
+async function pageOf(cli: Cli, saved: Kept): Promise<string> {
+  const { capability, baseUrl } = saved
+  if (capability.product === 'catch') return `${baseUrl}/catch`
+  if (capability.product === 'whisper') {
+    return capability.receiptToken === undefined ? readingPage(baseUrl) : `${baseUrl}/receipt`
+  }
+  const page = `${baseUrl}/pulse`
+  if (isPingOnly(saved) || !('ownerToken' in capability)) return page
+  const status = await cli.mayfly(baseUrl).pulse(capability).status()
+  return sharedAddresses(baseUrl, status).statusUrl ?? page
 }
 
-function fromAnswer(capability: unknown, baseUrl: string): Kept | null {
-  try {
-    return parseCapability(formatCapability({ capability: capability as AnyCapability, baseUrl }))
-  } catch {
-    // Any missing member means that it is not a capability.
-    return null
+function addMove(program: Command): void {
+  program
+    .command('move')
+    .description('change the service of what is saved under a name, after its address has changed')
+    .argument('<name>')
+    .requiredOption('--to <url>', 'the new address, which must know it')
+    .addHelpText('after', examples('mayfly move hooks --to https://mayfly.example'))
+    .action(
+      client<{ to: string }>(async (cli, { to }, [name]) => {
+        const url = givenUrl('--to', to)
+        const kept = loadKept(cli, name)
+        if (findPurchase(cli, name) !== null) {
+          throw new CliError(
+            `${name} is being extended at ${kept.baseUrl}: mayfly extend ${name} ends that first.`,
+          )
+        }
+        const mayfly = cli.mayflyAt(url)
+        const state = await stateOf(mayfly, kept)
+        if (state === GONE) {
+          throw new CliError(`${url} does not know ${name}, so nothing was changed.`, EXIT.gone)
+        }
+        // To ask for this one would spend a read or a ping, so the service alone is asked.
+        if (state === null) await mayfly.catalog()
+        saveAgain<Kept>(cli, name, (saved) => ({ ...saved, baseUrl: url }))
+        const how = state === null ? 'It answers, and was not asked for it.' : `It is ${state}.`
+        const said = isSameService(url, kept.baseUrl) ? 'was' : 'is now'
+        cli.answer({ name, baseUrl: url, state }, `${name} ${said} of ${url}. ${how}\n`)
+      }),
+    )
+}
+
+function addDestroy(program: Command): void {
+  program
+    .command('destroy')
+    .description('destroy an inbox, a monitor or a whisper for good, with all that is in it')
+    .argument('<name>', 'an inbox, a monitor, or a whisper that was sent with --receipt')
+    .option('--yes', 'do not ask for confirmation; this cannot be undone')
+    .addHelpText('after', examples('mayfly destroy hooks --yes'))
+    .action(
+      client<{ yes?: true }>(async (cli, { yes }, [name]) => {
+        const saved = load(cli, name)
+        const { product } = saved.capability
+        if (product === 'whisper') withReceipt(name, saved.capability)
+        if (!yes) await confirmDestroying(cli, name, `${name}${WITH[product]}`)
+        await destroySaved(cli, name, saved)
+        const rest =
+          product === 'whisper'
+            ? `For a day, this still shows when it was read: mayfly status ${name}`
+            : 'It is removed here.'
+        cli.answer({ name, destroyed: true }, `${name} is destroyed. ${rest}\n`)
+      }),
+    )
+}
+
+const WITH = {
+  catch: ' and all its webhooks',
+  pulse: ' and its shared status',
+  whisper: ' and the reads that are left',
+}
+
+/** Destroys it, and removes it here. The receipt of a whisper tells for a day when it was read. */
+export async function destroySaved(cli: Cli, name: string, saved: SavedCapability): Promise<void> {
+  const { capability, baseUrl } = saved
+  const mayfly = cli.mayfly(baseUrl)
+  if (capability.product === 'whisper') {
+    await mayfly.whisperReceipt(withReceipt(name, capability)).destroy()
+    return rememberState(cli, name, 'destroyed')
   }
+  if (capability.product === 'catch') await mayfly.catch(capability).destroy()
+  else await mayfly.pulse(capability).destroy()
+  forget(cli, name)
 }

@@ -51,3 +51,7 @@ export function columns(texts: readonly (readonly string[])[]): string {
     .map((line) => `${line.trimEnd()}\n`)
     .join('')
 }
+
+/** The examples at the end of a command's help, one per line. */
+export const examples = (...lines: string[]): string =>
+  `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`

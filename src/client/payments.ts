@@ -119,7 +119,7 @@ type Run = Resumption & {
 }
 
 /** What the service said last of the order, and when that was by its clock. */
-type Said = { refusal?: MayflyError; resource?: unknown; at: number | null }
+type Said = { refusal?: MayflyError; resource?: unknown; at: number | null; isSilent?: boolean }
 
 export function createPayments(http: Http, options: PaymentsOptions): Payments {
   const { store = memoryStore(), service = '', now = Date.now } = options
@@ -237,7 +237,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record))) {
       return uncertain(record, run, { said })
     }
-    if (laterOf(said) >= expiresAt || said.refusal || run.isFollowing) {
+    // Our clock may be behind, so nothing is handed over before the service has said what time it is.
+    if (laterOf(said) >= expiresAt || said.isSilent || said.refusal || run.isFollowing) {
       return uncertain(record, run, { said })
     }
     check(record, lastOf(record), { run, at: said.at })
@@ -259,6 +260,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     const { wallet } = run
     if (!wallet) throw new MayflyError('payment outcome unknown', 0)
     const invoice = lastOf(record)
+    // Time has passed while it was shown.
+    check(record, invoice, { run, at: known.said?.at ?? null })
     let claimed: PurchaseRecord | null
     try {
       const answer = known.answer ?? (await lookUp(wallet, invoice, run))
@@ -388,7 +391,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     } catch (error) {
       // A purchase that reached a wallet goes on without the service, by what the wallet says.
       if (record.state === 'quoted' || run.signal?.aborted) throw error
-      return { at: null }
+      return { at: null, isSilent: true }
     }
     const at = dateOf(answer)
     if (answer.status === 200) return { resource: resourceOf(answer), at }

@@ -10,7 +10,7 @@ test('pulse alerts adds, shows, tests, removes and forgets who is told of a moni
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-  const alerts = (...options: string[]) => cli.run(['pulse', 'alerts', 'beat', ...options])
+  const alerts = (...options: string[]) => cli.run(['alerts', 'beat', ...options])
   assert.match((await alerts()).out, /"destinations":\[\]/)
 
   const topic = `http://${receiver.host}/topic`
@@ -46,7 +46,7 @@ test('a destination that is added or removed leaves the others told, with their 
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-  const alerts = (...options: string[]) => cli.run(['pulse', 'alerts', 'beat', ...options])
+  const alerts = (...options: string[]) => cli.run(['alerts', 'beat', ...options])
   await alerts('--inbox', 'hooks')
   receiver.answer = (_received, response) => void response.writeHead(500).end()
   const added = await alerts('--slack', receiver.url)
@@ -76,7 +76,7 @@ test('alerts of which no destination has answered a test end with a failure that
   const cli = await commandLine(t, url)
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   receiver.answer = (_received, response) => void response.writeHead(500).end()
-  const added = await cli.run(['pulse', 'alerts', 'beat', '--slack', receiver.url])
+  const added = await cli.run(['alerts', 'beat', '--slack', receiver.url])
   assert.deepEqual([added.code, added.err], [1, 'Nobody is told of beat yet.\n'])
 })
 
@@ -96,8 +96,7 @@ test('whisper alerts sets, shows and forgets who is told of the reads of a whisp
     cli.run(['whisper', 'send', ...options], { ...WITH_WALLET, input: 'secret' })
   await send('--receipt', '--name', 'note')
   await send('--name', 'plain')
-  const alerts = (name: string, ...options: string[]) =>
-    cli.run(['whisper', 'alerts', name, ...options])
+  const alerts = (name: string, ...options: string[]) => cli.run(['alerts', name, ...options])
   const set = await alerts('note', '--ntfy', `http://${receiver.host}/topic`)
   assert.deepEqual([set.code, JSON.parse(set.out).destinations[0].state], [0, 'active'])
   assert.match(String(receiver.received[0]?.body.message), /when whisper_\w+ is read/)

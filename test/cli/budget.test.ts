@@ -279,7 +279,7 @@ describe('the commands that pay', () => {
     assert.equal(refusal.code, 3)
     assert.match(refusal.err, /The price is 100 sat, and 99 of the day's 199 sat are left/)
     assert.deepEqual(JSON.parse(refusal.out), { error: refusal.err.trim() })
-    const reset = await cli.json(['budget', 'reset', '--yes'], { environment })
+    const reset = await cli.json(['budget', '--reset', '--yes'], { environment })
     assert.equal(reset.leftMsat, 199_000)
     assert.equal((await cli.run(['pay', bolt11], { environment })).code, 0)
   })

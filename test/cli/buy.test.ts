@@ -40,7 +40,7 @@ describe('a purchase', () => {
     )
     const revealed = await cli.json(['show', 'hooks', '--reveal'])
     assert.match(String(revealed.ownerToken), /^catch_owner_/)
-    assert.equal((await cli.json(['catch', 'status', 'hooks'])).publicId, publicId)
+    assert.equal((await cli.json(['status', 'hooks'])).publicId, publicId)
   })
 
   test('a purchase shows an invoice where there is no wallet, and waits for it to be paid', async (t) => {
@@ -77,7 +77,7 @@ describe('a purchase', () => {
     const third = await cli.run(['buy', 'catch', '--resume', 'hooks'])
     assert.equal(third.code, 0, third.err)
     assert.match(third.err, /Continuing the purchase hooks/)
-    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+    assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
     assert.equal((await cli.run(buy)).err.includes('A capability named hooks already exists'), true)
   })
 

@@ -24,7 +24,7 @@ describe('what a Tab offers', async () => {
 
   test('a Tab offers the commands of the place that the cursor is at', () => {
     assert.deepEqual(offered('mayfly ca'), ['catalog', 'catch'])
-    assert.deepEqual(offered('mayfly catch ne'), ['next'])
+    assert.deepEqual(offered('mayfly catch ev'), ['events'])
     assert.deepEqual(offered('mayfly --url http://x --json catch li'), ['listen'])
     assert.deepEqual(offered('mayfly comp'), ['completion'])
   })
@@ -34,7 +34,7 @@ describe('what a Tab offers', async () => {
     assert.deepEqual(offered('mayfly pulse run '), ['backup'])
     assert.deepEqual(offered('mayfly show '), ['hooks', 'other', 'backup'])
     assert.deepEqual(offered('mayfly show ba'), ['backup'])
-    assert.deepEqual(offered('mayfly pulse alerts backup --inbox h'), ['hooks'])
+    assert.deepEqual(offered('mayfly alerts backup --inbox h'), ['hooks'])
     assert.deepEqual(offered('mayfly whisper send x --when-late '), ['backup'])
     assert.deepEqual(offered('mayfly catch listen hooks '), [])
   })

@@ -35,10 +35,10 @@ test('what only the owner may do is refused with a sentence where a monitor is s
   const server = await commandLine(t, url)
   await server.run(['import', '-', '--name', 'job'], { input: file })
   for (const args of [
-    ['pulse', 'status', 'job'],
+    ['status', 'job'],
     ['pulse', 'set', 'job', '--public'],
-    ['pulse', 'destroy', 'job', '--yes'],
-    ['pulse', 'alerts', 'job', '--none'],
+    ['destroy', 'job', '--yes'],
+    ['alerts', 'job', '--none'],
     ['whisper', 'send', '--when-late', 'job'],
     ['export', 'job'],
   ]) {
@@ -70,7 +70,7 @@ test('a whole export is what import takes', async (t) => {
   const { out: file } = await owner.run(['export', 'beat'])
   const other = await commandLine(t, url)
   await other.run(['import', '-', '--name', 'beat'], { input: file })
-  assert.equal((await other.json(['pulse', 'status', 'beat'])).state, 'waiting')
+  assert.equal((await other.json(['status', 'beat'])).state, 'waiting')
   assert.equal((await owner.run(['export', 'nobody', '--ping-only'])).code, 4)
 })
 
@@ -85,7 +85,6 @@ async function aMonitor(t: After) {
   const { url } = await startServer(t)
   const owner = await commandLine(t, url)
   await owner.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  const heartbeats = async () =>
-    (await owner.json(['pulse', 'status', 'beat'])).acceptedHeartbeatCount
+  const heartbeats = async () => (await owner.json(['status', 'beat'])).acceptedHeartbeatCount
   return { owner, url, heartbeats }
 }

@@ -37,7 +37,7 @@ test('an extension that was killed is continued with the same invoice, and is pa
   assert.equal(second.code, 0, second.err)
   assert.match(second.err, /Continuing the extension of hooks/)
   const end = new Date(Date.parse(String(expiresAt)) + SPARK_MS).toISOString()
-  assert.equal((await cli.json(['catch', 'status', 'hooks'])).expiresAt, end)
+  assert.equal((await cli.json(['status', 'hooks'])).expiresAt, end)
   assert.deepEqual(draftsOf(cli.folder), [])
 })
 

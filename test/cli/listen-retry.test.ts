@@ -208,7 +208,7 @@ test('a new inbox under the name of one that is gone begins at its own start', a
     return String(bought.ingestUrl)
   }
   for (const end of [
-    ['catch', 'destroy', 'hooks', '--yes'],
+    ['destroy', 'hooks', '--yes'],
     ['forget', 'hooks', '--yes'],
   ]) {
     await cli.run([...listen, '--since', 'start', '--once'])

@@ -282,10 +282,10 @@ test('a webhook is deleted by its sequence or its id, and the inbox only on requ
   assert.match(again.err, /^There is no such webhook/)
   const { id } = await cli.json(['catch', 'show', 'hooks'])
   assert.equal((await cli.json(['catch', 'delete', 'hooks', String(id)])).sequence, 2)
-  const refused = await cli.run(['catch', 'destroy', 'hooks'])
+  const refused = await cli.run(['destroy', 'hooks'])
   assert.equal(refused.code, 2)
   assert.match(refused.err, /Add --yes to confirm/)
-  assert.equal((await cli.run(['catch', 'destroy', 'hooks', '--yes'])).code, 0)
+  assert.equal((await cli.run(['destroy', 'hooks', '--yes'])).code, 0)
 })
 
 test('catch listen without --forward shows what comes, and leaves the position alone', async (t) => {
@@ -300,10 +300,7 @@ test('catch listen without --forward shows what comes, and leaves the position a
 
 test('the address of an inbox is in its status and among what is saved, without a token', async (t) => {
   const { cli, ingest } = await anInbox(t)
-  const [status, shown] = [
-    await cli.json(['catch', 'status', 'hooks']),
-    await cli.json(['show', 'hooks']),
-  ]
+  const [status, shown] = [await cli.json(['status', 'hooks']), await cli.json(['show', 'hooks'])]
   assert.deepEqual([status.ingestUrl, shown.ingestUrl], [ingest, ingest])
   assert.equal((await fetch(String(shown.ingestUrl), { method: 'POST' })).status, 204)
 })

@@ -93,7 +93,7 @@ suite('the tarball', () => {
       ['--help'],
       ['buy', 'catch', '--name', 'hooks'],
       ['buy', 'pulse', '--name', 'beat'],
-      ['catch', 'status', 'hooks'],
+      ['status', 'hooks'],
       ['pulse', 'ping', 'beat'],
       ['whisper', 'send', '--name', 'w'],
       ['catalog'],

@@ -13,9 +13,9 @@ test('pulse schedule takes a line of crontab, says when the next ping is expecte
   const wanted = { cron: '0 3 * * 1-5', timeZone: 'Europe/Berlin', graceSeconds: 900 }
   assert.deepEqual(set.schedule, wanted)
   assert.match(String(set.nextExpectedAt), /T0[12]:00:00\.000Z$/)
-  assert.deepEqual((await cli.json(['pulse', 'status', 'backup'])).schedule, wanted)
+  assert.deepEqual((await cli.json(['status', 'backup'])).schedule, wanted)
   assert.equal((await cli.run([...schedule, '0 3 30 2 *', '--time-zone', 'UTC'])).code, 2)
   assert.equal((await cli.run(schedule)).code, 2)
   assert.equal((await cli.run([...schedule, '--off'])).code, 0)
-  assert.equal((await cli.json(['pulse', 'status', 'backup'])).schedule, null)
+  assert.equal((await cli.json(['status', 'backup'])).schedule, null)
 })

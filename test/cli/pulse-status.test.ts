@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sharedAddresses } from '../../src/cli/addresses.ts'
-import { statusRows } from '../../src/cli/pulse/pulse.ts'
+import { statusRows } from '../../src/cli/status.ts'
 import { away } from '../../src/cli/text.ts'
 import type { PulseStatus } from '../../src/client/index.ts'
 

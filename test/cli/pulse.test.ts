@@ -234,9 +234,9 @@ test('pulse set changes what is given, and destroy needs to be meant', async (t)
   assert.deepEqual([hidden.statusUrl, hidden.badgeUrl], [undefined, undefined])
   assert.equal((await cli.run(['pulse', 'set', 'beat'])).code, 2)
   assert.equal((await cli.run(['pulse', 'set', 'beat', '--grace', '1'])).code, 2)
-  assert.equal((await cli.run(['pulse', 'destroy', 'beat'])).code, 2)
-  assert.equal((await cli.run(['pulse', 'destroy', 'beat', '--yes'])).code, 0)
-  assert.equal((await cli.run(['pulse', 'status', 'beat'])).code, 4)
+  assert.equal((await cli.run(['destroy', 'beat'])).code, 2)
+  assert.equal((await cli.run(['destroy', 'beat', '--yes'])).code, 0)
+  assert.equal((await cli.run(['status', 'beat'])).code, 4)
 })
 
 test('pulse set says what the plan allows where the service refuses', async (t) => {
@@ -253,6 +253,6 @@ async function aMonitor(t: After, ...options: string[]) {
   return {
     cli,
     server,
-    pings: async () => (await cli.json(['pulse', 'status', 'beat'])).acceptedHeartbeatCount,
+    pings: async () => (await cli.json(['status', 'beat'])).acceptedHeartbeatCount,
   }
 }

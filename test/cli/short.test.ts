@@ -18,7 +18,7 @@ test('open says the page of what is saved, without a token in it, and ping is pu
   const { statusUrl } = await cli.json(['pulse', 'set', 'beat', '--public'])
   assert.deepEqual(await page('beat'), statusUrl)
   assert.deepEqual(await cli.json(['ping', 'beat']), { name: 'beat', pinged: true })
-  assert.equal((await cli.json(['pulse', 'status', 'beat'])).acceptedHeartbeatCount, 1)
+  assert.equal((await cli.json(['status', 'beat'])).acceptedHeartbeatCount, 1)
 })
 
 test('an id in place of a name is told apart from a name that is not saved', async (t) => {
@@ -72,8 +72,5 @@ test('a ping that is refused says what may have happened, and who sees which', a
   await owner.json(['pulse', 'rotate', 'beat'])
   const { code, err } = await job.run(['ping', 'beat'])
   assert.equal(code, 4)
-  assert.match(
-    err,
-    /its owner has replaced the ping token\. The owner sees which: mayfly pulse status/,
-  )
+  assert.match(err, /its owner has replaced the ping token\. The owner sees which: mayfly status/)
 })

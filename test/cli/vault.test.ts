@@ -36,13 +36,13 @@ suite('the vault', () => {
       writeFileSync(file, damage)
       await refuses(cli, ['buy', 'pulse', '--name', 'beat'])
       await refuses(cli, ['list'])
-      await refuses(cli, ['catch', 'status', 'hooks'])
-      await refuses(cli, ['budget', 'reset', '--yes'])
+      await refuses(cli, ['status', 'hooks'])
+      await refuses(cli, ['budget', '--reset', '--yes'])
       assert.deepEqual(readFileSync(file), damage, 'nobody writes over what may be restored')
     }
     assert.equal(await paid(), 1)
     copyFileSync(`${file}.backup`, file)
-    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+    assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
   })
 
   test('where the folder can only be read, what is saved is used, and nothing is paid', async (t) => {
@@ -50,7 +50,7 @@ suite('the vault', () => {
     giveToStranger(cli)
     chmodSync(vaultFile(cli.folder), 0o400)
     chmodSync(cli.folder, 0o500)
-    assert.equal((await cli.json(['catch', 'status', 'hooks'], STRANGER)).status, 'active')
+    assert.equal((await cli.json(['status', 'hooks'], STRANGER)).status, 'active')
     await refuses(cli, ['buy', 'pulse', '--name', 'beat'], STRANGER)
     await refuses(cli, ['forget', 'hooks', '--yes'], STRANGER)
     chmodSync(vaultFile(cli.folder), 0o000)
@@ -81,7 +81,7 @@ suite('the vault', () => {
     assert.match(err, /vault\.db cannot be read or written, so nothing is paid/)
     assert.equal(code, 1)
     assert.equal(await paid(), 1)
-    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+    assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
     const names = (await cli.json(['list'])) as unknown as { name: string }[]
     assert.deepEqual(
       names.map(({ name }) => name),
@@ -114,7 +114,7 @@ suite('the vault', () => {
     await once(holder.stdout, 'data')
     holder.kill('SIGKILL')
     await once(holder, 'exit')
-    assert.equal((await cli.json(['catch', 'status', 'hooks'])).status, 'active')
+    assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
     assert.equal(statSync(vaultFile(cli.folder)).mode & 0o777, 0o600)
   })
 })

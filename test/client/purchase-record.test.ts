@@ -330,6 +330,47 @@ for (const [{ answer, keeps, minutes, seller = minutes }, outcome] of WHEN) {
   })
 }
 
+test('an invoice that expires while it is shown, or while the service is silent and our clock behind, is handed to nobody', async (t) => {
+  const server = await startServer(t)
+  const wallet = keeping(testWallet(server), server)
+  const store = mortalStore()
+  let passed = 0
+  let isSilent = false
+  const payments = createPayments(
+    createHttp(server.url, (url, init) =>
+      isSilent && String(url).includes('/api/payments/')
+        ? Promise.reject(new TypeError('fetch failed'))
+        : fetch(url, init),
+    ),
+    { maxSats: 1000, service: server.url, store, now: () => Date.now() + passed * MINUTE },
+  )
+  const buy = (idempotencyKey: string, more: object = {}) =>
+    payments.buy(planOrder('catch', 'spark'), {
+      ...{ planId: 'spark', flow: 'native', wallet, idempotencyKey, ...more },
+    })
+  const slow = buy(randomUUID(), {
+    onInvoice() {
+      passed = 16
+    },
+  })
+  await assert.rejects(slow, { phrase: 'invoice expired' })
+  assert.deepEqual(wallet.asked, [])
+
+  passed = 0
+  wallet.next = 'not paid'
+  const key = randomUUID()
+  await assert.rejects(buy(key), { phrase: 'payment failed' })
+  assert.equal(wallet.asked.length, 1)
+  isSilent = true
+  const stop = new AbortController()
+  const again = buy(key, {
+    signal: stop.signal,
+    onProgress: ({ stage }: { stage: string }) => stage === 'uncertain' && stop.abort(),
+  })
+  await assert.rejects(again, { phrase: 'payment outcome unknown' })
+  assert.equal(wallet.asked.length, 1)
+})
+
 test('a purchase that reached one wallet is handed to no other', async (t) => {
   const server = await startServer(t)
   const [one, other] = [testWallet(server), testWallet(server)]

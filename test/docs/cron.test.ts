@@ -56,6 +56,6 @@ test('the lines of docs/pulse.md ping from a home folder without the owner token
   assert.equal(lines.length, 2)
   for (const line of lines) await asCron(line.replace(/^(?:\S+ ){5}/, ''))
   assert.equal(await readFile(join(home, 'backup.log'), 'utf8'), 'saved\nsaved\n')
-  const { acceptedHeartbeatCount } = await owner.json(['pulse', 'status', 'backup'])
+  const { acceptedHeartbeatCount } = await owner.json(['status', 'backup'])
   assert.equal(acceptedHeartbeatCount, 3, 'a start, a success, and the ping of curl')
 })

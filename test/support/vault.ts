@@ -22,5 +22,5 @@ export const savedText = (folder: string, name: string): string =>
 
 /** Puts another text in its place. */
 export function putSaved(folder: string, name: string, text: string): void {
-  inVaultOf(folder, 'insert or replace into capability values (?, ?)', name, text)
+  inVaultOf(folder, 'insert or replace into capability (name, text) values (?, ?)', name, text)
 }

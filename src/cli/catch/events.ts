@@ -12,9 +12,8 @@ import {
 import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client, wholeNumber } from '../cli.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { columns, harmless, shownOn, size } from '../text.ts'
+import { columns, examples, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
 
@@ -48,7 +47,6 @@ function addEvents(parent: Command): void {
         const events = await newest(inbox, parseFilter(options.filter), limit)
         const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
         cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
-        return EXIT.ok
       }),
     )
 }
@@ -72,7 +70,6 @@ function addShow(parent: Command): void {
           if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
           else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
           else cli.answer(event, whole(event))
-          return EXIT.ok
         },
       ),
     )
@@ -134,52 +131,6 @@ const shownBody = (event: CatchEvent): string =>
   event.bodyEncoding === 'utf8'
     ? harmless(event.body, { lines: true })
     : `(${size(event.bodyBytes)} of binary data; --body > FILE saves it)`
-
-/** A day. Node's timers end at about 24 days. */
-const MAX_TIMEOUT_SECONDS = 86_400
-/** The service reads no longer numbers. */
-const MAX_SEQUENCE = 999_999_999_999_999
-
-type NextOptions = { after?: string; filter?: string; timeout?: string }
-
-export function addCatchNext(parent: Command): void {
-  parent
-    .command('next')
-    .description('wait for the next webhook, and show it')
-    .argument('<name>', 'the inbox')
-    .option('--after <sequence>', 'the next one after this; by default after the newest')
-    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--timeout <seconds>', 'fail after this time; by default when the inbox ends')
-    .addHelpText(
-      'after',
-      examples(
-        'mayfly catch next hooks --filter method=POST --timeout 60 --json',
-        'mayfly catch next hooks --after 7',
-      ),
-    )
-    .action(
-      client<NextOptions>(async (cli, options, [name]) => {
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const filter = parseFilter(options.filter)
-        const timeoutMs = options.timeout === undefined ? undefined : secondsOf(options.timeout)
-        const inbox = cli.mayfly(baseUrl).catch(capability)
-        const after =
-          options.after === undefined
-            ? (await inbox.page({ limit: 1 }, { signal: cli.signal })).latestSequence
-            : afterOf(options.after)
-        const event = await inbox.next({ after, filter, timeoutMs, signal: cli.signal })
-        cli.answer(event, whole(event))
-        return EXIT.ok
-      }),
-    )
-}
-
-const afterOf = (text: string): number =>
-  wholeNumber(text, { option: '--after', least: 0, most: MAX_SEQUENCE })
-
-/** In milliseconds. */
-const secondsOf = (text: string): number =>
-  wholeNumber(text, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS }) * 1000
 
 type ExportOptions = { as: string; to?: string; filter?: string; limit: string }
 

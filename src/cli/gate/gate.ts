@@ -10,9 +10,8 @@ import { readOptions } from '../../service/config.ts'
 import { firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { columns, harmless } from '../text.ts'
+import { columns, examples, harmless } from '../text.ts'
 
 /** @returns the command group, to which the operator's commands are added. */
 export function addGate(program: Command): Command {
@@ -75,7 +74,6 @@ function addIntent(parent: Command): void {
               ['pay', `${amountSats} sat to ${harmless(recipient)}, until ${expiresAt}`],
             ])}\n${harmless(bolt11)}\n`,
           )
-          return EXIT.ok
         },
       ),
     )
@@ -134,7 +132,6 @@ function addVerify(parent: Command): void {
           throw new CliError('The receipt is genuine, but for another project.')
         }
         cli.answer(verdict.receipt, described(verdict.receipt))
-        return EXIT.ok
       }),
     )
 }

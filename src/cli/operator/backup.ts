@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../../service/config.ts'
 import { secretFile } from '../../service/secret-file.ts'
-import { examples } from '../examples.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError } from '../exit.ts'
+import { examples } from '../text.ts'
 import { operator } from './command.ts'
 
 export function addBackup(program: Command): void {
@@ -25,7 +25,6 @@ export function addBackup(program: Command): void {
           `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
             `The secret is not in it. Keep ${secret} too, in another place.\n`,
         )
-        return EXIT.ok
       }),
     )
   program
@@ -50,7 +49,6 @@ export function addBackup(program: Command): void {
               ? `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
               : ''),
         )
-        return EXIT.ok
       }),
     )
 }

@@ -16,12 +16,12 @@ export type Answer = {
   note?: string
 }
 
-/** A command's work: its exit code, or nothing for 0. */
+/** A command's work: its exit code, or anything else for 0. */
 export type OperatorWork<Options, Given extends Args> = (
   output: Output,
   options: GlobalOptions & Options,
   args: Given,
-) => Promise<number | undefined>
+) => Promise<unknown>
 
 /** The action of an operator's command. It answers in text unless `--json` is given. */
 export function operator<Options = object, Given extends Args = []>(

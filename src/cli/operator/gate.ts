@@ -1,7 +1,7 @@
 /** `mayfly gate project|route|credits|payment …`: the operator's part of GATE. */
 import type { Command } from 'commander'
 import type { Args } from '../cli.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../text.ts'
 import { give, operator } from './command.ts'
 import type { AddOptions, ProjectWork } from './gate-work.ts'
 

@@ -1,7 +1,7 @@
 /** `mayfly order …`: what an operator does with orders, while the service runs. `order-work.ts` does it. */
 import type { Command } from 'commander'
 import { PRODUCT_NAMES } from '../../lib/product-names.ts'
-import { examples } from '../examples.ts'
+import { examples } from '../text.ts'
 import { checkReason, give, operator, withStore } from './command.ts'
 import type { ListOptions, LostOptions } from './order-work.ts'
 

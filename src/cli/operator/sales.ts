@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import type { Command } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import type { Entry } from '../../payment/sales.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { examples } from '../text.ts'
 import { operator, withStore } from './command.ts'
 import { timeFrom, timeTo } from './times.ts'
 
@@ -42,7 +42,6 @@ export function addSales(program: Command): void {
             await write(page.map((entry) => format.line(shownEntry(entry))).join(''))
           }
         })
-        return EXIT.ok
       }),
     )
 }

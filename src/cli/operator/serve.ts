@@ -14,8 +14,8 @@ import {
   readOptions,
 } from '../../service/config.ts'
 import type { Server } from '../../service/serve.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { examples } from '../text.ts'
 import { operator } from './command.ts'
 import { onHangUp } from './hang-up.ts'
 import { onceATurn } from './log-output.ts'

@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Suspension, Target } from '../../service/takedowns.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { examples } from '../text.ts'
 import { checkReason, give, operator, withStore } from './command.ts'
 
 const CAPABILITY = ['<publicId>', 'catch_…, whisper_… or pulse_…'] as const

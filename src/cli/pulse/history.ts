@@ -2,9 +2,8 @@
 import type { Command } from 'commander'
 import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
 import { type Cli, client, wholeNumber } from '../cli.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { columns, span } from '../text.ts'
+import { columns, examples, span } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
 /** The most that a page of the service has. */
@@ -48,7 +47,6 @@ export function addPulseHistory(parent: Command): void {
         }
         const summary = uptimeSince(uptime, createdAt)
         cli.answer({ uptime, entries }, text(cli, summary, entries))
-        return EXIT.ok
       }),
     )
 }

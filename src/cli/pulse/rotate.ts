@@ -2,8 +2,8 @@
 import type { Command } from 'commander'
 import { MayflyError } from '../../client/index.ts'
 import { type Cli, client } from '../cli.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT, endingOf } from '../exit.ts'
+import { examples } from '../text.ts'
 import { beginRotation, endRotation, isRotating } from '../vault/rotation.ts'
 import { loadPing, loadPulse, saveAgain } from '../vault/saved.ts'
 import { inVault, type Place } from '../vault/vault.ts'
@@ -27,7 +27,6 @@ export function addPulseRotate(parent: Command): void {
           { name, rotated: true },
           `${name} has a new ping token, which is saved here. The one before pings no more.\nIts jobs elsewhere need the new one: mayfly export ${name} --ping-only\n`,
         )
-        return EXIT.ok
       }),
     )
 }
@@ -67,7 +66,7 @@ export function refusedPing(error: unknown, place: Place & { name: string }): un
   return new CliError(
     isRotating(place, loadPing(place, name).capability.publicId)
       ? `The service refused the ping, and a rotation of the ping token of ${name} was interrupted here. Run it again: mayfly pulse rotate ${name}`
-      : `The service refused the ping: ${name} has ended, has used up its pings, or its owner has replaced the ping token. The owner sees which: mayfly pulse status ${name}`,
+      : `The service refused the ping: ${name} has ended, has used up its pings, or its owner has replaced the ping token. The owner sees which: mayfly status ${name}`,
     EXIT.gone,
   )
 }

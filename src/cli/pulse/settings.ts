@@ -1,8 +1,8 @@
 /** `mayfly pulse schedule`, a line of crontab instead of an interval, and `switch`, which binds a whisper to its silence. */
 import type { Command } from 'commander'
 import { client, wholeNumber } from '../cli.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { examples } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
 type Options = { timeZone?: string; grace?: string; off?: true }
@@ -56,7 +56,6 @@ export function addPulseSchedule(parent: Command): void {
           { name, schedule, nextExpectedAt },
           `${name} expects a ping at ${schedule.cron} (${schedule.timeZone}), at most ${schedule.graceSeconds} s late: ${next}.\n`,
         )
-        return EXIT.ok
       }),
     )
 }
@@ -85,7 +84,6 @@ export function addPulseSwitch(parent: Command): void {
           { name, switchId },
           `${switchId}\n\nWho has this id can buy a whisper that opens when ${name} falls silent. It tells nothing else of the monitor.\n`,
         )
-        return EXIT.ok
       }),
     )
 }

@@ -5,9 +5,8 @@ import type { Command } from 'commander'
 import type { PulseStatus } from '../../client/index.ts'
 import { WATCH_VARIABLES } from '../../service/config.ts'
 import { type Cli, client } from '../cli.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { harmless } from '../text.ts'
+import { examples, harmless } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
 const NO_WALLET = { MAYFLY_WALLET_URL: undefined, MAYFLY_WALLET_URL_FILE: undefined }

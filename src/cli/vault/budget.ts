@@ -118,7 +118,7 @@ function overBudget(
   const left = Math.max(0, maxSatsPerDay * 1000 - state.spentMsat)
   const fee = feeMsat === 0 ? '' : ` and up to ${sats(feeMsat)} sat of fees`
   const when = state.isClockBehind
-    ? `The clock of this machine is behind: payments count as those of ${state.day}. Set it, and then: mayfly budget reset`
+    ? `The clock of this machine is behind: payments count as those of ${state.day}. Set it, and then: mayfly budget --reset`
     : 'More is free at 00:00 UTC, or with a higher MAYFLY_MAX_SATS_PER_DAY. `mayfly budget` shows what was spent.'
   return new BudgetError(
     `The price is ${sats(priceMsat)} sat${fee}, and ${sats(left)} of the day's ${maxSatsPerDay} sat are left, so nothing was paid. ${when}`,

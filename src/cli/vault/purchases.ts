@@ -104,17 +104,21 @@ export const dropPurchase = (place: Place, name: string): void =>
 
 /** Adds a purchase that comes from elsewhere. Nobody here knows what its wallet did, so it is unknown. */
 export function importPurchase(place: Place, name: string, record: PurchaseRecord): void {
+  inVault(place, (db) => {
+    if (findIn(db, 'name', name) !== null || findIn(db, 'key', record.idempotencyKey) !== null) {
+      throw nameTaken(name)
+    }
+    importIn(db, name, record)
+  })
+}
+
+export function importIn(db: DatabaseSync, name: string, record: PurchaseRecord): void {
   const invoices = record.invoices.map((invoice, at) =>
     at < record.invoices.length - 1 ? invoice : { handedAt: new Date(0).toISOString(), ...invoice },
   )
   const isOpen = record.state === 'quoted' || record.state === 'failed'
   const unknown: PurchaseRecord = isOpen ? { ...record, state: 'paying', invoices } : record
-  inVault(place, (db) => {
-    if (findIn(db, 'name', name) !== null || findIn(db, 'key', record.idempotencyKey) !== null) {
-      throw nameTaken(name)
-    }
-    write(db, { name, record: unknown, at: 0, pid: null })
-  })
+  write(db, { name, record: unknown, at: 0, pid: null })
 }
 
 /** Whether a wallet may have paid it, or may pay it yet. */
@@ -139,12 +143,12 @@ export function unknownBeside(
 }
 
 /** Whether something is being bought, or is saved, under this name. */
-function isTaken(db: DatabaseSync, name: string): boolean {
+export function isTaken(db: DatabaseSync, name: string): boolean {
   const isSaved = db.prepare('select 1 from capability where name = $name').get({ name })
   return isSaved !== undefined || findIn(db, 'name', name) !== null
 }
 
-function findIn(db: DatabaseSync, by: 'key' | 'name', value: string): OpenPurchase | null {
+export function findIn(db: DatabaseSync, by: 'key' | 'name', value: string): OpenPurchase | null {
   const row = db.prepare(`select * from purchase where ${by} = $value`).get({ value })
   return row === undefined ? null : rowOf(row)
 }

@@ -14,7 +14,7 @@ import { nearestOf } from '../nearest.ts'
 import { forgetListening } from './listening.ts'
 import { openPurchase } from './purchases.ts'
 import { endRotation } from './rotation.ts'
-import { fromVault, inVault, type Place, vaultFile } from './vault.ts'
+import { fromVault, inVault, type Place, VaultError, vaultFile } from './vault.ts'
 
 export type Product = AnyCapability['product']
 
@@ -45,7 +45,7 @@ export function save(place: Place, name: string, saved: Kept): void {
   const row = { name: checkName(name), text: textOf(saved) }
   inVault(place, (db) => {
     const { changes } = db
-      .prepare('insert into capability values ($name, $text) on conflict do nothing')
+      .prepare('insert into capability (name, text) values ($name, $text) on conflict do nothing')
       .run(row)
     if (Number(changes) === 1) return
     throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
@@ -62,11 +62,28 @@ export function saveAgain<T extends Kept>(
     const saved = findKept({ ...place, db }, name)
     if (saved === null) return null
     const changed = change(saved as T)
-    db.prepare('update capability set text = $text where name = $name').run({
+    // What it was before, such as used up, it may be no more.
+    db.prepare('update capability set text = $text, state = null where name = $name').run({
       ...{ name, text: textOf(changed) },
     })
     return changed
   })
+}
+
+/** What the service said of a thing last, and when, in unix milliseconds. */
+export type Said = { state: string; at: number }
+
+/** Remembers it for `mayfly list`. Where the vault can only be read, it is forgotten. */
+export function rememberState(place: Place & { now(): number }, name: string, state: string): void {
+  try {
+    inVault(place, (db) => {
+      db.prepare('update capability set state = $state, said_at = $at where name = $name').run({
+        ...{ name, state, at: place.now() },
+      })
+    })
+  } catch (error) {
+    if (!(error instanceof VaultError)) throw error
+  }
 }
 
 /** The text of a file. @throws CliError if the service's answer is not a capability. */
@@ -81,12 +98,16 @@ export function textOf(saved: Kept): string {
 }
 
 /** All that is saved, by name. Null for what is damaged. */
-export const allKept = (place: Place): { name: string; kept: Kept | null }[] =>
+export const allKept = (place: Place): { name: string; kept: Kept | null; said: Said | null }[] =>
   fromVault(place, [], (db) =>
     db
-      .prepare('select name, text from capability order by name')
+      .prepare('select * from capability order by name')
       .all()
-      .map(({ name, text }) => ({ name: String(name), kept: parseKept(String(text)) })),
+      .map(({ name, text, state, said_at: at }) => ({
+        name: String(name),
+        kept: parseKept(String(text)),
+        said: state === null ? null : { state: String(state), at: Number(at) },
+      })),
   )
 
 export const isSaved = (place: Place, name: string): boolean =>
@@ -176,14 +197,18 @@ export function loadPing(place: Place, name: string): SavedPing {
 }
 
 /** The whisper with this name, if it was bought with a receipt, and its service. */
-export function loadReceipt(
-  place: Place,
-  name: string,
-): { publicId: string; receiptToken: string; baseUrl: string } {
+export function loadReceipt(place: Place, name: string): ReceiptHolder & { baseUrl: string } {
   const { capability, baseUrl } = load(place, name)
   if (capability.product !== 'whisper') throw wrongProduct(name, capability.product, 'whisper')
-  const { publicId, receiptToken } = capability
-  if (receiptToken !== undefined) return { publicId, receiptToken, baseUrl }
+  return { ...withReceipt(name, capability), baseUrl }
+}
+
+type ReceiptHolder = { publicId: string; receiptToken: string }
+
+/** @throws CliError for a whisper that was bought without a receipt. */
+export function withReceipt(name: string, whisper: Partial<ReceiptHolder>): ReceiptHolder {
+  const { publicId = '', receiptToken } = whisper
+  if (receiptToken !== undefined) return { publicId, receiptToken }
   throw new CliError(
     `${name} was bought without a receipt. Buy the next one with: mayfly whisper send --receipt`,
     EXIT.usage,

@@ -12,7 +12,7 @@ import { CliError } from '../exit.ts'
 
 /** How long to wait for other processes, each of which holds the file for some milliseconds. */
 const LOCK_MS = 10_000
-const VERSION = 1
+const VERSION = 2
 
 export type Place = {
   folder: string
@@ -107,8 +107,10 @@ function unusable(folder: string, error: unknown): VaultError {
 }
 
 const SCHEMA = `
-  -- The text is what "mayfly export" writes.
-  create table capability (name text primary key, text text not null) strict;
+  -- The text is what "mayfly export" writes; the state what its service said last, and when.
+  create table capability (
+    name text primary key, text text not null, state text, said_at integer
+  ) strict;
   create table purchase (
     key text primary key,
     -- What it is saved as, or what is extended.

@@ -12,9 +12,8 @@ import { base64, utf8Text } from '../../lib/bytes.ts'
 import { askHidden, askLine, firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { isCode, writeFlushed } from '../data-folder.ts'
-import { examples } from '../examples.ts'
-import { CliError, EXIT, endingOf } from '../exit.ts'
-import { harmless, size } from '../text.ts'
+import { CliError, endingOf } from '../exit.ts'
+import { examples, harmless, size } from '../text.ts'
 import { findSaved, isName } from '../vault/saved.ts'
 import {
   dropUnopened,
@@ -86,7 +85,6 @@ full disk, run the same command again: it spends no other read.
           throw error
         }
         if (kept) dropUnopened(cli, kept)
-        return EXIT.ok
       }),
     )
 }

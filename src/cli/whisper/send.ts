@@ -9,11 +9,10 @@ import { readingPage } from '../addresses.ts'
 import { askHidden, firstLine, readStdin } from '../ask.ts'
 import { type Cli, client, wholeNumber } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
-import { examples } from '../examples.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { planOf } from '../plan.ts'
 import { purchase, resume, savedAs, type Wanted } from '../purchase.ts'
-import { away, columns } from '../text.ts'
+import { away, columns, examples } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
 
 type Options = {
@@ -74,7 +73,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
           ['or after this command', readCommand],
           ...(receiptToken === undefined
             ? []
-            : [['You see when it was read', `mayfly whisper receipt ${name}`]]),
+            : [['You see when it was read', `mayfly status ${name}`]]),
         ]
         cli.answer(
           {
@@ -89,7 +88,6 @@ export function addWhisperSend(parent: Command, verb: string): void {
           },
           `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(options.whenLate)}`,
         )
-        return EXIT.ok
       }),
     )
 }

@@ -1,8 +1,6 @@
 /** `mayfly whisper …`: bytes that only their readers can open. */
 import type { Command } from 'commander'
-import { addWhisperAlerts } from '../alerts.ts'
 import { addWhisperRead } from './read.ts'
-import { addWhisperDestroy, addWhisperReceipt } from './receipt.ts'
 import { addWhisperSend } from './send.ts'
 
 export function addWhisper(program: Command): void {
@@ -11,7 +9,4 @@ export function addWhisper(program: Command): void {
     .description('send and read content that only its readers can open')
   addWhisperSend(parent, 'send')
   addWhisperRead(parent)
-  addWhisperReceipt(parent)
-  addWhisperAlerts(parent)
-  addWhisperDestroy(parent)
 }

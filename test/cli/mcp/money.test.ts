@@ -153,7 +153,7 @@ test('without a wallet the user pays the invoice, and check_order collects it', 
   assert.equal(spentSats(home), 0)
   // The command line has the same.
   const cli = await commandLine(t, server.url)
-  const status = await cli.json(['catch', 'status', 'hooks'], {
+  const status = await cli.json(['status', 'hooks'], {
     environment: { XDG_DATA_HOME: home },
   })
   assert.equal(status.status, 'active')

@@ -354,7 +354,7 @@ describe('a secret', () => {
     assert.match((await host.call('read_whisper', { name: 'will' })).text, /not revealed yet/)
     const cli = await commandLine(t, server.url)
     const environment = { XDG_DATA_HOME: home }
-    const receipt = await cli.json(['whisper', 'receipt', 'will'], { environment })
+    const receipt = await cli.json(['status', 'will'], { environment })
     assert.equal((receipt.switch as { state: string }).state, 'armed')
     const { switchId } = await cli.json(['pulse', 'switch', 'job'], { environment })
     const byId = { ...bound, name: 'copy', revealWhen: switchId }

@@ -2,19 +2,16 @@
 import type { Command } from 'commander'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { examples } from './examples.ts'
-import { EXIT } from './exit.ts'
-import { columns } from './text.ts'
+import { columns, examples } from './text.ts'
 import { budgetState, resetBudget, sats } from './vault/budget.ts'
 import { vaultFile } from './vault/vault.ts'
 
 export function addBudget(program: Command): void {
-  const budget = program
+  program
     .command('budget')
-    .description('show what the wallet may still pay today, and start the day anew')
-  budget
-    .command('show', { isDefault: true })
-    .description('show what was paid today, and what is left')
+    .description('show what the wallet may still pay today')
+    .option('--reset', 'count nothing of today as spent')
+    .option('--yes', 'with --reset, do not ask')
     .addHelpText(
       'after',
       `${examples('mayfly budget', 'MAYFLY_MAX_SATS_PER_DAY=5000 mayfly budget')}
@@ -23,21 +20,9 @@ may pay. Only payments from MAYFLY_WALLET_URL count.
 `,
     )
     .action(
-      client<object, []>(async (cli) => {
+      client<{ reset?: true; yes?: true }, []>(async (cli, { reset: isReset, yes = false }) => {
+        if (isReset) await reset(cli, yes)
         show(cli)
-        return EXIT.ok
-      }),
-    )
-  budget
-    .command('reset')
-    .description('count nothing of today as spent')
-    .option('--yes', 'do not ask')
-    .addHelpText('after', examples('mayfly budget reset'))
-    .action(
-      client<{ yes?: true }, []>(async (cli, { yes }) => {
-        await reset(cli, yes === true)
-        show(cli)
-        return EXIT.ok
       }),
     )
 }
@@ -63,7 +48,7 @@ function show(cli: Cli): void {
       ['left', `${sats(leftMsat)} of ${maxSatsPerDay} sat (MAYFLY_MAX_SATS_PER_DAY)`],
       ['ceiling', `${maxSats} sat for one purchase (MAYFLY_MAX_SATS, --max-sats)`],
       ['file', vaultFile(folder)],
-      ...notes.map((says) => ['note', `${says} To count nothing as spent: mayfly budget reset`]),
+      ...notes.map((says) => ['note', `${says} To count nothing as spent: mayfly budget --reset`]),
     ]),
   )
 }

@@ -1,0 +1,85 @@
+/** A backup of everything that is saved, and what it is worth on another machine. */
+import assert from 'node:assert/strict'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openPurchases } from '../../src/cli/vault/purchases.ts'
+import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+test('a backup has all that is saved, and an empty machine is the same user after its import', async (t) => {
+  const { cli, url, file } = await aUser(t)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  const spent = (await cli.json(['budget'])).spentMsat
+  const other = await commandLine(t, url)
+  const done = await other.json(['import', file])
+  assert.deepEqual(done, { capabilities: 2, purchases: 1, reads: 1 })
+  assert.equal((await other.json(['status', 'hooks'])).status, 'active')
+  assert.equal((await other.json(['budget'])).spentMsat, spent)
+  const { code } = await cli.json(['show', 'note', '--reveal'])
+  const read = ['whisper', 'read', '-', '--yes']
+  const opened = await other.run(read, { input: String(code) })
+  assert.deepEqual([opened.code, opened.out], [0, 'secret'])
+  assert.deepEqual(
+    await other.json(['import', file]),
+    { capabilities: 0, purchases: 0, reads: 1 },
+    'what is here already is not added again',
+  )
+})
+
+test('a purchase of a backup is unknown, and is gone on with instead of another one', async (t) => {
+  const { cli, url, file, invoice } = await aUser(t)
+  const other = await commandLine(t, url)
+  await other.json(['import', file])
+  const [open] = openPurchases(other)
+  assert.equal(open?.record.state, 'paying')
+  const bought = await other.json(['buy', 'pulse'], WITH_WALLET)
+  const again = await cli.json(['buy', 'pulse', '--resume', 'beat'], WITH_WALLET)
+  assert.equal(bought.publicId, again.publicId)
+  assert.equal(open?.record.invoices.at(-1)?.bolt11, invoice)
+})
+
+test('a backup adds nothing where one of its names is another thing, or where it is damaged', async (t) => {
+  const { url, file } = await aUser(t)
+  const other = await commandLine(t, url)
+  await other.json(['buy', 'catch', '--name', 'note'], WITH_WALLET)
+  const taken = await other.run(['import', file])
+  assert.deepEqual(
+    [taken.code, taken.err],
+    [2, 'Something else is saved as note here, so nothing was imported.\n'],
+  )
+  const damaged = JSON.parse(readFileSync(file, 'utf8'))
+  damaged.backup.purchases[0].record.invoices = 'none'
+  writeFileSync(file, JSON.stringify(damaged))
+  assert.equal((await other.run(['import', file])).code, 2)
+  const listed = (await other.json(['list'])) as unknown as unknown[]
+  assert.equal(listed.length, 1)
+})
+
+/** Somebody with two capabilities, an interrupted purchase, and a read that is not opened; and the backup of that. */
+async function aUser(t: After) {
+  const { url } = await startServer(t)
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const send = ['whisper', 'send', '--name', 'note']
+  const { code } = await cli.json(send, { ...WITH_WALLET, input: 'secret' })
+  await anUnopenedRead(t, cli, String(code))
+  const buying = cli.start(['buy', 'pulse', '--name', 'beat'])
+  await until('it shows its invoice', () => buying.out().includes('bolt11'))
+  buying.child.kill('SIGKILL')
+  await buying.ended
+  const invoice = JSON.parse(buying.out()).invoice.bolt11 as string
+  const file = join(await temporaryFolder(t), 'backup.json')
+  await cli.json(['export', '--all', '--out', file])
+  return { cli, url, file, invoice }
+}
+
+/** A read whose content cannot be written stays in the vault. */
+async function anUnopenedRead(t: After, cli: CommandLine, code: string): Promise<void> {
+  const out = join(await temporaryFolder(t), 'out')
+  const altered = code.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
+  const failed = await cli.run(['whisper', 'read', '-', '--yes', '--out', out], { input: altered })
+  assert.match(failed.err, /The read is spent, and its content is kept/)
+}
