@@ -1,4 +1,4 @@
-/** The command line: all commands and their common options. docs/cli.md is generated from it. */
+/** The command line: all commands and their common options. The list in docs/cli.md is generated from it. */
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { EXIT, EXIT_MEANINGS, endingOf } from './exit.ts'

@@ -16,7 +16,7 @@ export const ERRORS = {
   },
   'invalid request body': {
     status: 400,
-    advice: 'The body must be JSON of the documented shape, and nothing more.',
+    advice: 'Send JSON of the documented shape, and no other member.',
   },
   'unsupported media type': {
     status: 400,
@@ -29,12 +29,12 @@ export const ERRORS = {
   'invalid idempotency key': {
     status: 400,
     advice:
-      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, spaces inside allowed, such as a fresh UUIDv4.',
+      'Send one Idempotency-Key of 8 to 128 visible ASCII characters, such as a fresh UUIDv4.',
   },
   'idempotency key reused with a different request': {
     status: 400,
     advice:
-      'This key belongs to another purchase. If you repeat one, send the very same body; if you have paid, poll its order. Another purchase needs another key.',
+      'This key belongs to another purchase. Repeat with the byte-identical body; if you have paid, poll the order. Another purchase needs another key.',
   },
   'unknown payment protocol': {
     status: 400,
@@ -47,12 +47,12 @@ export const ERRORS = {
   'invalid settings': {
     status: 400,
     advice:
-      "A setting is unknown, has the wrong type or is out of range, or the grace is below the plan's minimum.",
+      "A setting is unknown, of the wrong type or out of range, or the grace is below the plan's minimum.",
   },
   'invalid destinations': {
     status: 400,
     advice:
-      'Alerts go to at most three https URLs of public hosts, or inboxes whose ingest token you have. Nothing was changed.',
+      'Set at most three https URLs of public hosts, or inboxes whose ingest token you have. Nothing was changed.',
   },
   'invalid ciphertext': {
     status: 400,
@@ -61,7 +61,7 @@ export const ERRORS = {
   'ciphertext too large': {
     status: 400,
     advice:
-      "The body exceeds the plan's maxCiphertextBytes. Of a reading: the ciphertext exceeds X-Whisper-Max-Bytes, and no read was spent.",
+      "Upload: larger than the plan's maxCiphertextBytes. Read: larger than X-Whisper-Max-Bytes; no read was spent.",
   },
   'invalid read limit': {
     status: 400,
@@ -79,17 +79,16 @@ export const ERRORS = {
   'invalid switch': {
     status: 400,
     advice:
-      'X-Whisper-Reveal-When must be the switch of a monitor that is pinged in time, with pings and time left for the whole plan.',
+      'Bind the switch of a monitor that is pinged in time, with pings and time left for the whole plan.',
   },
   'invalid binding': {
     status: 400,
     advice:
-      'The route is unknown, its method or path does not match, or servers may read the path differently.',
+      'The route is unknown, its method or path does not match, or servers can read the path differently.',
   },
   'malformed proof': {
     status: 400,
-    advice:
-      'The body must be {"preimage": "<64 lower-case hex digits>"} and nothing else. Prove again.',
+    advice: 'Send {"preimage": "<64 lower-case hex digits>"} and nothing else. Prove again.',
   },
   'invoice expired': {
     status: 400,
@@ -106,22 +105,22 @@ export const ERRORS = {
   'invalid project capability': {
     status: 401,
     advice:
-      "The GATE project's capability is missing, wrong, replaced or suspended, or belongs to another project. Nothing was spent.",
+      "The GATE project's capability is missing, wrong, replaced or suspended. Nothing was spent.",
   },
   'intent mismatch': {
     status: 401,
     advice:
-      'This project has no such intent, or the intent or credential is for another request. Nothing was spent; do not pay again.',
+      'The intent or credential is for another project or request. Nothing was spent; do not pay again.',
   },
   'wrong preimage': {
     status: 401,
     advice:
-      "This intent is paid, and this is not its preimage. Do not pay again: prove with the preimage of the intent's invoice.",
+      'This intent is paid, and this is not its preimage. Do not pay again: prove with the right preimage.',
   },
   'payment not verified': {
     status: 402,
     advice:
-      'The payment of this intent is not proven yet. If you have paid, do not pay again: poll, or prove with the preimage.',
+      'This intent is not proven yet. If you have paid, do not pay again: poll, or prove with the preimage.',
   },
   'payment required': {
     status: 402,
@@ -141,32 +140,32 @@ export const ERRORS = {
   'no credits': {
     status: 403,
     advice:
-      'The GATE project has no credits left, so no intent was made. Paid intents are still honoured. Ask the operator for credits.',
+      'The GATE project has no credits, so no intent was made. Paid intents are honoured. Ask the operator for credits.',
   },
   'cross-site request refused': {
     status: 403,
     advice:
-      "A browser loads this address ahead of time or inside of another site's page, so nobody meant to buy. No invoice was made. Open the address itself, or call it with fetch.",
+      'A browser prefetch or another site triggered this request. No invoice was made. Open the address itself, or call it with fetch.',
   },
   'foreign origin': {
     status: 403,
     advice:
-      'A page of another site called /mcp, which serves programs and pages of this address. Nothing was done. Call the HTTP API from pages.',
+      '/mcp takes no requests from pages of other sites. Nothing was done. Call the HTTP API from pages.',
   },
   'network refused': {
     status: 403,
     advice:
-      'The operator takes no new orders from your network, and no requests to inboxes without their ingest token. Nothing was stored, and no invoice was made. What you have bought works from here as from anywhere.',
+      'The operator refuses new orders, and requests to inboxes without their ingest token, from your network. Nothing was stored or charged. Existing purchases keep working.',
   },
   'simulator is local': {
     status: 403,
     advice:
-      'This service gives everything away to its own machine alone, for trying it out. Call it by localhost, without a proxy. Its operator sees in the log what to set.',
+      'This service gives everything away, and only to its own machine. Call it as localhost, without a proxy. Its log tells the operator what to set.',
   },
   'order not found': {
     status: 404,
     advice:
-      'No order has this id, the Idempotency-Key belongs to another order, or the invoice and the preimage prove no payment to this service. If you have paid, do not pay again: the operator can restore the order from the payment hash of its invoice.',
+      'No order has this id, the key belongs to another order, or invoice and preimage prove no payment to this service. If you have paid, do not pay again: the operator can restore the order from the payment hash of its invoice.',
   },
   'order expired': {
     status: 404,
@@ -175,34 +174,33 @@ export const ERRORS = {
   },
   'order refunded': {
     status: 404,
-    advice:
-      'The operator has paid this order back, so it is not delivered any more. To buy again, use a new key.',
+    advice: 'The operator has paid this order back. To buy again, use a new key.',
   },
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, but another client opened it or has used its Idempotency-Key, or what it was to extend had ended and something new was sold in its place. Do not pay again: repeat the request with its key and the preimage that your wallet shows, `Payment-Preimage: <64 hex digits>`, or with the Payment or L402 credential; or send the whole invoice and the preimage to POST /api/payments/recover. Without these, the operator can deliver the order.',
+      'The order is paid, and another client opened it or was shown its quote. Do not pay again: repeat the request with its key and `Payment-Preimage: <64 hex digits>`, which your wallet shows, or with the Payment or L402 credential. Or send the whole invoice and the preimage to POST /api/payments/recover. Without these, ask the operator.',
   },
   'already delivered': {
     status: 404,
     advice:
-      'The capability was delivered, and its answer is not repeated any more. Nothing is owed; do not pay again.',
+      'The capability was delivered, and the repeats have ended. Nothing is owed; do not pay again.',
   },
   'not found': {
     status: 404,
     advice:
-      'It is unknown, expired, exhausted, destroyed, or not yours: on purpose, the answer does not say which.',
+      'Unknown, expired, used up, destroyed, or not yours. The answer deliberately does not say which.',
   },
   'method not allowed': { status: 405, advice: 'The Allow header lists the methods of this path.' },
   'cannot be extended': {
     status: 409,
     advice:
-      'It has ended, is used up or suspended, or would last longer than ten years from now, or its limits would reach 2^53. No invoice was made. What has ended can only be bought anew.',
+      'It has ended, is used up or suspended, or would exceed ten years or the largest limit. No invoice was made. What has ended can only be bought anew.',
   },
   'give-back refused': {
     status: 409,
     advice:
-      'This receipt is not the newest of its intent, or the intent was already given back twice. Nothing was changed. The operator can honour a payment that was never served.',
+      'This receipt is not the newest of its intent, or the intent was given back twice. Nothing was changed. The operator can honour a payment that was never served.',
   },
   'request timeout': {
     status: 408,
@@ -217,12 +215,12 @@ export const ERRORS = {
   'internal error': {
     status: 500,
     advice:
-      'The service failed. Tell the operator the X-Request-Id. A paid order is kept: poll or repeat it.',
+      'The service failed. Report the X-Request-Id to the operator. A paid order is kept: poll or repeat it.',
   },
   'service unavailable': {
     status: 503,
     advice:
-      'The store is unavailable or full. Retry after Retry-After seconds with the same Idempotency-Key: a paid order is kept.',
+      'The store is unavailable or full. Repeat with the same Idempotency-Key after Retry-After seconds: a paid order is kept.',
   },
   'alerts unavailable': {
     status: 503,
@@ -231,7 +229,7 @@ export const ERRORS = {
   'payment not honoured': {
     status: 503,
     advice:
-      'The payment of this GATE intent is proven, but cannot be honoured now. The operator can see it. Do not pay again; prove again later.',
+      'The payment of this GATE intent is proven and cannot be honoured now. The operator can see it. Do not pay again; prove again later.',
   },
   'not ready': {
     status: 503,
@@ -246,7 +244,7 @@ export const ERRORS = {
   'sold out': {
     status: 503,
     advice:
-      'The operator sells no more today, or no more to your network. No invoice was made. It sells again after Retry-After seconds, which may be hours. What was quoted can still be paid.',
+      'The operator sells no more today, or no more to your network. No invoice was made. Open quotes can still be paid. Retry after Retry-After seconds, possibly hours.',
   },
 } as const satisfies Record<string, Entry>
 
