@@ -1,6 +1,6 @@
 /**
  * Decides what a purchase request means: a new order, or something about one that is there. It is a pure function of
- * the request and of what was read, and docs/internals/design.md has its table.
+ * the request and of what was read, and test/api/order-of-checks.md has its tables.
  */
 import { provesPayment } from '../protocol/preimage.ts'
 import { type CheckedCredential, type CredentialStatus, paymentHashIn } from './flows/flow.ts'

@@ -1,4 +1,4 @@
-/** Purchases of one URL as docs/internals/design.md tells them: each cell of its table is asked for here. */
+/** Purchases of one URL as order-of-checks.md tells them: each cell of its table is asked for here. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
@@ -18,8 +18,8 @@ import { query } from '../support/store.ts'
 import { tablesOf } from '../support/tables.ts'
 import { capabilityOf, startShop, use } from '../support/wallet-flow.ts'
 
-const design = await readFile(new URL('../../docs/internals/design.md', import.meta.url), 'utf8')
-const [TABLE = []] = tablesOf(design.slice(design.indexOf('**Purchases of one URL.**')))
+const page = await readFile(new URL('order-of-checks.md', import.meta.url), 'utf8')
+const [TABLE = []] = tablesOf(page.slice(page.indexOf('**Purchases of one URL.**')))
 
 /** An end of a moment ago. The server deletes an order whose end is long past while the test looks at it. */
 const ENDED = `expires_at = ${Date.now() - 1}`
@@ -69,7 +69,7 @@ for (const scheme of FLOWS) {
   suite(`the checks of a purchase of one URL, in the ${scheme} flow`, () => {
     const starting = startShop({ after })
     for (const { state, cells } of TABLE) {
-      test(`a credential of an order that is ${state} is answered at its URL as docs/internals/design.md says`, async () => {
+      test(`a credential of an order that is ${state} is answered at its URL as order-of-checks.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
           const order = await opened(server, scheme)
@@ -93,7 +93,7 @@ for (const scheme of FLOWS) {
   })
 }
 
-test('the table of one URL in docs/internals/design.md is there, and has a cell for everything', () => {
+test('the table of one URL in order-of-checks.md is there, and has a cell for everything', () => {
   assert.deepEqual(TABLE.map(({ state }) => state).sort(), Object.keys(STATES).sort())
   for (const { cells } of TABLE) {
     assert.deepEqual(

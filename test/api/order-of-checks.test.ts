@@ -1,4 +1,4 @@
-/** The order of checks as docs/internals/design.md tells it: each cell of its tables is asked for here. */
+/** The order of checks as order-of-checks.md tells it: each cell of its tables is asked for here. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -27,9 +27,9 @@ const HOME = '203.0.113.1'
 const ELSEWHERE = '198.51.100.9'
 const QUERY = '/api/payments/catch?attempt=2'
 
-const design = await readFile(new URL('../../docs/internals/design.md', import.meta.url), 'utf8')
+const page = await readFile(new URL('order-of-checks.md', import.meta.url), 'utf8')
 const [OWN_KEY, OTHER_KEY, POLL] = tablesOf(
-  design.slice(design.indexOf('## The order of checks'), design.indexOf('**Keys.**')),
+  page.slice(0, page.indexOf('**Purchases of one URL.**')),
 )
 
 /** What makes an order stand as a row says. */
@@ -95,7 +95,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
   suite(`the order of checks, in the ${name} flow`, () => {
     const starting = startShop({ after }, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
     for (const { state, cells } of OWN_KEY ?? []) {
-      test(`a purchase with the key of an order that is ${state} is answered as docs/internals/design.md says`, async () => {
+      test(`a purchase with the key of an order that is ${state} is answered as order-of-checks.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
           const { shop, order } = await anOrderThatIs(state, server, flow)
@@ -108,7 +108,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
       })
     }
     for (const { state, cells } of OTHER_KEY ?? []) {
-      test(`a purchase with the credential of an order that is ${state}, under a key of no order, is answered as docs/internals/design.md says`, async () => {
+      test(`a purchase with the credential of an order that is ${state}, under a key of no order, is answered as order-of-checks.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
           const { shop, order } = await anOrderThatIs(state, server, flow)
@@ -120,7 +120,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
       })
     }
     for (const { state, cells } of POLL ?? []) {
-      test(`a poll of an order that is ${state} is answered as docs/internals/design.md says`, async () => {
+      test(`a poll of an order that is ${state} is answered as order-of-checks.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
           const { shop, order } = await anOrderThatIs(state, server, flow)
@@ -138,7 +138,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
   })
 }
 
-test('the tables of docs/internals/design.md are there, and have a cell for everything', () => {
+test('the tables of order-of-checks.md are there, and have a cell for everything', () => {
   const size = (table: typeof OWN_KEY): number[] => [
     table?.length ?? 0,
     table?.[0]?.cells.length ?? 0,
