@@ -15,6 +15,7 @@ type Part = {
 const OF_CLIENTS: readonly Part[] = [
   { names: ['buy'], load: async () => (await import('./buy.ts')).addBuy },
   { names: ['extend'], load: async () => (await import('./extension.ts')).addExtend },
+  { names: ['recover'], load: async () => (await import('./recover.ts')).addRecover },
   { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
   {
     names: ['list', 'show', 'open', 'move', 'destroy'],

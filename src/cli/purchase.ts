@@ -382,7 +382,7 @@ function sameOf(cli: Cli, { product, planId, beside }: Wanted): OpenPurchase | n
   return same ?? null
 }
 
-function freeName(begin: string, isTaken: (name: string) => boolean, from = 1): string {
+export function freeName(begin: string, isTaken: (name: string) => boolean, from = 1): string {
   for (let number = from; ; number++) {
     const name = `${begin}-${number}`
     if (!isTaken(name)) return name

@@ -47,6 +47,8 @@ export type ApiResponse = { status: number; headers: Headers; body: unknown }
 export type Http = {
   /** The answer, with any status. @throws MayflyError `service unreachable` without one. */
   request(request: ApiRequest): Promise<ApiResponse>
+  /** The 200 answer. @throws MayflyError for any other. */
+  answer(request: ApiRequest): Promise<ApiResponse>
   /** The JSON object of a 200 answer, which must have these members. @throws MayflyError otherwise. */
   get<T extends object>(request: ApiRequest, ...members: (keyof T & string)[]): Promise<T>
   /** Performs a request that is answered with 204. @throws MayflyError for any other answer. */
@@ -114,12 +116,17 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
 
   const request = async (sending: ApiRequest): Promise<ApiResponse> => read(await exchange(sending))
 
+  async function answer(sending: ApiRequest): Promise<ApiResponse> {
+    const got = await request(sending)
+    if (got.status !== 200) throw errorOf(got)
+    return got
+  }
+
   return {
     request,
+    answer,
     async get<T extends object>(sending: ApiRequest, ...members: (keyof T & string)[]) {
-      const answer = await request(sending)
-      const { status, body } = answer
-      if (status !== 200) throw errorOf(answer)
+      const { status, body } = await answer(sending)
       if (!isObject(body) || !members.every((name) => name in body)) {
         throw new MayflyError('unexpected answer', status)
       }

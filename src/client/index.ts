@@ -17,6 +17,7 @@ import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts
 import { type Extendable, type Extension, extensionOf, extensionOrder } from './extension.ts'
 import { createGateClient, type GateClient, type GateProject } from './gate.ts'
 import { type CallOptions, createHttp, platformFetch } from './http.ts'
+import { resourceOf } from './order-requests.ts'
 import { createPayments, planOrder, type Resumption } from './payments.ts'
 import {
   createPulseClient,
@@ -241,6 +242,20 @@ export type Mayfly = {
    * @throws MayflyError `order not found` if the store has no such purchase; otherwise like `buyCatch`.
    */
   resume(idempotencyKey: string, terms?: Resumption): Promise<AnyCapability | Extension>
+  /**
+   * Collects what was bought by the whole invoice and its preimage, 64 hex digits, which most wallets show: for whoever
+   * has lost all else. Nobody but the payer knows both.
+   *
+   * ```ts
+   * const found = await mayfly.recover({ bolt11: quote.bolt11, preimage })
+   * if ('product' in found) console.log(found.publicId)
+   * ```
+   * @throws MayflyError `order not found` for an invoice or a preimage that is not right.
+   */
+  recover(
+    proof: { bolt11: string; preimage: string },
+    options?: CallOptions,
+  ): Promise<AnyCapability | { expiresAt: string }>
   /** The public status that a monitor's owner shares under this id. */
   pulsePublicStatus(publicStatusId: string, options?: CallOptions): Promise<PublicPulseStatus>
   /**
@@ -325,6 +340,17 @@ export function createMayfly(options: MayflyOptions): PayingMayfly {
       return extensionOf(
         await payments.buy(extensionOrder(held, purchase.planId), limited(purchase)),
       )
+    },
+    async recover(proof, options) {
+      const bought = resourceOf(
+        await http.answer({
+          ...{ method: 'POST', path: '/api/payments/recover', ...options, isRepeatable: true },
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(proof),
+        }),
+      )
+      const { extended, expiresAt } = bought as { extended?: boolean; expiresAt: string }
+      return extended ? { expiresAt } : (bought as AnyCapability)
     },
     pulsePublicStatus: (id, options) => pulsePublicStatus(http, id, options),
     ...whisper,

@@ -6,14 +6,12 @@ import {
   createMayfly,
   MayflyError,
   type PaymentFlow,
-  type PaymentQuote,
   type Purchase,
   sealWhisper,
   WalletError,
 } from '../../src/client/index.ts'
-import { decodeInvoice, type Invoice } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
 import { books } from '../support/buying.ts'
+import { anInvoice, LIES, type Offer, offerOf } from '../support/lies.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { testWallet } from '../support/wallet.ts'
 
@@ -238,77 +236,6 @@ test('a proof that is refused leaves the order to be polled', async (t) => {
   }
 })
 
-/** How an offer may lie, and what is said of it. */
-const LIES: Record<string, { tell: (offer: Offer, other: Offer) => void; phrase: string }> = {
-  'a cheap quote of a dear invoice': {
-    tell: ({ quote }, { quote: { bolt11, paymentHash } }) =>
-      Object.assign(quote, { bolt11, paymentHash }),
-    phrase: 'price above the ceiling',
-  },
-  'a quote that is dearer than its invoice': {
-    tell: ({ quote }) => Object.assign(quote, { amountSats: 101 }),
-    phrase: 'invoice disagrees',
-  },
-  'a quote that is cheaper than its invoice': {
-    tell: ({ quote }) => Object.assign(quote, { amountSats: 99 }),
-    phrase: 'invoice disagrees',
-  },
-  'another payment hash': {
-    tell: ({ quote }) => Object.assign(quote, { paymentHash: 'ab'.repeat(32) }),
-    phrase: 'invoice disagrees',
-  },
-  'another network': {
-    tell: ({ quote }) => Object.assign(quote, { network: 'mainnet' }),
-    phrase: 'invoice disagrees',
-  },
-  'another expiry': {
-    tell: ({ quote }) => Object.assign(quote, { expiresAt: '2026-01-01T00:00:00Z' }),
-    phrase: 'invoice disagrees',
-  },
-  'an invoice that lets the payer choose': {
-    tell: ({ quote: { paymentHash }, quote }) =>
-      Object.assign(quote, { bolt11: anInvoice({ paymentHash, amountMsat: null }) }),
-    phrase: 'invoice disagrees',
-  },
-  'no invoice': {
-    tell: ({ quote }) => Object.assign(quote, { bolt11: 'lnbcrt1' }),
-    phrase: 'invoice disagrees',
-  },
-  'another product': {
-    tell: ({ quote }) => Object.assign(quote, { product: 'pulse' }),
-    phrase: 'invoice disagrees',
-  },
-  'another plan': {
-    tell: ({ quote }) => Object.assign(quote, { planId: 'standard' }),
-    phrase: 'invoice disagrees',
-  },
-  'a network that is not ours': {
-    tell: ({ quote }) =>
-      Object.assign(quote, {
-        bolt11: anInvoice({
-          paymentHash: quote.paymentHash,
-          amountMsat: 100_000,
-          network: 'testnet',
-        }),
-        network: 'testnet',
-      }),
-    phrase: 'invoice disagrees',
-  },
-  'an invoice that has expired': {
-    tell: ({ quote }) => {
-      const timestamp = Math.floor(Date.now() / 1000) - 3600
-      const bolt11 = anInvoice({ paymentHash: quote.paymentHash, amountMsat: 100_000, timestamp })
-      const { expiresAt } = decodeInvoice(bolt11)
-      Object.assign(quote, { bolt11, expiresAt: new Date(expiresAt).toISOString() })
-    },
-    phrase: 'invoice expired',
-  },
-  'no quote': {
-    tell: ({ quote }) => Object.assign(quote, { amountSats: '100' }),
-    phrase: 'unexpected answer',
-  },
-}
-
 for (const [name, { tell, phrase }] of Object.entries(LIES)) {
   test(`a service that offers ${name} is paid nothing and shown nothing`, async (t) => {
     const server = await startServer(t)
@@ -426,8 +353,6 @@ for (const [name, answer] of Object.entries({
   })
 }
 
-type Offer = { quote: PaymentQuote; challenge: string }
-
 /** Buys the smallest inbox with a ceiling of 500, from a service whose every 402 is lied about. */
 async function lyingMayfly(
   { url }: TestServer,
@@ -461,11 +386,6 @@ async function lyingMayfly(
     mayfly.buyCatch({ ...purchase, planId: 'spark' } as Purchase)
 }
 
-async function offerOf(answer: Response): Promise<Offer> {
-  const challenge = answer.headers.get('www-authenticate') ?? ''
-  return { quote: (await answer.json()) as PaymentQuote, challenge }
-}
-
 /** Loses the answers that it is asked to, after the service has acted on the request. */
 function lossy(isLost: (n: number) => boolean): typeof globalThis.fetch {
   let n = 0
@@ -475,21 +395,4 @@ function lossy(isLost: (n: number) => boolean): typeof globalThis.fetch {
     await answer.arrayBuffer()
     throw new TypeError('fetch failed')
   }
-}
-
-function anInvoice(
-  fields: Pick<Invoice, 'paymentHash' | 'amountMsat'> &
-    Partial<Pick<Invoice, 'network' | 'timestamp'>>,
-): string {
-  return encodeInvoice(
-    {
-      network: 'regtest',
-      timestamp: Math.floor(Date.now() / 1000),
-      expirySeconds: 900,
-      paymentSecret: randomBytes(32),
-      description: 'a test',
-      ...fields,
-    },
-    randomBytes(32),
-  )
 }

@@ -1,0 +1,47 @@
+/** Services that lie get nothing from a wallet, whoever asks: the same lies as in test/client/purchase-faults.test.ts. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { openPurchases } from '../../src/cli/vault/purchases.ts'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { LIES, lyingService } from '../support/lies.ts'
+import { connectHost } from '../support/mcp-host.ts'
+import { paidInvoices } from '../support/mcp-money.ts'
+import { startServer } from '../support/server.ts'
+
+const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS: '500' }
+
+test('the command line pays a lying service nothing, and keeps nothing of it', async (t) => {
+  const server = await startServer(t)
+  const service = await lyingService(t, server.url)
+  const cli = await commandLine(t, service.url)
+  for (const [name, lie] of Object.entries(LIES)) {
+    service.lie = lie
+    const { code, err, out } = await cli.run(['buy', 'catch'], { environment })
+    assert.notEqual(code, 0, name)
+    assert.doesNotMatch(err, /Paying/, name)
+    assert.equal(out, '', name)
+  }
+  assert.deepEqual(openPurchases(cli), [])
+  assert.equal(await paidInvoices(server), 0)
+  assert.equal((await cli.json(['budget'])).spentMsat, 0)
+  service.lie = null
+  await cli.json(['buy', 'catch'], { environment })
+  assert.equal(await paidInvoices(server), 1)
+})
+
+test('the tools of a host pay a lying service nothing, and keep nothing of it', async (t) => {
+  const server = await startServer(t)
+  const service = await lyingService(t, server.url)
+  const home = await temporaryFolder(t)
+  const answer = () => 'accept' as const
+  const host = await connectHost(t, { home, url: service.url, environment, answer })
+  for (const [name, lie] of Object.entries(LIES)) {
+    service.lie = lie
+    const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+    assert.equal(refused.isError, true, name)
+  }
+  assert.deepEqual(openPurchases({ folder: join(home, 'mayfly') }), [])
+  assert.equal(await paidInvoices(server), 0)
+})
