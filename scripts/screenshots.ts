@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: takes pictures of the pages into docs/images/, on the simulator. With names, it
- * takes only these pictures: `npm run screenshots -- whisper pulse`.
+ * `npm run screenshots`: takes the pictures that the documents show into docs/images/, on the simulator. With names, it
+ * takes these in each size and scheme into .cache/pictures/: `npm run screenshots -- whisper pulse`.
  */
 import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
@@ -10,7 +10,10 @@ import { register } from '../test/support/gate.ts'
 import { live } from '../test/support/pulse.ts'
 import { startServer, type TestServer } from '../test/support/server.ts'
 
-const FOLDER = new URL('../docs/images/', import.meta.url).pathname
+const SHOWN_FOLDER = new URL('../docs/images/', import.meta.url).pathname
+const FOLDER = new URL('../.cache/pictures/', import.meta.url).pathname
+/** What the documents show: eight at most. */
+const SHOWN = ['catch-wide-light', 'catch-wide-dark', 'whisper-wide-light', 'pulse-wide-light']
 const HOOK =
   '{"action":"opened","number":7,"repository":{"name":"mayfly","private":false},"labels":["bug","good first issue"]}'
 const REQUESTS = [
@@ -127,22 +130,24 @@ const FIRST_SCREEN = new Set(['pulse-late', 'docs'])
 const works: (() => unknown)[] = []
 const end = { after: (work: () => unknown) => works.push(work) }
 try {
-  mkdirSync(FOLDER, { recursive: true })
+  const wanted = process.argv.slice(2)
+  const folder = wanted.length > 0 ? FOLDER : SHOWN_FOLDER
+  mkdirSync(folder, { recursive: true })
   const server = await startServer(end)
   const { url } = server
   const browser = await startBrowser(end)
-  const wanted = process.argv.slice(2)
   for (const [name, show] of Object.entries(PICTURES)) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue
     for (const [size, viewport] of Object.entries({ wide: WIDE, narrow: NARROW })) {
       for (const colorScheme of ['light', 'dark'] as const) {
+        const picture = `${name}-${size}-${colorScheme}`
+        if (wanted.length > 0 ? !wanted.includes(name) : !SHOWN.includes(picture)) continue
         const { page } = await visit(end, browser, { viewport, colorScheme })
         await page.goto(url)
         await show(page, server)
         // Moves the mouse away, so that no element shows its hover style.
         await page.mouse.move(0, 0)
         await page.screenshot({
-          path: `${FOLDER}${name}-${size}-${colorScheme}.png`,
+          path: `${folder}${picture}.png`,
           fullPage: !FIRST_SCREEN.has(name),
         })
         // Later pictures move the clock, and what this page shows would expire.

@@ -33,12 +33,16 @@ test('the walk of the README at the terminal ends in the body of its webhook', a
   )
 })
 
-test('the purchase by HTTP of the README brings its inbox', async (t) => {
-  const { url } = await startServer(t)
+test('the URL of the README shows an invoice, and the credential brings its inbox', async (t) => {
+  const { url, pay } = await startServer(t)
   const [step] = steps('Buy with HTTP')
   assert.ok(step)
-  const [bought = ''] = await runInOneShell([step], url)
-  assert.deepEqual(shape(bought), shape(step.shown))
+  const [asked = ''] = await runInOneShell([step], url)
+  assert.deepEqual(shape(asked), shape(step.shown))
+  const { macaroon, invoice } = JSON.parse(asked) as { macaroon: string; invoice: string }
+  const authorization = `L402 ${macaroon}:${await pay(invoice)}`
+  const bought = await fetch(`${url}/api/buy/catch/spark/l402`, { headers: { authorization } })
+  assert.equal(bought.status, 200)
 })
 
 /** A block to paste, and the block below it with what comes out. */
