@@ -67,10 +67,8 @@ export const ROOMS: Record<string, Room> = {
     tests: ['test/whisper/{store,reservation,unpaid}.test.ts'],
   },
   'pulse-stores': {
-    mutate: ['src/pulse/{store,history-store,history-rows}.ts'],
-    tests: [
-      'test/pulse/{store,history-rows,history-store,changes,history,pinging,rotation,schedule,service,settings,takedown,watch}.test.ts',
-    ],
+    mutate: ['src/pulse/store.ts'],
+    tests: ['test/pulse/{store,changes,history,rotation,service,takedown,uptime}.test.ts'],
   },
   'switch-stores': {
     mutate: ['src/switches/store.ts'],

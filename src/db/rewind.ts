@@ -16,6 +16,7 @@ const PACES = [
 
 /** Times of a monitor that follow from its pings and settings, and its next look. */
 const OF_MONITORS = [
+  'first_ping_at',
   'last_ping_at',
   'rescheduled_at',
   'late_since',
@@ -30,6 +31,14 @@ export const rewind = (now: number): Statement[] => [
     text: `update ${table} set ${column} = $1 where ${column} > $1`,
     values: [now],
   })),
+  {
+    text: `update pulse_ping set at = $1 where at > $1
+      and public_id in (select public_id from pulse_monitor where last_ping_at > $1)`,
+    values: [now],
+  },
+  // A lateness that lasts is in the monitor's row, too.
+  { text: 'delete from pulse_late_spell where began_at > $1', values: [now] },
+  { text: 'update pulse_late_spell set ended_at = $1 where ended_at > $1', values: [now] },
   {
     // The revision is another, so that nothing is stored that was computed before.
     text: `update pulse_monitor set revision = revision + 1, ${OF_MONITORS.map(

@@ -3,8 +3,8 @@
 import type { Alerts } from '../alerts/alerts.ts'
 import type { Alert, AlertContent } from '../alerts/formats.ts'
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
-import type { ChangeType, PulseChange, PulseListener } from './changes.ts'
 import type { MonitorRow } from './store.ts'
+import type { ChangeType, PulseChange, PulseListener } from './transition.ts'
 
 /** Tells the destinations of a monitor of its changes, within their units. */
 export function tellOfChanges(alerts: Alerts): PulseListener {

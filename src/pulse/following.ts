@@ -29,7 +29,7 @@ export async function followMonitor({
     // Without a word: it may be resumed.
     if (!monitor && (await service.isSuspended(publicId))) return
     if (!monitor) return void (await end(stream, 'destroyed'))
-    const status = service.status(monitor)
+    const status = await service.status(monitor)
     const data = JSON.stringify(status)
     const id = String(status.acceptedHeartbeatCount)
     if (sent && monitor.accepted_heartbeat_count > sent.accepted_heartbeat_count) {
@@ -72,12 +72,13 @@ export async function awaitedStatus(
 ): Promise<PulseStatus | null> {
   const { public_id: publicId } = monitor
   let current = await service.current(publicId)
-  const known = since === null ? current && service.status(current).stateChangedAt : since
+  const known =
+    since === null ? current && service.standing(current).stateChangedAt : Date.parse(since)
   while (current) {
-    const status = service.status(current)
-    const isKnown = known !== null && Date.parse(status.stateChangedAt) === Date.parse(known)
+    const { state, stateChangedAt } = service.standing(current)
     // An expired monitor has no other state to wait for.
-    if (!isKnown || status.state === 'expired' || !poll.isWaiting()) return status
+    const isOver = stateChangedAt !== known || state === 'expired' || !poll.isWaiting()
+    if (isOver) return service.status(current)
     const untilChange = (service.nextChangeAt(current) ?? Number.POSITIVE_INFINITY) - clock.now()
     await poll.wait(Math.max(1, Math.min(untilChange, POLL_EVERY_MS)))
     current = await service.current(publicId)

@@ -7,6 +7,7 @@ import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { errors } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { ServiceClock } from '../lib/clock.ts'
+import { historyPage, placeOf } from './history.ts'
 import { DEFAULT_ENTRIES, PulseHistory, PulseHistoryQuery } from './history-schema.ts'
 import { publicId } from './schema.ts'
 import type { MonitorRow } from './store.ts'
@@ -38,8 +39,6 @@ export function mountHistory(
     },
     owner.answers<Asked>(async (monitor, { query }) => {
       const { limit = DEFAULT_ENTRIES, cursor, type = null } = query
-      // Loaded with the first request, so that a start need not wait for it.
-      const { createHistoryReader, placeOf } = await import('./history.ts')
       const place = cursor === undefined ? null : placeOf(cursor)
       if (cursor !== undefined && place === null) {
         throw invalid('invalid query', {
@@ -47,7 +46,7 @@ export function mountHistory(
           expected: 'the nextCursor of a page of this history',
         })
       }
-      const page = await createHistoryReader(parts).page(monitor, { limit, place, type })
+      const page = await historyPage(parts, monitor, { limit, place, type })
       if (page === null) throw problem('not found')
       return () => page
     }),

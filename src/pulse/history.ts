@@ -1,129 +1,83 @@
 /**
- * Pages of a monitor's history, newest first: pings with their runs, late spells and blind windows, merged by the
- * time that each began. A cursor has a place in each of the three, which what comes later does not move.
+ * The history of a monitor for its owner, newest first: pings with their runs, late spells and blind windows, merged by
+ * the time that each began, and the shares of time in which the monitor was not late.
  */
 import type { Db } from '../db/db.ts'
 import { rfc3339, type ServiceClock } from '../lib/clock.ts'
-import { timesIn } from '../lib/time-list.ts'
-import type { BlindWindow } from '../lib/windows.ts'
-import { looseCount, timedCount } from './history-rows.ts'
+import { apart } from '../lib/windows.ts'
 import type { PulseHistory, PulseHistoryEntry } from './history-schema.ts'
-import { CHUNK_PINGS, createHistoryStore, type RunRow } from './history-store.ts'
-import { type Lateness, latenessAt, type Windows, windowsOf } from './state.ts'
-import type { MonitorRow } from './store.ts'
-import { uptimeOf } from './uptime.ts'
+import { latenessAt, type Windows, windowsOf } from './state.ts'
+import { createPulseStore, type LateSpell, type MonitorRow, type Ping } from './store.ts'
+import type { EndedRun } from './transition.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const PERIODS = { last24Hours: DAY_MS, last7Days: 7 * DAY_MS, last30Days: 30 * DAY_MS }
+/** Digits that a share has. Rounded down, so that only a monitor that was never late has 1. */
+const DIGITS = 1e6
+/** Spells that a share of time is made of. The pings of most plans cannot make more. */
+export const MAX_SPELLS = 10_000
 
 /** Where a page begins: with the ping of this number, and with spells and windows that began before these times. */
 export type Place = { ping: number; spellsBefore: number; windowsBefore: number }
 
-export type HistoryReader = {
-  /**
-   * At most so many entries from a place on, null for the newest.
-   * @returns null if the monitor was destroyed meanwhile.
-   */
-  page(
-    monitor: MonitorRow,
-    asked: { limit: number; place: Place | null; type?: 'late' | null },
-  ): Promise<PulseHistory | null>
-}
-
-/** A time in which the monitor was late, or the service blind. It lasts if `endedAt` is null. */
-type Span = { beganAt: number; endedAt: number | null; cause: Lateness['cause'] | null }
-type Ping = { number: number; at: number; run: RunRow | null }
-
 const PLACE = /^(\d{1,16})\.(\d{1,16})\.(\d{1,16})$/
 
-export function createHistoryReader({
-  db,
-  clock,
-}: {
-  db: Pick<Db, 'read'>
-  clock: Pick<ServiceClock, 'now' | 'windows'>
-}): HistoryReader {
-  const store = createHistoryStore(db)
+/** A time in which the monitor was late, or the service blind. It lasts if `endedAt` is null. */
+type Span = { beganAt: number; endedAt: number | null; cause: LateSpell['cause'] | null }
 
-  /** The newest of these pings first. Null if the store has not all of them any more. */
-  async function pings(
-    monitor: MonitorRow,
-    { from, to }: { from: number; to: number },
-  ): Promise<Ping[] | null> {
-    if (to < from) return []
-    const { public_id: publicId, recent_heartbeats: recent } = monitor
-    const chunkOf = (number: number): number => Math.floor((number - 1) / CHUNK_PINGS)
-    const [chunks, runs] = await Promise.all([
-      chunkOf(from) < monitor.chunk_count
-        ? store.chunks(publicId, { from: chunkOf(from), to: chunkOf(to) })
-        : [],
-      store.runs(publicId, { from, to }),
-    ])
-    const times = new Map(chunks.map((chunk) => [Number(chunk.position), timesIn(chunk.times)]))
-    times.set(monitor.chunk_count, timesIn(recent).slice(0, looseCount(monitor)))
-    const runOf = new Map(runs.map((run) => [Number(run.ping_number), run]))
-    const found: Ping[] = []
-    for (let number = to; number >= from; number--) {
-      const chunk = times.get(chunkOf(number))
-      const at = chunk?.[chunk.length - 1 - ((number - 1) % CHUNK_PINGS)]
-      if (at === undefined) return null
-      found.push({ number, at, run: runOf.get(number) ?? null })
-    }
-    return found
+/**
+ * At most so many entries from a place on, null for the newest. A cursor has a place in each of the three lists, which
+ * later entries do not move.
+ * @returns null if the monitor was destroyed meanwhile.
+ */
+export async function historyPage(
+  { db, clock }: { db: Pick<Db, 'read'>; clock: Pick<ServiceClock, 'now' | 'windows'> },
+  monitor: MonitorRow,
+  { limit, place, type = null }: { limit: number; place: Place | null; type?: 'late' | null },
+): Promise<PulseHistory | null> {
+  const store = createPulseStore(db)
+  const { public_id: publicId, created_at: createdAt } = monitor
+  const now = clock.now()
+  const unseen = windowsOf(monitor, clock.windows())
+  const until = endOf(monitor, now)
+  const open = openSpell(monitor, { now, until, windows: clock.windows() })
+  const {
+    ping = Number.MAX_SAFE_INTEGER,
+    spellsBefore = Number.MAX_SAFE_INTEGER,
+    windowsBefore = Number.MAX_SAFE_INTEGER,
+  } = place ?? {}
+  const newest = type === 'late' ? 0 : Math.min(ping, monitor.ping_count)
+  // The spell that lasts may have ended since the monitor was read.
+  const endedBefore = Math.min(spellsBefore, open?.beganAt ?? spellsBefore)
+  const [pings, ended, recent] = await Promise.all([
+    store.pings(publicId, newest, limit),
+    store.spells(publicId, endedBefore, limit + 1),
+    store.spellsSince(publicId, until - PERIODS.last30Days, MAX_SPELLS + 1),
+  ])
+  if (pings.length < Math.min(limit, newest)) return null
+  const spells: Span[] = ended
+  if (open && open.beganAt < spellsBefore) spells.unshift(open)
+  const windows = (type === 'late' ? [] : unseen)
+    .filter(({ beganAt, endedAt }) => endedAt > createdAt && beganAt < until)
+    .filter(({ beganAt }) => beganAt < windowsBefore)
+    .map((window): Span => ({ ...window, cause: null }))
+    .reverse()
+  const shown = merge({ pings, spells, windows }, limit)
+  // What is learned later of a time before this page's end is not put between pages.
+  const shownFrom = (shown.last ?? now) + 1
+  const boundOf = (span: Span | undefined, before: number): number =>
+    Math.min(span?.beganAt ?? before, shownFrom)
+  const next: Place = {
+    ping: newest - shown.pings,
+    spellsBefore: boundOf(spells[shown.spells - 1], spellsBefore),
+    windowsBefore: boundOf(windows[shown.windows - 1], windowsBefore),
   }
-
+  const isLast =
+    next.ping === 0 && shown.spells === spells.length && shown.windows === windows.length
   return {
-    async page(monitor, { limit, place, type = null }) {
-      const { public_id: publicId, created_at: createdAt } = monitor
-      const now = clock.now()
-      const seen = clock.windows()
-      const unseen = windowsOf(monitor, seen)
-      const until = endOf(monitor, now)
-      const open = openSpell(monitor, { now, until, windows: seen })
-      const {
-        ping = Number.POSITIVE_INFINITY,
-        spellsBefore = Number.MAX_SAFE_INTEGER,
-        windowsBefore = Number.MAX_SAFE_INTEGER,
-      } = place ?? {}
-      const newest = type === 'late' ? 0 : Math.min(ping, timedCount(monitor))
-      const [readPings, ended, uptime] = await Promise.all([
-        pings(monitor, { from: Math.max(1, newest - limit + 1), to: newest }),
-        store.spells(publicId, {
-          // The spell that lasts may have ended since the monitor was read.
-          before: Math.min(spellsBefore, open?.beganAt ?? spellsBefore),
-          most: limit + 1,
-        }),
-        uptimeOf({
-          ...{ monitor, until, windows: unseen },
-          lateSince: open?.beganAt ?? null,
-          lateUntil: (times) => store.lateUntil(publicId, times),
-        }),
-      ])
-      if (readPings === null) return null
-      const spells: Span[] = ended.map(({ began_at, ended_at, cause }) => ({
-        ...{ beganAt: Number(began_at), endedAt: Number(ended_at), cause },
-      }))
-      if (open && open.beganAt < spellsBefore) spells.unshift(open)
-      const windows = (type === 'late' ? [] : unseen)
-        .filter(({ beganAt, endedAt }) => endedAt > createdAt && beganAt < until)
-        .filter(({ beganAt }) => beganAt < windowsBefore)
-        .map((window: BlindWindow): Span => ({ ...window, cause: null }))
-        .reverse()
-      const shown = merge({ pings: readPings, spells, windows }, limit)
-      // What is learned later of a time before this page's end is not put between pages.
-      const shownFrom = (shown.last ?? now) + 1
-      const boundOf = (span: Span | undefined, before: number): number =>
-        Math.min(span?.beganAt ?? before, shownFrom)
-      const next: Place = {
-        ping: newest - shown.pings,
-        spellsBefore: boundOf(spells[shown.spells - 1], spellsBefore),
-        windowsBefore: boundOf(windows[shown.windows - 1], windowsBefore),
-      }
-      const isLast =
-        next.ping === 0 && shown.spells === spells.length && shown.windows === windows.length
-      return {
-        uptime,
-        entries: shown.entries.map((entry) => told(entry, now)),
-        nextCursor: isLast ? null : cursorOf(next),
-      }
-    },
+    uptime: uptimeOf(monitor, { until, open, spells: recent, windows: unseen }),
+    entries: shown.entries,
+    nextCursor: isLast ? null : cursorOf(next),
   }
 }
 
@@ -133,7 +87,8 @@ export function placeOf(cursor: string): Place | null {
   const [, ping, spellsBefore, windowsBefore] = PLACE.exec(text) ?? []
   if (windowsBefore === undefined) return null
   const place = {
-    ...{ ping: Number(ping), spellsBefore: Number(spellsBefore) },
+    ping: Number(ping),
+    spellsBefore: Number(spellsBefore),
     windowsBefore: Number(windowsBefore),
   }
   return cursorOf(place) === cursor ? place : null
@@ -144,9 +99,9 @@ const cursorOf = ({ ping, spellsBefore, windowsBefore }: Place): string =>
 
 /** Until when a monitor expects pings: now, or its end. */
 function endOf(monitor: MonitorRow, now: number): number {
-  const { accepted_heartbeat_count: accepted, heartbeat_limit: limit } = monitor
+  const isUsedUp = monitor.accepted_heartbeat_count >= monitor.heartbeat_limit
   const ended = Math.min(now, monitor.expires_at)
-  return accepted >= limit ? Math.min(ended, monitor.state_since) : ended
+  return isUsedUp ? Math.min(ended, monitor.state_since) : ended
 }
 
 /** The spell that lasts, or did when the monitor ended. */
@@ -156,64 +111,113 @@ function openSpell(
 ): Span | null {
   const lateness = latenessAt(monitor, until, windows)
   if (lateness === null || lateness.since > until) return null
-  return {
-    beganAt: lateness.since,
-    endedAt: until < now ? until : null,
-    cause: lateness.cause,
-  }
+  const { since: beganAt, cause } = lateness
+  return { beganAt, endedAt: until < now ? until : null, cause }
 }
-
-type Shown = { type: 'late' | 'blind'; span: Span } | { type: 'ping'; ping: Ping }
 
 /** The newest of all three, and how many of each. Of two at once, the time in which the other was comes first. */
 function merge(
   { pings, spells, windows }: { pings: Ping[]; spells: Span[]; windows: Span[] },
   limit: number,
-): { entries: Shown[]; pings: number; spells: number; windows: number; last: number | null } {
+) {
   const count = { pings: 0, spells: 0, windows: 0 }
-  const entries: Shown[] = []
+  const entries: PulseHistoryEntry[] = []
   let last: number | null = null
   while (entries.length < limit) {
     const ping = pings[count.pings]
     const spell = spells[count.spells]
     const window = windows[count.windows]
-    const began = (span: Span | undefined): number => span?.beganAt ?? Number.NEGATIVE_INFINITY
-    const newest = Math.max(began(spell), began(window), ping?.at ?? Number.NEGATIVE_INFINITY)
-    if (spell && spell.beganAt === newest) {
+    const began = [spell?.beganAt, window?.beganAt, ping?.at].filter((time) => time !== undefined)
+    if (began.length === 0) break
+    last = Math.max(...began)
+    if (spell?.beganAt === last) {
       count.spells++
-      entries.push({ type: 'late', span: spell })
-    } else if (window && window.beganAt === newest) {
+      entries.push(spanEntry('late', spell))
+    } else if (window?.beganAt === last) {
       count.windows++
-      entries.push({ type: 'blind', span: window })
+      entries.push(spanEntry('blind', window))
     } else if (ping) {
       count.pings++
-      entries.push({ type: 'ping', ping })
-    } else break
-    last = newest
+      entries.push(pingEntry(ping))
+    }
   }
   return { entries, ...count, last }
 }
 
-function told(shown: Shown, now: number): PulseHistoryEntry {
-  // A clock that went back has left times of the future in the rows of pings.
-  const time = (unixMs: number): string => rfc3339(Math.min(unixMs, now))
-  const timeOrNull = (unixMs: number | null): string | null =>
-    unixMs === null ? null : time(unixMs)
-  if (shown.type !== 'ping') {
-    const { beganAt, endedAt, cause } = shown.span
-    return {
-      ...{ type: shown.type, at: time(beganAt), endedAt: timeOrNull(endedAt), cause },
-      ...{ exitCode: null, run: null },
-    }
-  }
-  const { at, run } = shown.ping
+const spanEntry = (
+  type: 'late' | 'blind',
+  { beganAt, endedAt, cause }: Span,
+): PulseHistoryEntry => ({
+  type,
+  at: rfc3339(beganAt),
+  endedAt: endedAt === null ? null : rfc3339(endedAt),
+  cause,
+  exitCode: null,
+  run: null,
+})
+
+function pingEntry({ at, run: text }: Ping): PulseHistoryEntry {
+  const run: EndedRun | null = text === null ? null : JSON.parse(text)
   return {
-    type: run?.has_failed ? 'failed' : 'ping',
-    ...{ at: time(at), endedAt: null, cause: null, exitCode: run?.exit_code ?? null },
+    type: run?.hasFailed ? 'failed' : 'ping',
+    at: rfc3339(at),
+    endedAt: null,
+    cause: null,
+    exitCode: run?.exitCode ?? null,
     run: run && {
       rid: run.rid,
-      startedAt: timeOrNull(run.started_at),
-      durationSeconds: run.started_at === null ? null : Math.max(0, at - run.started_at) / 1000,
+      startedAt: run.startedAt === null ? null : rfc3339(run.startedAt),
+      durationSeconds: durationSeconds(run),
     },
   }
 }
+
+export const durationSeconds = ({ startedAt, endedAt }: EndedRun): number | null =>
+  startedAt === null ? null : Math.max(0, endedAt - startedAt) / 1000
+
+/**
+ * The shares of time in which the monitor was not late, blind windows left out. A period begins with the first ping at
+ * the earliest. It is there only where it begins before the shorter one, so that no figure stands twice, and where its
+ * spells were not too many to read.
+ */
+function uptimeOf(
+  { first_ping_at: firstPingAt }: MonitorRow,
+  {
+    until,
+    open,
+    spells,
+    windows,
+  }: { until: number; open: Span | null; spells: LateSpell[]; windows: Windows },
+): PulseHistory['uptime'] {
+  const knownFrom = spells.length > MAX_SPELLS ? (spells.at(-1)?.beganAt ?? until) : 0
+  const late = [...spells, ...(open ? [open] : [])].map(({ beganAt, endedAt }) => ({
+    beganAt,
+    endedAt: endedAt ?? until,
+  }))
+  const lateOrUnseen = apart([...windows, ...late])
+  let shorterFrom = until
+  const share = (ms: number): number | null => {
+    const from = Math.max(until - ms, firstPingAt ?? until)
+    if (from >= shorterFrom) return null
+    shorterFrom = from
+    const unseenMs = lengthWithin(windows, from, until)
+    const seenMs = until - from - unseenMs
+    if (from < knownFrom || seenMs <= 0) return null
+    const lateMs = lengthWithin(lateOrUnseen, from, until) - unseenMs
+    return Math.floor((1 - lateMs / seenMs) * DIGITS) / DIGITS
+  }
+  return {
+    until: rfc3339(until),
+    last24Hours: share(PERIODS.last24Hours),
+    last7Days: share(PERIODS.last7Days),
+    last30Days: share(PERIODS.last30Days),
+  }
+}
+
+/** How much of the time between two moments these windows take, which are apart from each other. */
+const lengthWithin = (windows: Windows, from: number, until: number): number =>
+  windows.reduce(
+    (sum, { beganAt, endedAt }) =>
+      sum + Math.max(0, Math.min(endedAt, until) - Math.max(beganAt, from)),
+    0,
+  )

@@ -117,7 +117,8 @@ export function mountOwner(
 
 function createHandlers({ service, clock }: { service: PulseService; clock: Clock }) {
   async function status(monitor: MonitorRow) {
-    return () => service.status(monitor)
+    const status = await service.status(monitor)
+    return () => status
   }
 
   function stream({ public_id: publicId }: MonitorRow) {
@@ -136,7 +137,8 @@ function createHandlers({ service, clock }: { service: PulseService; clock: Cloc
       throw invalid('invalid settings', { field: 'graceSeconds', expected })
     }
     if (changed.kind !== 'changed') throw problem(changed.kind)
-    return () => service.status(changed.monitor)
+    const status = await service.status(changed.monitor)
+    return () => status
   }
 
   return { status, stream, destroy, change }

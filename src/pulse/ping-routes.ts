@@ -9,7 +9,8 @@ import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { PINGS, SIGNALS } from './limits.ts'
 import { publicId } from './schema.ts'
-import type { PulseService, Signal } from './service.ts'
+import type { PulseService } from './service.ts'
+import type { Signal } from './transition.ts'
 
 type Params = { publicId: string; exitCode?: string }
 /** The signal that a request sends. Null: there is no such path. */

@@ -6,13 +6,13 @@ import { NewToken } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
-import { monitorHealth } from './health.ts'
+import { createMonitorHealth } from './health.ts'
 import { PulseHistory } from './history-schema.ts'
 import { PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
+import { SCAN_EVERY_MS } from './monitors.ts'
 import { createOutsideCheck, isElsewhere, LOOK_EVERY_MS, lookAt } from './outside.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
-import { SCAN_EVERY_MS } from './scanner.ts'
 import {
   ListedPulsePlan,
   PULSE_PLANS,
@@ -85,7 +85,7 @@ export function openPulse(
           },
         ]
   const switches = parts.switches.owner
-  parts.switches.askMonitors((monitorId) => monitorHealth({ ...parts, waitMs }, monitorId))
+  parts.switches.askMonitors(createMonitorHealth({ ...parts, waitMs }))
   const listeners = [tellOfChanges(parts.alerts), switches]
   const boundTo = async (publicId: string): Promise<Bound> => ({
     timings: (await switches.timings(publicId)).map((text): Timing => JSON.parse(text)),

@@ -10,7 +10,7 @@ import {
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import { extendBindings } from '../switches/store.ts'
 import { GRACE_SECONDS, INTERVAL_SECONDS, type PulseCapability, type PulsePlan } from './schema.ts'
-import { expiringAt, isExtendable } from './state.ts'
+import { expiringAt, isActive } from './state.ts'
 import { createPulseStore, extendMonitor, insertMonitor } from './store.ts'
 
 export const PULSE_PROVISIONING: Provisioning = {
@@ -39,7 +39,7 @@ export const PULSE_PROVISIONING: Provisioning = {
   capability,
   async extend(db, { publicId, plan, now }) {
     const monitor = await createPulseStore(db).monitor(publicId)
-    if (!monitor || !isExtendable(monitor, now)) return null
+    if (!monitor || !isActive(monitor, now)) return null
     const { heartbeatLimit: moreHeartbeats, ...terms } = plan as PulsePlan
     const { expires_at: endsAt, created_at } = monitor
     const expiresAt = extendedEnd(endsAt, terms, now)

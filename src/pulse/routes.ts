@@ -22,7 +22,7 @@ import { mountOwner } from './owner-routes.ts'
 import { mountPings } from './ping-routes.ts'
 import { PublicPulseStatus, PulseCapability, type PulsePlan, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
-import { isExtendable } from './state.ts'
+import { isActive } from './state.ts'
 
 /** How long caches may keep a badge. Pages that show it are rarely reloaded. */
 const BADGE_SECONDS = 30
@@ -72,7 +72,7 @@ export function mountPulse(
     of: (monitor) => ({
       planId: monitor.plan_id,
       expiresAt: monitor.expires_at,
-      isActive: isExtendable(monitor, clock.now()),
+      isActive: isActive(monitor, clock.now()),
       limits: { heartbeatLimit: monitor.heartbeat_limit },
     }),
   })

@@ -1,7 +1,7 @@
 /** Schedules of cron: when a job runs, in its own time zone, summer time included. */
 import { Cron } from 'croner'
 import { LRUCache } from 'lru-cache'
-import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH } from './schedule-bounds.ts'
+import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH } from './schema.ts'
 
 /** Five fields and a time zone by its name in the IANA database, such as `0 3 * * 1-5` and `Europe/Berlin`. */
 export type Timetable = { cron: string; timeZone: string }

@@ -13,13 +13,15 @@ import {
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH } from './schedule-bounds.ts'
 
 /** Bounds of `expectedIntervalSeconds` and `graceSeconds`, in every plan. */
 export const INTERVAL_SECONDS = { minimum: 20, maximum: 604_800 }
 export const GRACE_SECONDS = { minimum: 60, maximum: 604_800 }
 /** How many characters these settings may have. */
 export const LENGTHS = { name: 80, description: 240 }
+
+export const MAX_CRON_LENGTH = 100
+export const MAX_TIME_ZONE_LENGTH = 64
 
 const limits = {
   heartbeatLimit: AtLeast1,

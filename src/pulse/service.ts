@@ -1,65 +1,49 @@
 /** The rules of PULSE: who may do what with a monitor, and what its status says. */
 import { randomBytes } from 'node:crypto'
-import { attempt, type Db, type Statement } from '../db/db.ts'
-import type { Hints } from '../db/hints.ts'
-import { utf8 } from '../lib/bytes.ts'
-import { rfc3339, type ServiceClock } from '../lib/clock.ts'
-import { isId, newId, tokenOf } from '../lib/ids.ts'
-import { timesIn } from '../lib/time-list.ts'
+import { attempt, type Statement } from '../db/db.ts'
+import { rfc3339 } from '../lib/clock.ts'
+import { isId, isToken, newId, tokenOf } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
-import type { PulseListener } from './changes.ts'
-import { deleteHistories, deleteHistory, forgetHistory } from './history-store.ts'
-import { createJobs, createPinging } from './pinging.ts'
-import { lastRun, openRuns } from './runs.ts'
-import { createScan } from './scanner.ts'
+import { durationSeconds } from './history.ts'
+import { createMonitors, type MonitorsDeps } from './monitors.ts'
 import type { PublicPulseStatus, PulseSchedule, PulseSettings, PulseStatus } from './schema.ts'
-import { type Bound, nextStateChangeAt, standingAt, windowsOf } from './state.ts'
+import { isActive, nextStateChangeAt, type Standing, standingAt, windowsOf } from './state.ts'
 import {
   createPulseStore,
+  deleteHistories,
+  deleteHistory,
   dropMonitor,
+  forgetHistory,
   type MonitorRow,
   offerOwnerToken,
   purgeMonitors,
-  type SettingsChange,
   takeOverMonitor,
 } from './store.ts'
-import { createTurning, type MonitorFacts } from './turning.ts'
-import type { Beats } from './turns.ts'
+import { type EndedRun, openRuns, type Signal } from './transition.ts'
 
 /** How long the owner sees an expired monitor, and can tell "ended" from "died". */
 const SHOW_EXPIRED_MS = 24 * 60 * 60 * 1000
 const PURGE_MONITORS = 200
-/** The newest blind windows that a status shows. */
 const SHOWN_WINDOWS = 20
-
-/** What a job sends. Without a rid it has one run at a time. A run that ends without a code has failed. */
-export type Signal = { rid: string | null } & (
-  | { kind: 'ping' }
-  | { kind: 'start' }
-  | { kind: 'end'; exitCode: number | null }
-)
+const SHOWN_PINGS = 100
 
 export type Changed =
   | { kind: 'changed'; monitor: MonitorRow }
   | { kind: 'grace too short'; minimum: number }
   | { kind: 'not found' }
 
-export function createPulse(deps: {
-  db: Db
-  hints: Hints
-  clock: Pick<ServiceClock, 'now' | 'windows' | 'isHeld' | 'beat'>
-  /** What waits for the silence of a monitor. */
-  boundTo: (publicId: string) => Promise<Bound>
-  /** They act on changes of monitors. */
-  listeners: readonly PulseListener[]
-}) {
+export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
   const { db, hints, clock, listeners } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
-  const turning = createTurning({ ...deps, sealing })
-  const recorded = createPinging(turning)
-  const jobs = createJobs({ store, clock })
+  const { apply, scan } = createMonitors({ ...deps, sealing })
+
+  /** Notifies who follows the monitor of a change that was stored. */
+  function heard<T extends MonitorRow | null>(changed: T): T {
+    if (changed) hints.notify(changed.public_id)
+    return changed
+  }
 
   const gone = (publicIds: readonly string[]): Statement[] =>
     listeners.flatMap(({ onGone }) => onGone(publicIds))
@@ -68,26 +52,26 @@ export function createPulse(deps: {
   const isHidden = ({ expires_at, suspended_at }: MonitorRow): boolean =>
     suspended_at !== null || expires_at + SHOW_EXPIRED_MS <= clock.now()
 
+  const standing = (monitor: MonitorRow): Standing =>
+    standingAt(monitor, clock.now(), clock.windows())
+
+  /** The clock of the instance that took the last ping may be a little ahead. */
+  const lastPingAt = ({ last_ping_at: time }: MonitorRow): string | null =>
+    timeOrNull(time === null ? null : Math.min(time, clock.now()))
+
   return {
-    /** The monitor that this token pings, or null. `ping` checks its limits. */
-    pinged: jobs.pinged,
+    /** The monitor that this token pings, or null. */
+    async pinged(publicId: string, token: string): Promise<MonitorRow | null> {
+      // The store is read only for a well-formed token, so that guesses cost little.
+      if (!isToken('pulse_ping', token) || !isId('pulse', publicId)) return null
+      const monitor = await store.monitor(publicId)
+      if (!monitor || !isActive(monitor, clock.now())) return null
+      return isTokenOf('pulse_ping', token, monitor.ping_token_hash) ? monitor : null
+    },
 
     /** Records a ping, or a signal of a run, durably. Returns false if the monitor refuses it. */
-    async signal(facts: MonitorFacts, signal: Signal): Promise<boolean> {
-      const { publicId } = facts
-      const time = clock.now()
-      const isRecorded =
-        signal.kind === 'ping' && signal.rid === null
-          ? await recorded(facts, time)
-          : await turning.beats(facts, beatsOf(signal, time))
-      if (!isRecorded) {
-        // Exhausted, expired, suspended, destroyed or with another token: what is remembered is out of date.
-        jobs.forget(publicId)
-        return false
-      }
-      hints.notify(publicId)
-      return true
-    },
+    signal: async (monitor: MonitorRow, signal: Signal): Promise<boolean> =>
+      heard(await apply(monitor, signal)) !== null,
 
     /** The monitor, if the token owns it. Null if it is unknown, gone, suspended or owned by another token. */
     async owned(publicId: string, ownerToken: string): Promise<MonitorRow | null> {
@@ -121,12 +105,11 @@ export function createPulse(deps: {
 
     hasExpired: (monitor: MonitorRow): boolean => monitor.expires_at <= clock.now(),
 
-    status(monitor: MonitorRow): PulseStatus {
-      const now = clock.now()
-      const windows = clock.windows()
-      const { state, stateChangedAt, nextExpectedAt, lateAt } = standingAt(monitor, now, windows)
-      // The list of pings is not rewound with a clock that went back.
-      const notLater = (time: number): number => Math.min(time, now)
+    standing,
+
+    async status(monitor: MonitorRow): Promise<PulseStatus> {
+      const { state, stateChangedAt, nextExpectedAt, lateAt } = standing(monitor)
+      const pings = await store.pings(monitor.public_id, monitor.ping_count, SHOWN_PINGS)
       return {
         publicId: monitor.public_id,
         planId: monitor.plan_id,
@@ -148,14 +131,14 @@ export function createPulse(deps: {
         heartbeatLimit: monitor.heartbeat_limit,
         acceptedHeartbeatCount: monitor.accepted_heartbeat_count,
         remainingHeartbeats: monitor.heartbeat_limit - monitor.accepted_heartbeat_count,
-        lastPingAt: timeOrNull(monitor.last_ping_at && notLater(monitor.last_ping_at)),
+        lastPingAt: lastPingAt(monitor),
         nextExpectedAt: timeOrNull(nextExpectedAt),
         lateAt: timeOrNull(lateAt),
         stateChangedAt: rfc3339(stateChangedAt),
         createdAt: rfc3339(monitor.created_at),
         expiresAt: rfc3339(monitor.expires_at),
-        recentHeartbeats: timesIn(monitor.recent_heartbeats).map((time) => rfc3339(notLater(time))),
-        blindWindows: windowsOf(monitor, windows)
+        recentHeartbeats: pings.map(({ at }) => rfc3339(at)),
+        blindWindows: windowsOf(monitor, clock.windows())
           .filter(({ endedAt }) => endedAt > monitor.created_at)
           .slice(-SHOWN_WINDOWS)
           .reverse()
@@ -166,8 +149,8 @@ export function createPulse(deps: {
         failure:
           monitor.failed_at === null
             ? null
-            : { since: rfc3339(notLater(monitor.failed_at)), exitCode: monitor.exit_code },
-        openRuns: openRuns(monitor.open_runs).map(([rid, startedAt]) => ({
+            : { since: rfc3339(monitor.failed_at), exitCode: monitor.exit_code },
+        openRuns: openRuns(monitor).map(([rid, startedAt]) => ({
           rid: rid || null,
           startedAt: rfc3339(startedAt),
         })),
@@ -180,25 +163,20 @@ export function createPulse(deps: {
       nextStateChangeAt(monitor, clock.now(), clock.windows()),
 
     async change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed> {
-      const { public_id: publicId, minimum_grace_seconds: minimum } = monitor
+      const { minimum_grace_seconds: minimum } = monitor
       if (settings.graceSeconds !== undefined && settings.graceSeconds < minimum) {
         return { kind: 'grace too short', minimum }
       }
-      const changed = await turning.settings(publicId, changeOf(settings))
-      if (!changed) return { kind: 'not found' }
-      hints.notify(publicId)
-      return { kind: 'changed', monitor: changed }
+      const nextPublicStatusId = newId('pulse_status')
+      const changed = heard(
+        await apply(monitor, { kind: 'settings', settings, nextPublicStatusId }),
+      )
+      return changed ? { kind: 'changed', monitor: changed } : { kind: 'not found' }
     },
 
     /** Sets a schedule, or null for the interval. Returns false if the monitor is gone, or had no schedule. */
-    async setSchedule(
-      { public_id: publicId }: MonitorRow,
-      schedule: PulseSchedule | null,
-    ): Promise<boolean> {
-      if (!(await turning.schedule(publicId, schedule))) return false
-      hints.notify(publicId)
-      return true
-    },
+    setSchedule: async (monitor: MonitorRow, schedule: PulseSchedule | null): Promise<boolean> =>
+      heard(await apply(monitor, { kind: 'schedule', schedule })) !== null,
 
     /**
      * Makes another token of this kind. A ping token replaces the one before at once, an owner token with its first
@@ -207,23 +185,19 @@ export function createPulse(deps: {
     async rotateToken(monitor: MonitorRow, kind: 'owner' | 'ping'): Promise<string | null> {
       const { public_id: publicId } = monitor
       const token = tokenOf(`pulse_${kind}`, randomBytes(32))
-      if (kind === 'owner') {
-        const done = await attempt(
-          db.write({
-            lockKey: publicId,
-            statements: {
-              token: offerOwnerToken(monitor, tokenHash(token)),
-              seal: sealing.statements(publicId, clock.now()),
-            },
-          }),
-        )
-        if ('refused' in done) return null
-        sealing.sealed(publicId)
-        return token
-      }
-      if (!(await turning.pingToken(publicId, tokenHash(token)))) return null
-      jobs.forget(publicId)
-      hints.notify(publicId)
+      const hash = tokenHash(token)
+      if (kind === 'ping') return heard(await apply(monitor, { kind: 'ping token', hash })) && token
+      const done = await attempt(
+        db.write({
+          lockKey: publicId,
+          statements: {
+            token: offerOwnerToken(monitor, hash),
+            seal: sealing.statements(publicId, clock.now()),
+          },
+        }),
+      )
+      if ('refused' in done) return null
+      sealing.sealed(publicId)
       return token
     },
 
@@ -235,12 +209,11 @@ export function createPulse(deps: {
           statements: {
             monitor: dropMonitor(publicId),
             history: forgetHistory([publicId]),
-            told: gone([publicId]),
+            gone: gone([publicId]),
             seal: sealing.statements(publicId, clock.now()),
           },
         }),
       )
-      jobs.forget(publicId)
       if ('refused' in done) return false
       sealing.sealed(publicId)
       hints.notify(publicId)
@@ -254,12 +227,11 @@ export function createPulse(deps: {
       if (!isId('pulse_status', publicStatusId)) return null
       const monitor = await store.shared(publicStatusId)
       if (!monitor || isHidden(monitor)) return null
-      const now = clock.now()
       return {
         name: textOf(monitor.name),
         description: textOf(monitor.description),
-        state: standingAt(monitor, now, clock.windows()).state,
-        lastPingAt: timeOrNull(monitor.last_ping_at && Math.min(monitor.last_ping_at, now)),
+        state: standing(monitor).state,
+        lastPingAt: lastPingAt(monitor),
       }
     },
 
@@ -270,7 +242,7 @@ export function createPulse(deps: {
     listen: hints.listen,
 
     /** Stores what time alone has changed: monitors that are late, silent, or about to expire. */
-    scan: createScan({ ...deps, turning }),
+    scan,
 
     /** Deletes monitors that expired a day ago. @returns the number of deleted monitors. */
     async purge(now: number): Promise<number> {
@@ -284,7 +256,7 @@ export function createPulse(deps: {
             statements: {
               monitors: purgeMonitors(some, expiredBefore),
               history: forgetHistory(some),
-              told: gone(some),
+              gone: gone(some),
             },
           })
         }
@@ -298,38 +270,16 @@ export function createPulse(deps: {
 
 export type PulseService = ReturnType<typeof createPulse>
 
-function beatsOf(signal: Signal, time: number): Beats {
-  const { rid } = signal
-  if (signal.kind === 'start') return { kind: 'start', time, rid }
-  if (signal.kind === 'end' && signal.exitCode !== 0) {
-    return { kind: 'failure', time, rid, exitCode: signal.exitCode }
-  }
-  return { kind: 'pings', times: [time], rid, isRun: signal.kind === 'end' }
-}
-
-function lastRunOf({ last_run }: MonitorRow): PulseStatus['lastRun'] {
-  const run = lastRun(last_run)
-  if (run === null) return null
-  const { rid, startedAt, endedAt, hasFailed, exitCode } = run
+function lastRunOf({ last_run: text }: MonitorRow): PulseStatus['lastRun'] {
+  if (text === '') return null
+  const run: EndedRun = JSON.parse(text)
   return {
-    rid,
-    result: hasFailed ? 'failed' : 'ok',
-    exitCode,
-    startedAt: timeOrNull(startedAt),
-    endedAt: rfc3339(endedAt),
-    durationSeconds: startedAt === null ? null : Math.max(0, endedAt - startedAt) / 1000,
-  }
-}
-
-function changeOf(settings: PulseSettings): SettingsChange {
-  const { name, description, publicStatusEnabled } = settings
-  return {
-    name: name === undefined ? null : utf8(name),
-    description: description === undefined ? null : utf8(description),
-    expectedIntervalSeconds: settings.expectedIntervalSeconds ?? null,
-    graceSeconds: settings.graceSeconds ?? null,
-    publicStatusEnabled: publicStatusEnabled === undefined ? null : Number(publicStatusEnabled),
-    nextPublicStatusId: newId('pulse_status'),
+    rid: run.rid,
+    result: run.hasFailed ? 'failed' : 'ok',
+    exitCode: run.exitCode,
+    startedAt: timeOrNull(run.startedAt),
+    endedAt: rfc3339(run.endedAt),
+    durationSeconds: durationSeconds(run),
   }
 }
 

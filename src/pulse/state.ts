@@ -1,6 +1,5 @@
-/** The state of a monitor at a given time, as pure functions of its facts. */
+/** The state of a monitor at a given time, as pure functions of its facts. Times are unix milliseconds. */
 import { apart, type BlindWindow } from '../lib/windows.ts'
-import { type Expected, fairDeadline, openingTime } from './fairness.ts'
 import { nextRun } from './schedule.ts'
 import type { PulseState } from './schema.ts'
 import type { MonitorRow } from './store.ts'
@@ -23,29 +22,7 @@ export type Timing = {
 /** What waits for the silence of a monitor: the timings that it had when each secret was bound. */
 export type Bound = { timings: readonly Timing[]; waitMs: number }
 
-/** The facts that the state depends on. */
-export type StateFacts = Pick<
-  MonitorRow,
-  | 'heartbeat_limit'
-  | 'accepted_heartbeat_count'
-  | 'last_ping_at'
-  | 'expected_interval_seconds'
-  | 'grace_seconds'
-  | 'schedule_cron'
-  | 'schedule_time_zone'
-  | 'schedule_grace_seconds'
-  | 'rescheduled_at'
-  | 'late_since'
-  | 'failed_at'
-  | 'state_since'
-  | 'expires_at'
-  | 'suspensions'
->
-
-/** The facts that decide when to look at a monitor next. */
-export type LookFacts = StateFacts & Pick<MonitorRow, 'created_at' | 'is_silent' | 'is_expiry_told'>
-
-/** Times are unix milliseconds. The deadlines are null if no ping is expected. */
+/** The deadlines are null if no ping is expected. */
 export type Standing = {
   state: PulseState
   stateChangedAt: number
@@ -56,16 +33,14 @@ export type Standing = {
 }
 
 /** Precedence: expired, then exhausted, then waiting, operational or late. */
-export function standingAt(monitor: StateFacts, now: number, windows: Windows): Standing {
+export function standingAt(monitor: MonitorRow, now: number, windows: Windows): Standing {
   const none = { nextExpectedAt: null, lateAt: null, lateSince: monitor.late_since }
   const { expires_at: expiresAt, state_since: stateSince } = monitor
   if (expiresAt <= now) return { state: 'expired', stateChangedAt: expiresAt, ...none }
-  if (monitor.accepted_heartbeat_count >= monitor.heartbeat_limit) {
-    return { state: 'exhausted', stateChangedAt: stateSince, ...none }
-  }
+  if (isUsedUp(monitor)) return { state: 'exhausted', stateChangedAt: stateSince, ...none }
   const deadline = deadlineAt(monitor, now, windows)
   if (deadline === null) return { state: 'waiting', stateChangedAt: stateSince, ...none }
-  const lateness = latenessOf(monitor, deadline)
+  const lateness = latenessOf(monitor, deadline.lateSince)
   return lateness === null
     ? { state: 'operational', stateChangedAt: stateSince, ...deadline }
     : { state: 'late', stateChangedAt: lateness.since, ...deadline }
@@ -75,14 +50,14 @@ export function standingAt(monitor: StateFacts, now: number, windows: Windows): 
 export type Lateness = { since: number; cause: 'silence' | 'failure' }
 
 /** The lateness of a monitor at a time, whether or not it accepts pings any more. */
-export function latenessAt(monitor: StateFacts, now: number, windows: Windows): Lateness | null {
+export function latenessAt(monitor: MonitorRow, now: number, windows: Windows): Lateness | null {
   const deadline = deadlineAt(monitor, now, windows)
-  return deadline && latenessOf(monitor, deadline)
+  return deadline && latenessOf(monitor, deadline.lateSince)
 }
 
 function latenessOf(
-  { failed_at: failedAt }: StateFacts,
-  { lateSince }: Pick<Standing, 'lateSince'>,
+  { failed_at: failedAt }: MonitorRow,
+  lateSince: number | null,
 ): Lateness | null {
   if (failedAt !== null && failedAt <= (lateSince ?? failedAt)) {
     return { since: failedAt, cause: 'failure' }
@@ -92,44 +67,41 @@ function latenessOf(
 
 /** The deadline of a monitor, and whether it has passed. Null before the first ping. */
 function deadlineAt(
-  monitor: StateFacts,
+  monitor: MonitorRow,
   now: number,
   windows: Windows,
 ): Pick<Standing, 'nextExpectedAt' | 'lateAt' | 'lateSince'> | null {
-  const expected = expectedOf(monitor)
-  if (expected === null) return null
+  const { last_ping_at: lastPingAt, late_since: stored } = monitor
+  if (lastPingAt === null) return null
+  const from = Math.max(lastPingAt, monitor.rescheduled_at)
+  const expected = expectedBy(timingOf(monitor), from, monitor.expires_at)
   // A lateness that is stored stays, even if the service learns of a blind window afterwards.
-  const lateAt = monitor.late_since ?? fairDeadline(expected, windowsOf(monitor, windows))
+  const lateAt = stored ?? fairDeadline(expected, windowsOf(monitor, windows))
+  const isLate = stored !== null || now >= lateAt
   return {
     nextExpectedAt: expected.nextExpectedAt,
     lateAt,
-    lateSince: now >= lateAt ? lateAt : null,
+    lateSince: isLate ? lateAt : null,
   }
 }
 
 /** The lateness that begins without being stored yet. One that is due at the end of the monitor begins no more. */
-export function newLateness(monitor: StateFacts, now: number, windows: Windows): number | null {
-  const isUsedUp = monitor.accepted_heartbeat_count >= monitor.heartbeat_limit
-  if (monitor.late_since !== null || isUsedUp) return null
+export function newLateness(monitor: MonitorRow, now: number, windows: Windows): number | null {
+  if (monitor.late_since !== null || isUsedUp(monitor)) return null
   const lateSince = deadlineAt(monitor, now, windows)?.lateSince ?? null
   return lateSince !== null && lateSince < monitor.expires_at ? lateSince : null
 }
 
-/** Whether more time and pings can be added: it has not expired, has pings left and is not suspended. */
-export const isExtendable = (
-  monitor: Pick<
-    MonitorRow,
-    'expires_at' | 'accepted_heartbeat_count' | 'heartbeat_limit' | 'suspended_at'
-  >,
-  now: number,
-): boolean =>
-  monitor.expires_at > now &&
-  monitor.suspended_at === null &&
-  monitor.accepted_heartbeat_count < monitor.heartbeat_limit
+const isUsedUp = (monitor: MonitorRow): boolean =>
+  monitor.accepted_heartbeat_count >= monitor.heartbeat_limit
+
+/** Whether it accepts pings, and so can be extended: it has not expired, has pings left and is not suspended. */
+export const isActive = (monitor: MonitorRow, now: number): boolean =>
+  monitor.expires_at > now && monitor.suspended_at === null && !isUsedUp(monitor)
 
 /** When time alone changes the state next, or null if it never does. */
 export function nextStateChangeAt(
-  monitor: StateFacts,
+  monitor: MonitorRow,
   now: number,
   windows: Windows,
 ): number | null {
@@ -148,14 +120,14 @@ export const expiringAt = ({
   expiresAt - Math.min(DAY_MS, Math.floor((expiresAt - createdAt) / 10))
 
 /** Whether a lateness is stored that may still become a silence. */
-export const isFallingSilent = (monitor: Pick<MonitorRow, 'late_since' | 'is_silent'>): boolean =>
+export const isFallingSilent = (monitor: MonitorRow): boolean =>
   monitor.late_since !== null && monitor.is_silent === 0
 
 /**
  * When the silence of a late monitor opens what waits for it: the longest wait of the timings that the monitor has
  * and had when secrets were bound, so that a shorter interval opens nothing earlier. Null if nothing waits.
  */
-export function opensAt(monitor: LookFacts, bound: Bound, windows: Windows): number | null {
+export function opensAt(monitor: MonitorRow, bound: Bound, windows: Windows): number | null {
   const { late_since: lateSince, expires_at: endsAt } = monitor
   if (lateSince === null || !isFallingSilent(monitor) || bound.timings.length === 0) return null
   const from = Math.max(monitor.last_ping_at ?? 0, monitor.rescheduled_at)
@@ -175,7 +147,7 @@ export function windowsOf(monitor: Pick<MonitorRow, 'suspensions'>, windows: Win
 
 /** When to look at a monitor next because time alone may have changed it, or null. */
 export function nextLookAt(
-  monitor: LookFacts,
+  monitor: MonitorRow,
   now: number,
   { windows, bound }: { windows: Windows; bound: Bound },
 ): number | null {
@@ -190,16 +162,7 @@ export function nextLookAt(
   return looks.length === 0 ? null : Math.min(...looks)
 }
 
-export const timingOf = (
-  monitor: Pick<
-    MonitorRow,
-    | 'expected_interval_seconds'
-    | 'grace_seconds'
-    | 'schedule_cron'
-    | 'schedule_time_zone'
-    | 'schedule_grace_seconds'
-  >,
-): Timing => ({
+export const timingOf = (monitor: MonitorRow): Timing => ({
   intervalSeconds: monitor.expected_interval_seconds,
   graceSeconds:
     monitor.schedule_cron === '' ? monitor.grace_seconds : monitor.schedule_grace_seconds,
@@ -207,14 +170,12 @@ export const timingOf = (
   timeZone: monitor.schedule_time_zone,
 })
 
-/** What a monitor expects after its last ping, or after interval and grace were changed; null before the first ping. */
-export function expectedOf(
-  monitor: Parameters<typeof timingOf>[0] &
-    Pick<MonitorRow, 'last_ping_at' | 'rescheduled_at' | 'expires_at'>,
-): Expected | null {
-  if (monitor.last_ping_at === null) return null
-  const from = Math.max(monitor.last_ping_at, monitor.rescheduled_at)
-  return expectedBy(timingOf(monitor), from, monitor.expires_at)
+/** When a ping is expected, and how long the service waits for it. */
+export type Expected = {
+  nextExpectedAt: number
+  graceMs: number
+  /** When a job that has pinged in vain until this time pings again: an interval later, or at its next run. */
+  expectedAfter(time: number): number
 }
 
 /** What is expected after a time. @param endsAt stands for the next run of a schedule that has none. */
@@ -225,4 +186,41 @@ export function expectedBy(timing: Timing, from: number, endsAt: number): Expect
       ? (time: number) => time + intervalSeconds * 1000
       : (time: number) => nextRun({ cron, timeZone }, time) ?? Math.max(endsAt, time)
   return { nextExpectedAt: expectedAfter(from), graceMs: graceSeconds * 1000, expectedAfter }
+}
+
+/**
+ * When a missing ping is late. A blind window that overlaps the time from `nextExpectedAt` less the grace to
+ * the deadline moves the deadline to one interval and grace after the window's end, because a job may have pinged
+ * in vain, and pings again only after its interval. Other windows move nothing.
+ */
+export function fairDeadline(
+  { nextExpectedAt, graceMs, expectedAfter }: Expected,
+  windows: Windows,
+): number {
+  let lateAt = nextExpectedAt + graceMs
+  for (const { beganAt, endedAt } of windows) {
+    if (endedAt < nextExpectedAt - graceMs) continue
+    if (beganAt > lateAt) break
+    lateAt = Math.max(lateAt, expectedAfter(endedAt) + graceMs)
+  }
+  return lateAt
+}
+
+/**
+ * When a lateness opens what waits for it: after the grace or the service's wait, whichever is longer. A window that
+ * overlaps that time moves it to as long after the first time that a ping is expected after the window.
+ */
+function openingTime(
+  { graceMs, expectedAfter }: Expected,
+  { lateAt, waitMs }: { lateAt: number; waitMs: number },
+  windows: Windows,
+): number {
+  const wait = Math.max(graceMs, waitMs)
+  let opening = lateAt + wait
+  for (const { beganAt, endedAt } of windows) {
+    if (endedAt <= lateAt) continue
+    if (beganAt > opening) break
+    opening = Math.max(opening, expectedAfter(endedAt) + wait)
+  }
+  return opening
 }

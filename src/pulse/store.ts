@@ -1,11 +1,12 @@
-/** Monitors in the store. Limits and states are conditions of the statements that change them. */
+/** Monitors, their pings and their late spells in the store. */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { TIME_DIGITS, timeText } from '../lib/time-list.ts'
 
-/** How many ping times are stored, the newest ones. */
-export const RECENT_HEARTBEATS = 100
+/** Rows of one table that a unit deletes: more would hold up the pings of others. */
+const DELETED_TOGETHER = 1_000
+const GONE_TOGETHER = 200
 
+/** Times are unix milliseconds. */
 export type MonitorRow = {
   public_id: string
   public_status_id: string
@@ -25,8 +26,9 @@ export type MonitorRow = {
   public_status_enabled: number
   settings_changed_at: number
   accepted_heartbeat_count: number
+  ping_count: number
+  first_ping_at: number | null
   last_ping_at: number | null
-  recent_heartbeats: string
   state_since: number
   created_at: number
   expires_at: number
@@ -42,51 +44,13 @@ export type MonitorRow = {
   last_run: string
   suspended_at: number | null
   suspensions: string
-  armed_at: number | null
-  chunk_count: number
-  untimed_heartbeat_count: number
-  late_ms: number
 } & Row
 
-/** What decides whether a monitor has changed, without its texts and times. */
-export type DueMonitor = Pick<
-  MonitorRow,
-  | 'public_id'
-  | 'heartbeat_limit'
-  | 'accepted_heartbeat_count'
-  | 'last_ping_at'
-  | 'expected_interval_seconds'
-  | 'grace_seconds'
-  | 'schedule_cron'
-  | 'schedule_time_zone'
-  | 'schedule_grace_seconds'
-  | 'rescheduled_at'
-  | 'late_since'
-  | 'failed_at'
-  | 'state_since'
-  | 'created_at'
-  | 'expires_at'
-  | 'check_at'
-  | 'revision'
-  | 'is_silent'
-  | 'is_expiry_told'
-  | 'suspensions'
->
-const DUE_COLUMNS = `public_id, heartbeat_limit, accepted_heartbeat_count, last_ping_at,
-  expected_interval_seconds, grace_seconds, schedule_cron, schedule_time_zone, schedule_grace_seconds,
-  rescheduled_at, late_since, failed_at, state_since,
-  created_at, expires_at, check_at, revision, is_silent, is_expiry_told, suspensions`
+/** A ping by its number: the first one of a monitor is 1. `run` is JSON of the run that ended with it, or null. */
+export type Ping = { number: number; at: number; run: string | null }
 
-/** A null field stays unchanged. */
-export type SettingsChange = {
-  name: Uint8Array | null
-  description: Uint8Array | null
-  expectedIntervalSeconds: number | null
-  graceSeconds: number | null
-  publicStatusEnabled: number | null
-  /** A new id for sharing, in case that this change ends the sharing under the present one. */
-  nextPublicStatusId: string
-}
+/** A time in which a monitor was late. It lasts while `endedAt` is null. */
+export type LateSpell = { beganAt: number; endedAt: number | null; cause: 'silence' | 'failure' }
 
 export const insertMonitor = (monitor: {
   publicId: string
@@ -105,9 +69,9 @@ export const insertMonitor = (monitor: {
   text: `insert into pulse_monitor
     (public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash, heartbeat_limit,
      minimum_grace_seconds, name, description, expected_interval_seconds, grace_seconds,
-     public_status_enabled, settings_changed_at, accepted_heartbeat_count, recent_heartbeats,
+     public_status_enabled, settings_changed_at, accepted_heartbeat_count, ping_count,
      state_since, created_at, expires_at, check_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, 0, $11, 0, '', $11, $11, $12, $13)`,
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, 0, $11, 0, 0, $11, $11, $12, $13)`,
   values: [
     monitor.publicId,
     monitor.publicStatusId,
@@ -152,47 +116,46 @@ export const extendMonitor = (extended: {
   expect: 1,
 })
 
-/** The stored times after these, which are in their order. */
-export function recentWith(recent: string, times: readonly number[]): string {
-  const more = times.map(timeText).reverse()
-  return (more.join('') + recent).slice(0, RECENT_HEARTBEATS * TIME_DIGITS)
-}
-
-/** What a turn changes. Settings have a statement of their own beside it. */
-const TURNED = [
+/** All that a transition may change. Purchases, extensions, suspensions and owner tokens set the other columns. */
+const CHANGING = [
+  'public_status_id',
+  'ping_token_hash',
+  'name',
+  'description',
+  'expected_interval_seconds',
+  'grace_seconds',
+  'schedule_cron',
+  'schedule_time_zone',
+  'schedule_grace_seconds',
+  'public_status_enabled',
+  'settings_changed_at',
   'accepted_heartbeat_count',
+  'ping_count',
+  'first_ping_at',
   'last_ping_at',
-  'recent_heartbeats',
   'state_since',
+  'check_at',
   'late_since',
   'is_silent',
   'rescheduled_at',
   'failed_at',
   'exit_code',
-  'check_at',
   'is_expiry_told',
   'open_runs',
   'last_run',
-  'schedule_cron',
-  'schedule_time_zone',
-  'schedule_grace_seconds',
-  'armed_at',
-  'chunk_count',
-  'untimed_heartbeat_count',
-  'late_ms',
-] as const
+] as const satisfies (keyof MonitorRow)[]
 
-const TURN = `update pulse_monitor set ${TURNED.map((column, i) => `${column} = $${i + 3}`).join(', ')},
+const UPDATE = `update pulse_monitor set ${CHANGING.map((column, i) => `${column} = $${i + 3}`).join(', ')},
     revision = revision + 1
   where public_id = $1 and revision = $2`
 
 /** Changes a monitor to its next facts, unless anything has changed it since it was read. */
-export const turnMonitor = (
+export const updateMonitor = (
   { public_id, revision }: Pick<MonitorRow, 'public_id' | 'revision'>,
   next: MonitorRow,
 ): Statement => ({
-  text: TURN,
-  values: [public_id, revision, ...TURNED.map((column) => next[column])],
+  text: UPDATE,
+  values: [public_id, revision, ...CHANGING.map((column) => next[column])],
   expect: 1,
 })
 
@@ -205,37 +168,19 @@ export const lookLater = (
   values: [public_id, revision, checkAt],
 })
 
-/**
- * Changes the settings of a live monitor. Whoever knows the address of a status must not see it when it is
- * shared again later, so the id is replaced when sharing stops: the id that a status shows while it is off
- * is the one that it will be shared under.
- */
-export const changeSettings = (
+export const insertPing = (publicId: string, { number, at, run }: Ping): Statement => ({
+  text: 'insert into pulse_ping (public_id, number, at, run) values ($1, $2, $3, $4)',
+  values: [publicId, number, at, run],
+})
+
+/** The beginning of a spell, or its end. */
+export const storeSpell = (
   publicId: string,
-  now: number,
-  change: SettingsChange,
+  { beganAt, endedAt, cause }: LateSpell,
 ): Statement => ({
-  text: `update pulse_monitor
-    set name = coalesce($3, name),
-        description = coalesce($4, description),
-        expected_interval_seconds = coalesce($5, expected_interval_seconds),
-        grace_seconds = coalesce($6, grace_seconds),
-        public_status_id = case when $7 = 0 and public_status_enabled = 1
-          then $8 else public_status_id end,
-        public_status_enabled = coalesce($7, public_status_enabled),
-        settings_changed_at = $2
-    where public_id = $1 and expires_at > $2 returning *`,
-  values: [
-    publicId,
-    now,
-    change.name,
-    change.description,
-    change.expectedIntervalSeconds,
-    change.graceSeconds,
-    change.publicStatusEnabled,
-    change.nextPublicStatusId,
-  ],
-  expect: 1,
+  text: `insert into pulse_late_spell (public_id, began_at, cause, ended_at) values ($1, $2, $3, $4)
+    on conflict (public_id, began_at) do update set ended_at = excluded.ended_at`,
+  values: [publicId, beganAt, cause, endedAt],
 })
 
 /** Holds if the monitor exists, is not suspended and has not ended. Locks its row for the rest of the unit. */
@@ -243,13 +188,6 @@ export const existingMonitor = (publicId: string, now: number): Statement => ({
   text: `update pulse_monitor set public_id = public_id
     where public_id = $1 and expires_at > $2 and suspended_at is null`,
   values: [publicId, now],
-  expect: 1,
-})
-
-/** Replaces what the ping token is checked by. For the unit of a turn, which has the condition. */
-export const replacePingToken = (publicId: string, pingTokenHash: Uint8Array): Statement => ({
-  text: 'update pulse_monitor set ping_token_hash = $2 where public_id = $1',
-  values: [publicId, pingTokenHash],
   expect: 1,
 })
 
@@ -272,7 +210,7 @@ export const takeOverMonitor = (publicId: string, next: Uint8Array): Statement =
   expect: 1,
 })
 
-/** Deletes a monitor with its settings and heartbeats. */
+/** Deletes a monitor. */
 export const dropMonitor = (publicId: string): Statement => ({
   text: 'delete from pulse_monitor where public_id = $1',
   values: [publicId],
@@ -289,7 +227,54 @@ export const purgeMonitors = (publicIds: readonly string[], expiredBefore: numbe
     values: [publicId, expiredBefore],
   }))
 
+/** Notes that the history of these monitors is to be deleted. For the unit that deletes the monitors. */
+export const forgetHistory = (publicIds: readonly string[]): Statement[] =>
+  publicIds.map((publicId) => ({
+    text: 'insert into pulse_gone (public_id) values ($1) on conflict (public_id) do nothing',
+    values: [publicId],
+  }))
+
+/** Deletes the history of a monitor that is gone, in small units. */
+export async function deleteHistory(db: Db, publicId: string): Promise<void> {
+  const some = (table: string, key: string): Statement => ({
+    text: `delete from ${table} where public_id = $1 and ${key} in (
+      select ${key} from ${table} where public_id = $1 order by ${key} limit ${DELETED_TOGETHER})
+      returning ${key}`,
+    values: [publicId],
+  })
+  for (;;) {
+    const { pings, spells } = await db.write({
+      lockKey: publicId,
+      statements: {
+        pings: some('pulse_ping', 'number'),
+        spells: some('pulse_late_spell', 'began_at'),
+      },
+    })
+    if (Math.max(pings.length, spells.length) < DELETED_TOGETHER) break
+  }
+  const gone = { text: 'delete from pulse_gone where public_id = $1', values: [publicId] }
+  await db.write({ lockKey: publicId, statements: { gone } })
+}
+
+/** Deletes what is left of monitors that are gone. */
+export async function deleteHistories(db: Db): Promise<void> {
+  for (;;) {
+    const gone = await db.read<{ public_id: string }>(
+      `select public_id from pulse_gone limit ${GONE_TOGETHER}`,
+    )
+    for (const { public_id } of gone) await deleteHistory(db, public_id)
+    if (gone.length < GONE_TOGETHER) return
+  }
+}
+
 export function createPulseStore(db: Pick<Db, 'read'>) {
+  const spellsOf = (rows: Row[]): LateSpell[] =>
+    rows.map(({ began_at, ended_at, cause }) => ({
+      beganAt: Number(began_at),
+      endedAt: ended_at === null ? null : Number(ended_at),
+      cause: cause as LateSpell['cause'],
+    }))
+
   return {
     async monitor(publicId: string): Promise<MonitorRow | null> {
       const [monitor] = await db.read<MonitorRow>(
@@ -299,32 +284,62 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
       return monitor ?? null
     },
 
-    /** At most so many monitors that expired before a time: a large purge would block the writer. */
-    async expired(before: number, most: number): Promise<string[]> {
-      const rows = await db.read<{ public_id: string }>(
-        `select public_id from pulse_monitor where expires_at <= $1 and ${IS_OVER} ${limitedTo(2)}`,
-        before,
-        most,
-      )
-      return rows.map(({ public_id }) => public_id)
-    },
-
-    /** The first of the monitors that time alone may have changed. */
-    due: (now: number, most: number): Promise<DueMonitor[]> =>
-      db.read<DueMonitor>(
-        `select ${DUE_COLUMNS} from pulse_monitor where check_at <= $1 order by check_at ${limitedTo(2)}`,
-        now,
-        most,
-      ),
-
     /** The monitor that its owner shares under this id. */
     async shared(publicStatusId: string): Promise<MonitorRow | null> {
       const [monitor] = await db.read<MonitorRow>(
-        `select * from pulse_monitor where public_status_id = $1 and public_status_enabled = 1`,
+        'select * from pulse_monitor where public_status_id = $1 and public_status_enabled = 1',
         publicStatusId,
       )
       return monitor ?? null
     },
+
+    /** The first of the monitors that time alone may have changed. */
+    due: (now: number, most: number): Promise<MonitorRow[]> =>
+      db.read<MonitorRow>(
+        `select * from pulse_monitor where check_at <= $1 order by check_at ${limitedTo(2)}`,
+        ...[now, most],
+      ),
+
+    /** At most so many monitors that expired before a time: a large purge would block the writer. */
+    async expired(before: number, most: number): Promise<string[]> {
+      const rows = await db.read<{ public_id: string }>(
+        `select public_id from pulse_monitor where expires_at <= $1 and ${IS_OVER} ${limitedTo(2)}`,
+        ...[before, most],
+      )
+      return rows.map(({ public_id }) => public_id)
+    },
+
+    /** The newest pings up to this number, newest first. */
+    pings: (publicId: string, upTo: number, most: number): Promise<Ping[]> =>
+      db.read<Ping>(
+        `select number, at, run from pulse_ping where public_id = $1 and number <= $2
+          order by number desc ${limitedTo(3)}`,
+        ...[publicId, upTo, most],
+      ),
+
+    /** The newest spells that have ended, and began before a time. */
+    spells: async (publicId: string, before: number, most: number): Promise<LateSpell[]> =>
+      spellsOf(
+        await db.read(
+          `select began_at, ended_at, cause from pulse_late_spell
+            where public_id = $1 and began_at < $2 and ended_at is not null
+            order by began_at desc ${limitedTo(3)}`,
+          ...[publicId, before, most],
+        ),
+      ),
+
+    /** The newest spells that have ended, back to the one that a time lies in or follows. */
+    spellsSince: async (publicId: string, from: number, most: number): Promise<LateSpell[]> =>
+      spellsOf(
+        await db.read(
+          `select began_at, ended_at, cause from pulse_late_spell
+            where public_id = $1 and ended_at is not null and began_at >= (
+              select coalesce(max(began_at), 0) from pulse_late_spell
+              where public_id = $1 and began_at <= $2)
+            order by began_at desc ${limitedTo(3)}`,
+          ...[publicId, from, most],
+        ),
+      ),
   }
 }
 

@@ -3,14 +3,7 @@ import type { Db, Statement } from '../db/db.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import type { SwitchState } from './states.ts'
-import {
-  type BindingRow,
-  bindingOf,
-  dropUnbound,
-  monitorOf,
-  noteArmed,
-  reserveBinding,
-} from './store.ts'
+import { type BindingRow, bindingOf, dropUnbound, monitorOf, reserveBinding } from './store.ts'
 
 /** An order lives for 30 days after its quote, and may be found to be paid until then. */
 const KEEP_UNBOUND_MS = 40 * 24 * 60 * 60 * 1000
@@ -29,10 +22,14 @@ export type MonitorHealth = {
   isFallingSilent: boolean
   /** When it expects pings, for `SwitchOwner.timings`. */
   timing: string
-  /** The newest pings, newest first. */
-  pings: readonly number[]
-  /** How many there have been. */
-  pingCount: number
+}
+
+/** What a secret asks of monitors. */
+export type Monitors = {
+  /** Null if the monitor is gone. */
+  health(monitorId: string): Promise<MonitorHealth | null>
+  /** When the ping of this number came, or null. */
+  pingedAt(monitorId: string, number: number): Promise<number | null>
 }
 
 /** Whole minutes, because a sharper time would tell when the monitor was pinged. RFC 3339. */
@@ -44,60 +41,42 @@ export type SwitchStatus = {
   worksUntil: string
 }
 
-export type Bindings = {
-  /**
-   * Statements that bind an order to the monitor behind a switch, or null if it must not be sold: the switch is
-   * unknown or retired, or its monitor is not healthy or cannot open it any more before `needsMs` have passed.
-   */
-  reserve(switchId: string, needsMs: number): Promise<((orderId: string) => Statement[]) | null>
-  /** Whether the secret may be read: once it was open, it always is. */
-  isOpen(publicId: string): Promise<boolean>
-  /** What the buyer is told, or null for a secret without a switch. */
-  status(publicId: string, expiresAt: number): Promise<SwitchStatus | null>
-  /** Deletes what was reserved for orders that were never paid. */
-  purge(now: number): Promise<void>
-}
-
 export function createBindings({
   db,
   clock,
-  monitorHealth,
+  monitors,
 }: {
   db: Db
   clock: Clock
-  /** Null if the monitor is gone. */
-  monitorHealth(monitorId: string): Promise<MonitorHealth | null>
-}): Bindings {
-  /** When the first ping after the purchase came, or null. It is stored when somebody asks first. */
-  async function armedAt(publicId: string, binding: BindingRow): Promise<number | null> {
-    if (binding.armed_at !== null) return binding.armed_at
-    const health = await monitorHealth(binding.monitor_id)
-    const first = health && firstSince(binding, health)
-    if (first === null) return null
-    await db.write({ lockKey: publicId, statements: { armed: noteArmed(publicId, first) } })
-    return first
-  }
-
-  async function stateOf(
-    publicId: string,
-    binding: BindingRow,
-  ): Promise<{ state: SwitchState; since: number }> {
-    const { opened_at, dead_at, monitor_ends_at, bound_at } = binding
+  monitors: () => Monitors
+}) {
+  async function stateOf(binding: BindingRow): Promise<{ state: SwitchState; since: number }> {
+    const { opened_at, dead_at, monitor_id, monitor_ends_at, bound_at } = binding
     if (opened_at !== null) return { state: 'open', since: opened_at }
     if (dead_at !== null) return { state: 'dead', since: dead_at }
     const isOver = monitor_ends_at <= clock.now()
-    if (isOver && !(await monitorHealth(binding.monitor_id))?.isFallingSilent) {
+    if (isOver && !(await monitors().health(monitor_id))?.isFallingSilent) {
       return { state: 'dead', since: monitor_ends_at }
     }
-    const armed = await armedAt(publicId, binding)
-    return armed === null ? { state: 'waiting', since: bound_at } : { state: 'armed', since: armed }
+    const armedAt = await monitors().pingedAt(monitor_id, binding.bound_ping_count + 1)
+    return armedAt === null
+      ? { state: 'waiting', since: bound_at }
+      : // Its time may be an earlier one, if the clock was ahead at the purchase.
+        { state: 'armed', since: Math.max(armedAt, bound_at) }
   }
 
   return {
-    async reserve(switchId, needsMs) {
+    /**
+     * Statements that bind an order to the monitor behind a switch, or null if it must not be sold: the switch is
+     * unknown or retired, or its monitor is not healthy or cannot open it any more before `needsMs` have passed.
+     */
+    async reserve(
+      switchId: string,
+      needsMs: number,
+    ): Promise<((orderId: string) => Statement[]) | null> {
       if (!isId('pulse_switch', switchId)) return null
       const monitorId = await monitorOf(db, switchId)
-      const health = monitorId === null ? null : await monitorHealth(monitorId)
+      const health = monitorId === null ? null : await monitors().health(monitorId)
       const now = clock.now()
       if (!health?.isHealthy) return null
       const lastsMs = needsMs + health.opensAfterMs
@@ -106,20 +85,23 @@ export function createBindings({
       return (orderId) => reserveBinding({ orderId, switchId, monitorEndsAt, timing, now })
     },
 
-    async isOpen(publicId) {
+    /** Whether the secret may be read: once it was open, it always is. */
+    async isOpen(publicId: string): Promise<boolean> {
       const binding = await bindingOf(db, publicId)
       return binding !== null && binding.opened_at !== null
     },
 
-    async status(publicId, expiresAt) {
+    /** What the buyer sees, or null for a secret without a switch. */
+    async status(publicId: string, expiresAt: number): Promise<SwitchStatus | null> {
       const binding = await bindingOf(db, publicId)
       if (!binding) return null
-      const { state, since } = await stateOf(publicId, binding)
+      const { state, since } = await stateOf(binding)
       const works = state === 'open' ? expiresAt : Math.min(expiresAt, binding.monitor_ends_at)
       return { state, next: NEXT[state], since: minute(since), worksUntil: minute(works) }
     },
 
-    async purge(now) {
+    /** Deletes what was reserved for orders that were never paid. */
+    async purge(now: number): Promise<void> {
       await db.write({
         lockKey: 'reveal_binding',
         statements: { unbound: dropUnbound(now - KEEP_UNBOUND_MS) },
@@ -128,18 +110,7 @@ export function createBindings({
   }
 }
 
-/**
- * The first ping after the binding, or the first one that is still known, or null. Its time may be an earlier one: the
- * clock was ahead at the purchase, or has been set back since.
- */
-function firstSince(
-  { bound_at: boundAt, bound_ping_count: boundPingCount }: BindingRow,
-  { pings, pingCount }: MonitorHealth,
-): number | null {
-  const newer = Math.min(pingCount - boundPingCount, pings.length)
-  const first = pings[newer - 1]
-  return first === undefined ? null : Math.max(first, boundAt)
-}
+export type Bindings = ReturnType<typeof createBindings>
 
 /** What the buyer of a secret does next. */
 const NEXT: Record<SwitchState, string> = {

@@ -8,7 +8,6 @@ export type BindingRow = {
   bound_at: number
   /** How many pings the monitor had then. */
   bound_ping_count: number
-  armed_at: number | null
   opened_at: number | null
   dead_at: number | null
 } & Row
@@ -74,7 +73,7 @@ export const bindSecret = (bound: {
   now: number
 }): Statement => ({
   text: `update reveal_binding set public_id = $2, bound_at = $3, bound_ping_count =
-      (select ping_count from monitor_pings pings where pings.monitor_id = reveal_binding.monitor_id)
+      (select ping_count from pulse_monitor where pulse_monitor.public_id = reveal_binding.monitor_id)
     where order_id = $1 and public_id is null and dead_at is null and monitor_ends_at > $3`,
   values: [bound.orderId, bound.publicId, bound.now],
   expect: 1,
@@ -92,7 +91,7 @@ export const openArmed = (silent: {
 }): Statement => ({
   text: `update reveal_binding set opened_at = $2
     where monitor_id = $1 and opened_at is null and dead_at is null
-      and (armed_at is not null or bound_ping_count < $3)`,
+      and bound_ping_count < $3`,
   values: [silent.monitorId, silent.now, silent.pingCount],
 })
 
@@ -113,12 +112,6 @@ export const extendBindings = (monitorId: string, monitorEndsAt: number): Statem
 export const dropSwitches = (monitorIds: readonly string[]): Statement => ({
   text: `delete from reveal_switch where monitor_id in (${places(monitorIds, 1)})`,
   values: [...monitorIds],
-})
-
-/** Notes the first ping after the binding. */
-export const noteArmed = (publicId: string, armedAt: number): Statement => ({
-  text: 'update reveal_binding set armed_at = $2 where public_id = $1 and armed_at is null',
-  values: [publicId, armedAt],
 })
 
 /** Deletes the bindings of secrets that are forgotten. */
@@ -160,7 +153,7 @@ export async function bindingOf(
   publicId: string,
 ): Promise<BindingRow | null> {
   const [found] = await db.read<BindingRow>(
-    `select monitor_id, monitor_ends_at, bound_at, bound_ping_count, armed_at, opened_at, dead_at
+    `select monitor_id, monitor_ends_at, bound_at, bound_ping_count, opened_at, dead_at
      from reveal_binding where public_id = $1`,
     publicId,
   )

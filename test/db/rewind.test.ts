@@ -34,10 +34,11 @@ const COLUMNS: Record<string, { texts: string; numbers: string; times: string }>
   },
   pulse_monitor: {
     texts:
-      'public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash, name, description, recent_heartbeats',
+      'public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash, name, description',
     numbers:
-      'heartbeat_limit, minimum_grace_seconds, expected_interval_seconds, grace_seconds, public_status_enabled, settings_changed_at, accepted_heartbeat_count, created_at, expires_at, revision',
-    times: 'last_ping_at, rescheduled_at, late_since, failed_at, state_since, check_at',
+      'heartbeat_limit, minimum_grace_seconds, expected_interval_seconds, grace_seconds, public_status_enabled, settings_changed_at, accepted_heartbeat_count, ping_count, created_at, expires_at, revision',
+    times:
+      'first_ping_at, last_ping_at, rescheduled_at, late_since, failed_at, state_since, check_at',
   },
 }
 
@@ -76,3 +77,47 @@ for (const [table, { texts, numbers, times }] of Object.entries(COLUMNS)) {
     )
   })
 }
+
+test('pings and late spells that lie ahead of a clock that went back end now, and what is past stays', async (t) => {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  await db.write(
+    unit(
+      {
+        text: `insert into pulse_monitor (public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash,
+          heartbeat_limit, minimum_grace_seconds, name, description, expected_interval_seconds, grace_seconds,
+          public_status_enabled, settings_changed_at, accepted_heartbeat_count, ping_count, last_ping_at,
+          state_since, created_at, expires_at)
+          values ('a', 'a', 'spark', $1, $1, 9, 60, $1, $1, 60, 60, 0, 0, 2, 2, $2, 0, 0, 0)`,
+        values: [new Uint8Array(), T + HOUR],
+      },
+      ...[T - HOUR, T + HOUR].map((at, i) => ({
+        text: `insert into pulse_ping (public_id, number, at) values ('a', $1, $2)`,
+        values: [i + 1, at],
+      })),
+      ...[
+        [T - 3 * HOUR, T - HOUR],
+        [T - HOUR, T + HOUR],
+        [T + HOUR, T + 2 * HOUR],
+        [T + 2 * HOUR, null],
+      ].map(([began = 0, ended = 0]) => ({
+        text: `insert into pulse_late_spell (public_id, began_at, ended_at, cause) values ('a', $1, $2, 'silence')`,
+        values: [began, ended],
+      })),
+    ),
+  )
+  await db.write(unit(...rewind(T)))
+  const pings = await db.read('select at from pulse_ping order by number')
+  assert.deepEqual(
+    pings.map(({ at }) => at),
+    [T - HOUR, T],
+  )
+  const spells = await db.read('select began_at, ended_at from pulse_late_spell order by began_at')
+  assert.deepEqual(
+    spells.map(({ began_at, ended_at }) => [began_at, ended_at]),
+    [
+      [T - 3 * HOUR, T - HOUR],
+      [T - HOUR, T],
+    ],
+  )
+})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { apart, type BlindWindow } from '../../src/lib/windows.ts'
-import { fairDeadline } from '../../src/pulse/fairness.ts'
+import { fairDeadline } from '../../src/pulse/state.ts'
 
 /** A ping came at 1000. The next is expected at 1060, and late at 1090. */
 const JOB = every(60, { nextExpectedAt: 1060, graceMs: 30 })

@@ -5,7 +5,8 @@ import type { Statement } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
 import { PULSE_PLANS, type PulseCapability } from '../../src/pulse/schema.ts'
-import { createPulse, type PulseService, type Signal } from '../../src/pulse/service.ts'
+import { createPulse, type PulseService } from '../../src/pulse/service.ts'
+import type { Signal } from '../../src/pulse/transition.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -76,7 +77,7 @@ test('a new token seals the sale in its own unit, so that no repeat hands out th
   const { instances, rotate, writes } = await aFleet(t)
   await rotate(instances[1])
   const [texts] = writes().filter((unit) =>
-    unit.some((text) => text.includes('ping_token_hash = $2')),
+    unit.some((text) => text.includes('update pulse_monitor')),
   )
   assert.ok(
     texts?.some((text) => text.includes('update purchase_order')),
@@ -179,7 +180,7 @@ async function aFleet(t: After) {
       },
     },
     async seen() {
-      const { state, lateAt } = instances[0].status(await monitor())
+      const { state, lateAt } = await instances[0].status(await monitor())
       return { state, lateAt: lateAt === null ? null : Date.parse(lateAt) - T }
     },
   }

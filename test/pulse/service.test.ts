@@ -153,6 +153,18 @@ test('two changes at once of different settings both hold', async (t) => {
   assert.deepEqual([name, description], ['a', 'b'])
 })
 
+test('an address of a status dies with the sharing, and only then', async (t) => {
+  const { change, status } = await aMonitor(t)
+  const share = async (publicStatusEnabled?: boolean) => {
+    await change(publicStatusEnabled === undefined ? { name: 'x' } : { publicStatusEnabled })
+    return (await status()).publicStatusId
+  }
+  const first = await share(false)
+  assert.equal((await status()).publicStatusId, first, 'it was not shared')
+  for (const is of [true, undefined, true]) assert.equal(await share(is), first)
+  assert.notEqual(await share(false), first)
+})
+
 test('whoever listens is told what happens to this monitor, and nothing after it stopped', async (t) => {
   const { pulse, capability, ping, change, monitor } = await aMonitor(t)
   const told: string[] = []

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextStateChangeAt, type StateFacts, standingAt } from '../../src/pulse/state.ts'
+import { nextStateChangeAt, standingAt } from '../../src/pulse/state.ts'
+import type { MonitorRow } from '../../src/pulse/store.ts'
 
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const MINUTE = 60_000
@@ -8,31 +9,32 @@ const HOUR = 60 * MINUTE
 const EXPIRES = T + 24 * HOUR
 
 /** Made at T, for a day, with room for three pings, a minute of interval and two of grace. */
-const aMonitor = (facts: Partial<StateFacts> = {}): StateFacts => ({
-  heartbeat_limit: 3,
-  accepted_heartbeat_count: 0,
-  last_ping_at: null,
-  expected_interval_seconds: 60,
-  grace_seconds: 120,
-  schedule_cron: '',
-  schedule_time_zone: '',
-  schedule_grace_seconds: 0,
-  rescheduled_at: 0,
-  late_since: null,
-  failed_at: null,
-  state_since: T,
-  expires_at: EXPIRES,
-  suspensions: '',
-  ...facts,
-})
+const aMonitor = (facts: Partial<MonitorRow> = {}): MonitorRow =>
+  ({
+    heartbeat_limit: 3,
+    accepted_heartbeat_count: 0,
+    last_ping_at: null,
+    expected_interval_seconds: 60,
+    grace_seconds: 120,
+    schedule_cron: '',
+    schedule_time_zone: '',
+    schedule_grace_seconds: 0,
+    rescheduled_at: 0,
+    late_since: null,
+    failed_at: null,
+    state_since: T,
+    expires_at: EXPIRES,
+    suspensions: '',
+    ...facts,
+  }) as MonitorRow
 
 const PINGED = T + HOUR
 const LATE = PINGED + 3 * MINUTE
-const pinged = (facts: Partial<StateFacts> = {}): StateFacts =>
+const pinged = (facts: Partial<MonitorRow> = {}): MonitorRow =>
   aMonitor({ accepted_heartbeat_count: 1, last_ping_at: PINGED, state_since: PINGED, ...facts })
 const exhausted = pinged({ accepted_heartbeat_count: 3 })
 
-type Row = [note: string, monitor: StateFacts, now: number, state: string, since: number]
+type Row = [note: string, monitor: MonitorRow, now: number, state: string, since: number]
 
 const rows: Row[] = [
   ['made', aMonitor(), T, 'waiting', T],

@@ -3,17 +3,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
 import {
-  changeSettings,
   createPulseStore,
+  deleteHistories,
   dropMonitor,
   existingMonitor,
   extendMonitor,
+  forgetHistory,
   insertMonitor,
+  insertPing,
+  type LateSpell,
   lookLater,
   type MonitorRow,
   purgeMonitors,
-  replacePingToken,
-  turnMonitor,
+  storeSpell,
+  updateMonitor,
 } from '../../src/pulse/store.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -66,29 +69,36 @@ test('a monitor that is over, suspended or used up is not extended', async (t) =
   await run(extendMonitor(extended))
 })
 
-test('a turn stores all facts of one monitor', async (t) => {
+test('a step stores all facts of one monitor that may change', async (t) => {
   const { run, row } = await aStore(t)
   const [before, other] = [await row('a'), await row('b')]
   const next: MonitorRow = {
     ...before,
-    ...{ accepted_heartbeat_count: 1, last_ping_at: 2, recent_heartbeats: '3', state_since: 4 },
-    ...{ late_since: 5, is_silent: 1, rescheduled_at: 6, failed_at: 7, exit_code: 8, check_at: 9 },
-    ...{ is_expiry_told: 1, open_runs: '10', last_run: '11', schedule_cron: '12' },
-    ...{ schedule_time_zone: '13', schedule_grace_seconds: 14, armed_at: 15, chunk_count: 16 },
-    ...{ untimed_heartbeat_count: 17, late_ms: 18 },
+    ...{
+      public_status_id: 'next',
+      ping_token_hash: bytes(3),
+      name: bytes(4),
+      description: bytes(5),
+    },
+    ...{ expected_interval_seconds: 6, grace_seconds: 7, public_status_enabled: 1 },
+    ...{ settings_changed_at: 8, accepted_heartbeat_count: 9, ping_count: 10, first_ping_at: 11 },
+    ...{ last_ping_at: 12, state_since: 13, late_since: 14, is_silent: 1, rescheduled_at: 15 },
+    ...{ failed_at: 16, exit_code: 17, check_at: 18, is_expiry_told: 1, open_runs: '19' },
+    ...{ last_run: '20', schedule_cron: '21', schedule_time_zone: '22' },
+    ...{ schedule_grace_seconds: 23 },
   }
-  await run(turnMonitor(before, next))
+  await run(updateMonitor(before, next))
   assert.deepEqual(await row('a'), { ...next, revision: before.revision + 1 })
   assert.deepEqual(await row('b'), other)
 })
 
-test('a turn is refused if its monitor changed since it was read', async (t) => {
+test('a step is refused if its monitor changed since it was read', async (t) => {
   const { run, row, change } = await aStore(t)
   await change({ accepted_heartbeat_count: 3, revision: 2 })
   const read = await row('a')
-  const turn = (revision: number) => run(turnMonitor({ ...read, revision }, read))
-  await assert.rejects(turn(1), UnitRefused)
-  await turn(2)
+  const step = (revision: number) => run(updateMonitor({ ...read, revision }, read))
+  await assert.rejects(step(1), UnitRefused)
+  await step(2)
 })
 
 test('a later look is noted unless the monitor changed since it was read', async (t) => {
@@ -100,44 +110,6 @@ test('a later look is noted unless the monitor changed since it was read', async
   assert.equal((await row('b')).check_at, T)
 })
 
-test('settings change those that are given, of one monitor that is not over', async (t) => {
-  const { run, row } = await aStore(t)
-  const before = await row('a')
-  const none = {
-    ...{ name: null, description: null, expectedIntervalSeconds: null, graceSeconds: null },
-    ...{ publicStatusEnabled: null, nextPublicStatusId: 'next' },
-  }
-  await run(changeSettings('a', END - 1, none))
-  assert.deepEqual(await row('a'), { ...before, settings_changed_at: END - 1 })
-  const all = {
-    ...{ name: bytes(5), description: bytes(6), expectedIntervalSeconds: 7, graceSeconds: 8 },
-    ...{ publicStatusEnabled: 1, nextPublicStatusId: 'next' },
-  }
-  await run(changeSettings('a', T + 1, all))
-  assert.deepEqual(await row('a'), {
-    ...before,
-    ...{ name: bytes(5), description: bytes(6), expected_interval_seconds: 7, grace_seconds: 8 },
-    ...{ public_status_enabled: 1, settings_changed_at: T + 1 },
-  })
-  assert.equal((await row('b')).settings_changed_at, T)
-  await assert.rejects(run(changeSettings('a', END, all)), UnitRefused)
-})
-
-test('an address of a status dies with the sharing, and only then', async (t) => {
-  const { run, row } = await aStore(t)
-  const share = async (publicStatusEnabled: number | null) => {
-    const none = { name: null, description: null, expectedIntervalSeconds: null }
-    const change = { ...none, graceSeconds: null, publicStatusEnabled, nextPublicStatusId: 'next' }
-    await run(changeSettings('a', T, change))
-    return (await row('a')).public_status_id
-  }
-  assert.equal(await share(0), 'status of a', 'it was not shared')
-  assert.equal(await share(1), 'status of a')
-  assert.equal(await share(null), 'status of a')
-  assert.equal(await share(1), 'status of a')
-  assert.equal(await share(0), 'next')
-})
-
 test('a monitor is there until its end, unless it is suspended', async (t) => {
   const { run, change } = await aStore(t)
   await run(existingMonitor('a', END - 1))
@@ -147,12 +119,8 @@ test('a monitor is there until its end, unless it is suspended', async (t) => {
   await assert.rejects(run(existingMonitor('a', T)), UnitRefused)
 })
 
-test('a ping token is replaced at one monitor, and one is deleted alone', async (t) => {
-  const { db, run, row } = await aStore(t)
-  await run(replacePingToken('a', bytes(9)))
-  assert.deepEqual((await row('a')).ping_token_hash, bytes(9))
-  assert.deepEqual((await row('b')).ping_token_hash, bytes(2))
-  await assert.rejects(run(replacePingToken('c', bytes(9))), UnitRefused)
+test('one monitor is deleted alone', async (t) => {
+  const { db, run } = await aStore(t)
   await run(dropMonitor('a'))
   assert.deepEqual(await db.read('select public_id from pulse_monitor'), [{ public_id: 'b' }])
   await assert.rejects(run(dropMonitor('a')), UnitRefused)
@@ -194,6 +162,65 @@ test('a status is found under its own id while it is shared', async (t) => {
   assert.equal(await store.shared('status of b'), null)
   assert.equal((await store.monitor('b'))?.public_id, 'b')
   assert.equal(await store.monitor('c'), null)
+})
+
+test('the newest pings of one monitor are read up to a number', async (t) => {
+  const { run, store } = await aStore(t)
+  for (const publicId of ['a', 'b']) {
+    for (const number of [1, 2, 3]) {
+      await run(insertPing(publicId, { number, at: T + number, run: `${publicId}${number}` }))
+    }
+  }
+  const runs = async (upTo: number, most = 9) =>
+    (await store.pings('a', upTo, most)).map(({ run }) => run)
+  assert.deepEqual(await runs(3), ['a3', 'a2', 'a1'])
+  assert.deepEqual(await runs(2), ['a2', 'a1'])
+  assert.deepEqual(await runs(3, 1), ['a3'])
+})
+
+test('the end of a spell completes its beginning, at one monitor', async (t) => {
+  const { db, run } = await aStore(t)
+  const begun: LateSpell = { beganAt: 10, cause: 'silence', endedAt: null }
+  await run(storeSpell('a', begun), storeSpell('b', begun))
+  await run(storeSpell('a', { ...begun, endedAt: 20 }))
+  const rows = await db.read('select public_id, ended_at from pulse_late_spell order by public_id')
+  assert.deepEqual(
+    rows.map(({ ended_at }) => ended_at),
+    [20, null],
+  )
+})
+
+test('the newest spells of a monitor are read that have ended and began before a time, or back to the one at a time', async (t) => {
+  const { run, store } = await aStore(t)
+  const spell = (beganAt: number, endedAt: number | null): LateSpell => ({
+    ...{ beganAt, cause: 'silence', endedAt },
+  })
+  await run(storeSpell('b', spell(11, 12)), storeSpell('a', spell(25, null)))
+  for (const began of [10, 20, 30]) await run(storeSpell('a', spell(began, began + 2)))
+  const began = (spells: LateSpell[]) => spells.map(({ beganAt }) => beganAt)
+  assert.deepEqual(began(await store.spells('a', 31, 9)), [30, 20, 10])
+  assert.deepEqual(began(await store.spells('a', 30, 9)), [20, 10])
+  assert.deepEqual(began(await store.spells('a', 31, 2)), [30, 20])
+  assert.deepEqual(began(await store.spellsSince('a', 5, 9)), [30, 20, 10])
+  assert.deepEqual(began(await store.spellsSince('a', 21, 9)), [30, 20])
+  assert.deepEqual(began(await store.spellsSince('a', 20, 1)), [30])
+})
+
+test('the history of monitors that are gone is deleted, however many they are, and that of others stays', async (t) => {
+  const { db, run } = await aStore(t)
+  const ids = Array.from({ length: 201 }, (_, i) => `gone ${i}`)
+  for (const publicId of ['a', ...ids]) {
+    await run(
+      insertPing(publicId, { number: 1, at: T, run: null }),
+      storeSpell(publicId, { beganAt: 1, endedAt: 2, cause: 'failure' }),
+    )
+  }
+  await run(...forgetHistory(ids), ...forgetHistory(['gone 1']))
+  await deleteHistories(db)
+  for (const table of ['pulse_ping', 'pulse_late_spell']) {
+    assert.deepEqual(await db.read(`select public_id from ${table}`), [{ public_id: 'a' }])
+  }
+  assert.deepEqual(await db.read('select public_id from pulse_gone'), [])
 })
 
 /** The monitors `b` and `a`, in this order, so that the first row is not the one that is meant. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { timeText } from '../../src/lib/time-list.ts'
-import { type LookFacts, opensAt, standingAt, timingOf } from '../../src/pulse/state.ts'
+import { opensAt, standingAt, timingOf } from '../../src/pulse/state.ts'
+import type { MonitorRow } from '../../src/pulse/store.ts'
 import { suspensionsOf } from '../../src/pulse/takedown.ts'
 
 const MINUTE = 60_000
@@ -15,26 +16,27 @@ const column = (...windows: [beganAt: number, endedAt: number][]): string =>
     .join('')
 
 /** Pinged at T, ten minutes of interval and two of grace. */
-const aMonitor = (facts: Partial<LookFacts> = {}): LookFacts => ({
-  heartbeat_limit: 100,
-  accepted_heartbeat_count: 1,
-  last_ping_at: T,
-  expected_interval_seconds: 600,
-  grace_seconds: 120,
-  schedule_cron: '',
-  schedule_time_zone: '',
-  schedule_grace_seconds: 0,
-  rescheduled_at: 0,
-  late_since: null,
-  failed_at: null,
-  state_since: T,
-  created_at: T - MINUTE,
-  expires_at: T + 1e9,
-  is_silent: 0,
-  is_expiry_told: 1,
-  suspensions: '',
-  ...facts,
-})
+const aMonitor = (facts: Partial<MonitorRow> = {}): MonitorRow =>
+  ({
+    heartbeat_limit: 100,
+    accepted_heartbeat_count: 1,
+    last_ping_at: T,
+    expected_interval_seconds: 600,
+    grace_seconds: 120,
+    schedule_cron: '',
+    schedule_time_zone: '',
+    schedule_grace_seconds: 0,
+    rescheduled_at: 0,
+    late_since: null,
+    failed_at: null,
+    state_since: T,
+    created_at: T - MINUTE,
+    expires_at: T + 1e9,
+    is_silent: 0,
+    is_expiry_told: 1,
+    suspensions: '',
+    ...facts,
+  }) as MonitorRow
 
 const minutes = (from: number, to: number): [number, number] => [T + from * MINUTE, T + to * MINUTE]
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Db } from '../../src/db/db.ts'
 import { timeText } from '../../src/lib/time-list.ts'
-import { createHistoryReader } from '../../src/pulse/history.ts'
+import { MAX_SPELLS } from '../../src/pulse/history.ts'
 import { aMonitor, DAY, SECOND, seconds, shortOf, T } from '../support/pulse-history.ts'
 import { unit } from '../support/unit.ts'
 
@@ -138,53 +137,36 @@ suite('uptime', () => {
     assert.deepEqual(shortOf(ended.entries)[0], ['late', 120, 1000, 'silence'])
   })
 
-  test('a page with the uptime takes few reads of few rows, however long the life was', async (t) => {
-    const { db, monitor, publicId, at, page, ping } = await aMonitor(t, { heartbeatLimit: 1e6 })
+  test('a share of time with more spells than are read is null, and one with fewer is told', async (t) => {
+    const { db, publicId, at, page, ping } = await aMonitor(t, { heartbeatLimit: 1e6 })
     await ping()
-    const times = '1'.repeat(1300)
-    for (let position = 0; position < 300; position++) {
-      await db.write(
-        unit(
-          {
-            text: 'insert into pulse_ping_chunk (public_id, position, times) values ($1, $2, $3)',
-            values: [publicId, position, times],
-          },
-          {
-            text: `insert into pulse_late_spell
-              (public_id, began_at, cause, ended_at, ended_by, late_before_ms)
-              values ($1, $2, 'silence', $3, 'ping', $4)`,
-            values: [publicId, T + position * 10, T + position * 10 + 5, position * 5],
-          },
-        ),
-      )
+    const day = DAY / SECOND
+    const spells = async (from: number, count: number) => {
+      for (let i = 0; i < count; i += 500) {
+        await db.write(
+          unit(
+            ...Array.from({ length: 500 }, (_, n) => ({
+              text: `insert into pulse_late_spell (public_id, began_at, cause, ended_at)
+                values ($1, $2, 'silence', $3)`,
+              values: [
+                publicId,
+                T + from * SECOND + (i + n) * 10,
+                T + from * SECOND + (i + n) * 10 + 5,
+              ],
+            })),
+          ),
+        )
+      }
     }
-    await db.write(
-      unit({
-        text: `update pulse_monitor set chunk_count = 300, late_ms = 1500,
-          accepted_heartbeat_count = accepted_heartbeat_count + 30000`,
-        values: [],
-      }),
-    )
-    at(100)
-    const reads: number[] = []
-    const counting: Pick<Db, 'read'> = {
-      async read<T>(text: string, ...values: never[]) {
-        const rows = (await db.read(text, ...values)) as T[]
-        reads.push(rows.length)
-        return rows as never
-      },
-    }
-    const reader = createHistoryReader({
-      ...{ db: counting, clock: { now: () => T + 100 * SECOND, windows: () => [] } },
-    })
-    const found = await reader.page(await monitor(), {
-      limit: 200,
-      place: { ping: 15_050, spellsBefore: T + 1e9, windowsBefore: T },
-    })
-    assert.equal(found?.entries.length, 200)
-    assert.ok(reads.length <= 4, `${reads.length} reads`)
-    assert.ok(Math.max(...reads) <= 201, `${reads} rows`)
-    const { last24Hours } = (await page()).uptime
-    assert.equal(last24Hours, share(1 - 1.5 / 100))
+    await spells(1, MAX_SPELLS / 2)
+    await spells(2.5 * day, MAX_SPELLS / 2 - 500)
+    at(3 * day)
+    await ping()
+    at(3 * day + 60)
+    assert.notEqual((await page()).uptime.last7Days, null)
+    await spells(2.6 * day, 500)
+    const { last24Hours, last7Days } = (await page()).uptime
+    assert.equal(last7Days, null)
+    assert.ok((last24Hours ?? 0) > 0)
   })
 })

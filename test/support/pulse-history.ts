@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import type { BlindWindow } from '../../src/lib/windows.ts'
-import { createHistoryReader, placeOf } from '../../src/pulse/history.ts'
+import { historyPage, placeOf } from '../../src/pulse/history.ts'
 import type { PulseHistory, PulseHistoryEntry } from '../../src/pulse/history-schema.ts'
 import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse } from '../../src/pulse/service.ts'
@@ -41,7 +41,6 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   const pulse = run(db)
   const bought = { ...PULSE_PLANS.long, minimumGraceSeconds: 60, ...plan }
   const { publicId, ownerToken, pingToken } = await provisioned(db, bought, now)
-  const reader = createHistoryReader({ db, clock })
 
   async function monitor() {
     const found = await pulse.owned(publicId, ownerToken)
@@ -57,7 +56,7 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   }: Page = {}): Promise<PulseHistory> {
     const place = cursor === null ? null : placeOf(cursor)
     assert.ok(cursor === null || place)
-    const found = await reader.page(await monitor(), { limit, place, type })
+    const found = await historyPage({ db, clock }, await monitor(), { limit, place, type })
     assert.ok(found)
     return found
   }
@@ -66,7 +65,7 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     return facts !== null && service.signal(facts, { kind: 'ping', rid: null })
   }
   return {
-    ...{ db, run, pulse, reader, monitor, page, ping, publicId },
+    ...{ db, clock, run, pulse, monitor, page, ping, publicId },
     at(seconds: number) {
       now = T + seconds * SECOND
     },
@@ -108,7 +107,7 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
       return pulse.purge(now)
     },
     async rowsLeft() {
-      const tables = ['pulse_ping_chunk', 'pulse_run', 'pulse_late_spell', 'pulse_gone']
+      const tables = ['pulse_ping', 'pulse_late_spell', 'pulse_gone']
       const counts = await Promise.all(
         tables.map((table) => db.read(`select count(*) as n from ${table}`)),
       )

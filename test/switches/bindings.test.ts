@@ -31,7 +31,7 @@ const A_MONITOR = insertMonitor({
 })
 /** It was started twice, too, which is no ping. */
 const ONE_PING = {
-  text: 'update pulse_monitor set accepted_heartbeat_count = 3, untimed_heartbeat_count = 2',
+  text: 'update pulse_monitor set accepted_heartbeat_count = 3, ping_count = 1',
   values: [],
 }
 const LASTING: MonitorHealth = {
@@ -41,8 +41,6 @@ const LASTING: MonitorHealth = {
   opensAfterMs: 2 * MINUTE,
   isFallingSilent: false,
   timing: 'T',
-  pings: [T - MINUTE],
-  pingCount: 1,
 }
 
 test('a ping after the purchase arms the switch, and the silence after that opens it for good', async (t) => {
@@ -90,7 +88,7 @@ test('a switch says that it is armed by a ping with an earlier time, and since t
 
 test('a ping before the purchase arms nothing, also if the clock was ahead then', async (t) => {
   const scene = await aScene(t)
-  if (scene.health) scene.health.pings = [T + 5 * MINUTE]
+  scene.pings[0] = T + 5 * MINUTE
   const { bindings, publicId } = await scene.bound()
   assert.deepEqual(await bindings.status(publicId, T + DAY), at('waiting', T))
   await scene.change('silent', { now: T + DAY })
@@ -232,8 +230,15 @@ async function aScene(t: After) {
   let now = T
   const clock = { now: () => now }
   const owner = createSwitchOwner({ db, clock })
-  const scene = { health: { ...LASTING } as MonitorHealth | null }
-  const bindings = createBindings({ db, clock, monitorHealth: async () => scene.health })
+  const scene = { health: { ...LASTING } as MonitorHealth | null, pings: [T - MINUTE] }
+  const bindings = createBindings({
+    db,
+    clock,
+    monitors: () => ({
+      health: async () => scene.health,
+      pingedAt: async (_monitorId, number) => scene.pings[number - 1] ?? null,
+    }),
+  })
   const switchId = (await owner.make(MONITOR, THERE)) ?? assert.fail('no switch')
 
   async function reserved({ orderId } = { orderId: newId('order') }): Promise<{ orderId: string }> {
@@ -256,14 +261,13 @@ async function aScene(t: After) {
       now = to
     },
     pinged(time: number) {
-      const { pings = [], pingCount = 0 } = scene.health ?? {}
-      scene.health = { ...LASTING, pings: [time, ...pings], pingCount: pingCount + 1 }
+      scene.pings.push(time)
     },
     change: (type: string, some: { now: number; publicId?: string }) =>
       db.write(
         unit(
           ...owner.onChange({
-            ...{ type, publicId: MONITOR, at: some.now, pingCount: scene.health?.pingCount ?? 0 },
+            ...{ type, publicId: MONITOR, at: some.now, pingCount: scene.pings.length },
             ...some,
           }),
         ),

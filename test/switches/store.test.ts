@@ -11,7 +11,6 @@ import {
   killBindings,
   makeSwitch,
   monitorOf,
-  noteArmed,
   openArmed,
   reserveBinding,
 } from '../../src/switches/store.ts'
@@ -82,10 +81,11 @@ test('an order that is asked for again waits for the monitor that it names then'
 })
 
 test('what a ping has armed opens by a silence, and what none has armed does not', async (t) => {
-  const { run, bound, binding } = await aStore(t)
-  const [armed, unarmed] = [await bound(MONITOR), await bound(MONITOR)]
-  await run(noteArmed(armed, T + 5))
-  await run(openArmed({ monitorId: MONITOR, pingCount: 0, now: T + 9 }))
+  const { run, bound, binding, pinged } = await aStore(t)
+  const armed = await bound(MONITOR)
+  await pinged(MONITOR, 1)
+  const unarmed = await bound(MONITOR)
+  await run(openArmed({ monitorId: MONITOR, pingCount: 1, now: T + 9 }))
   assert.equal((await binding(armed)).opened_at, T + 9)
   assert.equal((await binding(unarmed)).opened_at, null)
 })
@@ -100,24 +100,10 @@ test('what is open stays open since then', async (t) => {
 })
 
 test('a secret notes how many pings its own monitor has had', async (t) => {
-  const { run, bound, binding } = await aStore(t)
-  for (const [publicId, pings] of [
-    [OTHER, 5],
-    [MONITOR, 3],
-  ] as const) {
-    await run({
-      text: 'update pulse_monitor set accepted_heartbeat_count = $2 where public_id = $1',
-      values: [publicId, pings],
-    })
-  }
+  const { bound, binding, pinged } = await aStore(t)
+  await pinged(OTHER, 5)
+  await pinged(MONITOR, 3)
   assert.equal((await binding(await bound(MONITOR))).bound_ping_count, 3)
-})
-
-test('what armed a switch first stays noted', async (t) => {
-  const { run, bound, binding } = await aStore(t)
-  const publicId = await bound(MONITOR)
-  await run(noteArmed(publicId, T + 5), noteArmed(publicId, T + 6))
-  assert.equal((await binding(publicId)).armed_at, T + 5)
 })
 
 test('the bindings of forgotten secrets are forgotten, and no others', async (t) => {
@@ -166,5 +152,11 @@ async function aStore(t: After) {
   const binding = async (publicId: string) =>
     (await bindingOf(db, publicId)) ?? assert.fail('it is not bound')
 
-  return { db, run, switchOf, reserved, bound, binding }
+  const pinged = (monitorId: string, times: number) =>
+    run({
+      text: 'update pulse_monitor set ping_count = $2 where public_id = $1',
+      values: [monitorId, times],
+    })
+
+  return { db, run, switchOf, reserved, bound, binding, pinged }
 }

@@ -9,7 +9,7 @@ import { createNodeHealth } from '../../src/payment/health.ts'
 import type { Outcome } from '../../src/payment/order.ts'
 import { createOrders, type Orders } from '../../src/payment/orders.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
-import { createBindings } from '../../src/switches/binding.ts'
+import { createSwitches } from '../../src/switches/switches.ts'
 import { WHISPER_PROVISIONING } from '../../src/whisper/provisioning.ts'
 import { WHISPER_PLANS, type WhisperCapability } from '../../src/whisper/schema.ts'
 import { createWhisper } from '../../src/whisper/service.ts'
@@ -355,7 +355,7 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
 type Parts = Pick<Parameters<typeof createOrders>[0], 'db' | 'clock' | 'lightning' | 'health'>
 
 function anInstance({ unpaidBytes, ...parts }: Parts & { unpaidBytes: UnpaidBytes }) {
-  const bindings = createBindings({ ...parts, monitorHealth: async () => null })
+  const bindings = createSwitches(parts).bindings
   const service = createWhisper({ ...parts, unpaidBytes, bindings, alerts: { tell: () => [] } })
   const orders: Orders = createOrders({
     ...parts,

@@ -308,10 +308,9 @@ create table reveal_binding (
   timing text not null,            -- JSON: when the monitor expected pings then
   public_id text unique,           -- of the secret, from the settlement on
   bound_at integer,
-  armed_at integer,                -- the first ping after that, once somebody has asked
   opened_at integer,               -- for good
   dead_at integer,                 -- for good
-  -- How many pings the monitor had when the secret was bound: the clock may have been set since.
+  -- How many pings the monitor had when the secret was bound: the next one arms it.
   bound_ping_count integer
 );
 create index reveal_binding_waiting on reveal_binding (monitor_id)
@@ -338,8 +337,9 @@ create table pulse_monitor (
   public_status_enabled integer not null,    -- 0 | 1
   settings_changed_at integer not null,
   accepted_heartbeat_count integer not null,
+  ping_count integer not null,               -- those that were no starts of runs; the last one has this number
+  first_ping_at integer,
   last_ping_at integer,
-  recent_heartbeats text not null,           -- the newest times first, 13 digits each
   state_since integer not null,              -- when the state as of the last change of this row began
   created_at integer not null,
   expires_at integer not null,
@@ -366,13 +366,6 @@ create table pulse_monitor (
   schedule_cron text not null default '',
   schedule_time_zone text not null default '',
   schedule_grace_seconds integer not null default 0,
-  -- From when on pings were expected: the first ping.
-  armed_at integer,
-  -- How many chunks there are, and how many accepted beats, starts, have no stored time.
-  chunk_count integer not null default 0,
-  untimed_heartbeat_count integer not null default 0,
-  -- How long the late spells that have ended lasted together.
-  late_ms integer not null default 0,
   suspended_at integer,
   -- When suspensions of this monitor began and ended, newest first, 13 digits each: its own blind windows.
   suspensions text not null default ''
@@ -380,47 +373,28 @@ create table pulse_monitor (
 create index pulse_monitor_by_expiry on pulse_monitor (expires_at);
 create index pulse_monitor_by_check on pulse_monitor (check_at) where check_at is not null;
 
+-- One ping. It is never later than the ones after it.
+create table pulse_ping (
+  public_id text not null,
+  number integer not null,                   -- in its monitor, from 1
+  at integer not null,
+  run text,                                  -- JSON of the run that ended with it; null for a plain ping
+  primary key (public_id, number)
+) without rowid;
+
 -- When a monitor was late, from the deadline that passed to what ended it.
 create table pulse_late_spell (
   public_id text not null,
   began_at integer not null,
   ended_at integer,                          -- null while it lasts
-  ended_by text,                             -- ping | settings
-  cause text not null default 'silence',     -- silence | failure
-  -- How long the spells before it lasted together, so that a share of time needs no sum.
-  late_before_ms integer not null default 0,
+  cause text not null,                       -- silence | failure
   primary key (public_id, began_at)
-);
-
--- The whole life of a monitor, for its owner. The monitor's row holds the newest pings; each hundred that leave it
--- become a row here, so that a ping itself writes no second row.
-create table pulse_ping_chunk (
-  public_id text not null,
-  position integer not null,                 -- 0 for the first hundred
-  times text not null,                       -- a hundred times, newest first, 13 digits each
-  primary key (public_id, position)
-);
-
--- The runs that have ended. A failed ping is one, too.
-create table pulse_run (
-  public_id text not null,
-  ping_number integer not null,              -- of the ping that ended it; the first ping with a stored time is 1
-  rid text,
-  started_at integer,                        -- null if no start was sent
-  has_failed integer not null,               -- 0 | 1
-  exit_code integer,                         -- null if it gave none
-  primary key (public_id, ping_number)
-);
+) without rowid;
 
 -- Monitors that are deleted, and whose history is not yet: a long one is deleted in several units.
 create table pulse_gone (
   public_id text primary key
 );
-
--- What a switch knows of monitors: how many pings have a stored time.
-create view monitor_pings as
-  select public_id as monitor_id, accepted_heartbeat_count - untimed_heartbeat_count as ping_count
-  from pulse_monitor;
 
 -- Alerts ----------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ export const POSTGRES: Dialect = {
   translate: (sql) =>
     sql
       .replaceAll(/\bblob\b/g, 'bytea')
+      .replaceAll(') without rowid', ')')
       .replaceAll('primary key autoincrement', 'generated always as identity primary key')
       .replaceAll(/\binteger\b/g, 'bigint'),
   findMigrations: `select 1 as found where to_regclass('migration') is not null`,

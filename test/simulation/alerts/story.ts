@@ -5,7 +5,7 @@
 import { buy, FLOWS } from '../buyer.ts'
 import { insist, LOOK_MS, OPENS_WITHIN_MS, owner } from '../jobs.ts'
 import type { Run } from '../run-context.ts'
-import { openReceiver, type Receiver } from './receiver.ts'
+import { openReceiver, type Receiver, type Told } from './receiver.ts'
 
 const TIMES = JSON.stringify({ expectedIntervalSeconds: 60, graceSeconds: 60 })
 /** Well within the interval. */
@@ -21,7 +21,7 @@ type AlertsStatus = {
   deliveries: { outcome: string | null; attempts: number }[]
 }
 type AlertsSet = { destinations: { host: string; state: string; secret: string | null }[] }
-type History = { uptime: { until: string }; entries: Entry[] }
+type History = { entries: Entry[] }
 type Entry = { type: string; at: string; endedAt: string | null; cause: string | null }
 /** A change of the monitor, and with which ping it came; late comes with none. */
 type Change = { type: string; since: string; ping: number }
@@ -30,7 +30,7 @@ type Destination = { receiver: Receiver; askedFrom: number; activeFrom: number }
 
 export async function alertsStory(run: Run, who: string): Promise<void> {
   const { world, ledger } = run
-  const { random, sleep } = world.scheduler
+  const { random, sleep, wasTakenBack } = world.scheduler
   const order = { product: 'pulse' as const, body: JSON.stringify({ planId: 'spark' }) }
   const monitor = await buy(run, who, { order, flow: random.pick(FLOWS) })
   if (!monitor) return
@@ -63,7 +63,6 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   if (isToFallSilent) await fallSilent()
   const later = keepPinging()
   await waitUntilTold()
-  while (isAhead() && !isOver()) await sleep(LOOK_MS)
   later.stop()
   await later.done
   if (ledger.restores > 0 || isOver()) return
@@ -186,11 +185,11 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   }
 
   /** What the monitor's history has, the oldest first. */
-  async function changesAndPings(): Promise<{ changes: Change[]; pings: number; until: string }> {
+  async function changesAndPings(): Promise<{ changes: Change[]; pings: number }> {
     const read = () => owner(run, held, { path: '/history?limit=200' })
     const answer = await insist(run, read, { status: 200, held })
-    if (!answer) return { changes: [], pings: 0, until: '' }
-    const { uptime, entries: shown } = JSON.parse(answer.text) as History
+    if (!answer) return { changes: [], pings: 0 }
+    const { entries: shown } = JSON.parse(answer.text) as History
     const entries = shown.toReversed()
     const silences = entries.filter(({ type, cause }) => type === 'late' && cause === 'silence')
     const beats = entries.filter(({ type }) => type === 'ping' || type === 'failed')
@@ -216,7 +215,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
       }
       hasFailed = type === 'failed'
     }
-    return { changes, pings, until: uptime.until }
+    return { changes, pings }
   }
 
   function refuseLateness(): void {
@@ -250,12 +249,6 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
     for (const what of missing) ledger.break('an alert is delivered', what)
   }
 
-  /** A clock that was ahead has given times that are yet to come, and a history says nothing later than now. */
-  function isAhead(): boolean {
-    const now = world.scheduler.wallNow()
-    return receivers.some(({ told }) => told.some(({ since }) => Date.parse(since) > now))
-  }
-
   /** What the destinations must have been told, and were not. */
   async function untold(): Promise<string[]> {
     const { changes } = await changesAndPings()
@@ -266,23 +259,28 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
       // What happens within a minute of another change may be told by the last state alone.
       const must = new Set([...due.slice(0, isFirst ? 1 : 0), ...due.slice(-1)])
       return [...must]
-        .filter((change) => !receiver.told.some((one) => one.isTaken && isOf(change)(one)))
+        .filter((change) => !receiver.told.some((one) => one.isTaken && isOfNow(change, one)))
         .map(({ type, since }) => `${receiver.host} was not told ${type} of ${since}`)
     })
+  }
+
+  /** The service has set back the times of a clock that was ahead, after it has told of them. */
+  function isOfNow(change: Change, told: Told): boolean {
+    const isOfThen = told.type === change.type && wasTakenBack(Date.parse(told.since))
+    return isOfThen || isOf(change)(told)
   }
 
   /** Whether what each receiver was told has happened, in this order. */
   async function compareWithHistory(): Promise<void> {
     const toldTo = receivers.map(({ host, told }) => ({ host, told: [...told] }))
-    const { changes, until } = await changesAndPings()
+    const { changes } = await changesAndPings()
     // What is over before it is sent is told by the last state alone.
     const silences = changes.filter(({ type }) => type === 'pulse.late')
     if (silences.length > Number(isToFallSilent)) {
       ledger.break('late only by its own fault', silences.map(({ since }) => since).join(', '))
     }
     for (const { host, told: all } of toldTo) {
-      // A clock that was set back shows what it has noted of later times as if it were now.
-      const told = all.filter(({ since }) => since <= until)
+      const told = all.filter(({ since }) => !wasTakenBack(Date.parse(since)))
       const places = told.map((one) => changes.findIndex((change) => isOf(change)(one)))
       const invented = told[places.indexOf(-1)]
       if (invented) ledger.break('no alert is invented', `${host} was told ${invented.body}`)

@@ -25,6 +25,8 @@ export type Scheduler = {
   jump(ms: number): void
   /** Undoes all jumps. */
   unjump(): void
+  /** Whether a clock that was ahead has shown this time, and was set back. */
+  wasTakenBack(unixMs: number): boolean
   /** When the clocks jumped last, in milliseconds of the run. */
   jumpedAt(): number
   /** Runs `work` after this time, for the owner that runs now or for another. */
@@ -51,6 +53,8 @@ const EVENTS_PER_TURN = 256
 
 const NOTHING = (): void => undefined
 
+/** The clocks of two machines differ by less. */
+const CLOCKS_APART_MS = 5_000
 const STARTED_AT = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
 export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): Scheduler {
@@ -58,6 +62,8 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
   const events: Event[] = []
   let elapsed = 0
   let jumped = 0
+  /** Times that clocks showed before they were set back to the first of each. */
+  const takenBack: [from: number, to: number][] = []
   let jumpedAt = Number.NEGATIVE_INFINITY
   // Follows each function through its awaits, so that what continues belongs to whoever began it.
   const owners = new AsyncLocalStorage<Owner | null>()
@@ -79,13 +85,16 @@ export function createScheduler(seed: number, eventsPerTurn = EVENTS_PER_TURN): 
     wallNow: (clock = owner()?.clock) =>
       Math.floor(STARTED_AT + elapsed + jumped + (clock?.(elapsed) ?? 0)),
     jump(ms) {
+      const shown = STARTED_AT + elapsed + jumped
+      if (ms < 0) takenBack.push([shown + ms, shown])
       jumped += ms
       jumpedAt = elapsed
     },
-    unjump() {
-      jumped = 0
-      jumpedAt = elapsed
-    },
+    unjump: () => scheduler.jump(-jumped),
+    wasTakenBack: (unixMs) =>
+      takenBack.some(
+        ([from, to]) => unixMs > from - CLOCKS_APART_MS && unixMs <= to + CLOCKS_APART_MS,
+      ),
     jumpedAt: () => jumpedAt,
     after(ms, run, belongsTo = owner()) {
       const wait = Number.isFinite(ms) && ms > 0 ? ms : 0
