@@ -123,6 +123,6 @@ function echoed(
     return second === undefined ? value : null
   }
   const value = parseStrictJsonBytes(body)
-  const member = isObject(value) && Object.hasOwn(value, echo.json) ? value[echo.json] : null
+  const member = isObject(value) ? value[echo.json] : null
   return typeof member === 'string' ? member : null
 }

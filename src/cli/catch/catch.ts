@@ -1,12 +1,13 @@
 /** `mayfly catch …`: the owner's commands of an inbox. */
 import type { Command } from 'commander'
-import { createHttp } from '../../client/http.ts'
 import { client } from '../cli.ts'
 import { examples } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { addCatchEvents, addCatchExport, findEvent } from './events.ts'
 import { addCatchListen } from './listen.ts'
 import { addCatchReplay } from './replay.ts'
+import { addCatchRespond } from './respond.ts'
+import { addCatchTrigger } from './trigger.ts'
 import { addCatchVerify } from './verify.ts'
 
 export function addCatch(program: Command): void {
@@ -15,35 +16,12 @@ export function addCatch(program: Command): void {
     .description('follow, read, forward and delete the webhooks of an inbox')
   addCatchListen(parent)
   addCatchEvents(parent)
-  addTrigger(parent)
+  addCatchRespond(parent)
+  addCatchTrigger(parent)
   addCatchReplay(parent)
   addCatchVerify(parent)
   addCatchExport(parent)
   addDelete(parent)
-}
-
-function addTrigger(parent: Command): void {
-  parent
-    .command('trigger')
-    .description('send a webhook to an inbox, to try what listens to it; it counts as a request')
-    .argument('<name>', 'the inbox')
-    .option('--data <json>', 'its body', '{"hello":"from mayfly"}')
-    .addHelpText('after', examples(`mayfly catch trigger hooks --data '{"action":"opened"}'`))
-    .action(
-      client<{ data: string }>(async (cli, { data }, [name]) => {
-        const saved = loadCatch(cli, name)
-        const http = createHttp(saved.baseUrl, cli.traced(fetch))
-        await http.perform({
-          method: 'POST',
-          path: `/c/${saved.capability.publicId}`,
-          token: saved.capability.ingestToken,
-          headers: { 'content-type': 'application/json' },
-          body: data,
-          signal: cli.signal,
-        })
-        cli.answer({ name, sent: true }, `Sent. To see it: mayfly catch show ${name}\n`)
-      }),
-    )
 }
 
 function addDelete(parent: Command): void {

@@ -1,0 +1,116 @@
+/** `mayfly catch respond NAME …`: chooses how an inbox answers, so that any webhook can be set up with it. */
+import { type Command, Option } from 'commander'
+import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
+import { CHALLENGERS } from '../../protocol/signatures/signatures.ts'
+import { firstLine, readSecret } from '../ask.ts'
+import { type Cli, client, wholeNumber } from '../cli.ts'
+import { CliError, EXIT } from '../exit.ts'
+import { examples, harmless } from '../text.ts'
+import { loadCatch } from '../vault/saved.ts'
+
+/** What each sender asks of an address before it sends anything. */
+const ECHOES = {
+  slack: { json: 'challenge' },
+  meta: { query: 'hub.challenge' },
+  dropbox: { query: 'challenge' },
+  'microsoft-graph': { query: 'validationToken' },
+} as const
+const SENDERS = [...(Object.keys(ECHOES) as (keyof typeof ECHOES)[]), ...CHALLENGERS]
+
+type Options = {
+  for?: (typeof SENDERS)[number]
+  secretFile: string
+  echoJson?: string
+  echoQuery?: string
+  status?: string
+  body?: string
+  contentType?: 'text/plain' | 'application/json'
+  retryAfter?: string
+  reset?: true
+}
+
+export function addCatchRespond(parent: Command): void {
+  parent
+    .command('respond')
+    .description('show or choose how an inbox answers the requests that it stores, instead of 204')
+    .argument('<name>', 'the inbox')
+    .addOption(
+      new Option('--for <sender>', 'what this sender asks when it is set up').choices(SENDERS),
+    )
+    .option('--secret-file <file>', 'for zoom and x: the secret of the app, or - for stdin', '-')
+    .option('--echo-json <member>', 'send back this member of the JSON body, as text')
+    .option('--echo-query <parameter>', 'send back this parameter of the query, as text')
+    .option(
+      '--status <code>',
+      'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
+    )
+    .option('--body <text>', 'with --status: this body')
+    .addOption(
+      new Option('--content-type <type>', 'with --status: its type, text/plain by default').choices(
+        ['text/plain', 'application/json'],
+      ),
+    )
+    .option('--retry-after <seconds>', 'with --status: when the sender should try again')
+    .option('--reset', 'answer 204 again')
+    .addHelpText(
+      'after',
+      `${examples(
+        'mayfly catch respond hooks --for slack',
+        'mayfly catch respond hooks --for zoom --secret-file zoom-secret',
+        `mayfly catch respond hooks --status 200 --content-type application/json --body '{"ok":true}'`,
+        'mayfly catch respond hooks --status 429 --retry-after 60',
+        'mayfly catch respond hooks --reset',
+      )}
+A request that does not ask is answered 204. A fixed answer is for POST, PUT, PATCH and DELETE.
+`,
+    )
+    .action(
+      client<Options>(async (cli, options, [name]) => {
+        const chosen = await chosenIn(cli, options)
+        const { capability, baseUrl } = loadCatch(cli, name)
+        const inbox = cli.mayfly(baseUrl).catch(capability)
+        if (options.reset) await inbox.deleteResponse()
+        const shown = chosen ? await inbox.setResponse(chosen) : await inbox.response()
+        cli.answer({ name, response: shown }, `${name} answers ${harmless(inWords(shown))}.\n`)
+      }),
+    )
+}
+
+/** The answer that the options choose; null if they choose none. */
+async function chosenIn(cli: Cli, options: Options): Promise<CatchResponse | null> {
+  const { for: sender, echoJson, echoQuery, status, reset } = options
+  const ways = [sender, echoJson, echoQuery, status, reset].filter((way) => way !== undefined)
+  if (ways.length > 1) {
+    const names = '--for, --echo-json, --echo-query, --status and --reset'
+    throw new CliError(`Choose one of ${names}.`, EXIT.usage)
+  }
+  if (echoJson !== undefined) return { echo: { json: echoJson } }
+  if (echoQuery !== undefined) return { echo: { query: echoQuery } }
+  if (status !== undefined) return fixed(status, options)
+  if (sender === undefined) return null
+  if (sender !== 'zoom' && sender !== 'x') return { echo: ECHOES[sender] }
+  const { secretFile } = options
+  const secret =
+    secretFile === '-' ? await readSecret(cli, 'The secret of the app: ') : firstLine(secretFile)
+  return { hmac: { provider: sender, secret: secret.trim() } }
+}
+
+function fixed(given: string, { body, contentType, retryAfter }: Options): CatchResponse {
+  const retryAfterSeconds =
+    retryAfter && wholeNumber(retryAfter, { option: '--retry-after', least: 0, most: 3600 })
+  const status = wholeNumber(given, { option: '--status', least: 200, most: 429 })
+  // The service knows which statuses there are, and says so. JSON leaves out what is undefined.
+  return { status, contentType, body, retryAfterSeconds } as CatchResponse
+}
+
+function inWords(shown: CatchResponseShown): string {
+  if ('hmac' in shown) return `the challenge of ${shown.hmac.provider}, and 204 to everything else`
+  if ('status' in shown) {
+    const { status, body = '', retryAfterSeconds } = shown
+    const wait = retryAfterSeconds === undefined ? '' : `, Retry-After ${retryAfterSeconds}`
+    return `${status}${body === '' ? '' : ` with ${body}`}${wait}`
+  }
+  const [[kind, named] = []] = Object.entries(shown.echo)
+  const where = kind === 'json' ? 'member of the JSON body' : 'parameter of the query'
+  return `with the ${where} ${named}, and 204 to everything else`
+}
