@@ -1,262 +1,167 @@
 /**
- * What an operator does with orders, beside the running service: lists and shows them, delivers what is owed, and
- * notes what was paid back. Each change is one conditional unit. `restoring.ts` has the orders that the store has lost.
+ * What an operator does to orders, beside the running service: delivers what is owed, notes what was paid back, and
+ * restores what the store has lost. Each change is one conditional unit. What cannot be done throws a `Refusal`.
  */
-import { attempt, type Db, limitedTo, type Row, type Statement, type Value } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
+import { randomBytes } from 'node:crypto'
+import { attempt, type Db, type Statement } from '../db/db.ts'
+import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
-import { isId } from '../lib/ids.ts'
-import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
-import { copiedInvoice, decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
+import { newId } from '../lib/ids.ts'
+import { type Json, jcs } from '../lib/jcs.ts'
+import type { PlanId, Product } from '../lib/product-names.ts'
+import type { Lightning } from '../lightning/lightning.ts'
+import { provesPayment } from '../protocol/preimage.ts'
 import { fingerprints, openSeed, type Secrets } from '../secrets/secrets.ts'
+import { statusAtNode } from './node-status.ts'
 import { settledPayment } from './orders.ts'
-import type { Products } from './provisioning.ts'
-import { findRefund, findSale, type Refund, recordRefund, type Sale } from './sales.ts'
+import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts'
+import { findRefund, findSale, recordRefund } from './sales.ts'
 import { type SettledFields, settleSale } from './settlement.ts'
-import { createOrderStore, type OrderRow, type OrderState } from './store.ts'
-import { findTombstone, type Tombstone } from './tombstones.ts'
+import type { OrderRef } from './showing.ts'
+import { insertName, type OrderRow, type OrderState } from './store.ts'
+import { findTombstone } from './tombstones.ts'
 
-// Showing
-
-/** A column of orders, and its value. */
-export type OrderRef = { by: 'payment_hash' | 'order_id' | 'public_id'; value: string }
-
-/** What may be shown of an order: no key, no seed, no hash of either, and no network of the buyer. */
-export type ShownOrder = Pick<
-  OrderRow,
-  | 'order_id'
-  | 'product'
-  | 'plan_id'
-  | 'amount_sats'
-  | 'network'
-  | 'payment_hash'
-  | 'state'
-  | 'contested'
-  | 'created_at'
-  | 'quote_expires_at'
-  | 'settled_at'
-  | 'settled_by'
-  | 'public_id'
-  | 'expires_at'
-  | 'delivered_at'
-  | 'sealed_at'
-  | 'sealed_by'
-  | 'restored_at'
-  | 'unfulfilled_at'
-  | 'extends_id'
-> & {
-  delivered_by: 'operator' | null
-  /** 1 while the service can repeat the answer or deliver it. */
-  has_seed: 0 | 1
-  refunded_at: number | null
-  refund_reason: string | null
+/** Nothing was changed. The message is a sentence for the operator that says why, and what else to do. */
+export class Refusal extends Error {
+  override name = 'Refusal'
+  /** `unknown`: the store has no such order. `secret`: the service has another secret. */
+  readonly kind: 'unknown' | 'secret' | 'state'
+  constructor(message: string, kind: 'unknown' | 'secret' | 'state' = 'state') {
+    super(message)
+    this.kind = kind
+  }
 }
 
-/** An order in a list. */
-export type ListedOrder = Pick<
-  OrderRow,
-  | 'created_at'
-  | 'state'
-  | 'product'
-  | 'plan_id'
-  | 'amount_sats'
-  | 'payment_hash'
-  | 'order_id'
-  | 'public_id'
-  | 'extends_id'
->
+type Deps = { db: Db; secrets: Secrets; clock: Clock; products: Products }
 
-export type Shown =
-  /** `others`: the other orders that bought, extended or replaced the same capability, newest first. */
-  | { kind: 'order'; order: ShownOrder; others: ListedOrder[] }
-  | { kind: 'deleted'; tombstone: Tombstone; sale: Sale | null; refund: Refund | null }
-  | { kind: 'none' }
+/** Rows are deleted 30 days after their end; payment hashes outlive them. */
+export const unknownOrder = ({ by }: OrderRef): Refusal => new Refusal(UNKNOWN[by], 'unknown')
 
-/** The ids of what orders buy. The address of a monitor's public status names no order. */
-const CAPABILITY_IDS = Object.values(SOLD_PRODUCTS).map(({ ids }) => ids[0])
-
-/**
- * Reads a payment hash, an invoice, the public id of a capability or the id of an order; null for any other text.
- * @throws InvalidInvoice for a text that begins like an invoice and is none.
- */
-export function readOrderRef(given: string): OrderRef | null {
-  const text = given.trim()
-  if (/^[0-9a-f]{64}$/i.test(text)) return { by: 'payment_hash', value: text.toLowerCase() }
-  if (isId('order', text)) return { by: 'order_id', value: text }
-  if (CAPABILITY_IDS.some((kind) => isId(kind, text))) return { by: 'public_id', value: text }
-  const invoice = copiedInvoice(text)
-  if (invoice.length > MAX_INVOICE_CHARS || !/^ln(bc|tb|sb)/.test(invoice)) return null
-  return { by: 'payment_hash', value: decodeInvoice(invoice).paymentHash }
+const UNKNOWN: Record<OrderRef['by'], string> = {
+  payment_hash:
+    'This store has and had no order with that payment hash, or the order was never paid and is long gone. If your node says that the invoice is paid, you owe it: mayfly order restore --help',
+  order_id:
+    'There is no order with that id in this store. Orders are deleted 30 days after their end: ask the buyer for the invoice or its payment hash.',
+  public_id:
+    'No order in this store bought that. Orders are deleted 30 days after their end: ask the buyer for the invoice or its payment hash.',
 }
 
-/** How many other orders of a capability are shown with one of its orders. */
-const MAX_OTHERS = 100
-
-/** The order of this name, or what is left of it. */
-export async function showOrder(db: Db, ref: OrderRef): Promise<Shown> {
-  const order = await shownOrder(db, ref)
-  if (order) return { kind: 'order', order, others: await othersOf(db, order) }
-  if (ref.by !== 'payment_hash') return { kind: 'none' }
-  const tombstone = await findTombstone(db, ref.value)
-  if (!tombstone) return { kind: 'none' }
-  const [sale, refund] = await Promise.all([findSale(db, ref.value), findRefund(db, ref.value)])
-  return { kind: 'deleted', tombstone, sale, refund }
+async function rowOf(db: Db, { by, value }: OrderRef): Promise<OrderRow | null> {
+  const [row] = await db.read<OrderRow>(`select * from purchase_order where ${by} = $1`, value)
+  return row ?? null
 }
 
-/** A public id names the order that bought it; once that is deleted, the newest that has extended it. */
-async function shownOrder(db: Db, { by, value }: OrderRef): Promise<ShownOrder | null> {
-  const shown = `select order_id, product, plan_id, o.amount_sats, network, o.payment_hash, state, contested,
-      created_at, quote_expires_at, settled_at, settled_by, public_id, expires_at, delivered_at, delivered_by,
-      sealed_at, sealed_by, restored_at, unfulfilled_at, extends_id,
-      case when seed is null then 0 else 1 end as has_seed, refunded_at, reason as refund_reason
-    from purchase_order o left join refund r on r.payment_hash = o.payment_hash`
-  const [order] = await db.read<ShownOrder & Row>(`${shown} where o.${by} = $1`, value)
-  if (order || by !== 'public_id') return order ?? null
-  const [extension] = await db.read<ShownOrder & Row>(
-    `${shown} where extends_id = $1 and state = 'settled' and public_id is null
-      order by settled_at desc limit 1`,
-    value,
-  )
-  return extension ?? null
-}
+/** How an order is named in sentences: by its id only if it has no invoice, because the id alone collects it. */
+const nameOf = ({ payment_hash, order_id }: OrderRow): string => payment_hash ?? order_id
 
-const LISTED = `created_at, state, product, plan_id, amount_sats, payment_hash, order_id, public_id, extends_id`
-
-function othersOf(
-  db: Db,
-  { order_id: orderId, public_id: publicId, extends_id: extendsId }: ShownOrder,
-): Promise<ListedOrder[]> {
-  // Null is in no list.
-  return db.read<ListedOrder & Row>(
-    `select ${LISTED} from purchase_order
-     where (public_id in ($3, $4) or extends_id in ($3, $4)) and order_id <> $1
-     order by created_at desc, order_id ${limitedTo(2)}`,
-    orderId,
-    MAX_OTHERS,
-    publicId,
-    extendsId,
-  )
-}
-
-/** The newest orders first. */
-export function listOrders(
-  db: Db,
-  wanted: {
-    state: OrderState | null
-    product: Product | null
-    /** Unix milliseconds. */
-    since: number
-    limit: number
-  },
-): Promise<ListedOrder[]> {
-  const values: Value[] = [wanted.since, wanted.limit]
-  const only = (column: string, value: string | null): string =>
-    value === null ? '' : ` and ${column} = $${values.push(value)}`
-  return db.read<ListedOrder & Row>(
-    `select ${LISTED} from purchase_order
-     where created_at >= $1${only('state', wanted.state)}${only('product', wanted.product)}
-     order by created_at desc, order_id ${limitedTo(2)}`,
-    ...values,
-  )
-}
+const refundCommand = (name: string, more = ''): string =>
+  `pay it back, and then: mayfly order refund ${name}${more} --reason <text>`
 
 // Delivering
 
-export type DeliveryDeps = { db: Db; secrets: Secrets; clock: Clock; products: Products }
+/** What an order that was owed has bought. `publicId`: what was sold, or extended. Its buyer's next poll collects it. */
+export type Provisioned = {
+  order: string
+  publicId: string
+  isExtended: boolean
+  expiresAt: number
+}
 
-/** Why nothing was delivered. */
-type Undelivered =
-  | { kind: 'order not found' }
-  | { kind: 'not paid'; state: OrderState }
-  /** The configured secrets do not include the one that the order was made under. */
-  | { kind: 'other secret' }
-  /** It failed again; nothing was changed. */
-  | { kind: 'refused'; reason: string }
-  /** It was delivered, or is sealed: it is never delivered twice. */
-  | { kind: 'already delivered'; at: number | null }
-  /** The capability has expired; nobody collected it. */
-  | { kind: 'over'; at: number }
-
-export type Provisioned =
-  /** `publicId`: what was sold, or extended. The buyer's next poll delivers it. */
-  | { kind: 'provisioned'; publicId: string; isExtended: boolean; expiresAt: number }
-  /** There was nothing to do: it is the buyer's turn. */
-  | { kind: 'waits for its buyer' }
-  | Undelivered
-
-export type HandedOut =
-  /**
-   * `body` is the answer that the buyer would have got. There is no other copy of it. `extendedId` is what the order
-   * has extended: then it has no token.
-   */
-  { kind: 'handed out'; body: string; extendedId: string | null } | Undelivered
-
-/** Provisions an order that is paid and unfulfilled. */
-export async function deliverOrder(deps: DeliveryDeps, orderId: string): Promise<Provisioned> {
-  const { db, secrets, clock } = deps
-  const store = createOrderStore(db)
-  const order = await store.find(orderId)
-  const reason = whyUndelivered(order, clock.now())
-  if (!order || reason) return reason ?? { kind: 'order not found' }
-  if (order.state === 'settled') return { kind: 'waits for its buyer' }
-  if (!fingerprints(secrets).includes(order.secret_id)) return { kind: 'other secret' }
-  const done = await settleSale(deps, order, {
-    // The life of the capability begins now: the buyer could not use it before.
-    now: clock.now(),
-    transition: (fields) => [settleUnfulfilled(orderId, fields)],
-  })
-  switch (done.kind) {
-    case 'settled': {
-      const { public_id, expires_at: expiresAt } = done.fields
-      const publicId = public_id ?? order.extends_id ?? ''
-      return { kind: 'provisioned', publicId, isExtended: public_id === null, expiresAt }
-    }
-    case 'failed':
-      return { kind: 'refused', reason: messageOf(done.fault) }
-    case 'not applied': {
-      // Somebody else was faster.
-      const current = await store.find(orderId)
-      return whyUndelivered(current, clock.now()) ?? { kind: 'waits for its buyer' }
-    }
-  }
+/** Provisions an order that is paid and unfulfilled. Its life begins now, since the buyer could not use it before. */
+export async function deliverOrder(deps: Deps, ref: OrderRef): Promise<Provisioned> {
+  const order = await deliverable(deps, ref)
+  const provisioned = await provisionOwed(deps, order)
+  if (provisioned) return provisioned
+  // It was provisioned before, or somebody else was faster.
+  const name = nameOf(await deliverable(deps, ref))
+  throw new Refusal(
+    `${name} waits for its buyer. A buyer who cannot prove the payment: mayfly order deliver ${name} --print`,
+  )
 }
 
 /**
  * Hands a paid order out to the operator, for a buyer who cannot prove the payment. It happens once, like any
  * delivery, and seals the order. An order that is unfulfilled is provisioned first.
+ * @returns the answer that the buyer would have got, which has no other copy. `extendedId` is what the order has
+ *   extended: then the answer has no token.
  */
-export async function handOutOrder(deps: DeliveryDeps, orderId: string): Promise<HandedOut> {
+export async function handOutOrder(
+  deps: Deps,
+  ref: OrderRef,
+): Promise<{ order: string; body: string; extendedId: string | null }> {
   const { db, secrets, clock, products } = deps
-  const store = createOrderStore(db)
-  const provisioned = await deliverOrder(deps, orderId)
-  if (provisioned.kind !== 'provisioned' && provisioned.kind !== 'waits for its buyer') {
-    return provisioned
-  }
-  const order = await store.find(orderId)
-  const now = clock.now()
-  if (!order?.seed) return whyUndelivered(order, now) ?? { kind: 'already delivered', at: null }
+  await provisionOwed(deps, await deliverable(deps, ref))
+  const order = await deliverable(deps, ref)
+  const { order_id: orderId, public_id: publicId, extends_id: extendsId } = order
+  if (!order.seed) throw wasDelivered(order)
   const opened = openSeed(secrets, order.seed, orderId)
-  if (!opened) return { kind: 'other secret' }
+  if (!opened) throw otherSecret(order)
   const body = settledPayment(order, opened.plain, products)
-  const done = await attempt(
-    db.write({ lockKey: orderId, statements: { order: handOut(orderId, now) } }),
-  )
-  const extendedId = order.public_id === null ? order.extends_id : null
-  if ('rows' in done) return { kind: 'handed out', body, extendedId }
-  const current = await store.find(orderId)
-  return whyUndelivered(current, now) ?? { kind: 'already delivered', at: null }
+  const statements = { order: handOut(orderId, clock.now()) }
+  const done = await attempt(db.write({ lockKey: orderId, statements }))
+  if ('refused' in done) throw wasDelivered(await deliverable(deps, ref))
+  return { order: nameOf(order), body, extendedId: publicId === null ? extendsId : null }
 }
 
-/** Null for an order that is paid and has something to deliver. */
-function whyUndelivered(order: OrderRow | null, now: number): Undelivered | null {
-  if (!order) return { kind: 'order not found' }
-  if (order.state === 'paid_unfulfilled') return null
-  if (order.state !== 'settled') return { kind: 'not paid', state: order.state }
-  if (order.delivered_at !== null) return { kind: 'already delivered', at: order.delivered_at }
-  if (order.expires_at !== null && order.expires_at <= now) {
-    return { kind: 'over', at: order.expires_at }
+/** The order, if it is paid and has something to deliver. @throws Refusal */
+async function deliverable({ db, clock }: Deps, ref: OrderRef): Promise<OrderRow> {
+  const order = await rowOf(db, ref)
+  if (!order) {
+    if (ref.by !== 'payment_hash' || !(await findTombstone(db, ref.value))) throw unknownOrder(ref)
+    throw new Refusal(
+      `${ref.value} was an order of this store, and was deleted after its end. It is never delivered twice.`,
+    )
   }
-  return order.sealed_at === null ? null : { kind: 'already delivered', at: order.sealed_at }
+  const { state, delivered_at: deliveredAt, expires_at: expiresAt, sealed_at: sealedAt } = order
+  if (state === 'paid_unfulfilled') return order
+  const name = nameOf(order)
+  if (state !== 'settled') throw new Refusal(`${name} is ${state}: there is nothing to deliver.`)
+  if (deliveredAt === null && expiresAt !== null && expiresAt <= clock.now()) {
+    throw new Refusal(
+      `The capability of ${name} ended at ${rfc3339(expiresAt)} and was never collected. If that was your fault, ${refundCommand(name, ' --settled')}`,
+    )
+  }
+  if (deliveredAt !== null || sealedAt !== null) throw wasDelivered(order)
+  return order
+}
+
+function wasDelivered(order: OrderRow): Refusal {
+  const at = order.delivered_at ?? order.sealed_at
+  const when = at === null ? '' : ` at ${rfc3339(at)}`
+  const name = nameOf(order)
+  return new Refusal(
+    `${name} was delivered${when}, and is never delivered twice. If the buyer did not receive it, ${refundCommand(name, ' --settled')}`,
+  )
+}
+
+const otherSecret = (order: OrderRow): Refusal =>
+  new Refusal(
+    `${nameOf(order)} was made under another secret. Set MAYFLY_SECRET to the secret of the service.`,
+    'secret',
+  )
+
+/** Null if the order is provisioned already, by now at the latest. */
+async function provisionOwed(deps: Deps, order: OrderRow): Promise<Provisioned | null> {
+  if (order.state !== 'paid_unfulfilled') return null
+  if (!fingerprints(deps.secrets).includes(order.secret_id)) throw otherSecret(order)
+  const done = await settleSale(deps, order, {
+    now: deps.clock.now(),
+    transition: (fields) => [settleUnfulfilled(order.order_id, fields)],
+  })
+  const name = nameOf(order)
+  switch (done.kind) {
+    case 'settled': {
+      const { public_id, expires_at: expiresAt } = done.fields
+      const publicId = public_id ?? order.extends_id ?? ''
+      return { order: name, publicId, isExtended: public_id === null, expiresAt }
+    }
+    case 'not applied':
+      return null
+    case 'failed':
+      throw new Refusal(
+        `${name} still cannot be provisioned: ${messageOf(done.fault)}. Nothing was changed. Mend the cause, or ${refundCommand(name)}`,
+      )
+  }
 }
 
 const settleUnfulfilled = (orderId: string, settled: SettledFields): Statement => ({
@@ -280,70 +185,290 @@ const handOut = (orderId: string, now: number): Statement => ({
 
 // Refunding
 
-export type Refunding =
-  /** `publicId` still works, if it was sold and has not ended. */
-  | { kind: 'refunded'; amountSats: number; publicId: string | null }
-  | { kind: 'refunded before'; at: number | null }
-  | { kind: 'not paid'; state: OrderState }
-  /** Somebody else has just provisioned it: the operator should look again. */
-  | { kind: 'changed'; state: OrderState }
-  /** Neither an order nor a sale has this name. */
-  | { kind: 'order not found' }
+/** `publicId` still works, if it was sold and has not ended. */
+export type Refunded = { amountSats: number; publicId: string | null }
 
 /**
- * Notes that the operator has paid back an order that was paid, delivered or not. It is never delivered from then on.
- * What was sold works to its end: that is for a takedown. Of a deleted order the sale is enough.
+ * Notes that the operator has paid back an order that was paid. It is never delivered from then on. Of a deleted order
+ * the sale is enough.
+ * @param isSettled whether the operator has seen that it was provisioned, so that its buyer has what it bought or can
+ *   collect it. That works to its end, which is for a takedown. An order that was settled since then is not refunded.
  */
 export async function refundOrder(
-  { db, clock, products }: { db: Db; clock: Clock; products: Products },
+  { db, clock, products }: Pick<Deps, 'db' | 'clock' | 'products'>,
   ref: OrderRef,
-  reason: string,
-): Promise<Refunding> {
-  const now = clock.now()
-  const order = await shownOrder(db, ref)
-  if (!order) return refundSale({ db, now }, ref, reason)
+  { reason, isSettled = false }: { reason: string; isSettled?: boolean },
+): Promise<Refunded> {
+  const refundedAt = clock.now()
+  const order = await rowOf(db, ref)
+  if (!order) return refundSale(db, ref, { reason, refundedAt })
   const { order_id: orderId, state, payment_hash: paymentHash, amount_sats: amountSats } = order
-  if (state === 'refunded') return { kind: 'refunded before', at: order.refunded_at }
-  const isUnfulfilled = state === 'paid_unfulfilled'
-  if ((!isUnfulfilled && state !== 'settled') || paymentHash === null) {
-    return { kind: 'not paid', state }
+  if (state === 'refunded') throw await wasRefunded(db, ref, paymentHash)
+  const isOwed = state === 'paid_unfulfilled'
+  if ((!isOwed && state !== 'settled') || paymentHash === null) {
+    throw new Refusal(
+      `${ref.value} is ${state}: this store knows of no payment. Nothing was changed.`,
+    )
+  }
+  if (!isOwed && !isSettled) {
+    const has = order.delivered_at === null ? 'can collect what it bought' : 'has what it bought'
+    throw new Refusal(
+      `${ref.value} is settled: its buyer ${has}. Nothing was changed. To refund it all the same, add --settled.`,
+    )
   }
   const done = await attempt(
     db.write({
       lockKey: orderId,
       statements: {
-        order: endRefunded(orderId, state, now),
-        refund: recordRefund({ paymentHash, amountSats, reason, refundedAt: now }),
+        order: endRefunded(order, refundedAt),
+        refund: recordRefund({ paymentHash, amountSats, reason, refundedAt }),
         // What was sold has nothing reserved any more.
-        release: isUnfulfilled ? (products[order.product]?.release?.(orderId) ?? []) : [],
+        release: isOwed ? (products[order.product]?.release?.(orderId) ?? []) : [],
       },
     }),
   )
-  if ('rows' in done) return { kind: 'refunded', amountSats, publicId: order.public_id }
-  const current = await shownOrder(db, ref)
-  return current === null || current.state === 'refunded' || current.state === state
-    ? { kind: 'refunded before', at: current?.refunded_at ?? null }
-    : { kind: 'changed', state: current.state }
+  if ('rows' in done) return { amountSats, publicId: order.public_id }
+  const current = await rowOf(db, ref)
+  if (current === null || current.state === 'refunded' || done.refused === 'refund') {
+    throw await wasRefunded(db, ref, paymentHash)
+  }
+  throw new Refusal(
+    `${ref.value} is ${current.state} by now, and was not refunded: mayfly order show ${ref.value}`,
+  )
 }
 
 async function refundSale(
-  { db, now }: { db: Db; now: number },
-  { by, value: paymentHash }: OrderRef,
-  reason: string,
-): Promise<Refunding> {
+  db: Db,
+  ref: OrderRef,
+  refund: { reason: string; refundedAt: number },
+): Promise<Refunded> {
+  const { by, value: paymentHash } = ref
   const sale = by === 'payment_hash' ? await findSale(db, paymentHash) : null
-  if (!sale) return { kind: 'order not found' }
-  const { amount_sats: amountSats } = sale
-  const refund = recordRefund({ paymentHash, amountSats, reason, refundedAt: now })
-  const done = await attempt(db.write({ lockKey: paymentHash, statements: { refund } }))
-  if ('rows' in done) return { kind: 'refunded', amountSats, publicId: null }
-  return { kind: 'refunded before', at: (await findRefund(db, paymentHash))?.refunded_at ?? null }
+  if (!sale) {
+    throw new Refusal(
+      `${UNKNOWN[by]} To record the refund of an order that this store has lost, add --product and --plan.`,
+      'unknown',
+    )
+  }
+  const amountSats = sale.amount_sats
+  const statements = { refund: recordRefund({ ...refund, paymentHash, amountSats }) }
+  const done = await attempt(db.write({ lockKey: paymentHash, statements }))
+  if ('refused' in done) throw await wasRefunded(db, ref, paymentHash)
+  return { amountSats, publicId: null }
 }
 
-const endRefunded = (orderId: string, state: OrderState, now: number): Statement => ({
+async function wasRefunded(db: Db, ref: OrderRef, paymentHash: string | null): Promise<Refusal> {
+  const refund = paymentHash === null ? null : await findRefund(db, paymentHash)
+  const when = refund === null ? '' : ` at ${rfc3339(refund.refunded_at)}`
+  return new Refusal(`${ref.value} was recorded as refunded${when}.`)
+}
+
+/** Refused if it was provisioned, delivered or refunded since it was read. */
+const endRefunded = (order: OrderRow, now: number): Statement => ({
   text: `update purchase_order
     set state = 'refunded', seed = null, sealed_at = coalesce(sealed_at, $2)
-    where order_id = $1 and state = $3`,
-  values: [orderId, now, state],
+    where order_id = $1 and state = $3 and coalesce(delivered_at, 0) = $4`,
+  values: [order.order_id, now, order.state, order.delivered_at ?? 0],
   expect: 1,
 })
+
+// Restoring what the store has lost: it was opened and paid after the backup that the store was restored from
+
+/** The operator's decisions about an order that the store has lost. */
+export type Lost = {
+  /** 64 lower-case hex digits. */
+  paymentHash: string
+  product: Product
+  planId: PlanId
+  /** The plan that the buyer gets: as it is sold now. */
+  plan: PlanTerms & Record<string, Json>
+  /** The id that the buyer has, or null: then only the invoice or a credential finds the order. */
+  orderId: string | null
+  /** Proves the payment if the node has lost the invoice too; otherwise null. */
+  preimage: string | null
+}
+
+type LostDeps = Deps & { lightning: Lightning }
+
+/**
+ * For a store that was restored from a copy: whether a quote was shown to a second client since then is lost, so every
+ * order that may have been paid since takes a proof of the payment.
+ */
+export const contestRestored: Statement = {
+  text: `update purchase_order set contested = 1
+    where contested = 0 and extends_id is null and state in ('opening', 'pending', 'dead')`,
+  values: [],
+}
+
+/**
+ * Provisions a lost order again. The new row has its payment hash, so that the buyer's proof finds it; only a credential
+ * vouches for the key and the body of the purchase.
+ */
+export async function restoreOrder(
+  deps: LostDeps,
+  lost: Lost,
+): Promise<{ publicId: string; expiresAt: number }> {
+  const { db, products } = deps
+  const { paymentHash, product, planId: plan_id } = lost
+  await refuseKnown(db, lost)
+  // A product that reserves at quote time stores the buyer's bytes, and there is no other copy of them.
+  if (provisioningOf(products, product).release) {
+    throw new Refusal(
+      `A ${product} cannot be restored: the content that the buyer sent is lost with the order. Pay it back, and record that: mayfly order refund ${paymentHash} --product ${product} --plan <plan> --reason <text>`,
+    )
+  }
+  const origin = await originOf(deps, lost)
+  const { orderId: order_id, now } = origin
+  // What was to be extended is not known: the buyer gets the plan anew.
+  const sale = { order_id, product, plan_id, plan: jcs(lost.plan), terms: NO_TERMS }
+  const done = await settleSale(
+    deps,
+    { ...sale, extends_id: null },
+    {
+      now,
+      transition: ({ seed, public_id: publicId, expires_at: expiresAt }) =>
+        insertRestored(lost, {
+          ...{ ...origin, state: 'settled', sealedAt: null, seed, publicId, expiresAt },
+        }),
+    },
+  )
+  if (done.kind === 'failed') throw done.fault
+  if (done.kind === 'not applied') throw await inTheWay(db, lost)
+  return { publicId: done.fields.public_id ?? '', expiresAt: done.fields.expires_at }
+}
+
+/** Notes that the buyer of a lost order was paid back: its credential then raises no alarm. */
+export async function refundLost(deps: LostDeps, lost: Lost, reason: string): Promise<Refunded> {
+  const { db } = deps
+  await refuseKnown(db, lost)
+  const origin = await originOf(deps, lost)
+  const { orderId, now } = origin
+  const { paymentHash } = lost
+  const amountSats = lost.plan.priceSats
+  const statements = {
+    order: insertRestored(lost, {
+      ...{ ...origin, state: 'refunded', sealedAt: now, seed: null, publicId: null },
+      expiresAt: null,
+    }),
+    refund: recordRefund({ paymentHash, amountSats, reason, refundedAt: now }),
+  }
+  const done = await attempt(db.write({ lockKey: orderId, statements }))
+  if ('refused' in done) throw await inTheWay(db, lost)
+  return { amountSats, publicId: null }
+}
+
+const inTheStore = ({ paymentHash }: Lost, state: OrderState): Refusal =>
+  new Refusal(
+    `${paymentHash}, or the id of --order, is in this store and is ${state}: mayfly order show ${paymentHash}`,
+  )
+
+/** Why the insert was refused: somebody else was faster, or has the id. */
+async function inTheWay(db: Db, lost: Lost): Promise<Refusal> {
+  await refuseKnown(db, lost)
+  return inTheStore(lost, 'opening')
+}
+
+/** @throws Refusal if the order is or was in the store. The insert checks this again. */
+async function refuseKnown(db: Db, lost: Lost): Promise<void> {
+  const { paymentHash, orderId } = lost
+  const [here] = await db.read<{ state: OrderState }>(
+    'select state from purchase_order where payment_hash = $1 or order_id = $2',
+    paymentHash,
+    orderId ?? '',
+  )
+  if (here) throw inTheStore(lost, here.state)
+  const past = await findTombstone(db, paymentHash)
+  if (past === null || past.ended === 'dead') return
+  throw new Refusal(
+    `${paymentHash} was an order of this store. It was delivered or expired long ago, and is never delivered twice.`,
+  )
+}
+
+/** What a restored row has of this store and node. @throws Refusal if it was not paid. */
+async function originOf(deps: LostDeps, lost: Lost) {
+  const { lightning, secrets, clock } = deps
+  const by = await paymentOf(deps, lost)
+  const { network } = await lightning.info()
+  return {
+    orderId: lost.orderId ?? newId('order'),
+    secretId: fingerprints(secrets)[0],
+    network,
+    now: clock.now(),
+    by,
+  }
+}
+
+async function paymentOf(
+  { lightning }: LostDeps,
+  { paymentHash, preimage }: Lost,
+): Promise<'lookup' | 'preimage'> {
+  if (preimage !== null) {
+    if (provesPayment(preimage, paymentHash)) return 'preimage'
+    throw new Refusal(`That is not the preimage of ${paymentHash}. Nothing was changed.`)
+  }
+  const { state } = await statusAtNode(lightning, paymentHash)
+  if (state === 'settled') return 'lookup'
+  throw new Refusal(
+    state === 'unknown'
+      ? `The node does not know the invoice of ${paymentHash}. If the node has lost it, and the log named this hash as proven, give the buyer’s preimage: --preimage-file.`
+      : `The node says that ${paymentHash} is ${state} and not paid. Nothing was changed.`,
+  )
+}
+
+/** JSON: the buyer's terms are lost. */
+const NO_TERMS = 'null'
+
+/**
+ * Inserts the row; refused if the order is in the store. Its key is known by the order's id alone, if the buyer told
+ * that. It is contested from the start, because nobody knows who opened it.
+ */
+const insertRestored = (
+  { paymentHash, product, planId, plan }: Lost,
+  row: Awaited<ReturnType<typeof originOf>> & {
+    state: 'settled' | 'refunded'
+    publicId: string | null
+    seed: Uint8Array | null
+    expiresAt: number | null
+    sealedAt: number | null
+  },
+): Statement[] => [
+  insertName(row.orderId),
+  {
+    text: `insert into purchase_order
+      (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
+       client_network, state, created_at, claimed_at, looked_up_at, network, bolt11, payment_hash,
+       quote_expires_at, settled_at, settled_by, public_id, seed, expires_at, sealed_at, opened_by,
+       contested, restored_at)
+      values ($1, $2, $3, $4, $5, $6, '${NO_TERMS}', $7, $8, '', $9, $10, $10, 0, $11, 'unknown', $12,
+        $10, $10, $13, $14, $15, $16, $17, '', 1, $10)
+      on conflict do nothing`,
+    values: [
+      row.orderId,
+      row.secretId,
+      randomBytes(32),
+      product,
+      planId,
+      jcs(plan),
+      `Mayfly ${product.toUpperCase()} ${planId}`,
+      plan.priceSats,
+      row.state,
+      row.now,
+      row.network,
+      paymentHash,
+      row.by,
+      row.publicId,
+      row.seed,
+      row.expiresAt,
+      row.sealedAt,
+    ],
+    expect: 1,
+  },
+  // Refused if the order was delivered or expired: its tombstone says so.
+  {
+    text: `update purchase_order set restored_at = $2
+      where payment_hash = $1 and not exists (
+        select 1 from order_tombstone where payment_hash = $1 and ended <> 'dead')`,
+    values: [paymentHash, row.now],
+    expect: 1,
+  },
+]

@@ -1,8 +1,8 @@
 /** The story of an order: what happened to it and when, what its buyer should be told, and what is left to do. */
 import { rfc3339 } from '../lib/clock.ts'
-import type { ShownOrder } from './operator.ts'
 import { isReplacement, REPLAY_MS } from './order.ts'
 import type { Refund, Sale } from './sales.ts'
+import type { ShownOrder } from './showing.ts'
 import type { Tombstone } from './tombstones.ts'
 
 /** One thing that happened. `at` is unix milliseconds. */
@@ -56,8 +56,8 @@ export function storyOfDeleted(
 }
 
 /** Such an advice ends with its command. */
-const payBack = (hash: string | null): string =>
-  `pay it back, and then: mayfly order refund ${hash} --reason <text>`
+const payBack = (hash: string | null, more = ''): string =>
+  `pay it back, and then: mayfly order refund ${hash}${more} --reason <text>`
 
 const paidBackFor = (reason: string | null): string =>
   `The operator recorded that the buyer was paid back${reason ? `: ${reason}` : '.'}`
@@ -224,7 +224,7 @@ function whenSettled(order: ShownOrder, now: number): Advice {
   if (order.has_seed === 0 || deliveredAt + REPLAY_MS <= now) {
     return {
       tellBuyer: `It was paid and delivered at ${rfc3339(deliveredAt)}, and cannot be delivered twice. Look for the answer where the purchase was made; mayfly list shows what the command line saved.`,
-      todo: `Nothing, as a rule: only a token that was handed out can have been used. If the buyer never got the answer, ${payBack(hash)}`,
+      todo: `Nothing, as a rule: only a token that was handed out can have been used. If the buyer never got the answer, ${payBack(hash, ' --settled')}`,
     }
   }
   return {
@@ -236,7 +236,7 @@ function whenSettled(order: ShownOrder, now: number): Advice {
 const neverCollected = (hash: string | null): Advice => ({
   tellBuyer:
     'It was paid, and ended before it was collected. Tell us why you could not collect it.',
-  todo: `If that was your fault, ${payBack(hash)}`,
+  todo: `If that was your fault, ${payBack(hash, ' --settled')}`,
 })
 
 const handOver = (hash: string | null): string =>

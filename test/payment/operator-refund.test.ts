@@ -1,6 +1,7 @@
 /** What the operator has paid back: of any order that was paid, once, and in the books. */
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
+import { rfc3339 } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { deliverOrder, handOutOrder, refundOrder } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
@@ -8,6 +9,7 @@ import { type Entry, entriesBetween, purgeSales } from '../../src/payment/sales.
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { meanwhile } from '../support/meanwhile.ts'
+import { byId, many, told } from '../support/orders.ts'
 import { aShop, DAY, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
@@ -33,14 +35,14 @@ const products: { catch: Provisioning } = {
 const refund = (
   { clock }: Shop,
   db: Shop['db'],
-  by: { orderId: string } | { paymentHash: string },
+  by: ({ orderId: string } | { paymentHash: string }) & { isSettled?: boolean },
 ) =>
   refundOrder(
     { db, clock, products },
     'orderId' in by
       ? { by: 'order_id', value: by.orderId }
       : { by: 'payment_hash', value: by.paymentHash },
-    REASON,
+    { reason: REASON, isSettled: by.isSettled ?? false },
   )
 
 const deps = ({ db, clock }: Shop) => ({ db, clock, secrets, products })
@@ -68,7 +70,7 @@ suite('a refund', () => {
     const { shop, quote, orderId } = await aPaid(t, { isSoldOut: true })
     const { amountSats } = quote
     assert.deepEqual(await refund(shop, shop.db, quote), {
-      ...{ kind: 'refunded', amountSats, publicId: null },
+      ...{ amountSats, publicId: null },
     })
     const row = await shop.order(quote)
     assert.deepEqual([row?.state, row?.sealed_at], ['refunded', shop.clock.now()])
@@ -89,8 +91,9 @@ suite('a refund', () => {
     shop.clock.advance(DAY / 2)
     const publicId = (await shop.order(quote))?.public_id
     const { paymentHash, amountSats } = quote
-    assert.deepEqual(await refund(shop, shop.db, { paymentHash }), {
-      ...{ kind: 'refunded', amountSats, publicId },
+    assert.deepEqual(await refund(shop, shop.db, { paymentHash, isSettled: true }), {
+      amountSats,
+      publicId,
     })
     assert.deepEqual(await shop.repeat(), { kind: 'order refunded' })
     const row = await shop.order(quote)
@@ -110,11 +113,11 @@ suite('a refund', () => {
 
   test('a paid order that is refunded before it was collected is never delivered', async (t) => {
     const { shop, quote, orderId } = await aPaid(t)
-    assert.equal((await refund(shop, shop.db, quote)).kind, 'refunded')
+    await refund(shop, shop.db, { ...quote, isSettled: true })
     assert.deepEqual(await shop.repeat(), { kind: 'order refunded' })
-    const refused = { kind: 'not paid', state: 'refunded' }
-    assert.deepEqual(await deliverOrder(deps(shop), orderId), refused)
-    assert.deepEqual(await handOutOrder(deps(shop), orderId), refused)
+    for (const deliver of [deliverOrder, handOutOrder]) {
+      await assert.rejects(deliver(deps(shop), byId(orderId)), /is refunded: there is nothing/)
+    }
   })
 
   test('a delivery that was used keeps the time of its seal when it is refunded', async (t) => {
@@ -123,18 +126,19 @@ suite('a refund', () => {
     await shop.use(String((await shop.order(quote))?.public_id))
     const usedAt = shop.clock.now()
     shop.clock.advance(SECOND)
-    await refund(shop, shop.db, quote)
+    await refund(shop, shop.db, { ...quote, isSettled: true })
     assert.equal((await shop.order(quote))?.sealed_at, usedAt)
   })
 
   test('one of ten refunds at once is noted, and later ones say when that was', async (t) => {
     for (const isSoldOut of [true, false]) {
       const { shop, quote } = await aPaid(t, { isSoldOut })
-      const all = await Promise.all(range(10).map(() => refund(shop, shop.db, quote)))
-      assert.equal(all.filter(({ kind }) => kind === 'refunded').length, 1)
-      const at = shop.clock.now()
+      const again = () => told(refund(shop, shop.db, { ...quote, isSettled: true }))
+      const all = await many(10, again)
+      assert.equal(all.filter((one) => typeof one !== 'string').length, 1)
+      const at = rfc3339(shop.clock.now())
       shop.clock.advance(SECOND)
-      assert.deepEqual(await refund(shop, shop.db, quote), { kind: 'refunded before', at })
+      assert.match(String(await again()), new RegExp(`was recorded as refunded at ${at}\\.`))
       assert.equal((await books(shop)).length, isSoldOut ? 0 : 2)
     }
   })
@@ -145,30 +149,52 @@ suite('a refund', () => {
       text: `update purchase_order set state = 'settled', public_id = 'catch_1' where order_id = $1`,
       values: [orderId],
     }
-    const done = await refund(shop, meanwhile(shop.db, settled), quote)
-    assert.deepEqual(done, { kind: 'changed', state: 'settled' })
+    const raced = refund(shop, meanwhile(shop.db, settled), { ...quote, isSettled: true })
+    await assert.rejects(raced, /is settled by now, and was not refunded/)
     assert.equal(await released(shop), 0)
-    assert.equal((await refund(shop, shop.db, quote)).kind, 'refunded')
+    await assert.rejects(refund(shop, shop.db, quote), /its buyer can collect .+ add --settled/)
+    await refund(shop, shop.db, { ...quote, isSettled: true })
+  })
+
+  test('an order that is delivered while it is refunded is not refunded before the operator looks again', async (t) => {
+    const { shop, quote } = await aPaid(t)
+    const text = 'update purchase_order set delivered_at = 5'
+    const raced = refund(shop, meanwhile(shop.db, { text, values: [] }), {
+      ...quote,
+      isSettled: true,
+    })
+    await assert.rejects(raced, /is settled by now, and was not refunded/)
+    await assert.rejects(
+      refund(shop, shop.db, quote),
+      /its buyer has what it bought.+ add --settled/,
+    )
+    assert.deepEqual(await shop.db.read('select * from refund'), [])
+    await refund(shop, shop.db, { ...quote, isSettled: true })
   })
 
   test('a refund and a delivery at once never hand out what was paid back', async (t) => {
     const { shop, quote, orderId } = await aPaid(t, { isSoldOut: true })
-    const [refunded, delivered] = await Promise.all([
-      refund(shop, shop.db, quote),
-      deliverOrder(deps(shop), orderId),
+    const done = await Promise.all([
+      told(refund(shop, shop.db, quote)),
+      told(deliverOrder(deps(shop), byId(orderId))),
     ])
-    assert.deepEqual(
-      [refunded.kind, delivered.kind],
-      refunded.kind === 'refunded' ? ['refunded', 'not paid'] : ['changed', 'provisioned'],
+    assert.equal(done.filter((one) => typeof one !== 'string').length, 1, done.join())
+    const [refunded] = done
+    assert.equal(
+      (await shop.order(quote))?.state,
+      typeof refunded === 'string' ? 'settled' : 'refunded',
     )
   })
 
   test('what was not paid cannot be refunded', async (t) => {
     const shop = await aShop(t)
     const open = await shop.quote()
-    assert.deepEqual(await refund(shop, shop.db, open), { kind: 'not paid', state: 'pending' })
+    await assert.rejects(
+      refund(shop, shop.db, { ...open, isSettled: true }),
+      /is pending: .+ knows of no payment/,
+    )
     for (const by of [{ orderId: newId('order') }, { paymentHash: 'ff'.repeat(32) }]) {
-      assert.deepEqual(await refund(shop, shop.db, by), { kind: 'order not found' })
+      await assert.rejects(refund(shop, shop.db, by), { kind: 'unknown' })
     }
     assert.deepEqual(await shop.db.read('select * from refund'), [])
   })
@@ -179,11 +205,10 @@ suite('a refund', () => {
     shop.clock.advance(LIFE + 31 * DAY)
     await forget(shop)
     assert.equal(await shop.order(quote), undefined)
-    const done = { kind: 'refunded', amountSats, publicId: null }
-    assert.deepEqual(await refund(shop, shop.db, { orderId }), { kind: 'order not found' })
+    const done = { amountSats, publicId: null }
+    await assert.rejects(refund(shop, shop.db, { orderId }), { kind: 'unknown' })
     assert.deepEqual(await refund(shop, shop.db, { paymentHash }), done)
-    const again = { kind: 'refunded before', at: shop.clock.now() }
-    assert.deepEqual(await refund(shop, shop.db, { paymentHash }), again)
+    await assert.rejects(refund(shop, shop.db, { paymentHash }), /was recorded as refunded at 2/)
     assert.deepEqual(
       (await books(shop)).map((entry) => entry.amount_sats),
       [amountSats, -amountSats],
@@ -205,7 +230,7 @@ suite('a refund', () => {
 
   test('refunds are deleted with the sales, after as many days as the operator keeps them', async (t) => {
     const { shop, quote } = await aPaid(t)
-    await refund(shop, shop.db, quote)
+    await refund(shop, shop.db, { ...quote, isSettled: true })
     const { clock, db } = shop
     const left = async () => (await db.read('select * from refund')).length
     await purgeSales(db, { keptDays: 1, now: clock.now() + DAY })
@@ -214,5 +239,3 @@ suite('a refund', () => {
     assert.equal(await left(), 0)
   })
 })
-
-const range = (length: number): number[] => Array.from({ length }, (_, i) => i)

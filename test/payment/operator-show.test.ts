@@ -2,19 +2,14 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
-import {
-  deliverOrder,
-  listOrders,
-  readOrderRef,
-  refundOrder,
-  type Shown,
-  showOrder,
-} from '../../src/payment/operator.ts'
+import { deliverOrder, refundOrder } from '../../src/payment/operator.ts'
 import type { Quote } from '../../src/payment/quote.ts'
+import { listOrders, readOrderRef, type Shown, showOrder } from '../../src/payment/showing.ts'
 import { storyOf, storyOfDeleted } from '../../src/payment/story.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { InvalidInvoice, MAX_INVOICE_CHARS } from '../../src/protocol/bolt11.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
+import { byId } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -254,7 +249,7 @@ suite('the story of an order', () => {
     const paidAt = shop.clock.now()
     shop.clock.advance(DAY)
     const { db, clock } = shop
-    await deliverOrder({ db, clock, secrets: secrets(), products }, quote.orderId)
+    await deliverOrder({ db, clock, secrets: secrets(), products }, byId(quote.orderId))
     const repaired = await story(shop, quote)
     assert.deepEqual(events(repaired), ['opened', 'quoted', 'paid', 'unfulfilled', 'provisioned'])
     const at = Object.fromEntries(repaired.happened.map(({ event, at }) => [event, at]))
@@ -266,8 +261,7 @@ suite('the story of an order', () => {
     const quote = await settled(shop)
     shop.clock.advance(DAY)
     const { db, clock } = shop
-    const ref = { by: 'order_id', value: quote.orderId } as const
-    await refundOrder({ db, clock, products }, ref, 'gone')
+    await refundOrder({ db, clock, products }, byId(quote.orderId), { reason: 'gone' })
     const refunded = await story(shop, quote)
     assert.deepEqual(events(refunded), ['opened', 'quoted', 'paid', 'unfulfilled', 'refunded'])
     assert.equal(refunded.todo, null)

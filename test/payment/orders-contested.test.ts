@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
+import { contestRestored } from '../../src/payment/operator.ts'
 import type { Outcome } from '../../src/payment/order.ts'
-import { contestRestored } from '../../src/payment/restoring.ts'
 import { delivered, keyPoll, kinds, many, nodeSays, plainPoll } from '../support/orders.ts'
 import {
   aName,

@@ -1,8 +1,8 @@
 /** Which orders each query finds, in which order, and at most how many. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { listOrders, showOrder } from '../../src/payment/operator.ts'
 import { findSale, recordSale } from '../../src/payment/sales.ts'
+import { listOrders, showOrder } from '../../src/payment/showing.ts'
 import type { OrderRow } from '../../src/payment/store.ts'
 import { findTombstone, KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'

@@ -1,9 +1,9 @@
 /** What operators and buyers are told of an order, in each of its states, as one table. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { ShownOrder } from '../../src/payment/operator.ts'
 import { REPLAY_MS } from '../../src/payment/order.ts'
 import type { Sale } from '../../src/payment/sales.ts'
+import type { ShownOrder } from '../../src/payment/showing.ts'
 import { storyOf, storyOfDeleted } from '../../src/payment/story.ts'
 import { DAY, SECOND } from '../support/shop.ts'
 
@@ -169,7 +169,7 @@ const STORIES: Record<string, Told> = {
     facts: { ...SETTLED, ...OVER },
     happened: [...SOLD, /^ended: What it bought reached the end of its life\.$/],
     buyer: /^It was paid, and ended before it was collected\./,
-    todo: /^If that was your fault, pay it back, and then: mayfly order refund abc --reason <text>$/,
+    todo: /^If that was your fault, pay it back, and then: mayfly order refund abc --settled --reason <text>$/,
   },
   'that nobody collected before its seal': {
     facts: { ...SETTLED, has_seed: 0, sealed_at: NOW - MINUTE, sealed_by: 'age' },
@@ -197,7 +197,7 @@ const STORIES: Record<string, Told> = {
     facts: { ...DELIVERED, has_seed: 0, sealed_at: NOW - MINUTE, sealed_by: 'use' },
     happened: [...SOLD, HANDED, /^sealed: It is not handed out again: a token was used\.$/],
     buyer: /delivered at 2026-01-02T02:15:00.000Z, and cannot be delivered twice/,
-    todo: /^Nothing, as a rule: .*: mayfly order refund abc --reason <text>$/,
+    todo: /^Nothing, as a rule: .*: mayfly order refund abc --settled --reason <text>$/,
   },
   'that the operator delivered': {
     facts: { ...DELIVERED, delivered_by: 'operator', has_seed: 0, sealed_at: PAID + MINUTE },

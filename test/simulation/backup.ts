@@ -1,5 +1,5 @@
 /** A backup that the operator restores in the middle of a run, and what docs/run/backup.md says is lost by that. */
-import { contestRestored } from '../../src/payment/restoring.ts'
+import { contestRestored } from '../../src/payment/operator.ts'
 import type { Run } from './run-context.ts'
 
 /** What clients were told before a backup began: it has all of that. */

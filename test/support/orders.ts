@@ -1,6 +1,7 @@
 /** Requests for the tests of orders, and checks of their outcomes. */
 import assert from 'node:assert/strict'
 import { type InvoiceState, UnknownInvoice } from '../../src/lightning/lightning.ts'
+import { Refusal } from '../../src/payment/operator.ts'
 import type { Outcome } from '../../src/payment/order.ts'
 import { KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
 
@@ -54,4 +55,17 @@ export function delivered(outcome: Outcome | null) {
   const { resource } = JSON.parse(body) as { resource: Record<string, string> }
   const { publicId = '', expiresAt = '', ownerToken = '' } = resource
   return { outcome, publicId, expiresAt, ownerToken }
+}
+
+/** How an operator names an order by its id. */
+export const byId = (orderId: string) => ({ by: 'order_id', value: orderId }) as const
+
+/** What a command of the operator came to, or the sentence that refuses it. */
+export async function told<T>(work: Promise<T>): Promise<T | string> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof Refusal) return error.message
+    throw error
+  }
 }

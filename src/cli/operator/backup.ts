@@ -39,7 +39,7 @@ export function addBackup(program: Command): void {
         const config = readConfig()
         const file = sqliteFile(config)
         const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
-        const { contestRestored } = await import('../../payment/restoring.ts')
+        const { contestRestored } = await import('../../payment/operator.ts')
         const { orders } = await restoreSqlite(copy, file, [contestRestored])
         const isMissing = config.secrets === null && !existsSync(secretFile(file))
         output.answer(

@@ -9,24 +9,23 @@ import { NodeError } from '../../lightning/node/error.ts'
 import { type Opened, openLightning } from '../../lightning/open.ts'
 import {
   deliverOrder,
-  type HandedOut,
   handOutOrder,
+  type Lost,
+  type Refunded,
+  Refusal,
+  refundLost,
+  refundOrder,
+  restoreOrder,
+  unknownOrder,
+} from '../../payment/operator.ts'
+import {
   type ListedOrder,
   listOrders,
   type OrderRef,
-  type Provisioned,
   readOrderRef,
-  refundOrder,
   type Shown,
   showOrder,
-} from '../../payment/operator.ts'
-import {
-  type Lost,
-  type RefundingLost,
-  type Restoring,
-  refundLost,
-  restoreOrder,
-} from '../../payment/restoring.ts'
+} from '../../payment/showing.ts'
 import type { OrderState } from '../../payment/store.ts'
 import { type Story, storyOf, storyOfDeleted } from '../../payment/story.ts'
 import { createSecrets } from '../../secrets/secrets.ts'
@@ -127,21 +126,9 @@ export async function show(db: Db, ref: OrderRef): Promise<Answer> {
     case 'deleted':
       return told(shown, storyOfDeleted(shown.tombstone, shown), now)
     case 'none':
-      throw new CliError(NOT_FOUND[ref.by], EXIT.gone)
+      throw refused(unknownOrder(ref))
   }
 }
-
-/** Rows are deleted 30 days after their end; payment hashes outlive them. */
-const NOT_FOUND: Record<OrderRef['by'], string> = {
-  payment_hash:
-    'This store has and had no order with that payment hash, or the order was never paid and is long gone. If your node says that the invoice is paid, you owe it: mayfly order restore --help',
-  order_id:
-    'There is no order with that id in this store. Orders are deleted 30 days after their end: ask the buyer for the invoice or its payment hash.',
-  public_id:
-    'No order in this store bought that. Orders are deleted 30 days after their end: ask the buyer for the invoice or its payment hash.',
-}
-
-const notFound = ({ by }: OrderRef): CliError => new CliError(NOT_FOUND[by], EXIT.gone)
 
 function told(
   shown: Exclude<Shown, { kind: 'none' }>,
@@ -230,25 +217,14 @@ const since = (at: number, now: number): string => {
 
 /** @throws CliError where nothing can be provisioned, with the reason. */
 export async function deliver(config: Config, db: Db, ref: OrderRef): Promise<Answer> {
-  const { orderId, order } = await found(db, ref)
-  const outcome = await deliverOrder(await settlingDeps(config, db), orderId)
-  switch (outcome.kind) {
-    case 'provisioned': {
-      const { publicId, isExtended } = outcome
-      const expiresAt = rfc3339(outcome.expiresAt)
-      return {
-        json: { order, publicId, expiresAt },
-        text: isExtended
-          ? `${order} is settled: ${publicId} is extended until ${expiresAt}. The buyer's next poll says so.\n`
-          : `${order} is settled as ${publicId} until ${expiresAt}. The buyer's next poll delivers it.\n`,
-      }
-    }
-    case 'waits for its buyer':
-      throw new CliError(
-        `${order} waits for its buyer. A buyer who cannot prove the payment: mayfly order deliver ${order} --print`,
-      )
-    default:
-      throw undelivered(ref, order, outcome)
+  const work = deliverOrder(await settlingDeps(config, db), ref)
+  const { order, publicId, isExtended, ...times } = await orRefused(work)
+  const expiresAt = rfc3339(times.expiresAt)
+  return {
+    json: { order, publicId, expiresAt },
+    text: isExtended
+      ? `${order} is settled: ${publicId} is extended until ${expiresAt}. The buyer's next poll says so.\n`
+      : `${order} is settled as ${publicId} until ${expiresAt}. The buyer's next poll delivers it.\n`,
   }
 }
 
@@ -257,64 +233,14 @@ export async function deliver(config: Config, db: Db, ref: OrderRef): Promise<An
  * @throws CliError where nothing can be delivered, with the reason.
  */
 export async function handOut(config: Config, db: Db, ref: OrderRef): Promise<Answer> {
-  const { orderId, order } = await found(db, ref)
-  const outcome = await handOutOrder(await settlingDeps(config, db), orderId)
-  if (outcome.kind !== 'handed out') throw undelivered(ref, order, outcome)
+  const work = handOutOrder(await settlingDeps(config, db), ref)
+  const { order, body, extendedId } = await orRefused(work)
   return {
-    json: JSON.parse(outcome.body),
-    text: `${outcome.body}\n`,
-    note: outcome.extendedId
-      ? `${order} is delivered and sealed: ${outcome.extendedId} is extended. This has no secret.`
+    json: JSON.parse(body),
+    text: `${body}\n`,
+    note: extendedId
+      ? `${order} is delivered and sealed: ${extendedId} is extended. This has no secret.`
       : `${order} is delivered and sealed. This is the only copy of its capability. Give it to nobody but the buyer.`,
-  }
-}
-
-/** The id of an order, and how it is named in answers: never by its id. */
-async function found(db: Db, ref: OrderRef): Promise<{ orderId: string; order: string }> {
-  const shown = await showOrder(db, ref)
-  if (shown.kind === 'none') throw notFound(ref)
-  if (shown.kind === 'order') {
-    const { order_id: orderId, payment_hash: paymentHash } = shown.order
-    return { orderId, order: paymentHash ?? orderId }
-  }
-  throw new CliError(
-    `${ref.value} was an order of this store, and was deleted after its end. It is never delivered twice.`,
-  )
-}
-
-function undelivered(
-  ref: OrderRef,
-  order: string,
-  outcome: Exclude<
-    Provisioned | HandedOut,
-    { kind: 'provisioned' | 'waits for its buyer' | 'handed out' }
-  >,
-): CliError {
-  const ifItWasYourFault = `mayfly order refund ${order} --reason <text>`
-  switch (outcome.kind) {
-    case 'order not found':
-      return notFound(ref)
-    case 'not paid':
-      return new CliError(`${order} is ${outcome.state}: there is nothing to deliver.`)
-    case 'other secret':
-      return new CliError(
-        `${order} was made under another secret. Set MAYFLY_SECRET to the secret of the service.`,
-        EXIT.usage,
-      )
-    case 'refused':
-      return new CliError(
-        `${order} still cannot be provisioned: ${outcome.reason}. Nothing was changed. Mend the cause, or pay it back, and then: ${ifItWasYourFault}`,
-      )
-    case 'already delivered': {
-      const when = outcome.at === null ? '' : ` at ${rfc3339(outcome.at)}`
-      return new CliError(
-        `${order} was delivered${when}, and is never delivered twice. If the buyer did not receive it, pay it back, and then: ${ifItWasYourFault}`,
-      )
-    }
-    case 'over':
-      return new CliError(
-        `The capability of ${order} ended at ${rfc3339(outcome.at)} and was never collected. If that was your fault, pay it back, and then: ${ifItWasYourFault}`,
-      )
   }
 }
 
@@ -323,38 +249,10 @@ function undelivered(
 /** @throws CliError where nothing can be refunded, with the reason. */
 export async function refund(
   db: Db,
-  { ref, reason }: { ref: OrderRef; reason: string },
+  { ref, ...how }: { ref: OrderRef; reason: string; isSettled?: boolean },
 ): Promise<Answer> {
   const deps = { db, clock: systemClock, products: PROVISIONINGS }
-  const outcome = await refundOrder(deps, ref, reason)
-  switch (outcome.kind) {
-    case 'refunded': {
-      const { amountSats, publicId } = outcome
-      const works =
-        publicId === null ? '' : ` What it bought works until its end: mayfly takedown --help\n`
-      return {
-        json: { order: ref.value, refunded: true, amountSats, publicId },
-        text: `${ref.value} is recorded as refunded, ${amountSats} sats.\n${works.trimStart()}`,
-      }
-    }
-    case 'refunded before': {
-      const when = outcome.at === null ? '' : ` at ${rfc3339(outcome.at)}`
-      throw new CliError(`${ref.value} was recorded as refunded${when}.`)
-    }
-    case 'not paid':
-      throw new CliError(
-        `${ref.value} is ${outcome.state}: this store knows of no payment. Nothing was changed.`,
-      )
-    case 'changed':
-      throw new CliError(
-        `${ref.value} is ${outcome.state} by now, and was not refunded: mayfly order show ${ref.value}`,
-      )
-    case 'order not found':
-      throw new CliError(
-        `${NOT_FOUND[ref.by]} To record the refund of an order that this store has lost, add --product and --plan.`,
-        EXIT.gone,
-      )
-  }
+  return refundedAs(ref.value, await orRefused(refundOrder(deps, ref, how)))
 }
 
 /** @throws CliError where nothing can be refunded, with the reason. */
@@ -363,16 +261,18 @@ export function refundOfLost(
   db: Db,
   { lost, reason }: { lost: LostOrder; reason: string },
 ): Promise<Answer> {
-  return withLost({ config, db }, lost, async (deps, order) => {
-    const outcome = await refundLost(deps, order, reason)
-    const { paymentHash } = order
-    if (outcome.kind !== 'refunded') throw unrestored(order, outcome)
-    const { amountSats } = outcome
-    return {
-      json: { order: paymentHash, refunded: true, amountSats, publicId: null },
-      text: `${paymentHash} is recorded as refunded, ${amountSats} sats.\n`,
-    }
-  })
+  return withLost({ config, db }, lost, async (deps, order) =>
+    refundedAs(order.paymentHash, await refundLost(deps, order, reason)),
+  )
+}
+
+function refundedAs(order: string, { amountSats, publicId }: Refunded): Answer {
+  const works =
+    publicId === null ? '' : `What it bought works until its end: mayfly takedown --help\n`
+  return {
+    json: { order, refunded: true, amountSats, publicId },
+    text: `${order} is recorded as refunded, ${amountSats} sats.\n${works}`,
+  }
 }
 
 // Restoring
@@ -380,7 +280,7 @@ export function refundOfLost(
 export type LostOptions = { product: string; plan: string; order?: string; preimageFile?: string }
 
 /** The order as its buyer and the operator know it. */
-export type LostOrder = Omit<Lost, 'plan' | 'memo'>
+export type LostOrder = Omit<Lost, 'plan'>
 
 /** @throws CliError for an argument that cannot be meant. */
 export function readLost(name: string, options: LostOptions): LostOrder {
@@ -412,11 +312,9 @@ function productOf(text: string): Product {
 /** @throws CliError where nothing can be restored, with the reason. */
 export function restore(config: Config, db: Db, lost: LostOrder): Promise<Answer> {
   return withLost({ config, db }, lost, async (deps, order) => {
-    const outcome = await restoreOrder(deps, order)
+    const { publicId, ...times } = await restoreOrder(deps, order)
     const { paymentHash, orderId } = order
-    if (outcome.kind !== 'restored') throw unrestored(order, outcome)
-    const { publicId } = outcome
-    const expiresAt = rfc3339(outcome.expiresAt)
+    const expiresAt = rfc3339(times.expiresAt)
     const proof = orderId === null ? 'credential' : 'credential, preimage or key'
     return {
       json: { paymentHash, publicId, expiresAt },
@@ -427,35 +325,20 @@ export function restore(config: Config, db: Db, lost: LostOrder): Promise<Answer
   })
 }
 
-function unrestored(
-  { paymentHash, product }: Lost,
-  outcome: Exclude<Restoring | RefundingLost, { kind: 'restored' | 'refunded' }>,
-): CliError {
-  switch (outcome.kind) {
-    case 'in the store':
-      return new CliError(
-        `${paymentHash}, or the id of --order, is in this store and is ${outcome.state}: mayfly order show ${paymentHash}`,
-      )
-    case 'of the past':
-      return new CliError(
-        `${paymentHash} was an order of this store. It was delivered or expired long ago, and is never delivered twice.`,
-      )
-    case 'not paid':
-      return new CliError(
-        outcome.node === 'unknown'
-          ? `The node does not know the invoice of ${paymentHash}. If the node has lost it, and the log named this hash as proven, give the buyer’s preimage: --preimage-file.`
-          : `The node says that ${paymentHash} is ${outcome.node} and not paid. Nothing was changed.`,
-      )
-    case 'wrong preimage':
-      return new CliError(`That is not the preimage of ${paymentHash}. Nothing was changed.`)
-    case 'bytes are lost':
-      return new CliError(
-        `A ${product} cannot be restored: the content that the buyer sent is lost with the order. Pay it back, and record that: mayfly order refund ${paymentHash} --product ${product} --plan <plan> --reason <text>`,
-      )
+// What the commands work with: the service's node, secrets and products
+
+const EXITS = { unknown: EXIT.gone, secret: EXIT.usage, state: EXIT.failed }
+
+const refused = ({ message, kind }: Refusal): CliError => new CliError(message, EXITS[kind])
+
+/** @throws CliError in place of a refusal. */
+async function orRefused<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw error instanceof Refusal ? refused(error) : error
   }
 }
-
-// What the commands work with: the service's node, secrets and products
 
 const settlingDeps = async (config: Config, db: Db) => ({
   db,
@@ -473,11 +356,10 @@ async function withLost(
   work: (deps: LostDeps, lost: Lost) => Promise<Answer>,
 ): Promise<Answer> {
   const { product, planId } = order
-  const memo = `Mayfly ${product.toUpperCase()} ${planId}`
   // The plan as it is sold now, or was: an order of a plan that was withdrawn is still owed.
-  const lost: Lost = { ...order, memo, plan: readAllPlans(config.catalog)[product][planId] }
+  const lost: Lost = { ...order, plan: readAllPlans(config.catalog)[product][planId] }
   const settling = await settlingDeps(config, db)
-  return withNode(config, db, (lightning) => work({ ...settling, lightning }, lost))
+  return withNode(config, db, (lightning) => orRefused(work({ ...settling, lightning }, lost)))
 }
 
 /**

@@ -104,6 +104,7 @@ function addRefund(order: Command): void {
     .description('record that you have paid an order back, delivered or not; no money moves')
     .argument(...ORDER)
     .requiredOption('--reason <text>', 'why, for your books; no buyer sees it')
+    .option('--settled', 'although its buyer has what it bought, or can collect it')
     .option(
       '--product <product>',
       `of an order that this store has lost: ${PRODUCT_NAMES.join(', ')}`,
@@ -113,13 +114,14 @@ function addRefund(order: Command): void {
     .addHelpText(
       'after',
       examples(
-        'mayfly order refund <paymentHash> --reason "the inbox never worked"',
+        'mayfly order refund <paymentHash> --reason "could not be provisioned"',
+        'mayfly order refund <paymentHash> --settled --reason "the inbox never worked"',
         'mayfly order refund <paymentHash> --reason "lost" --product whisper --plan spark',
       ),
     )
     .action(
-      operator<Partial<LostOptions> & { reason: string }, [name: string]>(
-        async (output, { reason, ...options }, [name]) => {
+      operator<Partial<LostOptions> & { reason: string; settled?: true }, [name: string]>(
+        async (output, { reason, settled: isSettled = false, ...options }, [name]) => {
           const { readLost, readOneName, refund, refundOfLost } = await works()
           checkReason(reason)
           const { product, plan } = options
@@ -131,7 +133,10 @@ function addRefund(order: Command): void {
             )
           }
           const ref = readOneName(name)
-          return give(output, await withStore((_config, db) => refund(db, { ref, reason })))
+          return give(
+            output,
+            await withStore((_config, db) => refund(db, { ref, reason, isSettled })),
+          )
         },
       ),
     )

@@ -90,7 +90,10 @@ test('a delivered order is refunded, stands in the books, and what it bought goe
   await server.pay(bolt11)
   await until('the delivery', async () => (await poll(server, orderId)).status === 200)
   const { publicId } = JSON.parse((await order(server.file, 'show', bolt11, '--json')).out)
-  const refunded = await order(server.file, 'refund', bolt11, ...REASON)
+  const unmeant = await order(server.file, 'refund', bolt11, ...REASON)
+  assert.equal(unmeant.code, 1)
+  assert.match(unmeant.err, /its buyer has what it bought\..+ add --settled/)
+  const refunded = await order(server.file, 'refund', bolt11, '--settled', ...REASON)
   assert.equal(refunded.code, 0, refunded.err)
   assert.match(refunded.out, /works until its end: mayfly takedown/)
   assert.equal((await poll(server, orderId)).text, '{"error":"order refunded"}')
@@ -137,7 +140,7 @@ test('orders in PostgreSQL are delivered alike, and the store is backed up by to
   assert.match(await (await fetch(url)).text(), /^mayfly_orders\{state="settled"\} 1$/m)
   const refused = await run('backup', 'nowhere.db')
   assert.deepEqual([refused.code, refused.out], [1, ''])
-  assert.match(refused.err, /docs\/backup\.md/)
+  assert.match(refused.err, /docs\/run\/backup\.md/)
 })
 
 test('a wrong command, or an unknown order, is told what is right', async (t) => {
