@@ -1,7 +1,7 @@
 /** Intents: one invoice for one request. The first call creates the intent, repeats return it. */
 import { attempt, type Db } from '../db/db.ts'
 import { base62 } from '../lib/base62.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { HeldClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Network } from '../lightning/lightning.ts'
@@ -42,7 +42,7 @@ export type OpenOutcome =
   | { kind: 'no credits' }
   | { kind: 'invalid project capability' }
   | { kind: 'too many open'; waitSeconds: number }
-  /** The provider returned no valid invoice. */
+  /** The provider returned no valid invoice, or the clock went back: invoice and quote would expire too early. */
   | { kind: 'checkout unavailable' }
 
 export type Intents = {
@@ -59,7 +59,7 @@ export function createIntents(deps: {
   provider: Provider
   secrets: Secrets
   network: Network
-  clock: Clock
+  clock: HeldClock
   log: Log
   quoteSeconds: number
 }): Intents {
@@ -76,7 +76,7 @@ export function createIntents(deps: {
     const route = await store.route(project.project_id, request.routeId)
     if (!route || !isFor(route, request)) return { kind: 'invalid binding' }
     if (project.credits <= 0) return { kind: 'no credits' }
-    const invoice = await requestInvoice(project, route)
+    const invoice = clock.hasGoneBack() ? null : await requestInvoice(project, route)
     if (!invoice) return { kind: 'checkout unavailable' }
 
     const now = clock.now()

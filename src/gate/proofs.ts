@@ -1,6 +1,6 @@
 /** Proofs: a preimage, or the provider's word, authorizes an intent once and yields a receipt. */
 import { attempt, type Db } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { HeldClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { provesPayment } from '../protocol/preimage.ts'
 import { claimVerification, type IntentRow } from './intent-store.ts'
@@ -57,7 +57,7 @@ export function createProofs(deps: {
   db: Db
   provider: Provider
   receipts: Receipts
-  clock: Clock
+  clock: HeldClock
   log: Log
   publicUrl: () => string
 }): Proofs {
@@ -65,6 +65,10 @@ export function createProofs(deps: {
   const store = createGateStore(db)
 
   async function authorize(intent: IntentRow, by: VerificationKind): Promise<ProofOutcome> {
+    // Nothing is settled for a while after the clock went back. The payer comes again.
+    if (clock.hasGoneBack()) {
+      return { kind: 'pending', intent, retryAfterSeconds: PROVE_AGAIN_SECONDS }
+    }
     const now = clock.now()
     const receipt = await newReceipt(receipts, intent, { issuer: publicUrl(), by, now })
     const done = await attempt(

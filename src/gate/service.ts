@@ -3,7 +3,7 @@
  * repeats get the same receipt. The payer pays the project; the service only sees the payment hash.
  */
 import type { Db } from '../db/db.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { HeldClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { Network } from '../lightning/lightning.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
@@ -38,7 +38,7 @@ export function createGate(deps: {
   receipts: Receipts
   secrets: Secrets
   network: Network
-  clock: Clock
+  clock: HeldClock
   log: Log
   publicUrl: () => string
   quoteSeconds: number

@@ -59,6 +59,30 @@ describe('a proof', () => {
     assert.equal((await world.project()).credits, 9)
   })
 
+  test('after a step back of the clock no intent is made and none is authorized, and what was proven is honoured later', async (t) => {
+    const world = await aGate(t)
+    const [polled, proven] = [await world.quoted(), await world.quoted()]
+    const authorizedBefore = await world.quoted()
+    await pay(world, authorizedBefore)
+    const preimage = world.wallet.pay(proven.bolt11)
+    world.wallet.pay(polled.bolt11)
+    const asked = world.lnurl.requests.length
+    world.clock.hasGoneBack = () => true
+    assert.equal((await world.open()).kind, 'checkout unavailable')
+    assert.equal(world.lnurl.requests.length, asked, 'no provider is asked for an invoice')
+    assert.equal((await world.service.poll(polled)).kind, 'pending')
+    assert.equal((await world.service.prove(proven, preimage)).kind, 'pending')
+    const current = await world.intentRow(authorizedBefore.intent_id)
+    assert.equal((await world.service.poll(current)).kind, 'authorized', 'it was settled before')
+    assert.equal((await world.project()).credits, 9)
+    world.clock.hasGoneBack = () => false
+    world.clock.advance(MINUTE)
+    assert.equal((await world.service.prove(proven, preimage)).kind, 'authorized')
+    const again = await world.intentRow(polled.intent_id)
+    assert.equal((await world.service.poll(again)).kind, 'authorized')
+    assert.equal((await world.open()).kind, 'quote')
+  })
+
   test('a proof of another intent authorizes nothing', async (t) => {
     const world = await aGate(t)
     const [mine, other] = [await world.quoted(), await world.quoted()]
