@@ -5,5 +5,5 @@ import { replay } from '../support/transcripts.ts'
 
 test('the transcripts of docs/payments.md are what a server says', async (t) => {
   const { url } = await startServer(t)
-  assert.equal(await replay(url, 'payments.md'), 14)
+  assert.equal(await replay(url, 'payments.md'), 9)
 })
