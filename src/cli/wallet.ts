@@ -73,7 +73,9 @@ export async function openWallet(
       // Loaded only when needed, since it is large.
       const { createNwcClient } = await import('../lightning/nwc/client.ts')
       const { request, close } = createNwcClient(access.url)
+      const { host, pathname } = new URL(access.url)
       const wallet = nwcWallet({
+        walletPubkey: host || pathname,
         payInvoice: (ask) => request('pay_invoice', ask, NWC_PAY_MS) as Promise<Paid>,
         lookupInvoice: (ask) => request('lookup_invoice', ask, NWC_LOOKUP_MS),
       })

@@ -37,6 +37,7 @@ function node(script: {
 }): Node & { sent: number } {
   const made = {
     name: 'a node',
+    id: 'a node',
     refusesRepeats: script.refusesRepeats ?? true,
     sent: 0,
     async lookup() {

@@ -1,7 +1,7 @@
 /** A wallet on Core Lightning, over clnrest. */
 import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, type NodeResponse, requestNode, textOf } from './node-fetch.ts'
-import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
+import { nodeAt, type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
 /**
  * The node's address, and the rune that may pay. `maxFeeSats` limits the routing fee, in satoshis.
@@ -40,6 +40,7 @@ export function clnWallet(options: ClnWalletOptions): Wallet {
   return payingWallet(
     {
       name: 'Core Lightning',
+      id: nodeAt('Core Lightning', url),
       refusesRepeats: true,
       triesAgain: true,
       async lookup({ paymentHash }, signal) {
@@ -80,6 +81,7 @@ function payment(of: Record<string, unknown>): Payment {
         state: 'paid',
         preimage: typeof preimage === 'string' ? preimage : '',
         feeMsat: Number(of.amount_sent_msat) - Number(of.amount_msat),
+        bolt11: of.bolt11,
       }
     case 'failed':
       return { state: 'failed', reason: 'the payment failed' }

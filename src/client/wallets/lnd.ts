@@ -3,7 +3,7 @@ import { base64, hexBytes } from '../../lib/bytes.ts'
 import { parseJson } from '../../lib/json.ts'
 import type { Wallet } from '../wallet.ts'
 import { fields, linesOf, NodeRefused, openNode, requestNode, textOf } from './node-fetch.ts'
-import { type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
+import { nodeAt, type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
 /**
  * The node's address, and the macaroon that may pay. `maxFeeSats` limits the routing fee, in satoshis.
@@ -39,6 +39,7 @@ export function lndWallet(options: LndWalletOptions): Wallet {
   return payingWallet(
     {
       name: 'LND',
+      id: nodeAt('LND', url),
       refusesRepeats: true,
       async lookup({ paymentHash }, signal) {
         // The gateway expects bytes in padded base64url.
@@ -93,6 +94,7 @@ function payment({
   payment_preimage,
   fee_msat,
   failure_reason,
+  payment_request,
 }: Record<string, unknown>): Payment {
   switch (status) {
     case 'SUCCEEDED':
@@ -100,6 +102,7 @@ function payment({
         state: 'paid',
         preimage: typeof payment_preimage === 'string' ? payment_preimage : '',
         feeMsat: fee_msat,
+        bolt11: payment_request,
       }
     case 'FAILED':
       return { state: 'failed', reason: textOf(failure_reason) ?? 'no reason given' }

@@ -12,6 +12,8 @@ import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
  * ```
  */
 export type NwcClient = {
+  /** The wallet's public key, which tells it from another. */
+  walletPubkey?: string
   payInvoice(request: { invoice: string }): Promise<{ preimage: string }>
   /** Without it, the outcome of a payment whose answer was lost stays unknown. */
   lookupInvoice?(request: { payment_hash: string }): Promise<unknown>
@@ -58,6 +60,7 @@ export function nwcWallet(
   return payingWallet(
     {
       name: 'the wallet',
+      id: `Nostr wallet ${client.walletPubkey ?? ''}`.trim(),
       refusesRepeats: false,
       lacks: () => (hasBooks ? null : 'its connection lacks lookup_invoice'),
       async lookup({ paymentHash }) {
@@ -105,8 +108,9 @@ function outgoing(payment: Record<string, unknown>): Payment {
   return { state: 'pending' }
 }
 
-const paidWith = ({ preimage, fees_paid }: Record<string, unknown>): Payment => ({
+const paidWith = ({ preimage, fees_paid, invoice }: Record<string, unknown>): Payment => ({
   state: 'paid',
   preimage: typeof preimage === 'string' ? preimage : '',
   feeMsat: fees_paid,
+  bolt11: invoice,
 })

@@ -11,10 +11,10 @@ import { NodeRefused } from './node-fetch.ts'
 /**
  * A payment as its node reports it. `none`: the node knows of no attempt. `failed`: no attempt can
  * succeed any more. `preimage` is checked here, not by the node's adapter. `feeMsat` is what the node says of
- * the fee, if anything.
+ * the fee, if anything, and `bolt11` the invoice that it paid.
  */
 export type Payment =
-  | { state: 'paid'; preimage: string; feeMsat?: unknown; bolt11?: string }
+  | { state: 'paid'; preimage: string; feeMsat?: unknown; bolt11?: unknown }
   | { state: 'pending' }
   | { state: 'failed'; reason: string }
   | { state: 'none' }
@@ -27,8 +27,8 @@ export type Node = {
   refusesRepeats: boolean
   /** Whether the node, until its call returns, retries payments that its look-up calls failed. */
   triesAgain?: true
-  /** Its kind, and its own id or its address, without a secret. */
-  id?(signal: AbortSignal): Promise<string>
+  /** Its kind, and its own id or its address, without a secret: what was handed to it is handed to no other. */
+  id: string
   /** The right without which a payment cannot be looked up, if it is missing. */
   lacks?(): string | null
   /** Looks up the payments for this hash. */
@@ -124,7 +124,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     }
     if (known.state === 'none') return { state: 'unknown' }
     if (known.state !== 'paid') return { state: known.state }
-    const named = known.bolt11 === undefined ? {} : { bolt11: known.bolt11 }
+    const named = textIn(known.bolt11)
     return { state: 'paid', ...(await proven(invoice, known)), ...named }
   }
 
@@ -203,16 +203,6 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     return { preimage: proof, ...feeOf(feeMsat) }
   }
 
-  async function identify(signal?: AbortSignal): Promise<string> {
-    const limit = AbortSignal.timeout(LOST_MS)
-    const until = signal ? AbortSignal.any([limit, signal]) : limit
-    try {
-      return await unlessAborted(until, node.id?.(until) ?? Promise.resolve(node.name))
-    } catch (error) {
-      throw notPaid(`${node.name} could not be asked who it is (${failureOf(error)})`)
-    }
-  }
-
   const lacking = (): string => {
     const right = node.lacks?.() ?? null
     return right === null ? '' : `; ${right}`
@@ -225,7 +215,7 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     pay,
     lookup,
     keepsEveryAttempt: node.refusesRepeats,
-    id: ({ signal } = {}) => identify(signal),
+    id: async () => node.id,
     maxFeeMsat: feeLimit,
   }
 }
@@ -275,6 +265,13 @@ function feeOf(value: unknown): { feeMsat?: number } {
   const feeMsat = isNumber ? Number(value) : Number.NaN
   return Number.isSafeInteger(feeMsat) && feeMsat >= 0 ? { feeMsat } : {}
 }
+
+/** Payments without an invoice have none, or an empty one. */
+const textIn = (bolt11: unknown): { bolt11?: string } =>
+  typeof bolt11 === 'string' && bolt11 !== '' ? { bolt11 } : {}
+
+/** Which node it is, by its address. Its rights do not let us ask for its own id. */
+export const nodeAt = (name: string, url: string): string => `${name} at ${new URL(url).host}`
 
 function defaultMaxFee(amountMsat: number): number {
   return Math.max(LEAST_MAX_FEE_MSAT, Math.floor(amountMsat * FEE_SHARE))

@@ -2,7 +2,7 @@
 import { base64, utf8 } from '../../lib/bytes.ts'
 import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, requestNode, textOf } from './node-fetch.ts'
-import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
+import { nodeAt, type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
 /**
  * phoenixd's address and password. `maxFeeSats` limits its fixed fee, in satoshis.
@@ -39,6 +39,7 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
   return payingWallet(
     {
       name: 'phoenixd',
+      id: nodeAt('phoenixd', url),
       refusesRepeats: true,
       async lookup({ paymentHash }, signal) {
         const answer = await requestNode(fetch, `${base}/payments/outgoingbyhash/${paymentHash}`, {
@@ -76,8 +77,11 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
 }
 
 /** Only a preimage proves the payment. A completed payment without one has failed. */
-function outgoing({ isPaid, preimage, completedAt }: Record<string, unknown>): Payment {
-  if (typeof preimage === 'string' && isPaid === true) return { state: 'paid', preimage }
+function outgoing(of: Record<string, unknown>): Payment {
+  const { isPaid, preimage, completedAt, invoice } = of
+  if (typeof preimage === 'string' && isPaid === true) {
+    return { state: 'paid', preimage, bolt11: invoice }
+  }
   if (completedAt === undefined || completedAt === null) return { state: 'pending' }
   return { state: 'failed', reason: 'the payment failed' }
 }

@@ -61,6 +61,7 @@ export function simulatorWallet(options: SimulatorWalletOptions): Wallet {
     },
     // It answers a repeat with the same preimage, and pays nothing more.
     keepsEveryAttempt: true,
+    id: async () => 'the simulator',
     maxFeeMsat: () => 0,
   }
 }

@@ -94,6 +94,37 @@ for (const [what, wallet, says] of CASES) {
   })
 }
 
+test('a wallet names the invoice that it paid, since another one can have the same payment hash', async () => {
+  const other = 'lnbcrt1other'
+  for (const wallet of [
+    lnd({ result: { status: 'SUCCEEDED', payment_preimage: PREIMAGE, payment_request: other } }),
+    cln({ pays: [{ status: 'complete', preimage: PREIMAGE, bolt11: other }] }),
+    phoenixd({ isPaid: true, preimage: PREIMAGE, invoice: other }),
+    nwc({ type: 'outgoing', state: 'settled', preimage: PREIMAGE, invoice: other }),
+  ]) {
+    const answer = await wallet.lookup?.(BOLT11)
+    assert.ok(answer?.state === 'paid')
+    assert.equal(answer.bolt11, other)
+  }
+})
+
+test('a wallet is told from another one of its kind, without a secret', async () => {
+  const elsewhere = 'https://user:secret@node.example:8080'
+  const ids = await Promise.all(
+    [
+      ...[url, elsewhere].map((at) => lndWallet({ url: at, macaroonHex: '00' })),
+      ...[url, elsewhere].map((at) => clnWallet({ url: at, rune: 'rune' })),
+      ...[url, elsewhere].map((at) => phoenixdWallet({ url: at, password: 'x' })),
+      ...['02aa', '03bb'].map((walletPubkey) =>
+        nwcWallet({ walletPubkey, payInvoice: () => assert.fail('nothing is paid') }),
+      ),
+      simulatorWallet({ baseUrl: url }),
+    ].map((wallet) => wallet.id?.()),
+  )
+  assert.equal(new Set(ids).size, ids.length)
+  assert.equal(ids[1], 'LND at node.example:8080')
+})
+
 test('a wallet whose node says paid with another preimage is not believed', async () => {
   const other = '0c'.repeat(32)
   for (const liar of [

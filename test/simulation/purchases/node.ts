@@ -104,7 +104,7 @@ export function createNode(
   /** A node of its own for each process, with the connection that the process has. */
   const connect = (): Node => ({
     ...{ name, refusesRepeats: kind !== 'nwc', ...(kind === 'cln' ? { triesAgain: true } : {}) },
-    id: async () => name,
+    id: name,
     lookup: ({ paymentHash }, signal) =>
       callOver(scheduler, weather, { work: () => said(attempts.get(paymentHash)), signal }),
     async send({ paymentHash, bolt11 }, maxFeeMsat, signal) {
