@@ -26,5 +26,5 @@ fi
 # The names of the documents that openapi.json links, a line each.
 linked() {
   curl --silent --show-error --fail --max-time 10 "$url/openapi.json" |
-    node -e 'const { tags } = JSON.parse(fs.readFileSync(0)); for (const { externalDocs } of tags) console.log(new URL(externalDocs.url).pathname.slice(1))'
+    node -e 'const { tags } = JSON.parse(fs.readFileSync(0)); for (const { externalDocs } of tags) if (externalDocs) console.log(new URL(externalDocs.url).pathname.slice(1))'
 }

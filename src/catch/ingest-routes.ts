@@ -150,6 +150,8 @@ export function mountIngest(
       schema: {
         tags: ['catch'],
         summary: 'Send a request to an inbox; sub-paths are kept',
+        description:
+          'Anyone may send. The request is stored as it came: method, path below the inbox, query, headers and body. With the ingest token as its bearer, the event is marked authenticated.',
         operationId: SEND,
         security: [{}, { bearer: [] }],
         params: Type.Object({ publicId }),
@@ -177,7 +179,8 @@ const REFUSALS = errors(
 
 const CHOSEN = answer(Type.String(), {
   type: 'text/plain',
-  description: 'what its owner has chosen, with any status that it can choose',
+  example: 'ok',
+  description: 'What its owner has chosen, with any status that it can choose',
   headers: RESPONSE,
 })
 

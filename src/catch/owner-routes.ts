@@ -279,6 +279,7 @@ const SCHEMAS = {
     tags: ['catch'],
     operationId: 'getInbox',
     summary: 'The state and counters of an inbox',
+    description: 'Reading it costs nothing. The inbox can be read in every state until it expires.',
     security,
     params: inboxParams,
     response: { 200: CatchStatus, ...errors(...OWNER_ERRORS) },
@@ -287,6 +288,8 @@ const SCHEMAS = {
     tags: ['catch'],
     operationId: 'destroyInbox',
     summary: 'Destroy an inbox with its events and both capabilities',
+    description:
+      'All of it is gone at once, and the address accepts nothing more. This cannot be undone, and nothing is paid back.',
     security,
     params: inboxParams,
     response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
@@ -296,6 +299,8 @@ const SCHEMAS = {
     isLinked: true,
     operationId: 'getRefusals',
     summary: 'How many requests the inbox refused, since when, and why',
+    description:
+      'A refused request is not kept: this is how the owner learns that a sender was turned away. Counts are a few seconds late.',
     security,
     params: inboxParams,
     response: { 200: CatchRefusals, ...errors(...OWNER_ERRORS) },
@@ -305,6 +310,7 @@ const SCHEMAS = {
     isLinked: true,
     operationId: 'getResponse',
     summary: 'How the inbox answers the requests that it stores; never with the secret',
+    description: 'Senders get 204 until the owner chooses something else.',
     security,
     params: inboxParams,
     response: { 200: CatchResponseShown, ...errors(...OWNER_ERRORS) },
@@ -315,6 +321,8 @@ const SCHEMAS = {
     operationId: 'setResponse',
     summary:
       'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
+    description:
+      'From then on, senders get it for every request that is stored. A refused request gets its error.',
     security,
     params: inboxParams,
     body: CatchResponse,
@@ -335,6 +343,7 @@ const SCHEMAS = {
     isLinked: true,
     operationId: 'deleteResponse',
     summary: 'Answer with 204 again',
+    description: 'What the owner has chosen is forgotten.',
     security,
     params: inboxParams,
     response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
@@ -344,6 +353,8 @@ const SCHEMAS = {
     operationId: 'listEvents',
     summary:
       'Events, newest first, or oldest first after a sequence; a page may end early where bodies are large',
+    description:
+      'Pages newest first, with `nextCursor` for the next one. With `after` it follows the inbox, oldest first; with `wait` too, it answers as soon as a new request is there.',
     security,
     params: inboxParams,
     querystring: EventQuery,
@@ -357,6 +368,8 @@ const SCHEMAS = {
     isLinked: true,
     operationId: 'streamEvents',
     summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
+    description:
+      'The stream stays open. Send the id of the last event that you have as Last-Event-ID, and it goes on after it; without, it begins with the next request.',
     security,
     params: inboxParams,
     headers: Type.Object({
@@ -371,6 +384,7 @@ const SCHEMAS = {
     response: {
       200: answer(Type.String(), {
         type: 'text/event-stream',
+        example: 'id: 1\nevent: capture\ndata: {"sequence":1}\n\n',
         headers: STREAM,
         description:
           'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
@@ -382,6 +396,8 @@ const SCHEMAS = {
     tags: ['catch'],
     operationId: 'getEvent',
     summary: 'One event',
+    description:
+      'The whole request: path, query, headers in their order, and body, as text or as base64.',
     security,
     params: eventParams,
     response: { 200: CatchEvent, ...errors(...OWNER_ERRORS) },
@@ -391,11 +407,14 @@ const SCHEMAS = {
     isLinked: true,
     operationId: 'getEventBody',
     summary: 'The raw body of one event, to download',
+    description:
+      'The bytes as they arrived, to be checked against a signature or saved. Browsers store the answer and do not show it.',
     security,
     params: eventParams,
     response: {
       200: answer(Type.String({ format: 'binary' }), {
         type: 'application/octet-stream',
+        example: '{"paid":true}',
         description: 'The body, byte for byte',
         headers: DOWNLOAD,
       }),
@@ -406,6 +425,7 @@ const SCHEMAS = {
     tags: ['catch'],
     operationId: 'deleteEvent',
     summary: 'Delete one event for good; frees its bytes, not its count',
+    description: 'Its bytes are free again. It still counts as one of the requests of the plan.',
     security,
     params: eventParams,
     response: { 204: NoContent, ...errors(...OWNER_ERRORS) },

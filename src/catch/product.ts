@@ -31,6 +31,7 @@ import { CATCH_TAKEDOWN } from './takedown.ts'
 
 export const CATCH: SoldProductFacts<CatchPlan> = {
   name: 'catch',
+  about: 'A webhook inbox that stores every request exactly as it was sent, for its owner only.',
   plans: CATCH_PLANS,
   planSchema: CatchPlan,
   provisioning: CATCH_PROVISIONING,
@@ -38,10 +39,6 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   capability: CatchCapability,
   catalog: {
     schema: CatchCatalog,
-    entry: {
-      description:
-        'A webhook inbox that stores every request exactly as it was sent, for its owner only.',
-    },
   },
   surface: {
     roots: [{ path: '/c/', hasRawPaths: true }],

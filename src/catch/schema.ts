@@ -1,14 +1,15 @@
 /** The types of CATCH: plans, capability, status, events. The interface sets names and bounds. */
 import type { Static, TOptional, TUnsafe } from 'typebox'
 import {
-  AtLeast0,
   AtLeast1,
   configuredPlanFields,
   DateTime,
   MAX_PLAN_COUNT,
   PlanIdSchema,
   planFields,
+  token,
   UpTo,
+  WorksUntil,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import {
@@ -26,9 +27,21 @@ const MAX_STORAGE_BYTES = 1024 ** 4
 const MAX_REQUEST_BYTES = 32 * 1024 * 1024
 
 const limits = {
-  requestLimit: AtLeast1,
-  storageLimitBytes: AtLeast1,
-  maxBytesPerRequest: AtLeast1,
+  requestLimit: Type.Integer({
+    minimum: 1,
+    description: 'How many requests it accepts',
+    examples: [100],
+  }),
+  storageLimitBytes: Type.Integer({
+    minimum: 1,
+    description: 'How much it keeps of them',
+    examples: [5_242_880],
+  }),
+  maxBytesPerRequest: Type.Integer({
+    minimum: 1,
+    description: 'The longest body',
+    examples: [65_536],
+  }),
 }
 
 /** Names an inbox in a path. */
@@ -103,10 +116,10 @@ export const CATCH_PLANS: Record<PlanId, CatchPlan> = {
 
 export const CatchCapability = Type.Object({
   product: Type.Literal('catch'),
-  publicId: Type.String(),
-  ownerToken: Type.String(),
-  ingestToken: Type.String(),
-  expiresAt: DateTime,
+  publicId,
+  ownerToken: token('catch_owner', 'Reads, deletes and destroys. Keep it secret'),
+  ingestToken: token('catch_ingest', 'Marks requests of a sender who has it as authenticated'),
+  expiresAt: WorksUntil,
 })
 /**
  * A webhook inbox that was bought. Whoever has `ownerToken` reads and destroys it; a sender with
@@ -137,18 +150,21 @@ export type CatchState = Static<typeof CatchState>
 
 export const CatchStatus = Type.Object(
   {
-    publicId: Type.String(),
+    publicId,
     planId: PlanIdSchema,
     status: CatchState,
     ...limits,
-    acceptedRequestCount: AtLeast0,
+    acceptedRequestCount: Type.Integer({
+      minimum: 0,
+      description: 'How many requests of `requestLimit` are used, deleted ones too',
+    }),
     storedBytes: Type.Integer({
       minimum: 0,
       description:
         'What is kept of all requests: bodies, paths, queries, names and values of headers, in the bytes they were sent in',
     }),
     createdAt: DateTime,
-    expiresAt: DateTime,
+    expiresAt: WorksUntil,
   },
   { additionalProperties: false, description: 'The inbox with its limits and counters' },
 )
@@ -277,7 +293,7 @@ export type RefusalReason = Static<typeof RefusalReason>
 
 export const CatchRefusals = Type.Object(
   {
-    total: AtLeast0,
+    total: Type.Integer({ minimum: 0, description: 'All refused requests', examples: [1] }),
     reasons: Type.Array(
       Type.Object(
         { reason: RefusalReason, count: AtLeast1, firstAt: DateTime, lastAt: DateTime },
@@ -308,34 +324,57 @@ const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T)
 
 export const CatchIpLocation = Type.Object(
   {
-    ip: Type.String(),
-    country: nullable(Type.String()),
-    city: nullable(Type.String()),
-    continent: nullable(Type.String()),
-    latitude: nullable(Type.Number()),
-    longitude: nullable(Type.Number()),
-    source: Type.String(),
+    ip: Type.String({ examples: ['203.0.113.7'] }),
+    country: nullable(Type.String({ description: 'ISO 3166-1 alpha-2', examples: ['DE'] })),
+    city: nullable(Type.String({ examples: ['Berlin'] })),
+    continent: nullable(Type.String({ examples: ['EU'] })),
+    latitude: nullable(Type.Number({ description: 'In degrees', examples: [52.5] })),
+    longitude: nullable(Type.Number({ description: 'In degrees', examples: [13.4] })),
+    source: Type.String({ description: 'The database that said so', examples: ['GeoLite2-City'] }),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    description: 'Where the address of the sender roughly is, looked up without asking anybody',
+  },
 )
 export type CatchIpLocation = Static<typeof CatchIpLocation>
 
 export const CatchEvent = Type.Object(
   {
     id: Type.String({ format: 'uuid' }),
-    sequence: AtLeast1,
+    sequence: Type.Integer({
+      minimum: 1,
+      description: 'Counts the requests of this inbox from 1; deleted ones leave a gap',
+    }),
     receivedAt: DateTime,
     access: Access,
-    method: Type.String(),
-    path: Type.String({ description: 'What follows /c/{publicId}, as sent' }),
-    query: Type.String({ description: 'Raw, without the question mark' }),
-    headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
-    contentType: nullable(Type.String()),
-    body: Type.String(),
-    bodyEncoding: Type.Enum(['utf8', 'base64']),
-    bodyBytes: AtLeast0,
-    bodySha256: Type.String({ description: 'Lower-case hex' }),
-    sourceIp: Type.String(),
+    method: Type.String({ examples: ['POST'] }),
+    path: Type.String({
+      description: 'What follows /c/{publicId}, as sent',
+      examples: ['/orders'],
+    }),
+    query: Type.String({
+      description: 'Raw, without the question mark',
+      examples: ['id=7'],
+    }),
+    headers: Type.Array(Type.Object({ name: Type.String(), value: Type.String() }), {
+      description: 'As sent: in their order, repeated ones too',
+      examples: [[{ name: 'Content-Type', value: 'application/json' }]],
+    }),
+    contentType: nullable(Type.String({ examples: ['application/json'] })),
+    body: Type.String({ description: 'See `bodyEncoding`', examples: ['{"paid":true}'] }),
+    bodyEncoding: Type.Enum(['utf8', 'base64'], {
+      description: '`base64` for a body that is not UTF-8 text',
+    }),
+    bodyBytes: Type.Integer({ minimum: 0, description: 'The length as sent', examples: [13] }),
+    bodySha256: Type.String({
+      description: 'Of the bytes as sent, lower-case hex',
+      examples: ['c1f7a08f4c2e0a6d6f0b1f0ed1fb7f0a9f0f4b0f7c7d3a5e2b9c8d7e6f5a4b3c'],
+    }),
+    sourceIp: Type.String({
+      description: 'Of the sender; behind a trusted proxy as that one says',
+      examples: ['203.0.113.7'],
+    }),
     ipLocation: nullable(CatchIpLocation),
   },
   { description: 'One request as it came' },
@@ -427,8 +466,17 @@ export type EventQuery = Static<typeof EventQuery>
 export const EventPage = Type.Object(
   {
     events: Type.Array(CatchEvent),
-    nextCursor: nullable(AtLeast1),
-    latestSequence: AtLeast0,
+    nextCursor: nullable(
+      Type.Integer({
+        minimum: 1,
+        description: 'The `cursor` of the next page; null on the last, and with `after`',
+      }),
+    ),
+    latestSequence: Type.Integer({
+      minimum: 0,
+      description: 'The newest of the whole inbox; 0 while it is empty',
+      examples: [1],
+    }),
   },
   { description: 'A page of events, newest first; with `after`, oldest first' },
 )

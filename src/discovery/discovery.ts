@@ -3,8 +3,10 @@ import type { App } from '../http/app.ts'
 import { mountText } from '../http/pages/encoded.ts'
 import { oneUrlPath } from '../http/paid/one-url.ts'
 import type { SoldPlan } from '../http/product.ts'
+import type { Clock } from '../lib/clock.ts'
 import { AI_CATALOG_PATH, aiCatalog } from './ai-catalog.ts'
 import type { Announced, AnnouncedProduct } from './announced.ts'
+import { dayOf, ROBOTS, SECURITY_PATH, securityText } from './crawlers.ts'
 import { L402_SERVICES_PATH, l402Services } from './l402-services.ts'
 import { llmsText } from './llms.ts'
 import { SERVER_CARD_PATH, SERVER_CARD_TYPE, serverCard } from './server-card.ts'
@@ -18,6 +20,7 @@ export function mountDiscovery(
   app: App,
   options: Pick<Announced, 'network' | 'isSimulator' | 'hasMcp' | 'operator'> & {
     publicUrl: () => string
+    clock: Clock
     /** All products and plans, on sale or not. A reload can change the plans. */
     products: readonly SoldProduct[]
     /** Another number after each reload. */
@@ -26,7 +29,7 @@ export function mountDiscovery(
     guides: readonly string[]
   },
 ): void {
-  const { publicUrl, network, isSimulator, hasMcp, operator, guides, edition } = options
+  const { publicUrl, clock, network, isSimulator, hasMcp, operator, guides, edition } = options
   // At a request, when the address and all routes are known.
   const announced = (): Announced => ({
     ...{ baseUrl: publicUrl(), network, isSimulator, hasMcp, operator },
@@ -47,12 +50,15 @@ export function mountDiscovery(
       edition,
     })
   }
-  mountText(app, {
-    path: '/llms.txt',
-    type: 'text/plain; charset=utf-8',
-    text: () => llmsText(announced(), guides),
-    edition,
-  })
+  const plain = (path: string, text: () => string | null, changes = edition): void =>
+    mountText(app, { path, type: 'text/plain; charset=utf-8', text, edition: changes })
+  plain('/llms.txt', () => llmsText(announced(), guides))
+  plain('/robots.txt', () => ROBOTS)
+  plain(
+    SECURITY_PATH,
+    () => securityText({ baseUrl: publicUrl(), operator }, clock.now()),
+    () => dayOf(clock.now()),
+  )
 }
 
 const isOnSale = ({ plans }: SoldProduct): boolean =>

@@ -3,7 +3,7 @@
  * has a part of it.
  */
 import { operatorLinks } from '../http/operator.ts'
-import { type Announced, noticeOf } from './announced.ts'
+import { type Announced, noticeOf, titleOf } from './announced.ts'
 
 /** @param guides the parts of all products that are switched on. */
 export function llmsText(announced: Announced, guides: readonly string[]): string {
@@ -11,6 +11,7 @@ export function llmsText(announced: Announced, guides: readonly string[]): strin
   const parts = [
     INTRODUCTION,
     ...(notice ? [`${notice}\n`] : []),
+    ...(announced.products.length > 0 ? [pricesOf(announced.products)] : []),
     howToBuy(announced),
     ...guides.filter((guide) => guide !== ''),
     furtherOf(announced) + operatorOf(announced),
@@ -50,6 +51,15 @@ const INTRODUCTION = `# Mayfly
 Base address: {base_url}
 `
 
+const pricesOf = (products: Announced['products']): string => `## Prices
+
+${products
+  .map(({ name, plans }) => {
+    const prices = plans.map(({ planId, priceSats }) => `${planId} ${priceSats} sat`)
+    return `- ${titleOf(name)}: ${prices.join(', ')}\n`
+  })
+  .join('')}`
+
 /** @param sold such as `catch/spark`. */
 function oneUrl(sold: readonly string[]): string {
   return `## Buying with one URL
@@ -82,13 +92,15 @@ check its amount first. Choose one of three flows. They show the same order, and
    then repeat the identical request with Authorization: L402 <macaroon>:<preimage as hex>.
 
 Flows 2 and 3 need a wallet that shows the preimage. A credential is valid only for its own order, route
-and body. If the answer to a paid request is lost, send the same request again: never pay again. Errors are {"error":"<phrase>"}.
+and body. If the answer to a paid request is lost, send the same request again: never pay again. Errors are
+{"error":"<phrase>"}.
 
 - 402 after you have paid: you sent another key, route or body than you paid for.
 - 404 "proof of payment required": it is paid; do not pay again, and send Payment-Preimage. Or, as whenever
   you have paid and got nothing: POST /api/payments/recover {"bolt11":"<the whole invoice>","preimage":"<hex>"}.
-- 401: the credential is malformed, or its preimage is wrong. Never pay because of a 401. 404 "already delivered": you already got it. 404 "order expired": it was
-  not paid in time; use a new key to buy again. 429 and 503: wait Retry-After seconds, then repeat the request.
+- 401: the credential is malformed, or its preimage is wrong. Mend it; never pay because of a 401.
+- 404 "already delivered": you already got it. 404 "order expired": it was not paid in time; use a new key to buy
+  again. 429 and 503: wait Retry-After seconds, then repeat the request.
 `
 
 const SIMULATED = `The simulator pays instead of a wallet: POST /simulator/pay {"bolt11":"…"} answers {"preimage","paymentHash"}.
@@ -104,8 +116,9 @@ once more: POST /api/catch/{publicId}/extend (or /api/pulse/…) with the same b
 /** A tool's token is in `_meta`, where no model reads it. */
 const furtherOf = ({ hasMcp }: Announced): string => `## More
 
-- {base_url}/openapi.json: the operations, with prices, and what it links. {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open${hasMcp ? TOOLS : ''}
+- {base_url}/openapi.json: the operations, with prices; {base_url}/openapi-all.json: all of them.
+- {base_url}/api/catalog: plans, limits, prices, and whether the checkout is open.${hasMcp ? TOOLS : ''}
 `
 
 const TOOLS =
-  '. {base_url}/mcp: all of this as tools of MCP; _meta["org.mayfly/token"] and _meta["org.mayfly/capability"] hold tokens'
+  '\n- {base_url}/mcp: all of this as tools of MCP; _meta["org.mayfly/token"] and _meta["org.mayfly/capability"] hold tokens.'

@@ -58,6 +58,8 @@ const schema = {
   isLinked: true,
   operationId: 'createIntent',
   summary: 'Create or recover one payment intent, bound to one request',
+  description:
+    'The invoice is of the Lightning Address of the project. The same key and request return the same intent. One credit is spent when its payment is proven.',
   security: [{ bearer: [] }],
   requestBody: {
     description: 'The body of the protected request, byte for byte: it is hashed and not kept',

@@ -13,6 +13,8 @@ import {
 
 export const GATE: ProductFacts = {
   name: 'gate',
+  about:
+    "Payments for one request to another project, straight to the project's own Lightning Address, and signed receipts for them.",
   surface: {
     roots: [{ path: '/.well-known/' }],
     requestHeaders: ['X-Gate-Project', 'X-Gate-Route', 'X-Gate-Method', 'X-Gate-Path'],

@@ -107,6 +107,8 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
         isLinked: true,
         operationId: 'pollIntent',
         summary: 'Poll an intent; asks its provider where that can verify',
+        description:
+          '200 has the receipt, once the payment is proven. Where no provider can verify it, the payer proves it with the preimage.',
         security,
         params: intentParams,
         headers: namedRequest,
@@ -179,6 +181,8 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
           isLinked: true,
           operationId: 'proveIntent',
           summary: 'Prove the payment of an intent by its preimage',
+          description:
+            'The answer has the receipt, which lets one request in. Proving again returns it again.',
           security: [...security, { payment: [] }],
           params: intentParams,
           headers: Type.Object({
@@ -244,6 +248,7 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
           isLinked: true,
           operationId: 'giveBackReceipt',
           summary: "Give a receipt back: the project's server failed the request that it let in",
+          description: 'The payer then gets a new receipt for the same payment, at most twice.',
           security,
           params: intentParams,
           headers: namedRequest,

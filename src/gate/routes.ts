@@ -21,6 +21,7 @@ export function mountGate(
         isLinked: true,
         operationId: 'getGateKeys',
         summary: 'The Ed25519 keys that verify GATE receipts',
+        description: 'A JWK set. Receipts name the key by its `kid`.',
         response: { 200: GateJwks, ...errors('internal error') },
       },
     },

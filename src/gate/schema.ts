@@ -1,6 +1,6 @@
 /** The types of GATE's JSON bodies. */
 import type { Static } from 'typebox'
-import { AtLeast1, DateTime, NetworkSchema } from '../http/schemas.ts'
+import { DateTime, Invoice, NetworkSchema, PaymentHash, PayUntil } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 
 export const VerificationKind = Type.Enum(['provider', 'preimage'])
@@ -26,26 +26,36 @@ export const gateHeaders = {
   },
 }
 const bound = {
-  projectId: Type.String(),
-  routeId: Type.String(),
-  method: Type.String(),
-  path: Type.String({ description: 'With the query, as bound' }),
+  projectId: Type.String({ examples: gateHeaders.project.examples }),
+  routeId: Type.String(gateHeaders.route),
+  method: Type.String(gateHeaders.method),
+  path: Type.String({
+    description: 'With the query, as bound',
+    examples: gateHeaders.path.examples,
+  }),
   requestDigest: Type.String({
+    examples: ['7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069'],
     description:
       'SHA-256, lower-case hex, of the canonical JSON of project, route, method, path and bodySha256',
   }),
-  amountSats: AtLeast1,
+  amountSats: Type.Integer({ minimum: 1, description: 'The price', examples: [21] }),
 }
 
 const quoteFields = {
-  intentId: Type.String(),
+  intentId,
   ...bound,
-  recipient: Type.String({ description: "The project's Lightning Address" }),
-  bolt11: Type.String(),
-  paymentHash: Type.String(),
-  expiresAt: DateTime,
+  recipient: Type.String({
+    description: "The project's Lightning Address",
+    examples: ['shop@example.com'],
+  }),
+  bolt11: Invoice,
+  paymentHash: PaymentHash,
+  expiresAt: PayUntil,
   network: NetworkSchema,
-  settled: Type.Boolean(),
+  settled: Type.Boolean({
+    description: 'Whether its payment is proven already',
+    examples: [false],
+  }),
 }
 
 export const GateQuote = Type.Object(quoteFields)
@@ -60,21 +70,30 @@ export const GateQuote = Type.Object(quoteFields)
 export type GateQuote = Static<typeof GateQuote>
 
 export const GatePaymentChallenge = Type.Object({
-  type: Type.String(),
-  title: Type.String(),
+  type: Type.String({
+    description: 'The URI of the problem (RFC 9457)',
+    examples: ['https://paymentauth.org/problems/payment-required'],
+  }),
+  title: Type.String({ examples: ['Payment Required'] }),
   status: Type.Literal(402),
-  detail: Type.String(),
-  error: Type.String(),
-  challengeId: Type.String(),
-  challenge: Type.Record(Type.String(), Type.String()),
+  detail: Type.String({ description: 'What to do, for people' }),
+  error: Type.String({ description: 'The phrase of this error', examples: ['payment required'] }),
+  challengeId: Type.String({ description: 'The `id` of `challenge`', examples: ['k2Vx...'] }),
+  challenge: Type.Record(Type.String(), Type.String(), {
+    description: 'The parameters of `WWW-Authenticate: Payment`, to send back',
+    examples: [{ id: 'k2Vx...', realm: 'gate' }],
+  }),
   request: Type.Object({
-    amount: Type.String(),
+    amount: Type.String({ description: 'In satoshis', examples: ['21'] }),
     currency: Type.Literal('sat'),
-    externalId: Type.String({ description: 'The intent' }),
+    externalId: Type.String({
+      description: 'The intent',
+      examples: ['gate_intent_9NfXb2mQx7RkT0cLz3H5jW'],
+    }),
     methodDetails: Type.Object({
-      invoice: Type.String(),
+      invoice: Invoice,
       network: NetworkSchema,
-      paymentHash: Type.String(),
+      paymentHash: PaymentHash,
     }),
   }),
   ...quoteFields,
@@ -91,11 +110,18 @@ export type GatePaymentChallenge = Static<typeof GatePaymentChallenge>
 export const GatePending = Type.Object(
   {
     settled: Type.Literal(false),
-    intentId: Type.String(),
-    status: Type.Enum(['pending', 'proof_required', 'expired']),
-    verification: VerificationKind,
-    expiresAt: DateTime,
-    error: Type.String(),
+    intentId,
+    status: Type.Enum(['pending', 'proof_required', 'expired'], {
+      description: '`proof_required`: nobody but the payer can prove the payment, by its preimage',
+    }),
+    verification: Type.Enum(['provider', 'preimage'], {
+      description: 'Who can prove it: the provider of the Lightning Address, or the payer',
+    }),
+    expiresAt: PayUntil,
+    error: Type.String({
+      description: 'The phrase of this error',
+      examples: ['payment not verified'],
+    }),
   },
   { description: 'Not paid, as far as anybody can tell' },
 )
@@ -112,15 +138,21 @@ export type GatePending = Static<typeof GatePending>
 export const GateAuthorization = Type.Object(
   {
     settled: Type.Literal(true),
-    intentId: Type.String(),
-    receiptId: Type.String(),
+    intentId,
+    receiptId: Type.String({
+      description: 'Names the receipt, to give it back',
+      examples: ['5b1d6f0c-2f4e-4a7b-8c9d-0e1f2a3b4c5d'],
+    }),
     ...bound,
-    paymentHash: Type.String(),
+    paymentHash: PaymentHash,
     verifiedBy: VerificationKind,
     authorizedAt: DateTime,
-    expiresAt: DateTime,
-    creditsRemaining: Type.Integer(),
-    receipt: Type.String(),
+    expiresAt: Type.String({ format: 'date-time', description: 'The receipt works until then' }),
+    creditsRemaining: Type.Integer({ description: 'Of the project', examples: [99] }),
+    receipt: Type.String({
+      description: 'A compact JWS (RFC 7515), also in the header Gate-Receipt',
+      examples: ['eyJhbGciOiJFZERTQSJ9...'],
+    }),
   },
   { description: 'Paid: the receipt lets one request in' },
 )
@@ -151,7 +183,7 @@ export type GateProof = Static<typeof GateProof>
 /** A receipt's id is a UUID, which fits this length. */
 export const GateGiveBack = Type.Object(
   {
-    receiptId: Type.String({ minLength: 1, maxLength: 64 }),
+    receiptId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the authorization' }),
     isUnused: Type.Optional(
       Type.Boolean({
         description: 'It expired before it let a request in. Does not count as one of the two',
@@ -171,8 +203,11 @@ export const GateJwks = Type.Object(
       Type.Object({
         kty: Type.Literal('OKP'),
         crv: Type.Literal('Ed25519'),
-        x: Type.String(),
-        kid: Type.String(),
+        x: Type.String({
+          description: 'The public key, base64url',
+          examples: ['11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo'],
+        }),
+        kid: Type.String({ description: 'Names the key in receipts', examples: ['k1'] }),
         alg: Type.Literal('EdDSA'),
         use: Type.Literal('sig'),
       }),

@@ -55,6 +55,8 @@ export type AppOptions = {
   schemas: Record<string, TSchema>
   /** What the OpenAPI documents say of the server, such as that no real money moves; empty by default. */
   notice?: string
+  /** What is in the group of each product in the OpenAPI documents, by its name. */
+  groups?: Record<string, string>
   /** Shown in the OpenAPI documents. Default: nothing. */
   operator?: OperatorFacts
   /** Another number after a reload, when the OpenAPI documents must be made anew. Default: always the same. */
@@ -134,6 +136,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   mountOpenapi(app, options.publicUrl, {
     schemas: options.schemas,
     notice: options.notice ?? '',
+    groups: options.groups ?? {},
     operator: options.operator ?? NOTHING_SAID,
     edition: options.edition ?? (() => 0),
   })

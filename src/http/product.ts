@@ -22,6 +22,8 @@ import type { Scheduler } from './turns.ts'
 /** A product's description, which needs nothing that is opened at the start. */
 export type ProductFacts = {
   name: AnyProduct
+  /** What it is, in a sentence or two. */
+  about: string
   surface: ApiSurface
   limits: readonly Limit[]
   /** Schemas that have a name in the OpenAPI document. */
@@ -58,8 +60,8 @@ export type SoldProductFacts<Plan extends SoldPlan = SoldPlan> = ProductFacts & 
   skill: string
   /** The schema of what the buyer gets. */
   capability: TSchema
-  /** Its entry in the catalogue without the plans, and the schema of the whole entry. */
-  catalog: { schema: TSchema; entry: { description: string } & Record<string, string> }
+  /** Its entry in the catalogue besides description and plans, and the schema of the whole entry. */
+  catalog: { schema: TSchema; entry?: Record<string, string> }
 }
 
 /** The parts of the running service that products work with. */

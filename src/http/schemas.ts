@@ -1,13 +1,16 @@
 /** Schemas that several rooms share. The interface defines their names and bounds. */
 
 import type { Static, TSchema } from 'typebox'
+import type { TokenKind } from '../lib/ids.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from './errors.ts'
 import { ERROR_HEADERS } from './response-headers.ts'
 import { Type } from './type.ts'
 
-export const PlanIdSchema = Type.Enum([...PLAN_IDS])
+export const PlanIdSchema = Type.Enum([...PLAN_IDS], {
+  description: 'A plan; the catalogue has its price and its limits',
+})
 const ProductSchema = Type.Enum(PRODUCT_NAMES)
 export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'])
 export const DateTime = Type.String({ format: 'date-time' })
@@ -19,11 +22,23 @@ export const AtLeast1 = Count(1)
 export const UpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum })
 
 export const ErrorSchema = Type.Object({
-  error: Type.String({ description: 'A phrase of docs/reference/errors.md; it never changes' }),
+  error: Type.String({
+    description:
+      'What is wrong, in words that never change; docs/reference/errors.md says what to do',
+    examples: ['invalid plan'],
+  }),
   field: Type.Optional(
-    Type.String({ description: 'In a 400 or 401: the member or header at fault' }),
+    Type.String({
+      description: 'In a 400 or 401: the member or header that is wrong',
+      examples: ['planId'],
+    }),
   ),
-  expected: Type.Optional(Type.String({ description: 'In a 400 or 401: what it must be' })),
+  expected: Type.Optional(
+    Type.String({
+      description: 'In a 400 or 401: what it must be',
+      examples: ['spark, standard or long'],
+    }),
+  ),
 })
 
 type Answers = Record<string, ReturnType<typeof answer>>
@@ -61,13 +76,20 @@ function errorsOf(phrases: Phrase[]): Answers {
 /** An answer that says more than its schema, or is not JSON. `name` is for answers of several operations. */
 export function answer(
   schema: TSchema,
-  about: { description: string; headers?: object; type?: string; name?: string },
+  about: {
+    description: string
+    headers?: object
+    type?: string
+    name?: string
+    /** Of a body that is not JSON. */
+    example?: string
+  },
 ) {
-  const { description, headers = {}, type = 'application/json', name } = about
+  const { description, headers = {}, type = 'application/json', name, example } = about
   return {
     ...(name === undefined ? {} : { 'x-name': name }),
     ...{ description, headers },
-    content: { [type]: { schema } },
+    content: { [type]: { schema, ...(example === undefined ? {} : { example }) } },
   }
 }
 
@@ -87,14 +109,47 @@ export const ProofRequired = Type.Optional(
 /** The Idempotency-Key of the examples. */
 export const KEY_EXAMPLE = '3f0c9a52-8d1e-4b67-9a4f-5e2b7c6d1a90'
 
+export const Invoice = Type.String({
+  description: 'The BOLT 11 invoice to pay. Check its amount before you pay',
+  examples: ['lnbc1u1p5jxq...'],
+})
+export const PaymentHash = Type.String({
+  description: 'Of the invoice: 64 hex digits, the SHA-256 of the preimage that paying it reveals',
+  examples: ['0001020304050607080900010203040506070809000102030405060708090102'],
+})
+const Macaroon = Type.String({
+  description: 'The L402 token of this order. With the preimage it is the credential',
+  examples: ['AgEGbWF5Zmx5...'],
+})
+/** Until when an invoice can be paid. */
+export const PayUntil = Type.String({
+  format: 'date-time',
+  description: 'The invoice can be paid until then',
+})
+/** Until when a capability works. */
+export const WorksUntil = Type.String({
+  format: 'date-time',
+  description: 'It works until then, unless it is extended, used up or destroyed',
+})
+/** A token of a capability. @param description what its holder may do. */
+export const token = (kind: TokenKind, description: string) =>
+  Type.String({ description, examples: [`${kind}_0cLz3H5jW9NfXb2mQx7RkT...`] })
+
 const quoteFields = {
-  orderId: Type.String(),
+  orderId: Type.String({
+    description: 'Names the order in the poll. Until the capability is used it is a secret',
+    examples: ['order_5jW9mNf2XbA7qRkT0cLz3H'],
+  }),
   product: ProductSchema,
   planId: PlanIdSchema,
-  amountSats: Type.Integer(),
-  bolt11: Type.String(),
-  paymentHash: Type.String(),
-  expiresAt: DateTime,
+  amountSats: Type.Integer({ description: 'The price', examples: [100] }),
+  priceSats: Type.Integer({
+    description: 'The same as `amountSats`, for clients that look for this name',
+    examples: [100],
+  }),
+  bolt11: Invoice,
+  paymentHash: PaymentHash,
+  expiresAt: PayUntil,
   network: NetworkSchema,
   proofRequired: ProofRequired,
 }
@@ -102,41 +157,68 @@ const quoteFields = {
 export const PaymentQuote = Type.Object(quoteFields)
 
 const problemFields = {
-  type: Type.String(),
-  title: Type.String(),
-  lightningType: Type.Optional(Type.String()),
+  type: Type.String({
+    description: 'The URI of the problem (RFC 9457)',
+    examples: ['https://paymentauth.org/problems/payment-required'],
+  }),
+  title: Type.String({ examples: ['Payment Required'] }),
+  lightningType: Type.Optional(
+    Type.String({ description: 'The URI of the same problem in the draft of Lightning charges' }),
+  ),
   status: Type.Literal(402),
-  detail: Type.String(),
-  error: Type.String(),
-  challengeId: Type.String(),
+  detail: Type.String({
+    description: 'What to do, for people',
+    examples: ['Pay the invoice and repeat the identical request with the credential.'],
+  }),
+  error: Type.String({
+    description: 'The phrase of this error',
+    examples: ['payment required'],
+  }),
+  challengeId: Type.String({ description: 'The `id` of `challenge`', examples: ['k2Vx...'] }),
 }
 
 const challengeFields = {
-  id: Type.String(),
-  realm: Type.String(),
+  id: Type.String({ examples: ['k2Vx...'] }),
+  realm: Type.String({ examples: ['mayfly.example'] }),
   method: Type.Literal('lightning'),
   intent: Type.Literal('charge'),
-  request: Type.String(),
-  expires: Type.String(),
+  request: Type.String({
+    description: '`request` below, as base64url of canonical JSON',
+    examples: ['eyJhbW91bnQiOiIxMDAi...'],
+  }),
+  expires: PayUntil,
 }
 
 const chargeField = {
-  request: Type.Object({
-    amount: Type.String(),
-    currency: Type.Literal('sat'),
-    description: Type.String(),
-    methodDetails: Type.Object({
-      invoice: Type.String(),
-      network: NetworkSchema,
-      paymentHash: Type.String(),
-    }),
-  }),
+  request: Type.Object(
+    {
+      amount: Type.String({ description: 'In satoshis', examples: ['100'] }),
+      currency: Type.Literal('sat'),
+      description: Type.String({ examples: ['Mayfly CATCH spark'] }),
+      methodDetails: Type.Object({
+        invoice: Invoice,
+        network: NetworkSchema,
+        paymentHash: PaymentHash,
+      }),
+    },
+    { description: 'What the challenge asks to pay' },
+  ),
 }
+const ECHOED = 'The parameters of `WWW-Authenticate: Payment`, to send back'
 
 /** The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote. */
 export const PaymentAuthChallenge = Type.Object({
   ...problemFields,
-  challenge: Type.Object({ ...challengeFields, digest: Type.String() }),
+  challenge: Type.Object(
+    {
+      ...challengeFields,
+      digest: Type.String({
+        description: 'The SHA-256 of the body that the paid request must have (RFC 9530)',
+        examples: ['sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'],
+      }),
+    },
+    { description: ECHOED },
+  ),
   ...chargeField,
   ...quoteFields,
 })
@@ -146,35 +228,35 @@ const { orderId: _, bolt11: __, proofRequired: ___, ...offerFields } = quoteFiel
 /** The 402 of a purchase of one URL: the Payment challenge and, unless the client chose it alone, the L402 one. */
 export const OneUrlChallenge = Type.Object({
   ...problemFields,
-  challenge: Type.Object(challengeFields),
+  challenge: Type.Object(challengeFields, { description: ECHOED }),
   ...chargeField,
-  macaroon: Type.Optional(Type.String()),
-  invoice: Type.Optional(Type.String()),
+  macaroon: Type.Optional(Macaroon),
+  invoice: Type.Optional(Invoice),
   ...offerFields,
 })
 
 /** The 402 of a purchase of one URL that shows L402 alone. */
 export const OneUrlL402Challenge = Type.Object({
-  error: Type.String(),
+  error: problemFields.error,
   scheme: Type.Literal('L402'),
-  macaroon: Type.String(),
-  invoice: Type.String(),
+  macaroon: Macaroon,
+  invoice: Invoice,
   ...offerFields,
 })
 
 /** The 402 and the 401 of the L402 flow: the challenge and the quote. */
 export const L402Challenge = Type.Object({
-  error: Type.String(),
+  error: problemFields.error,
   scheme: Type.Literal('L402'),
-  macaroon: Type.String(),
-  invoice: Type.String(),
+  macaroon: Macaroon,
+  invoice: Invoice,
   ...quoteFields,
 })
 
 /** The 402 of the poll. */
 export const PendingPayment = Type.Object({
   settled: Type.Literal(false),
-  expiresAt: DateTime,
+  expiresAt: PayUntil,
   proofRequired: ProofRequired,
 })
 
@@ -183,8 +265,7 @@ export const settledPayment = (resources: TSchema[]) =>
   Type.Object(
     {
       settled: Type.Literal(true),
-      // No `discriminator`: `product` is a constant in each, and without a mapping its values would be names of schemas.
-      resource: Type.Union(resources),
+      resource: Type.Union(resources, { discriminator: { propertyName: 'product' } }),
     },
     { 'x-schema': 'SettledPayment' },
   )
@@ -194,18 +275,22 @@ export const settled = (resource: TSchema, name: string) =>
   Type.Object({ settled: Type.Literal(true), resource }, { 'x-schema': name })
 
 /** An extension that is paid. */
-export const Extended = Type.Object(
-  { settled: Type.Literal(true), extended: Type.Literal(true), expiresAt: DateTime },
-  { 'x-schema': 'Extended' },
+export const SettledExtension = Type.Object(
+  {
+    settled: Type.Literal(true),
+    extended: Type.Literal(true),
+    expiresAt: Type.String({ format: 'date-time', description: 'The new end of the capability' }),
+  },
+  { 'x-schema': 'SettledExtension' },
 )
 
 /** The fields that every plan has. */
 export const planFields = {
   planId: PlanIdSchema,
-  priceSats: AtLeast1,
-  durationLabel: Type.String(),
-  bestFor: Type.String(),
-  available: Type.Boolean(),
+  priceSats: Type.Integer({ minimum: 1, examples: [100] }),
+  durationLabel: Type.String({ description: 'How long it works', examples: ['24 hours'] }),
+  bestFor: Type.String({ examples: ['Trying out a webhook'] }),
+  available: Type.Boolean({ description: 'Whether it is on sale' }),
 }
 
 /**
@@ -234,6 +319,9 @@ export const SHARED_SCHEMAS = {
   PlanId: PlanIdSchema,
   Product: ProductSchema,
   Network: NetworkSchema,
+  Invoice,
+  PaymentHash,
+  Macaroon,
   ProofRequired,
   PlanSelection,
   PaymentQuote,

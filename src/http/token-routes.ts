@@ -38,6 +38,8 @@ export function mountTokens<Row extends { public_id: string }, Kind extends NewT
         isLinked: true,
         operationId: `rotate${noun}Token`,
         summary: 'Replace a token by a new one',
+        description:
+          'For a token that has leaked. The new one is in this answer alone, and the former one is refused from now on.',
         security: [{ bearer: [] }],
         params: Type.Object({
           publicId,

@@ -31,6 +31,7 @@ export function mountHistory(
         isLinked: true,
         operationId: 'getHistory',
         summary: 'Pings, runs, late spells and blind windows of a whole life, and the uptime',
+        description: 'Newest first, in pages. It stays readable until the monitor is gone.',
         security: [{ bearer: [] }],
         params: Type.Object({ publicId }),
         querystring: PulseHistoryQuery,

@@ -149,6 +149,8 @@ const SCHEMAS = {
     tags: ['pulse'],
     operationId: 'getMonitor',
     summary: 'The state, counters and settings of a monitor',
+    description:
+      'With `wait` it answers as soon as the state is another one than `since` names, or after that many seconds.',
     security,
     params: monitorParams,
     querystring: StatusQuery,
@@ -159,11 +161,13 @@ const SCHEMAS = {
     isLinked: true,
     operationId: 'streamMonitor',
     summary: 'Pings and changes of state as they happen (server-sent events)',
+    description: 'The stream stays open: first the state as it is, then each ping and each change.',
     security,
     params: monitorParams,
     response: {
       200: answer(Type.String(), {
         type: 'text/event-stream',
+        example: 'event: state\ndata: {"state":"operational"}\n\n',
         headers: STREAM,
         description:
           'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
@@ -175,6 +179,8 @@ const SCHEMAS = {
     tags: ['pulse'],
     operationId: 'destroyMonitor',
     summary: 'Destroy a monitor with both capabilities and what it shares',
+    description:
+      'All of it is gone at once, with its history and its shared status. This cannot be undone, and nothing is paid back.',
     security,
     params: monitorParams,
     response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
@@ -183,6 +189,8 @@ const SCHEMAS = {
     tags: ['pulse'],
     operationId: 'updateMonitor',
     summary: 'Change any of the settings of a monitor',
+    description:
+      'Members that are left out stay as they are. The deadline is computed anew from the last ping.',
     security,
     params: monitorParams,
     body: PulseSettings,

@@ -85,6 +85,8 @@ export function mountPings(
       tags: ['pulse'],
       operationId: 'pingMonitor',
       summary: 'Record one heartbeat; a body is ignored and never stored',
+      description:
+        'Call it when the job has run. It takes one of the heartbeats of the plan, and the monitor is operational until the next one is overdue.',
       security,
       params: Type.Object(monitorParams),
       response: { 204: NoContent, ...errors('not found', 'rate limited', 'internal error') },
@@ -94,7 +96,7 @@ export function mountPings(
 
   const mountSignal = (
     path: string,
-    schema: { operationId: string; summary: string; params?: object },
+    schema: { operationId: string; summary: string; description: string; params?: object },
     signalOf: (params: Params) => SignalKind | null,
   ): void =>
     void app.route({
@@ -124,12 +126,21 @@ export function mountPings(
     })
   mountSignal(
     'start',
-    { operationId: 'startRun', summary: 'Record that a run begins; it is no heartbeat' },
+    {
+      operationId: 'startRun',
+      summary: 'Record that a run begins; it is no heartbeat',
+      description:
+        'The end of the run then has a duration. Runs that overlap are told apart by `rid`.',
+    },
     () => ({ kind: 'start' }),
   )
   mountSignal(
     'fail',
-    { operationId: 'failRun', summary: 'Record that a run failed, with a heartbeat' },
+    {
+      operationId: 'failRun',
+      summary: 'Record that a run failed, with a heartbeat',
+      description: 'The monitor is late until a run succeeds.',
+    },
     () => ({ kind: 'end', exitCode: null }),
   )
   mountSignal(
@@ -137,6 +148,8 @@ export function mountPings(
     {
       operationId: 'endRun',
       summary: 'Record how a run ended, with a heartbeat; any code but 0 is a failure',
+      description:
+        'For a line such as `curl …/p/{publicId}/$?` after the command. After a failure the monitor is late until a run succeeds.',
       params: {
         exitCode: Type.Integer({
           minimum: 0,

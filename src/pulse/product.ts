@@ -7,7 +7,7 @@ import type { PlanId } from '../lib/product-names.ts'
 import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { createMonitorHealth } from './health.ts'
-import { PulseHistory } from './history-schema.ts'
+import { PulseHistory, PulseHistoryEntry } from './history-schema.ts'
 import { PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
 import { SCAN_EVERY_MS } from './monitors.ts'
 import { createOutsideCheck, isElsewhere, LOOK_EVERY_MS, lookAt } from './outside.ts'
@@ -31,6 +31,7 @@ import { PULSE_TAKEDOWN } from './takedown.ts'
 
 export const PULSE: SoldProductFacts<PulsePlan> = {
   name: 'pulse',
+  about: 'A heartbeat monitor that turns late when a job stops pinging it.',
   plans: PULSE_PLANS,
   planSchema: PulsePlan,
   provisioning: PULSE_PROVISIONING,
@@ -38,9 +39,6 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   capability: PulseCapability,
   catalog: {
     schema: PulseCatalog,
-    entry: {
-      description: 'A heartbeat monitor that turns late when a job stops pinging it.',
-    },
   },
   surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },
   limits: [PINGS, SIGNALS, PUBLIC_STATUS],
@@ -54,6 +52,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
     AlertsSet,
     AlertsStatus,
     PulseHistory,
+    PulseHistoryEntry,
     RevealSwitch,
     NewToken,
     PulseCatalog,

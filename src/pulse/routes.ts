@@ -104,6 +104,8 @@ function mountShared(
         tags: ['pulse'],
         operationId: 'getSharedStatus',
         summary: 'What the owner of a monitor shares',
+        description:
+          'For anyone who has the id that the owner shares. It names neither the monitor nor its settings. 404 while sharing is off.',
         params: sharedParams,
         response: {
           200: PublicPulseStatus,
@@ -124,10 +126,13 @@ function mountShared(
         isLinked: true,
         operationId: 'getBadge',
         summary: 'The name and state of a shared monitor, as an SVG badge',
+        description:
+          'For a page or a README. It is the shared status as a picture; 404 while sharing is off.',
         params: sharedParams,
         response: {
           200: answer(Type.String(), {
             type: 'image/svg+xml',
+            example: '<svg xmlns="http://www.w3.org/2000/svg"/>',
             description: 'An SVG document',
             headers: CONTENT_POLICY,
           }),

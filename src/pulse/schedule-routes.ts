@@ -57,6 +57,8 @@ export function mountSchedule(
           ...about,
           operationId: 'setSchedule',
           summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
+          description:
+            'A ping is then expected at each of these times, and is late after the grace.',
           body: PulseSchedule,
           response: {
             200: PulseSchedule,
@@ -86,6 +88,8 @@ export function mountSchedule(
         ...about,
         operationId: 'deleteSchedule',
         summary: 'Return to the interval',
+        description:
+          'A ping is then expected at each interval after the last one, as before the schedule.',
         response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },

@@ -2,14 +2,15 @@
 import type { Static } from 'typebox'
 import {
   AtLeast0,
-  AtLeast1,
   configuredPlanFields,
   DateTime,
   DateTimeOrNull,
   MAX_PLAN_COUNT,
   PlanIdSchema,
   planFields,
+  token,
   UpTo,
+  WorksUntil,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -23,10 +24,23 @@ export const LENGTHS = { name: 80, description: 240 }
 export const MAX_CRON_LENGTH = 100
 export const MAX_TIME_ZONE_LENGTH = 64
 
+const heartbeatLimit = Type.Integer({
+  minimum: 1,
+  description: 'How many pings it accepts',
+  examples: [4_500],
+})
 const limits = {
-  heartbeatLimit: AtLeast1,
-  suggestedCadenceSeconds: AtLeast1,
-  minimumGraceSeconds: AtLeast1,
+  heartbeatLimit,
+  suggestedCadenceSeconds: Type.Integer({
+    minimum: 1,
+    description: 'Pinged so often, it lasts to its end',
+    examples: [60],
+  }),
+  minimumGraceSeconds: Type.Integer({
+    minimum: 1,
+    description: 'The shortest grace that can be set',
+    examples: [60],
+  }),
 }
 
 /** Names a monitor in a path. */
@@ -100,10 +114,10 @@ export const PULSE_PLANS: Record<PlanId, PulsePlan> = {
 
 export const PulseCapability = Type.Object({
   product: Type.Literal('pulse'),
-  publicId: Type.String(),
-  ownerToken: Type.String(),
-  pingToken: Type.String(),
-  expiresAt: DateTime,
+  publicId,
+  ownerToken: token('pulse_owner', 'Reads, changes and destroys. Keep it secret'),
+  pingToken: token('pulse_ping', 'For the job: it can do nothing but ping'),
+  expiresAt: WorksUntil,
 })
 /**
  * A bought monitor. `pingToken` only allows pings; `ownerToken` allows everything else.
@@ -138,9 +152,18 @@ export const PulseSettings = Type.Object(
       }),
     ),
     description: Type.Optional(Type.String({ maxLength: LENGTHS.description })),
-    expectedIntervalSeconds: Type.Optional(Type.Integer(INTERVAL_SECONDS)),
-    graceSeconds: Type.Optional(Type.Integer(GRACE_SECONDS)),
-    publicStatusEnabled: Type.Optional(Type.Boolean()),
+    expectedIntervalSeconds: Type.Optional(
+      Type.Integer({
+        ...INTERVAL_SECONDS,
+        description: 'How long after a ping the next one is due',
+      }),
+    ),
+    graceSeconds: Type.Optional(
+      Type.Integer({ ...GRACE_SECONDS, description: 'How long after that the monitor turns late' }),
+    ),
+    publicStatusEnabled: Type.Optional(
+      Type.Boolean({ description: 'Whether name, description, state and last ping are shared' }),
+    ),
   },
   {
     additionalProperties: false,
@@ -192,27 +215,39 @@ export type PulseState = (typeof PULSE_STATES)[number]
 export const ExitCode = Type.Union([Type.Integer({ minimum: 0, maximum: 255 }), Type.Null()])
 export const Rid = Type.Union([Type.String({ format: 'uuid' }), Type.Null()])
 
+const WhenDue = Type.String({ format: 'date-time', description: 'When the next ping is due' })
+const WhenLate = Type.String({
+  format: 'date-time',
+  description: 'When it turns late without a ping, or when it did',
+})
+const orNull = <T extends typeof WhenDue>(schema: T) => Type.Union([schema, Type.Null()])
+
 export const PulseStatus = Type.Object(
   {
-    publicId: Type.String(),
+    publicId,
     planId: PlanIdSchema,
     state: PulseState,
-    name: Type.String(),
-    description: Type.String(),
-    expectedIntervalSeconds: AtLeast1,
-    graceSeconds: AtLeast1,
-    schedule: Type.Union([PulseSchedule, Type.Null()]),
+    name: Type.String({ examples: ['backup'] }),
+    description: Type.String({ examples: ['The nightly backup'] }),
+    expectedIntervalSeconds: Type.Integer({ minimum: 1, examples: [3_600] }),
+    graceSeconds: Type.Integer({ minimum: 1, examples: [600] }),
+    schedule: Type.Union([PulseSchedule, Type.Null()], {
+      description: 'Expects pings in place of the interval; null without one',
+    }),
     publicStatusEnabled: Type.Boolean(),
-    publicStatusId: Type.String({ description: 'For sharing; tells nothing about the monitor' }),
-    heartbeatLimit: AtLeast1,
+    publicStatusId: Type.String({
+      description: 'For sharing; tells nothing about the monitor',
+      examples: ['pulse_status_9NfXb2mQx7RkT0cLz3H5jW'],
+    }),
+    heartbeatLimit,
     acceptedHeartbeatCount: AtLeast0,
     remainingHeartbeats: AtLeast0,
     lastPingAt: DateTimeOrNull,
-    nextExpectedAt: DateTimeOrNull,
-    lateAt: DateTimeOrNull,
+    nextExpectedAt: orNull(WhenDue),
+    lateAt: orNull(WhenLate),
     stateChangedAt: DateTime,
     createdAt: DateTime,
-    expiresAt: DateTime,
+    expiresAt: WorksUntil,
     recentHeartbeats: Type.Array(DateTime, {
       maxItems: 100,
       description: 'The last 100 times, newest first',
@@ -224,7 +259,10 @@ export const PulseStatus = Type.Object(
     failure: Type.Union([Type.Object({ since: DateTime, exitCode: ExitCode }), Type.Null()], {
       description: 'The first failure since a success, while there was none: the monitor is `late`',
     }),
-    openRuns: Type.Array(Type.Object({ rid: Rid, startedAt: DateTime }), { maxItems: 16 }),
+    openRuns: Type.Array(Type.Object({ rid: Rid, startedAt: DateTime }), {
+      maxItems: 16,
+      description: 'Runs that have sent a start and no end',
+    }),
     lastRun: Type.Union(
       [
         Type.Object({
@@ -279,7 +317,12 @@ export const StatusQuery = Type.Object({
 export type StatusQuery = Static<typeof StatusQuery>
 
 export const RevealSwitch = Type.Object(
-  { switchId: Type.String({ description: 'Tells nothing of the monitor' }) },
+  {
+    switchId: Type.String({
+      description: 'Tells nothing of the monitor',
+      examples: ['pulse_switch_0cLz3H5jW9NfXb2mQx7RkT'],
+    }),
+  },
   { additionalProperties: false, description: 'Binds secrets to the silence of a monitor' },
 )
 /**
@@ -294,8 +337,8 @@ export type RevealSwitch = Static<typeof RevealSwitch>
 
 export const PublicPulseStatus = Type.Object(
   {
-    name: Type.String(),
-    description: Type.String(),
+    name: Type.String({ examples: ['backup'] }),
+    description: Type.String({ examples: ['The nightly backup'] }),
     state: PulseState,
     lastPingAt: DateTimeOrNull,
   },

@@ -42,6 +42,8 @@ export function mountSwitch(
         ...about,
         operationId: 'makeSwitch',
         summary: 'The switch of a monitor, which is made with the first call',
+        description:
+          'A whisper that is bought with this id can be read only after the monitor fell silent. Later calls return the same switch.',
         response: { 200: RevealSwitch, ...errors(...OWNER_ERRORS) },
       },
     },
@@ -60,6 +62,7 @@ export function mountSwitch(
         ...about,
         operationId: 'retireSwitch',
         summary: 'Retire the switch: nothing more is bound to it, and what is bound stays bound',
+        description: 'Whispers that were bound to it before still wait for the monitor.',
         response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },

@@ -192,6 +192,7 @@ export async function serve(
       reservationOf: memory.reservationOf,
       publicUrl,
       notice: noticeOf({ isSimulator, network }),
+      groups: Object.fromEntries(products.map(({ facts }) => [facts.name, facts.about])),
       operator,
       sendNotFoundPage: pages.sendNotFoundPage,
       surfaces: SURFACES,
@@ -239,10 +240,13 @@ export async function serve(
       limits,
       clientAddress,
       newOrders,
-      notice: node.simulator ? SIMULATED : '',
       entries: SOLD_FACTS.map((facts) => ({
         product: facts.name,
-        ...facts.catalog,
+        schema: facts.catalog.schema,
+        entry: {
+          description: facts.about + (node.simulator ? SIMULATED : ''),
+          ...facts.catalog.entry,
+        },
         plans: onSale.plansOf(facts),
       })),
     })
@@ -298,10 +302,10 @@ export async function serve(
       mountMcp(app, { publicUrl, clientAddress, limits, memory, clock, log, keys: purchaseKeys })
     }
     mountDiscovery(app, {
-      ...{ publicUrl, network, isSimulator, hasMcp: config.mcp === 'on', operator },
+      ...{ publicUrl, clock, network, isSimulator, hasMcp: config.mcp === 'on', operator },
       products: SOLD_FACTS.map((facts) => ({
         ...facts,
-        description: facts.catalog.entry.description,
+        description: facts.about,
         plans: onSale.plansOf(facts),
       })),
       edition: onSale.edition,

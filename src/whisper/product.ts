@@ -24,6 +24,8 @@ import type { UnpaidBytes } from './unpaid.ts'
 
 export const WHISPER: SoldProductFacts<WhisperPlan> = {
   name: 'whisper',
+  about:
+    'A secret that you encrypt before uploading it. It can be read a set number of times, from a time you choose.',
   plans: WHISPER_PLANS,
   planSchema: WhisperPlan,
   provisioning: WHISPER_PROVISIONING,
@@ -31,11 +33,7 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
   capability: WhisperCapability,
   catalog: {
     schema: WhisperCatalog,
-    entry: {
-      description:
-        'A secret that you encrypt before uploading it. It can be read a set number of times, from a time you choose.',
-      clientEncryption: 'AES-256-GCM',
-    },
+    entry: { clientEncryption: 'AES-256-GCM' },
   },
   surface: {
     roots: [{ path: '/w/' }],

@@ -66,6 +66,8 @@ export function mountReceipts(
         ...about,
         operationId: 'getReceipt',
         summary: 'How often and when a whisper was read, and how it ended',
+        description:
+          'For the buyer, with the receipt token. It says when, and never who. It can be asked until 24 hours after the end.',
         response: { 200: WhisperReceipt, ...errors(...OWNER_ERRORS) },
       },
     },
@@ -82,6 +84,8 @@ export function mountReceipts(
         ...about,
         operationId: 'destroyWhisper',
         summary: 'Destroy a whisper: the bytes are deleted now, and the receipt says so',
+        description:
+          'For the buyer, with the receipt token. Nobody can read it any more. Nothing is paid back.',
         response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },

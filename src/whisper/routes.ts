@@ -69,7 +69,7 @@ export function mountWhisper(
     tooLarge: 'ciphertext too large',
     bodySchema: Type.String({
       format: 'binary',
-      minLength: MIN_CIPHERTEXT_BYTES,
+      description: `At least ${MIN_CIPHERTEXT_BYTES} encrypted bytes`,
       examples: ['\u0001 and the encrypted bytes, 30 or more'],
     }),
     headerSchemas: whisperHeaders,
@@ -131,12 +131,15 @@ function mountRead(
         tags: ['whisper'],
         operationId: 'readWhisper',
         summary: 'Read the encrypted bytes; each 200 spends one read',
+        description:
+          'The answer is the ciphertext; the key is in the code that the sender gave. After the last read the bytes are deleted. Before its reveal time, 425 spends nothing.',
         security: [{ bearer: [] }],
         params: Type.Object({ publicId }),
         headers: Type.Object(readHeaders),
         response: {
           200: answer(Type.String({ format: 'binary' }), {
             type: 'application/octet-stream',
+            example: 'the encrypted bytes',
             description: 'The bytes as they were uploaded',
             headers: ATTACHMENT,
           }),

@@ -7,11 +7,18 @@ import {
   DateTime,
   DateTimeOrNull,
   planFields,
+  token,
+  WorksUntil,
 } from '../http/schemas.ts'
 import { Type } from '../http/type.ts'
 import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { SWITCH_STATES } from '../switches/states.ts'
+
+export const publicId = Type.String({
+  description: 'Of the whisper',
+  examples: ['whisper_0cLz3H5jW9NfXb2mQx7RkT'],
+})
 
 /** The shortest ciphertext: version, IV and tag of an envelope, and one byte. */
 export const MIN_CIPHERTEXT_BYTES = 30
@@ -38,8 +45,12 @@ export type WhisperPlan = Static<typeof WhisperPlan>
 export const ListedWhisperPlan = Type.Object(
   {
     ...planFields,
-    readLimit: AtLeast1,
-    maxCiphertextBytes: Type.Integer({ minimum: MIN_CIPHERTEXT_BYTES }),
+    readLimit: Type.Integer({ minimum: 1, description: 'The most reads', examples: [3] }),
+    maxCiphertextBytes: Type.Integer({
+      minimum: MIN_CIPHERTEXT_BYTES,
+      description: 'The longest ciphertext',
+      examples: [65_536],
+    }),
   },
   { additionalProperties: false },
 )
@@ -47,7 +58,9 @@ export const ListedWhisperPlan = Type.Object(
 export const WhisperCatalog = Type.Object(
   {
     description: Type.String(),
-    clientEncryption: Type.Literal('AES-256-GCM'),
+    clientEncryption: Type.Literal('AES-256-GCM', {
+      description: 'How clients encrypt, before they upload',
+    }),
     plans: Type.Array(ListedWhisperPlan),
   },
   { additionalProperties: false },
@@ -141,17 +154,16 @@ export const readHeaders = {
   ),
 }
 
-export const publicId = Type.String({
-  description: 'Of the whisper',
-  examples: ['whisper_0cLz3H5jW9NfXb2mQx7RkT'],
-})
-
 export const WhisperCapability = Type.Object({
   product: Type.Literal('whisper'),
-  publicId: Type.String(),
-  readToken: Type.String(),
-  receiptToken: Type.Optional(Type.String({ description: 'If it was bought with a receipt' })),
-  expiresAt: DateTime,
+  publicId,
+  readToken: token('whisper_read', 'For the reader: each read spends one'),
+  receiptToken: Type.Optional(
+    Type.String({
+      description: 'If it was bought with a receipt: shows the reads, and destroys it',
+    }),
+  ),
+  expiresAt: WorksUntil,
 })
 /**
  * A bought whisper. `readToken` allows its holder to fetch the ciphertext; the key in the share code
@@ -177,7 +189,7 @@ export type WhisperState = (typeof WHISPER_STATES)[number]
 
 export const WhisperReceipt = Type.Object(
   {
-    publicId: Type.String(),
+    publicId,
     state: Type.Enum([...WHISPER_STATES]),
     readLimit: AtLeast1,
     readsSpent: AtLeast0,
@@ -215,5 +227,8 @@ export type WhisperReceipt = Static<typeof WhisperReceipt>
 
 export const NotRevealed = Type.Object({
   error: Type.Literal('not revealed'),
-  revealAt: DateTime,
+  revealAt: Type.String({
+    format: 'date-time',
+    description: 'Nobody can read it before; later, if it waits for a switch',
+  }),
 })

@@ -161,7 +161,7 @@ test('a stranger cannot tell an unknown, malformed, suspended, exhausted, expire
       'x-content-type-options: nosniff',
       'cache-control: no-store',
       'access-control-allow-origin: *',
-      'access-control-expose-headers: WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy',
+      'access-control-expose-headers: WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
       'www-authenticate: Bearer',
       'content-type: application/json; charset=utf-8',
       'content-length: 29',

@@ -11,7 +11,7 @@ import { type Ask, type Call, createConformance, fits, type Reply } from '../sup
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { challengeOf } from '../support/gate-request.ts'
-import { type Operation, openapiDocuments } from '../support/openapi.ts'
+import { type Operation, openapi, openapiDocuments } from '../support/openapi.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const UNKNOWN_WHISPER = { publicId: 'whisper_0000000000000000000000' }
@@ -49,12 +49,13 @@ test('every operation answers each of its statuses as the description says, and 
 })
 
 test('every operation reads as a method, and each parameter, header and body has a fitting example', async (t) => {
-  const documents = await openapiDocuments(await startServer(t, { MAYFLY_GATE: 'on' }))
-  const operations = documents.flatMap(({ paths }) => Object.values(paths).flatMap(Object.values))
+  const document = await openapi(await startServer(t, { MAYFLY_GATE: 'on' }), '/openapi-all.json')
+  const operations = Object.values(document.paths).flatMap(Object.values)
   assert.ok(operations.length > 30)
   for (const operation of operations as Operation[]) {
     const { operationId: id, security, parameters = [], requestBody, responses } = operation
     assert.match(id, /^[a-z]+[A-Z][A-Za-z0-9]+$/)
+    assert.ok(operation.description.length > operation.summary.length / 2, id)
     assert.ok(Array.isArray(security), id)
     for (const { name, description, schema, example } of parameters) {
       assert.ok(description, `${id} ${name}`)
@@ -66,7 +67,11 @@ test('every operation reads as a method, and each parameter, header and body has
       const [inside] = 'examples' in schema ? (schema.examples as unknown[]) : []
       assert.ok(fits(schema, example ?? inside), `${id} ${type}`)
     }
-    for (const { headers = {} } of Object.values(responses)) {
+    for (const [status, { headers = {}, content = {} }] of Object.entries(responses)) {
+      for (const [type, { schema, example }] of Object.entries(content)) {
+        const [inside] = 'examples' in schema ? (schema.examples as unknown[]) : []
+        assert.ok(fits(schema, example ?? inside), `${id} ${status} ${type}`)
+      }
       for (const [name, { description, schema, example }] of Object.entries(headers)) {
         assert.ok(description && fits(schema, example), `${id} ${name}: ${example}`)
       }
@@ -197,12 +202,18 @@ async function driveExtension(server: TestServer, ask: Call, product: 'Catch' | 
   await ask(id, 404, { headers: aPurchase(id, owner), params: UNKNOWN, body: { planId: 'spark' } })
   const key = aPurchase(id)
   const asked = await send(402, { ...key, ...owner, 'x-payment-protocol': 'payment' })
+  const { orderId } = asked.body as { orderId: string }
+  const poll = { params: { orderId }, headers: key }
+  await ask('pollExtension', 402, poll)
+  await ask('pollExtension', 400, { ...poll, headers: { 'idempotency-key': 'short' } })
+  await ask('pollExtension', 404, { params: { orderId: 'order_unknown' } })
   const preimage = await server.pay((asked.body as { bolt11: string }).bolt11)
   const authorization = serialisePaymentCredential({
     challenge: challengeOf(asked.headers.get('www-authenticate')),
     payload: { preimage },
   })
   await send(200, { ...key, authorization })
+  await ask('pollExtension', 200, poll)
   server.clock.advance(2 * DAY)
   await send(409, aPurchase(id, owner))
 }
@@ -573,6 +584,7 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
   for (const id of ['getReceipt', 'destroyWhisper', ...RECEIPT_ALERTS]) await empty(id, owning)
   await empty('pollOrder', { params: { orderId } })
   await empty('recoverPurchase', { body: { bolt11: 'lnbcrt1', preimage: PREIMAGE } })
+  await empty('pollExtension', { params: { orderId } })
   for (const id of ['buyCatch', 'buyPulse']) {
     await empty(id, { headers: aPurchase(id), body: { planId: 'spark' } })
   }

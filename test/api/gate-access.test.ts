@@ -194,7 +194,7 @@ test('GATE has a description of its own, which the main one links when it is swi
   const { url } = await aShop(t)
   const main = await openapi({ url })
   assert.ok(!Object.keys(main.paths).some((path) => path.includes('gate')))
-  const links = main.tags?.map(({ externalDocs }) => externalDocs.url) ?? []
+  const links = main.tags?.map(({ externalDocs }) => externalDocs?.url) ?? []
   assert.ok(links.includes(`${url}/openapi-gate.json`))
   const document = await openapi({ url }, '/openapi-gate.json')
   const responses = (path: string, method: string) =>

@@ -199,7 +199,7 @@ suite('HTTP', () => {
     const linked = tags.map((tag) => `/openapi-${tag}.json`)
     const [main] = await openapiDocuments({ url })
     assert.deepEqual(
-      main?.tags?.map(({ externalDocs }) => externalDocs.url),
+      main?.tags?.flatMap(({ externalDocs }) => externalDocs?.url ?? []),
       linked.map((path) => url + path),
     )
     for (const path of ['/openapi.json', ...linked]) {
@@ -209,7 +209,7 @@ suite('HTTP', () => {
       const document = JSON.parse(text) as Document
       assert.equal(document.openapi, '3.1.0')
       assert.equal(document.info.version, '0.1.0')
-      assert.ok(Buffer.byteLength(text) < 64 * 1024, path)
+      assert.ok(Buffer.byteLength(text) < 80 * 1024, path)
       assert.equal(text, JSON.stringify(document), 'without spaces')
     }
   })

@@ -40,7 +40,16 @@ suite('a purchase of one URL', () => {
       Object.keys(body).sort(),
       [
         ...['amountSats', 'challenge', 'challengeId', 'detail', 'error', 'expiresAt', 'invoice'],
-        ...['macaroon', 'network', 'paymentHash', 'planId', 'product', 'request', 'status'],
+        ...[
+          'macaroon',
+          'network',
+          'paymentHash',
+          'planId',
+          'priceSats',
+          'product',
+          'request',
+          'status',
+        ],
         ...['title', 'type'],
       ].sort(),
     )

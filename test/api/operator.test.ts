@@ -40,3 +40,25 @@ test('a contact that is an address of the web is a link, and nothing is shown of
   assert.deepEqual(main?.info?.contact, { url: 'https://mayfly.example/contact' })
   assert.ok(!('termsOfService' in (main?.info ?? {})))
 })
+
+test('security.txt has the contact, and never a date that is over; without a contact there is none', async (t) => {
+  const server = await startServer(t, SAID)
+  const textOf = async () => (await fetch(`${server.url}/.well-known/security.txt`)).text()
+  const first = await textOf()
+  assert.match(
+    first,
+    /^Contact: mailto:abuse@mayfly\.example\nExpires: \S+Z\nCanonical: http\S+\n$/,
+  )
+  server.clock.advance(400 * 24 * 60 * 60 * 1000)
+  const [, expires = ''] = /Expires: (\S+)/.exec(await textOf()) ?? []
+  assert.ok(Date.parse(expires) > server.clock.now())
+  const silent = await startServer(t)
+  assert.equal((await fetch(`${silent.url}/.well-known/security.txt`)).status, 404)
+})
+
+test('crawlers are kept from whatever sells, acts or holds what somebody bought', async (t) => {
+  const { url } = await startServer(t)
+  const lines = (await (await fetch(`${url}/robots.txt`)).text()).split('\n')
+  assert.equal(lines[0], 'User-agent: *')
+  for (const path of ['/api/', '/c/', '/p/', '/w/']) assert.ok(lines.includes(`Disallow: ${path}`))
+})

@@ -32,6 +32,7 @@ suite('a purchase', () => {
       product: 'catch',
       planId: 'standard',
       amountSats: 400,
+      priceSats: 400,
       bolt11: invoice.bolt11,
       paymentHash: invoice.paymentHash,
       expiresAt: `${new Date(invoice.expiresAt).toISOString().slice(0, 19)}Z`,
@@ -61,7 +62,7 @@ suite('a purchase', () => {
     assert.equal(header('access-control-allow-origin'), '*')
     assert.equal(
       header('access-control-expose-headers'),
-      'WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy',
+      'WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
     )
   })
 

@@ -71,13 +71,20 @@ const facts = (quote: Quote) => ({
   product: 'catch',
   planId: 'spark',
   amountSats: 100,
+  priceSats: 100,
   bolt11: 'lnbcrt1invoice',
   paymentHash: PAYMENT_HASH,
   expiresAt: EXPIRES,
   network: 'regtest',
 })
 const OFFERED = {
-  ...{ product: 'catch', planId: 'spark', amountSats: 100, paymentHash: PAYMENT_HASH },
+  ...{
+    product: 'catch',
+    planId: 'spark',
+    amountSats: 100,
+    priceSats: 100,
+    paymentHash: PAYMENT_HASH,
+  },
   ...{ expiresAt: EXPIRES, network: 'regtest' },
 }
 

@@ -18,6 +18,7 @@ export type Parameter = {
 export type Operation = {
   operationId: string
   summary: string
+  description: string
   tags: string[]
   security: Record<string, string[]>[]
   parameters?: Parameter[]
@@ -30,7 +31,7 @@ export type Document = {
   info: { title: string; version: string }
   paths: Record<string, Record<string, Operation>>
   components: Record<string, Record<string, unknown>>
-  tags?: { name: string; externalDocs: { url: string } }[]
+  tags?: { name: string; description: string; externalDocs?: { url: string } }[]
 }
 
 /** A document of a server, with each `$ref` replaced by what it refers to. */
@@ -42,7 +43,8 @@ export async function openapi({ url }: { url: string }, path = '/openapi.json'):
 /** All documents of a server: the main one, and those that it links. */
 export async function openapiDocuments(server: { url: string }): Promise<Document[]> {
   const main = await openapi(server)
-  const linked = (main.tags ?? []).map(({ externalDocs }) => new URL(externalDocs.url).pathname)
+  const urls = (main.tags ?? []).flatMap(({ externalDocs }) => externalDocs?.url ?? [])
+  const linked = urls.map((url) => new URL(url).pathname)
   return [main, ...(await Promise.all(linked.map((path) => openapi(server, path))))]
 }
 

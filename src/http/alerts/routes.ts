@@ -149,24 +149,30 @@ function schemasOf({
       ...shared,
       operationId: `get${operations}`,
       summary: `Where the alerts of ${whose} go, and what was sent`,
+      description:
+        '`deliveries` has what was sent in the last 24 hours, and what waits for its next try.',
       response: { 200: AlertsStatus, ...errors(...OWNER_ERRORS) },
     },
     remove: {
       ...shared,
       operationId: `delete${operations}`,
       summary: 'Forget all destinations and what waits for them',
+      description: 'Nobody is told anything any more.',
       response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
     },
     test: {
       ...shared,
       operationId: `test${operations}`,
       summary: 'Test the destinations that no test has reached',
+      description: 'A destination is told nothing before it has answered a test.',
       response: { 200: AlertsSet, ...errors('alerts unavailable', ...OWNER_ERRORS) },
     },
     set: {
       ...shared,
       operationId: `set${operations}`,
       summary: 'Set at most three destinations, and test those that are new',
+      description:
+        'Replaces all destinations: `{"id"}` keeps one that is set. `secret` is in this answer alone.',
       body: AlertSettings,
       response: {
         200: AlertsSet,

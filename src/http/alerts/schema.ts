@@ -7,21 +7,23 @@ import { Type } from '../type.ts'
 /** How many destinations an owner has at most. */
 const MOST = 3
 
-const AlertFormat = Type.Enum(URL_FORMATS)
+const AlertFormat = Type.Enum(URL_FORMATS, {
+  description: 'The form of the message; `standard` if left out',
+})
 
 const UrlDestination = Type.Object(
   {
     url: Type.String({ maxLength: 2048, description: 'An https URL of a public host' }),
     format: Type.Optional(AlertFormat),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, 'x-schema': 'UrlDestination' },
 )
 const InboxDestination = Type.Object(
   {
     inbox: Type.String({ maxLength: 64, description: 'The id of an inbox' }),
     ingestToken: Type.String({ maxLength: 256, description: 'The ingest token of that inbox' }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, 'x-schema': 'InboxDestination' },
 )
 
 const KeptDestination = Type.Object(
@@ -31,7 +33,7 @@ const KeptDestination = Type.Object(
       description: 'Of a destination that is set, which stays as it is',
     }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, 'x-schema': 'KeptDestination' },
 )
 
 export const AlertSettings = Type.Object(
@@ -57,15 +59,23 @@ export const AlertSettings = Type.Object(
 export type AlertSettings = Static<typeof AlertSettings>
 
 const destinationFields = {
-  id: Type.String({ description: 'Of the destination, in `deliveries` too' }),
+  id: Type.String({
+    description: 'Of the destination, in `deliveries` too',
+    examples: ['alert_5jW9mNf2XbA7qRkT0cLz3H'],
+  }),
   format: Type.Enum([...URL_FORMATS, 'inbox']),
-  host: Type.String({ description: 'The host of the URL, or the id of the inbox' }),
+  host: Type.String({
+    description: 'The host of the URL, or the id of the inbox',
+    examples: ['hooks.example.org'],
+  }),
   state: Type.Enum(['untested', 'active', 'gone'], {
     description: '`untested`: not told before it has answered a test. `gone`: it answered 410',
   }),
 }
 const OUTCOMES = ['2xx', '4xx', '5xx', 'failed'] as const
-const OutcomeOrNull = Type.Union([Type.Enum([...OUTCOMES]), Type.Null()])
+const OutcomeOrNull = Type.Union([Type.Enum([...OUTCOMES]), Type.Null()], {
+  description: 'Of the last try; `failed` without an answer',
+})
 
 export const AlertsSet = Type.Object(
   {
@@ -73,7 +83,7 @@ export const AlertsSet = Type.Object(
       Type.Object(
         {
           ...destinationFields,
-          secret: Type.Union([Type.String(), Type.Null()], {
+          secret: Type.Union([Type.String({ examples: ['whsec_MfKQ...'] }), Type.Null()], {
             description: 'Signs the messages. Shown once; the one before signs too for 24 hours',
           }),
           test: Type.Union([Type.Enum([...OUTCOMES, 'no echo']), Type.Null()], {
@@ -102,13 +112,13 @@ export const AlertsStatus = Type.Object(
     deliveries: Type.Array(
       Type.Object(
         {
-          messageId: Type.String(),
-          destinationId: Type.String(),
-          type: Type.String({ examples: ['pulse.late'] }),
+          messageId: Type.String({ examples: ['msg_2mQx7RkT0cLz3H5jW9NfXb'] }),
+          destinationId: Type.String({ examples: ['alert_5jW9mNf2XbA7qRkT0cLz3H'] }),
+          type: Type.String({ description: 'What happened', examples: ['pulse.late'] }),
           happenedAt: DateTime,
           triedAt: DateTimeOrNull,
           outcome: OutcomeOrNull,
-          attempts: Type.Integer({ minimum: 0 }),
+          attempts: Type.Integer({ minimum: 0, examples: [1] }),
           nextTryAt: DateTimeOrNull,
         },
         { additionalProperties: false },

@@ -1,6 +1,7 @@
 /** Makes an OpenAPI document of the schemas of the routes, which also validate requests and write answers. */
 import type { FastifySchema, RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
+import { exampleOf } from './examples.ts'
 import { nameParts } from './names.ts'
 
 /** A route that is in the document, by its tag. */
@@ -18,6 +19,8 @@ declare module 'fastify' {
     /** The group in the document. A route without one is not in it. */
     tags?: readonly string[]
     summary?: string
+    /** What its summary leaves out: what happens, what it costs, what to do next. */
+    description?: string
     /** A method name for generated clients; one for each method where a route has several. */
     operationId?: string | Readonly<Record<string, string>>
     /**
@@ -37,6 +40,7 @@ declare module 'fastify' {
 export type Operation = {
   operationId: string
   summary: string
+  description: string
   tags: readonly string[]
   security: Security
   parameters?: Parameter[]
@@ -65,7 +69,7 @@ const BODILESS = ['GET', 'HEAD', 'OPTIONS']
 /** @returns `paths` and `components`, with the named schemas and with what several operations share. */
 export function describeRoutes(
   routes: readonly Described[],
-  named: Record<string, TSchema>,
+  options: Parameters<typeof nameParts>[1],
 ): { paths: object; components: object } {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const { method, url, schema } of routes) {
@@ -74,21 +78,21 @@ export function describeRoutes(
       paths[path] = { ...paths[path], [name.toLowerCase()]: operationOf(name, schema) }
     }
   }
-  return nameParts(paths, named)
+  return nameParts(paths, options)
 }
 
 function operationOf(method: string, schema: FastifySchema): Operation {
-  const { tags = [], summary = '', operationId, security = [], requestBody } = schema
+  const { tags = [], summary = '', description = '', operationId, security = [] } = schema
   const parameters = [
     ...parametersIn('path', schema.params),
     ...parametersIn('query', schema.querystring),
     ...parametersIn('header', schema.headers),
   ]
-  const body = requestBody ?? bodyOf(schema)
+  const body = schema.requestBody ?? bodyOf(schema)
   return {
     operationId:
       typeof operationId === 'object' ? (operationId[method] ?? '') : (operationId ?? ''),
-    ...{ summary, tags, security },
+    ...{ summary, description, tags, security },
     ...extensionsOf(schema),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body && !BODILESS.includes(method) ? { requestBody: body } : {}),
@@ -121,7 +125,9 @@ function parametersIn(place: Parameter['in'], schema: unknown): Parameter[] {
 
 function bodyOf({ body, consumes = ['application/json'] }: FastifySchema): object | null {
   if (!body) return null
-  const content = Object.fromEntries(consumes.map((type) => [type, { schema: body }]))
+  const content = Object.fromEntries(
+    consumes.map((type) => [type, { schema: body, example: exampleOf(body as TSchema) }]),
+  )
   return { required: true, content }
 }
 

@@ -1,5 +1,6 @@
 /** Names the parts of a document: each is written once, and referred to by `$ref`. */
 import type { TSchema } from 'typebox'
+import { exampleOf } from './examples.ts'
 
 type Node = unknown
 type Members = Record<string, Node>
@@ -10,23 +11,29 @@ type Kind = (typeof SHARED)[number]
 /** A member of a schema that names it in the document. */
 const SCHEMA_NAME = 'x-schema'
 
-/** @returns the paths and their `components`, with a reference at each place of a named or shared part. */
+/**
+ * @param options.hasExamples whether schemas have examples. Those of requests stand beside their schema.
+ * @returns the paths and their `components`, with a reference at each place of a named or shared part.
+ */
 export function nameParts(
   paths: object,
-  named: Record<string, TSchema>,
+  { named, hasExamples }: { named: Record<string, TSchema>; hasExamples: boolean },
 ): { paths: object; components: object } {
-  const { node, schemas } = nameSchemas(paths, named)
+  const { node, schemas } = nameSchemas(paths, { named, hasExamples })
   const components: Record<string, object> = {}
   let shared = node
   for (const kind of SHARED) {
-    const { node, parts } = share(shared, kind)
+    const { node, parts } = share(shared, { kind, schemas })
     shared = node
     if (Object.keys(parts).length > 0) components[kind] = sorted(parts)
   }
   return { paths: withoutNames(shared) as object, components: { ...components, schemas } }
 }
 
-function nameSchemas(paths: Node, named: Record<string, TSchema>): { node: Node; schemas: object } {
+function nameSchemas(
+  paths: Node,
+  { named, hasExamples }: Parameters<typeof nameParts>[1],
+): { node: Node; schemas: Members } {
   const names = new Map(Object.entries(named).map(([name, part]) => [JSON.stringify(part), name]))
   const schemas: Members = {}
 
@@ -35,15 +42,19 @@ function nameSchemas(paths: Node, named: Record<string, TSchema>): { node: Node;
     if (typeof node !== 'object' || node === null) return node
     const name = nameIn(node) ?? names.get(JSON.stringify(node))
     if (name === undefined) return inside(node)
-    schemas[name] ??= inside(node)
+    schemas[name] ??= hasExamples ? withExample(node, inside(node)) : withoutExample(inside(node))
     return { $ref: `#/components/schemas/${name}` }
   }
 
   function inside(node: object): Node {
     const members = Object.entries(node)
       .filter(([key]) => key !== SCHEMA_NAME)
-      .map(([key, value]): [string, Node] => [key, refer(value)])
-    return nullable(Object.fromEntries([...typeOfEnum(node), ...members]))
+      .map(([key, value]): [string, Node] => [
+        key,
+        refer(key === 'properties' ? mapMembers(value, withoutExample) : value),
+      ])
+    const found = Object.fromEntries([...typeOfEnum(node), ...members])
+    return 'discriminator' in node ? discriminated(node, found) : nullable(found)
   }
 
   return { node: refer(paths), schemas: sorted({ ...schemas }) }
@@ -59,6 +70,31 @@ function typeOfEnum(node: object): [string, Node][] {
   return isUntyped ? [['type', 'string']] : []
 }
 
+/** The example of a body has those of its members. */
+function withExample(schema: object, found: Node): Node {
+  const isBody = ('properties' in schema || 'anyOf' in schema) && !('examples' in schema)
+  return isBody ? { ...(found as Members), examples: [exampleOf(schema as TSchema)] } : found
+}
+
+function withoutExample(schema: Node): Node {
+  const { examples: _, ...rest } = schema as Members
+  return rest
+}
+
+/** A union in which the constant of one member says which schema it is. */
+function discriminated(
+  node: object,
+  { anyOf: branches, discriminator, ...rest }: Members,
+): Members {
+  const { propertyName } = discriminator as { propertyName: string }
+  const { anyOf } = node as { anyOf: { properties: Record<string, { const: string }> }[] }
+  const references = branches as { $ref: string }[]
+  const mapping = Object.fromEntries(
+    anyOf.map(({ properties }, i) => [properties[propertyName]?.const, references[i]?.$ref]),
+  )
+  return { ...rest, oneOf: references, discriminator: { propertyName, mapping } }
+}
+
 /** A string or null, a number or null: one schema with two types instead of a union of two schemas. */
 function nullable(node: Members): Members {
   const { anyOf, ...rest } = node
@@ -69,7 +105,10 @@ function nullable(node: Members): Members {
   return { ...schema, ...rest, type: [schema?.type, 'null'] }
 }
 
-function share(paths: Node, kind: Kind): { node: Node; parts: Members } {
+function share(
+  paths: Node,
+  { kind, schemas }: { kind: Kind; schemas: Members },
+): { node: Node; parts: Members } {
   const places = new Map<string, { name: string; part: Members; count: number }>()
   visit(paths, kind, ({ name, part }) => {
     const text = JSON.stringify(part)
@@ -82,7 +121,10 @@ function share(paths: Node, kind: Kind): { node: Node; parts: Members } {
   const repeated = [...places].filter(([, { count }]) => count > 1)
   // If two parts have one name, the more frequent one gets it, and the other one stays where it is.
   for (const [text, { name, part }] of repeated.toSorted(([, a], [, b]) => b.count - a.count)) {
-    const free = namesFor(name).find((each) => !(each in parts))
+    // A generator that puts all names in one place would number the second one.
+    const free = namesFor(name)
+      .map((each) => (each in schemas ? `${each}${SUFFIXES[kind]}` : each))
+      .find((each) => !(each in parts))
     if (free === undefined) continue
     names.set(text, free)
     parts[free] = withoutNames(part)
@@ -92,6 +134,14 @@ function share(paths: Node, kind: Kind): { node: Node; parts: Members } {
     return name === undefined ? part : { $ref: `#/components/${kind}/${name}` }
   })
   return { node, parts }
+}
+
+/** What a part is called that would have the name of a schema. */
+const SUFFIXES: Record<Kind, string> = {
+  headers: 'Header',
+  responses: 'Answer',
+  requestBodies: 'Body',
+  parameters: 'Parameter',
 }
 
 type Place = { name: string; part: Members }

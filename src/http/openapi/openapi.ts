@@ -16,9 +16,11 @@ const serviceInfo = (url: string) => ({
 
 /**
  * Must be mounted before the routes that it describes: those that say `isLinked` in a document for their tag,
- * which the main one links, and all others in the main one. A document is made at the first request for it,
+ * which the main one links, all others in the main one, and all of them in `/openapi-all.json`, which alone has
+ * examples of answers. A document is made at the first request for it,
  * since most services are never asked, and again when `edition` is another number.
  * @param schemas the products' schemas by their names in the document.
+ * @param groups what is in the group of each product, by its tag.
  * @throws Error at the start, for a route below `/api/` that says nothing of itself.
  */
 export function mountOpenapi(
@@ -27,18 +29,22 @@ export function mountOpenapi(
   {
     schemas,
     notice,
+    groups,
     operator,
     edition,
   }: {
     schemas: Record<string, TSchema>
     notice: string
+    groups: Record<string, string>
     operator: OperatorFacts
     edition: () => number
   },
 ): void {
+  const about: Record<string, string> = { ...GROUPS, ...groups }
   const named = { ...schemas, ...SHARED_SCHEMAS }
   const main: Route[] = []
   const linked = new Map<string, Route[]>()
+  const all = (): Route[] => [...main, ...[...linked.values()].flat()]
   app.addHook('onRoute', ({ method, url, schema, config }) => {
     const [tag] = schema?.tags ?? []
     if (!schema || tag === undefined) {
@@ -46,7 +52,7 @@ export function mountOpenapi(
       return
     }
     const { describe } = config ?? {}
-    const route = describe ? { method, url, describe } : { method, url, describe: () => schema }
+    const route = { method, url, tag, describe: describe ?? (() => schema) }
     if (!schema.isLinked) main.push(route)
     else if (linked.get(tag)?.push(route) === undefined) {
       const routes = [route]
@@ -57,21 +63,33 @@ export function mountOpenapi(
 
   serve('/openapi.json', () => ({
     ...documentOf(INFO, main),
-    tags: [...linked.keys()].sort().map((tag) => ({
-      name: tag,
-      description: infoOf(tag).description,
-      externalDocs: { url: publicUrl() + pathOf(tag) },
+    tags: tagsOf(all()).map((tag) => ({
+      ...tag,
+      ...(linked.has(tag.name)
+        ? { externalDocs: { description: 'More operations', url: publicUrl() + pathOf(tag.name) } }
+        : {}),
     })),
     'x-service-info': serviceInfo(publicUrl()),
   }))
+  serve('/openapi-all.json', () => documentOf(WHOLE, all()))
+
+  function tagsOf(some: Route[]): { name: string; description: string }[] {
+    const names = new Set(some.map(({ tag }) => tag))
+    return [...names].sort().map((name) => ({ name, description: about[name] ?? '' }))
+  }
 
   function documentOf(info: { title: string; description: string }, some: Route[]): object {
     const routes = some.map(({ describe, ...route }) => ({ ...route, schema: describe() }))
-    const { paths, components } = describeRoutes(routes, named)
+    const { paths, components } = describeRoutes(routes, { named, hasExamples: info === WHOLE })
     return {
       openapi: '3.1.0',
-      info: { ...info, version: OPENAPI_VERSION, license: { name: 'MIT' }, ...said(operator) },
+      info: {
+        ...{ ...info, version: OPENAPI_VERSION },
+        license: { name: 'MIT', identifier: 'MIT' },
+        ...said(operator),
+      },
       servers: [{ url: publicUrl(), ...(notice === '' ? {} : { description: notice }) }],
+      tags: tagsOf(some),
       paths,
       components: { securitySchemes: schemesOf(routes), ...components },
     }
@@ -92,13 +110,13 @@ const said = ({ termsUrl, contact }: OperatorFacts): object => ({
     : { contact: isEmail(contact) ? { email: contact } : { url: contact } }),
 })
 
-type Route = Omit<Described, 'schema'> & { describe: () => FastifySchema }
+type Route = Omit<Described, 'schema'> & { tag: string; describe: () => FastifySchema }
 
 const pathOf = (tag: string): string => `/openapi-${tag}.json`
 
 const infoOf = (tag: string): { title: string; description: string } => ({
   title: `Mayfly, ${tag}`,
-  description: `The operations of ${tag} that are not in /openapi.json.`,
+  description: `More operations of ${tag}. /openapi.json has the most used ones, and /openapi-all.json has all.`,
 })
 
 /** The security schemes that these operations use. */
@@ -109,10 +127,21 @@ function schemesOf(routes: Described[]): object {
   )
 }
 
+const ABOUT =
+  'Temporary, narrowly scoped capabilities, paid over the Lightning network, without accounts. An operation that can answer 429 has a limit: all of its answers then have the headers RateLimit and RateLimit-Policy.'
+
+const WHOLE = { title: 'Mayfly', description: ABOUT }
+
 const INFO = {
   title: 'Mayfly',
-  description:
-    'Temporary, narrowly scoped capabilities, paid over the Lightning network, without accounts. More operations are in the documents that `tags` links. What took from a limit has RateLimit and RateLimit-Policy in its answer; a 429 stands where there is one.',
+  description: `${ABOUT} This document has the most used operations. Its tags link the others; /openapi-all.json has all, with examples of answers.`,
+}
+
+/** The groups that no product brings. */
+const GROUPS = {
+  payments: 'The catalogue, and how to buy, extend and poll',
+  system: 'Whether the service runs, and whether it can sell',
+  simulator: 'The payer of a service that runs on the simulator',
 }
 
 const SECURITY_SCHEMES = {

@@ -12,7 +12,7 @@ export type CatalogEntry = {
   product: string
   /** The schema of `products.<product>`, and its value without the plans. */
   schema: TSchema
-  entry: { description: string } & Record<string, unknown>
+  entry: { description: string } & Record<string, string>
   plans: Readonly<Record<string, object>>
 }
 
@@ -21,8 +21,6 @@ export function mountCatalog(
   deps: {
     health: NodeHealth
     entries: CatalogEntry[]
-    /** Added to each description, such as that no real money moves. */
-    notice: string
     limits: Limits
     clientAddress: ClientAddress
     newOrders: Pick<NewOrders, 'isSoldOut'>
@@ -39,7 +37,6 @@ export function mountCatalog(
         product,
         {
           ...entry,
-          description: entry.description + deps.notice,
           plans: Object.values(plans).map((plan) =>
             isSoldOut ? { ...plan, available: false } : plan,
           ),
@@ -53,9 +50,16 @@ export function mountCatalog(
         tags: ['payments'],
         operationId: 'getCatalog',
         summary: 'Products, plans and prices',
+        description: 'Read it before you buy: prices, limits, and whether the checkout is open.',
         response: {
           200: Type.Object(
-            { checkoutEnabled: Type.Boolean(), currency: Type.Literal('sat'), products: schema },
+            {
+              checkoutEnabled: Type.Boolean({
+                description: 'Whether the node takes payments now',
+              }),
+              currency: Type.Literal('sat'),
+              products: schema,
+            },
             {
               additionalProperties: false,
               description: 'What is on sale, and whether it can be bought now',

@@ -26,6 +26,7 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
     operationId: `buy${nameOf(route)}`,
     ...documented,
     summary: route.summary,
+    description: howToBuy(route),
     consumes: [route.contentType],
     security: [{}, { payment: [] }, { l402: [] }],
     headers: Type.Object({
@@ -83,6 +84,10 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
   } as FastifySchema
 }
 
+/** What happens next depends on how the order can be polled. */
+const howToBuy = ({ extendsId }: PaidRoute): string =>
+  `Without a credential the answer is 402 with an invoice, and nothing is charged. Pay it, then either poll ${extendsId ? '`/api/extensions/{orderId}`' : '`/api/payments/{orderId}`'}, or repeat the same request with its credential. The same key and body are always the same order.`
+
 /** `CATCH` is `Catch` in the names of operations and schemas. */
 export const nameOf = ({ product }: Pick<PaidRoute, 'product'>): string =>
   product.slice(0, 1).toUpperCase() + product.slice(1)
@@ -114,15 +119,18 @@ export const PAYMENT_RECEIPT = {
   },
 }
 
-const INVALID_CREDENTIAL = answer(Type.Union([L402Challenge, ErrorSchema]), {
-  name: 'InvalidCredential',
-  description:
-    'invalid L402 credential · invalid payment credential, for an order that is paid already',
-  headers: wwwAuthenticate(
-    'The L402 challenge; for an order that is paid already a scheme and a realm, and nothing to pay',
-    'L402 macaroon="AgEG...", invoice="lnbcrt1u1p..."',
-  ),
-})
+const INVALID_CREDENTIAL = answer(
+  Type.Union([L402Challenge, ErrorSchema], { 'x-schema': 'RefusedCredential' }),
+  {
+    name: 'InvalidCredential',
+    description:
+      'invalid L402 credential · invalid payment credential, for an order that is paid already',
+    headers: wwwAuthenticate(
+      'The L402 challenge; for an order that is paid already a scheme and a realm, and nothing to pay',
+      'L402 macaroon="AgEG...", invoice="lnbcrt1u1p..."',
+    ),
+  },
+)
 
 /** The L402 challenge stands first: a generated client takes the first that fits, and a quote is part of both. */
 const PAYMENT_REQUIRED = {
@@ -134,7 +142,9 @@ const PAYMENT_REQUIRED = {
     'Payment id="k2Vx...", realm="mayfly", method="lightning", intent="charge", request="eyJh..."',
   ),
   content: {
-    'application/json': { schema: Type.Union([L402Challenge, PaymentQuote]) },
+    'application/json': {
+      schema: Type.Union([L402Challenge, PaymentQuote], { 'x-schema': 'UnpaidOrder' }),
+    },
     'application/problem+json': { schema: PaymentAuthChallenge },
   },
 }
@@ -177,6 +187,7 @@ export function oneUrlSchema(
     isLinked: isL402,
     operationId: `${PREFIXES[method]}${nameOf(route)}ByUrl${isL402 ? 'WithL402' : ''}`,
     summary: `${route.summary} by one URL${isL402 ? ' that shows L402 alone' : ''}${WHAT[method]}`,
+    description: ABOUT[method],
     security: isL402 ? [{}, { l402: [] }] : [{}, { payment: [] }, { l402: [] }],
     ...(isAnnounced ? { 'x-payment-info': { offers } } : {}),
     params: planParams(route, isAnnounced),
@@ -208,6 +219,11 @@ export function oneUrlSchema(
 }
 
 const PREFIXES = { GET: 'buy', HEAD: 'headBuy', POST: 'postBuy' }
+const ABOUT = {
+  GET: 'For clients that pay by themselves: it needs no header and no key. 402 has the challenge; the same request with its credential is 200. Each request without a credential is a new order, so keep the credential: it works until the first use of what it bought.',
+  HEAD: 'Makes an order, too. It delivers nothing, whatever it proves.',
+  POST: 'The same as GET, for clients that only pay a POST.',
+}
 const WHAT = { GET: '', HEAD: ', to see the challenge alone', POST: ', by POST' }
 
 const NOTHING = {

@@ -13,7 +13,7 @@ import type { App } from '../app.ts'
 import { OWNER_TOKEN, ownerTokenOf } from '../credentials.ts'
 import { invalid, problem, unauthorized } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
-import { answer, Extended, settled } from '../schemas.ts'
+import { answer, SettledExtension, settled } from '../schemas.ts'
 import { Type } from '../type.ts'
 import { nameOf, PAYMENT_RECEIPT } from './described.ts'
 import { mountPaidRoute, type Paying } from './paid.ts'
@@ -96,7 +96,9 @@ export function mountExtension<Row>(
       isLinked: true,
       params: Type.Object({ publicId }),
       settled: answer(
-        Type.Union([Extended, settled(bought.resourceSchema, `Settled${nameOf(bought)}`)]),
+        Type.Union([SettledExtension, settled(bought.resourceSchema, `Settled${nameOf(bought)}`)], {
+          'x-schema': `${nameOf(bought)}Extension`,
+        }),
         {
           description: `Paid and extended, with no token; or, if it had ended before the payment, ${noun} in its place, for proof of the payment alone.`,
           headers: PAYMENT_RECEIPT,

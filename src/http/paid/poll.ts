@@ -2,7 +2,7 @@
  * Collecting what an order sold, apart from its purchase request: the poll, by the order's id; and the recovery, by the
  * invoice and its preimage, for a buyer who has nothing else left.
  */
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { TSchema } from 'typebox'
 import { isId } from '../../lib/ids.ts'
 import { renderPending } from '../../payment/flows/native.ts'
@@ -17,10 +17,10 @@ import { LIMITS } from '../limits.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
 import {
   answer,
-  Extended,
   errors,
   KEY_EXAMPLE,
   PendingPayment,
+  SettledExtension,
   settledPayment,
 } from '../schemas.ts'
 import { Type } from '../type.ts'
@@ -65,67 +65,110 @@ export function mountPayments(app: App, deps: Deps): void {
   mountRecovery(app, deps)
 }
 
+/**
+ * Mounts the poll of an order that sells a capability, and that of an extension. Both answer for every order: a buyer
+ * who polls at the other address has paid as well.
+ */
 function mountPoll(app: App, deps: Deps): void {
-  app.get<{ Params: { orderId: string } }>(
+  const poll = async (
+    request: FastifyRequest<{ Params: { orderId: string } }>,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> => {
+    const hasKey = request.headers['idempotency-key'] !== undefined
+    const key = idempotencyKey(request)
+    if (hasKey && key === null) throw invalidKey()
+    const { orderId } = request.params
+    if (!isId('order', orderId)) throw problem('order not found')
+    const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
+    const outcome = await deps.orders.poll(orderId, {
+      ...{ key, isPrefetch, preimage: preimageIn(request) },
+      // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
+      admit: (shown) => takeRepeat({ request, reply }, { orderId, ...shown }, deps),
+    })
+    if (outcome.kind !== 'pending') return collected(reply, outcome)
+    return reply.code(402).header('retry-after', POLL_SECONDS).send(renderPending(outcome.quote))
+  }
+
+  app.get(
     '/api/payments/:orderId',
     {
       schema: {
-        tags: ['payments'],
+        ...about,
         operationId: 'pollOrder',
         summary: 'Poll an order; the settled capability is returned once',
-        params: Type.Object({
-          orderId: Type.String({
-            description: 'Of the quote',
-            examples: ['order_5jW9mNf2XbA7qRkT0cLz3H'],
-          }),
-        }),
-        headers: Type.Object({
-          'idempotency-key': Type.Optional(
-            Type.String({
-              description: 'Proves the buyer: the answer can then be repeated',
-              examples: [KEY_EXAMPLE],
-            }),
-          ),
-          'payment-preimage': paymentPreimageHeader,
-        }),
+        description:
+          'About once a second, until it is 200. Without a key the capability is in one answer alone, so save it; with the key of the order the answer can be repeated until its first use. An extension is polled at `/api/extensions/{orderId}`.',
         response: {
-          200: answer(Type.Union([settledPayment(deps.resources), Extended]), {
-            description: 'Paid: the capability, or the new end. Save it; a plain poll gets it once',
+          ...answers,
+          200: answer(settledPayment(deps.resources), {
+            description: 'Paid: the capability. Save it; a plain poll gets it once',
           }),
-          402: answer(PendingPayment, {
-            description: 'Not paid yet. Ask again after `Retry-After`',
-            headers: RETRY_AFTER,
-          }),
-          ...errors(
-            'invalid idempotency key',
-            'order not found',
-            'order expired',
-            'order refunded',
-            'proof of payment required',
-            'already delivered',
-            'rate limited',
-            'internal error',
-            'checkout unavailable',
-          ),
         },
       },
     },
-    async (request, reply) => {
-      const hasKey = request.headers['idempotency-key'] !== undefined
-      const key = idempotencyKey(request)
-      if (hasKey && key === null) throw invalidKey()
-      const { orderId } = request.params
-      if (!isId('order', orderId)) throw problem('order not found')
-      const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
-      const outcome = await deps.orders.poll(orderId, {
-        ...{ key, isPrefetch, preimage: preimageIn(request) },
-        // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
-        admit: (shown) => takeRepeat({ request, reply }, { orderId, ...shown }, deps),
-      })
-      if (outcome.kind !== 'pending') return collected(reply, outcome)
-      return reply.code(402).header('retry-after', POLL_SECONDS).send(renderPending(outcome.quote))
-    },
+    poll,
   )
+  app.get(
+    '/api/extensions/:orderId',
+    {
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'pollExtension',
+        summary: 'Poll the order of an extension',
+        description:
+          'About once a second, until it is 200. If what it was to extend had ended before the payment, the order sold a new one, and its capability is in the answer.',
+        response: {
+          ...answers,
+          200: answer(settledOrder(deps.resources), {
+            description: 'Paid: the new end, or a new capability if the old one had ended',
+          }),
+        },
+      },
+    },
+    poll,
+  )
+}
+
+/** What any order has come to, once it is paid. */
+const settledOrder = (resources: TSchema[]) =>
+  Type.Union([SettledExtension, settledPayment(resources)], { 'x-schema': 'SettledOrder' })
+
+const about = {
+  tags: ['payments'],
+  params: Type.Object({
+    orderId: Type.String({
+      description: 'Of the quote',
+      examples: ['order_5jW9mNf2XbA7qRkT0cLz3H'],
+    }),
+  }),
+  headers: Type.Object({
+    'idempotency-key': Type.Optional(
+      Type.String({
+        description: 'Proves the buyer: the answer can then be repeated',
+        examples: [KEY_EXAMPLE],
+      }),
+    ),
+    'payment-preimage': paymentPreimageHeader,
+  }),
+}
+
+const answers = {
+  402: answer(PendingPayment, {
+    description: 'Not paid yet. Ask again after `Retry-After`',
+    headers: RETRY_AFTER,
+  }),
+  ...errors(
+    'invalid idempotency key',
+    'order not found',
+    'order expired',
+    'order refunded',
+    'proof of payment required',
+    'already delivered',
+    'rate limited',
+    'internal error',
+    'checkout unavailable',
+  ),
 }
 
 /** Both are in the body alone, because addresses and headers are logged by others. */
@@ -142,9 +185,11 @@ function mountRecovery(app: App, { orders, limits, clientAddress, resources }: D
           isLinked: true,
           operationId: 'recoverPurchase',
           summary: 'Collect a paid purchase by its whole invoice and the preimage of the payment',
+          description:
+            'For a buyer who has nothing else left: no key, no order id. The answer is that of the poll.',
           body: PaidInvoice,
           response: {
-            200: answer(Type.Union([settledPayment(resources), Extended]), {
+            200: answer(settledOrder(resources), {
               description: 'The capability, or the new end. Save it before anything else',
             }),
             ...errors(

@@ -30,7 +30,7 @@ export function createCors(surfaces: readonly ApiSurface[]): AnswerCors {
   const exposed = [
     ...['WWW-Authenticate', 'Payment-Receipt'],
     ...surfaces.flatMap((some) => some.responseHeaders),
-    ...['Retry-After', 'RateLimit', 'RateLimit-Policy'],
+    ...['Retry-After', 'RateLimit', 'RateLimit-Policy', 'X-Request-Id'],
   ].join(', ')
   return (request, reply) => {
     if (!roots.some((root) => request.originalUrl.startsWith(root))) return false

@@ -34,7 +34,12 @@ const Ready = Type.Object(
 )
 
 const NotReady = Type.Object(
-  { error: Type.String(), store: Part, node: Part, stopping: Type.Boolean() },
+  {
+    error: Type.String({ description: 'Always the same phrase', examples: ['not ready'] }),
+    store: Part,
+    node: Part,
+    stopping: Type.Boolean({ description: 'It is about to stop' }),
+  },
   { 'x-schema': 'NotReady' },
 )
 
@@ -49,6 +54,7 @@ export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }:
       tags: ['system'],
       operationId: { GET: 'getReadiness', HEAD: 'headReadiness' },
       summary: 'Readiness: the store answers and the node takes money',
+      description: 'For load balancers. 503 says what is missing.',
       response: {
         200: Ready,
         503: answer(NotReady, { description: NOT_READY, headers: RETRY_AFTER }),
@@ -115,7 +121,7 @@ async function within(work: Promise<boolean>, ms: number): Promise<boolean> {
 // Whether the process is alive. It does not depend on the node; the catalogue and /ready report that.
 
 const Health = Type.Object(
-  { service: Type.String(), status: Type.Literal('ok') },
+  { service: Type.String({ examples: ['mayfly'] }), status: Type.Literal('ok') },
   { description: 'It runs', 'x-schema': 'Health' },
 )
 
@@ -127,6 +133,7 @@ export function mountHealth(app: App): void {
       tags: ['system'],
       operationId: { GET: 'getHealth', HEAD: 'headHealth' },
       summary: 'Liveness',
+      description: 'The process runs. It says nothing of the store or of the node.',
       response: {
         200: Health,
       },

@@ -6,14 +6,20 @@ import type { App } from '../app.ts'
 import { inScope, parseStrictJson } from '../body.ts'
 import { PROXY_HEADERS } from '../client-address.ts'
 import { problem } from '../errors.ts'
-import { errors } from '../schemas.ts'
+import { errors, PaymentHash } from '../schemas.ts'
 import { Type } from '../type.ts'
 
 /** Longer than any BOLT 11 invoice in use. */
 const MAX_INVOICE_CHARACTERS = 4096
 
 const SimulatedPayment = Type.Object(
-  { bolt11: Type.String({ minLength: 1, maxLength: MAX_INVOICE_CHARACTERS }) },
+  {
+    bolt11: Type.String({
+      minLength: 1,
+      maxLength: MAX_INVOICE_CHARACTERS,
+      description: 'The invoice to pay',
+    }),
+  },
   {
     additionalProperties: false,
     examples: [{ bolt11: 'lnbcrt1u1p...' }],
@@ -22,7 +28,13 @@ const SimulatedPayment = Type.Object(
 )
 
 const SimulatedProof = Type.Object(
-  { preimage: Type.String(), paymentHash: Type.String() },
+  {
+    preimage: Type.String({
+      description: 'The proof of the payment: 64 hex digits',
+      examples: ['7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069'],
+    }),
+    paymentHash: PaymentHash,
+  },
   { description: 'Paid, and the order is settled', 'x-schema': 'SimulatedProof' },
 )
 
@@ -73,6 +85,7 @@ export function mountSimulator(
           tags: ['simulator'],
           operationId: 'payWithSimulator',
           summary: 'Pay an invoice of the simulator, once; a repeat gives the same preimage',
+          description: 'Only a service on the simulator has it. No real money moves.',
           body: SimulatedPayment,
           response: {
             200: SimulatedProof,

@@ -9,6 +9,8 @@ export function renderQuote(quote: Quote) {
     product: quote.product,
     planId: quote.planId,
     amountSats: quote.amountSats,
+    // l402kit and others read the price by this name, and hold it against their user's ceiling.
+    priceSats: quote.amountSats,
     bolt11: quote.bolt11,
     paymentHash: quote.paymentHash,
     expiresAt: rfc3339Seconds(quote.expiresAt),
@@ -27,7 +29,7 @@ export function renderOffer({
   network,
 }: Quote) {
   return {
-    ...{ product, planId, amountSats, paymentHash },
+    ...{ product, planId, amountSats, priceSats: amountSats, paymentHash },
     expiresAt: rfc3339Seconds(expiresAt),
     network,
   }

@@ -106,7 +106,7 @@ export function operationsOf({ paths }: Openapi): Operation[] {
     const found: Operation[] = []
     for (const [name, described] of Object.entries(methods)) {
       const method = name.toUpperCase()
-      const same = found.find(({ summary }) => summary === described.summary)
+      const same = found.find((other) => isSame(other, described))
       if (same) same.methods.push(method)
       else {
         const tag = described.tags?.[0] ?? 'other'
@@ -116,6 +116,10 @@ export function operationsOf({ paths }: Openapi): Operation[] {
     return found
   })
 }
+
+const isSame = (one: Described, other: Described): boolean =>
+  one.summary === other.summary &&
+  Object.keys(one.responses ?? {}).join() === Object.keys(other.responses ?? {}).join()
 
 /** The schema that a reference points to, with its name. */
 export function resolved(

@@ -125,7 +125,8 @@ function isError(schema: Schema, openapi: Openapi): boolean {
 
 /** A table for each alternative of a schema. */
 function schemaView(schema: Schema, openapi: Openapi): HTMLElement {
-  const choices = choicesOf(schema)
+  const { schema: whole } = resolved(schema, openapi)
+  const choices = whole.anyOf || whole.oneOf ? choicesOf(whole) : [schema]
   const tables = choices.flatMap((choice) => {
     const rows = fieldsOf(choice, openapi)
     const type = typeOf(choice, openapi)
