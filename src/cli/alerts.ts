@@ -1,4 +1,4 @@
-/** `mayfly alerts NAME`: who is told of what happens, and what was sent. */
+/** `mayfly alerts NAME`: the destinations of alerts, and what was sent. */
 import type { Command } from 'commander'
 import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../client/index.ts'
 import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
@@ -19,7 +19,7 @@ export function addAlerts(program: Command): void {
   const command = program
     .command('alerts')
     .description(
-      'show who is told of a monitor or of the reads of a whisper, and add or remove some (docs/alerts.md)',
+      'show, add or remove the destinations that a monitor or a whisper notifies (docs/alerts.md)',
     )
     .argument('<name>', 'a monitor, or a whisper that was sent with --receipt')
   for (const format of URL_FORMATS) {
@@ -27,9 +27,9 @@ export function addAlerts(program: Command): void {
   }
   command
     .option('--inbox <name...>', 'add this inbox, which is saved here and on the same service')
-    .option('--remove <which...>', 'tell this one no more: its host, its id, or a saved inbox')
+    .option('--remove <which...>', 'remove this destination: its host, its id, or a saved inbox')
     .option('--test', 'test the destinations that no test has reached')
-    .option('--none', 'tell nobody')
+    .option('--none', 'remove all destinations')
     .addHelpText(
       'after',
       examples(
@@ -47,7 +47,7 @@ export function addAlerts(program: Command): void {
         }
         if (options.none) {
           await alerts.deleteAlerts()
-          return cli.answer({ name, destinations: [] }, `Nobody is told of ${name}.\n`)
+          return cli.answer({ name, destinations: [] }, `${name} has no destinations.\n`)
         }
         if (!asked.some(Boolean)) return showStatus(cli, name, await alerts.alerts())
         const set = options.test
@@ -103,14 +103,14 @@ async function changed(
   const kept = before.filter((one) => !removed.has(one))
   if (kept.length + added.length === 0) {
     throw new CliError(
-      `Nobody would be told of ${name} any more, so nothing was changed. If you mean that: --none`,
+      `That removes the last destination of ${name}, so nothing was changed. If you mean that: --none`,
       EXIT.usage,
     )
   }
   if (kept.length + added.length > MOST) {
     const hosts = kept.map(({ host }) => host).join(', ')
     throw new CliError(
-      `At most ${MOST} destinations are told. --remove makes room: ${hosts}`,
+      `At most ${MOST} destinations are notified. --remove makes room: ${hosts}`,
       EXIT.usage,
     )
   }
@@ -125,8 +125,8 @@ function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number]
   const named = all.map(({ id, format, host }) => `${id} (${format}, ${host})`).join(', ')
   throw new CliError(
     one === undefined
-      ? `${which} is not told. These are: ${named || 'nobody'}`
-      : `${which} is told more than once. Name one by its id: ${named}`,
+      ? `${which} is no destination. These are: ${named || 'none'}`
+      : `${which} is there more than once. Name one by its id: ${named}`,
     EXIT.usage,
   )
 }
@@ -140,21 +140,21 @@ function showSet(cli: Cli, name: string, set: AlertsSet): number {
   const isSecret = set.destinations.some(({ secret }) => secret !== null)
   const advice = isDone
     ? ''
-    : '\nA destination is told nothing before it has answered a test. Give it its secret, then: --test\n'
+    : '\nA destination receives alerts only after it has answered a test. Give it its secret, then: --test\n'
   cli.answer(
     set,
     columns(rows) +
       (isSecret ? '\nThe secrets sign the messages, and are shown this once.\n' : '') +
       advice,
   )
-  if (!isTold) cli.warn(`Nobody is told of ${name} yet.`)
+  if (!isTold) cli.warn(`No destination of ${name} receives alerts yet.`)
   return isDone ? EXIT.ok : EXIT.failed
 }
 
 function showStatus(cli: Cli, name: string, status: AlertsStatus): void {
   const { destinations, deliveries } = status
   if (destinations.length === 0) {
-    return void cli.answer(status, `Nobody is told of ${name}. --help lists who can be.\n`)
+    return void cli.answer(status, `${name} has no destinations. --help lists what can be one.\n`)
   }
   const hosts = new Map(destinations.map(({ id, host }) => [id, host]))
   const told = deliveries.map((one) => [

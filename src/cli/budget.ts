@@ -9,8 +9,8 @@ import { vaultFile } from './vault/vault.ts'
 export function addBudget(program: Command): void {
   program
     .command('budget')
-    .description('show what the wallet may still pay today')
-    .option('--reset', 'count nothing of today as spent')
+    .description('show what the wallet can still pay today')
+    .option('--reset', 'reset what was spent today to zero')
     .option('--yes', 'with --reset, do not ask')
     .addHelpText(
       'after',

@@ -35,7 +35,7 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
     .option('--plan <plan>', 'spark, standard or long', 'spark')
     .option('--name <name>', 'the name to save it under')
     .option('--resume <name>', 'continue this interrupted purchase')
-    .option('--beside <name>', 'buy another one, though nobody knows whether this one was paid')
+    .option('--beside <name>', 'buy another one, though it is unknown whether this one was paid')
     .addHelpText(
       'after',
       examples(
@@ -60,7 +60,7 @@ function showPurchase(cli: Cli, name: string, saved: SavedCapability): void {
   const { product, expiresAt } = capability
   const next: Record<Product, string> = {
     catch: `Send webhooks to  ${inboxAddress(saved)}\nFollow them with  mayfly catch listen ${name}\n`,
-    pulse: `Ping it with      mayfly ping ${name}\nOr run a job by   mayfly pulse run ${name} -- ./job.sh\nNobody is told    until you say whom: mayfly alerts ${name} --ntfy https://ntfy.sh/<topic>\n`,
+    pulse: `Ping it with      mayfly ping ${name}\nOr run a job by   mayfly pulse run ${name} -- ./job.sh\nGet alerts by     mayfly alerts ${name} --ntfy https://ntfy.sh/<topic>\n`,
     whisper: '',
   }
   cli.answer(

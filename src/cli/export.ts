@@ -47,7 +47,7 @@ export function addExport(program: Command): void {
         'mayfly export backup --ping-only | ssh server mayfly import - --name backup',
         'mayfly export backup --ping-only --as curl --out backup.curl',
       )}
-Whoever has the file can use what is in it.
+Everyone who has the file can use what is in it.
 `,
     )
     .action(

@@ -91,7 +91,7 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
     // Its record may be gone by what the service said.
     if (openPurchase(cli, name) === null) return null
     if (error instanceof StillOpen) {
-      return `${key}. Its invoice is not paid yet and still stands: whoever pays it gets nothing then`
+      return `${key}. Its invoice is not paid yet and still stands: a payment of it brings nothing then`
     }
     if (state === 'failed') return null
     const { cause } = error as Error

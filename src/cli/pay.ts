@@ -13,7 +13,7 @@ export function addPay(program: Command): void {
     .command('pay')
     .description('pay a Lightning invoice from the wallet in MAYFLY_WALLET_URL')
     .argument('<invoice>', 'BOLT 11, with or without lightning:')
-    .option('--show-preimage', 'print the preimage: whoever has it can prove the payment')
+    .option('--show-preimage', 'print the preimage, which proves the payment')
     .addHelpText('after', examples('mayfly pay lnbc… --max-sats 500'))
     .action(
       client<{ showPreimage?: true }>(async (cli, { showPreimage }, [text]) => {

@@ -106,7 +106,7 @@ export async function createProgram(...only: string[]): Promise<Command> {
     .option('--max-sats <sats>', 'the highest price to pay (MAYFLY_MAX_SATS, or 1000)')
     .option('--json', 'answer in JSON; the default if stdout is not a terminal')
     .option('--quiet', 'print only answers and errors')
-    .option('--debug', 'tell each request and its outcome on stderr, without secrets')
+    .option('--debug', 'log each request and its outcome on stderr, without secrets')
     .option('--no-color', 'print without colours, as with NO_COLOR')
     .configureHelp({ showGlobalOptions: false })
     .helpCommand('help [command]', 'show the help of a command')

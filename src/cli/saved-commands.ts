@@ -181,7 +181,7 @@ function addShow(program: Command): void {
     .command('show')
     .description('show what is saved under a name, without its tokens')
     .argument('<name>')
-    .option('--reveal', 'show its tokens too: whoever sees them can use it')
+    .option('--reveal', 'show its tokens too: everyone who sees them can use it')
     .addHelpText(
       'after',
       examples('mayfly show hooks', 'mayfly show hooks --reveal --json | jq -r .ingestToken'),

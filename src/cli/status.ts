@@ -144,7 +144,7 @@ function expected({ schedule, expectedIntervalSeconds, graceSeconds }: PulseStat
 const SWITCHES: Record<NonNullable<WhisperReceipt['switch']>['state'], string> = {
   waiting: 'the next ping of its monitor arms it; without one it never opens',
   armed: 'it opens when the pings stop',
-  open: 'whoever has the code can read it',
+  open: 'everyone who has the code can read it',
   dead: 'it never opens any more',
 }
 

@@ -60,13 +60,16 @@ test('a destination that is added or removed leaves the others told, with their 
   assert.deepEqual(await formats(alerts), ['inbox active', 'slack untested'])
 
   const missing = await alerts('--remove', 'ntfy.sh')
-  assert.deepEqual([missing.code, /is not told\. These are: /.test(missing.err)], [2, true])
+  assert.deepEqual([missing.code, /is no destination\. These are: /.test(missing.err)], [2, true])
   const many = await alerts('--ntfy', `${receiver.url}/a`, `${receiver.url}/b`)
   assert.deepEqual([many.code, /At most 3/.test(many.err)], [2, true])
   assert.equal((await alerts('--remove', receiver.host)).code, 0)
   assert.deepEqual(await formats(alerts), ['inbox active'])
   const last = await alerts('--remove', 'hooks')
-  assert.deepEqual([last.code, /Nobody would be told of beat/.test(last.err)], [2, true])
+  assert.deepEqual(
+    [last.code, /That removes the last destination of beat/.test(last.err)],
+    [2, true],
+  )
   assert.deepEqual(await formats(alerts), ['inbox active'])
 })
 
@@ -77,7 +80,7 @@ test('alerts of which no destination has answered a test end with a failure that
   await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
   receiver.answer = (_received, response) => void response.writeHead(500).end()
   const added = await cli.run(['alerts', 'beat', '--slack', receiver.url])
-  assert.deepEqual([added.code, added.err], [1, 'Nobody is told of beat yet.\n'])
+  assert.deepEqual([added.code, added.err], [1, 'No destination of beat receives alerts yet.\n'])
 })
 
 /** The format and the state of each destination. */

@@ -10,7 +10,7 @@ import { operator } from './command.ts'
 export function addBackup(program: Command): void {
   program
     .command('backup')
-    .description('copy the SQLite store; the service may be running')
+    .description('copy the SQLite store; the service can be running')
     .argument('<file>', 'the copy; an existing file is never overwritten')
     .addHelpText('after', examples('mayfly backup /backups/mayfly-2026-01-02.db'))
     .action(

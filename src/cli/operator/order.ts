@@ -56,7 +56,7 @@ function addList(order: Command): void {
 function addShow(order: Command): void {
   order
     .command('show')
-    .description('tell the story of an order, what to tell its buyer, and what is left to do')
+    .description('show what happened to an order, what to answer its buyer, and what is left to do')
     .argument(
       '<order>',
       'its payment hash, its invoice, its id, or the public id of what it bought',

@@ -155,7 +155,7 @@ const ADDRESS_ERRORS: Record<string, string> = {
   ENOTFOUND: 'MAYFLY_HOST is not an address of this machine.',
 }
 
-const STOPPED_EARLY = 'Stopped before it listened. The next start begins anew.\n'
+const STOPPED_EARLY = 'Stopped before it listened. The next start begins again.\n'
 const STOPPING = 'Stopping after the requests under way. Signal again to stop at once.\n'
 
 /**

@@ -49,7 +49,7 @@ export function addTakedown(program: Command): void {
         if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
         const text =
           done === 'over'
-            ? `${publicId} has ended meanwhile. It is off the list.\n`
+            ? `${publicId} has ended since. It is off the list.\n`
             : `${publicId} is resumed.\n`
         return give(output, {
           json: { publicId, isSuspended: false, hasEnded: done === 'over' },

@@ -21,7 +21,9 @@ const PING_MS = 10_000
 export function addPulseRun(parent: Command): void {
   parent
     .command('run')
-    .description('run a command, and ping if it succeeds; its start, end and failure are told too')
+    .description(
+      'run a command, and report its start, its end and its exit code: success is a ping',
+    )
     .argument('<name>', 'the monitor')
     .argument('<command...>', 'the command and its arguments, after --')
     .option('--ping-only', 'only ping after a success, for one heartbeat a run instead of two')
@@ -29,7 +31,7 @@ export function addPulseRun(parent: Command): void {
       'after',
       `${examples('mayfly pulse run backup -- ./backup.sh --all')}
 The command always runs first, even with an unknown name, an unreadable file, an old Node, or a service that
-does not answer. It gets this environment, wallet included, and all signals. \`pulse run\` ends with its exit
+does not answer. It inherits this environment, wallet included, and receives all signals. \`pulse run\` ends with its exit
 code, or with 128 plus the number of the signal that ended it. The monitor is told of the start beside the
 command, and of the exit code after it, in at most ${PING_MS / 1000} seconds. If that fails, stderr says so and the exit code
 stays the same. A service that knows no signals gets the ping alone.
@@ -138,6 +140,6 @@ function warn(exitCode: number, sentence: string): void {
   const what =
     exitCode === 0
       ? 'The command succeeded, and the ping failed.'
-      : 'The command failed, and its monitor was not told.'
+      : 'The command failed, and so did the report to its monitor.'
   process.stderr.write(`${harmless(`${what} ${sentence}`, { lines: true })}\n`)
 }

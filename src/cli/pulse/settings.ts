@@ -82,7 +82,7 @@ export function addPulseSwitch(parent: Command): void {
         const { switchId } = await monitor.makeSwitch()
         cli.answer(
           { name, switchId },
-          `${switchId}\n\nWho has this id can buy a whisper that opens when ${name} falls silent. It tells nothing else of the monitor.\n`,
+          `${switchId}\n\nEveryone who has this id can buy a whisper that opens when ${name} falls silent. It reveals nothing else about the monitor.\n`,
         )
       }),
     )

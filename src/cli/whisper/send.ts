@@ -48,7 +48,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
     .option('--password-file <file>', 'take the password from the first line of a file')
     .option('--name <name>', 'the name to save it under')
     .option('--resume <name>', 'continue this interrupted purchase')
-    .option('--beside <name>', 'send another one, though nobody knows whether this one was paid')
+    .option('--beside <name>', 'send another one, though it is unknown whether this one was paid')
     .addHelpText(
       'after',
       examples(
@@ -86,7 +86,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
             readCommand,
             armedBy: armedBy(options.whenLate),
           },
-          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nWhoever has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(options.whenLate)}`,
+          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nEveryone who has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(options.whenLate)}`,
         )
       }),
     )
@@ -152,7 +152,7 @@ const armedBy = (whenLate: string | undefined): string | undefined =>
 /** What a switch still needs: without a ping after the purchase it stays shut for good. */
 function armingOf(whenLate: string | undefined): string {
   if (whenLate === undefined) return ''
-  const ping = armedBy(whenLate) ?? 'Whoever has the monitor of that switch pings it once more.'
+  const ping = armedBy(whenLate) ?? 'The owner of that switch pings its monitor once more.'
   return `\nIts switch is not armed yet. A ping that comes from now on arms it, and without one it never opens:\n\n  ${ping}\n\nOnce armed, it opens when the pings stop. The receipt says which it is: waiting, armed, open or dead.\n`
 }
 

@@ -16,7 +16,7 @@ import { until } from '../../support/until.ts'
 
 const MIGRATIONS = new URL('../../../src/db/migrations/', import.meta.url)
 const LAST = '0002-catch-events.postgres.sql'
-const SAID = 'Stopped before it listened. The next start begins anew.\n'
+const SAID = 'Stopped before it listened. The next start begins again.\n'
 
 /** A database that lacks the migration. */
 async function anOlderDatabase(t: TestContext): Promise<string> {

@@ -99,7 +99,7 @@ test('what has ended while it was suspended comes off the list when it is resume
   await mayfly(['suspend', publicId])
   await query(server, 'delete from pulse_monitor where public_id = $1', publicId)
   const { code, out } = await mayfly(['resume', publicId])
-  assert.deepEqual([code, out], [0, `${publicId} has ended meanwhile. It is off the list.\n`])
+  assert.deepEqual([code, out], [0, `${publicId} has ended since. It is off the list.\n`])
   assert.equal((await mayfly(['list'])).out, 'Nothing is suspended.\n')
 })
 
