@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { createSealed } from '../../src/alerts/sealing.ts'
+import { createSealed } from '../../src/alerts/send.ts'
 import { activate, insertDestination } from '../../src/alerts/store.ts'
 import type { Db } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
@@ -141,6 +141,7 @@ async function fillDestinations(db: Db, receivers: readonly Receiver[]): Promise
     const { host } = receivers[i % receivers.length] as Receiver
     return [
       insertDestination({
+        is_private: 0,
         ...{ destination_id: id, owner_id: ownerId, place: 0, format: 'standard', host },
         sealed_target: sealed.seal(`http://${host}/hook`, id),
         sealed_secret: sealed.seal(newWebhookSecret(), id),

@@ -11,12 +11,11 @@ import { readPublicUrl } from '../protocol/public-url.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createDelivery, PER_HOST } from './delivery.ts'
 import { createDestinations, type Destinations, newMessageId } from './destinations.ts'
-import type { Alert } from './formats.ts'
 import type { Outbound } from './outbound.ts'
 import { type OutboundRules, requireCallable } from './outbound-rules.ts'
-import { createSealed } from './sealing.ts'
-import { createSend, type Inboxes } from './send.ts'
+import { createSealed, createSend, type Inboxes } from './send.ts'
 import {
+  type Alert,
   createAlertStore,
   dropOwners,
   forgetOldSecrets,

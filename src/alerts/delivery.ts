@@ -6,10 +6,8 @@ import { randomBytes } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { nextTurn, paceAfter, ready, type Turn } from './pacing.ts'
-import { pauseAfter } from './retries.ts'
-import type { Sealed } from './sealing.ts'
-import type { Attempt, Send, Target } from './send.ts'
+import { nextTurn, paceAfter, pauseAfter, ready, type Turn } from './pacing.ts'
+import type { Attempt, Sealed, Send, Target } from './send.ts'
 import {
   type AlertStore,
   claimDestination,

@@ -1,13 +1,11 @@
 /** The destinations of an owner: set, tested, listed. Nothing but tests is sent before a test was answered. */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
-import type { AlertFormat as Format, UrlFormat } from '../lib/alert-formats.ts'
+import type { AlertContent, AlertFormat, UrlFormat } from '../lib/alert-formats.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newWebhookSecret } from '../protocol/webhook-signing.ts'
 import { targetOf } from './delivery.ts'
-import type { AlertContent } from './formats.ts'
-import type { Sealed } from './sealing.ts'
-import type { Attempt, Send, Target } from './send.ts'
+import type { Attempt, Sealed, Send, Target } from './send.ts'
 import {
   type AlertRow,
   type AlertStore,
@@ -36,15 +34,18 @@ const TRIES = 3
  * and stays as it is.
  */
 export type Wanted = ({ format: UrlFormat; url: URL } | { format: 'inbox'; inboxId: string }) & {
+  /** It gets what an alert has for its owner alone, too. */
+  isPrivate: boolean
   isKept?: true
 }
 
 export type Destination = {
   id: string
-  format: Format
+  format: AlertFormat
   /** The host of the URL, or the id of the inbox. */
   host: string
   state: DestinationState
+  isPrivate: boolean
 }
 
 /** A destination that was just set, with its secret, which is not shown again. */
@@ -109,10 +110,14 @@ export function createDestinations(deps: {
     return { rows, pairs }
   }
 
-  function wantedOf({ format, sealed_target, destination_id }: DestinationRow): Wanted | null {
+  function wantedOf(row: DestinationRow): Wanted | null {
+    const { format, sealed_target, destination_id } = row
     const plain = sealed.open(sealed_target, destination_id)?.plain
     if (plain === undefined) return null
-    return format === 'inbox' ? { format, inboxId: plain } : { format, url: new URL(plain) }
+    const isPrivate = row.is_private === 1
+    return format === 'inbox'
+      ? { format, inboxId: plain, isPrivate }
+      : { format, url: new URL(plain), isPrivate }
   }
 
   /** The statements that make the owner's rows those of `wanted`, and what they are then. */
@@ -135,13 +140,15 @@ export function createDestinations(deps: {
       const sealedSecret = sealed.seal(secret, id)
       if (row) {
         const oldUntil = now + OLD_SECRET_MS
-        statements.push(replaceSecret({ before: row, sealedSecret, oldUntil }))
+        const { isPrivate } = one
+        statements.push(replaceSecret({ before: row, sealedSecret, oldUntil, isPrivate }))
       } else {
         statements.push(
           insertDestination({
             ...{ destination_id: id, owner_id: ownerId, place: places.shift() ?? 0, now },
             ...{ format: one.format, host: hostOf(one), sealed_secret: sealedSecret },
             sealed_target: sealed.seal(plainOf(one), id),
+            is_private: Number(one.isPrivate),
           }),
         )
       }
@@ -244,8 +251,9 @@ export const newMessageId = (): string => `msg_${randomBytes(16).toString('base6
 const plainOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.href)
 const hostOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.host)
 
-const shown = ({ destination_id: id, format, host, state }: DestinationRow): Destination => ({
-  ...{ id, format, host, state },
+const shown = (row: DestinationRow): Destination => ({
+  ...{ id: row.destination_id, format: row.format, host: row.host, state: row.state },
+  isPrivate: row.is_private === 1,
 })
 
 /** The alert of each destination that is tried next. */

@@ -1,12 +1,11 @@
 /** One attempt: a message to a destination, and what became of it. */
 
-import type { AlertFormat as Format } from '../lib/alert-formats.ts'
+import { type AlertFormat, formatted, type Message } from '../lib/alert-formats.ts'
 import { webhookHeaders } from '../protocol/webhook-signing.ts'
-import type { Message } from './formats.ts'
-import { formatted } from './formats.ts'
+import { type Secrets, seal, unseal } from '../secrets/secrets.ts'
 import type { Outbound } from './outbound.ts'
 import { OutboundError } from './outbound-rules.ts'
-import { retryAfterMs } from './retries.ts'
+import { retryAfterMs } from './pacing.ts'
 import type { Outcome } from './store.ts'
 
 /** Marks what the service sends, so that two services never keep each other busy for ever. */
@@ -14,7 +13,7 @@ const MARK = 'mayfly-alert'
 
 /** A destination with its secrets in the clear. */
 export type Target = {
-  format: Format
+  format: AlertFormat
   /** The URL, or the id of an inbox. */
   target: string
   /** What signs, the current one first. */
@@ -109,4 +108,25 @@ function outcomeOf(status: number): Outcome {
   if (status >= 200 && status < 300) return '2xx'
   if (status >= 400 && status < 500) return '4xx'
   return status >= 500 && status < 600 ? '5xx' : 'failed'
+}
+
+/** What a destination keeps secret in the store: its URL and what signs. Encrypted under the service's secret. */
+export type Sealed = {
+  seal(plain: string, destinationId: string): Buffer
+  /** The text, and whether it is sealed under the current secret. Null if no configured secret opens it. */
+  open(sealed: Uint8Array, destinationId: string): { plain: string; isCurrent: boolean } | null
+}
+
+export function createSealed(secrets: Secrets): Sealed {
+  const keys = secrets.keys('alert destination')
+  return {
+    seal: (plain, destinationId) => seal(keys[0], Buffer.from(plain, 'utf8'), destinationId),
+    open(sealed, destinationId) {
+      for (const [i, key] of keys.entries()) {
+        const plain = unseal(key, sealed, destinationId)
+        if (plain) return { plain: plain.toString('utf8'), isCurrent: i === 0 }
+      }
+      return null
+    },
+  }
 }

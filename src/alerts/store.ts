@@ -3,8 +3,7 @@
  * an attempt's end and a new alert change one row each, and none misses what another one wrote.
  */
 import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
-import type { AlertFormat as Format } from '../lib/alert-formats.ts'
-import type { Alert, AlertContent } from './formats.ts'
+import type { AlertContent, AlertFormat } from '../lib/alert-formats.ts'
 
 /** More alerts than this wait for no destination. The oldest give way. */
 export const MAX_WAITING = 20
@@ -16,7 +15,7 @@ export type DestinationRow = {
   destination_id: string
   owner_id: string
   place: number
-  format: Format
+  format: AlertFormat
   host: string
   sealed_target: Uint8Array
   sealed_secret: Uint8Array
@@ -33,6 +32,8 @@ export type DestinationRow = {
   not_before: number
   day_started_at: number
   day_count: number
+  /** 1: it gets what an alert has for its owner alone, too. */
+  is_private: number
 } & Row
 
 export type AlertRow = {
@@ -51,17 +52,35 @@ export type AlertRow = {
   not_before: number
 } & Row
 
+/** What happened, in the words of the product that notifies of it. No id or token that opens anything. */
+export type Alert = {
+  /** Such as `pulse.late`. */
+  type: string
+  /** Unix milliseconds. */
+  occurredAt: number
+  /** Whether an earlier alert that still waits says nothing beside this one: states do, warnings do not. */
+  replaces: boolean
+  content: AlertContent
+  /** The content for destinations whose owner asked for what is not for everybody. Default: the same. */
+  privateContent?: AlertContent
+  /** Some minutes ahead at most: it is sent no earlier, because its time would betray something. */
+  notBefore?: number
+  /**
+   * Numbers that only the store knows in the unit of what happened. `{{name}}` in the content stands for the value of
+   * this SQL, in which $1 is the id of the owner. Such a content has no text of a stranger.
+   */
+  counts?: Readonly<Record<string, string>>
+}
+
 export const contentOf = ({ content }: AlertRow): AlertContent => JSON.parse(content)
 
 /**
  * An alert for each tested destination of an owner; none if it has none. For the unit of what happened. One whose
  * test another instance stores in between is not due, and is told of the next change.
  */
-export function insertAlert(
-  ownerId: string,
-  messageId: string,
-  { type, occurredAt, replaces, content, notBefore = occurredAt, counts = {} }: Alert,
-): Statement[] {
+export function insertAlert(ownerId: string, messageId: string, alert: Alert): Statement[] {
+  const { type, occurredAt, replaces, content, notBefore = occurredAt, counts = {} } = alert
+  const { privateContent = content } = alert
   return [
     {
       text: `update alert_destination
@@ -75,11 +94,12 @@ export function insertAlert(
       text: `insert into alert
         (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts,
          not_before)
-        select destination_id, last_position, $2, $3, $4, $5, ${filled('$6', counts)}, 0, 0, $7
+        select destination_id, last_position, $2, $3, $4, $5, case when is_private = 1
+          then cast($8 as text) else ${filled('cast($6 as text)', counts)} end, 0, 0, $7
         from alert_destination where owner_id = $1 and state = 'active' and due_at is not null`,
       values: [
         ...[ownerId, messageId, type, occurredAt, Number(replaces), JSON.stringify(content)],
-        notBefore,
+        ...[notBefore, JSON.stringify(privateContent)],
       ],
     },
     notBefore > occurredAt && replaces ? dropLastButOne(ownerId) : dropOldest(ownerId),
@@ -148,19 +168,27 @@ export const dropDestination = (destinationId: string): Statement[] => [
 
 export type NewDestination = Pick<
   DestinationRow,
-  'destination_id' | 'owner_id' | 'place' | 'format' | 'host' | 'sealed_target' | 'sealed_secret'
+  | 'destination_id'
+  | 'owner_id'
+  | 'place'
+  | 'format'
+  | 'host'
+  | 'sealed_target'
+  | 'sealed_secret'
+  | 'is_private'
 > & { now: number }
 
 /** A destination that is told nothing before its test. Refused if its place was taken meanwhile. */
 export const insertDestination = (one: NewDestination): Statement => ({
   text: `insert into alert_destination
     (destination_id, owner_id, place, format, host, sealed_target, sealed_secret, state, created_at,
-     last_position, done_position, attempts, holder, held_until, not_before, day_started_at, day_count)
-    values ($1, $2, $3, $4, $5, $6, $7, 'untested', $8, 0, 0, 0, '', 0, 0, 0, 0)
+     last_position, done_position, attempts, holder, held_until, not_before, day_started_at, day_count,
+     is_private)
+    values ($1, $2, $3, $4, $5, $6, $7, 'untested', $8, 0, 0, 0, '', 0, 0, 0, 0, $9)
     on conflict (owner_id, place) do nothing`,
   values: [
     ...[one.destination_id, one.owner_id, one.place, one.format, one.host],
-    ...[one.sealed_target, one.sealed_secret, one.now],
+    ...[one.sealed_target, one.sealed_secret, one.now, one.is_private],
   ],
   expect: 1,
 })
@@ -170,15 +198,20 @@ export const replaceSecret = ({
   before,
   sealedSecret,
   oldUntil,
+  isPrivate,
 }: {
   before: DestinationRow
   sealedSecret: Uint8Array
   oldUntil: number
+  isPrivate: boolean
 }): Statement => ({
   text: `update alert_destination
-    set sealed_secret = $3, sealed_old_secret = sealed_secret, old_secret_until = $4
+    set sealed_secret = $3, sealed_old_secret = sealed_secret, old_secret_until = $4, is_private = $5
     where destination_id = $1 and sealed_secret = $2`,
-  values: [before.destination_id, before.sealed_secret, sealedSecret, oldUntil],
+  values: [
+    ...[before.destination_id, before.sealed_secret, sealedSecret, oldUntil],
+    Number(isPrivate),
+  ],
   expect: 1,
 })
 

@@ -10,9 +10,13 @@ import { findSaved, isName, load, loadCatch, loadReceipt } from './vault/saved.t
 /** How many destinations the service takes. */
 const MOST = 3
 
-type Options = { inbox?: string[]; remove?: string[]; test?: true; none?: true } & Partial<
-  Record<UrlFormat, string[]>
->
+type Options = {
+  inbox?: string[]
+  opensAt?: true
+  remove?: string[]
+  test?: true
+  none?: true
+} & Partial<Record<UrlFormat, string[]>>
 type Destinations = AlertsStatus['destinations']
 
 export function addAlerts(program: Command): void {
@@ -27,6 +31,7 @@ export function addAlerts(program: Command): void {
   }
   command
     .option('--inbox <name...>', 'add this inbox, which is saved here and on the same service')
+    .option('--opens-at', 'let those that are added say when a switch of the monitor opens, too')
     .option('--remove <which...>', 'remove this destination: its host, its id, or a saved inbox')
     .option('--test', 'test the destinations that no test has reached')
     .option('--none', 'remove all destinations')
@@ -85,7 +90,8 @@ function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['de
     const { publicId: inbox, ingestToken } = saved.capability
     return { inbox, ingestToken }
   })
-  return [...urls, ...inboxes]
+  const asked = options.opensAt ? { opensAt: true } : {}
+  return [...urls, ...inboxes].map((one) => ({ ...one, ...asked }))
 }
 
 /** Those that stay as they are, and those that are added. @throws CliError if that leaves nobody, or too many. */

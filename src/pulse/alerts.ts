@@ -1,7 +1,8 @@
 /** What the owner of a monitor is told of its changes, and in which words. */
 
 import type { Alerts } from '../alerts/alerts.ts'
-import type { Alert, AlertContent } from '../alerts/formats.ts'
+import type { Alert } from '../alerts/store.ts'
+import type { AlertContent } from '../lib/alert-formats.ts'
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
 import type { MonitorRow } from './store.ts'
 import type { ChangeType, PulseChange, PulseListener } from './transition.ts'
@@ -22,25 +23,31 @@ export function tellOfChanges(alerts: Alerts): PulseListener {
 export function alertOf(change: PulseChange): Alert | null {
   const words = WORDS[change.type]
   if (!words) return null
-  const { at: occurredAt, monitor, lastPingAt } = change
-  const name = nameOf(monitor)
-  return {
+  const { at: occurredAt, opensAt, lastPingAt } = change
+  const name = nameOf(change.monitor)
+  const content: AlertContent = {
+    data: {
+      name,
+      state: change.state,
+      since: rfc3339(change.since),
+      lastPingAt: lastPingAt === null ? null : rfc3339(lastPingAt),
+      ...(change.type === 'failed' ? { exitCode: change.exitCode } : {}),
+    },
+    title: `${name === '' ? 'A monitor' : name} ${words.title(change)}`,
+    text: words.text(change),
+    isUrgent: words.isUrgent,
+  }
+  const alert: Alert = {
     type: `pulse.${change.type}`,
     occurredAt,
     replaces: words.isState,
-    content: {
-      data: {
-        name,
-        state: change.state,
-        since: rfc3339(change.since),
-        lastPingAt: lastPingAt === null ? null : rfc3339(lastPingAt),
-        ...(change.type === 'failed' ? { exitCode: change.exitCode } : {}),
-      },
-      title: `${name === '' ? 'A monitor' : name} ${words.title(change)}`,
-      text: words.text(change),
-      isUrgent: words.isUrgent,
-    },
+    content,
   }
+  if (opensAt === null) return alert
+  // It betrays that a secret waits, so only destinations get it whose owner asked for it.
+  const text = `${content.text} What waits for its silence opens at ${rfc3339Seconds(opensAt)}, unless a ping comes.`
+  const data = { ...content.data, opensAt: rfc3339(opensAt) }
+  return { ...alert, privateContent: { ...content, data, text } }
 }
 
 /** What a test says. */

@@ -1,3 +1,4 @@
+import { URL_FORMATS } from '../lib/alert-formats.ts'
 import { GRACE_SECONDS, INTERVAL_SECONDS, LENGTHS } from './schema.ts'
 
 /** What /llms.txt says of PULSE. */
@@ -17,8 +18,8 @@ Buy: POST /api/payments/pulse, Content-Type: application/json, body {"planId":"s
   least the plan's. A name has up to ${LENGTHS.name} characters, a description ${LENGTHS.description}. Late: interval and grace passed without a ping.
 - Or at set times: PUT /api/pulse/{publicId}/schedule with {"cron":"0 3 * * 1-5","timeZone":"UTC","graceSeconds":900}.
 - Share: with publicStatusEnabled anyone reads GET /api/pulse/public/{publicStatusId}; the id is in the owner's status.
-- Be told: PUT /api/pulse/{publicId}/alerts with {"destinations":[{"url":"https://…","format":"standard"}]} (or
-  slack, discord, ntfy; or {"inbox","ingestToken"}); GET says what was sent. A standard one must echo the test's nonce.
+- Get alerts: PUT /api/pulse/{publicId}/alerts with {"destinations":[{"url":"https://…","format":"standard"}]} (or
+  ${URL_FORMATS.slice(1).join(', ')}; or {"inbox","ingestToken"}); GET says what was sent. A standard one must echo the test's nonce.
 - Destroy: DELETE /api/pulse/{publicId}.
 `
 

@@ -1,6 +1,7 @@
 /** What the destinations of a WHISPER are told: each read, and that it expired. In which words, and when. */
 import { randomInt } from 'node:crypto'
-import type { Alert, AlertContent } from '../alerts/formats.ts'
+import type { Alert } from '../alerts/store.ts'
+import type { AlertContent } from '../lib/alert-formats.ts'
 import { rfc3339Seconds } from '../lib/clock.ts'
 import { READS_LEFT, READS_SPENT, wholeMinute } from './receipt-store.ts'
 

@@ -97,6 +97,7 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
     async add(id: string, occurredAt = NOW) {
       const [sealed_target, sealed_secret] = [new Uint8Array(1), new Uint8Array(1)]
       const destination = insertDestination({
+        is_private: 0,
         ...{ destination_id: id, owner_id: `owner of ${id}`, place: 0, format: 'standard' },
         ...{ host: `${id}:443`, now: NOW, sealed_target, sealed_secret },
       })

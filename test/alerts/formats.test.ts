@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { calledUrl, formatted } from '../../src/alerts/formats.ts'
-import type { UrlFormat } from '../../src/lib/alert-formats.ts'
+import { calledUrl, formatted, type UrlFormat } from '../../src/lib/alert-formats.ts'
 import file from '../vectors/alert-formats.json' with { type: 'json' }
 
 const MESSAGE = {

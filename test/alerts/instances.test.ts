@@ -18,6 +18,7 @@ const OWNER = 'pulse_a'
 
 const destination = (place = 0): Statement =>
   insertDestination({
+    is_private: 0,
     ...{ destination_id: `destination ${place}`, owner_id: OWNER, place, format: 'standard' },
     ...{
       host: 'h:1',

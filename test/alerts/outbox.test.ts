@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { createAlerts } from '../../src/alerts/alerts.ts'
-import type { Alert } from '../../src/alerts/formats.ts'
-import { nextTurn, paceAfter, ready } from '../../src/alerts/pacing.ts'
-import { pauseAfter, retryAfterMs } from '../../src/alerts/retries.ts'
+import { nextTurn, paceAfter, pauseAfter, ready, retryAfterMs } from '../../src/alerts/pacing.ts'
+import type { Alert } from '../../src/alerts/store.ts'
 import {
   type AlertRow,
   activate,
@@ -41,6 +40,7 @@ async function aStore(t: After, destinations = 1, isTested = true): Promise<Db> 
     const destination_id = `destination ${place}`
     const statements = {
       one: insertDestination({
+        is_private: 0,
         ...{ destination_id, owner_id: OWNER, place, format: 'standard', host: 'h:1', now: NOW },
         ...{ sealed_target: new Uint8Array(1), sealed_secret: new Uint8Array(1) },
       }),
@@ -50,6 +50,27 @@ async function aStore(t: After, destinations = 1, isTested = true): Promise<Db> 
   }
   return db
 }
+
+test('an alert with something for its owner alone says that only to destinations that are private', async (t) => {
+  const db = await aStore(t, 2)
+  await db.write({
+    lockKey: OWNER,
+    statements: {
+      one: {
+        text: `update alert_destination set is_private = 1 where destination_id = 'destination 1'`,
+        values: [],
+      },
+    },
+  })
+  const { content } = anAlert()
+  await tell(db, 'm', { ...anAlert(), privateContent: { ...content, text: 'for you' } })
+  await tell(db, 'n')
+  const rows = await db.read('select content from alert order by position, destination_id')
+  assert.deepEqual(
+    rows.map(({ content: text }) => JSON.parse(String(text)).text),
+    ['x', 'for you', 'x', 'x'],
+  )
+})
 
 const tell = (db: Db, id: string, alert = anAlert()) =>
   db.write({ lockKey: OWNER, statements: { told: insertAlert(OWNER, id, alert) } })

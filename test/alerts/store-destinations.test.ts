@@ -33,7 +33,9 @@ test('a secret is replaced while it is the one that was read, of one destination
   const { run, add, row } = await aStore(t)
   await add('a 0', 'a 1')
   const before = await row('a 0')
-  const replaced = replaceSecret({ before, sealedSecret: bytes(9), oldUntil: NOW + MINUTE })
+  const replaced = replaceSecret({
+    ...{ before, sealedSecret: bytes(9), oldUntil: NOW + MINUTE, isPrivate: true },
+  })
   await run(replaced)
   assert.deepEqual(secretsOf(await row('a 0')), {
     target: 1,
@@ -73,7 +75,11 @@ test('secrets that sign no more are forgotten when their time is over, and no ot
     ['a 0', NOW],
     ['a 1', NOW + 1],
   ] as const) {
-    await run(replaceSecret({ before: await row(id), sealedSecret: bytes(9), oldUntil }))
+    await run(
+      replaceSecret({
+        ...{ before: await row(id), sealedSecret: bytes(9), oldUntil, isPrivate: false },
+      }),
+    )
   }
   await run(forgetOldSecrets(NOW))
   assert.deepEqual(secretsOf(await row('a 0')), {

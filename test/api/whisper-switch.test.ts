@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { PulseCapability, SharedWhisper } from '../../src/client/index.ts'
 import { newId } from '../../src/lib/ids.ts'
+import { alerts, put } from '../support/alerts.ts'
 import { NOT_FOUND } from '../support/answer.ts'
 import { aMonitor, live, ping } from '../support/pulse.ts'
+import { aReceiver } from '../support/receiver.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { until } from '../support/until.ts'
@@ -43,6 +45,31 @@ test('a secret opens when the pings of its monitor stop, and only then, also aft
   await server.mayfly.pulse(monitor).destroy()
   assert.equal(await stateOf(server, sent), 'open')
   assert.equal((await read(server, sent)).status, 200)
+})
+
+test('an alert of lateness says when the switch opens only to a destination whose owner asked for it', async (t) => {
+  const [receiver, other] = [await aReceiver(t), await aReceiver(t)]
+  const server = await startServer(t, {
+    ...SHORT_WAIT,
+    MAYFLY_ALLOWED_HOSTS: `${receiver.host},${other.host}`,
+  })
+  const { monitor } = await aSwitch(server)
+  await put(server, monitor, [{ url: receiver.url, opensAt: true }, { url: other.url }])
+  const { body } = await alerts(server, monitor)
+  assert.deepEqual(
+    body.destinations.map(({ opensAt }: { opensAt?: boolean }) => opensAt),
+    [true, undefined],
+  )
+  await ping(server, monitor)
+  await live(server, 3 * MINUTE)
+  const [[late], [plain]] = await Promise.all([
+    receiver.until('pulse.late'),
+    other.until('pulse.late'),
+  ])
+  assert.ok(late && plain)
+  const { since, opensAt } = late.body.data as { since: string; opensAt: string }
+  assert.equal(Date.parse(opensAt) - Date.parse(since), MINUTE)
+  assert.ok(!JSON.stringify(plain.body).includes('opens'))
 })
 
 test('a clock that is set back after the ping that armed it keeps no secret shut', async (t) => {

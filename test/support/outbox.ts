@@ -1,6 +1,6 @@
 /** The outbox of alerts in a store of its own, for tests of its statements. */
 import assert from 'node:assert/strict'
-import type { Alert } from '../../src/alerts/formats.ts'
+import type { Alert } from '../../src/alerts/store.ts'
 import {
   type AlertRow,
   activate,
@@ -36,6 +36,7 @@ export const claim = (id: string, now = NOW, until = now + MINUTE) =>
 
 export const destination = (id: string, owner: string, place: number) =>
   insertDestination({
+    is_private: 0,
     ...{ destination_id: id, owner_id: owner, place, format: 'standard', now: NOW },
     ...{ host: `host of ${owner}`, sealed_target: bytes(1), sealed_secret: bytes(2) },
   })

@@ -421,6 +421,7 @@ create table alert_destination (
   not_before integer not null,               -- no other alert before that
   day_started_at integer not null,           -- the window of the daily limit
   day_count integer not null,
+  is_private integer not null,               -- 0 | 1; whether it gets what an alert has for its owner alone, too
   unique (owner_id, place)
 );
 create index alert_destination_by_due on alert_destination (due_at);

@@ -4,9 +4,9 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Alerts } from '../../alerts/alerts.ts'
-import type { SetDestination, Told, Wanted } from '../../alerts/destinations.ts'
-import { type AlertContent, calledUrl } from '../../alerts/formats.ts'
+import type { Destination, SetDestination, Told, Wanted } from '../../alerts/destinations.ts'
 import type { Statement } from '../../db/db.ts'
+import { type AlertContent, calledUrl } from '../../lib/alert-formats.ts'
 import { rfc3339 } from '../../lib/clock.ts'
 import type { AnyProduct } from '../../lib/product-names.ts'
 import type { App } from '../app.ts'
@@ -75,7 +75,10 @@ export function mountAlerts<Row extends { public_id: string }>(
     { onRequest: owner.required, schema: schemas.read },
     owner.answers(async ({ public_id: id }) => {
       const [list, told] = await Promise.all([destinations.list(id), destinations.told(id)])
-      return () => ({ destinations: list, deliveries: told.map(deliveryOf) })
+      return () => ({
+        destinations: list.map(destinationOf),
+        deliveries: told.map(deliveryOf),
+      })
     }),
   )
   app.delete<Owned>(
@@ -117,8 +120,15 @@ export function mountAlerts<Row extends { public_id: string }>(
   })
 }
 
-const setOf = ({ id, format, host, state, secret, test }: SetDestination) => ({
-  ...{ id, format, host, state, secret, test },
+const destinationOf = ({ id, format, host, state, isPrivate }: Destination) => ({
+  ...{ id, format, host, state },
+  ...(isPrivate ? { opensAt: true } : {}),
+})
+
+const setOf = (destination: SetDestination) => ({
+  ...destinationOf(destination),
+  secret: destination.secret,
+  test: destination.test,
 })
 
 const deliveryOf = ({ alert, nextAt }: Told): AlertsStatus['deliveries'][number] => ({

@@ -11,10 +11,18 @@ const AlertFormat = Type.Enum(URL_FORMATS, {
   description: 'The form of the message; `standard` if left out',
 })
 
+const opensAt = Type.Optional(
+  Type.Boolean({
+    description:
+      'Whether an alert of lateness says when the switch of the monitor opens; false without it',
+  }),
+)
+
 const UrlDestination = Type.Object(
   {
     url: Type.String({ maxLength: 2048, description: 'An https URL of a public host' }),
     format: Type.Optional(AlertFormat),
+    opensAt,
   },
   { additionalProperties: false, 'x-schema': 'UrlDestination' },
 )
@@ -22,6 +30,7 @@ const InboxDestination = Type.Object(
   {
     inbox: Type.String({ maxLength: 64, description: 'The id of an inbox' }),
     ingestToken: Type.String({ maxLength: 256, description: 'The ingest token of that inbox' }),
+    opensAt,
   },
   { additionalProperties: false, 'x-schema': 'InboxDestination' },
 )
@@ -50,7 +59,8 @@ export const AlertSettings = Type.Object(
 /**
  * Where alerts go: at most three https URLs or inboxes of the same service. `format` is `standard` if
  * left out. The token of an inbox proves that it is yours, and is not stored. Those that are left out are told no
- * more: `{ id }` keeps one that is set, with its secret.
+ * more: `{ id }` keeps one that is set, with its secret. With `opensAt: true` an alert of lateness says when secrets that
+ * wait for the silence of the monitor open. Without it, no alert betrays that there are any.
  *
  * ```ts
  * await monitor.setAlerts({ destinations: [{ url: 'https://ntfy.sh/my-secret-topic', format: 'ntfy' }] })
@@ -68,6 +78,7 @@ const destinationFields = {
     description: 'The host of the URL, or the id of the inbox',
     examples: ['hooks.example.org'],
   }),
+  opensAt,
   state: Type.Enum(['untested', 'active', 'gone'], {
     description: '`untested`: not told before it has answered a test. `gone`: it answered 410',
   }),

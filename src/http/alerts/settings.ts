@@ -2,8 +2,7 @@
 import { Compile } from 'typebox/schema'
 import type { Alerts } from '../../alerts/alerts.ts'
 import type { Wanted } from '../../alerts/destinations.ts'
-import { calledUrl } from '../../alerts/formats.ts'
-import { URL_FORMATS } from '../../lib/alert-formats.ts'
+import { calledUrl, URL_FORMATS } from '../../lib/alert-formats.ts'
 import { containsToken } from '../../lib/ids.ts'
 import { isObject, parseStrictJsonBytes } from '../../lib/json.ts'
 import { invalid } from '../errors.ts'
@@ -49,7 +48,8 @@ async function wantedOf(
 type UrlSettings = Extract<AlertSettings['destinations'][number], { url: string }>
 type InboxSettings = Extract<AlertSettings['destinations'][number], { inbox: string }>
 
-function urlOf({ url: text, format = 'standard' }: UrlSettings, alerts: Alerts): Wanted {
+function urlOf(one: UrlSettings, alerts: Alerts): Wanted {
+  const { url: text, format = 'standard', opensAt: isPrivate = false } = one
   const read = alerts.readUrl(text)
   if ('fault' in read) throw refused('url', `an https URL of a public host; this is ${read.fault}`)
   const { url } = read
@@ -58,16 +58,16 @@ function urlOf({ url: text, format = 'standard' }: UrlSettings, alerts: Alerts):
   }
   const called = calledUrl(format, url)
   if ('expected' in called) throw refused('url', called.expected)
-  return { format, url }
+  return { format, url, isPrivate }
 }
 
 async function inboxOf(
-  { inbox: inboxId, ingestToken }: InboxSettings,
+  { inbox: inboxId, ingestToken, opensAt: isPrivate = false }: InboxSettings,
   alerts: Alerts,
 ): Promise<Wanted> {
   const admits = await alerts.inboxes()?.admits(inboxId, ingestToken)
   if (!admits) throw refused('ingestToken', 'the ingest token of that inbox')
-  return { format: 'inbox', inboxId }
+  return { format: 'inbox', inboxId, isPrivate }
 }
 
 const refused = (field: string, expected: string) =>
@@ -105,6 +105,7 @@ function faultOf(value: unknown): [field: string, expected: string] {
   if (list.length > 3) return ['destinations', 'at most 3']
   for (const one of list) {
     if (!isObject(one)) return ['destinations', 'objects']
+    if ('opensAt' in one && typeof one.opensAt !== 'boolean') return ['opensAt', 'true or false']
     if ('inbox' in one || 'ingestToken' in one) {
       if (typeof one.inbox !== 'string') return ['inbox', 'the id of an inbox']
       if (typeof one.ingestToken !== 'string' || one.ingestToken.length > 256) {
