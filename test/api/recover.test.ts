@@ -143,7 +143,7 @@ suite('the whole invoice and its preimage', () => {
       await paid(server),
     ]
     await use(server, await recover(server, used))
-    const refund = ['order', 'refund', refunded.paymentHash, '--reason', 'a test']
+    const refund = ['order', 'refund', refunded.paymentHash, '--settled', '--reason', 'a test']
     assert.equal((await run(refund, settingsFor(server.databaseUrl))).code, 0)
     const assertTold = async () => {
       assert.deepEqual(await recover(server, used), DELIVERED)
