@@ -14,16 +14,11 @@ const COUNTED_EVERY_MS = 1_000
 /** Numbers of settled orders on a UTC day. Null: any number. */
 export type MaxSales = { perDay: number | null; perNetwork: number | null }
 
-export type Ceilings = {
-  /** The time until an order may be opened again, in milliseconds, or null if it may be now. */
-  waitMs(clientNetwork: string): Promise<number | null>
-}
-
 /** Null if nothing is limited, so that no quote asks. */
 export function createCeilings(
   { perDay, perNetwork }: MaxSales,
   { db, clock, log }: { db: Pick<Db, 'read'>; clock: Clock; log: Log },
-): Ceilings | null {
+) {
   if (perDay === null && perNetwork === null) return null
   let counted = { at: Number.NEGATIVE_INFINITY, count: 0 }
   let warnedOn = 0
@@ -41,7 +36,8 @@ export function createCeilings(
   }
 
   return {
-    async waitMs(clientNetwork) {
+    /** The time until an order may be opened again, in milliseconds, or null if it may be now. */
+    async waitMs(clientNetwork: string): Promise<number | null> {
       const now = clock.now()
       const day = now - (now % DAY_MS)
       const untilTomorrow = day + DAY_MS - now

@@ -5,15 +5,7 @@ import type { Lightning, Network } from '../lightning/lightning.ts'
 
 const PROBE_EVERY_MS = 5_000
 
-export type NodeHealth = {
-  isHealthy(): boolean
-  /** The public key that signs our invoices, in hex. Null until the node has named it, and if others share it. */
-  nodeId(): string | null
-  /** Reports that a call has just failed: sales stop until the node answers again. */
-  doubt(): void
-  /** Asks the node now, and again every few seconds until `signal` aborts. */
-  start(signal: AbortSignal): Promise<void>
-}
+export type NodeHealth = ReturnType<typeof createNodeHealth>
 
 /** Stores the id of the node that answers; resolves to the previous one if that was another node. */
 export type NoteNode = (nodeId: string) => Promise<string | null>
@@ -30,7 +22,7 @@ export function createNodeHealth({
   log: Log
   /** Called with the first node that answers, and with each other one: operators replace nodes. */
   noteNode?: NoteNode
-}): NodeHealth {
+}) {
   /** Why nothing is sold, or null while the node takes payments; undefined before the first answer. */
   let closedFor: string | null | undefined
   let probing: Promise<void> | null = null
@@ -78,13 +70,16 @@ export function createNodeHealth({
   }
 
   return {
-    isHealthy: () => closedFor === null,
-    nodeId: () => nodeId,
-    doubt() {
+    isHealthy: (): boolean => closedFor === null,
+    /** The public key that signs our invoices, in hex. Null until the node has named it, and if others share it. */
+    nodeId: (): string | null => nodeId,
+    /** Reports that a call has just failed: sales stop until the node answers again. */
+    doubt(): void {
       if (closedFor === null) report('an invoice could not be made')
       void probeOnce()
     },
-    async start(signal) {
+    /** Asks the node now, and again every few seconds until `signal` aborts. */
+    async start(signal: AbortSignal): Promise<void> {
       await probeOnce()
       const timer = setInterval(() => void probeOnce(), PROBE_EVERY_MS)
       signal.addEventListener('abort', () => clearInterval(timer), { once: true })

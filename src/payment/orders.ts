@@ -14,9 +14,7 @@ import { copiedInvoice, InvalidInvoice, type Invoice, readableInvoice } from '..
 import { payeeOf } from '../protocol/bolt11-sign.ts'
 import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
 import { openSeed, type Secrets } from '../secrets/secrets.ts'
-import { createAlarms } from './alarms.ts'
 import { type Ask, type Candidates, decide, statusFor, type Verdict } from './deciding.ts'
-import { createEnding } from './ending.ts'
 import { paymentHashIn } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
 import { isOpener, type KeyedBy, type OrderIds, orderIds, possibleIds } from './keys.ts'
@@ -38,9 +36,9 @@ import {
 } from './order.ts'
 import { type Products, provisioningOf } from './provisioning.ts'
 import { createQuoting } from './quoting.ts'
-import { reseal } from './resealing.ts'
 import { findRefund } from './sales.ts'
-import { createSettling } from './settling.ts'
+import { reseal } from './sealing.ts'
+import { createAlarms, createEnding, createSettling } from './settling.ts'
 import {
   contestOrder,
   createOrderStore,
@@ -87,6 +85,7 @@ const UNAVAILABLE: Outcome = { kind: 'checkout unavailable' }
 const NOT_FOUND: Outcome = { kind: 'order not found' }
 
 export type Orders = ReturnType<typeof createOrders>
+export type LookedAhead = Awaited<ReturnType<Orders['lookAhead']>>
 
 /** The orders of a store, at one node. */
 export function createOrders(deps: {
@@ -118,10 +117,31 @@ export function createOrders(deps: {
   const isForgotten = async (paymentHash: string): Promise<boolean> =>
     (await findTombstone(db, paymentHash)) !== null
 
-  async function decideOn(ask: Ask, read?: Candidates): Promise<Decision> {
+  /** What the headers of a purchase say of its order, before its body has arrived. */
+  async function lookAhead({ by, credential, preimage }: Omit<Ask, 'request'>) {
+    const paymentHash = paymentHashIn(credential)
+    const read = await candidates(by, paymentHash)
+    const order = read.byHash ?? read.byKey
+    const hash = order?.payment_hash ?? null
+    // The preimage opens the payment hash that the credential names; we must have an order with that hash.
+    const isPaid =
+      (credential.kind === 'verified' || credential.kind === 'mismatched') && hash === paymentHash
+    return {
+      orderId: order?.order_id ?? null,
+      /** Null if it is unreadable. */
+      plan: order ? (objectIn(order.plan) as Json | null) : null,
+      isProven: isPaid || provesPayment(preimage ?? '', hash ?? ''),
+      /** For `decide`, which reads nothing again if the body does not change the credential. */
+      paymentHash,
+      read,
+    }
+  }
+
+  async function decideOn(ask: Ask, ahead: LookedAhead | null = null): Promise<Decision> {
     const { by, request, credential, preimage = null } = ask
     const paymentHash = paymentHashIn(credential)
-    const found = read ?? (await candidates(by, paymentHash))
+    const isRead = ahead !== null && ahead.paymentHash === paymentHash
+    const found = isRead ? ahead.read : await candidates(by, paymentHash)
     const isAlone = credential.kind === 'verified' && found.byHash === null
     const verdict = decide(ask, {
       ...found,
@@ -365,17 +385,8 @@ export function createOrders(deps: {
   }
 
   return {
-    candidates,
-
-    /** The facts of an order that count before the body of its request has arrived. `plan` is null if unreadable. */
-    factsOf({ byKey, byHash }: Candidates) {
-      const order = byHash ?? byKey
-      if (!order) return null
-      const { order_id: orderId, payment_hash: paymentHash } = order
-      return { orderId, paymentHash, plan: objectIn(order.plan) as Json | null }
-    },
-
-    /** What is to be done about a purchase request. `read`: its candidates, if they were read before its body. */
+    lookAhead,
+    /** What is to be done about a purchase request. `ahead`: what `lookAhead` has read of it. */
     decide: decideOn,
 
     /**

@@ -7,7 +7,6 @@ import type { Log } from '../lib/log.ts'
 import type { InvoiceRequest, Lightning, Network } from '../lightning/lightning.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
-import type { Ending } from './ending.ts'
 import type { NodeHealth } from './health.ts'
 import { clientMark, type KeyedBy } from './keys.ts'
 import {
@@ -24,6 +23,7 @@ import {
   takeTurn,
 } from './opening.ts'
 import { namedIn, type Offer, type OrderRequest, type TooMany, termsUnder } from './order.ts'
+import type { Ending } from './settling.ts'
 import { insertName, type OrderRow, type OrderStore } from './store.ts'
 
 /** No backend takes this long to make an invoice: an older claim belongs to a dead process. */
@@ -51,13 +51,6 @@ export type Opening = {
   requestHash: Uint8Array
 }
 
-export type Quoting = {
-  /** Opens the order, or finds it open. Of several calls at once, one does it for all. */
-  open(opening: Opening): Promise<Opened>
-  /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
-  dropAbandoned(before: number): Promise<void>
-}
-
 /** Opens orders at this node. */
 export function createQuoting(deps: {
   db: Db
@@ -69,7 +62,7 @@ export function createQuoting(deps: {
   log: Log
   quoteSeconds: number
   end: Ending
-}): Quoting {
+}) {
   const { db, store, lightning, health, secrets, clock, log, quoteSeconds, end } = deps
   const underWay = new Map<string, Promise<Opened>>()
   const [secretId] = fingerprints(secrets)
@@ -237,7 +230,8 @@ export function createQuoting(deps: {
   }
 
   return {
-    open(opening) {
+    /** Opens the order, or finds it open. Of several calls at once, one does it for all. */
+    open(opening: Opening): Promise<Opened> {
       const { orderId } = opening
       let work = underWay.get(orderId)
       if (!work) {
@@ -247,7 +241,8 @@ export function createQuoting(deps: {
       return work
     },
 
-    async dropAbandoned(before) {
+    /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
+    async dropAbandoned(before: number): Promise<void> {
       for (;;) {
         const orders = await store.abandoned(before, 500)
         for (const order of orders) {

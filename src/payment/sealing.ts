@@ -5,29 +5,27 @@
 import { LRUCache } from 'lru-cache'
 import type { Db, Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
-import { sealDelivery } from './store.ts'
+import { fingerprints, openSeed, type Secrets, seal } from '../secrets/secrets.ts'
+import { type OrderStore, resealOrder, sealDelivery } from './store.ts'
 
 /** Enough for the capabilities in use. A forgotten one is sealed again, which changes nothing. */
 const MAX_REMEMBERED = 20_000
 
-export type Sealing = {
-  /** The statements that a use adds to its unit; an empty list if the delivery is known to be sealed. */
-  statements(publicId: string, now: number): Statement[]
-  /** Remembers that a unit with those statements was committed. */
-  sealed(publicId: string): void
-  /** Seals the delivery after a use that writes nothing itself. */
-  seal(publicId: string): Promise<void>
-}
+export type Sealing = ReturnType<typeof createSealing>
 
-export function createSealing({ db, clock }: { db: Db; clock: Clock }): Sealing {
+export function createSealing({ db, clock }: { db: Db; clock: Clock }) {
   // Grows as it fills; with `max` it would take all of its memory at once.
   const known = new LRUCache<string, true>({ maxSize: MAX_REMEMBERED, sizeCalculation: () => 1 })
   const sealed = (publicId: string): void => void known.set(publicId, true)
 
   return {
-    statements: (publicId, now) => (known.has(publicId) ? [] : [sealDelivery(publicId, now)]),
+    /** The statements that a use adds to its unit; an empty list if the delivery is known to be sealed. */
+    statements: (publicId: string, now: number): Statement[] =>
+      known.has(publicId) ? [] : [sealDelivery(publicId, now)],
+    /** Remembers that a unit with those statements was committed. */
     sealed,
-    async seal(publicId) {
+    /** Seals the delivery after a use that writes nothing itself. */
+    async seal(publicId: string): Promise<void> {
       if (known.has(publicId)) return
       await db.write({
         lockKey: publicId,
@@ -35,5 +33,34 @@ export function createSealing({ db, clock }: { db: Db; clock: Clock }): Sealing 
       })
       sealed(publicId)
     },
+  }
+}
+
+/**
+ * Encrypts the seeds under an older secret again, under the current one.
+ * @returns how many live orders were made under a secret that is not configured.
+ */
+export async function reseal(deps: {
+  db: Db
+  store: OrderStore
+  secrets: Secrets
+  clock: Clock
+}): Promise<number> {
+  const { db, store, secrets, clock } = deps
+  let after = ''
+  for (;;) {
+    const orders = await store.withSeed(after, 500)
+    for (const order of orders) {
+      after = order.order_id
+      const opened = order.seed && openSeed(secrets, order.seed, order.order_id)
+      if (!order.seed || !opened || opened.isCurrent) continue
+      const key = secrets.seedKeys[0]
+      const sealed = seal(key, opened.plain, order.order_id)
+      await db.write({
+        lockKey: order.order_id,
+        statements: { order: resealOrder(order.order_id, order.seed, sealed) },
+      })
+    }
+    if (orders.length < 500) return store.foreign(fingerprints(secrets), clock.now())
   }
 }

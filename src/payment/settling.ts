@@ -1,14 +1,11 @@
 /** Settling: asks the node about the payment of an order, and settles or ends the order in one unit. */
 import { LRUCache } from 'lru-cache'
-import { type Db, type Statement, StoreAway } from '../db/db.ts'
-import type { HeldClock } from '../lib/clock.ts'
+import { attempt, type Db, type Statement, StoreAway } from '../db/db.ts'
+import type { Clock, HeldClock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { Log } from '../lib/log.ts'
-import type { Lightning } from '../lightning/lightning.ts'
+import { type InvoiceStatus, type Lightning, UnknownInvoice } from '../lightning/lightning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { createAlarms } from './alarms.ts'
-import type { Ending } from './ending.ts'
-import { type NodeStatus, statusAtNode } from './node-status.ts'
 import { namedIn } from './order.ts'
 import type { Products } from './provisioning.ts'
 import { settleSale } from './settlement.ts'
@@ -48,32 +45,6 @@ const isGivenUp = ({ quote_expires_at: end }: OrderRow, now: number): boolean =>
 /** A settled order with its plain delivery seed. */
 export type Settled = { order: OrderRow; seed: Uint8Array }
 
-export type Settling = {
-  /**
-   * Settles and provisions in one unit. Resolves to the settled order, or to null when this call did
-   * not settle it.
-   */
-  settle(
-    order: OrderRow,
-    how: {
-      by: SettledBy
-      /** Whether the same unit claims the delivery. */
-      delivery: 'later' | 'now'
-      /** The statements that reserve again what the product released when the order died. */
-      restored: Statement[]
-    },
-  ): Promise<Settled | null>
-  /**
-   * Settles an order whose payment is proven, if it still waits for one, and delivers nothing. `restored` is
-   * as in `settle`. Resolves to the order as it is then.
-   */
-  prove(order: OrderRow, restored?: () => Statement[]): Promise<OrderRow>
-  /** Looks up an order at the node, and settles or ends it. False if the node was unreachable. */
-  lookUp(order: OrderRow, by: SettledBy): Promise<boolean>
-  /** The newest state of an order that may have been paid since; asks the node when it is time. */
-  refresh(order: OrderRow): Promise<OrderRow>
-}
-
 /** Settles the orders of these products. */
 export function createSettling(deps: {
   db: Db
@@ -86,7 +57,7 @@ export function createSettling(deps: {
   end: Ending
   /** Tells those who follow a capability that it was extended. */
   onExtended?: (publicId: string) => void
-}): Settling {
+}) {
   const { onExtended, db, store, lightning, secrets, clock, log, products, end } = deps
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
@@ -99,7 +70,21 @@ export function createSettling(deps: {
   /** Look-ups of dead orders that polls wait for. */
   let deadUnderWay = 0
 
-  const settle: Settling['settle'] = async (order, { by, delivery, restored }) => {
+  /** Settles and provisions in one unit. Null if this call did not settle the order. */
+  async function settle(
+    order: OrderRow,
+    {
+      by,
+      delivery,
+      restored,
+    }: {
+      by: SettledBy
+      /** Whether the same unit claims the delivery. */
+      delivery: 'later' | 'now'
+      /** The statements that reserve again what the product released when the order died. */
+      restored: Statement[]
+    },
+  ): Promise<Settled | null> {
     if (clock.hasGoneBack()) throw new StoreAway('the clock went back, so nothing is settled yet')
     const now = clock.now()
     const deliveredAt = delivery === 'now' ? now : null
@@ -135,12 +120,17 @@ export function createSettling(deps: {
     }
   }
 
-  const prove: Settling['prove'] = async (order, restored = () => []) => {
+  /**
+   * Settles an order whose payment is proven, if it still waits for one, and delivers nothing. `restored` is
+   * as in `settle`. Resolves to the order as it is then.
+   */
+  async function prove(order: OrderRow, restored = (): Statement[] => []): Promise<OrderRow> {
     if (order.state !== 'pending' && order.state !== 'dead') return order
     await settle(order, { by: 'preimage', delivery: 'later', restored: restored() })
     return (await store.find(order.order_id)) ?? order
   }
 
+  /** Looks up an order at the node, and settles or ends it. False if the node was unreachable. */
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
     if (!order.payment_hash) return true
     const status = await statusOf(order, order.payment_hash)
@@ -184,6 +174,7 @@ export function createSettling(deps: {
     }
   }
 
+  /** The newest state of an order that may have been paid since; asks the node when it is time. */
   async function refresh(order: OrderRow): Promise<OrderRow> {
     if (!mayHaveNews(order)) return order
     const isDead = order.state === 'dead'
@@ -223,4 +214,57 @@ async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
   })
   await Promise.race([work, timeout])
   clearTimeout(timer)
+}
+
+/** Runs the statement that ends an order; false when its condition did not hold. */
+export type Ending = (
+  statement: Statement,
+  order: Pick<OrderRow, 'order_id' | 'product'>,
+  /** What else ends with it. */
+  also?: Statement[],
+) => Promise<boolean>
+
+/** Ends the orders of these products. */
+export function createEnding({ db, products }: { db: Db; products: Products }): Ending {
+  return async (statement, order, also = []) => {
+    const release = products[order.product]?.release?.(order.order_id) ?? []
+    const statements = { order: statement, release, also }
+    return 'rows' in (await attempt(db.write({ lockKey: order.order_id, statements })))
+  }
+}
+
+/** What the node says about an order's invoice. */
+type NodeStatus = InvoiceStatus | { state: 'unknown'; reason: string }
+
+/**
+ * The status of an invoice; `unknown` if the node does not know it.
+ * @throws the error of the node when it cannot be reached.
+ */
+export async function statusAtNode(lightning: Lightning, paymentHash: string): Promise<NodeStatus> {
+  try {
+    return await lightning.lookupInvoice(paymentHash)
+  } catch (error) {
+    if (error instanceof UnknownInvoice) return { state: 'unknown', reason: error.message }
+    throw error
+  }
+}
+
+/** An alarm about a lasting fault is logged this often, however often a request runs into it. */
+const REPEAT_MS = 60 * 60 * 1000
+/** An alarm that was evicted is logged again too early, which does no harm. */
+const MAX_ALARMS = 10_000
+
+/** Returns whether to log the alarm about a payment hash now. If so, it counts as logged. */
+export function createAlarms(clock: Clock): (paymentHash: string) => boolean {
+  const loggedAt = new LRUCache<string, number>({
+    maxSize: MAX_ALARMS,
+    sizeCalculation: () => 1,
+  })
+  return (paymentHash) => {
+    const now = clock.now()
+    const last = loggedAt.get(paymentHash)
+    if (last !== undefined && now - last < REPEAT_MS) return false
+    loggedAt.set(paymentHash, now)
+    return true
+  }
 }

@@ -41,15 +41,6 @@ const KEEP_MS = 30 * 24 * 60 * 60 * 1000
 /** An opening order this old was left by a process that died before it had an invoice. */
 const ABANDONED_MS = 10 * 60 * 1000
 
-export type Watcher = {
-  /** Looks up every open order once, then keeps watching until `signal` aborts. */
-  start(signal: AbortSignal): void
-  /** Follows a hint of the node about an invoice. A failure is logged; the sweep will find the payment. */
-  hint(paymentHash: string): Promise<void>
-  /** Resolves when all work has ended. */
-  stopped(): Promise<void>
-}
-
 export function createWatcher(deps: {
   db: Db
   lightning: Lightning
@@ -58,7 +49,7 @@ export function createWatcher(deps: {
   log: Log
   /** Shares the clean-up with other instances. Look-ups need no turn, because each is claimed. */
   inTurn?: InTurn
-}): Watcher {
+}) {
   const { db, lightning, orders, clock, log, inTurn = alone } = deps
   const store = createOrderStore(db)
   let running: Promise<unknown> = Promise.resolve()
@@ -159,6 +150,7 @@ export function createWatcher(deps: {
     }
   }
 
+  /** Follows a hint of the node about an invoice. A failure is logged; the sweep will find the payment. */
   function hint(paymentHash: string): Promise<void> {
     return guarded('order.hint_failed', () => orders.reconcile(paymentHash, 'stream'))
   }
@@ -172,11 +164,13 @@ export function createWatcher(deps: {
   }
 
   return {
-    start(signal) {
+    /** Looks up every open order once, then keeps watching until `signal` aborts. */
+    start(signal: AbortSignal): void {
       running = Promise.all([sweep(signal), watch(signal)])
     },
     hint,
-    async stopped() {
+    /** Resolves when all work has ended. */
+    async stopped(): Promise<void> {
       await running
     },
   }

@@ -1,7 +1,7 @@
 /** How many sales a day may have: of the service, and to one client network. */
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Ceilings, createCeilings, type MaxSales } from '../../src/payment/ceilings.ts'
+import { createCeilings, type MaxSales } from '../../src/payment/ceilings.ts'
 import {
   aName,
   anOffer,
@@ -28,7 +28,8 @@ async function aLimitedShop(t: TestContext, max: MaxSales) {
       return shop.db.read(text, ...values)
     },
   }
-  const ceilings = createCeilings(max, { db, clock: shop.clock, log: shop.log }) as Ceilings
+  const ceilings = createCeilings(max, { db, clock: shop.clock, log: shop.log })
+  assert.ok(ceilings)
   let orders = 0
   const sell = async (clientNetwork = NETWORK): Promise<void> => {
     const { orders: at } = shop

@@ -40,12 +40,13 @@ test('a credential under a new key at one instance, and a purchase under that ke
     )
     assert.equal(Number(count), 0, 'no order without its name')
     // Whoever asks under the key from now on gets the one that it names, at both instances.
-    const { byKey } = await shop.orders.candidates(by, null)
-    assert.ok(byKey)
-    assert.equal((await elsewhere.candidates(by, null)).byKey?.order_id, byKey.order_id)
-    const isAlias = byKey.order_id === quote.orderId
+    const bare = { by, credential: { kind: 'none' } } as const
+    const { orderId } = await shop.orders.lookAhead(bare)
+    assert.ok(orderId)
+    assert.equal((await elsewhere.lookAhead(bare)).orderId, orderId)
+    const isAlias = orderId === quote.orderId
     const shown = opened.kind === 'pending' ? opened.quote.orderId : null
-    if (shown !== null) assert.equal(shown, byKey.order_id)
+    if (shown !== null) assert.equal(shown, orderId)
     else assert.deepEqual([opened.kind, isAlias], ['delivered', true])
     outcomes[isAlias ? 'alias' : 'an order of its own']++
   }

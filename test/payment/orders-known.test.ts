@@ -75,9 +75,12 @@ suite('an order that is known', () => {
     const shop = await aShop(t)
     const [quote, other] = [await shop.quote(), await shop.quote(OTHER_KEY)]
     const { plan } = anOffer()
-    const early = async (hash: string | null, name = KEY) =>
-      shop.orders.factsOf(await shop.orders.candidates(aName(name), hash))
-    const facts = ({ orderId, paymentHash }: Quote) => ({ orderId, paymentHash, plan })
+    const early = async (paymentHash: string | null, name = KEY) => {
+      const credential = { kind: 'invalid', reason: '', paymentHash } as const
+      const { orderId, plan } = await shop.orders.lookAhead({ by: aName(name), credential })
+      return orderId === null ? null : { orderId, plan }
+    }
+    const facts = ({ orderId }: Quote) => ({ orderId, plan })
     assert.deepEqual(await early(null), facts(quote))
     assert.deepEqual(await early(quote.paymentHash), facts(quote))
     assert.deepEqual(await early(other.paymentHash), facts(other))
@@ -87,6 +90,26 @@ suite('an order that is known', () => {
     assert.equal(await early('ff'.repeat(32), key(9)), null)
     await change(shop, quote, `plan = '{"planId":'`)
     assert.deepEqual(await early(null), { ...facts(quote), plan: null })
+  })
+
+  test('before the body has arrived only the preimage of an order that we have proves it', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash } = await shop.quote()
+    const isProven = async (
+      credential: CheckedCredential<unknown>,
+      preimage: string | null = null,
+    ) => (await shop.orders.lookAhead({ by: aName(), credential, preimage })).isProven
+    const verified = (hash: string) =>
+      ({ kind: 'verified', order: { paymentHash: hash }, challengeId: '' }) as const
+    const right = await preimageOf(shop.db, paymentHash)
+    assert.deepEqual(
+      await Promise.all([
+        ...[isProven(verified(paymentHash)), isProven({ kind: 'mismatched', paymentHash })],
+        ...[isProven(NONE, right), isProven(verified('ff'.repeat(32)))],
+        ...[isProven({ kind: 'invalid', reason: '', paymentHash }), isProven(NONE, '00')],
+      ]),
+      [true, true, true, false, false, false],
+    )
   })
 
   test('a poll is admitted with what it proves, before the order changes', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { reseal } from '../../src/payment/resealing.ts'
+import { reseal } from '../../src/payment/sealing.ts'
 import { createOrderStore } from '../../src/payment/store.ts'
 import { createSecrets, fingerprints, openSeed, seal } from '../../src/secrets/secrets.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'

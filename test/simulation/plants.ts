@@ -118,7 +118,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'an invoice that the node does not know at once is dead',
-    file: 'payment/node-status.ts',
+    file: 'payment/settling.ts',
     text: `return { state: 'unknown', reason: error.message }`,
     becomes: `return { state: 'dead', isFinal: true }`,
     breaks: ['paid means delivered'],

@@ -222,7 +222,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       const { key = KEY, request = aRequest(), credential = 'none', at = orders } = ask
       const { client = CLIENT, isProven = false } = ask
       const by = aName(key, { client })
-      const { byKey } = await at.candidates(by, null)
+      const { byKey } = (await at.lookAhead({ by, credential: { kind: 'none' } })).read
       if (byKey?.payment_hash == null) return null
       const preimage = isProven ? await preimageOf(db, byKey.payment_hash) : null
       const decision = await at.decide({

@@ -4,12 +4,10 @@
  */
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Candidates } from '../../payment/deciding.ts'
-import { type Binding, paymentHashIn } from '../../payment/flows/flow.ts'
+import type { Binding } from '../../payment/flows/flow.ts'
 import { extensionRoute, type KeyedBy, purchaseRoute } from '../../payment/keys.ts'
 import { type OrderRequest, termsUnder } from '../../payment/order.ts'
-import type { Orders } from '../../payment/orders.ts'
-import { provesPayment } from '../../protocol/preimage.ts'
+import type { LookedAhead, Orders } from '../../payment/orders.ts'
 import type { App } from '../app.ts'
 import { inScope, refuseEncoding } from '../body.ts'
 import { type ClientAddress, clientNetwork, type OpeningClient } from '../client-address.ts'
@@ -43,18 +41,6 @@ const NO_BODY = '0'.repeat(64)
 /** Stands for the client of a key that the service made. */
 const OWN_KEY = 'a key of ours'
 
-/** What the headers of a request say of its order. */
-type Found = {
-  read: Candidates
-  /** That the credential names. */
-  paymentHash: string | null
-  order: ReturnType<Orders['factsOf']>
-  isProven: boolean
-}
-
-/** What was read before the body. Null if the body is so small that nothing was asked. */
-type Early = { found: Found | null }
-
 /** One request to a paid route, on its way through the steps. */
 type PaidRequest = {
   request: FastifyRequest
@@ -64,6 +50,8 @@ type PaidRequest = {
   /** @throws Problem if the operator's rules let this client open no order now. */
   admit: () => Promise<void>
   take: Take
+  /** What was read before the body. Null if the body is so small that nothing was asked. */
+  ahead: LookedAhead | null
 }
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
@@ -102,9 +90,9 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       isSelling: () => orders.isSelling() && (by.client !== null || !isNative(request)),
       admit: once(() => newOrders.admit(request.raw, route.extendsId !== undefined)),
       take: onceEach((limit, bucket) => limits.take(limit, bucket, reply)),
+      ahead: null,
     }
-    const early: Early = { found: null }
-    const body = await receiveBody(context, by, early)
+    const body = await receiveBody(context, by)
     const { planId, terms } = route.parse(body, request)
     const binding = bindingOf(request, hash('sha256', body, 'hex'))
     const attempt = readAttempt(request, binding, flows)
@@ -114,8 +102,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     }
     const preimage = preimageIn(request)
     const ask = { by, request: wanted, credential: attempt.credential, preimage }
-    const isRead = early.found?.paymentHash === paymentHashIn(attempt.credential)
-    const decision = await orders.decide(ask, isRead ? early.found?.read : undefined)
+    const decision = await orders.decide(ask, context.ahead)
     // A client that has proven a payment to us is never asked to pay.
     if (decision.kind === 'lost') throw problem('order not found')
     if (decision.kind === 'new') {
@@ -143,22 +130,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const isNative = (request: FastifyRequest): boolean =>
     readAttempt(request, bindingOf(request, NO_BODY), flows).protocol === 'native'
 
-  /** What the headers say of the order before the body arrives. */
-  async function lookUp(request: FastifyRequest, by: KeyedBy): Promise<Found> {
-    const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
-    const paymentHash = paymentHashIn(credential)
-    const read = await orders.candidates(by, paymentHash)
-    const order = orders.factsOf(read)
-    // The preimage opens the payment hash that the credential names; we must have an order with that hash.
-    const isPaid =
-      (credential.kind === 'verified' || credential.kind === 'mismatched') &&
-      order?.paymentHash === paymentHash
-    const isShown = provesPayment(preimageIn(request) ?? '', order?.paymentHash ?? '')
-    return { read, paymentHash, order, isProven: isPaid || isShown }
-  }
-
-  function receiveBody(context: PaidRequest, by: KeyedBy, early: Early): Promise<Buffer> {
-    const { request, reply, ...rest } = context
+  function receiveBody(context: PaidRequest, by: KeyedBy): Promise<Buffer> {
+    const { request, reply, ahead: _, ...rest } = context
     return receive(request.raw, reply.raw, {
       ...rest,
       memory,
@@ -167,20 +140,21 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
       quote: newOrders.limitsOf(request.raw, null).quote,
       expected: async () => {
-        early.found = await lookUp(request, by)
-        return expected(early.found)
+        const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
+        context.ahead = await orders.lookAhead({ by, credential, preimage: preimageIn(request) })
+        return expected(context.ahead)
       },
     })
   }
 
   /** What is known of the order before the body arrives, and how large the body may be. */
-  function expected({ order, isProven }: Found): Expected {
+  function expected({ orderId, plan, isProven }: LookedAhead): Expected {
     const { maxBodyBytes, bodyBytesUnder } = route
     return {
-      orderId: order?.orderId ?? null,
+      orderId,
       isProven,
       // An order keeps the plan that it was sold with, whatever is on sale now.
-      maxBodyBytes: Math.max(maxBodyBytes, order?.plan ? (bodyBytesUnder?.(order.plan) ?? 0) : 0),
+      maxBodyBytes: Math.max(maxBodyBytes, plan ? (bodyBytesUnder?.(plan) ?? 0) : 0),
     }
   }
 

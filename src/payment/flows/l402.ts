@@ -20,34 +20,22 @@ const GRACE_MS = 31 * 24 * 60 * 60 * 1000
 /** Stands for the order of a one-URL purchase: the payment hash names it, and nobody is told its id. */
 const UNNAMED_ORDER = 'one-url'
 
-export type L402Flow = {
-  /** The challenge, with the error phrase that explains it. */
-  challenge(
-    quote: Quote,
-    binding: Binding,
-    error: 'payment required' | 'invalid L402 credential',
-  ): { field: string; body: { macaroon: string; invoice: string } }
-  read(
-    fieldLines: readonly string[],
-    binding: Binding,
-  ): CheckedCredential<'invalid L402 credential'>
-  /** Whether a request target is short enough to be bound. */
-  canBind(target: string): boolean
-  /** A challenge that nothing can meet: it refuses a credential for an order that is already paid. */
-  bare(): string
-}
+export type L402Flow = ReturnType<typeof createL402Flow>
 
-export function createL402Flow({
-  keys,
-  publicUrl,
-  clock,
-}: FlowOptions & { clock: Clock }): L402Flow {
+export function createL402Flow({ keys, publicUrl, clock }: FlowOptions & { clock: Clock }) {
   return {
-    canBind: (target) => utf8(target).length <= MAX_ROUTE_BYTES,
+    /** Whether a request target is short enough to be bound. */
+    canBind: (target: string): boolean => utf8(target).length <= MAX_ROUTE_BYTES,
 
-    bare: () => serialiseChallenge('L402', { realm: new URL(publicUrl()).hostname }),
+    /** A challenge that nothing can meet: it refuses a credential for an order that is already paid. */
+    bare: (): string => serialiseChallenge('L402', { realm: new URL(publicUrl()).hostname }),
 
-    challenge(quote, { product, method, target, bodySha256, isOneUrl }, error) {
+    /** The challenge, with the error phrase that explains it. */
+    challenge(
+      quote: Quote,
+      { product, method, target, bodySha256, isOneUrl }: Binding,
+      error: 'payment required' | 'invalid L402 credential',
+    ) {
       const [key] = keys
       const macaroon = mintL402(
         key,
@@ -75,7 +63,10 @@ export function createL402Flow({
       }
     },
 
-    read(fieldLines, { product, method, target, bodySha256, isOneUrl }) {
+    read(
+      fieldLines: readonly string[],
+      { product, method, target, bodySha256, isOneUrl }: Binding,
+    ): CheckedCredential<'invalid L402 credential'> {
       const verdict = verifyL402(fieldLines, keys, {
         now: clock.now(),
         service: product,

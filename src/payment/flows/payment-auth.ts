@@ -28,19 +28,7 @@ import type { Quote } from '../quote.ts'
 import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
 import { renderOffer, renderQuote } from './native.ts'
 
-export type PaymentFlow = {
-  /** The 402 that asks for payment or says what was wrong with the credential. */
-  challenge(
-    quote: Quote,
-    binding: Binding,
-    problem: PaymentProblem,
-  ): { field: string; body: object }
-  read(fieldLines: readonly string[], binding: Binding): CheckedCredential<PaymentProblem>
-  /** The `Payment-Receipt` of a delivery: the same one for the same credential. */
-  receipt(paid: { challengeId: string; paymentHash: string; settledAt: number }): string
-  /** A challenge that nothing can meet: it refuses a credential for an order that is already paid. */
-  bare(): string
-}
+export type PaymentFlow = ReturnType<typeof createPaymentFlow>
 
 const DETAILS: Record<PaymentProblem, string> = {
   'payment-required': 'Pay the invoice and repeat the identical request with the credential.',
@@ -50,7 +38,7 @@ const DETAILS: Record<PaymentProblem, string> = {
   'verification-failed': 'The preimage does not belong to the invoice.',
 }
 
-export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow {
+export function createPaymentFlow({ keys, publicUrl }: FlowOptions) {
   const known = { url: '', realm: '' }
 
   function realm(): string {
@@ -77,7 +65,8 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
   }
 
   return {
-    challenge(quote, binding, problem) {
+    /** The 402 that asks for payment or says what was wrong with the credential. */
+    challenge(quote: Quote, binding: Binding, problem: PaymentProblem) {
       const request = {
         amount: String(quote.amountSats),
         currency: 'sat' as const,
@@ -113,7 +102,7 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
       }
     },
 
-    read(fieldLines, binding) {
+    read(fieldLines: readonly string[], binding: Binding): CheckedCredential<PaymentProblem> {
       const reading = readPaymentCredential(fieldLines)
       if (reading.outcome === 'none') return { kind: 'none' }
       if (reading.outcome !== 'ok') {
@@ -132,7 +121,16 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
       return { kind: 'verified', order: { paymentHash }, challengeId: challenge.id }
     },
 
-    receipt: ({ challengeId: id, paymentHash, settledAt }) =>
+    /** The `Payment-Receipt` of a delivery: the same one for the same credential. */
+    receipt: ({
+      challengeId: id,
+      paymentHash,
+      settledAt,
+    }: {
+      challengeId: string
+      paymentHash: string
+      settledAt: number
+    }): string =>
       encodeReceipt({
         challengeId: id,
         method: LIGHTNING_METHOD,
@@ -141,7 +139,8 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions): PaymentFlow
         timestamp: rfc3339Seconds(settledAt),
       }),
 
-    bare: () => serialiseChallenge(PAYMENT_SCHEME, { realm: realm() }),
+    /** A challenge that nothing can meet: it refuses a credential for an order that is already paid. */
+    bare: (): string => serialiseChallenge(PAYMENT_SCHEME, { realm: realm() }),
   }
 }
 
