@@ -1,51 +1,51 @@
-/** The owner's routes of a monitor: read, follow, change, destroy. */
+/** The owner's routes of a monitor: read, follow, destroy, its tokens, its alerts and its switch. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Alerts } from '../alerts/alerts.ts'
+import type { Db } from '../db/db.ts'
 import { mountAlerts } from '../http/alerts/routes.ts'
 import type { App } from '../http/app.ts'
-import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
-import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
+import { createOwner, OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
-import type { EventStream, EventStreams } from '../http/streams.ts'
+import type { EventStreams } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
 import { Type } from '../http/type.ts'
-import type { Clock } from '../lib/clock.ts'
+import type { ServiceClock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { testAlert } from './alerts.ts'
 import { awaitedStatus, followMonitor } from './following.ts'
-import { type HistoryParts, mountHistory } from './history-routes.ts'
-import { mountSchedule } from './schedule-routes.ts'
-import { GRACE_SECONDS, PulseSettings, PulseStatus, publicId, StatusQuery } from './schema.ts'
+import { historyPage, placeOf } from './history.ts'
+import { DEFAULT_ENTRIES, PulseHistory, PulseHistoryQuery } from './history-schema.ts'
+import { PulseStatus, publicId, RevealSwitch, StatusQuery } from './schema.ts'
 import type { PulseService } from './service.ts'
-import { parseSettings } from './settings.ts'
+import { mountSettings } from './settings.ts'
 import { existingMonitor, type MonitorRow } from './store.ts'
-import { mountSwitch } from './switch-routes.ts'
-
-/** Fits the longest name and description with every character escaped. */
-const MAX_SETTINGS_BYTES = 16 * 1024
 
 type Owned = { Params: { publicId: string } }
 type Awaited = Owned & { Querystring: StatusQuery }
+type Paged = Owned & { Querystring: PulseHistoryQuery }
 
-const security = [{ bearer: [] }]
-const monitorParams = Type.Object({ publicId })
+export type OwnerDeps = {
+  db: Pick<Db, 'read'>
+  service: PulseService
+  alerts: Alerts
+  limits: Limits
+  streams: EventStreams
+  clock: Pick<ServiceClock, 'now' | 'windows'>
+  switches: SwitchOwner
+}
 
-export function mountOwner(
-  app: App,
-  deps: {
-    service: PulseService
-    alerts: Alerts
-    limits: Limits
-    streams: EventStreams
-    clock: Clock
-    switches: SwitchOwner
-  } & HistoryParts,
-): void {
-  const { service, limits, streams } = deps
+const about = {
+  tags: ['pulse'],
+  security: [{ bearer: [] }],
+  params: Type.Object({ publicId }),
+}
+
+export function mountOwner(app: App, deps: OwnerDeps): void {
+  const { service, limits, streams, clock } = deps
   const owner = createOwner<MonitorRow>(app, {
     ...{ limits, streams },
     kind: 'pulse_owner',
@@ -53,40 +53,78 @@ export function mountOwner(
     used: service.used,
     listen: service.listen,
   })
-  const onRequest = owner.required
-  const handlers = createHandlers(deps)
-  const answerStatus = owner.answers<Awaited>(handlers.status)
 
+  /** The hook of routes that an expired monitor has no more. */
   async function changeable(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await owner.required(request, reply)
     if (service.hasExpired(owner.of(request))) throw problem('not found')
   }
 
-  mountHistory(app, { ...deps, owner })
+  mountReading(app, owner, deps)
+  app.delete<Owned>(
+    '/api/pulse/:publicId',
+    {
+      onRequest: owner.required,
+      schema: {
+        ...about,
+        operationId: 'destroyMonitor',
+        summary: 'Destroy a monitor with both capabilities and what it shares',
+        description:
+          'All of it is gone at once, with its history and its shared status. This cannot be undone, and nothing is paid back.',
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async (monitor, request, reply) => {
+      if (!(await service.destroy(monitor))) throw problem('not found')
+      return () => sendNoContent(request as FastifyRequest, reply)
+    }),
+  )
   mountTokens(app, owner, {
     ...{ product: 'pulse', noun: 'Monitor', publicId, kinds: ['owner', 'ping'], changeable },
     rotate: service.rotateToken,
   })
-  mountSchedule(app, { owner, changeable, service, now: deps.clock.now })
+  mountSettings(app, { owner, changeable, service, now: clock.now })
   mountAlerts(
     app,
     { ...deps, owner },
     {
       ...{ product: 'pulse', path: '/api/pulse/:publicId/alerts', operations: 'Alerts' },
       ...{ whose: 'a monitor', publicId, changeable, test: testAlert },
-      guard: ({ public_id: id }) => existingMonitor(id, deps.clock.now()),
+      guard: ({ public_id: id }) => existingMonitor(id, clock.now()),
     },
   )
+  mountSwitch(app, { ...deps, owner, changeable })
+}
+
+function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void {
+  const { service, clock } = deps
+  const onRequest = owner.required
+  const answerStatus = owner.answers<Awaited>(async (monitor) => {
+    const status = await service.status(monitor)
+    return () => status
+  })
   app.get<Awaited>(
     '/api/pulse/:publicId',
-    { onRequest, config: { invalid: { query: 'invalid query' } }, schema: SCHEMAS.status },
+    {
+      onRequest,
+      config: { invalid: { query: 'invalid query' } },
+      schema: {
+        ...about,
+        operationId: 'getMonitor',
+        summary: 'The state, counters and settings of a monitor',
+        description:
+          'With `wait` it answers as soon as the state is another one than `since` names, or after that many seconds.',
+        querystring: StatusQuery,
+        response: { 200: PulseStatus, ...errors('invalid query', ...OWNER_ERRORS) },
+      },
+    },
     (request, reply) => {
       const { wait, since = null } = request.query
       if (!wait) return answerStatus(request, reply)
       return owner.waits(request, reply, {
         ms: wait * 1000,
         async work(monitor, poll) {
-          const status = await awaitedStatus(monitor, { ...deps, since, poll })
+          const status = await awaitedStatus(monitor, { service, clock, since, poll })
           if (!status) throw problem('not found')
           return () => status
         },
@@ -95,115 +133,114 @@ export function mountOwner(
   )
   app.get<Owned>(
     '/api/pulse/:publicId/stream',
-    { onRequest, schema: SCHEMAS.stream },
-    owner.streams(handlers.stream),
+    {
+      onRequest,
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'streamMonitor',
+        summary: 'Pings and changes of state as they happen (server-sent events)',
+        description:
+          'The stream stays open: first the state as it is, then each ping and each change.',
+        response: {
+          200: answer(Type.String(), {
+            type: 'text/event-stream',
+            example: 'event: state\ndata: {"state":"operational"}\n\n',
+            headers: STREAM,
+            description:
+              'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
+          }),
+          ...errors(...OWNER_ERRORS),
+        },
+      },
+    },
+    owner.streams(
+      ({ public_id: publicId }) =>
+        (stream) =>
+          followMonitor({ service, publicId, stream, clock }),
+    ),
+  )
+  app.get<Paged>(
+    '/api/pulse/:publicId/history',
+    {
+      onRequest,
+      config: { invalid: { query: 'invalid query' } },
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'getHistory',
+        summary: 'Pings, runs, late spells and blind windows of a whole life, and the uptime',
+        description: 'Newest first, in pages. It stays readable until the monitor is gone.',
+        querystring: PulseHistoryQuery,
+        response: { 200: PulseHistory, ...errors('invalid query', ...OWNER_ERRORS) },
+      },
+    },
+    owner.answers<Paged>(async (monitor, { query }) => {
+      const { limit = DEFAULT_ENTRIES, cursor, type = null } = query
+      const place = cursor === undefined ? null : placeOf(cursor)
+      if (cursor !== undefined && place === null) {
+        throw invalid('invalid query', {
+          field: 'cursor',
+          expected: 'the nextCursor of a page of this history',
+        })
+      }
+      const page = await historyPage(deps, monitor, { limit, place, type })
+      if (page === null) throw problem('not found')
+      return () => page
+    }),
+  )
+}
+
+/** The id that binds secrets to the monitor's silence. */
+function mountSwitch(
+  app: App,
+  {
+    owner,
+    changeable,
+    switches,
+    clock,
+  }: Pick<OwnerDeps, 'switches' | 'clock'> & {
+    owner: Owner<MonitorRow>
+    changeable: Owner<MonitorRow>['required']
+  },
+): void {
+  app.post<Owned>(
+    '/api/pulse/:publicId/switch',
+    {
+      onRequest: changeable,
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'makeSwitch',
+        summary: 'The switch of a monitor, which is made with the first call',
+        description:
+          'A whisper that is bought with this id can be read only after the monitor fell silent. Later calls return the same switch.',
+        response: { 200: RevealSwitch, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async ({ public_id: monitorId }) => {
+      // A monitor that is destroyed meanwhile must leave no switch behind.
+      const switchId = await switches.make(monitorId, existingMonitor(monitorId, clock.now()))
+      if (switchId === null) throw problem('not found')
+      return () => ({ switchId })
+    }),
   )
   app.delete<Owned>(
-    '/api/pulse/:publicId',
-    { onRequest, schema: SCHEMAS.destroy },
-    owner.answers(handlers.destroy),
+    '/api/pulse/:publicId/switch',
+    {
+      onRequest: changeable,
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'retireSwitch',
+        summary: 'Retire the switch: nothing more is bound to it, and what is bound stays bound',
+        description: 'Whispers that were bound to it before still wait for the monitor.',
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async ({ public_id: monitorId }, request, reply) => {
+      if (!(await switches.retire(monitorId))) throw problem('not found')
+      return () => sendNoContent(request as FastifyRequest, reply)
+    }),
   )
-  mountSwitch(app, { owner, changeable, switches: deps.switches, now: deps.clock.now })
-  inScope(app, (scope) => {
-    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_SETTINGS_BYTES })
-    scope.patch<Owned>(
-      '/api/pulse/:publicId',
-      // The handler validates the body, because invalid JSON and invalid settings are different errors.
-      { onRequest: changeable, schema: SCHEMAS.change, validatorCompiler: () => () => true },
-      owner.answers(handlers.change),
-    )
-  })
-}
-
-function createHandlers({ service, clock }: { service: PulseService; clock: Clock }) {
-  async function status(monitor: MonitorRow) {
-    const status = await service.status(monitor)
-    return () => status
-  }
-
-  function stream({ public_id: publicId }: MonitorRow) {
-    return (stream: EventStream) => followMonitor({ service, publicId, stream, clock })
-  }
-
-  async function destroy(monitor: MonitorRow, request: FastifyRequest<Owned>, reply: FastifyReply) {
-    if (!(await service.destroy(monitor))) throw problem('not found')
-    return () => sendNoContent(request, reply)
-  }
-
-  async function change(monitor: MonitorRow, request: FastifyRequest<Owned>) {
-    const changed = await service.change(monitor, parseSettings(rawBody(request)))
-    if (changed.kind === 'grace too short') {
-      const expected = `${changed.minimum} to ${GRACE_SECONDS.maximum}`
-      throw invalid('invalid settings', { field: 'graceSeconds', expected })
-    }
-    if (changed.kind !== 'changed') throw problem(changed.kind)
-    const status = await service.status(changed.monitor)
-    return () => status
-  }
-
-  return { status, stream, destroy, change }
-}
-
-const SCHEMAS = {
-  status: {
-    tags: ['pulse'],
-    operationId: 'getMonitor',
-    summary: 'The state, counters and settings of a monitor',
-    description:
-      'With `wait` it answers as soon as the state is another one than `since` names, or after that many seconds.',
-    security,
-    params: monitorParams,
-    querystring: StatusQuery,
-    response: { 200: PulseStatus, ...errors('invalid query', ...OWNER_ERRORS) },
-  },
-  stream: {
-    tags: ['pulse'],
-    isLinked: true,
-    operationId: 'streamMonitor',
-    summary: 'Pings and changes of state as they happen (server-sent events)',
-    description: 'The stream stays open: first the state as it is, then each ping and each change.',
-    security,
-    params: monitorParams,
-    response: {
-      200: answer(Type.String(), {
-        type: 'text/event-stream',
-        example: 'event: state\ndata: {"state":"operational"}\n\n',
-        headers: STREAM,
-        description:
-          'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
-      }),
-      ...errors(...OWNER_ERRORS),
-    },
-  },
-  destroy: {
-    tags: ['pulse'],
-    operationId: 'destroyMonitor',
-    summary: 'Destroy a monitor with both capabilities and what it shares',
-    description:
-      'All of it is gone at once, with its history and its shared status. This cannot be undone, and nothing is paid back.',
-    security,
-    params: monitorParams,
-    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-  },
-  change: {
-    tags: ['pulse'],
-    operationId: 'updateMonitor',
-    summary: 'Change any of the settings of a monitor',
-    description:
-      'Members that are left out stay as they are. The deadline is computed anew from the last ping.',
-    security,
-    params: monitorParams,
-    body: PulseSettings,
-    response: {
-      200: PulseStatus,
-      ...errors(
-        'invalid settings',
-        'invalid request body',
-        'unsupported media type',
-        'request too large',
-        'request timeout',
-        ...OWNER_ERRORS,
-      ),
-    },
-  },
 }

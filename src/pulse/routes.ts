@@ -1,6 +1,5 @@
 /** PULSE over HTTP: buying and the shared status. `owner-routes.ts` has the owner's routes, `ping-routes.ts` the job's. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Alerts } from '../alerts/alerts.ts'
 import type { App } from '../http/app.ts'
 import { clientScope } from '../http/client-address.ts'
 import { type Problem, problem } from '../http/errors.ts'
@@ -10,15 +9,11 @@ import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
 import { CONTENT_POLICY } from '../http/response-headers.ts'
 import { answer, errors, PlanSelection } from '../http/schemas.ts'
-import type { EventStreams } from '../http/streams.ts'
 import { Type } from '../http/type.ts'
-import type { Clock } from '../lib/clock.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import type { SwitchOwner } from '../switches/owner.ts'
 import { badge } from './badge.ts'
-import type { HistoryParts } from './history-routes.ts'
 import { PUBLIC_STATUS } from './limits.ts'
-import { mountOwner } from './owner-routes.ts'
+import { mountOwner, type OwnerDeps } from './owner-routes.ts'
 import { mountPings } from './ping-routes.ts'
 import { PublicPulseStatus, PulseCapability, type PulsePlan, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
@@ -41,14 +36,7 @@ const sharedParams = Type.Object({
 
 export function mountPulse(
   app: App,
-  deps: Paying & {
-    service: PulseService
-    alerts: Alerts
-    plans: Readonly<Record<PlanId, PulsePlan>>
-    streams: EventStreams
-    clock: Clock
-    switches: SwitchOwner
-  } & HistoryParts,
+  deps: Paying & OwnerDeps & { plans: Readonly<Record<PlanId, PulsePlan>> },
 ): void {
   const { plans, service, clock } = deps
   const route: PaidRoute = {

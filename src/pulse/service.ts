@@ -28,11 +28,6 @@ const PURGE_MONITORS = 200
 const SHOWN_WINDOWS = 20
 const SHOWN_PINGS = 100
 
-export type Changed =
-  | { kind: 'changed'; monitor: MonitorRow }
-  | { kind: 'grace too short'; minimum: number }
-  | { kind: 'not found' }
-
 export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
   const { db, hints, clock, listeners } = deps
   const store = createPulseStore(db)
@@ -162,16 +157,10 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
     nextChangeAt: (monitor: MonitorRow): number | null =>
       nextStateChangeAt(monitor, clock.now(), clock.windows()),
 
-    async change(monitor: MonitorRow, settings: PulseSettings): Promise<Changed> {
-      const { minimum_grace_seconds: minimum } = monitor
-      if (settings.graceSeconds !== undefined && settings.graceSeconds < minimum) {
-        return { kind: 'grace too short', minimum }
-      }
+    /** Changes these settings. Returns the changed monitor, or null if it is gone. */
+    async change(monitor: MonitorRow, settings: PulseSettings): Promise<MonitorRow | null> {
       const nextPublicStatusId = newId('pulse_status')
-      const changed = heard(
-        await apply(monitor, { kind: 'settings', settings, nextPublicStatusId }),
-      )
-      return changed ? { kind: 'changed', monitor: changed } : { kind: 'not found' }
+      return heard(await apply(monitor, { kind: 'settings', settings, nextPublicStatusId }))
     },
 
     /** Sets a schedule, or null for the interval. Returns false if the monitor is gone, or had no schedule. */

@@ -1,28 +1,174 @@
-/** Parses the JSON body of a change of settings: any members of PulseSettings, and no others. */
+/** The settings of a monitor and its schedule, for its owner. */
+import type { FastifyRequest } from 'fastify'
 import { Compile } from 'typebox/schema'
-import { invalid } from '../http/errors.ts'
+import type { App } from '../http/app.ts'
+import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
+import { sendNoContent } from '../http/discarded-body.ts'
+import { invalid, problem } from '../http/errors.ts'
+import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
+import { errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../http/type.ts'
 import { createFaultFinder } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
-import { PulseSettings } from './schema.ts'
+import { isTimetable } from './schedule.ts'
+import { GRACE_SECONDS, PulseSchedule, PulseSettings, PulseStatus, publicId } from './schema.ts'
+import type { PulseService } from './service.ts'
+import type { MonitorRow } from './store.ts'
 
-const settings = Compile(PulseSettings)
-const faultIn = createFaultFinder(PulseSettings)
+/** Fits the longest name and description with every character escaped. */
+const MAX_BYTES = 16 * 1024
+
+type Owned = { Params: { publicId: string } }
+
+const settings = { check: Compile(PulseSettings), faultIn: createFaultFinder(PulseSettings) }
+const schedule = { check: Compile(PulseSchedule), faultIn: createFaultFinder(PulseSchedule) }
+
+const about = {
+  tags: ['pulse'],
+  security: [{ bearer: [] }],
+  params: Type.Object({ publicId }),
+}
+const BODY_ERRORS = [
+  'invalid settings',
+  'invalid request body',
+  'unsupported media type',
+  'request too large',
+  'request timeout',
+  ...OWNER_ERRORS,
+] as const
+
+export function mountSettings(
+  app: App,
+  {
+    owner,
+    changeable,
+    service,
+    now,
+  }: {
+    owner: Owner<MonitorRow>
+    /** The hook of routes that an expired monitor has no more. */
+    changeable: Owner<MonitorRow>['required']
+    service: PulseService
+    now(): number
+  },
+): void {
+  inScope(app, (scope) => {
+    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_BYTES })
+    // The handlers validate the bodies, because invalid JSON and invalid settings are different errors.
+    const validatorCompiler = () => () => true
+    scope.patch<Owned>(
+      '/api/pulse/:publicId',
+      {
+        onRequest: changeable,
+        validatorCompiler,
+        schema: {
+          ...about,
+          operationId: 'updateMonitor',
+          summary: 'Change any of the settings of a monitor',
+          description:
+            'Members that are left out stay as they are. A new interval or grace begins to count now.',
+          body: PulseSettings,
+          response: { 200: PulseStatus, ...errors(...BODY_ERRORS) },
+        },
+      },
+      owner.answers(async (monitor, request) => {
+        const wanted = parseSettings(rawBody(request as FastifyRequest))
+        requireGrace(wanted.graceSeconds, monitor)
+        const changed = await service.change(monitor, wanted)
+        if (!changed) throw problem('not found')
+        const status = await service.status(changed)
+        return () => status
+      }),
+    )
+    scope.put<Owned>(
+      '/api/pulse/:publicId/schedule',
+      {
+        onRequest: changeable,
+        validatorCompiler,
+        schema: {
+          ...about,
+          isLinked: true,
+          operationId: 'setSchedule',
+          summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
+          description:
+            'A ping is then expected at each of these times, and is late after the grace.',
+          body: PulseSchedule,
+          response: { 200: PulseSchedule, ...errors(...BODY_ERRORS) },
+        },
+      },
+      owner.answers(async (monitor, request) => {
+        const wanted = parseSchedule(rawBody(request as FastifyRequest), now())
+        requireGrace(wanted.graceSeconds, monitor)
+        if (!(await service.setSchedule(monitor, wanted))) throw problem('not found')
+        return () => wanted
+      }),
+    )
+  })
+  app.delete<Owned>(
+    '/api/pulse/:publicId/schedule',
+    {
+      onRequest: changeable,
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'deleteSchedule',
+        summary: 'Return to the interval',
+        description:
+          'A ping is then expected at each interval after the last one, as before the schedule.',
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async (monitor, request, reply) => {
+      if (!(await service.setSchedule(monitor, null))) throw problem('not found')
+      return () => sendNoContent(request as FastifyRequest, reply)
+    }),
+  )
+}
+
+/** A plan has a least grace. */
+function requireGrace(
+  graceSeconds: number | undefined,
+  { minimum_grace_seconds: minimum }: MonitorRow,
+): void {
+  if (graceSeconds === undefined || graceSeconds >= minimum) return
+  const expected = `${minimum} to ${GRACE_SECONDS.maximum}`
+  throw invalid('invalid settings', { field: 'graceSeconds', expected })
+}
 
 /** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
 export function parseSettings(body: Buffer): PulseSettings {
   const value = parseStrictJsonBytes(body)
-  if (value === undefined) throw invalid('invalid request body', faultIn(value))
-  if (!settings.Check(value) || !isName(value.name) || !isText(value.description)) {
-    throw invalid('invalid settings', faultIn(value))
+  if (value === undefined) throw invalid('invalid request body', settings.faultIn(value))
+  if (!settings.check.Check(value) || !isName(value.name) || !isText(value.description)) {
+    throw invalid('invalid settings', settings.faultIn(value))
   }
   return value
 }
 
 /** JSON can escape a lone surrogate, which is not a character. */
-function isText(text: string | undefined): boolean {
-  return text === undefined || text.isWellFormed()
-}
+const isText = (text: string | undefined): boolean => text === undefined || text.isWellFormed()
 
 /** What looks like another monitor's name is none. */
 const isName = (name: string | undefined): boolean => name === undefined || !hasInvisible(name)
+
+/** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
+function parseSchedule(body: Buffer, now: number): PulseSchedule {
+  const value = parseStrictJsonBytes(body)
+  if (value === undefined) throw invalid('invalid request body', schedule.faultIn(value))
+  if (!schedule.check.Check(value)) throw invalid('invalid settings', schedule.faultIn(value))
+  const { cron, timeZone } = value
+  if (!isTimetable({ cron: '* * * * *', timeZone }, now)) {
+    throw invalid('invalid settings', {
+      field: 'timeZone',
+      expected: 'a name of the IANA time zone database, such as Europe/Berlin or UTC',
+    })
+  }
+  if (!isTimetable({ cron, timeZone }, now)) {
+    throw invalid('invalid settings', {
+      field: 'cron',
+      expected: 'five fields of cron that have a next run, such as 0 3 * * 1-5',
+    })
+  }
+  return value
+}
