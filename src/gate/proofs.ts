@@ -1,5 +1,5 @@
 /** Proofs: a preimage, or the provider's word, authorizes an intent once and yields a receipt. */
-import { attempt, type Db } from '../db/db.ts'
+import { attempt, type Db, StoreAway } from '../db/db.ts'
 import type { HeldClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { provesPayment } from '../protocol/preimage.ts'
@@ -65,10 +65,8 @@ export function createProofs(deps: {
   const store = createGateStore(db)
 
   async function authorize(intent: IntentRow, by: VerificationKind): Promise<ProofOutcome> {
-    // Nothing is settled for a while after the clock went back. The payer comes again.
-    if (clock.hasGoneBack()) {
-      return { kind: 'pending', intent, retryAfterSeconds: PROVE_AGAIN_SECONDS }
-    }
+    // As for orders. A 402 would ask who has paid to pay.
+    if (clock.hasGoneBack()) throw new StoreAway('the clock went back, so nothing is settled yet')
     const now = clock.now()
     const receipt = await newReceipt(receipts, intent, { issuer: publicUrl(), by, now })
     const done = await attempt(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
-import { type Db, StoreError } from '../../src/db/db.ts'
+import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
 import type { IntentRow } from '../../src/gate/intent-store.ts'
 import {
   aGate,
@@ -70,8 +70,8 @@ describe('a proof', () => {
     world.clock.hasGoneBack = () => true
     assert.equal((await world.open()).kind, 'checkout unavailable')
     assert.equal(world.lnurl.requests.length, asked, 'no provider is asked for an invoice')
-    assert.equal((await world.service.poll(polled)).kind, 'pending')
-    assert.equal((await world.service.prove(proven, preimage)).kind, 'pending')
+    await assert.rejects(world.service.poll(polled), StoreAway)
+    await assert.rejects(world.service.prove(proven, preimage), StoreAway)
     const current = await world.intentRow(authorizedBefore.intent_id)
     assert.equal((await world.service.poll(current)).kind, 'authorized', 'it was settled before')
     assert.equal((await world.project()).credits, 9)

@@ -12,7 +12,7 @@ import type { Shop, Visited } from './shop.ts'
 import { type GateQuote, type Project, payIn, type Town, type Wanted } from './town.ts'
 
 const MAX_VISITS = 300
-/** A receipt of a clock that was ahead lets nobody in before its time. */
+/** Once all is calm, some still wait for a quarter of an hour: for the time of a receipt, or after a step back of the clock. */
 const PAUSE_MS = 5_000
 
 type Proof = Record<string, string>
@@ -45,7 +45,7 @@ export async function visitorStory(
     const shown = proof()
     const visited = await shop.visit(who, wanted, shown)
     if (visited !== null && (await take(visited, shown))) return
-    await sleep(run.isCalm() && preimage !== null ? PAUSE_MS : random.next() * 1_500)
+    await sleep(run.isCalm() ? PAUSE_MS : random.next() * 1_500)
   }
   const what = preimage === null ? 'rest is reached' : 'paid means a receipt'
   ledger.break(what, `${who} visited ${MAX_VISITS} times for ${offer?.quote.intentId}`)
