@@ -1,7 +1,9 @@
 /** What is made of events in the thread of the store that has read them. */
 import { isUtf8 } from 'node:buffer'
+import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib'
 import type { Row, RowMap, Value } from '../db/db.ts'
 import { utf8 } from '../lib/bytes.ts'
+import { urlTexts } from '../lib/event-filters.ts'
 import { eventJson } from './event.ts'
 import {
   type EventRow,
@@ -52,12 +54,25 @@ export const eventsJson = (rows: Row[]): JsonRow[] =>
   (rows as EventRow[]).map((row) => ({ sequence: row.sequence, json: utf8(eventJson(row)) }))
 export const EVENTS_JSON = mapped('eventsJson', eventsJson)
 
-/** The events in which a search finds this text. */
+/**
+ * The events in which a search finds this text. Once it has inflated much, it stops and says after which event: the
+ * rest is for another turn.
+ */
 export function found(rows: Row[], text: Value): FoundRow[] {
   const wanted = String(text).toLowerCase()
-  return (rows as SearchedEvent[])
-    .filter((event) => matches(wanted, event))
-    .map(({ sequence, body_bytes }) => ({ sequence, body_bytes }))
+  const list: FoundRow[] = []
+  let inflatedBytes = 0
+  for (const event of rows as SearchedEvent[]) {
+    const { sequence, body_bytes } = event
+    const lines = latin1(event.header_lines).toLowerCase()
+    const { text, bytes } = lines.includes(CODING) ? inflated(event) : NOT_CODED
+    inflatedBytes += bytes
+    if (matches(wanted, event, { lines, text })) list.push({ sequence, body_bytes })
+    if (inflatedBytes < MOST_BYTES) continue
+    list.push({ sequence, body_bytes: null })
+    break
+  }
+  return list
 }
 export const FOUND = mapped('found', found)
 
@@ -86,21 +101,58 @@ function pageJson(events: WholeEvent[], ending: string): Uint8Array {
 }
 
 /** @param wanted in lower case. */
-function matches(wanted: string, event: SearchedEvent): boolean {
-  if (event.path.toLowerCase().includes(wanted)) return true
-  if (event.query.toLowerCase().includes(wanted)) return true
+function matches(
+  wanted: string,
+  event: SearchedEvent,
+  { lines, text }: { lines: string; text: Uint8Array | null },
+): boolean {
+  if (urlTexts(event).some((text) => text.toLowerCase().includes(wanted))) return true
   if (contentTypeOf(event)?.toLowerCase().includes(wanted)) return true
-  if (isInHeaders(event, wanted)) return true
+  // All lines at once, which is quick.
+  const isInHeaders = BETWEEN_PARTS.test(wanted) ? isInLines(event, wanted) : lines.includes(wanted)
   // A binary body is not searched.
-  return isUtf8(event.body) && isIn(event.body, wanted)
+  if (isInHeaders || (isUtf8(event.body) && isIn(event.body, wanted))) return true
+  return text !== null && isUtf8(text) && isIn(text, wanted)
 }
 
-/** Whether a header contains this, written as `name: value`. */
-function isInHeaders(event: SearchedEvent, wanted: string): boolean {
-  // All lines at once, which is quick.
-  if (!BETWEEN_PARTS.test(wanted)) {
-    return latin1(event.header_lines).toLowerCase().includes(wanted)
+const CODING = 'content-encoding:'
+/** A compressed body with more text than this is not searched, and after so much a search lets others run. */
+const MOST_BYTES = 1024 * 1024
+
+type Inflated = { text: Uint8Array | null; bytes: number }
+
+/** The text of a body that is compressed once, and how much was inflated for it. A broken one may break at its end. */
+function inflated(event: SearchedEvent): Inflated {
+  const codings = headersOf(event).filter(([name]) => `${name.toLowerCase()}:` === CODING)
+  const inflate = INFLATE.get(codings.map(([, value]) => value.trim().toLowerCase()).join())
+  if (!inflate) return NOT_CODED
+  try {
+    const text = inflate(event.body, { maxOutputLength: MOST_BYTES })
+    return { text, bytes: text.length }
+  } catch {
+    return { text: null, bytes: Math.min(MOST_BYTES, MOST_TIMES * event.body.length) }
   }
+}
+
+const NOT_CODED: Inflated = { text: null, bytes: 0 }
+/** About the most that gzip makes of a byte. */
+const MOST_TIMES = 1024
+
+type Inflate = (body: Uint8Array, options: { maxOutputLength: number }) => Uint8Array
+const INFLATE = new Map<string, Inflate>([
+  ['gzip', gunzipSync],
+  ['x-gzip', gunzipSync],
+  // RFC 9110 means a stream with a head, whose first four bits say so; some senders send it without.
+  [
+    'deflate',
+    (body, options) =>
+      (((body[0] ?? 0) & 0x0f) === 8 ? inflateSync : inflateRawSync)(body, options),
+  ],
+  ['br', brotliDecompressSync],
+])
+
+/** Whether a header contains this, written as `name: value`. */
+function isInLines(event: SearchedEvent, wanted: string): boolean {
   return headersOf(event).some(([name, value]) =>
     `${name}: ${value}`.toLowerCase().includes(wanted),
   )

@@ -51,8 +51,8 @@ export type PageRow = {
 /** An event in JSON. */
 export type JsonRow = { sequence: number; json: Uint8Array } & Row
 
-/** An event in which a search has found its text. */
-export type FoundRow = { sequence: number; body_bytes: number } & Row
+/** An event in which a search has found its text; without bytes, the last one that it has looked at. */
+export type FoundRow = { sequence: number; body_bytes: number | null } & Row
 
 /** What a search has found. `nextCursor` is null if no older events are left to search, or newer ones are. */
 export type Found = { sequences: number[]; nextCursor: number | null }

@@ -16,6 +16,8 @@ export type EventFilter = {
   from: number
   /** Columns and their required values. */
   equal: [column: string, value: string][]
+  /** Only these. Default: any. */
+  among?: number[] | undefined
 }
 
 const ORDERS = {
@@ -67,17 +69,17 @@ export function createEventStore(db: Db, source: string) {
       })
     },
 
-    /** The events above a sequence, oldest first; large ones as in `first`. */
-    oldest(
+    /** The first events that match the filter; large ones as in `first`. */
+    some(
       inbox: number,
-      above: number,
+      filter: EventFilter,
       max: { limit: number; bytes: number },
     ): Promise<EventSize[]> {
+      const { where, values } = conditions(inbox, filter)
       return db.read<EventSize>(
-        `select ${smallEvent(3)} from ${source} where inbox = $1 and sequence > $2
-         order by sequence ${limitedTo(4)}`,
-        inbox,
-        above,
+        `select ${smallEvent(values.length + 1)} from ${source} where ${where}
+         ${ORDERS[filter.order].sorted} ${limitedTo(values.length + 2)}`,
+        ...values,
         bytesEach(max.bytes, max.limit),
         max.limit,
       )
@@ -199,8 +201,9 @@ function conditions(inbox: number, filter: EventFilter): { where: string; values
     [`sequence ${ORDERS[filter.order].beyond}`, filter.from],
   ]
   for (const [column, value] of filter.equal) parts.push([`${column} =`, value])
-  return {
-    where: parts.map(([condition], i) => `${condition} $${i + 1}`).join(' and '),
-    values: parts.map(([, value]) => value),
-  }
+  const { among } = filter
+  const where = parts.map(([condition], i) => `${condition} $${i + 1}`)
+  if (among) where.push(`sequence in (${places(among, parts.length + 1)})`)
+  const values = parts.map(([, value]) => value)
+  return { where: where.join(' and '), values: [...values, ...(among ?? [])] }
 }

@@ -1,9 +1,11 @@
 /** The live stream of an inbox: stored events, then new ones, each once and in order. */
 import type { FastifyRequest } from 'fastify'
-import { invalid } from '../http/errors.ts'
+import { invalid, Problem } from '../http/errors.ts'
 import { type EventStream, POLL_EVERY_MS, type StreamEvent } from '../http/streams.ts'
 import { eventJson } from './event.ts'
 import type { EventRow } from './event-rows.ts'
+import { equalOf } from './list.ts'
+import type { StreamQuery } from './schema.ts'
 import type { CatchService } from './service.ts'
 
 /** Sends stored events, then new ones, until the inbox ends or the client leaves. */
@@ -11,18 +13,27 @@ export async function follow({
   service,
   publicId,
   from,
+  query,
   stream,
+  gone,
 }: {
   service: CatchService
   publicId: string
   from: number
+  query: StreamQuery
   stream: EventStream
+  gone: AbortSignal
 }): Promise<void> {
-  let sent = from
+  const { q: text = '' } = query
+  const equal = equalOf(query)
+  let above = from
   while (stream.isOpen()) {
-    const { events, ended } = await service.after(publicId, sent, stream)
+    const unread = await service
+      .after(publicId, { above, equal, text, gone }, stream)
+      .catch(nothingNow)
+    const { events, upTo = above, ended } = unread
     const isIdle = events.length === 0
-    sent = events.at(-1)?.sequence ?? sent
+    above = upTo
     if (!isIdle) await stream.waitTurn()
     // `splice` empties the list, so that a slow reader does not keep rows in memory.
     if (!isIdle && !(await stream.sendAll(events.splice(0).map(capture)))) return
@@ -34,6 +45,13 @@ export async function follow({
     }
     if (isIdle) await stream.wait(POLL_EVERY_MS)
   }
+}
+
+/** Too many searches of this inbox run now. The stream looks again later. */
+function nothingNow(error: unknown): { events: EventRow[]; upTo?: number; ended: null } {
+  if (error instanceof Problem && error.phrase === 'rate limited')
+    return { events: [], ended: null }
+  throw error
 }
 
 const capture = (event: EventRow): StreamEvent => ({

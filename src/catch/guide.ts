@@ -14,12 +14,12 @@ Buy: POST /api/payments/catch, Content-Type: application/json, body {"planId":"s
   limit (1 to 50), cursor (nextCursor of the previous page), ${FILTER_NAMES.join(', ')}, q.
   after=N (a sequence) lists what is newer than N, oldest first; go on with the last sequence you got,
   or after an empty page with its latestSequence.
-  wait=S (1 to 30 seconds; not with cursor or q) answers as soon as there is something newer than N, or without
+  wait=S (1 to 30 seconds; not with cursor) answers as soon as there is something newer than N, or without
   after as soon as something comes; an empty page if nothing does. An empty page before its time: nothing can come
   for now, and GET /api/catch/{publicId} says why.
   Each event has method, path, query, headers, body, bodyEncoding, sourceIp and more.
 - Live: GET /api/catch/{publicId}/stream (text/event-stream): each event as JSON, with its sequence as the
-  id; Last-Event-ID: {sequence} resumes without a gap.
+  id; Last-Event-ID: {sequence} resumes without a gap. It takes the filters and q, too.
 - Answers: PUT /api/catch/{publicId}/response chooses what a stored request gets instead of 204, for senders that
   ask something first: {"echo":{"json":"challenge"}} (Slack), {"echo":{"query":"hub.challenge"}} (Meta),
   {"hmac":{"provider":"zoom","secret":"…"}}, or {"status":200,"contentType":"application/json","body":"{}"}.

@@ -3,7 +3,7 @@ import { invalid, unauthorized } from '../http/errors.ts'
 import type { Reservation } from '../http/memory.ts'
 import { type LongPoll, POLL_EVERY_MS } from '../http/streams.ts'
 import type { Clock } from '../lib/clock.ts'
-import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
+import { EVENT_FILTERS, FILTER_NAMES, type FilterName } from '../lib/event-filters.ts'
 import type { EventFilter, EventStore } from './event-store.ts'
 import { isEmpty, MAX_PAGE_BYTES, type PageAsk, pageParts, readPage } from './page.ts'
 import type { EventQuery } from './schema.ts'
@@ -31,21 +31,17 @@ export type List = (
 export type AwaitList = (
   inbox: InboxRow,
   query: EventQuery,
-  waiting: { reservation: Reservation; poll: LongPoll },
+  waiting: Reader & { poll: LongPoll },
 ) => AsyncGenerator<Buffer, Buffer>
 
 /** @throws Problem for parameters that exclude each other. */
-export function checkQuery({ after, wait, cursor, q }: EventQuery): void {
+export function checkQuery({ after, wait, cursor }: EventQuery): void {
   const isAscending = after !== undefined || wait !== undefined
   if (isAscending && cursor !== undefined) {
     throw invalid('invalid query', {
       field: 'cursor',
       expected: 'none together with after or wait',
     })
-  }
-  // Each waiting request would search again whenever an event comes.
-  if (wait !== undefined && q !== undefined) {
-    throw invalid('invalid query', { field: 'q', expected: 'none together with wait' })
   }
 }
 
@@ -63,19 +59,25 @@ export function createList({
   const isOpen = async ({ public_id: publicId, expires_at: expiresAt }: InboxRow) =>
     expiresAt > clock.now() && (await inboxes.inbox(publicId)) !== null
 
+  const searched = async (ask: PageAsk, { q: text }: EventQuery, gone: AbortSignal) =>
+    text ? search({ ...ask, text, max: { limit: ask.limit, bytes: MAX_PAGE_BYTES } }, gone) : null
+
   return {
     async *page(inbox, asked, { reservation, gone }) {
       if (inbox.expires_at <= clock.now()) return emptyPage(inbox.last_sequence)
       // A wait of no time looks for what comes after the latest event.
       const query = asked.wait === undefined ? asked : { after: inbox.last_sequence, ...asked }
       const ask = askOf(inbox, query)
-      const max = { limit: ask.limit, bytes: MAX_PAGE_BYTES }
-      if (query.q) ask.found = await search({ ...ask, text: query.q, max }, gone)
+      ask.found = await searched(ask, query, gone)
       const rows = await readPage(ask, { store, reservation })
       return yield* pageParts(ask, rows, { store, reservation, isOpen: () => isOpen(inbox) })
     },
 
-    async *awaitPage({ public_id: publicId, last_sequence: latest }, query, { reservation, poll }) {
+    async *awaitPage(
+      { public_id: publicId, last_sequence: latest },
+      query,
+      { reservation, gone, poll },
+    ) {
       let after = query.after ?? latest
       for (;;) {
         // Read before the events, so that an inbox that has ended has no event that was missed.
@@ -84,6 +86,7 @@ export function createList({
         const state = stateOf(inbox, clock.now())
         if (state !== 'expired' && inbox.last_sequence > after) {
           const ask = askOf(inbox, { ...query, after })
+          ask.found = await searched(ask, query, gone)
           const rows = await readPage(ask, { store, reservation })
           if (!isEmpty(rows)) {
             return yield* pageParts(ask, rows, { store, reservation, isOpen: () => isOpen(inbox) })
@@ -112,16 +115,21 @@ const emptyPage = (latestSequence: number): Buffer =>
 
 function filterOf(query: EventQuery): EventFilter {
   const { after, cursor = Number.MAX_SAFE_INTEGER } = query
-  const filter: EventFilter =
-    after === undefined
-      ? { order: 'newest', from: cursor, equal: [] }
-      : { order: 'oldest', from: after, equal: [] }
+  const equal = equalOf(query)
+  return after === undefined
+    ? { order: 'newest', from: cursor, equal }
+    : { order: 'oldest', from: after, equal }
+}
+
+/** The columns that the filters compare, and what each must be. */
+export function equalOf(query: Pick<EventQuery, FilterName>): EventFilter['equal'] {
+  const equal: EventFilter['equal'] = []
   for (const name of FILTER_NAMES) {
     const { column, normalized } = EVENT_FILTERS[name]
     const asked = query[name]
-    if (asked !== undefined) filter.equal.push([column, storable(normalized(asked) ?? '')])
+    if (asked !== undefined) equal.push([column, storable(normalized(asked) ?? '')])
   }
-  return filter
+  return equal
 }
 
 /** PostgreSQL refuses U+0000 in text. No event has it in these columns, so the filter matches none. */

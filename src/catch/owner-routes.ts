@@ -27,6 +27,7 @@ import {
   EventPage,
   EventQuery,
   publicId,
+  StreamQuery,
 } from './schema.ts'
 import type { CatchService } from './service.ts'
 import type { InboxRow } from './store.ts'
@@ -133,7 +134,7 @@ export function mountOwner(
   })
   app.get<Owned>(
     '/api/catch/:publicId/stream',
-    { onRequest, schema: SCHEMAS.stream },
+    { onRequest, config: { invalid: { query: 'invalid query' } }, schema: SCHEMAS.stream },
     owner.streams(handlers.stream),
   )
   app.get<OwnedEvent>(
@@ -206,8 +207,10 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
   ) {
     // Like a stream: it may wait for as long as its request does.
     const reservation = memory.forAnswer(reply, inbox.public_id, { isStream: true })
-    const rest = service.awaitPage(inbox, request.query, { reservation, poll })
-    const first = await rest.next()
+    const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
+      const page = service.awaitPage(inbox, request.query, { reservation, gone, poll })
+      return { first: await page.next(), rest: page }
+    })
     return () => sendPage(reply, reservation, { first, rest })
   }
 
@@ -215,7 +218,10 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
     const from = lastEventId(request) ?? inbox.last_sequence
     return async (stream: EventStream) => {
       stream.mark(String(from))
-      await follow({ service, publicId: inbox.public_id, from, stream })
+      const query = request.query as StreamQuery
+      await withDisconnectSignal(request.raw, (gone) =>
+        follow({ service, publicId: inbox.public_id, from, query, stream, gone }),
+      )
     }
   }
 
@@ -372,6 +378,7 @@ const SCHEMAS = {
       'The stream stays open. Send the id of the last event that you have as Last-Event-ID, and it goes on after it; without, it begins with the next request.',
     security,
     params: inboxParams,
+    querystring: StreamQuery,
     headers: Type.Object({
       'last-event-id': Type.Optional(
         Type.String({

@@ -17,6 +17,7 @@ import {
   FILTER_NAMES,
   type FilterName,
   type FilterValue,
+  SEARCH,
 } from '../lib/event-filters.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CHALLENGERS } from '../protocol/signatures/signatures.ts'
@@ -403,6 +404,12 @@ const filters = Object.fromEntries(
   ]),
 ) as { [Name in FilterName]: TOptional<TUnsafe<FilterValue<Name>>> }
 
+const search = { q: Type.Optional(SEARCH as object as TUnsafe<string>) }
+
+/** What a live stream leaves out. */
+export const StreamQuery = Type.Object({ ...filters, ...search }, { additionalProperties: false })
+export type StreamQuery = Static<typeof StreamQuery>
+
 export const EventQuery = Type.Object(
   {
     limit: Type.Optional(
@@ -436,19 +443,12 @@ export const EventQuery = Type.Object(
         minimum: 0,
         maximum: MAX_WAIT_SECONDS,
         description:
-          'Waits this many seconds for an event after `after`, or for the next one without it. Answers an empty page if none comes, and at once if none can come for now. Not with `cursor` or `q`',
+          'Waits this many seconds for an event after `after`, or for the next one without it. Answers an empty page if none comes, and at once if none can come for now. Not with `cursor`',
         examples: [30],
       }),
     ),
     ...filters,
-    q: Type.Optional(
-      Type.String({
-        maxLength: 120,
-        description:
-          'Only requests that contain this text in path, query, headers (each as `name: value`) or text body',
-        examples: ['invoice.paid'],
-      }),
-    ),
+    ...search,
   },
   { additionalProperties: false },
 )

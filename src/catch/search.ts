@@ -29,10 +29,16 @@ export function createSearch(store: EventStore, scheduler: Scheduler): Search {
     let from = filter.from
     for (;;) {
       const window = await slice(() => store.sizes(inbox, { ...filter, from }, SEARCH_EVENTS))
-      for (const run of runs(window.sizes)) {
+      const waiting = runs(window.sizes)
+      for (let run = waiting.shift(); run; run = waiting.shift()) {
         const ofRun = { sequences: run.map(({ sequence }) => sequence), order }
         const matching = await slice(() => store.searched(inbox, ofRun, text))
         for (const { sequence, body_bytes } of matching) {
+          if (body_bytes === null) {
+            const rest = run.slice(1 + ofRun.sequences.indexOf(sequence))
+            if (rest.length > 0) waiting.unshift(rest)
+            continue
+          }
           const isFull =
             sequences.length === max.limit ||
             (sequences.length > 0 && bytes + body_bytes > max.bytes)

@@ -370,7 +370,7 @@ export function createCatch(deps: {
       return 'rows' in done
     },
 
-    after: createUnread({ store, eventStore, clock }),
+    after: createUnread({ store, eventStore, search, clock }),
 
     listen: hints.listen,
 

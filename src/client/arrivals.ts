@@ -1,7 +1,7 @@
 /** New events of an inbox, by requests that wait for them. Each comes once and in order, whatever fails meanwhile. */
 import type { CatchEvent, CatchState, CatchStatus, EventPage, EventQuery } from '../catch/schema.ts'
 import { MayflyError } from './errors.ts'
-import { type EventFilter, matchesFilter } from './event-filter.ts'
+import type { EventFilter } from './event-filter.ts'
 import { isLoss, pauseSeconds } from './live.ts'
 import { wait } from './wait.ts'
 
@@ -38,14 +38,13 @@ export async function* arrivals(
   inbox: Inbox,
   { after, filter = {}, limit, signal }: Arriving,
 ): AsyncGenerator<CatchEvent, CatchState, undefined> {
-  const { q: _searched, ...compared } = filter
   const persist = createPersistence(inbox, signal)
   let ended: CatchState | null = null
   try {
     let last = after
     for (;;) {
       const askedAt = Date.now()
-      const query = { ...compared, after: last, wait: WAIT_SECONDS, limit }
+      const query = { ...filter, after: last, wait: WAIT_SECONDS, limit }
       const { events, latestSequence } = await persist(() => inbox.page(query, signal))
       for (const event of events) {
         // Anything else would be an event twice, or a loop.
@@ -53,7 +52,7 @@ export async function* arrivals(
           throw new MayflyError('unexpected answer', 200)
         }
         last = event.sequence
-        if (matchesFilter(event, filter)) yield event
+        yield event
       }
       if (events.length > 0) continue
       // After this state was seen, all events were: no more can come.

@@ -14,7 +14,7 @@ import type { NewToken } from '../http/schemas.ts'
 import { parseJson } from '../lib/json.ts'
 import { arrivals } from './arrivals.ts'
 import { MayflyError } from './errors.ts'
-import { type EventFilter, matchesFilter } from './event-filter.ts'
+import type { EventFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
 import type { ApiRequest, CallOptions, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
@@ -156,10 +156,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   const reading = { token, isRepeatable: true }
 
   async function page(query: EventQuery = {}, options: Reading = {}): Promise<EventPage> {
-    const search = new URLSearchParams()
-    for (const [name, value] of Object.entries(query)) search.set(name, String(value))
-    const suffix = search.size > 0 ? `?${search}` : ''
-    const asked = { path: `${path}/events${suffix}`, ...reading, ...options }
+    const asked = { path: `${path}/events${searchOf(query)}`, ...reading, ...options }
     return http.get<EventPage>(asked, 'events', 'nextCursor', 'latestSequence')
   }
 
@@ -211,8 +208,9 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   }: StreamOptions = {}): AsyncGenerator<CatchEvent, CatchState, undefined> {
     let last = after ?? -1
     const from = after === undefined ? null : String(after)
+    const search = searchOf(filter)
     for await (const message of follow(http, {
-      path: `${path}/stream`,
+      path: `${path}/stream${search}`,
       token,
       after: from,
       signal,
@@ -223,7 +221,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       const event = eventOf(message)
       if (event.sequence <= last) continue
       last = event.sequence
-      if (matchesFilter(event, filter)) yield event
+      yield event
     }
     throw new MayflyError('unexpected answer', 200)
   }
@@ -264,9 +262,9 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     body: (eventId, options) =>
       http.getBytes({ path: `${eventPath(eventId)}/body`, ...reading, ...options }),
     stream,
-    // The service compares everything but a text, so that the first event it sends is the one.
+    // The service compares, so that the first event it sends is the one.
     next: (options = {}) =>
-      first(() => true, { limit: options.filter?.q || handedOut.hasGaps() ? SOME : 1, ...options }),
+      first(() => true, { limit: handedOut.hasGaps() ? SOME : 1, ...options }),
     waitFor: (predicate, options = {}) => first(predicate, { limit: SOME, ...options }),
     deleteEvent: (eventId, options) =>
       http.perform({ method: 'DELETE', path: eventPath(eventId), token, ...options }),
@@ -277,6 +275,15 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       ),
     destroy: (options) => http.perform({ method: 'DELETE', path, token, ...options }),
   }
+}
+
+/** A query without what is undefined. */
+function searchOf(query: object): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value))
+  }
+  return search.size > 0 ? `?${search}` : ''
 }
 
 /** How many events a request brings of which some may not be wanted. */

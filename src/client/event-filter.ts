@@ -1,11 +1,11 @@
 /** The filter of the event list, applied to single events. */
 import type { CatchEvent, EventQuery } from '../catch/schema.ts'
-import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
+import { EVENT_FILTERS, FILTER_NAMES, urlTexts } from '../lib/event-filters.ts'
 
 /**
  * A filter of events. An omitted member matches every event. `method` and `contentType` are
- * case-insensitive, and `contentType` has no parameters. `q` searches path, query, headers (each as
- * `name: value`) and text body.
+ * case-insensitive, and `contentType` has no parameters. `q` searches path and query, as sent and decoded, headers (each
+ * as `name: value`) and text body.
  *
  * ```ts
  * const filter: EventFilter = { access: 'authenticated', contentType: 'application/json' }
@@ -14,7 +14,7 @@ import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 export type EventFilter = Omit<EventQuery, 'limit' | 'cursor' | 'after' | 'wait'>
 
 /**
- * Whether an event matches the filter, by the rules of the service's event list.
+ * Whether an event matches the filter, by the rules of the service's event list, which also looks into compressed bodies.
  *
  * ```ts
  * matchesFilter(event, { method: 'POST', contentType: 'application/json', q: 'invoice.paid' })
@@ -31,8 +31,9 @@ export function matchesFilter(event: CatchEvent, filter: EventFilter): boolean {
 
 /** A binary body is not searched. */
 function hasText(event: CatchEvent, wanted: string): boolean {
-  const { path, query, headers, contentType, body, bodyEncoding } = event
+  const { headers, contentType, body, bodyEncoding } = event
   const lines = headers.map(({ name, value }) => `${name}: ${value}`)
-  const texts = [path, query, contentType ?? '', ...lines, bodyEncoding === 'utf8' ? body : '']
+  const text = bodyEncoding === 'utf8' ? body : ''
+  const texts = [...urlTexts(event), contentType ?? '', ...lines, text]
   return texts.some((text) => text.toLowerCase().includes(wanted))
 }

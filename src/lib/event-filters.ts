@@ -82,3 +82,30 @@ export function isFilter(name: string, value: string): boolean {
   const { schema }: Filter = EVENT_FILTERS[name as FilterName]
   return schema.enum === undefined || schema.enum.includes(value)
 }
+
+/** The search of the event list, beside the filters. */
+export const SEARCH = {
+  type: 'string',
+  maxLength: 120,
+  description:
+    'Only requests that contain this text in path or query (as sent, or decoded), headers (each as `name: value`) or text body, which can be gzip, deflate or br',
+  examples: ['invoice.paid'],
+} as const
+
+/** The texts of a URL that a search looks at: as sent, and as people read it. */
+export function urlTexts({ path, query }: { path: string; query: string }): string[] {
+  const texts = [path, query]
+  if (path.includes('%')) texts.push(decoded(path))
+  if (query.includes('%') || query.includes('+')) texts.push(decoded(query.replaceAll('+', ' ')))
+  return texts
+}
+
+/** Each run of `%` and two digits as UTF-8. What is no UTF-8 stays as it was sent. */
+const decoded = (text: string): string =>
+  text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    try {
+      return decodeURIComponent(run)
+    } catch {
+      return run
+    }
+  })

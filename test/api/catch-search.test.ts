@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { CatchCapability } from '../../src/client/index.ts'
-import { anInbox, sendBare } from '../support/catch.ts'
+import { anInbox, send, sendBare } from '../support/catch.ts'
 import { sendMany } from '../support/catch-stream.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -94,6 +95,29 @@ test('searches whose clients hang up end, and read no more of the inbox', async 
   assert.ok(count('mayfly_searches_total{outcome="gone"}') >= 4)
   const read = count('mayfly_store_duration_seconds_count{operation="read"}') - before
   assert.ok(read < 3 * reads, `${read} reads, and ${reads} for a whole search`)
+})
+
+test('a search looks into every compressed body, however much they make together', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const inbox = await anInbox(server)
+  const text = (n: number) => `${'x'.repeat(700 * KIB)} needle ${n}`
+  for (let n = 1; n <= 7; n++) {
+    const headers = { 'content-encoding': n % 2 ? 'gzip' : 'br' }
+    const body = n % 2 ? gzipSync(text(n)) : brotliCompressSync(text(n))
+    await send(server, inbox, { method: 'POST', headers, body })
+  }
+  const search = async (query: object) =>
+    (await server.mayfly.catch(inbox).page(query)).events.map(({ sequence }) => sequence)
+  assert.deepEqual(await search({ q: 'NEEDLE' }), [7, 6, 5, 4, 3, 2, 1])
+  assert.deepEqual(await search({ q: 'needle', after: 2 }), [3, 4, 5, 6, 7])
+  assert.deepEqual(await search({ q: 'needle 2' }), [2])
+  const { events, nextCursor } = await server.mayfly.catch(inbox).page({ q: 'needle', limit: 3 })
+  assert.deepEqual([events.at(-1)?.sequence, nextCursor], [5, 5])
+  assert.deepEqual(
+    Buffer.from(events[0]?.body ?? '', 'base64'),
+    gzipSync(text(7)),
+    'as it was sent',
+  )
 })
 
 test('a search finds what stands behind many events that a filter leaves out, and in a long content type', async (t) => {

@@ -138,12 +138,11 @@ suite('a wait for events', () => {
     assert.deepEqual(sequences(await answer), [2])
   })
 
-  test('a wait that is out of bounds, or beside a cursor or a search, is refused', async () => {
+  test('a wait that is out of bounds, or beside a cursor, is refused', async () => {
     const server = await theServer()
     const { publicId, ownerToken } = await anInbox(server)
     const bad = [
       ...['wait=', 'wait=-1', 'wait=-0', 'wait=31', 'wait=1.5', 'wait=x', 'wait=1&wait=1'],
-      ...['wait=1&q=x', 'wait=1&q=', 'wait=0&q=x', 'after=0&wait=1&q=x'],
       ...['wait=1&cursor=1', 'wait=0&cursor=1', 'after=1&wait=1&cursor=1'],
       ...[2 ** 53, 2 ** 64].map((number) => `wait=${BigInt(number)}`),
     ]

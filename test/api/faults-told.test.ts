@@ -134,10 +134,6 @@ suite('a 400', () => {
       ...{ error, field: 'cursor' },
       expected: 'none together with after or wait',
     })
-    assert.deepEqual(await list(`wait=1&q=${SENT}`), {
-      ...{ error, field: 'q' },
-      expected: 'none together with wait',
-    })
   })
 
   test('a proof that is refused learns what a preimage looks like', async (t) => {

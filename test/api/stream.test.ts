@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { CatchCapability, CatchEvent } from '../../src/client/index.ts'
+import { gzipSync } from 'node:zlib'
+import type { CatchCapability, CatchEvent, EventFilter } from '../../src/client/index.ts'
 import { tokenOf } from '../../src/lib/ids.ts'
 import { type Answer, NOT_FOUND, phraseIn, UNAUTHORIZED } from '../support/answer.ts'
-import { anInbox, ask } from '../support/catch.ts'
+import { anInbox, ask, send } from '../support/catch.ts'
 import { followed, listen, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -57,6 +58,36 @@ test('Last-Event-ID is where a stream goes on: at the beginning, in between, bey
     }
     assert.deepEqual(told, expected, `after ${lastEventId}`)
   }
+})
+
+test('a stream takes the filters and the search of the list, and goes on after what it leaves out', async (t) => {
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const inbox = await anInbox(server)
+  const owner = server.mayfly.catch(inbox)
+  const body = gzipSync('{"type":"Invoice.Paid"}')
+  const paid = { method: 'PUT', headers: { 'content-encoding': 'gzip' }, body }
+  for (const request of [{ method: 'PUT' }, paid, { method: 'POST', body: 'invoice.paid' }]) {
+    await send(server, inbox, request)
+  }
+  const first = async (filter: EventFilter, after?: number) => {
+    const stream = owner.stream({ filter, ...(after === undefined ? {} : { after }) })
+    const { value } = await stream.next()
+    await stream.return('active')
+    return (value as CatchEvent).sequence
+  }
+  assert.equal(await first({ method: 'put', q: 'invoice.paid' }, 0), 2)
+  assert.equal(await first({ q: 'INVOICE.paid' }, 2), 3)
+  const later = first({ q: 'jürgen' })
+  const waited = owner.next({ after: 0, filter: { q: 'jürgen' } })
+  await sendMany(server, inbox, { count: 40, body: String })
+  await send(server, inbox, { path: '?name=J%C3%BCrgen', method: 'GET' })
+  assert.deepEqual([await later, (await waited).sequence], [44, 44])
+  const { status } = await ask(
+    server,
+    `/api/catch/${inbox.publicId}/stream?methd=PUT`,
+    inbox.ownerToken,
+  )
+  assert.equal(status, 400)
 })
 
 test('a malformed Last-Event-ID is refused, and takes no place', async (t) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { eventsJson, found, smallPage } from '../../src/catch/event-maps.ts'
 import { packHeaders } from '../../src/catch/kept.ts'
 
@@ -185,3 +186,58 @@ function jsonOf(...events: Change[]): string {
 }
 
 const pageOf = (...events: Change[]) => JSON.parse(jsonOf(...events))
+
+test('a search finds in a path and a query what people read there, and what was sent', () => {
+  const rows = [
+    anEvent({ sequence: 1, query: 'a=hello%20world&name=J%C3%BCrgen' }),
+    anEvent({ sequence: 2, query: 'a=hello+world&email=a%40b.c' }),
+    anEvent({ sequence: 3, path: '/hello%20world/a+b', query: 'half=%C3&%zz&50%' }),
+  ]
+  const sequences = (wanted: string) => found(rows, wanted).map(({ sequence }) => sequence)
+  assert.deepEqual(sequences('hello world'), [1, 2, 3])
+  assert.deepEqual(sequences('jürgen'), [1])
+  assert.deepEqual(sequences('a@b.c'), [2])
+  assert.deepEqual(sequences('hello%20world'), [1, 3])
+  assert.deepEqual(sequences('hello+world'), [2])
+  // In a path a plus sign is one.
+  assert.deepEqual(sequences('a+b'), [3])
+  assert.deepEqual(sequences('a b'), [])
+  assert.deepEqual(sequences('half=%c3&%zz&50%'), [3])
+})
+
+test('a search reads a body that is compressed once, up to 1 MiB of text, and nothing that only says so', () => {
+  const text = '{"type":"Invoice.Paid","name":"Jürgen"}'
+  const coded = (coding: string, body: Uint8Array) =>
+    anEvent({ body, header_lines: packHeaders(['Content-ENCODING', ` ${coding}`]) })
+  const finds = (coding: string, body: Uint8Array, wanted = 'invoice.paid') =>
+    found([coded(coding, body)], wanted).some(({ body_bytes }) => body_bytes !== null)
+  assert.ok(finds('gzip', gzipSync(text)))
+  assert.ok(finds('X-GZIP', gzipSync(text), 'JÜRGEN'))
+  assert.ok(finds('deflate', deflateSync(text)))
+  assert.ok(finds('deflate', deflateRawSync(text)))
+  assert.ok(finds('br', brotliCompressSync(text)))
+  assert.ok(finds('gzip', Buffer.from(text)), 'text that says gzip is still text')
+  assert.ok(!finds('identity', gzipSync(text)))
+  assert.ok(!finds('gzip, br', brotliCompressSync(gzipSync(text))))
+  assert.ok(!finds('constructor', gzipSync(text)))
+  assert.ok(!finds('gzip', gzipSync(text).subarray(0, -3)))
+  assert.ok(!finds('gzip', gzipSync(Buffer.concat([Buffer.from([0xff]), Buffer.from(text)]))))
+  const filled = (bytes: number) => gzipSync(text + ' '.repeat(bytes - Buffer.byteLength(text)))
+  assert.ok(finds('gzip', filled(1024 * 1024)))
+  assert.ok(!finds('gzip', filled(1024 * 1024 + 1)))
+})
+
+test('a search that has inflated 1 MiB stops, and says after which event, whatever became of the bytes', () => {
+  const bomb = gzipSync(Buffer.alloc(8 * 1024 * 1024))
+  const broken = gzipSync(Buffer.alloc(700 * 1024)).subarray(0, -1)
+  const whole = gzipSync(' '.repeat(600 * 1024))
+  for (const [body, looked] of [
+    [bomb, 1],
+    [broken, 2],
+    [whole, 2],
+  ] as const) {
+    const header_lines = packHeaders(['content-encoding', 'gzip'])
+    const rows = [5, 4, 3].map((sequence) => anEvent({ sequence, body, header_lines }))
+    assert.deepEqual(found(rows, 'nothing'), [{ sequence: 6 - looked, body_bytes: null }])
+  }
+})

@@ -289,9 +289,9 @@ async function compare(
 async function compareAll(db: Db, model: Model, inbox: string): Promise<void> {
   const of = model.get(inbox)
   assert.ok(of)
-  const rows = await createEventStore(db, createPlaces(db).source).oldest(
+  const rows = await createEventStore(db, createPlaces(db).source).some(
     await numberOf(db, inbox),
-    0,
+    { order: 'oldest', from: 0, equal: [] },
     { limit: 500, bytes: 1e7 },
   )
   assert.deepEqual(

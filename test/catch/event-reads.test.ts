@@ -38,7 +38,9 @@ test('the first events that match are found beyond those that do not', async (t)
 test('the oldest events are those above a sequence, so many at most', async (t) => {
   const { store } = await aStore(t)
   const oldest = async (above: number, limit: number) =>
-    (await store.oldest(B, above, { ...MANY, limit })).map((row) => 'path' in row && row.path)
+    (await store.some(B, { order: 'oldest', from: above, equal: [] }, { ...MANY, limit })).map(
+      (row) => 'path' in row && row.path,
+    )
   assert.deepEqual(await oldest(0, 9), ['b1', 'b2', 'b3', 'b4'])
   assert.deepEqual(await oldest(2, 9), ['b3', 'b4'])
   assert.deepEqual(await oldest(1, 2), ['b2', 'b3'])
@@ -48,7 +50,7 @@ test('an event is read up to its part of the bytes, to the byte', async (t) => {
   const { store, ingest } = await aStore(t)
   await ingest('d', [{ path: 'd1', keptBytes: 6 }, { path: 'd2', keptBytes: 7 }, {}])
   const ofTwo = { limit: 2, bytes: 2 * (EMPTY_EVENT + 6) }
-  const rows = await store.oldest(D, 0, ofTwo)
+  const rows = await store.some(D, { order: 'oldest', from: 0, equal: [] }, ofTwo)
   assert.deepEqual(
     rows.map((row) => ['path' in row && row.path, row.size]),
     [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { type EventSize, isWhole } from '../../src/catch/event-rows.ts'
-import { createEventStore } from '../../src/catch/event-store.ts'
+import { createEventStore, type EventFilter } from '../../src/catch/event-store.ts'
 import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { keptBytes, MAX_HEADER_LINES, packHeaders } from '../../src/catch/kept.ts'
 import { insertInbox } from '../../src/catch/store.ts'
@@ -39,7 +39,7 @@ suite('the size that the store tells of an event', () => {
 
   test('an event whose head is above the limit is not read, however short its body is', async (t) => {
     const db = await aStoreWith(t, { path: '/'.repeat(15_000), body: 1 })
-    const [row] = await createEventStore(db, eventTables(db).source).oldest(ONLY, 0, {
+    const [row] = await createEventStore(db, eventTables(db).source).some(ONLY, OLDEST, {
       limit: 1,
       bytes: 15_000,
     })
@@ -74,7 +74,7 @@ async function aStoreWith(
 /** However an event is asked for, its size is told. */
 async function checkSizes(db: Db): Promise<void> {
   const store = createEventStore(db, eventTables(db).source)
-  const [whole] = await store.oldest(ONLY, 0, ALL_ARE_SMALL)
+  const [whole] = await store.some(ONLY, OLDEST, ALL_ARE_SMALL)
   assert.ok(whole && isWhole(whole))
   const { path, query, content_type, header_lines, body } = whole
   const columns = [path, query, content_type ?? '', header_lines, body]
@@ -83,7 +83,7 @@ async function checkSizes(db: Db): Promise<void> {
   const most = { ...NONE_IS_SMALL, latestSequence: 1 }
   const asked: Pick<EventSize, 'size'>[][] = [
     [whole],
-    await store.oldest(ONLY, 0, NONE_IS_SMALL),
+    await store.some(ONLY, OLDEST, NONE_IS_SMALL),
     await store.first(ONLY, filter, most),
     await store.sized(ONLY, { sequences: [1], nextCursor: null }, { ...most, order: 'newest' }),
   ]
@@ -104,3 +104,5 @@ const INBOX = {
   createdAt: 0,
   expiresAt: 10,
 }
+
+const OLDEST = { order: 'oldest', from: 0, equal: [] } as EventFilter

@@ -97,7 +97,10 @@ test('each event is asked about once and in order, until one is wanted', async (
     { after: 0, filter: { q: 'x' } },
   )
   assert.deepEqual([wanted.sequence, seen], [4, [1, 2, 3, 4]])
-  assert.deepEqual(asked, ['events?after=0&wait=25&limit=20', 'events?after=2&wait=25&limit=20'])
+  assert.deepEqual(asked, [
+    'events?q=x&after=0&wait=25&limit=20',
+    'events?q=x&after=2&wait=25&limit=20',
+  ])
   const failing = scripted(t, [page([1], 1)])
   const mistake = new MayflyError('unauthorized', 401)
   await assert.rejects(

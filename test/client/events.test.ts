@@ -31,6 +31,8 @@ const REQUESTS: { path: string; init: RequestInit }[] = [
   { path: '', init: { method: 'POST', body: 'long '.repeat(10_000) } },
   { path: '', init: { method: 'DELETE', headers: { 'x-empty': '', 'x-quote': `a'b"c;d` } } },
   { path: '?authorized', init: json({ n: 7 }) },
+  { path: '/a+b/c%20d?a=hello%20world&name=J%C3%BCrgen', init: { method: 'PUT' } },
+  { path: '/a%20b/c?a=hello+world&email=a%40b.c&%C3', init: { method: 'PUT' } },
   { path: '', init: { method: 'POST', headers: { 'x-github-event': 'Push', 'x-a': 'u: b' } } },
 ]
 
@@ -62,6 +64,11 @@ test('the filter lets through what the service lists', async (t) => {
     { q: ' push' },
     { q: 'U: B' },
     { q: 'push\nx' },
+    { q: 'hello world' },
+    { q: 'jürgen' },
+    { q: 'a@b.c' },
+    { q: 'hello%20world' },
+    { q: 'a b/c' },
   ]
   for (const filter of filters) {
     assert.deepEqual(
