@@ -1,7 +1,7 @@
 /** The doctor's look into a store, which it only reads: it migrates nothing, beside whatever service runs. */
 import { statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { databaseTime, firstState } from '../../db/clock-store.ts'
+import { databaseTime, lastBeatAt } from '../../db/clock.ts'
 import type { Db, Row } from '../../db/db.ts'
 import { newerMigration } from '../../db/migrate.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
@@ -84,7 +84,7 @@ async function checkTime(db: Db, { isServed }: Given): Promise<Finding[]> {
   const now = systemClock.now()
   const reading = db.engine === 'postgres' ? await databaseTime(db, systemClock.monotonic)() : null
   const databaseAt = reading?.at ?? now
-  const { beatAt } = await firstState(db)
+  const beatAt = await lastBeatAt(db)
   return [
     ...(Math.abs(databaseAt - now) <= MAX_SKEW_MS
       ? []

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openClock } from '../../../src/db/clock.ts'
-import { databaseTime } from '../../../src/db/clock-store.ts'
+import { databaseTime, openClock } from '../../../src/db/clock.ts'
 import type { Db } from '../../../src/db/db.ts'
 import { rewind } from '../../../src/db/rewind.ts'
 import type { After } from '../../support/folder.ts'
