@@ -41,7 +41,7 @@ suite('buying a whisper', () => {
       amountSats: 402,
       network: 'regtest',
     })
-    assert.equal(Object.keys(quote).length, 8)
+    assert.equal(Object.keys(quote).length, 9)
   })
 
   test('the capability has exactly the documented members', async () => {

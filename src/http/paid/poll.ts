@@ -43,7 +43,7 @@ const PaidInvoice = Type.Object(
     }),
     preimage: Type.String({
       pattern: '^[0-9a-fA-F]{64}$',
-      description: 'What the wallet shows as the preimage or proof of the payment',
+      description: '64 hex digits: what the wallet shows as the preimage or proof of the payment',
     }),
   },
   {
