@@ -1,5 +1,6 @@
 /**
- * `node scripts/test.ts [folder or file …]`: runs the tests, by default all, and prints the time of each
+ * `node scripts/test.ts [--nightly] [folder or file …]`: runs the tests, by default those of each commit (`*.test.ts`),
+ * with `--nightly` also those that need real nodes or many processes (`*.nightly.ts`), and prints the time of each
  * folder. Several files share a process, because loading the service takes longer than most files.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,6 +9,7 @@ import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
 
 const FILES_PER_PROCESS = 10
 /** These start browsers, nodes and programs. A few files in a process share what they start. */
@@ -15,7 +17,7 @@ const SLOW_FOLDERS = ['test/e2e', 'test/web', 'test/cli']
 const SLOW_FILES_PER_PROCESS = 4
 /** They sell from the same nodes, one after another: test/e2e/shared-nodes.ts. */
 const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd', 'mcp-lnd', 'one-url-lnd', 'wallet-lnd'].map(
-  (name) => `test/e2e/${name}.test.ts`,
+  (name) => `test/e2e/${name}.nightly.ts`,
 )
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
@@ -29,7 +31,11 @@ process.env.NODE_COMPILE_CACHE ??= join(CACHE, 'compiled')
 const began = performance.now()
 const durations = readDurations()
 const taken: Record<string, number> = {}
-const named = process.argv.slice(2)
+const { positionals: named, values: options } = parseArgs({
+  options: { nightly: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const NAMES = options.nightly ? '*.{test,nightly}.ts' : '*.test.ts'
 const files = (named.length > 0 ? named : ['test']).flatMap(testFiles)
 if (files.length === 0) throw new Error(`no tests in ${named.join(', ')}`)
 mkdirSync(CACHE, { recursive: true })
@@ -54,7 +60,7 @@ writeFileSync(DURATIONS, JSON.stringify({ ...durations, ...taken }))
 process.stdout.write(`${shares()}\n`)
 
 function testFiles(path: string): string[] {
-  const paths = path.endsWith('.ts') ? [path] : globSync(`${path}/**/*.test.ts`)
+  const paths = path.endsWith('.ts') ? [path] : globSync(`${path}/**/${NAMES}`)
   return paths.map((file) => relative(ROOT, resolve(file)))
 }
 
