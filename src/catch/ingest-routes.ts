@@ -1,6 +1,8 @@
 /** Sending to an inbox over HTTP: anyone may, with any method, body and sub-path. */
+
 import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
+import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { declaredBytes, drainBody, hasArrived, readBody } from '../http/body.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
@@ -11,7 +13,6 @@ import type { BodyReservation, Memory } from '../http/memory.ts'
 import type { NewOrders } from '../http/paid/new-orders.ts'
 import { RESPONSE } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
-import { Type } from '../http/type.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
 import { INGEST } from './limits.ts'
 import { ANSWERED, answerOf } from './response.ts'

@@ -1,5 +1,7 @@
 /** The owner's routes of an inbox: read, follow, delete, destroy. */
+
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
@@ -12,7 +14,6 @@ import { answer, errors, NoContent } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
 import type { EventStream, EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
-import { Type } from '../http/type.ts'
 import { bodyOf, eventJson } from './event.ts'
 import { eventId } from './event-id.ts'
 import { follow, lastEventId } from './follow.ts'

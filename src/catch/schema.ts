@@ -1,5 +1,5 @@
 /** The types of CATCH: plans, capability, status, events. The interface sets names and bounds. */
-import type { Static, TOptional, TUnsafe } from 'typebox'
+import { type Static, type TOptional, type TUnsafe, Type } from 'typebox'
 import {
   AtLeast1,
   configuredPlanFields,
@@ -11,7 +11,6 @@ import {
   UpTo,
   WorksUntil,
 } from '../http/schemas.ts'
-import { Type } from '../http/type.ts'
 import {
   EVENT_FILTERS,
   FILTER_NAMES,

@@ -1,7 +1,6 @@
 /** The types of GATE's JSON bodies. */
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { DateTime, Invoice, NetworkSchema, PaymentHash, PayUntil } from '../http/schemas.ts'
-import { Type } from '../http/type.ts'
 
 export const VerificationKind = Type.Enum(['provider', 'preimage'])
 export type VerificationKind = Static<typeof VerificationKind>

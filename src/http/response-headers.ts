@@ -1,5 +1,6 @@
+import { Type } from 'typebox'
+
 /** The headers of answers, as the OpenAPI document describes them. */
-import { Type } from './type.ts'
 
 const header = (description: string, schema: object, example: unknown) => ({
   description,

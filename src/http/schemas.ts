@@ -1,16 +1,13 @@
 /** Schemas that several rooms share. The interface defines their names and bounds. */
 
-import type { Static, TSchema } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import type { TokenKind } from '../lib/ids.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from './errors.ts'
 import { ERROR_HEADERS } from './response-headers.ts'
-import { Type } from './type.ts'
 
-export const PlanIdSchema = Type.Enum([...PLAN_IDS], {
-  description: 'A plan; the catalogue has its price and its limits',
-})
+export const PlanIdSchema = Type.Enum([...PLAN_IDS])
 const ProductSchema = Type.Enum(PRODUCT_NAMES)
 export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'])
 export const DateTime = Type.String({ format: 'date-time' })

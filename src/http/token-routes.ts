@@ -1,11 +1,12 @@
 /** Replacing a token of a capability, for its owner: whoever has seen the one before can do nothing with it any more. */
+
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import type { AnyProduct } from '../lib/product-names.ts'
 import type { App } from './app.ts'
 import { problem } from './errors.ts'
 import { OWNER_ERRORS, type Owner } from './owner.ts'
 import { errors, NewToken } from './schemas.ts'
-import { Type } from './type.ts'
 
 /** Mounts the route. `rotate` makes a token of a kind, or returns null if the capability is gone. */
 export function mountTokens<Row extends { public_id: string }, Kind extends NewToken['kind']>(

@@ -126,8 +126,8 @@ function listed(names: readonly (string | number)[], link: 'and' | 'or'): string
 }
 
 // Writes answers by their schemas: what a schema does not declare stays out, so that no field of a row gets into
-// an answer by mistake, and what it requires must be there. It follows what `type.ts` makes; a schema that says
-// more is refused at the start.
+// an answer by mistake, and what it requires must be there. It follows what the builders of TypeBox make that are in
+// use here; a schema that says more is refused at the start.
 
 /** What of a value is written. */
 type Declared = (value: unknown) => unknown

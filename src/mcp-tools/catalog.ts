@@ -1,5 +1,5 @@
 /** What is on sale. */
-import { Type } from '../http/type.ts'
+import { Type } from 'typebox'
 import { describe, type ToolDefinition, type Way } from './definition.ts'
 import { Count, Network, PlanId } from './shared.ts'
 

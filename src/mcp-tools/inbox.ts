@@ -1,6 +1,5 @@
 /** The tools that read a webhook inbox. */
-import type { Static } from 'typebox'
-import { Type } from '../http/type.ts'
+import { type Static, Type } from 'typebox'
 import { describe, type ToolAnnotations, type ToolDefinition, type Way } from './definition.ts'
 import {
   Count,

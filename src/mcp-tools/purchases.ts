@@ -1,6 +1,5 @@
 /** The tools that buy. They share one result: what is to be paid, or what was bought. */
-import type { Static } from 'typebox'
-import { Type } from '../http/type.ts'
+import { type Static, Type } from 'typebox'
 import { PLAN_IDS } from '../lib/product-names.ts'
 import { MAX_CIPHERTEXT_BYTES } from './bounds.ts'
 import { describe, type ToolAnnotations, type ToolDefinition, type Way } from './definition.ts'

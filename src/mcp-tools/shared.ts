@@ -1,6 +1,5 @@
 /** The parts of inputs and results that several tools have. */
-import type { TOptional, TUnsafe } from 'typebox'
-import { Type } from '../http/type.ts'
+import { type TOptional, type TUnsafe, Type } from 'typebox'
 import {
   EVENT_FILTERS,
   FILTER_NAMES,

@@ -2,8 +2,7 @@
  * Text that a stranger wrote, as a tool hands it to a model: named as such, without a character that steers a
  * terminal or hides from a reader, and cut to a length.
  */
-import type { Static } from 'typebox'
-import { Type } from '../http/type.ts'
+import { type Static, Type } from 'typebox'
 import { hideTokens } from '../lib/ids.ts'
 import { jsonEscape, replaceInvisible } from '../lib/invisible.ts'
 

@@ -1,5 +1,5 @@
 /** The tools that use and end what was bought, besides reading an inbox. */
-import { Type } from '../http/type.ts'
+import { Type } from 'typebox'
 import { describe, type ToolDefinition, type Way } from './definition.ts'
 import {
   Count,

@@ -1,7 +1,6 @@
 /** The history of a monitor, as its owner reads it. */
-import type { Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { DateTime, DateTimeOrNull } from '../http/schemas.ts'
-import { Type } from '../http/type.ts'
 import { ExitCode, Rid } from './schema.ts'
 
 /** A page reads at most three chunks of a hundred pings. */

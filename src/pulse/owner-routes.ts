@@ -1,5 +1,7 @@
 /** The owner's routes of a monitor: read, follow, destroy, its tokens, its alerts and its switch. */
+
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { Db } from '../db/db.ts'
 import { mountAlerts } from '../http/alerts/routes.ts'
@@ -12,7 +14,6 @@ import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import type { EventStreams } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
-import { Type } from '../http/type.ts'
 import type { ServiceClock } from '../lib/clock.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { testAlert } from './alerts.ts'

@@ -1,5 +1,7 @@
 /** The settings of a monitor and its schedule, for its owner. */
+
 import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import { Compile } from 'typebox/schema'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
@@ -7,7 +9,6 @@ import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { errors, NoContent } from '../http/schemas.ts'
-import { Type } from '../http/type.ts'
 import { createFaultFinder } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'

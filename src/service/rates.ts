@@ -1,8 +1,8 @@
 /** The rate limits in force: the defaults, with the changes of the operator's file. */
 
+import { Type } from 'typebox'
 import { Compile } from 'typebox/schema'
 import { LIMITS, type Limit, OPEN_ORDERS, type Rate, type Rates } from '../http/limits.ts'
-import { Type } from '../http/type.ts'
 import { ConfigError } from './config.ts'
 
 /** The largest rate, burst and number of open orders. A larger number would limit nothing. */

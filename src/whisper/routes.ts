@@ -1,5 +1,7 @@
 /** WHISPER over HTTP: buying with the encrypted bytes as the body, and reading them. */
+
 import type { FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerOf } from '../http/credentials.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
@@ -8,7 +10,6 @@ import type { Memory } from '../http/memory.ts'
 import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
 import { ATTACHMENT, RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, errors, PlanIdSchema } from '../http/schemas.ts'
-import { Type } from '../http/type.ts'
 import { inWords } from '../http/validation.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'

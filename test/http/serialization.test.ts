@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { TSchema } from 'typebox'
-import { Type } from '../../src/http/type.ts'
+import { type TSchema, Type } from 'typebox'
 import { compileSerializer } from '../../src/http/validation.ts'
 
 const written = (schema: TSchema, value: unknown): unknown =>

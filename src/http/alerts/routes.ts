@@ -2,7 +2,9 @@
  * The owner's routes for alerts: set their destinations, test them, see what was sent. A product says where they
  * are mounted and what a test tells.
  */
+
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import type { Alerts } from '../../alerts/alerts.ts'
 import type { Destination, SetDestination, Told, Wanted } from '../../alerts/destinations.ts'
 import type { Statement } from '../../db/db.ts'
@@ -16,7 +18,6 @@ import { problem } from '../errors.ts'
 import { LIMITS, type Limits } from '../limits.ts'
 import { OWNER_ERRORS, type Owner } from '../owner.ts'
 import { errors, NoContent } from '../schemas.ts'
-import { Type } from '../type.ts'
 import { AlertSettings, AlertsSet, AlertsStatus } from './schema.ts'
 import { parseDestinations } from './settings.ts'
 

@@ -1,11 +1,10 @@
 /** The catalogue: what is on sale, composed of each product's entry. */
-import type { TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import type { NodeHealth } from '../../payment/health.ts'
 import type { App } from '../app.ts'
 import { type ClientAddress, clientScope } from '../client-address.ts'
 import { LIMITS, type Limits } from '../limits.ts'
 import { errors } from '../schemas.ts'
-import { Type } from '../type.ts'
 import type { NewOrders } from './new-orders.ts'
 
 export type CatalogEntry = {

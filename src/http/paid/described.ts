@@ -1,5 +1,7 @@
 /** How the OpenAPI document describes a paid route. */
+
 import type { FastifySchema } from 'fastify'
+import { Type } from 'typebox'
 import type { Phrase } from '../errors.ts'
 import { wwwAuthenticate } from '../response-headers.ts'
 import {
@@ -15,7 +17,6 @@ import {
   PlanIdSchema,
   settled,
 } from '../schemas.ts'
-import { Type } from '../type.ts'
 import { paymentPreimageHeader } from './repeats.ts'
 import type { OneUrlRoute, PaidRoute } from './route.ts'
 

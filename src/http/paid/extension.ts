@@ -4,7 +4,7 @@
  * credential that pays for it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
 import { isId, type TokenKind } from '../../lib/ids.ts'
 import type { PlanId } from '../../lib/product-names.ts'
@@ -14,7 +14,6 @@ import { OWNER_TOKEN, ownerTokenOf } from '../credentials.ts'
 import { invalid, problem, unauthorized } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
 import { answer, SettledExtension, settled } from '../schemas.ts'
-import { Type } from '../type.ts'
 import { nameOf, PAYMENT_RECEIPT } from './described.ts'
 import { mountPaidRoute, type Paying } from './paid.ts'
 import type { PaidRoute, SoldPlan } from './route.ts'

@@ -3,7 +3,7 @@
  * invoice and its preimage, for a buyer who has nothing else left.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TSchema } from 'typebox'
+import { type TSchema, Type } from 'typebox'
 import { isId } from '../../lib/ids.ts'
 import { renderPending } from '../../payment/flows/native.ts'
 import type { Outcome } from '../../payment/order.ts'
@@ -23,7 +23,6 @@ import {
   SettledExtension,
   settledPayment,
 } from '../schemas.ts'
-import { Type } from '../type.ts'
 import { sendDelivered } from './flows.ts'
 import type { Paying } from './paid.ts'
 import { paymentPreimageHeader, preimageIn, takeRepeat } from './repeats.ts'

@@ -1,9 +1,9 @@
 /** `Payment-Preimage`: proof of payment for clients without a wallet protocol. */
+
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
 import { type ClientAddress, clientScope } from '../client-address.ts'
 import { LIMITS, type Limit, type Limits } from '../limits.ts'
-
-import { Type } from '../type.ts'
 
 /** The header in the OpenAPI document of a route that reads it. */
 export const paymentPreimageHeader = Type.Optional(

@@ -2,13 +2,13 @@
  * Readiness: whether a load balancer should send requests to this instance. It is when the store answers
  * and the node takes payments. Load balancers ask often, so the cost is bounded.
  */
+import { Type } from 'typebox'
 import type { Db } from '../../db/db.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { App } from '../app.ts'
 import { ERRORS, type Phrase } from '../errors.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
 import { answer } from '../schemas.ts'
-import { Type } from '../type.ts'
 
 /** The store is probed at most this often; requests in between get the last result. */
 const PROBE_INTERVAL_MS = 1_000

@@ -1,5 +1,7 @@
 /** The simulator over HTTP: the payer's side, and who may use a local one. Mounted with that backend only. */
+
 import type { IncomingMessage } from 'node:http'
+import { Type } from 'typebox'
 import type { Log } from '../../lib/log.ts'
 import type { Simulator } from '../../lightning/simulator.ts'
 import type { App } from '../app.ts'
@@ -7,7 +9,6 @@ import { inScope, parseStrictJson } from '../body.ts'
 import { PROXY_HEADERS } from '../client-address.ts'
 import { problem } from '../errors.ts'
 import { errors, PaymentHash } from '../schemas.ts'
-import { Type } from '../type.ts'
 
 /** Longer than any BOLT 11 invoice in use. */
 const MAX_INVOICE_CHARACTERS = 4096
