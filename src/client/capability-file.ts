@@ -10,25 +10,13 @@ import { parseWhisperCode } from '../protocol/whisper-code.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
 import type { WhisperCapability } from '../whisper/schema.ts'
 
-/**
- * A capability of any product. A whisper's includes its share code.
- *
- * ```ts
- * const isInbox = (capability: AnyCapability): boolean => capability.product === 'catch'
- * ```
- */
+/** A capability of any product. A whisper's includes its share code. */
 export type AnyCapability =
   | CatchCapability
   | PulseCapability
   | (WhisperCapability & { code?: string })
 
-/**
- * The contents of a capability file.
- *
- * ```ts
- * const saved: SavedCapability | null = parseCapability(text)
- * ```
- */
+/** The contents of a capability file. */
 export type SavedCapability = {
   capability: AnyCapability
   /** The address of the service that sold it, without a trailing slash. */

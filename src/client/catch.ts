@@ -18,6 +18,7 @@ import type { EventFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
 import type { ApiRequest, CallOptions, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
+import { within } from './wait.ts'
 
 /**
  * The owner's client of an inbox. Every call rejects with a MayflyError: `unauthorized` or
@@ -111,42 +112,23 @@ export type CatchClient = {
   destroy(options?: CallOptions): Promise<void>
 }
 
-/**
- * Where a stream starts, and which events it yields.
- *
- * ```ts
- * for await (const event of inbox.stream({ after: 7, filter: { method: 'POST' } })) show(event)
- * ```
- */
+/** Where a stream starts, and which events it yields. */
 export type StreamOptions = {
   /** The sequence to continue after; 0 starts with the first event. Default: only new events. */
   after?: number
   /** Skips events that do not match, by the rules of the event list. */
   filter?: EventFilter
   signal?: AbortSignal | undefined
+  /** Ends the stream after this time, in milliseconds. Default: when the inbox ends. */
+  timeoutMs?: number | undefined
   /** Told when the connection is lost, and when it is back. No event is missed meanwhile. */
   onConnection?: (state: 'lost' | 'back') => void
 }
 
-/**
- * Options for waiting for one event.
- *
- * ```ts
- * const event = await inbox.next({ after: 0, timeoutMs: 30_000 })
- * ```
- */
-export type NextOptions = Omit<StreamOptions, 'onConnection'> & {
-  /** How long to wait, in milliseconds. Default: until the inbox ends. */
-  timeoutMs?: number | undefined
-}
+/** Options for waiting for one event. */
+export type NextOptions = Omit<StreamOptions, 'onConnection'>
 
-/**
- * The part of a capability that the owner's client needs.
- *
- * ```ts
- * const owner: CatchOwner = { publicId: 'catch_…', ownerToken: 'catch_owner_…' }
- * ```
- */
+/** The part of a capability that the owner's client needs. */
 export type CatchOwner = Pick<CatchCapability, 'publicId' | 'ownerToken'>
 
 export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwner): CatchClient {
@@ -175,14 +157,13 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     isWanted: (event: CatchEvent) => boolean | Promise<boolean>,
     { timeoutMs, signal, limit, after, filter = {} }: NextOptions & { limit: number },
   ): Promise<CatchEvent> {
-    const over = timeoutMs === undefined ? null : timeout(timeoutMs)
-    const signals = [signal, over].filter((one) => one != null)
+    const until = within({ signal, timeoutMs })
     const isNew = ({ sequence }: CatchEvent): boolean =>
       after !== undefined || !handedOut.has(sequence)
     try {
       let last = after ?? handedOut.upTo()
       const isWhole = Object.values(filter).every((value) => value === undefined)
-      const asked = { after: last, filter, limit, signal: AbortSignal.any(signals) }
+      const asked = { after: last, filter, limit, signal: until }
       for await (const event of arrivals(awaited, asked)) {
         if (isWhole) handedOut.skip(last, event.sequence)
         last = event.sequence
@@ -192,7 +173,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
         return event
       }
     } catch (error) {
-      if (over?.aborted && !signal?.aborted) throw new MayflyError('no event in time', 0)
+      if (until?.aborted && !signal?.aborted) throw new MayflyError('no event in time', 0)
       throw error
     }
     throw new MayflyError('inbox ended', 0)
@@ -203,8 +184,8 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
   async function* stream({
     after,
     filter = {},
-    signal,
     onConnection,
+    ...options
   }: StreamOptions = {}): AsyncGenerator<CatchEvent, CatchState, undefined> {
     let last = after ?? -1
     const from = after === undefined ? null : String(after)
@@ -213,7 +194,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
       path: `${path}/stream${search}`,
       token,
       after: from,
-      signal,
+      signal: within(options),
       onConnection,
     })) {
       if (message.event === 'end') return endOf(message) as CatchState
@@ -288,12 +269,6 @@ function searchOf(query: object): string {
 
 /** How many events a request brings of which some may not be wanted. */
 const SOME = 20
-/** The longest timeout of a timer, about 24 days. */
-const MAX_TIMER_MS = 2 ** 31 - 1
-
-function timeout(ms: number): AbortSignal {
-  return AbortSignal.timeout(Math.min(Math.max(Math.ceil(ms), 0), MAX_TIMER_MS))
-}
 
 type Reading = CallOptions & Pick<ApiRequest, 'isRepeatable'>
 

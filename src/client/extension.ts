@@ -5,13 +5,7 @@ import type { PulseCapability } from '../pulse/schema.ts'
 import { MayflyError } from './errors.ts'
 import type { Order } from './record.ts'
 
-/**
- * The part of a capability that extending it needs.
- *
- * ```ts
- * const held: Extendable = await mayfly.buyCatch({ planId: 'spark', onInvoice })
- * ```
- */
+/** The part of a capability that extending it needs. */
 export type Extendable = Pick<
   CatchCapability | PulseCapability,
   'product' | 'publicId' | 'ownerToken'

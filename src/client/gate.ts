@@ -10,24 +10,20 @@ import {
   verifyReceipt,
 } from '../protocol/gate-receipt.ts'
 import { MayflyError } from './errors.ts'
-import { type ApiResponse, createHttp, errorOf, type Http, platformFetch } from './http.ts'
+import {
+  type ApiRequest,
+  type ApiResponse,
+  type CallOptions,
+  createHttp,
+  errorOf,
+  type Http,
+  platformFetch,
+} from './http.ts'
 
-/**
- * A project's id and its capability. The id is public, the capability is secret.
- *
- * ```ts
- * const project: GateProject = { projectId: 'gate_project_…', capability: 'gate_key_…' }
- * ```
- */
+/** A project's id and its capability. The id is public, the capability is secret. */
 export type GateProject = { projectId: string; capability: string }
 
-/**
- * The exact request that a payment is bound to.
- *
- * ```ts
- * const request: ProtectedRequest = { route: 'ping', method: 'GET', path: '/ping?n=1' }
- * ```
- */
+/** The exact request that a payment is bound to. */
 export type ProtectedRequest = {
   /** The id under which the operator registered the route. */
   route: string
@@ -37,13 +33,7 @@ export type ProtectedRequest = {
   body?: Uint8Array<ArrayBuffer>
 }
 
-/**
- * The state of an intent: authorized with a receipt, or pending.
- *
- * ```ts
- * const receiptOf = (outcome: GateOutcome) => (outcome.settled ? outcome.receipt : null)
- * ```
- */
+/** The state of an intent: authorized with a receipt, or pending. */
 export type GateOutcome = GateAuthorization | GatePending
 
 /**
@@ -57,23 +47,31 @@ export type GateOutcome = GateAuthorization | GatePending
  */
 export type GateClient = {
   /** Creates the payment intent of a request. The same key and request return the same intent. */
-  intent(request: ProtectedRequest, idempotencyKey?: string): Promise<GateQuote>
+  intent(
+    request: ProtectedRequest,
+    idempotencyKey?: string,
+    options?: CallOptions,
+  ): Promise<GateQuote>
   /** Proves the payment by the payer's preimage, 64 hex digits. */
-  prove(intentId: string, preimage: string): Promise<GateOutcome>
+  prove(intentId: string, preimage: string, options?: CallOptions): Promise<GateOutcome>
   /** The state of the intent. The service asks the provider if that supports LUD-21. */
-  poll(intentId: string): Promise<GateOutcome>
+  poll(intentId: string, options?: CallOptions): Promise<GateOutcome>
   /**
    * Gives a receipt back after this server failed the request that it admitted. The next proof or
    * poll returns a fresh one. Allowed twice per intent.
    * @throws MayflyError `give-back refused`
    */
-  giveBack(intentId: string, receiptId: string): Promise<void>
+  giveBack(intentId: string, receiptId: string, options?: CallOptions): Promise<void>
   /**
    * Verifies that the service signed a receipt (RFC 7515, RFC 8037) for this project, and returns its
    * claims. With a request, the receipt must also admit that request now.
    * @throws MayflyError `invalid receipt`
    */
-  verifyReceipt(receipt: string, request?: ProtectedRequest): Promise<GateReceipt>
+  verifyReceipt(
+    receipt: string,
+    request?: ProtectedRequest,
+    options?: CallOptions,
+  ): Promise<GateReceipt>
 }
 
 export function createGateClient(
@@ -88,19 +86,19 @@ export function createGateClient(
   }
 
   return {
-    async intent(request, idempotencyKey = crypto.randomUUID()) {
-      const answer = await requestIntent(
-        http,
-        { projectId, capability },
-        { ...request, headers: { 'idempotency-key': idempotencyKey } },
-      )
+    async intent(request, idempotencyKey = crypto.randomUUID(), options = {}) {
+      const headers = { 'idempotency-key': idempotencyKey }
+      const asked = { ...request, headers, ...options, isRepeatable: true }
+      const answer = await requestIntent(http, { projectId, capability }, asked)
       if (answer.status !== 402) throw errorOf(answer)
       return quoteOf(answer)
     },
 
-    prove: (intentId, preimage) =>
+    prove: (intentId, preimage, options) =>
       outcome(
         http.request({
+          ...options,
+          isRepeatable: true,
           method: 'POST',
           path: `${intentPath(intentId)}/prove`,
           token: capability,
@@ -109,15 +107,18 @@ export function createGateClient(
         }),
       ),
 
-    async giveBack(intentId, receiptId) {
-      const answer = await requestGiveBack(http, { capability, intentId, receiptId })
+    async giveBack(intentId, receiptId, options = {}) {
+      const answer = await requestGiveBack(http, { capability, intentId, receiptId }, options)
       if (answer.status !== 204) throw errorOf(answer)
     },
 
-    poll: (intentId) => outcome(http.request({ path: intentPath(intentId), token: capability })),
+    poll: (intentId, options) => {
+      const path = intentPath(intentId)
+      return outcome(http.request({ path, token: capability, ...options, isRepeatable: true }))
+    },
 
-    async verifyReceipt(receipt, request) {
-      const keys = await fetchGateKeys(http)
+    async verifyReceipt(receipt, request, options) {
+      const keys = await fetchGateKeys(http, { ...options, isRepeatable: true })
       const verdict = request
         ? await verifyFor(receipt, keys, { projectId, issuer, request, now: now() })
         : await verifyReceipt(receipt, keys)
@@ -127,13 +128,7 @@ export function createGateClient(
   }
 }
 
-/**
- * The keys that verify a receipt: given ones, or the current ones of a service.
- *
- * ```ts
- * const by: ReceiptKeys = { baseUrl: 'https://mayfly.example' }
- * ```
- */
+/** The keys that verify a receipt: given ones, or the current ones of a service. */
 export type ReceiptKeys =
   | { keys: readonly GateKey[] }
   | { baseUrl: string; fetch?: typeof globalThis.fetch }
@@ -165,9 +160,20 @@ export async function verifyGateReceipt(
 export function requestIntent(
   http: Http,
   { projectId, capability }: GateProject,
-  { route, method, path, body, headers }: ProtectedRequest & { headers: Record<string, string> },
+  {
+    route,
+    method,
+    path,
+    body,
+    headers,
+    ...options
+  }: ProtectedRequest &
+    Pick<ApiRequest, 'signal' | 'timeoutMs' | 'isRepeatable'> & {
+      headers: Record<string, string>
+    },
 ): Promise<ApiResponse> {
   return http.request({
+    ...options,
     method: 'POST',
     path: '/api/gate/intents',
     token: capability,
@@ -192,8 +198,10 @@ export function requestGiveBack(
     intentId,
     ...body
   }: { capability: string; intentId: string; receiptId: string; isUnused?: boolean },
+  options?: CallOptions,
 ): Promise<ApiResponse> {
   return http.request({
+    ...options,
     method: 'POST',
     path: `${intentPath(intentId)}/give-back`,
     token: capability,
@@ -220,8 +228,12 @@ export async function verifyFor(
 }
 
 /** The service's current keys. @throws MayflyError if the answer has no keys. */
-export async function fetchGateKeys(http: Http): Promise<GateKey[]> {
-  const jwks = await http.get<{ keys: unknown }>({ path: '/.well-known/gate-jwks.json' }, 'keys')
+export async function fetchGateKeys(
+  http: Http,
+  options?: CallOptions & Pick<ApiRequest, 'isRepeatable'>,
+): Promise<GateKey[]> {
+  const asked = { path: '/.well-known/gate-jwks.json', ...options }
+  const jwks = await http.get<{ keys: unknown }>(asked, 'keys')
   const keys = readGateKeys(jwks)
   if (keys === null) throw new MayflyError('unexpected answer', 200)
   return keys

@@ -20,10 +20,6 @@ const MAX_REPEAT_SECONDS = 15
 
 /**
  * What every call takes. What only reads is repeated within `timeoutMs` where its answer is lost, and so are pings.
- *
- * ```ts
- * const options: CallOptions = { signal: AbortSignal.timeout(60_000), timeoutMs: 10_000 }
- * ```
  */
 export type CallOptions = {
   /** Ends the call, which then rejects with the reason of the signal. */

@@ -27,6 +27,7 @@ import {
 } from './pulse.ts'
 import type { Purchase, PurchaseFromWallet, PurchaseTerms } from './purchase.ts'
 import type { PurchaseStore } from './record.ts'
+import { within } from './wait.ts'
 import type { Wallet } from './wallet.ts'
 import {
   createWhisperClient,
@@ -185,14 +186,7 @@ export type MayflyOptions = {
   fetch?: typeof globalThis.fetch
 }
 
-/**
- * The plans of each product that are on sale, with limits and prices in satoshis.
- *
- * ```ts
- * const { checkoutEnabled, products } = await mayfly.catalog()
- * console.log(checkoutEnabled, products.pulse.plans[0]?.priceSats)
- * ```
- */
+/** The plans of each product that are on sale, with limits and prices in satoshis. */
 export type Catalog = {
   checkoutEnabled: boolean
   currency: 'sat'
@@ -358,7 +352,7 @@ export function createMayfly(options: MayflyOptions): PayingMayfly {
     async resume(idempotencyKey, terms = {}) {
       // Read before, since a store may drop what was delivered.
       const record = await store?.load(idempotencyKey)
-      const bought = await payments.resume(idempotencyKey, terms)
+      const bought = await payments.resume(idempotencyKey, limited(terms))
       if (record?.extends !== undefined) return extensionOf(bought)
       return record?.whisper ? sharedWhisper(bought, record.whisper) : (bought as CatchCapability)
     },
@@ -367,9 +361,7 @@ export function createMayfly(options: MayflyOptions): PayingMayfly {
 }
 
 /** The purchase, ended by its signal or its time. */
-function limited<Terms extends PurchaseTerms>(purchase: Terms): Terms {
-  const { signal, timeoutMs } = purchase
-  if (timeoutMs === undefined) return purchase
-  const over = AbortSignal.timeout(timeoutMs)
-  return { ...purchase, signal: signal ? AbortSignal.any([signal, over]) : over }
+function limited<Terms extends Pick<PurchaseTerms, 'signal' | 'timeoutMs'>>(terms: Terms): Terms {
+  const signal = within(terms)
+  return signal ? { ...terms, signal } : terms
 }

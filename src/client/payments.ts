@@ -68,17 +68,12 @@ export type Payments = {
   collect(quote: PaymentQuote, claim: Claim & { signal?: AbortSignal }): Promise<unknown>
 }
 
-/**
- * How a purchase goes on: with the wallet that began it, or by its invoice, which is shown again.
- *
- * ```ts
- * const terms: Resumption = { wallet, signal: AbortSignal.timeout(60_000) }
- * ```
- */
+/** How a purchase goes on: with the wallet that began it, or by its invoice, which is shown again. */
 export type Resumption = {
   wallet?: Wallet | undefined
   maxSats?: number
   signal?: AbortSignal
+  timeoutMs?: number
   onInvoice?: OnInvoice
   onProgress?: (progress: PurchaseProgress) => void
 }

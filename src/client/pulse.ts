@@ -13,6 +13,7 @@ import { type AlertsClient, createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
 import type { ApiRequest, CallOptions, Http } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
+import { within } from './wait.ts'
 
 /**
  * The client of a monitor, for its owner and for the job that pings. Every call rejects with a
@@ -62,7 +63,7 @@ export type PulseClient = AlertsClient & {
    * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
    * ```
    */
-  stream(options?: { signal?: AbortSignal }): AsyncGenerator<PulseNews, string, undefined>
+  stream(options?: CallOptions): AsyncGenerator<PulseNews, string, undefined>
   /** A page of the history of its whole life, newest first, and its uptime. */
   history(query?: PulseHistoryQuery, options?: CallOptions): Promise<PulseHistory>
   /**
@@ -94,31 +95,13 @@ export type PulseClient = AlertsClient & {
   destroy(options?: CallOptions): Promise<void>
 }
 
-/**
- * Names a run by a UUID, where runs of a job overlap. Without it the job has one run at a time.
- *
- * ```ts
- * await monitor.start({ rid: crypto.randomUUID() })
- * ```
- */
+/** Names a run by a UUID, where runs of a job overlap. Without it the job has one run at a time. */
 export type PulseRun = CallOptions & { rid?: string }
 
-/**
- * An event of a monitor's stream: a ping, or a change of state or settings.
- *
- * ```ts
- * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
- * ```
- */
+/** An event of a monitor's stream: a ping, or a change of state or settings. */
 export type PulseNews = { event: 'ping' | 'state'; status: PulseStatus }
 
-/**
- * The part of a capability that its holder has. A job that pings needs no owner token.
- *
- * ```ts
- * const job: PulseHolder = { publicId: 'pulse_…', pingToken: 'pulse_ping_…' }
- * ```
- */
+/** The part of a capability that its holder has. A job that pings needs no owner token. */
 export type PulseHolder = Pick<PulseCapability, 'publicId'> &
   Partial<Pick<PulseCapability, 'ownerToken' | 'pingToken'>>
 
@@ -171,13 +154,13 @@ export function createPulseClient(
       const request: ApiRequest = { method: 'PATCH', path, headers, body, ...owner, ...options }
       return http.get<PulseStatus>(request, 'state', 'expiresAt')
     },
-    async *stream({ signal } = {}) {
+    async *stream(options = {}) {
       const token = ownerToken ?? ''
       for await (const message of follow(http, {
         path: `${path}/stream`,
         token,
         after: null,
-        signal,
+        signal: within(options),
       })) {
         if (message.event === 'end') return endOf(message)
         if (message.event !== 'ping' && message.event !== 'state') continue

@@ -2,22 +2,10 @@
 import type { Quote as ServerQuote } from '../payment/quote.ts'
 import type { Wallet } from './wallet.ts'
 
-/**
- * An unpaid order with its BOLT 11 invoice. `amountSats` is in satoshis, `expiresAt` is RFC 3339.
- *
- * ```ts
- * const costs = ({ amountSats, expiresAt }: PaymentQuote) => `${amountSats} sat until ${expiresAt}`
- * ```
- */
+/** An unpaid order with its BOLT 11 invoice. `amountSats` is in satoshis, `expiresAt` is RFC 3339. */
 export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string }
 
-/**
- * How a wallet's payment is proven to the service. docs/payments.md describes all three flows.
- *
- * ```ts
- * await mayfly.buyCatch({ planId: 'spark', wallet, flow: 'l402' })
- * ```
- */
+/** How a wallet's payment is proven to the service. docs/payments.md describes all three flows. */
 export type PaymentFlow = 'native' | 'payment' | 'l402'
 
 /**
@@ -25,10 +13,6 @@ export type PaymentFlow = 'native' | 'payment' | 'l402'
  * wallet is asked to pay. `paid`: the wallet returned a valid proof. `uncertain`: the wallet does not
  * know, so the order is polled. `idempotencyKey` or `preimage` is enough to collect the purchase: keep
  * both as secret as the capability.
- *
- * ```ts
- * const onProgress = ({ stage, quote }: PurchaseProgress) => console.log(stage, quote.amountSats)
- * ```
  */
 export type PurchaseProgress = {
   stage: 'invoice' | 'paying' | 'paid' | 'uncertain'
@@ -38,13 +22,7 @@ export type PurchaseProgress = {
   preimage?: string
 }
 
-/**
- * The options of every purchase.
- *
- * ```ts
- * const terms: PurchaseTerms = { planId: 'spark', maxSats: 200, signal: AbortSignal.timeout(60_000) }
- * ```
- */
+/** The options of every purchase. */
 export type PurchaseTerms = {
   planId: PaymentQuote['planId']
   /** Refuses a higher price, in satoshis, before anything is paid or shown. Default: the client's. */
@@ -65,35 +43,17 @@ export type PurchaseTerms = {
   onProgress?: (progress: PurchaseProgress) => void
 }
 
-/**
- * Called once with the invoice, and awaited. If it throws, the purchase ends.
- *
- * ```ts
- * const onInvoice: OnInvoice = ({ bolt11 }) => show(`lightning:${bolt11}`)
- * ```
- */
+/** Called once with the invoice, and awaited. If it throws, the purchase ends. */
 export type OnInvoice = (quote: PaymentQuote) => unknown
 
-/**
- * A purchase whose invoice is shown, and paid elsewhere.
- *
- * ```ts
- * const purchase: PurchaseByHand = { planId: 'spark', onInvoice: ({ bolt11 }) => show(bolt11) }
- * ```
- */
+/** A purchase whose invoice is shown, and paid elsewhere. */
 export type PurchaseByHand = PurchaseTerms & {
   onInvoice: OnInvoice
   wallet?: undefined
   flow?: 'native'
 }
 
-/**
- * A purchase that the wallet pays.
- *
- * ```ts
- * const purchase: PurchaseByWallet = { planId: 'long', wallet, flow: 'native' }
- * ```
- */
+/** A purchase that the wallet pays. */
 export type PurchaseByWallet = PurchaseTerms & {
   wallet: Wallet
   /** Default: `payment`. */
@@ -111,12 +71,5 @@ export type PurchaseByWallet = PurchaseTerms & {
  */
 export type Purchase = PurchaseByHand | PurchaseByWallet
 
-/**
- * A purchase of a client that has a wallet.
- *
- * ```ts
- * const purchase: PurchaseFromWallet = { planId: 'spark', maxSats: 200 }
- * await createMayfly({ baseUrl, wallet }).buyCatch(purchase)
- * ```
- */
+/** A purchase of a client that has a wallet. */
 export type PurchaseFromWallet = Omit<PurchaseByWallet, 'wallet'> & { wallet?: Wallet | undefined }

@@ -11,33 +11,17 @@ import type { PaymentQuote } from './purchase.ts'
  * Where a purchase is. `quoted`: it has an invoice, and no wallet was asked. `paying`: a wallet may pay that invoice,
  * whatever anybody says. `failed`: the wallet says that it did not. `paid`: the record has the preimage.
  * `delivered`: it has what was bought.
- *
- * ```ts
- * const isOpen = (state: PurchaseState): boolean => state === 'paying' || state === 'paid'
- * ```
  */
 export type PurchaseState = 'quoted' | 'paying' | 'failed' | 'paid' | 'delivered'
 
-/**
- * An invoice that a purchase was given. `handedAt` is when a wallet was last asked to pay it.
- *
- * ```ts
- * const wasHanded = ({ handedAt }: RecordedInvoice): boolean => handedAt !== undefined
- * ```
- */
+/** An invoice that a purchase was given. `handedAt` is when a wallet was last asked to pay it. */
 export type RecordedInvoice = PaymentQuote & {
   handedAt?: string
   /** The most that the wallet can have spent on it, fees and repeated attempts included. */
   reservedMsat?: number
 }
 
-/**
- * A purchase. Its key collects it, so keep it as secret as what is bought.
- *
- * ```ts
- * const show = ({ product, state }: PurchaseRecord) => console.log(product, state)
- * ```
- */
+/** A purchase. Its key collects it, so keep it as secret as what is bought. */
 export type PurchaseRecord = {
   version: 1
   /** Grows by one with each write. */

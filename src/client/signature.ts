@@ -10,24 +10,12 @@ import {
 import type { SignatureRule } from '../protocol/signatures/verdict.ts'
 import { eventBody } from './export.ts'
 
-/**
- * The secret that sender and receiver share, and the rules by which it signs.
- *
- * ```ts
- * const check: SignatureCheck = { provider: 'github', secret: "It's a Secret to Everybody" }
- * ```
- */
+/** The secret that sender and receiver share, and the rules by which it signs. */
 export type SignatureCheck = SignatureRules & { secret: string }
 
 /**
  * Whether a signature is valid, or which rule it failed; `header` is the one that says so, if any.
  * `sentence` is for people.
- *
- * ```ts
- * const check: SignatureCheck = { provider: 'github', secret: 'shared with GitHub' }
- * const verdict: SignatureVerdict = await verifySignature(event, check)
- * if (!verdict.valid) console.log(verdict.rule, verdict.header, verdict.sentence)
- * ```
  */
 export type SignatureVerdict = { provider: SignatureProvider; sentence: string } & (
   | { valid: true }

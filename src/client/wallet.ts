@@ -35,23 +35,13 @@ export type Wallet = {
   maxFeeMsat?(amountMsat: number): number
 }
 
-/**
- * A payment that the wallet has made.
- *
- * ```ts
- * const { preimage, feeMsat }: WalletPayment = await wallet.pay(quote.bolt11)
- * ```
- */
+/** A payment that the wallet has made. */
 export type WalletPayment = { preimage: string; feeMsat?: number }
 
 /**
  * What a wallet knows of an invoice. `failed`: no attempt to pay it was under way when it was asked, and none has
  * succeeded. `unknown`: the wallet has no record of it. `bolt11` is the invoice that was paid for this payment hash,
  * where the wallet names it: another one than was asked about is no payment of that.
- *
- * ```ts
- * const isPaid = ({ state }: WalletAnswer): boolean => state === 'paid'
- * ```
  */
 export type WalletAnswer =
   | { state: 'paid'; preimage: string; feeMsat?: number; bolt11?: string }

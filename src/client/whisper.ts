@@ -21,10 +21,6 @@ import type { Order, PurchaseRecord } from './record.ts'
 /**
  * The content, which is encrypted locally, or the result of `sealWhisper`. Repeating an interrupted
  * purchase needs the latter, since its `idempotencyKey` accepts only the same bytes.
- *
- * ```ts
- * const terms: WhisperTerms = { data, readLimit: 1, revealAt: new Date('2027-01-01T00:00:00Z') }
- * ```
  */
 export type WhisperTerms = {
   /** The number of reads, from 1 to the plan's maximum, which is the default. */
@@ -37,22 +33,10 @@ export type WhisperTerms = {
   revealWhen?: string
 } & ((WhisperContent & { password?: string; sealed?: never }) | { sealed: SealedWhisper })
 
-/**
- * The payment and the content of a whisper.
- *
- * ```ts
- * const purchase: WhisperPurchase = { planId: 'spark', data, readLimit: 1, onInvoice }
- * ```
- */
+/** The payment and the content of a whisper. */
 export type WhisperPurchase<Paid extends PurchaseFromWallet = Purchase> = Paid & WhisperTerms
 
-/**
- * The capability, and the share code. The code's holder can read the content.
- *
- * ```ts
- * const { code }: SharedWhisper = await mayfly.buyWhisper({ planId: 'spark', data, onInvoice })
- * ```
- */
+/** The capability, and the share code. The code's holder can read the content. */
 export type SharedWhisper = WhisperCapability & { code: string }
 
 /**
@@ -70,13 +54,7 @@ export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
   return sealEnvelope(ask)
 }
 
-/**
- * The part of a capability that opens the receipt.
- *
- * ```ts
- * const holder: ReceiptHolder = { publicId: 'whisper_…', receiptToken: 'whisper_receipt_…' }
- * ```
- */
+/** The part of a capability that opens the receipt. */
 export type ReceiptHolder = Pick<WhisperCapability, 'publicId' | 'receiptToken'>
 
 /**

@@ -17,7 +17,10 @@ function aService(t: TestContext, answer: (signal: AbortSignal) => Promise<Respo
 }
 
 const never = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
 
 /** A body that begins, and breaks off when its request is aborted. `onRead`: somebody reads it. */
 const endless = (signal: AbortSignal, onRead: () => void = () => undefined): ReadableStream =>
@@ -105,5 +108,34 @@ suite('a service that accepts and does not end', () => {
     reader.abort()
     await next
     assert.equal(hasAborted, true)
+  })
+
+  test('a service that accepts and never answers is left when the time of the call is over, whatever the call', async () => {
+    const mayfly = createMayfly({
+      baseUrl: 'https://mayfly.example',
+      fetch: (_input, init) => never(init?.signal as AbortSignal),
+    })
+    const limit = { timeoutMs: 5 }
+    const inbox = mayfly.catch({ publicId: newId('catch'), ownerToken: aToken('catch_owner') })
+    const monitor = mayfly.pulse({ ...pulse, ownerToken: aToken('pulse_owner') })
+    const receipt = mayfly.whisperReceipt({ publicId: newId('whisper'), receiptToken: 'x' })
+    const gate = mayfly.gate({ projectId: newId('gate_project'), capability: 'x' })
+    const asked = { route: 'ping', method: 'GET', path: '/ping' }
+    const terms = { planId: 'spark', onInvoice() {}, ...limit } as const
+    const calls = [
+      mayfly.catalog(limit),
+      mayfly.buyCatch(terms),
+      mayfly.recover({ bolt11: 'x', preimage: 'x' }, limit),
+      mayfly.pulsePublicStatus('x', limit),
+      ...[inbox.status(limit), inbox.page({}, limit), inbox.next(limit)],
+      ...[inbox.stream({ after: 0, ...limit }).next(), inbox.deleteEvent('x', limit)],
+      ...[monitor.ping(limit), monitor.status(limit), monitor.update({ name: 'x' }, limit)],
+      ...[monitor.stream(limit).next(), monitor.alerts(limit), monitor.rotateToken('ping', limit)],
+      ...[receipt.status(limit), receipt.destroy(limit)],
+      ...[gate.intent(asked, 'key', limit), gate.prove('x', 'x', limit), gate.poll('x', limit)],
+      ...[gate.giveBack('x', 'x', limit), gate.verifyReceipt('x', asked, limit)],
+    ]
+    const ended = await Promise.allSettled(calls)
+    assert.deepEqual(new Set(ended.map(({ status }) => status)), new Set(['rejected']))
   })
 })

@@ -11,12 +11,12 @@ const sdk = join(root, 'src/client/index.ts')
 
 type Export = { name: string; isType: boolean; file: string }
 
-test('every export of the SDK has a docstring with an example', async () => {
+test('every export of the SDK has a docstring, and every function and class an example', async () => {
   const exported = await exportsOfTheSdk()
   assert.ok(exported.length > 70)
-  for (const { name, file } of exported) {
+  for (const { name, file, isType } of exported) {
     const [, doc = ''] = declarationOf(name).exec(await readFile(file, 'utf8')) ?? []
-    assert.match(doc, /```ts\n/, `${name} in ${relative(root, file)}`)
+    assert.match(doc, isType ? /\w/ : /```ts\n/, `${name} in ${relative(root, file)}`)
   }
 })
 
@@ -29,7 +29,7 @@ test('the examples in the docstrings are typed right', async (t) => {
       lines.replaceAll(/^ *\* ?/gm, '').replaceAll(/^import .*$/gm, ''),
     ),
   )
-  assert.ok(examples.length > 80)
+  assert.ok(examples.length > 60)
   const names = exported.map(({ name, isType }) => (isType ? `type ${name}` : name))
   await assertTyped(
     t,

@@ -3,13 +3,7 @@ import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, type NodeResponse, requestNode, textOf } from './node-fetch.ts'
 import { nodeAt, type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
-/**
- * The node's address, and the rune that may pay. `maxFeeSats` limits the routing fee, in satoshis.
- *
- * ```ts
- * const options: ClnWalletOptions = { url: 'https://127.0.0.1:3010', rune, maxFeeSats: 20 }
- * ```
- */
+/** The node's address, and the rune that may pay. `maxFeeSats` limits the routing fee, in satoshis. */
 export type ClnWalletOptions = PayingOptions & {
   /** `https://host:3010` */
   url: string

@@ -5,13 +5,7 @@ import type { Wallet } from '../wallet.ts'
 import { fields, linesOf, NodeRefused, openNode, requestNode, textOf } from './node-fetch.ts'
 import { nodeAt, type PayingOptions, type Payment, payingWallet, sendSeconds } from './paying.ts'
 
-/**
- * The node's address, and the macaroon that may pay. `maxFeeSats` limits the routing fee, in satoshis.
- *
- * ```ts
- * const options: LndWalletOptions = { url: 'https://127.0.0.1:8080', macaroonHex, maxFeeSats: 20 }
- * ```
- */
+/** The node's address, and the macaroon that may pay. `maxFeeSats` limits the routing fee, in satoshis. */
 export type LndWalletOptions = PayingOptions & {
   /** `https://host:8080` */
   url: string

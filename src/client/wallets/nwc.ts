@@ -4,13 +4,7 @@ import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, textOf } from './node-fetch.ts'
 import { type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
-/**
- * The methods that a client must have, such as the `NWCClient` of @getalby/sdk.
- *
- * ```ts
- * const client: NwcClient = new NWCClient({ nostrWalletConnectUrl })
- * ```
- */
+/** The methods that a client must have, such as the `NWCClient` of @getalby/sdk. */
 export type NwcClient = {
   /** The wallet's public key, which tells it from another. */
   walletPubkey?: string

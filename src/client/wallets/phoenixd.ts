@@ -4,13 +4,7 @@ import type { Wallet } from '../wallet.ts'
 import { fields, NodeRefused, requestNode, textOf } from './node-fetch.ts'
 import { nodeAt, type PayingOptions, type Payment, payingWallet } from './paying.ts'
 
-/**
- * phoenixd's address and password. `maxFeeSats` limits its fixed fee, in satoshis.
- *
- * ```ts
- * const options: PhoenixdWalletOptions = { url: 'http://127.0.0.1:9740', password }
- * ```
- */
+/** phoenixd's address and password. `maxFeeSats` limits its fixed fee, in satoshis. */
 export type PhoenixdWalletOptions = PayingOptions & {
   /** `http://127.0.0.1:9740` */
   url: string

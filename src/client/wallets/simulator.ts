@@ -3,13 +3,7 @@ import { type Wallet, WalletError } from '../wallet.ts'
 import { requestNode } from './node-fetch.ts'
 import { failureOf, notPaid, provenPreimage, readInvoice, unknown } from './paying.ts'
 
-/**
- * The service whose simulator pays.
- *
- * ```ts
- * const options: SimulatorWalletOptions = { baseUrl, timeoutMs: 5_000 }
- * ```
- */
+/** The service whose simulator pays. */
 export type SimulatorWalletOptions = {
   /** The service's address. */
   baseUrl: string
