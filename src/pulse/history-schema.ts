@@ -3,7 +3,6 @@ import { type Static, Type } from 'typebox'
 import { DateTime, DateTimeOrNull } from '../http/schemas.ts'
 import { ExitCode, Rid } from './schema.ts'
 
-/** A page reads at most three chunks of a hundred pings. */
 export const MAX_ENTRIES = 200
 export const DEFAULT_ENTRIES = 100
 
@@ -108,8 +107,8 @@ export const PulseHistory = Type.Object(
 )
 /**
  * A page of a monitor's history, newest first, and its uptime: the shares of time from 0 to 1 in which it was not
- * late, until now or until its end. Blind windows count neither way. A share is null before the first ping, and
- * where it would repeat the shorter one.
+ * late, until now or until its end. Blind windows count neither way. A share is null before the first ping, where it
+ * would repeat the shorter one, and where the monitor was late more than 10 000 times.
  *
  * ```ts
  * const { uptime, entries, nextCursor } = await monitor.history({ limit: 20 })
