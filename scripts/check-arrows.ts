@@ -155,8 +155,8 @@ const SERVER_ONLY = new Set([
 /** Rooms that a browser loads. They import nothing from a package or from Node. */
 const BROWSER_ROOMS = new Set<Room>(['lib', 'protocol', 'client', 'web'])
 
-/** Packages that a page may load. Each is a single file, which the server serves. */
-const VENDORED = new Map([['web/buying/qr.ts', 'qr']])
+/** Packages that are bundled into the pages. A built package needs none of them. */
+const BUNDLED = new Set(['preact', 'preact/hooks', '@preact/signals', 'qr'])
 
 /** Arrows besides those above. With `typesOnly`, nothing is imported when the code runs. */
 const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = [
@@ -203,11 +203,11 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     return 'the importing file is in no room; name the room in scripts/check-arrows.ts'
   if (arrow.kind === 'unreadable') return 'this check cannot read the import; write it plainly'
   if (arrow.kind === 'bare') {
+    if (from === 'web' && BUNDLED.has(arrow.to)) return null
     if (!isInstalled(arrow) && TOOLS[file] !== arrow.to) {
       return 'an installed Mayfly would not have that package; add it to the dependencies of package.json'
     }
     if (!BROWSER_ROOMS.has(from) || SERVER_ONLY.has(file)) return null
-    if (VENDORED.get(file) === arrow.to) return null
     return `browsers load ${from}, so it imports no package and nothing of Node`
   }
   const { to } = arrow
@@ -321,13 +321,16 @@ function cycles(graph: ReadonlyMap<string, Arrow[]>): string[] {
   return lines
 }
 
-/** All TypeScript files of src/, or of a copy of it. */
+/** All TypeScript files and style sheets of src/, or of a copy of it. */
 export function readSources(src: URL = new URL('../src/', import.meta.url)): Sources {
   const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
     .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.(?:tsx?|css)$/.test(file))
     .sort()
-  return new Map(files.map((file) => [file, readFileSync(new URL(file, src), 'utf8')]))
+  // A style sheet imports no code.
+  const read = (file: string): string =>
+    file.endsWith('.css') ? '' : readFileSync(new URL(file, src), 'utf8')
+  return new Map(files.map((file) => [file, read(file)]))
 }
 
 if (import.meta.main) {

@@ -8,7 +8,7 @@ import { pageScripts } from '../src/http/pages/pages.ts'
 const PARTS = [
   { folder: 'db/migrations/', files: /\.sql$/ },
   { folder: 'web/pages/', files: /\.html$/ },
-  { folder: 'web/', files: /\.(?:html|css|svg)$/ },
+  { folder: 'web/', files: /\.(?:html|svg)$/ },
 ]
 
 const dist = resolve(process.argv[2] ?? fileURLToPath(new URL('../dist', import.meta.url)))
@@ -26,8 +26,8 @@ for (const { folder, files } of PARTS) {
 
 const bundles = new URL(BUNDLES, pathToFileURL(`${dist}/`))
 rmSync(bundles, { recursive: true, force: true })
-for (const [script, text] of await bundle(new URL('../src/', import.meta.url), pageScripts())) {
-  const file = fileURLToPath(new URL(`${script}.js`, bundles))
+for (const [path, text] of await bundle(new URL('../src/', import.meta.url), pageScripts())) {
+  const file = fileURLToPath(new URL(path, bundles))
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, text)
 }

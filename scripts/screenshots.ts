@@ -7,6 +7,7 @@ import type { Page } from 'playwright-core'
 import type { PulseHolder } from '../src/client/index.ts'
 import { NARROW, startBrowser, visit, WIDE } from '../test/support/browser.ts'
 import { register } from '../test/support/gate.ts'
+import { openWithoutSaving, shownKey } from '../test/support/inbox-page.ts'
 import { live } from '../test/support/pulse.ts'
 import { startServer, type TestServer } from '../test/support/server.ts'
 
@@ -24,7 +25,9 @@ const REQUESTS = [
 
 /** The pictures. Each function does what a user does before the picture is taken. */
 const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unknown>> = {
-  home: (page) => page.getByText('900 sat').first().waitFor(),
+  home: async (page) => {
+    for (let i = 0; i < 3; i++) await page.getByRole('button', { name: 'Send a request' }).click()
+  },
   buy: async (page) => {
     await page.getByRole('link', { name: 'Buy an inbox' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
@@ -37,12 +40,12 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   paid: buyInbox,
   'catch-empty': async (page) => {
     await buyInbox(page)
-    await page.getByRole('button', { name: 'Open without keeping' }).click()
+    await openWithoutSaving(page)
     await page.getByText('Live', { exact: true }).waitFor()
   },
   catch: async (page) => {
     await buyInbox(page)
-    await page.getByRole('button', { name: 'Open without keeping' }).click()
+    await openWithoutSaving(page)
     await page.getByText('Live', { exact: true }).waitFor()
     const address = await page.locator('.inbox-address code').innerText()
     for (const { path, type, body } of REQUESTS.toReversed()) {
@@ -53,38 +56,39 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     await page.getByRole('button', { name: /github/ }).click()
   },
   whisper: async (page) => {
-    await page.getByRole('link', { name: 'Write a whisper' }).click()
+    await page.getByRole('link', { name: 'Write a secret' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     await page.getByLabel('Text', { exact: true }).fill('The key is under the third pot.')
-    await page.getByLabel('Password', { exact: true }).fill('geranium')
+    await page.getByLabel('Password (optional)').fill('geranium')
   },
   'whisper-code': buyWhisper,
   'whisper-reveal': async (page) => {
     const code = await buyWhisper(page)
     await page.getByRole('button', { name: 'Copy the code' }).click()
     await page.getByRole('button', { name: 'Write another' }).click()
-    await page.getByRole('link', { name: 'Read a whisper' }).click()
+    await page.getByRole('link', { name: 'Read a secret' }).click()
     await page.getByLabel('Share code').fill(code)
-    await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
+    await page.getByRole('heading', { name: 'A secret is waiting' }).waitFor()
   },
   'whisper-read': async (page) => {
     const code = await buyWhisper(page)
     await page.getByRole('button', { name: 'Copy the code' }).click()
     await page.getByRole('button', { name: 'Write another' }).click()
-    await page.getByRole('link', { name: 'Read a whisper' }).click()
+    await page.getByRole('link', { name: 'Read a secret' }).click()
     await page.getByLabel('Share code').fill(code)
     await page.getByRole('button', { name: 'Reveal it' }).click()
     await page.getByRole('group', { name: 'The text' }).waitFor()
   },
   receipt: async (page) => {
-    await page.getByRole('link', { name: 'Write a whisper' }).click()
+    await page.getByRole('link', { name: 'Write a secret' }).click()
     await page.getByLabel('Text', { exact: true }).fill('The key is under the third pot.')
-    await page.getByLabel('Tell me when it is read').check()
+    await page.getByText('More: receipt, opening time, switch').click()
+    await page.getByLabel('With a receipt').check()
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    await page.getByRole('button', { name: 'Copy the code' }).click()
+    await page.getByRole('button', { name: 'Copy message' }).click()
     await page.getByRole('button', { name: 'Keep the receipt' }).click()
-    await page.getByRole('button', { name: 'Look at it' }).click()
+    await page.getByRole('button', { name: 'Open receipt' }).click()
     await page.getByRole('heading', { name: 'Not read yet' }).waitFor()
   },
   docs: async (page) => {
@@ -104,18 +108,18 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   pulse: async (page, server) => {
     const holder = await buyMonitor(page)
     await pingEachMinute(server, holder)
-    await page.getByLabel('Name').fill('Backup of the shop')
+    await page.getByLabel('Name', { exact: true }).fill('Backup of the shop')
     await page.getByLabel('Description').fill('Every minute, from the cellar')
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('button', { name: 'Share the status' }).click()
     await page.getByRole('group', { name: 'the badge in Markdown' }).waitFor()
-    await page.getByText('Saved', { exact: true }).waitFor({ state: 'detached' })
+    await page.getByText('Saved.', { exact: true }).waitFor({ state: 'detached' })
   },
   'pulse-late': async (page, server) => {
     const holder = await buyMonitor(page)
     await pingEachMinute(server, holder)
     await live(server, 5 * 60_000)
-    await page.locator('.pulse-state[data-state="late"]').waitFor()
+    await page.getByText('Late', { exact: true }).waitFor()
   },
   status: async (page, server) => {
     await PICTURES.pulse?.(page, server)
@@ -167,10 +171,11 @@ async function buyInbox(page: Page): Promise<void> {
 }
 
 async function buyWhisper(page: Page): Promise<string> {
-  await page.getByRole('link', { name: 'Write a whisper' }).click()
+  await page.getByRole('link', { name: 'Write a secret' }).click()
   await page.getByLabel('Text', { exact: true }).fill('The key is under the third pot.')
   await page.getByRole('button', { name: /^Spark/ }).click()
   await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+  await page.getByText('Other ways to pass on the code').click()
   return page.getByRole('group', { name: 'The share code' }).innerText()
 }
 
@@ -178,8 +183,8 @@ async function buyMonitor(page: Page): Promise<PulseHolder> {
   await page.getByRole('link', { name: 'Buy a monitor' }).click()
   await page.getByRole('button', { name: /^Spark/ }).click()
   await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-  const text = await page.getByRole('group', { name: 'The capability' }).innerText()
-  await page.getByRole('button', { name: 'Open without keeping' }).click()
+  const text = await shownKey(page)
+  await page.getByRole('button', { name: 'Open without saving' }).click()
   await page.getByText('Live', { exact: true }).waitFor()
   return JSON.parse(text) as PulseHolder
 }

@@ -65,7 +65,8 @@ suite('the pages in Firefox', () => {
     await visitor.click('link', 'Buy an inbox')
     await buySpark(visitor)
     await visitor.sees('heading', 'Your inbox is ready')
-    await visitor.click('button', 'Open without keeping')
+    await visitor.press('Other ways')
+    await visitor.click('button', 'Open without saving')
     await visitor.reads('Live')
     const address = await visitor.text('.inbox-address code')
     assert.match(address, /\/c\/catch_[0-9A-Za-z]{22}$/)
@@ -83,11 +84,12 @@ suite('the pages in Firefox', () => {
 
   test('a secret is encrypted, sold, and read once by its code and password', async (t) => {
     const visitor = await visit(t)
-    await visitor.click('link', 'Write a whisper')
+    await visitor.click('link', 'Write a secret')
     await visitor.fill('Text', 'The key is under the third pot. 🗝')
-    await visitor.fill('Password', 'geranium')
+    await visitor.fill('Password (optional)', 'geranium')
     await visitor.click('button', /^Spark/)
     await visitor.click('button', 'Pay (simulator)')
+    await visitor.press('Other ways to pass on the code')
     const code = await visitor.text('::-p-aria([name="The share code"][role="group"])')
     const reader = await visit(t, '/read')
     await reader.fill('Share code', code)
@@ -105,17 +107,16 @@ suite('the pages in Firefox', () => {
     const visitor = await visit(t)
     await visitor.click('link', 'Buy a monitor')
     await buySpark(visitor)
-    const monitor = JSON.parse(
-      await visitor.text('::-p-aria([name="The capability"][role="group"])'),
-    )
-    await visitor.click('button', 'Open without keeping')
+    await visitor.press('Other ways')
+    const monitor = JSON.parse(await visitor.text('::-p-aria([name="The key"][role="group"])'))
+    await visitor.click('button', 'Open without saving')
     await visitor.reads('Live')
     await visitor.reads('Waiting')
     await server.mayfly.pulse(monitor).ping()
     await visitor.reads('Operational')
     await visitor.reads('1 of 4,500')
     await live(server, 3 * 60_000)
-    await visitor.page.waitForFunction(() => document.title === 'Late · Your monitor · Mayfly')
+    await visitor.page.waitForFunction(() => document.title === 'Late · Monitor · Mayfly')
   })
 
   test('a receipt of GATE is checked in the page', async (t) => {
@@ -133,7 +134,7 @@ suite('the pages in Firefox', () => {
   test('a capability that is kept is there again after a reload', async (t) => {
     const visitor = await visit(t, '/buy#catch')
     await buySpark(visitor)
-    await visitor.click('button', 'Keep and open the inbox')
+    await visitor.click('button', 'Save and open')
     await visitor.reads('Live')
     await visitor.page.goto(`${server.url}/catch`)
     await visitor.reads('Live')
@@ -168,6 +169,8 @@ function person(page) {
     page,
     click: (role, name) => page.locator(named(role, name)).click(),
     sees: (role, name) => page.locator(named(role, name)).wait(),
+    /** Opens what is folded. */
+    press: (text) => page.locator(`::-p-xpath(//summary[normalize-space(.)="${text}"])`).click(),
     fill: (label, text) => page.locator(`::-p-aria([name="${label}"][role="textbox"])`).fill(text),
     /** Waits for an element with exactly this text. */
     reads: (text) =>

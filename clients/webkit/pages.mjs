@@ -26,7 +26,8 @@ suite('the pages in WebKit', () => {
     await visitor.click('Spark')
     await visitor.click('Pay (simulator)')
     await visitor.reads('Your inbox is ready')
-    await visitor.click('Open without keeping')
+    await visitor.click('Other ways')
+    await visitor.click('Open without saving')
     await visitor.reads('Live')
     const address = await visitor.text('//*[contains(@class, "inbox-address")]//code')
     const body = '{"big":12345678901234567890,"text":"<b>not markup</b>"}'
@@ -41,9 +42,10 @@ suite('the pages in WebKit', () => {
   test('a secret is encrypted, sold, and read once by its code and password', async (t) => {
     const visitor = await browsers.visit(t, `${server.url}/whisper`)
     await visitor.fill('Text', 'The key is under the third pot.')
-    await visitor.fill('Password', 'geranium')
+    await visitor.fill('Password (optional)', 'geranium')
     await visitor.click('Spark')
     await visitor.click('Pay (simulator)')
+    await visitor.click('Other ways to pass on the code')
     const code = await visitor.text('//*[@role="group" and @aria-label="The share code"]')
     await visitor.leave()
     const reader = await browsers.visit(t, `${server.url}/read`)
@@ -59,10 +61,9 @@ suite('the pages in WebKit', () => {
     await visitor.click('Buy a monitor')
     await visitor.click('Spark')
     await visitor.click('Pay (simulator)')
-    const monitor = JSON.parse(
-      await visitor.text('//*[@role="group" and @aria-label="The capability"]'),
-    )
-    await visitor.click('Open without keeping')
+    await visitor.click('Other ways')
+    const monitor = JSON.parse(await visitor.text('//*[@role="group" and @aria-label="The key"]'))
+    await visitor.click('Open without saving')
     await visitor.reads('Live')
     await visitor.reads('Waiting')
     await server.mayfly.pulse(monitor).ping()

@@ -33,7 +33,7 @@ export type ProductFacts = {
 }
 
 /** The fields that the plans of all products have. */
-export type SoldPlan = PlanTerms & { planId: PlanId; available: boolean }
+export type SoldPlan = PlanTerms & { planId: PlanId; available: boolean; durationLabel: string }
 
 /**
  * How the operator suspends a capability of a product, and resumes it. Every statement that uses a capability must

@@ -21,7 +21,7 @@ import {
 } from '../http/client-address.ts'
 import { createLimits } from '../http/limits.ts'
 import { createMemory } from '../http/memory.ts'
-import { createPages } from '../http/pages/pages.ts'
+import { createPages, type PricedPlan } from '../http/pages/pages.ts'
 import { mountCatalog } from '../http/paid/catalog.ts'
 import { createNewOrders } from '../http/paid/new-orders.ts'
 import { mountPayments } from '../http/paid/poll.ts'
@@ -181,7 +181,14 @@ export async function serve(
     const has = new Set(products.map(({ facts }) => facts.name))
     const { termsUrl, privacyUrl, contact } = config
     const operator = { termsUrl, privacyUrl, contact }
-    const pages = createPages({ isSimulator, has, surfaces: SURFACES, operator })
+    const plans = (product: string): readonly PricedPlan[] => {
+      const facts = SOLD_FACTS.find(({ name }) => name === product)
+      return facts ? Object.values(onSale.plansOf(facts)) : []
+    }
+    const pages = createPages({
+      ...{ isSimulator, has, surfaces: SURFACES, operator },
+      onSale: { edition: onSale.edition, plans },
+    })
     const memory = createMemory((request) => clientNetwork(clientAddress(request.raw)))
     const connections = createConnections({ networkOf: peerNetwork })
     const app = await createApp({

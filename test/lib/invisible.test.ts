@@ -8,7 +8,7 @@ import { hasInvisible, jsonEscape, replaceInvisible } from '../../src/lib/invisi
 import { escapeSteering, resultText } from '../../src/mcp-tools/stranger.ts'
 import { badge } from '../../src/pulse/badge.ts'
 import { parseSettings } from '../../src/pulse/settings.ts'
-import { plainly } from '../../src/web/foreign.ts'
+import { plainly } from '../../src/web/lib/foreign.ts'
 
 /** What stands for each kind: controls, directions, separators, no width, fillers, tags, private, broken, none. */
 const INVISIBLE = [

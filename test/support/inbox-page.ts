@@ -34,7 +34,7 @@ export async function pasteCapability(
   { url }: { url: string },
 ): Promise<void> {
   await page.goto(`${url}/catch`)
-  await page.getByLabel('Or paste the capability').fill(text)
+  await page.getByLabel('Or paste the key').fill(text)
   await page.getByRole('button', { name: 'Open', exact: true }).click()
 }
 
@@ -64,4 +64,22 @@ export async function pressInMenu(page: Page, name: string): Promise<void> {
 /** The text of what has the keyboard. */
 export function focused(page: Page): Promise<string> {
   return page.evaluate(() => (document.activeElement as HTMLElement).innerText)
+}
+
+/** After a purchase: opens what was bought in this tab alone. */
+export async function openWithoutSaving(page: Page): Promise<void> {
+  await page.getByText('Other ways', { exact: true }).click()
+  await page.getByRole('button', { name: 'Open without saving' }).click()
+}
+
+/** After a purchase: the key as it is shown. */
+export async function shownKey(page: Page): Promise<string> {
+  await page.getByText('Other ways', { exact: true }).click()
+  return page.getByRole('group', { name: 'The key' }).innerText()
+}
+
+/** Presses a button of the menu of the key of what is open. */
+export async function pressInKeyMenu(page: Page, name: string): Promise<void> {
+  await page.getByText('Key', { exact: true }).click()
+  await page.getByRole('button', { name, exact: true }).click()
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { openWithoutSaving, shownKey } from '../support/inbox-page.ts'
 
 suite('buying', () => {
   const site = startSite()
@@ -17,7 +18,7 @@ suite('buying', () => {
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'the capability')
-    await page.getByRole('button', { name: 'Open without keeping' }).click()
+    await openWithoutSaving(page)
     await page.getByText('Live', { exact: true }).waitFor()
     const address = await page.locator('.inbox-address code').innerText()
     assert.match(address, /\/c\/catch_[0-9A-Za-z]{22}$/)
@@ -50,16 +51,18 @@ suite('buying', () => {
     await site.server.pay(invoice)
     await page.goto(`${site.server.url}/buy`)
     await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
-    const shown = await page.locator('.content code').innerText()
+    const shown = await shownKey(page)
     await page.reload()
     await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
-    assert.equal(await page.locator('.content code').innerText(), shown, 'not saved, so not lost')
-    await page.getByRole('button', { name: 'Copy', exact: true }).click()
-    await page.getByText('Copied, not saved yet.').waitFor()
-    assert.deepEqual(await stored(page), { local: [], session: ['mayfly.paying'] })
+    assert.equal(await shownKey(page), shown, 'not saved, so not lost')
+    await page.getByRole('button', { name: 'Copy the key' }).click()
+    assert.deepEqual(await stored(page), {
+      local: ['mayfly.unfinished'],
+      session: ['mayfly.paying'],
+    })
     await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download' }).click(),
+      page.getByRole('button', { name: 'Download the key' }).click(),
     ])
     assert.deepEqual(await stored(page), { local: [], session: [] })
     await page.reload()
@@ -74,14 +77,16 @@ suite('buying', () => {
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     const kept = await page.waitForFunction(
-      () => JSON.parse(sessionStorage.getItem('mayfly.paying') ?? '[]')[0]?.preimage,
+      () => JSON.parse(localStorage.getItem('mayfly.unfinished') ?? '[]')[0]?.preimage,
     )
     const proof = String(await kept.jsonValue())
     assert.match(proof, /^[0-9a-f]{64}$/)
     await page.unrouteAll({ behavior: 'wait' })
-    const asked = page.waitForRequest('**/api/payments/catch')
+    const asked = page.waitForRequest(
+      (request) => request.headers()['payment-preimage'] === proof && request.method() === 'GET',
+    )
     await page.reload()
-    assert.equal((await asked).headers()['payment-preimage'], proof)
+    await asked
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
   })
 
@@ -92,7 +97,10 @@ suite('buying', () => {
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText('The service could not be reached').waitFor()
-    assert.deepEqual(await stored(page), { local: [], session: ['mayfly.paying'] })
+    assert.deepEqual(await stored(page), {
+      local: ['mayfly.unfinished'],
+      session: ['mayfly.paying'],
+    })
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Ask again for the same order' }).click()
     await invoiceOf(page)
@@ -103,16 +111,17 @@ suite('buying', () => {
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    const shown = await shownKey(page)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download' }).click(),
+      page.getByRole('button', { name: 'Download the key' }).click(),
     ])
     const path = await file.path()
     const text = await readFile(path, 'utf8')
-    assert.equal(text.trim(), await page.locator('.content code').innerText())
+    assert.equal(text.trim(), shown)
     const other = await site.visit(t, { viewport: NARROW })
     await other.page.goto(`${site.server.url}/catch`)
-    await other.page.getByLabel('Load its capability file').setInputFiles({
+    await other.page.getByLabel('Key file').setInputFiles({
       name: 'capability.json',
       mimeType: 'application/json',
       buffer: Buffer.from(text),
@@ -132,7 +141,7 @@ suite('buying', () => {
     await page.locator('#step:focus').filter({ hasText: 'Pay 100 sat' }).waitFor()
     await pressAt(page, /^Pay \(simulator\)$/)
     await page.locator('#step:focus').filter({ hasText: 'Your inbox is ready' }).waitFor()
-    await pressAt(page, /^Keep and open the inbox$/)
+    await pressAt(page, /^Save and open$/)
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
@@ -151,7 +160,7 @@ suite('buying', () => {
     await page.goto(`${site.server.url}/buy#pulse/standard`)
     const invoice = await invoiceOf(page)
     await page.getByText('Monitor · Standard · 30 days').waitFor()
-    await page.getByText('Up to 10,000 pings').waitFor()
+    await page.getByText('10,000 pings').waitFor()
     assert.equal(await page.title(), 'Pay 300 sat for a monitor · Mayfly')
     assert.match(page.url(), /#pulse$/, 'a reload later does not buy again')
     await page.reload()
@@ -159,7 +168,7 @@ suite('buying', () => {
     await site.server.pay(invoice)
     await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
     assert.equal(await page.title(), 'Paid: your monitor is ready · Mayfly')
-    await page.getByRole('button', { name: 'Keep and open the monitor' }).click()
+    await page.getByRole('button', { name: 'Save and open' }).click()
     await page.getByText('Monitor 1', { exact: true }).waitFor()
     await page.goto(`${site.server.url}/buy#pulse`)
     await page.getByRole('button', { name: /^Standard/ }).waitFor()
@@ -170,9 +179,9 @@ suite('buying', () => {
     const { page } = await site.visit(t, { viewport: NARROW })
     await page.goto(site.server.url)
     await page.getByRole('link', { name: /^Spark · 24 hours\s*100 sat/ }).click()
-    await page.getByText('Up to 100 requests, 5 MiB total, 64 KiB per request.').waitFor()
+    await page.getByText('100 requests · 5 MiB in total · 64 KiB per request').waitFor()
     await site.server.pay(await invoiceOf(page))
-    await page.getByRole('button', { name: 'Keep and open the inbox' }).click()
+    await page.getByRole('button', { name: 'Save and open' }).click()
     await page.getByRole('button', { name: 'Send a test request' }).click()
     await page.getByText('1 of 100', { exact: true }).waitFor()
     assert.deepEqual(await stored(page), {
@@ -181,42 +190,34 @@ suite('buying', () => {
     })
   })
 
-  test('another product than the unpaid one is asked about, and neither invoice is lost', async (t) => {
-    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 402/ })
-    const asked: string[] = []
-    page.on('dialog', (dialog) => {
-      asked.push(dialog.type())
-      return dialog.accept()
-    })
+  test('another tab goes on with an unfinished purchase, and another plan loses nothing', async (t) => {
+    const { page, context } = await site.visit(t, { viewport: NARROW })
     await page.goto(`${site.server.url}/buy#catch/long`)
     const inbox = await invoiceOf(page)
-    await page.goto(site.server.url)
-    await page.goto(`${site.server.url}/buy#pulse`)
-    await page.getByRole('heading', { name: 'You have an unpaid invoice for an inbox' }).waitFor()
-    await page.getByText('An inbox: Long, 30 days, 900 sat.').waitFor()
-    assert.deepEqual(await seriousFaults(page), [])
-    await page.getByRole('button', { name: 'Start a monitor' }).click()
-    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.goto(`${site.server.url}/buy#pulse/spark`)
+    await page.reload()
     await page.getByText('Monitor · Spark · 24 hours').waitFor()
     assert.notEqual(await invoiceOf(page), inbox)
-    // The link to the other product, in the page itself.
-    await page.evaluate(() => location.assign('#catch'))
-    await page.getByText('Inbox · Long · 30 days').waitFor()
-    assert.equal(await invoiceOf(page), inbox)
-    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
-    await page.evaluate(() => location.assign('#catch/spark'))
-    await page.getByRole('heading', { name: 'You have not saved your inbox' }).waitFor()
-    await page.getByRole('button', { name: 'Buy Spark instead' }).waitFor()
-    const before = asked.length
-    await page.reload()
-    assert.equal(asked.length, before + 1, 'what is paid and not saved is guarded here as well')
-    await page.getByRole('heading', { name: 'You have not saved your inbox' }).waitFor()
-    await page.getByRole('button', { name: 'Show my inbox' }).click()
-    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await page.close()
+    const tab = await context.newPage()
+    await tab.goto(site.server.url)
+    await tab
+      .getByText('You have an unfinished purchase: Inbox · Long · 30 days · 900 sat.')
+      .waitFor()
+    assert.deepEqual(await seriousFaults(tab), [])
+    await site.server.pay(inbox)
+    await tab.goto(`${site.server.url}/buy`)
+    const line = tab.locator('.notice').filter({ hasText: 'Inbox · Long' })
+    await line.getByRole('button', { name: 'Continue' }).click()
+    await tab.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await tab.getByRole('button', { name: 'Save and open' }).click()
+    await tab.getByText('Live', { exact: true }).waitFor()
+    const left = await tab.evaluate(() => localStorage.getItem('mayfly.unfinished') ?? '')
+    assert.match(left, /"product":"pulse"/)
+    assert.doesNotMatch(left, /"product":"catch"/)
   })
 
-  test('a wallet is opened without a question, and closing the tab asks until what was bought is saved', async (t) => {
+  test('a wallet is opened without a question, and so is a tab closed while its order is kept', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 402|Failed to launch/ })
     const asked: string[] = []
     page.on('dialog', (dialog) => {
@@ -228,18 +229,93 @@ suite('buying', () => {
     await page.getByRole('link', { name: 'Open in a wallet' }).click()
     // The link that Chromium has no program for has been handled when the page answers again.
     await page.getByText('Waiting for payment…').click()
-    assert.deepEqual(asked, [], 'no question')
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
-    await page.getByRole('button', { name: 'Copy', exact: true }).click()
-    await page.getByText('Copied, not saved yet.').waitFor()
-    await page.reload()
-    assert.deepEqual(asked, ['beforeunload'], 'a copy alone may be overwritten')
-    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
-    await page.getByRole('button', { name: 'Keep and open the inbox' }).click()
-    await page.getByText('Inbox 1', { exact: true }).waitFor()
     await page.goto('about:blank')
-    assert.deepEqual(asked, ['beforeunload'], 'saved')
+    await page.goto(`${site.server.url}/buy`)
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    assert.deepEqual(asked, [])
+  })
+
+  test('a browser that stores nothing still buys, and says that the key must be downloaded', async (t) => {
+    const { page } = await site.visit(t)
+    await page.addInitScript(() => {
+      for (const name of ['localStorage', 'sessionStorage']) {
+        Object.defineProperty(globalThis, name, {
+          get: () => {
+            throw new DOMException('blocked', 'SecurityError')
+          },
+        })
+      }
+    })
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).waitFor()
+    await page.getByText('This browser stores nothing for this site.').waitFor()
+    await page.goto(`${site.server.url}/buy#catch/spark`)
+    await page.getByText('Keep this page open, or save the recovery text.').waitFor()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    page.on('dialog', (dialog) => dialog.accept())
+    await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download the key' }).first().click(),
+    ])
+  })
+
+  test('a busy service is named with the time until the next try', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 4(?:02|29)/ })
+    await page.goto(`${site.server.url}/buy#catch`)
+    await page.route('**/api/payments/catch', (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'retry-after': '7' },
+        json: { error: 'rate limited' },
+      }),
+    )
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('Too many requests. Trying again in 7 s…').waitFor()
+  })
+
+  test('who paid and has nothing recovers it by the invoice and its preimage, or by the recovery text', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
+    await page.goto(`${site.server.url}/buy#catch/spark`)
+    const invoice = await invoiceOf(page)
+    await page.getByText('Recovery text', { exact: true }).click()
+    const [saved] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download' }).click(),
+    ])
+    const text = await readFile(await saved.path(), 'utf8')
+    await page.close()
+
+    const other = await site.visit(t, { viewport: NARROW, expected: /status of 40[24]/ })
+    await other.page.goto(`${site.server.url}/recover`)
+    const field = other.page.getByLabel('Recovery text, or the whole invoice')
+    await field.fill(text)
+    await other.page.getByRole('button', { name: 'Recover' }).click()
+    await other.page.getByText('The service has not seen the payment yet.').waitFor()
+    const preimage = await site.server.pay(invoice)
+    await other.page.getByRole('button', { name: 'Recover' }).click()
+    await other.page.getByRole('heading', { name: 'Your inbox is here' }).waitFor()
+
+    const third = await site.visit(t, { expected: /status of 40[24]/ })
+    await third.page.goto(`${site.server.url}/recover`)
+    await third.page
+      .getByLabel('Recovery text, or the whole invoice')
+      .fill(`LIGHTNING:${invoice.toUpperCase()}`)
+    const proof = third.page.getByLabel('Preimage, or proof of payment')
+    await proof.fill('00'.repeat(32))
+    await third.page.getByRole('button', { name: 'Recover' }).click()
+    await third.page.getByText('No paid order fits this.').waitFor()
+    assert.deepEqual(await seriousFaults(third.page), [])
+    const asked = third.page.waitForRequest('**/api/payments/recover')
+    await proof.fill(preimage)
+    await third.page.getByRole('button', { name: 'Recover' }).click()
+    assert.equal(new URL((await asked).url()).search, '', 'the proof is in no URL')
+    await third.page.getByRole('button', { name: 'Save and open' }).click()
+    await third.page.getByText('Live', { exact: true }).waitFor()
+    assert.ok(!third.page.url().includes(preimage))
   })
 
   test('a wallet of the browser pays by WebLN, and only a proof that opens the invoice is kept', async (t) => {
@@ -278,7 +354,7 @@ suite('buying', () => {
     await page.locator('button:disabled', { hasText: 'this browser’s wallet' }).waitFor()
     held.resolve()
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
-    const kept = await page.evaluate(() => sessionStorage.getItem('mayfly.paying') ?? '')
+    const kept = await page.evaluate(() => localStorage.getItem('mayfly.unfinished') ?? '')
     assert.doesNotMatch(kept, /preimage/)
   })
 
@@ -287,14 +363,14 @@ suite('buying', () => {
     page.on('dialog', (dialog) => dialog.accept())
     const first = await buyAndOpen()
     await buy()
-    await page.getByRole('button', { name: 'Open without keeping' }).click()
+    await openWithoutSaving(page)
     await page.getByRole('heading', { name: 'Close an inbox that is not saved?' }).waitFor()
-    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click()
     assert.equal(await opened(), first)
 
     async function buyAndOpen(): Promise<string> {
       await buy()
-      await page.getByRole('button', { name: 'Open without keeping' }).click()
+      await openWithoutSaving(page)
       await page.getByText('Live', { exact: true }).waitFor()
       return opened()
     }
@@ -318,10 +394,10 @@ suite('buying', () => {
       })
     })
     await page.goto(site.server.url)
-    await page.getByText('The checkout is closed').waitFor()
+    await page.getByText('Nothing can be bought now').waitFor()
     await page.goto(`${site.server.url}/buy#catch/spark`)
-    await page.getByText('The checkout is closed because').waitFor()
-    await page.getByText('Cannot be bought while the checkout is closed').first().waitFor()
+    await page.getByText('Nothing can be bought now').waitFor()
+    await page.getByText('The checkout is closed.').first().waitFor()
     assert.equal(await page.getByRole('button', { name: /^Spark/ }).isDisabled(), true)
     assert.deepEqual(await seriousFaults(page), [])
   })
@@ -350,7 +426,7 @@ suite('buying', () => {
     await page.getByRole('button', { name: /^Spark/ }).click()
     const invoice = await invoiceOf(page)
     await page.route('**/api/payments/order_*', (route) => route.abort())
-    await page.getByText('Can’t reach the service. Retrying; your payment is safe.').waitFor()
+    await page.getByText('The service does not answer. Retrying; your payment is safe.').waitFor()
     await site.server.pay(invoice)
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
@@ -364,7 +440,7 @@ suite('buying', () => {
     })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText(/^Time left: \d\d:\d\d$/).waitFor()
+    await page.getByText(/^\d\d:\d\d left$/).waitFor()
     await page.getByText('Waiting for payment…').waitFor()
   })
 
@@ -379,7 +455,7 @@ suite('buying', () => {
     })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('The invoice has expired. Checking whether it was paid…').waitFor()
+    await page.getByText('The invoice has expired. Checking for a payment…').waitFor()
     await page.locator('[inert]').getByRole('link', { name: 'Open in a wallet' }).waitFor()
     await page.getByRole('button', { name: 'Choose another plan' }).waitFor()
   })

@@ -144,8 +144,9 @@ suite('one request of an inbox', () => {
     page.on('request', (request) =>
       asked.push(request.url() + (request.postData() ?? '') + JSON.stringify(request.headers())),
     )
+    await page.getByRole('tab', { name: 'Verify (signed)' }).click()
     await page.getByText('Its headers are those of GitHub.').waitFor()
-    const field = page.getByLabel('Secret of the sender')
+    const field = page.getByLabel('Signing secret')
     assert.deepEqual(
       await Promise.all(['type', 'autocomplete', 'name'].map((name) => field.getAttribute(name))),
       ['password', 'off', null],
@@ -155,24 +156,22 @@ suite('one request of an inbox', () => {
     await page.getByText('The signature does not match').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
     await field.fill(secret)
-    await page.getByRole('button', { name: 'Check the signature' }).click()
+    await page.getByRole('button', { name: 'Verify signature' }).click()
     await page.getByText('The signature is valid').waitFor()
     assert.equal(await page.getByLabel('Header', { exact: true }).isVisible(), false)
 
     await choose('custom')
-    await page.getByText('Is the signature right?').click()
     await page.getByLabel('Header', { exact: true }).fill('X-Sig')
     await page.getByLabel('Before the signature').fill('v=')
     await field.fill(secret)
     await page.keyboard.press('Enter')
     await page.getByText('The signature is valid').waitFor()
-    await page.getByLabel('Signed by').selectOption('slack')
-    await page.keyboard.press('Tab')
-    await page.keyboard.press('Enter')
+    await page.getByLabel('Sender').selectOption('slack')
+    await field.press('Enter')
     await page.getByText('The request has no X-Slack-Signature header.').waitFor()
     for (const viewport of [NARROW, WIDE]) {
       await page.setViewportSize(viewport)
-      const { width = 0 } = (await page.getByLabel('Signed by').boundingBox()) ?? {}
+      const { width = 0 } = (await page.getByLabel('Sender').boundingBox()) ?? {}
       assert.ok(width >= 140, `the names of the senders are cut off at ${width} px`)
     }
 
@@ -191,7 +190,7 @@ suite('one request of an inbox', () => {
     await post(inbox, '/same', '{"n":1,"list":[1,2,3]}', json)
     await post(inbox, '/same?x=1', '{"n":2,"list":[1,2,3]}', { ...json, 'x-new': 'yes' })
     const { page } = await opened(t, inbox)
-    await page.getByText('Compare with another request').click()
+    await page.getByRole('tab', { name: 'Compare' }).click()
     const differences = page.getByRole('group', { name: 'Differences' })
     const text = await differences.innerText()
     for (const line of [
@@ -224,7 +223,8 @@ suite('one request of an inbox', () => {
       }
     })
     const copied = () => page.evaluate(() => document.body.dataset.copied ?? '')
-    await page.getByText('Copy as code').click()
+    await page.getByRole('tab', { name: 'Replay' }).click()
+    await page.getByLabel('Target').fill('http://localhost:4000/hook')
     for (const [name, expected] of [
       [
         'fetch',
@@ -240,9 +240,13 @@ suite('one request of an inbox', () => {
       assert.match(code, expected)
       const shown = await page.getByRole('group', { name: `the request for ${name}` }).innerText()
       assert.equal(code, shown)
+      assert.match(code, /localhost[\s\S]*4000[\s\S]*\/hook\/code/, name)
     }
+    await page.getByText('--to http://localhost:4000/hook').waitFor()
+    await page.getByRole('tab', { name: 'Body' }).click()
     await page.getByRole('button', { name: 'Copy body' }).click()
     assert.equal(await copied(), '{"a":"é"}')
+    await page.getByRole('tab', { name: /^Headers/ }).click()
     await page.getByRole('button', { name: 'Copy the value of x-l' }).click()
     assert.equal(await copied(), 'café')
     await page.getByRole('button', { name: 'Copy headers' }).click()
@@ -302,7 +306,7 @@ suite('one request of an inbox', () => {
     const { url } = site.server
     await page.goto(`${url}/catch`)
     await page
-      .getByLabel('Or paste the capability')
+      .getByLabel('Or paste the key')
       .fill(formatCapability({ capability: inbox, baseUrl: url }))
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByText('Live', { exact: true }).waitFor()

@@ -56,10 +56,10 @@ suite('extending on the pages', () => {
     const { page } = await site.visit(t)
     await page.goto(`${server.url}/pulse`)
     const text = formatCapability({ capability: held, baseUrl: server.url })
-    await page.getByLabel('Or paste the capability').fill(text)
+    await page.getByLabel('Or paste the key').fill(text)
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     const invoice = async (): Promise<string | null> => {
-      await page.getByRole('button', { name: 'Extend the monitor' }).click()
+      await pressInMenu(page, 'Extend the monitor')
       await page.getByRole('button', { name: /^Extend for / }).click()
       return page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href')
     }

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { formatCapability, type PulseCapability } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { pressInKeyMenu, pressInMenu, shownKey } from '../support/inbox-page.ts'
 import { freePort } from '../support/ports.ts'
 import { live } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -16,12 +17,11 @@ suite('a monitor', () => {
     await page.getByRole('link', { name: 'Buy a monitor' }).click()
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    const text = await page.getByRole('group', { name: 'The capability' }).innerText()
-    const { publicId, pingToken } = JSON.parse(text) as PulseCapability
-    await page.getByRole('button', { name: 'Open without keeping' }).click()
+    const { publicId, pingToken } = JSON.parse(await shownKey(page)) as PulseCapability
+    await page.getByRole('button', { name: 'Open without saving' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     await page.getByText('Waiting', { exact: true }).waitFor()
-    assert.equal(await page.title(), 'Waiting · Your monitor · Mayfly')
+    assert.equal(await page.title(), 'Waiting · Monitor · Mayfly')
     assert.deepEqual(await seriousFaults(page), [], 'waiting')
 
     await site.server.mayfly.pulse({ publicId, pingToken }).ping()
@@ -31,25 +31,23 @@ suite('a monitor', () => {
       .getByText(/^in \d+ s$/)
       .first()
       .waitFor()
-    await page.getByText(/^Last ping: the first one, at /).waitFor()
+    await page.getByText('Nobody is alerted when it is late.').waitFor()
 
     // A minute of interval and one of grace.
     await live(site.server, 3 * 60_000)
     await page.getByText('Late', { exact: true }).waitFor()
-    await page.getByText(/^A ping is overdue, or the last run failed\. Late since /).waitFor()
-    await page.getByText(/^for \d+ s$/).waitFor()
-    assert.equal(await page.title(), 'Late · Your monitor · Mayfly')
-    await page
-      .getByText(/^overdue by /)
-      .first()
-      .waitFor()
-    await page.getByText('Late once', { exact: true }).waitFor()
+    await page.getByText('No ping came in time.').waitFor()
+    await page.getByText('Late for', { exact: true }).waitFor()
+    // Late is never said beside a time at which it will be.
+    assert.equal(await page.getByText(/^in \d/).count(), 0)
+    assert.equal(await page.getByText('Next ping', { exact: true }).count(), 0)
+    assert.equal(await page.title(), 'Late · Monitor · Mayfly')
     assert.deepEqual(await seriousFaults(page), [], 'late')
     assert.ok((await layoutShift(page)) < 0.01)
 
     await site.server.mayfly.pulse({ publicId, pingToken }).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
-    await page.getByText(/^All 2 pings, since .*\. On time for [\d.]+ % of that/).waitFor()
+    await page.getByText('The last 2 pings, 0 failed.').waitFor()
     assert.doesNotMatch(page.url(), /pulse_/)
   })
 
@@ -57,7 +55,7 @@ suite('a monitor', () => {
     const monitor = await buyMonitor(site.server)
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 40[24]/ })
     await open(page, monitor)
-    await page.getByLabel('Name').fill('Backup <b>of the shop</b>')
+    await page.getByLabel('Name', { exact: true }).fill('Backup <b>of the shop</b>')
     const every = page.getByLabel('A ping every', { exact: true })
     const unit = page.getByLabel('A ping every: unit')
     assert.deepEqual([await every.inputValue(), await unit.inputValue()], ['1', '60'], 'a minute')
@@ -69,17 +67,17 @@ suite('a monitor', () => {
     ] as const) {
       await every.fill(amount)
       await unit.selectOption(in_)
-      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('button', { name: 'Save', exact: true }).click()
       await page.getByText('The interval must be 20 s to 7 days, in whole seconds.').waitFor()
     }
     await every.fill('0.5')
     await unit.selectOption('hours')
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByText('must be').waitFor({ state: 'detached' })
     await page.getByRole('group', { name: 'the line of crontab' }).getByText('*/30 ').waitFor()
     await every.fill('1')
     await page.getByLabel('Description').fill('Every hour')
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('heading', { name: 'Backup <b>of the shop</b>' }).waitFor()
     await page.getByRole('group', { name: 'the line of crontab' }).getByText(/^0 \*/).waitFor()
     assert.equal((await site.server.mayfly.pulse(monitor).status()).expectedIntervalSeconds, 3600)
@@ -121,7 +119,7 @@ suite('a monitor', () => {
     await open(page, monitor)
     await page.getByLabel('Grace', { exact: true }).fill('1')
     await page.getByLabel('Grace: unit').selectOption('minutes')
-    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByText('The grace must be 300 to 604800 seconds in this plan.').waitFor()
   })
 
@@ -139,7 +137,7 @@ suite('a monitor', () => {
     await server.stop()
     await page.getByText('Connection lost. Retrying…').waitFor()
     await stranger.page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
-    const card = stranger.page.locator('#status[data-stale]')
+    const card = stranger.page.locator('[data-stale]')
     await card.waitFor()
     await stranger.page
       .getByText(/^No connection since \d.*\. This is the last known state\. Trying again…$/)
@@ -149,8 +147,8 @@ suite('a monitor', () => {
     // Neither the colour nor the mark says any more that all is well.
     const quiet = await stranger.page.locator('#age').evaluate((age) => getComputedStyle(age).color)
     for (const { locator } of [
-      { locator: card.locator('.pulse-state') },
-      { locator: page.locator('.pulse-state') },
+      { locator: card.locator('.state') },
+      { locator: page.locator('.monitor-state .state') },
     ]) {
       assert.equal(await locator.evaluate((state) => getComputedStyle(state).color), quiet)
       const mark = (state: Element): string => getComputedStyle(state, '::before').borderTopStyle
@@ -182,97 +180,74 @@ suite('a monitor', () => {
     await page.getByRole('button', { name: 'Ping now' }).click()
     await (await answered).finished()
     assert.equal(await page.locator('#announcer').innerText(), 'The monitor is operational.')
-    assert.equal(await page.title(), 'Operational · Your monitor · Mayfly')
+    assert.equal(await page.title(), 'Operational · Monitor · Mayfly')
     await page.getByRole('button', { name: 'Ping now' }).click()
     await page.getByText('2 of 4,500', { exact: true }).waitFor()
     // When it is closed, its name is gone from the tab.
-    await page.getByRole('button', { name: 'Open another' }).click()
+    await pressInKeyMenu(page, 'Close, and open another')
     await page.getByRole('heading', { name: 'Open a monitor' }).waitFor()
-    assert.equal(await page.title(), 'PULSE · Mayfly')
+    assert.equal(await page.title(), 'Monitors · Mayfly')
   })
 
-  test('the line of crontab says the interval of the settings, or that cron cannot', async (t) => {
+  test('the set-up follows the interval and the runner', async (t) => {
     const monitor = await buyMonitor(site.server)
-    const { page } = await site.visit(t)
+    const { page } = await site.visit(t, { viewport: NARROW })
     await open(page, monitor)
     const line = page.getByRole('group', { name: 'the line of crontab' })
-    assert.match(await line.innerText(), /^\* \* \* \* \* \/path\/to\/job && curl /)
-    await page.getByText('In a crontab, every minute, and only if the job succeeds:').waitFor()
+    assert.match(
+      await line.innerText(),
+      /^\* \* \* \* \* C="curl .*\/start; \/path\/to\/job; .*\/\$\?$/,
+    )
     await site.server.mayfly.pulse(monitor).update({ expectedIntervalSeconds: 90 })
     const loop = page.getByRole('group', { name: 'the loop' })
     await loop.waitFor()
     assert.match(await loop.innerText(), /^while :; do .*; sleep 90; done$/)
-    await page.getByText('A crontab cannot say “every 1 min 30 s”.').waitFor()
+    await page.getByRole('tab', { name: 'Cron' }).focus()
+    await page.keyboard.press('ArrowRight')
     await page.getByText('OnUnitActiveSec=90s').waitFor()
-    assert.equal(await line.count(), 0)
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('what is selected in a countdown stays selected while it counts', async (t) => {
+  test('what is selected in a countdown stays while it counts', async (t) => {
     const monitor = await buyMonitor(site.server)
     await site.server.mayfly.pulse(monitor).ping()
     const { page } = await site.visit(t)
+    await page.clock.install()
     await open(page, monitor)
-    const next = page.locator('.facts dd').nth(1)
-    const before = await next.innerText()
-    await next.evaluate((value) => {
-      const text = value.firstChild
-      if (text) getSelection()?.setBaseAndExtent(text, 0, text, 4)
-    })
-    await page.waitForFunction(
-      (was) => document.querySelectorAll('.facts dd')[1]?.textContent !== was,
-      before,
-    )
-    const selected = await page.evaluate(() => String(getSelection()))
-    assert.equal(selected, (await next.innerText()).slice(0, 4))
-    assert.match(selected, /^in \d$/)
+    const last = page.locator('.facts dd').first()
+    const before = await last.innerText()
+    await last.evaluate((value) => getSelection()?.selectAllChildren(value))
+    await page.clock.fastForward(5_000)
+    assert.equal(await last.innerText(), before)
+    await page.evaluate(() => getSelection()?.removeAllRanges())
+    await page.clock.fastForward(2_000)
+    assert.notEqual(await last.innerText(), before)
   })
 
-  test('the history tells the time of a ping under the pointer, each lateness, and how much was on time', async (t) => {
+  test('a failed ping is drawn and logged as one, and one uptime is told', async (t) => {
     const monitor = await buyMonitor(site.server)
     const job = site.server.mayfly.pulse(monitor)
-    // On time for a minute, late for eight of the ten that follow, on time for a minute.
-    for (const minutes of [0, 1, 10, 1]) {
-      await live(site.server, minutes * 60_000)
-      await job.ping()
+    for (const code of [0, 3, 0, 3]) {
+      await live(site.server, 30_000)
+      await job.exit(code)
     }
+    await live(site.server, 30_000)
     const { page } = await site.visit(t)
     await open(page, monitor)
-    await page
-      .getByText(
-        /^All 4 pings, since .*\. On time for 33\.\d % of that, by the current settings\.$/,
-      )
-      .waitFor()
-    const strip = page.locator('.strip svg')
-    const box = await strip.boundingBox()
-    assert.ok(box)
-    const at = (part: number) => ({ position: { x: box.width * part, y: box.height / 2 } })
-    await strip.hover(at(0.01))
-    const { recentHeartbeats } = await job.status()
-    const [momentNow, shown] = await page.evaluate(
-      (times) =>
-        times.map((time) =>
-          new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' }).format(
-            new Date(time),
-          ),
-        ),
-      [recentHeartbeats[0] ?? '', recentHeartbeats[3] ?? ''],
+    const card = page.getByRole('region', { name: 'History and uptime' })
+    await card.getByText('The last 4 pings, 2 failed.').waitFor()
+    assert.equal(await card.locator('.run.failed').count(), 2)
+    const { uptime } = await job.history({ limit: 1 })
+    const told = Number.parseFloat(await card.locator('.uptime').innerText())
+    // Time goes on between the two.
+    assert.ok(Math.abs(told - (uptime.last24Hours ?? 0) * 100) < 2, `${told} %`)
+    assert.ok(told < 90)
+    assert.equal(await page.getByText(/\d %/).count(), 1, 'one figure from one source')
+    await page.getByText('The last run failed with exit code 3.').waitFor()
+    assert.equal(
+      await card.getByRole('listitem').filter({ hasText: 'Failed with exit code 3' }).count(),
+      2,
     )
-    await page.getByText(`Ping at ${shown}`, { exact: true }).waitFor()
-    await strip.hover(at(0.5))
-    await page
-      .locator('.readout')
-      .getByText(/^Late from .*, for 8 min$/)
-      .waitFor()
-    await page.locator('summary').filter({ hasText: 'Late once' }).click()
-    await page
-      .getByRole('listitem')
-      .getByText(/^Late from .*, for 8 min$/)
-      .waitFor()
-    await page.locator('summary').filter({ hasText: 'All times' }).click()
-    // Four times, and the lateness.
-    await page.getByRole('listitem').nth(4).waitFor()
-    assert.equal(await page.getByRole('listitem').first().innerText(), momentNow)
     assert.deepEqual(await seriousFaults(page), [])
   })
 
@@ -297,7 +272,7 @@ suite('a monitor', () => {
     const monitor = await buyMonitor(site.server)
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     await open(page, monitor)
-    await page.getByRole('button', { name: 'Destroy the monitor' }).click()
+    await pressInMenu(page, 'Destroy the monitor')
     await page.getByRole('button', { name: 'Destroy it' }).click()
     await page.getByRole('heading', { name: 'Open a monitor' }).waitFor()
     await assert.rejects(site.server.mayfly.pulse(monitor).status(), { phrase: 'not found' })
@@ -310,7 +285,7 @@ suite('a monitor', () => {
   ): Promise<void> {
     await page.goto(`${url}/pulse`)
     const text = formatCapability({ capability, baseUrl: url })
-    await page.getByLabel('Or paste the capability').fill(text)
+    await page.getByLabel('Or paste the key').fill(text)
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByText('Live', { exact: true }).waitFor()
   }

@@ -3,10 +3,9 @@ import { suite, test } from 'node:test'
 import { tokenOf } from '../../src/lib/ids.ts'
 import { formatWhisperCode } from '../../src/protocol/whisper-code.ts'
 import { envelopeLength } from '../../src/protocol/whisper-envelope.ts'
+import { lifetimeMs } from '../../src/web/lib/terms.ts'
 import { codeIn } from '../../src/web/whisper/code.ts'
-import { lifetimeMs } from '../../src/web/whisper/lifetime.ts'
-import { refusalOf } from '../../src/web/whisper/plans.ts'
-import { largestContent, sizeOf, upTo } from '../../src/web/whisper/sizes.ts'
+import { largestContent, refusalOf, sizeOf, upTo } from '../../src/web/whisper/fits.ts'
 import { WHISPER_PLANS } from '../../src/whisper/schema.ts'
 
 const CODE = formatWhisperCode({
@@ -89,9 +88,9 @@ suite('which plans take a draft', () => {
         { ...WHISPER_PLANS.spark, durationLabel },
         {
           now,
-          size: () => null,
-          readLimit: () => 1,
-          revealAt: () => new Date(now + opensInMs),
+          size: null,
+          readLimit: 1,
+          revealAt: new Date(now + opensInMs),
         },
       )
     assert.equal(refusal(86_399_999, '24 hours'), null)

@@ -9,6 +9,12 @@ import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browse
 import { temporaryFolder } from '../support/folder.ts'
 import type { TestServer } from '../support/server.ts'
 
+/** Shows the code alone, below the message. */
+async function showCode(page: Page): Promise<string> {
+  await page.getByText('Other ways to pass on the code').click()
+  return page.getByRole('group', { name: 'The share code' }).innerText()
+}
+
 suite('a whisper', () => {
   const site = startSite()
 
@@ -22,24 +28,26 @@ suite('a whisper', () => {
       mimeType: 'application/x-plan',
       buffer: data,
     })
-    await writer.page
-      .getByText('Too small: it holds up to 61.9 KiB, and this is 195.4 KiB.')
-      .waitFor()
+    await writer.page.getByText('Too small: it holds 61.9 KiB, and this is 195.4 KiB.').waitFor()
     assert.ok(await writer.page.getByRole('button', { name: /^Spark/ }).isDisabled())
-    await writer.page.getByLabel('Reads').fill('2')
-    await writer.page.getByLabel('Password', { exact: true }).fill('correct horse')
+    await writer.page.getByLabel('How often it can be read').fill('2')
+    await writer.page.getByLabel('Password (optional)').fill('correct horse')
     assert.deepEqual(await seriousFaults(writer.page), [], 'the form')
     await writer.page.getByRole('button', { name: /^Standard/ }).click()
     await writer.page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    await writer.page.getByRole('heading', { name: 'Your whisper is ready' }).waitFor()
-    await writer.page.getByText('and the password can read it 2 times in total').waitFor()
+    await writer.page.getByRole('heading', { name: 'Your secret is ready' }).waitFor()
+    await writer.page.getByText('and the password can read it 2 times').waitFor()
     assert.deepEqual(await seriousFaults(writer.page), [], 'the code')
-    const code = await writer.page.getByRole('group', { name: 'The share code' }).innerText()
+    const code = await showCode(writer.page)
     assert.equal(
       await writer.page.getByRole('group', { name: 'The password' }).innerText(),
       'correct horse',
     )
-    assert.deepEqual(await stored(writer.page), ['mayfly.sealing'], 'until the code is taken')
+    assert.deepEqual(
+      await stored(writer.page),
+      ['mayfly.unfinished', 'mayfly.paying'],
+      'until the code is taken',
+    )
     await expectNoSecretInAnyUrl(writer.page, code)
     assert.deepEqual(await stored(writer.page), [], 'neither text nor key nor code is stored')
 
@@ -53,7 +61,7 @@ suite('a whisper', () => {
     const reader = await site.visit(t, { viewport: NARROW })
     const asked = requestsOf(reader.page)
     await reader.page.goto(`${site.server.url}/read#${code}`)
-    await reader.page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
+    await reader.page.getByRole('heading', { name: 'A secret is waiting' }).waitFor()
     assert.equal(reader.page.url(), `${site.server.url}/read`)
     await reader.page.goBack()
     assert.doesNotMatch(reader.page.url(), /mayfly-whisper/)
@@ -94,7 +102,7 @@ suite('a whisper', () => {
     await open(page, code)
     await page.getByRole('button', { name: 'Reveal it' }).click()
     assert.equal(await page.getByRole('group', { name: 'The text' }).innerText(), text)
-    assert.equal(await page.title(), 'Read a whisper · Mayfly')
+    assert.equal(await page.title(), 'Read a secret · Mayfly')
     assert.deepEqual(await seriousFaults(page), [])
   })
 
@@ -150,7 +158,7 @@ suite('a whisper', () => {
     await page.getByText('This share code is cut short.').waitFor({ state: 'detached' })
     await field.pressSequentially(code.slice(-3))
     await page.getByRole('button', { name: 'Continue' }).click()
-    await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
+    await page.getByRole('heading', { name: 'A secret is waiting' }).waitFor()
   })
 
   test('a plan that ends before the opening time is off and says why, and nothing is uploaded', async (t) => {
@@ -159,6 +167,7 @@ suite('a whisper', () => {
     await page.goto(`${site.server.url}/whisper`)
     await page.getByLabel('Text', { exact: true }).fill('later')
     const later = new Date(site.server.clock.now() + 20 * 86_400_000).toISOString().slice(0, 16)
+    await page.getByText('More: receipt, opening time, switch').click()
     await page.getByLabel(/^Opens at/).fill(later)
     await page.getByText('Too short: it ends after 24 hours').waitFor()
     await page.getByText('Too short: it ends after 7 days').waitFor()
@@ -171,20 +180,20 @@ suite('a whisper', () => {
   test('one read is sold unless more are asked for, and the code comes as a QR code too', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     await page.goto(`${site.server.url}/whisper`)
-    await page.getByText('Up to 7.8 MiB, as text or as a file.').waitFor()
+    await page.getByText('up to 7.8 MiB').waitFor()
     await page.getByLabel('Text', { exact: true }).fill('just once')
     await page.getByRole('button', { name: /^Standard/ }).click()
-    await page.getByText('It can be read once.', { exact: true }).waitFor()
+    await page.getByText('can be read 1 time', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    await page.getByText('Anyone with this code can read it once').waitFor()
+    await page.getByText('Anyone with the code can read it once').waitFor()
     assert.equal(await page.getByRole('img', { name: /QR/ }).count(), 0, 'drawn when asked for')
+    const code = await showCode(page)
     await page.getByText('Show the code as a QR code').click()
     await page.getByRole('img', { name: 'QR code of the share code' }).waitFor()
     assert.deepEqual(await seriousFaults(page), [])
-    const code = await page.getByRole('group', { name: 'The share code' }).innerText()
     await page.getByRole('button', { name: 'Write another' }).click()
     await page.getByRole('heading', { name: 'Leave without the code?' }).waitFor()
-    await page.getByRole('button', { name: 'Keep it', exact: true }).click()
+    await page.getByRole('button', { name: 'Cancel', exact: true }).click()
     await page.getByRole('button', { name: 'Copy the code' }).click()
     await page.getByRole('button', { name: 'Write another' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
@@ -192,6 +201,18 @@ suite('a whisper', () => {
     const once = await site.server.mayfly.readWhisper(code)
     assert.equal(Buffer.from(once.data).toString(), 'just once')
     await assert.rejects(site.server.mayfly.readWhisper(code), /not found/)
+  })
+
+  test('the message for a reader names times in UTC and in the zone of its writer', async (t) => {
+    const { page } = await site.visit(t, { timezoneId: 'Europe/Berlin' })
+    await page.goto(`${site.server.url}/whisper`)
+    await page.getByLabel('Text', { exact: true }).fill('hello')
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    const message = await page.getByRole('group', { name: 'The message' }).innerText()
+    assert.match(message, /until \d+ \w+ \d{4}, \d\d:\d\d UTC \(\d+ \w+ \d{4}, \d\d:\d\d CES?T\)\./)
+    assert.match(message, /\/read and paste this code:\n\nmayfly-whisper:1:/)
+    await page.getByRole('button', { name: 'Copy message' }).waitFor()
   })
 
   test('the largest file that is sold passes through the page', async (t) => {
@@ -202,12 +223,12 @@ suite('a whisper', () => {
     await page.getByRole('button', { name: 'File', exact: true }).click()
     const input = page.getByLabel('File', { exact: true })
     await input.setInputFiles(await aFile(t, 'a.bin', Buffer.alloc(9_000_000)))
-    await page.getByText('Too small: it holds up to 7.8 MiB, and this is 8.6 MiB.').waitFor()
+    await page.getByText('Too small: it holds 7.8 MiB, and this is 8.6 MiB.').waitFor()
     assert.ok(await page.getByRole('button', { name: /^Long/ }).isDisabled(), 'before it is paid')
     await input.setInputFiles(await aFile(t, 'b.bin', data))
     await page.getByRole('button', { name: /^Long/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    const code = await page.getByRole('group', { name: 'The share code' }).innerText()
+    const code = await showCode(page)
     const { data: opened } = await site.server.mayfly.readWhisper(code)
     assert.ok(data.equals(opened))
   })
@@ -235,19 +256,20 @@ suite('a whisper', () => {
     await page.getByText('Write something first').waitFor()
     await page.getByLabel('Text', { exact: true }).fill('a secret')
     await page.getByText('Write something first').waitFor({ state: 'detached' })
+    await page.getByText('More: receipt, opening time, switch').click()
     await page.getByLabel(/^Opens at/).fill('2020-01-01T10:00')
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText('The opening time is in the past.').waitFor()
-    await page.getByLabel('Reads').fill('4')
-    await page.getByText('Allows only 3 reads.').waitFor()
+    await page.getByLabel('How often it can be read').fill('4')
+    await page.getByText('Maximum 3 reads.').waitFor()
     await page.getByText('The opening time is in the past.').waitFor()
     await page.getByLabel(/^Opens at/).fill('')
     await page.getByText('The opening time is in the past.').waitFor({ state: 'detached' })
-    await page.getByLabel('Reads').fill('')
+    await page.getByLabel('How often it can be read').fill('')
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText('Reads must be a whole number').waitFor()
     assert.equal(asked.filter((path) => path.startsWith('/api/payments')).length, 0)
-    await page.getByLabel('Reads').fill('1')
+    await page.getByLabel('How often it can be read').fill('1')
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Choose another plan' }).click()
     await page.getByRole('button', { name: 'Choose another', exact: true }).click()
@@ -259,19 +281,16 @@ suite('a whisper', () => {
       files.items.add(new File(['dropped'], 'dropped.txt'))
       return files
     })
-    await page.dispatchEvent('#whisper .card', 'drop', { dataTransfer })
+    await page.dispatchEvent('.draft', 'drop', { dataTransfer })
     await page.getByText(/^dropped\.txt, 7 B\. Sent as 285 B/).waitFor()
-    const named = await page
-      .getByLabel('File', { exact: true })
-      .evaluate((input) => (input as HTMLInputElement).files?.[0]?.name)
-    assert.equal(named, 'dropped.txt', 'and the input names it')
+    await page.getByText('dropped.txt', { exact: true }).waitFor()
   })
 
   test('the script that encrypts is named with its digest, and has the files that see the secret', async (t) => {
     const { page } = await site.visit(t)
     await page.goto(`${site.server.url}/whisper`)
     await page.getByText('Which script does the encryption').click()
-    const link = page.getByRole('link', { name: /^\/assets\/.*\/whisper\/whisper\.js$/ })
+    const link = page.getByRole('link', { name: /^\/assets\/.*\/whisper\/write\.js$/ })
     const served = await fetch(new URL((await link.getAttribute('href')) ?? '', site.server.url))
     const text = await served.text()
     const digest = createHash('sha256').update(text).digest('hex')
@@ -285,7 +304,7 @@ suite('a whisper', () => {
   async function open(page: Page, code: string): Promise<void> {
     await page.goto(`${site.server.url}/read`)
     await page.getByLabel('Share code').fill(code)
-    await page.getByRole('heading', { name: 'A whisper is waiting' }).waitFor()
+    await page.getByRole('heading', { name: 'A secret is waiting' }).waitFor()
   }
 })
 

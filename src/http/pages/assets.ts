@@ -7,7 +7,7 @@ import { digest, encode, type Served } from './encoded.ts'
 export type Assets = {
   /** A hash of all files. It is part of their addresses, which change with it. */
   version: string
-  /** The file at a path below the version, such as `home.js` or `style.css`. */
+  /** The file at a path below the version, such as `home.js` or `home.css`. */
   file(path: string): Promise<Served | null>
 }
 
@@ -17,14 +17,19 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
 }
 
-/** @param root the folder of the rooms: `src/` when it runs from there, else `dist/`. */
-export async function readAssets(root: URL, scripts: readonly string[]): Promise<Assets> {
+/**
+ * @param root the folder of the rooms: `src/` when it runs from there, else `dist/`.
+ * @param pages their scripts, each with its own style sheet.
+ */
+export async function readAssets(
+  root: URL,
+  pages: readonly { script: string | null }[],
+): Promise<Assets> {
+  const scripts = pages.flatMap(({ script }) => script ?? [])
   const files = new Map<string, Buffer>()
-  for (const [script, text] of await readBundles(root, scripts)) {
-    files.set(`${script}.js`, Buffer.from(text))
-  }
+  for (const [path, text] of await readBundles(root, scripts)) files.set(path, Buffer.from(text))
   for (const name of readdirSync(new URL('web/', root))) {
-    if (/\.(?:css|svg)$/.test(name)) files.set(name, readFileSync(new URL(`web/${name}`, root)))
+    if (name.endsWith('.svg')) files.set(name, readFileSync(new URL(`web/${name}`, root)))
   }
   const ready = new Map<string, Promise<Served>>()
   return {

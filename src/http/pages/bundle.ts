@@ -11,35 +11,47 @@ export const BUNDLES = 'web/bundles/'
 
 /**
  * @param root the folder of the rooms: `src/` when this runs from there, else `dist/`.
- * @param scripts such as `whisper/whisper`.
- * @returns the text of each bundle, by its script.
+ * @param scripts such as `whisper/write`.
+ * @returns the module and the style sheet of each, by paths such as `whisper/write.js`.
  */
 export async function readBundles(
   root: URL,
   scripts: readonly string[],
 ): Promise<Map<string, Uint8Array>> {
   if (import.meta.url.endsWith('.ts')) return bundle(root, scripts)
-  return new Map(
-    scripts.map((script) => [script, readFileSync(new URL(`${BUNDLES}${script}.js`, root))]),
-  )
+  const paths = scripts.flatMap((script) => [`${script}.js`, `${script}.css`])
+  return new Map(paths.map((path) => [path, readFileSync(new URL(`${BUNDLES}${path}`, root))]))
 }
 
-/**
- * Bundles from source. What a page imports late is in its one module too. It stays readable, with the name of each
- * file above its part, so that anyone can read what their browser runs.
- */
+/** The scripts that see a secret: they stay readable, with the name of each file above its part. */
+const READABLE = /^whisper\//
+
+/** Bundles from source, each script into one module and one style sheet. */
 export async function bundle(
   root: URL,
   scripts: readonly string[],
 ): Promise<Map<string, Uint8Array>> {
   const { build } = await import('esbuild')
   const folder = fileURLToPath(root)
-  const { outputFiles } = await build({
-    entryPoints: scripts.map((script) => ({ in: `${folder}web/${script}.ts`, out: script })),
-    ...{ bundle: true, format: 'esm', target: 'es2022', charset: 'utf8', legalComments: 'inline' },
-    ...{ absWorkingDir: folder, outdir: folder, preserveSymlinks: true },
-    ...{ write: false, logLevel: 'silent' },
-  })
-  const texts = outputFiles.map(({ path, contents }) => [relative(folder, path), contents] as const)
-  return new Map(texts.map(([path, text]) => [path.slice(0, -3).replaceAll(sep, '/'), text]))
+  async function built(some: readonly string[], minify: boolean) {
+    const { outputFiles } = await build({
+      entryPoints: some.map((script) => ({ in: `${folder}web/${script}.tsx`, out: script })),
+      ...{ bundle: true, minify, format: 'esm', target: 'es2022', charset: 'utf8' },
+      ...{ jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'inline' },
+      ...{ absWorkingDir: folder, outdir: folder, preserveSymlinks: true },
+      ...{ write: false, logLevel: 'silent' },
+    })
+    return outputFiles.map(
+      ({ path, contents }) => [relative(folder, path).replaceAll(sep, '/'), contents] as const,
+    )
+  }
+  const isReadable = (script: string): boolean => READABLE.test(script)
+  const [readable, others] = await Promise.all([
+    built(scripts.filter(isReadable), false),
+    built(
+      scripts.filter((script) => !isReadable(script)),
+      true,
+    ),
+  ])
+  return new Map([...readable, ...others])
 }

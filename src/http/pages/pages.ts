@@ -13,6 +13,8 @@ import { encode, encodingFor, type Served, sendEncoded } from './encoded.ts'
 
 /** `src/` or `dist/`, whichever this file runs from. */
 const ROOT = new URL('../../', import.meta.url)
+/** A built package has no page for who works on the pages. */
+const IS_SOURCE = import.meta.url.endsWith('.ts')
 const YEAR_SECONDS = 31_536_000
 
 /** No foreign content, no inline scripts or styles, no text that becomes code, and no framing. */
@@ -49,14 +51,29 @@ type Page = {
   path: string
   title: string
   description: string
-  /** The module that it starts, such as `catch`, or null. */
+  /** The module that it starts, such as `catch/inbox`, or null. */
   script: string | null
-  /** The text of its link in the navigation, which is sorted by `order`; null for no link. */
+  /** The module whose style sheet it has: its own, or that of another page. */
+  style: string
+  /** The text of its link in the navigation or at the foot, which are sorted by `order`; null for no link. */
   nav: string | null
+  foot: string | null
+  /** Where the prices of a product lead, by its name. The plan's name follows. */
+  prices: ReadonlyMap<string, string>
   /** The product that must be switched on for its link. If it is off, the page itself says so. */
   needs: string | null
   order: number
+  /** Shows the components, for who works on them. */
+  isForDevelopment: boolean
   main: string
+}
+
+/** What a page says of a plan. */
+export type PricedPlan = {
+  planId: string
+  durationLabel: string
+  priceSats: number
+  available: boolean
 }
 
 export type PagesOptions = {
@@ -68,9 +85,11 @@ export type PagesOptions = {
   surfaces: readonly ApiSurface[]
   /** Its links stand at the foot of each page. */
   operator: OperatorFacts
+  /** The plans that are on sale. Another edition has other prices. */
+  onSale: { edition(): number; plans(product: string): readonly PricedPlan[] }
 }
 
-type Site = { assets: Assets; html: Map<string, Promise<Served>> }
+type Site = { assets: Assets; edition: number; html: Map<string, Promise<Served>> }
 
 export type Pages = {
   mount(app: App): void
@@ -78,28 +97,30 @@ export type Pages = {
   sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean
 }
 
-export function createPages({ isSimulator, has, surfaces, operator }: PagesOptions): Pages {
+export function createPages(options: PagesOptions): Pages {
+  const { isSimulator, has, surfaces, onSale } = options
   const isForPrograms = startsWithAny([
     ...FOR_PROGRAMS,
     ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path)),
   ])
-  const pages = readPages()
-  const linked = pages.filter(({ nav, needs }) => nav !== null && (!needs || has.has(needs)))
+  const pages = readPages().filter(({ isForDevelopment }) => !isForDevelopment || isSimulator)
+  const linked = pages.filter(({ needs }) => !needs || has.has(needs))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
   // Made at the first visit: many servers never have one.
   let made: Promise<Site> | null = null
-  const site = (): Promise<Site> => {
-    made ??= makeSite()
+  async function site(): Promise<Site> {
+    made ??= readAssets(ROOT, pages).then((assets) => makeSite(assets))
+    const current = await made
+    if (current.edition !== onSale.edition()) made = Promise.resolve(makeSite(current.assets))
     return made
   }
 
-  async function makeSite(): Promise<Site> {
-    const assets = await readAssets(ROOT, scriptsOf(pages))
+  function makeSite(assets: Assets): Site {
     const html = pages.map((page): [string, Promise<Served>] => {
-      const text = fill(frame, { page, pages: linked, assets, isSimulator, operator })
+      const text = fill(frame, { ...options, page, linked, assets })
       return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
     })
-    return { assets, html: new Map(html) }
+    return { assets, edition: onSale.edition(), html: new Map(html) }
   }
 
   async function pageOf(name: string): Promise<Served> {
@@ -220,54 +241,69 @@ function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served
   return sendEncoded(request, reply, served)
 }
 
-/** `pages` are those in the navigation. */
-type Filling = {
-  page: Page
-  pages: Page[]
-  assets: Assets
-  isSimulator: boolean
-  operator: OperatorFacts
-}
+/** `linked` are the pages that may have a link on the others. */
+type Filling = PagesOptions & { page: Page; linked: readonly Page[]; assets: Assets }
 
-function fill(frame: string, { page, pages, assets, isSimulator, operator }: Filling): string {
+function fill(frame: string, filling: Filling): string {
+  const { page, linked, assets, isSimulator, operator, onSale } = filling
   const at = (path: string): string => `/assets/${assets.version}/${path}`
-  const links = pages.map(({ name, path, nav }) => {
-    const current = name === page.name ? ' aria-current="page"' : ''
-    return `<a href="${path}"${current}>${nav}</a>`
-  })
+  const linksOf = (place: 'nav' | 'foot'): string =>
+    linked
+      .flatMap(({ name, path, [place]: text }) => {
+        const current = name === page.name ? ' aria-current="page"' : ''
+        return text === null ? [] : `<a href="${path}"${current}>${text}</a>`
+      })
+      .join('\n')
   const parts: Record<string, string> = {
     title: page.title,
     description: page.description,
     name: page.name,
-    style: at('style.css'),
+    style: at(`${page.style}.css`),
     icon: at('favicon.svg'),
     script: page.script ? `<script type="module" src="${at(`${page.script}.js`)}"></script>` : '',
-    simulator: isSimulator ? SIMULATOR_BANNER : '',
+    simulator: isSimulator ? SIMULATOR_NOTICE : '',
     mode: isSimulator ? 'simulator' : 'node',
-    nav: links.join('\n'),
+    nav: linksOf('nav'),
+    foot: linksOf('foot'),
     operator: operatorLinks(operator).map(linkOf).join(''),
-    main: page.main,
   }
-  return frame.replaceAll(/\{\{(\w+)\}\}/g, (_all, name: string) => parts[name] ?? '')
+  for (const [product, href] of page.prices) {
+    parts[`prices-${product}`] = onSale
+      .plans(product)
+      .map((plan) => priceLine(plan, href))
+      .join('\n')
+  }
+  const put = (text: string): string =>
+    text.replaceAll(/\{\{([\w-]+)\}\}/g, (_all, name: string) => parts[name] ?? '')
+  return put(frame.replace('{{main}}', () => page.main))
 }
+
+function priceLine(plan: PricedPlan, href: string): string {
+  const { planId, durationLabel, priceSats, available } = plan
+  const name = `${planId[0]?.toUpperCase()}${planId.slice(1)} · ${escaped(durationLabel)}`
+  if (!available) return `<li><span class="line">${name} <span>not on sale</span></span></li>`
+  return `<li><a href="${href}${planId}">${name} <b>${priceSats.toLocaleString('en')} sat</b></a></li>`
+}
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 
 /** A URL has no quotes or angle brackets in its plain spelling. */
 const linkOf = ([name, href]: [string, string]): string =>
   ` <a href="${href.replaceAll('&', '&amp;')}" rel="noopener">${name}</a>`
 
-const SIMULATOR_BANNER =
-  '<p class="banner">This service runs on a simulator: <strong>no real money moves.</strong></p>'
+const SIMULATOR_NOTICE = '<p class="simulator">Simulator: no real money moves</p>'
 
-const scriptsOf = (pages: readonly Page[]): string[] => pages.flatMap(({ script }) => script ?? [])
-
-/** The scripts of all pages, which the build bundles. */
-export const pageScripts = (): string[] => scriptsOf(readPages())
+/** The scripts of the pages of a built package. */
+export const pageScripts = (): string[] =>
+  readPages().flatMap(({ script, isForDevelopment }) => (isForDevelopment ? [] : (script ?? [])))
 
 function readPages(): Page[] {
   const folder = new URL('web/pages/', ROOT)
   return readdirSync(folder)
     .filter((name) => name.endsWith('.html'))
     .map((name) => readPage(name.slice(0, -5), readFileSync(new URL(name, folder), 'utf8')))
+    .filter(({ isForDevelopment }) => !isForDevelopment || IS_SOURCE)
     .sort((a, b) => a.order - b.order)
 }
 
@@ -280,13 +316,19 @@ function readPage(name: string, text: string): Page {
       return [line.slice(0, colon), line.slice(colon + 1).trim()]
     }),
   )
+  const script = properties.get('script') ?? null
+  const prices = (properties.get('prices') ?? '').split(' ').filter((part) => part !== '')
   return {
     name,
     path: properties.get('path') ?? (name === 'home' ? '/' : `/${name}`),
     title: properties.get('title') ?? 'Mayfly',
     description: properties.get('description') ?? '',
-    script: properties.get('script') ?? null,
+    script,
+    style: properties.get('style') ?? script ?? '',
     nav: properties.get('nav') ?? null,
+    foot: properties.get('foot') ?? null,
+    prices: new Map(prices.map((part) => part.split('=') as [string, string])),
+    isForDevelopment: properties.has('development'),
     needs: properties.get('needs') ?? null,
     order: Number(properties.get('order') ?? 100),
     main: text.slice(head?.[0].length ?? 0),

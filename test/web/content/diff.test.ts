@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { diffLines } from '../../../src/web/catch/content/diff.ts'
+import { diffLines } from '../../../src/web/content/diff.ts'
 
 const lines = fc.array(fc.constantFrom('a', 'b', 'c', ''), { maxLength: 12 })
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { textOf } from '../../../src/web/catch/content/charset.ts'
-import { jsonLines } from '../../../src/web/catch/content/json-lines.ts'
-import { mediaOf } from '../../../src/web/catch/content/media.ts'
+import { textOf } from '../../../src/web/content/charset.ts'
+import { jsonLines } from '../../../src/web/content/json-lines.ts'
+import { mediaOf } from '../../../src/web/content/media.ts'
 
 const written = (text: string): string =>
   [...jsonLines(text)]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
-import { mediaOf, pictureType } from '../../../src/web/catch/content/media.ts'
-import { MAX_PARTS, multipartOf } from '../../../src/web/catch/content/multipart.ts'
+import { mediaOf, pictureType } from '../../../src/web/content/media.ts'
+import { MAX_PARTS, multipartOf } from '../../../src/web/content/multipart.ts'
 import { mutatedBytes } from '../../support/arbitraries.ts'
 
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text, 'utf8'))

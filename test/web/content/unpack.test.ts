@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { encodingsOf, MAX_UNPACKED_BYTES, unpack } from '../../../src/web/catch/content/unpack.ts'
+import { encodingsOf, MAX_UNPACKED_BYTES, unpack } from '../../../src/web/content/unpack.ts'
 
 const plain = new Uint8Array(Buffer.from('{"hello":"world"}'.repeat(100)))
 const bytes = (buffer: Buffer): Uint8Array<ArrayBuffer> => new Uint8Array(buffer)

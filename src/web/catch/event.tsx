@@ -1,0 +1,198 @@
+/** Shows one request of an inbox. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import { eventBody, toCurl } from '../../client/export.ts'
+import type { CatchEvent } from '../../client/index.ts'
+import { ContentView } from '../content/content-view.tsx'
+import { isGzip } from '../content/media.ts'
+import { PairsTable, Searched } from '../content/table.tsx'
+import { encodingsOf, unpack } from '../content/unpack.ts'
+import { plainly } from '../lib/foreign.ts'
+import { count, time, when } from '../lib/format.ts'
+import { CopyButton, copied, download, IconButton, Tabs } from '../ui/ui.tsx'
+import { Answer, type AnswerOptions } from './answer.tsx'
+import { Compare, Replay, Verify } from './tools.tsx'
+import { WorldMap } from './world.tsx'
+
+/** A longer path would push the request out of sight, so it is cut. */
+const MAX_TITLE_CHARACTERS = 120
+/** Headers that known senders sign with. */
+const SIGNED =
+  /^(?:x-hub-signature-256|stripe-signature|x-slack-signature|x-shopify-hmac-sha256|(?:webhook|svix)-signature)$/i
+
+export type TabName = 'Body' | 'Headers' | 'Query' | 'Verify' | 'Replay' | 'Compare' | 'Answer'
+
+export function EventView({
+  event,
+  tab,
+  onTab,
+  ingestUrl,
+  searched,
+  others,
+  answer,
+  onDelete,
+  onBack,
+}: {
+  event: CatchEvent
+  tab: TabName
+  onTab: (tab: TabName) => void
+  ingestUrl: string
+  searched: string
+  /** The requests that are loaded, newest first, to compare this one with. */
+  others: readonly CatchEvent[]
+  answer: AnswerOptions
+  onDelete: () => unknown
+  onBack: () => unknown
+}) {
+  const { method, headers, query, receivedAt, sequence, sourceIp, access } = event
+  const path = event.path || '/'
+  const isLong = path.length > MAX_TITLE_CHARACTERS
+  const isSigned = headers.some(({ name }) => SIGNED.test(name))
+  const titles: Record<TabName, string> = {
+    Body: 'Body',
+    Headers: `Headers (${count(headers.length)})`,
+    Query: 'Query',
+    Verify: isSigned ? 'Verify (signed)' : 'Verify',
+    Replay: 'Replay',
+    Compare: 'Compare',
+    Answer: 'Answer',
+  }
+  const names = (Object.keys(titles) as TabName[]).filter(
+    (name) => name !== 'Query' || query !== '',
+  )
+  const chosen = names.includes(tab) ? tab : 'Body'
+  return (
+    <article class="event" aria-labelledby="event-title">
+      <header class="event-head">
+        <span class="back">
+          <IconButton icon="back" label="Back to the list" onClick={onBack} />
+        </span>
+        <h2 id="event-title" tabIndex={-1}>
+          <span class="method">{method}</span>{' '}
+          {`${plainly(path.slice(0, MAX_TITLE_CHARACTERS))}${isLong ? '…' : ''}`}
+        </h2>
+        <p class="small quiet number event-facts">
+          {access === 'authenticated' && <span class="badge good">authenticated</span>}{' '}
+          <time dateTime={receivedAt} title={when(receivedAt)}>
+            {time(receivedAt)}
+          </time>{' '}
+          <span>#{sequence}</span> <span>from {sourceIp}</span>
+        </p>
+        <div class="row event-actions">
+          <IconButton
+            icon="copy"
+            label="Copy as curl"
+            onClick={() => copied(toCurl(event, { url: ingestUrl }))}
+          />
+          {event.bodyBytes > 0 && (
+            <IconButton icon="download" label="Download body" onClick={() => save(event)} />
+          )}
+          <IconButton icon="trash" label="Delete" danger onClick={onDelete} />
+        </div>
+      </header>
+      <Searched.Provider value={searched.toLowerCase()}>
+        <Tabs
+          label="The request"
+          tabs={names.map((name) => ({ id: name, title: titles[name] }))}
+          chosen={chosen}
+          onChoose={(id) => onTab(id as TabName)}
+        >
+          {chosen === 'Body' && <Body event={event} />}
+          {chosen === 'Headers' && <Headers event={event} isLongPath={isLong} />}
+          {chosen === 'Query' && (
+            <PairsTable label="Query" pairs={[...new URLSearchParams(query)]} />
+          )}
+          {chosen === 'Verify' && <Verify key={event.id} event={event} />}
+          {chosen === 'Replay' && <Replay event={event} />}
+          {chosen === 'Compare' && <Compare key={event.id} event={event} others={others} />}
+          {chosen === 'Answer' && <Answer {...answer} />}
+        </Tabs>
+      </Searched.Provider>
+    </article>
+  )
+}
+
+function Body({ event }: { event: CatchEvent }) {
+  const sent = useMemo(() => eventBody(event), [event])
+  const encoding = contentEncoding(event) ?? (isGzip(sent) ? 'gzip' : null)
+  if (event.bodyBytes === 0) return <p class="quiet">The request has no body.</p>
+  const plain = { bytes: sent, contentType: event.contentType, label: 'Body', depth: 0 }
+  if (encoding === null) return <ContentView key={event.id} content={plain} />
+  return <Unpacked key={event.id} content={plain} encoding={encoding} />
+}
+
+function Unpacked({
+  content,
+  encoding,
+}: {
+  content: Parameters<typeof ContentView>[0]['content']
+  encoding: string
+}) {
+  const unpacked = useSignal<Awaited<ReturnType<typeof unpack>> | null>(null)
+  useEffect(() => {
+    unpack(content.bytes, encodingsOf(encoding)).then((result) => {
+      unpacked.value = result
+    }, reportError)
+  }, [content.bytes])
+  if (unpacked.value === null) return <p class="quiet">Unpacking…</p>
+  const { bytes, undone, remark } = unpacked.value
+  const isUnpacked = undone.length > 0
+  return (
+    <>
+      {isUnpacked && <p class="small quiet">Unpacked from {undone.join(' and ')}.</p>}
+      {remark && <p class="small quiet">{remark}</p>}
+      <ContentView
+        content={{ ...content, bytes, ...(isUnpacked ? { sent: content.bytes } : {}) }}
+      />
+    </>
+  )
+}
+
+function Headers({ event, isLongPath }: { event: CatchEvent; isLongPath: boolean }) {
+  const { headers, path, ipLocation } = event
+  const lines = (): string => headers.map(({ name, value }) => `${name}: ${value}\n`).join('')
+  return (
+    <>
+      <div class="row">
+        <CopyButton text={lines} weight="quiet">
+          Copy headers
+        </CopyButton>
+      </div>
+      {isLongPath && (
+        <p class="long">
+          <code>{plainly(path)}</code>
+        </p>
+      )}
+      <PairsTable label="Headers" pairs={headers.map(({ name, value }) => [name, value])} />
+      {ipLocation && <Origin place={ipLocation} />}
+    </>
+  )
+}
+
+function Origin({ place }: { place: NonNullable<CatchEvent['ipLocation']> }) {
+  const { latitude, longitude, city, country, source } = place
+  const name = [city, country].filter((part) => part !== null).join(', ') || 'Somewhere'
+  return (
+    <section class="stack tight" aria-label="Origin">
+      <h3>Origin</h3>
+      <p>
+        {name}, guessed from the address ({source}).
+      </p>
+      {latitude !== null && longitude !== null && (
+        <WorldMap place={{ latitude, longitude }} label={`A map with a spot on ${name}`} />
+      )}
+    </section>
+  )
+}
+
+function contentEncoding({ headers }: CatchEvent): string | null {
+  const values = headers
+    .filter(({ name }) => name.toLowerCase() === 'content-encoding')
+    .map(({ value }) => value)
+  return values.length === 0 ? null : values.join(',')
+}
+
+function save(event: CatchEvent): void {
+  // The page only saves the body and never opens it, because a stranger sent it.
+  download(`${event.id}.bin`, eventBody(event), 'application/octet-stream')
+}

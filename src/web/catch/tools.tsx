@@ -1,0 +1,333 @@
+/** What one does with a request: check its signature, send it again, compare it with another. */
+import { useSignal } from '@preact/signals'
+import { eventBody, toCurl } from '../../client/export.ts'
+import type { CatchEvent } from '../../client/index.ts'
+import { guessProvider, verifySignature } from '../../client/signature.ts'
+import { toFetch, toHttpie, toPython } from '../../client/snippets.ts'
+import { HMAC_ALGORITHMS, type HmacAlgorithm } from '../../protocol/signatures/mac.ts'
+import {
+  SIGNATURE_PROVIDERS,
+  type SignatureProvider,
+  type SignatureRules,
+} from '../../protocol/signatures/signatures.ts'
+import { textOf } from '../content/charset.ts'
+import { type Change, diffLines } from '../content/diff.ts'
+import { jsonLines } from '../content/json-lines.ts'
+import { mediaOf } from '../content/media.ts'
+import { plainly } from '../lib/foreign.ts'
+import { plural, time } from '../lib/format.ts'
+import { Button, Choice, CodeBox, Field } from '../ui/ui.tsx'
+
+const PROVIDERS: Record<SignatureProvider, string> = {
+  github: 'GitHub',
+  stripe: 'Stripe',
+  slack: 'Slack',
+  shopify: 'Shopify',
+  'standard-webhooks': 'Standard Webhooks, Svix',
+  zoom: 'Zoom',
+  x: 'X',
+  hmac: 'Another HMAC',
+}
+const ALGORITHMS = Object.keys(HMAC_ALGORITHMS) as HmacAlgorithm[]
+
+/** Checks the signature. The secret stays in this form: it is neither stored nor sent. */
+export function Verify({ event }: { event: CatchEvent }) {
+  const guessed = guessProvider(event)
+  const provider = useSignal<SignatureProvider>(guessed ?? 'hmac')
+  const verdict = useSignal<{ valid: boolean; sentence: string } | null>(null)
+  if (!globalThis.crypto?.subtle) {
+    return <p>Browsers check signatures only on pages of https addresses.</p>
+  }
+  async function check(submitted: Event & { currentTarget: HTMLFormElement }): Promise<void> {
+    submitted.preventDefault()
+    const form = submitted.currentTarget
+    const fieldOf = (label: string): string =>
+      form.querySelector<HTMLInputElement>(`[data-field="${label}"]`)?.value ?? ''
+    const rules: SignatureRules =
+      provider.value === 'hmac'
+        ? {
+            provider: 'hmac',
+            header: fieldOf('header').trim(),
+            prefix: fieldOf('prefix'),
+            algorithm: fieldOf('algorithm') as HmacAlgorithm,
+            encoding: fieldOf('encoding') as 'hex' | 'base64',
+          }
+        : { provider: provider.value }
+    verdict.value = await verifySignature(event, { ...rules, secret: fieldOf('secret') })
+  }
+  const plain = { type: 'text', autocomplete: 'off', spellcheck: false } as const
+  return (
+    <form class="stack" onSubmit={check} autocomplete="off" aria-label="Verify signature">
+      {guessed !== null && (
+        <p class="small quiet">Its headers are those of {PROVIDERS[guessed]}.</p>
+      )}
+      <div class="pairs">
+        <Field label="Sender">
+          <select
+            value={provider.value}
+            onChange={({ currentTarget }) => {
+              provider.value = currentTarget.value as SignatureProvider
+              verdict.value = null
+            }}
+          >
+            {SIGNATURE_PROVIDERS.map((name) => (
+              <option key={name} value={name}>
+                {PROVIDERS[name]}
+              </option>
+            ))}
+          </select>
+        </Field>
+        <Field label="Signing secret">
+          <input {...plain} type="password" required data-field="secret" />
+        </Field>
+      </div>
+      {provider.value === 'hmac' && (
+        <div class="pairs">
+          <Field label="Header">
+            <input {...plain} required placeholder="X-Signature" data-field="header" />
+          </Field>
+          <Field label="Before the signature">
+            <input {...plain} placeholder="sha256=" data-field="prefix" />
+          </Field>
+          <Field label="Hash">
+            <select data-field="algorithm">
+              {ALGORITHMS.map((name) => (
+                <option key={name} value={name} selected={name === 'sha256'}>
+                  {HMAC_ALGORITHMS[name].name}
+                </option>
+              ))}
+            </select>
+          </Field>
+          <Field label="Written in">
+            <select data-field="encoding">
+              <option value="hex">hex</option>
+              <option value="base64">base64</option>
+            </select>
+          </Field>
+        </div>
+      )}
+      <div class="row">
+        <Button submits weight="primary">
+          Verify signature
+        </Button>
+        <span class="small quiet">The secret stays in this page. It is not stored or sent.</span>
+      </div>
+      <p class="row" role="status">
+        {verdict.value && (
+          <>
+            <span class={`badge ${verdict.value.valid ? 'good' : 'bad'}`}>
+              {verdict.value.valid ? 'Valid' : 'Not valid'}
+            </span>
+            {plainly(verdict.value.sentence)}
+          </>
+        )}
+      </p>
+    </form>
+  )
+}
+
+/** A longer command is copied and not drawn. */
+const MAX_SHOWN_CHARACTERS = 20_000
+const WRITERS = { curl: toCurl, fetch: toFetch, HTTPie: toHttpie, Python: toPython } as const
+type Writer = keyof typeof WRITERS
+const TARGET = 'http://localhost:3000'
+/** The target that was typed last, for the next request. */
+const typed = { target: TARGET, writer: 'curl' as Writer }
+
+/** The request as code that sends it again. The page itself connects to nobody but its own service. */
+export function Replay({ event }: { event: CatchEvent }) {
+  const target = useSignal(typed.target)
+  const writer = useSignal<Writer>(typed.writer)
+  const code = WRITERS[writer.value](event, { url: target.value.trim() || TARGET })
+  const cli = `mayfly catch replay <name> ${event.sequence} --to ${target.value.trim() || TARGET}`
+  return (
+    <>
+      <div class="row between">
+        <div class="target">
+          <Field label="Target" hint="The path and the query of the request are added.">
+            <input
+              type="url"
+              autocomplete="off"
+              spellcheck={false}
+              value={target.value}
+              onInput={({ currentTarget }) => {
+                typed.target = target.value = currentTarget.value
+              }}
+            />
+          </Field>
+        </div>
+        <Choice
+          label="Language"
+          names={Object.keys(WRITERS) as Writer[]}
+          chosen={writer.value}
+          onChoose={(name) => {
+            typed.writer = writer.value = name
+          }}
+        />
+      </div>
+      <CodeBox
+        text={code}
+        label={`the request for ${writer.value}`}
+        shown={
+          code.length > MAX_SHOWN_CHARACTERS ? `${code.slice(0, MAX_SHOWN_CHARACTERS)}…` : code
+        }
+      />
+      <p class="small quiet">
+        Or by the command line, with the name that you saved the inbox under:
+      </p>
+      <CodeBox text={cli} label="the command that replays the request" wrapped />
+    </>
+  )
+}
+
+/** Nobody finds one of more in a menu. */
+const MAX_OTHERS = 100
+const MAX_PATH_CHARACTERS = 60
+/** Lines that did not change, before and after one that did. */
+const CONTEXT = 2
+const MAX_SHOWN_LINES = 1_000
+const MAX_LINE_CHARACTERS = 1_000
+const MAX_BODY_CHARACTERS = 1_000_000
+
+/** Compares a request with another one, line by line. */
+export function Compare({ event, others }: { event: CatchEvent; others: readonly CatchEvent[] }) {
+  const choices = others.filter(({ id }) => id !== event.id).slice(0, MAX_OTHERS)
+  // What usually is asked: what is new since the one before?
+  const before = choices.find(({ sequence }) => sequence < event.sequence) ?? choices[0]
+  const chosen = useSignal(before?.id ?? '')
+  const other = choices.find(({ id }) => id === chosen.value) ?? before
+  if (!other) return <p class="quiet">There is no other request in the list.</p>
+  return (
+    <>
+      <Field label="The other request">
+        <select
+          value={other.id}
+          onChange={({ currentTarget }) => {
+            chosen.value = currentTarget.value
+          }}
+        >
+          {choices.map(({ id, sequence, method, path, receivedAt }) => (
+            <option key={id} value={id}>
+              {`#${sequence} ${method} ${plainly((path || '/').slice(0, MAX_PATH_CHARACTERS))}, ${time(receivedAt)}`}
+            </option>
+          ))}
+        </select>
+      </Field>
+      <Comparison before={other} after={event} />
+    </>
+  )
+}
+
+function Comparison({ before, after }: { before: CatchEvent; after: CatchEvent }) {
+  const parts: [name: string, changes: Change[] | string][] = [
+    ['request', diffLines([requestLine(before)], [requestLine(after)]) ?? []],
+    ['headers', diffLines(headerLines(before), headerLines(after)) ?? 'Too many to compare.'],
+    ['body', bodyChanges(before, after)],
+  ]
+  const same = parts.filter(([, changes]) => !isChanged(changes)).map(([name]) => name)
+  const remarks = parts.flatMap(([, changes]) => (typeof changes === 'string' ? [changes] : []))
+  const drawn = parts.flatMap(([name, changes]) =>
+    typeof changes !== 'string' && isChanged(changes)
+      ? [[name, withContext(changes)] as const]
+      : [],
+  )
+  const also = same.length > 0 ? ` The same: ${same.join(', ')}.` : ''
+  return (
+    <>
+      <p role="status">
+        {same.length === parts.length
+          ? 'Method, path, headers and body are the same.'
+          : `− is in #${before.sequence}, + is in #${after.sequence}.${also}`}
+      </p>
+      {remarks.map((remark) => (
+        <p key={remark}>{remark}</p>
+      ))}
+      {drawn.length > 0 && (
+        <pre class="content diff" tabIndex={0} role="group" aria-label="Differences">
+          <code>
+            {drawn.map(([name, lines], index) => (
+              <span key={name}>
+                {index > 0 && '\n'}
+                {lines.map(({ kind, text }, at) => {
+                  const Tag = kind === 'added' ? 'ins' : kind === 'removed' ? 'del' : 'span'
+                  return <Tag key={at} class={kind === 'skip' ? 'quiet' : ''}>{`${text}\n`}</Tag>
+                })}
+              </span>
+            ))}
+          </code>
+        </pre>
+      )}
+    </>
+  )
+}
+
+const isChanged = (changes: Change[] | string): boolean =>
+  typeof changes === 'string' || changes.some(({ kind }) => kind !== 'same')
+
+const requestLine = ({ method, path, query }: CatchEvent): string =>
+  `${method} ${path || '/'}${query === '' ? '' : `?${query}`}`
+
+/** Sorted by name: proxies change the order. */
+function headerLines({ headers }: CatchEvent): string[] {
+  return headers.map(({ name, value }) => `${name.toLowerCase()}: ${value}`).sort()
+}
+
+function bodyChanges(before: CatchEvent, after: CatchEvent): Change[] | string {
+  if (before.bodySha256 === after.bodySha256) return []
+  const [old, fresh] = [bodyLines(before), bodyLines(after)]
+  if (!old || !fresh) {
+    return 'The bodies differ. They are not both text of a size that is compared here.'
+  }
+  return diffLines(old, fresh) ?? 'The bodies differ in too many lines to compare them here.'
+}
+
+/** JSON as it is shown; any other text as it was sent. */
+function bodyLines(event: CatchEvent): string[] | null {
+  if (event.bodyBytes > MAX_BODY_CHARACTERS) return null
+  const text = textOf(eventBody(event), mediaOf(event.contentType))?.text
+  if (text === undefined) return null
+  try {
+    JSON.parse(text)
+  } catch {
+    return text.split(/\r?\n/)
+  }
+  return Array.from(
+    jsonLines(text),
+    ({ depth, tokens }) =>
+      '  '.repeat(Math.min(depth, 40)) + tokens.map((token) => token.text).join(''),
+  )
+}
+
+type DiffLine = { kind: Change['kind'] | 'skip'; text: string }
+const SIGNS = { same: ' ', removed: '−', added: '+' }
+
+/** The changed lines and those around them. */
+function withContext(changes: readonly Change[]): DiffLine[] {
+  const isNear = changes.map((_, index) =>
+    changes
+      .slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1)
+      .some(({ kind }) => kind !== 'same'),
+  )
+  const lines: DiffLine[] = []
+  let skipped = 0
+  const skip = (count: number): void => {
+    if (count > 0) lines.push({ kind: 'skip', text: `  … ${plural(count, 'line')}` })
+  }
+  for (const [index, { kind, line }] of changes.entries()) {
+    if (!isNear[index]) {
+      skipped++
+      continue
+    }
+    skip(skipped)
+    skipped = 0
+    if (lines.length >= MAX_SHOWN_LINES) {
+      skip(changes.length - index)
+      return lines
+    }
+    const isLong = line.length > MAX_LINE_CHARACTERS
+    const text = `${plainly(line.slice(0, MAX_LINE_CHARACTERS))}${isLong ? '…' : ''}`
+    lines.push({ kind, text: `${SIGNS[kind]} ${text}` })
+  }
+  skip(skipped)
+  return lines
+}

@@ -1,0 +1,241 @@
+/** Shows bytes that a stranger sent, in every form that fits them. They are never parsed as markup. */
+import './content.css'
+import { useEffect, useState } from 'preact/hooks'
+import { plainly } from '../lib/foreign.ts'
+import { count, bytes as sized } from '../lib/format.ts'
+import { Button, Choice, CopyButton, download, Fold } from '../ui/ui.tsx'
+import { textOf } from './charset.ts'
+import { JsonView } from './json-view.tsx'
+import { mediaOf, pictureType } from './media.ts'
+import { multipartOf, type Part } from './multipart.ts'
+import { Marked, PairsTable } from './table.tsx'
+
+/** What a stranger sent, to be shown. */
+export type Content = {
+  bytes: Uint8Array<ArrayBuffer>
+  contentType: string | null
+  /** What a screen reader calls it, such as `Body`. */
+  label: string
+  /** How many multipart bodies it is in. */
+  depth: number
+  /** The bytes as they were sent, if others are shown. */
+  sent?: Uint8Array
+}
+
+/** Only this much is drawn. The download has all of it. */
+const MAX_SHOWN_CHARACTERS = 200_000
+const MAX_SHOWN_BYTES = 16 * 1024
+/** A longer form, which only unpacking makes, would have millions of fields. */
+const MAX_FORM_CHARACTERS = 1024 * 1024
+/** Mail nests forwarded mail. Deeper parts are shown as text. */
+const MAX_DEPTH = 3
+const HEX_COLUMNS = 16
+/** A form with more parts opens folded. */
+const MAX_OPEN_PARTS = 5
+const MAX_OPEN_BYTES = 256 * 1024
+const MAX_NAME_CHARACTERS = 120
+
+type Form = 'Picture' | 'Parts' | 'Form' | 'JSON' | 'Text' | 'Hex' | 'As sent'
+
+export function ContentView({ content }: { content: Content }) {
+  const { bytes, contentType, sent, label } = content
+  const decoded = textOf(bytes, mediaOf(contentType))
+  const text = decoded?.text ?? null
+  const forms = formsOf(content, text)
+  const [chosen, choose] = useState<Form | null>(null)
+  const form = chosen !== null && forms.includes(chosen) ? chosen : (forms[0] ?? 'Hex')
+  const size = sent ? `${sized(sent.length)}, unpacked ${sized(bytes.length)}` : sized(bytes.length)
+  const name = label.toLowerCase()
+  return (
+    <div class="stack tight">
+      <div class="row between">
+        <div class="row">
+          <Choice label={`Form of the ${name}`} names={forms} chosen={form} onChoose={choose} />
+          {text !== null && <CopyButton text={text} weight="quiet">{`Copy ${name}`}</CopyButton>}
+        </div>
+        <span class="small quiet">{`${size} · ${plainly(contentType ?? 'no type')}`}</span>
+      </div>
+      {decoded?.remark && <p class="small quiet">{decoded.remark}</p>}
+      <Shown form={form} content={content} text={text ?? ''} />
+    </div>
+  )
+}
+
+function Shown({ form, content, text }: { form: Form; content: Content; text: string }) {
+  const { bytes, label, sent } = content
+  if (form === 'Picture') return <Picture bytes={bytes} />
+  if (form === 'Parts') return <Parts content={content} />
+  if (form === 'Form') return <PairsTable label="Fields" pairs={[...new URLSearchParams(text)]} />
+  if (form === 'JSON') return <JsonView key={text} text={text} label={label} />
+  if (form === 'Text') return <Text text={text} label={label} />
+  return <Hex bytes={form === 'As sent' && sent ? sent : bytes} label={label} />
+}
+
+/** The forms that fit, the best first. */
+function formsOf({ bytes, contentType, sent, depth }: Content, text: string | null): Form[] {
+  const { type } = mediaOf(contentType)
+  const isForm = type === 'application/x-www-form-urlencoded'
+  const forms: (Form | false)[] = [
+    pictureType(bytes) !== null && 'Picture',
+    type.startsWith('multipart/') && depth < MAX_DEPTH && 'Parts',
+    text !== null && isForm && text.length <= MAX_FORM_CHARACTERS && 'Form',
+    text !== null && !isForm && isJson(text, type) && 'JSON',
+    text !== null && 'Text',
+    'Hex',
+    sent !== undefined && 'As sent',
+  ]
+  return forms.filter((form) => form !== false)
+}
+
+/** A picture of pixels. The browser decodes it, and the page only knows that it did. */
+function Picture({ bytes }: { bytes: Uint8Array<ArrayBuffer> }) {
+  const type = pictureType(bytes) ?? ''
+  const [url, setUrl] = useState('')
+  const [said, say] = useState(type)
+  useEffect(() => {
+    const made = URL.createObjectURL(new Blob([bytes], { type }))
+    setUrl(made)
+    return () => URL.revokeObjectURL(made)
+  }, [bytes, type])
+  return (
+    <figure class="stack tight">
+      {url !== '' && (
+        <img
+          class="picture"
+          alt="What was sent"
+          decoding="async"
+          src={url}
+          onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) =>
+            say(`${type}, ${naturalWidth} × ${naturalHeight} pixels`)
+          }
+          onError={() => say(`This browser cannot show it, although it begins like ${type}.`)}
+        />
+      )}
+      <figcaption class="small quiet">{said}</figcaption>
+    </figure>
+  )
+}
+
+function Text({ text, label }: { text: string; label: string }) {
+  const isCut = text.length > MAX_SHOWN_CHARACTERS
+  const shown = isCut ? text.slice(0, MAX_SHOWN_CHARACTERS) : text
+  const cut = `The first ${count(shown.length)} of ${count(text.length)} characters`
+  return <Pre text={shown} label={label} cut={isCut ? cut : null} />
+}
+
+function Hex({ bytes, label }: { bytes: Uint8Array; label: string }) {
+  const isCut = bytes.length > MAX_SHOWN_BYTES
+  const cut = `The first ${sized(MAX_SHOWN_BYTES)} of ${sized(bytes.length)}`
+  const dump = hexDump(bytes.subarray(0, MAX_SHOWN_BYTES))
+  return <Pre text={dump} label={label} kind="hex" cut={isCut ? cut : null} />
+}
+
+/** What is cut is said first: nobody reads to the end to learn it. */
+function Pre({
+  text,
+  label,
+  cut,
+  kind = '',
+}: {
+  text: string
+  label: string
+  cut: string | null
+  kind?: string
+}) {
+  return (
+    <>
+      {cut !== null && <p class="small quiet">{cut}; the rest is in the download.</p>}
+      <pre class={`content ${kind}`} tabIndex={0} role="group" aria-label={label}>
+        <code>
+          <Marked text={text} />
+        </code>
+      </pre>
+    </>
+  )
+}
+
+function Parts({ content }: { content: Content }) {
+  const { parameters } = mediaOf(content.contentType)
+  const multipart = multipartOf(content.bytes, parameters.get('boundary'))
+  if (!multipart) return <p>Its Content-Type divides it into no parts. Text and Hex show it.</p>
+  const { parts, remark } = multipart
+  const isOpen = ({ bytes }: Part): boolean =>
+    parts.length <= MAX_OPEN_PARTS && bytes.length <= MAX_OPEN_BYTES
+  return (
+    <div class="stack">
+      {remark && <p class="small quiet">{remark}</p>}
+      {parts.map((part, index) => (
+        <Fold key={index} title={titleOf(part, index)} open={isOpen(part)}>
+          {() => <PartView part={part} index={index} depth={content.depth + 1} />}
+        </Fold>
+      ))}
+    </div>
+  )
+}
+
+function PartView({ part, index, depth }: { part: Part; index: number; depth: number }) {
+  const number = index + 1
+  // A field of a form is text if it does not say more (RFC 7578 §4.4).
+  const contentType = part.contentType ?? 'text/plain'
+  return (
+    <div class="stack part">
+      {part.bytes.length === 0 ? (
+        <p class="quiet">Empty.</p>
+      ) : (
+        <ContentView content={{ bytes: part.bytes, contentType, label: `Part ${number}`, depth }} />
+      )}
+      <PairsTable
+        label={`Headers of part ${number}`}
+        pairs={part.headers.map(({ name, value }) => [name, value])}
+      />
+      {part.bytes.length > 0 && (
+        <div class="row">
+          <Button
+            icon="download"
+            // Under a name of our own: a stranger's could end like a program.
+            onClick={() => download(`part-${number}.bin`, part.bytes, 'application/octet-stream')}
+          >
+            Download part {number}
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+function titleOf({ name, filename, contentType, bytes: { length } }: Part, index: number): string {
+  const file = filename === null ? null : `file ${filename || 'without a name'}`
+  const names = [name, file, contentType].filter((each) => each !== null)
+  return [
+    `Part ${count(index + 1)}`,
+    ...names.map((each) => plainly(cut(each))),
+    sized(length),
+  ].join(' · ')
+}
+
+const cut = (text: string): string =>
+  text.length > MAX_NAME_CHARACTERS ? `${text.slice(0, MAX_NAME_CHARACTERS)}…` : text
+
+function isJson(text: string, type: string): boolean {
+  const isCalledJson = /[/+]json$/.test(type)
+  if (!isCalledJson && !/^[\s]*[[{]/.test(text.slice(0, 1_000))) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function hexDump(bytes: Uint8Array): string {
+  const lines: string[] = []
+  for (let at = 0; at < bytes.length; at += HEX_COLUMNS) {
+    const row = [...bytes.subarray(at, at + HEX_COLUMNS)]
+    const hex = row.map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
+    const text = row
+      .map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : '.'))
+      .join('')
+    lines.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(HEX_COLUMNS * 3 - 1)}  ${text}`)
+  }
+  return lines.join('\n')
+}

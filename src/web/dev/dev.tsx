@@ -1,0 +1,188 @@
+/** Every component with its states, for who works on the pages. A built package has no such page. */
+import '../buying/buying.css'
+import '../content/content.css'
+import { useSignal } from '@preact/signals'
+import { PlanCard } from '../buying/checkout.tsx'
+import { ContentView } from '../content/content-view.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { openDialog, toast } from '../ui/overlay.ts'
+import { confirmed, mount } from '../ui/page.tsx'
+import {
+  Button,
+  Choice,
+  CodeBox,
+  CopyButton,
+  Field,
+  Fold,
+  IconButton,
+  Menu,
+  Meter,
+  Notice,
+  Qr,
+  State,
+  Tabs,
+  Ticking,
+  Working,
+} from '../ui/ui.tsx'
+
+const BODY = new TextEncoder().encode('{"action":"opened","labels":["bug"],"number":7,"ok":true}')
+const PLAN = {
+  planId: 'spark',
+  lifetime: '24 hours',
+  priceSats: 100,
+  limits: ['100 requests'],
+} as const
+
+function Page() {
+  const tab = useSignal('one')
+  const choice = useSignal<'Text' | 'File'>('Text')
+  return (
+    <div class="stack loose">
+      <h1>Components</h1>
+      <section class="card stack" aria-label="Buttons">
+        <h2>Buttons</h2>
+        <div class="row">
+          <Button weight="primary">Primary</Button>
+          <Button>Secondary</Button>
+          <Button weight="quiet">Quiet</Button>
+          <Button danger icon="trash">
+            Danger
+          </Button>
+          <Button disabled>Disabled</Button>
+          <Button pressed>Pressed</Button>
+          <IconButton icon="pencil" label="Rename" />
+          <CopyButton text="copied">Copy</CopyButton>
+          <Menu label="Menu">
+            <Button weight="quiet">An entry</Button>
+          </Menu>
+        </div>
+        <Button weight="primary" size="large wide">
+          Large and wide
+        </Button>
+      </section>
+      <section class="card stack" aria-label="Fields">
+        <h2>Fields</h2>
+        <div class="pairs">
+          <Field label="Plain" hint="A hint.">
+            <input type="text" />
+          </Field>
+          <Field label="Wrong" problem="Write something first.">
+            <input type="text" />
+          </Field>
+          <Field label="Choice">
+            <select>
+              <option>One</option>
+            </select>
+          </Field>
+        </div>
+        <label class="check">
+          <input type="checkbox" /> <span>A box</span>
+        </label>
+        <Choice
+          label="Kind"
+          names={['Text', 'File']}
+          chosen={choice.value}
+          onChoose={(name) => {
+            choice.value = name
+          }}
+        />
+      </section>
+      <section class="card stack" aria-label="Messages">
+        <h2>Messages</h2>
+        <Notice>A notice.</Notice>
+        <Notice kind="warn" action={<Button>Act</Button>}>
+          A warning.
+        </Notice>
+        <Notice kind="bad">A failure.</Notice>
+        <Notice kind="good">A success.</Notice>
+        <div class="row">
+          <Button onClick={() => toast('A toast.', { label: 'Undo', run: () => undefined })}>
+            Toast
+          </Button>
+          <Button onClick={() => confirmed('Sure?', { body: 'It is gone then.', action: 'Do it' })}>
+            Question
+          </Button>
+          <Button
+            onClick={() =>
+              openDialog('A dialog', (close) => <Button onClick={close}>Close</Button>)
+            }
+          >
+            Dialog
+          </Button>
+          <span class="badge">badge</span>
+          <span class="badge good">good</span>
+          <span class="badge bad">bad</span>
+        </div>
+      </section>
+      <section class="card stack" aria-label="States">
+        <h2>States</h2>
+        <div class="row">
+          <State kind="waiting">Waiting</State>
+          <State kind="good">Operational</State>
+          <State kind="bad">Late</State>
+          <State kind="over">Expired</State>
+          <State kind="lost">Connection lost</State>
+        </div>
+        <Meter label="Requests" used={40} limit={100} show={String} />
+        <Meter label="Nearly full" used={96} limit={100} show={String} />
+        <p>
+          <Ticking
+            text={(now) => `The time is ${new Date(now).toISOString().slice(11, 19)} UTC.`}
+          />
+        </p>
+        <div class="empty">
+          <Icon name="inbox" />
+          <p>Nothing yet.</p>
+        </div>
+      </section>
+      <section class="card stack" aria-label="Views">
+        <h2>Views</h2>
+        <Tabs
+          label="Tabs"
+          tabs={[
+            { id: 'one', title: 'One' },
+            { id: 'two', title: 'Two' },
+          ]}
+          chosen={tab.value}
+          onChoose={(id) => {
+            tab.value = id
+          }}
+        >
+          <p>The panel of {tab.value}.</p>
+        </Tabs>
+        <Fold title="A fold">{() => <p>What it opens.</p>}</Fold>
+        <CodeBox text="curl https://example.com" label="an example" />
+        <ContentView
+          content={{ bytes: BODY, contentType: 'application/json', label: 'Body', depth: 0 }}
+        />
+        <Qr text="LIGHTNING:LNBC1" label="A QR code" />
+      </section>
+      <div class="plans">
+        <PlanCard
+          purchase={PLAN}
+          bestFor="Trying out"
+          isAvailable
+          refusal={null}
+          onChoose={() => undefined}
+        />
+        <PlanCard
+          purchase={PLAN}
+          bestFor="Trying out"
+          isAvailable
+          refusal="Too small."
+          onChoose={() => undefined}
+        />
+        <PlanCard
+          purchase={PLAN}
+          bestFor="Trying out"
+          isAvailable={false}
+          refusal={null}
+          onChoose={() => undefined}
+        />
+      </div>
+      <Working>Asking for an invoice…</Working>
+    </div>
+  )
+}
+
+mount(<Page />)

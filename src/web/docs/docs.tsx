@@ -1,0 +1,364 @@
+/** The page with the reference, generated from /openapi.json. */
+import './docs.css'
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { mount } from '../ui/page.tsx'
+import { Button, CodeBox, Field, Notice } from '../ui/ui.tsx'
+import { curlFor, needsToken } from './curl.ts'
+import {
+  type Answer,
+  choicesOf,
+  type FieldRow,
+  fieldsOf,
+  headerName,
+  joined,
+  noteOf,
+  type Openapi,
+  type Operation,
+  operationsOf,
+  resolved,
+  type Schema,
+  typeOf,
+} from './openapi.ts'
+
+/** The groups in the order in which people need them. Any others follow. */
+const GROUPS: Record<string, string> = {
+  payments: 'Buying',
+  catch: 'CATCH',
+  whisper: 'WHISPER',
+  pulse: 'PULSE',
+  gate: 'GATE',
+  system: 'The service itself',
+  simulator: 'The simulator',
+}
+const titleOf = (tag: string): string => GROUPS[tag] ?? tag
+
+async function loadAll(): Promise<Openapi> {
+  const main = await load('/openapi.json')
+  const others = (main.tags ?? []).flatMap(({ externalDocs }) => externalDocs?.url ?? [])
+  return joined([main, ...(await Promise.all(others.map((url) => load(new URL(url).pathname))))])
+}
+
+async function load(path: string): Promise<Openapi> {
+  const answer = await fetch(path)
+  if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}`)
+  return (await answer.json()) as Openapi
+}
+
+function Page() {
+  const openapi = useSignal<Openapi | 'failed' | null>(null)
+  const filter = useSignal('')
+  async function start(): Promise<void> {
+    try {
+      openapi.value = await loadAll()
+      // When the browser looked for the address's anchor, the operations were not on the page yet.
+      requestAnimationFrame(() => document.getElementById(location.hash.slice(1))?.scrollIntoView())
+    } catch (error) {
+      openapi.value = 'failed'
+      reportError(error)
+    }
+  }
+  useEffect(() => void start(), [])
+  useEffect(unfoldForPrint, [])
+  const shown = openapi.value
+  if (shown === null) return <div class="skeleton operation" aria-hidden="true" />
+  if (shown === 'failed') {
+    return (
+      <Notice kind="bad" action={<Button onClick={start}>Try again</Button>}>
+        The list of operations could not be loaded.
+      </Notice>
+    )
+  }
+  const operations = operationsOf(shown)
+  const words = filter.value.toLowerCase().split(/\s+/)
+  const found = operations.filter((each) => words.every((word) => textOf(each).includes(word)))
+  const tags = [...new Set([...Object.keys(GROUPS), ...operations.map(({ tag }) => tag)])]
+  const groups = tags
+    .map((tag) => ({ tag, operations: found.filter((each) => each.tag === tag) }))
+    .filter((group) => group.operations.length > 0)
+  return (
+    <div class="reference">
+      <nav class="aside stack tight" aria-label="Operations">
+        <Field label="Filter">
+          <input
+            type="search"
+            autocomplete="off"
+            spellcheck={false}
+            value={filter.value}
+            onInput={({ currentTarget }) => {
+              filter.value = currentTarget.value
+            }}
+          />
+        </Field>
+        <p class="small quiet" role="status">
+          {`${found.length} of ${operations.length} operations`}
+        </p>
+        <details class="contents" open={matchMedia('(min-width: 52.01rem)').matches}>
+          <summary>Contents</summary>
+          {groups.map(({ tag, operations }) => (
+            <section key={tag}>
+              <h2>
+                <a href={`#${tag}`}>{titleOf(tag)}</a>
+              </h2>
+              <ul>
+                {operations.map(({ id, methods, path, summary = '' }) => (
+                  <li key={id}>
+                    <a href={`#${id}`} title={summary}>
+                      <span class="method">{methods.length > 2 ? 'ANY' : methods[0]}</span>{' '}
+                      <span>
+                        <Breakable text={path} />
+                      </span>
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </section>
+          ))}
+        </details>
+      </nav>
+      <div class="operations stack loose">
+        {found.length === 0 && (
+          <Notice
+            action={
+              <Button
+                onClick={() => {
+                  filter.value = ''
+                }}
+              >
+                Show all
+              </Button>
+            }
+          >
+            No operations match.
+          </Notice>
+        )}
+        {groups.map(({ tag, operations }) => (
+          <section key={tag} id={tag} class="stack" aria-label={titleOf(tag)}>
+            <h2>{titleOf(tag)}</h2>
+            {operations.map((each) => (
+              <OperationView key={each.id} operation={each} openapi={shown} />
+            ))}
+          </section>
+        ))}
+      </div>
+    </div>
+  )
+}
+
+const textOf = ({ methods, path, summary = '', tag }: Operation): string =>
+  [...methods, path, summary, tag, titleOf(tag)].join(' ').toLowerCase()
+
+function OperationView({ operation, openapi }: { operation: Operation; openapi: Openapi }) {
+  const {
+    id,
+    methods,
+    path,
+    summary = '',
+    parameters = [],
+    requestBody,
+    responses = {},
+  } = operation
+  return (
+    <article id={id} class="operation card stack">
+      <h3>
+        <a href={`#${id}`} class="anchor" aria-label={`A link to: ${summary}`}>
+          #
+        </a>
+        {summary}
+      </h3>
+      <p class="address">
+        {methods.map((method) => (
+          <span key={method}>
+            <span class="method">{method}</span>{' '}
+          </span>
+        ))}
+        <code>
+          <Breakable text={path} />
+        </code>
+      </p>
+      <p class="small quiet">{accessOf(operation)}</p>
+      <CodeBox
+        text={curlFor(operation, openapi, location.origin)}
+        label={`an example: ${summary}`}
+      />
+      {parameters.length > 0 && (
+        <section class="stack tight">
+          <h4>Parameters</h4>
+          <Fields label="Parameters" rows={parameterRows(operation, openapi)} />
+        </section>
+      )}
+      {Object.entries(requestBody?.content ?? {}).map(([type, { schema = {} }]) => (
+        <section class="stack tight" key={type}>
+          <h4>Body: {type}</h4>
+          <SchemaView schema={schema} openapi={openapi} />
+        </section>
+      ))}
+      <section class="stack tight">
+        <h4>Answers</h4>
+        {Object.entries(responses).map(([status, answer]) => (
+          <AnswerView key={status} status={status} answer={answer} openapi={openapi} />
+        ))}
+      </section>
+    </article>
+  )
+}
+
+function accessOf(operation: Operation): string {
+  const { security = [], tag } = operation
+  if (needsToken(operation)) return 'Needs a token: Authorization: Bearer.'
+  if (security.some((way) => Object.hasOwn(way, 'payment'))) {
+    return 'Needs no token. A paid repeat carries a Payment or an L402 credential; the native flow polls instead.'
+  }
+  if (operation.path.startsWith('/c/')) {
+    return 'Needs no token. With the ingest token as Authorization: Bearer, the event is marked authenticated.'
+  }
+  return tag === 'gate' && security.length > 0
+    ? 'Needs the capability of a project, or a credential that is bound to the request.'
+    : 'Needs no token.'
+}
+
+const PLACES = ['path', 'query', 'header'] as const
+
+function parameterRows({ parameters = [] }: Operation, openapi: Openapi): FieldRow[] {
+  const sorted = PLACES.flatMap((place) => parameters.filter((each) => each.in === place))
+  return sorted.map(({ name, in: place, required = false, description = '', schema = {} }) => ({
+    name: place === 'header' ? headerName(name) : name,
+    type: typeOf(schema, openapi),
+    place,
+    isRequired: required,
+    note: [description, noteOf(schema)].filter((part) => part !== '').join('; '),
+  }))
+}
+
+function AnswerView({
+  status,
+  answer,
+  openapi,
+}: {
+  status: string
+  answer: Answer
+  openapi: Openapi
+}) {
+  const { description, headers = {}, content = {} } = answer
+  // The top of the page describes the body of errors once.
+  const kinds = Object.entries(content).filter(
+    ([, { schema = {} }]) => resolved(schema, openapi).name !== 'Error',
+  )
+  const names = Object.entries(headers)
+  const head = (
+    <>
+      <span class="answer-status" data-class={status[0]}>
+        {status}
+      </span>
+      <span>
+        <WithCode text={description} />
+      </span>
+    </>
+  )
+  if (kinds.length === 0 && names.length === 0) return <div class="answer">{head}</div>
+  return (
+    <details>
+      <summary class="answer">{head}</summary>
+      <div class="stack">
+        {names.length > 0 && (
+          <Fields
+            label="Headers"
+            rows={names.map(([name, { description: note = '', schema = {} }]) => {
+              return { name, type: typeOf(schema, openapi), isRequired: true, note }
+            })}
+          />
+        )}
+        {kinds.map(([type, { schema = {} }]) => (
+          <div key={type} class="stack tight">
+            <p class="small quiet">{type}</p>
+            <SchemaView schema={schema} openapi={openapi} />
+          </div>
+        ))}
+      </div>
+    </details>
+  )
+}
+
+/** A table for each alternative of a schema. */
+function SchemaView({ schema, openapi }: { schema: Schema; openapi: Openapi }) {
+  const { schema: whole } = resolved(schema, openapi)
+  const choices = whole.anyOf || whole.oneOf ? choicesOf(whole) : [schema]
+  return (
+    <div class="stack tight">
+      {choices.map((choice, index) => {
+        const rows = fieldsOf(choice, openapi)
+        const { name } = resolved(choice, openapi)
+        const words = [typeOf(choice, openapi), noteOf(choice)].filter(Boolean).join('; ')
+        return (
+          <div key={index} class="stack tight">
+            {rows.length === 0 && <p class="small">{words}</p>}
+            {rows.length > 0 && name !== null && (
+              <p class="small">
+                <strong>{name}</strong>
+              </p>
+            )}
+            {rows.length > 0 && <Fields label={name ?? 'Fields'} rows={rows} />}
+          </div>
+        )
+      })}
+    </div>
+  )
+}
+
+function Fields({ label, rows }: { label: string; rows: readonly FieldRow[] }) {
+  return (
+    <table aria-label={label}>
+      <tbody>
+        {rows.map(({ name, type, place, isRequired, note }) => (
+          <tr key={`${place} ${name}`}>
+            <th scope="row">
+              <code>
+                <Breakable text={name} />
+              </code>
+            </th>
+            <td>
+              <span class="type">{type}</span>{' '}
+              {place !== undefined && <span class="small quiet">in the {place} </span>}
+              {!isRequired && <span class="badge">optional</span>}
+              {note !== '' && (
+                <div class="small quiet">
+                  <WithCode text={note} />
+                </div>
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  )
+}
+
+/** A path or a dotted name, which may break into lines at its separators. */
+function Breakable({ text }: { text: string }) {
+  return <>{text.split(/(?=[/.])/).map((part, index) => [index > 0 && <wbr />, part])}</>
+}
+
+/** The document marks code like Markdown. */
+function WithCode({ text }: { text: string }) {
+  return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>
+}
+
+/** Opens all details before printing, since paper cannot be clicked. */
+function unfoldForPrint(): () => void {
+  let folded: HTMLDetailsElement[] = []
+  const before = (): void => {
+    folded = [...document.querySelectorAll<HTMLDetailsElement>('.operation details:not([open])')]
+    for (const each of folded) each.open = true
+  }
+  const after = (): void => {
+    for (const each of folded) each.open = false
+  }
+  addEventListener('beforeprint', before)
+  addEventListener('afterprint', after)
+  return () => {
+    removeEventListener('beforeprint', before)
+    removeEventListener('afterprint', after)
+  }
+}
+
+mount(<Page />)

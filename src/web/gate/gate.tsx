@@ -1,0 +1,250 @@
+/** The page of GATE: verifies a receipt with the keys that the service publishes, and explains it. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { MayflyError } from '../../client/errors.ts'
+import { fetchGateKeys } from '../../client/gate.ts'
+import { base64Bytes, utf8Text } from '../../lib/bytes.ts'
+import { type GateKey, type GateReceipt, verifyReceipt } from '../../protocol/gate-receipt.ts'
+import { sats, sentence, when } from '../lib/format.ts'
+import { clock, service } from '../lib/service.ts'
+import { mount } from '../ui/page.tsx'
+import { Button, Field, Notice, State } from '../ui/ui.tsx'
+
+const OFF =
+  'This service does not run GATE, so it has no keys to check a receipt. A receipt names the service that signed it: check it there.'
+/** A smaller clock difference is not mentioned. */
+const MAX_SKEW_MS = 60_000
+
+type Verdict = Awaited<ReturnType<typeof verifyReceipt>>
+
+function Page() {
+  const keys = useSignal<readonly GateKey[] | 'off' | null>(null)
+  const failure = useSignal<unknown>(null)
+  const verdict = useSignal<{ verdict: Verdict; receipt: string } | null>(null)
+  const text = useRef<HTMLTextAreaElement>(null)
+  const asked = useRef(0)
+
+  async function load(): Promise<void> {
+    failure.value = null
+    try {
+      keys.value = await fetchGateKeys(service)
+    } catch (error) {
+      if (error instanceof MayflyError && error.status === 404) keys.value = 'off'
+      else failure.value = error
+    }
+  }
+
+  async function check(): Promise<void> {
+    if (keys.value === null || keys.value === 'off') return
+    asked.current++
+    const mine = asked.current
+    const receipt = text.current?.value.trim() ?? ''
+    const next =
+      receipt === '' ? null : { verdict: await verifyReceipt(receipt, keys.value), receipt }
+    // The person has entered another text meanwhile, which gets its own answer.
+    if (mine === asked.current) verdict.value = next
+  }
+
+  useEffect(() => void load().then(check), [])
+  const shown = verdict.value
+  return (
+    <div class="stack loose narrow">
+      <div class="stack tight">
+        <h1>Check a receipt</h1>
+        <p class="lead">
+          GATE signs a receipt for each paid request. Paste one to see whether it is genuine. It
+          never leaves this page.
+        </p>
+      </div>
+      {keys.value === 'off' && <Notice>{OFF}</Notice>}
+      {failure.value !== null && (
+        <Notice kind="bad" action={<Button onClick={load}>Try again</Button>}>
+          {sentence(failure.value)}
+        </Notice>
+      )}
+      {keys.value !== 'off' && failure.value === null && (
+        <div class="card stack">
+          <Field label="The receipt, from the header Gate-Receipt or the answer’s “receipt”">
+            <textarea
+              ref={text}
+              rows={5}
+              class="mono"
+              spellcheck={false}
+              autocomplete="off"
+              autocapitalize="off"
+              placeholder="eyJhbGciOiJFZERTQSIs…"
+              onInput={check}
+            />
+          </Field>
+          <div class="verdict stack" aria-live="polite">
+            {shown &&
+              (shown.verdict.outcome === 'ok' ? (
+                <Receipt receipt={shown.verdict.receipt} />
+              ) : (
+                <Refusal
+                  reason={
+                    shown.verdict.outcome === 'refused' ? shown.verdict.reason : 'unknown key'
+                  }
+                  receipt={shown.receipt}
+                />
+              ))}
+          </div>
+        </div>
+      )}
+    </div>
+  )
+}
+
+/** A receipt with a valid signature: what it admits now, then each claim. */
+function Receipt({ receipt }: { receipt: GateReceipt }) {
+  return (
+    <section class="stack" aria-label="The receipt">
+      <p>
+        <State kind="good">The signature is valid</State>
+      </p>
+      <Worth receipt={receipt} />
+      {receipt.iss !== location.origin && (
+        <Notice kind="warn">
+          It names <code>{receipt.iss}</code> as its issuer, which is not the address of this page.
+          A key of this service signed it, so both are most likely the same service.
+        </Notice>
+      )}
+      <table aria-label="Claims">
+        <tbody>
+          {claims(receipt).map(({ names, label, value, note }) => (
+            <tr key={names}>
+              <th scope="row">
+                {label} <code class="small quiet">{names}</code>
+              </th>
+              <td>
+                {value}
+                {note !== undefined && <div class="small quiet">{note}</div>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+const TITLES: Record<string, string> = {
+  malformed: 'Not a receipt. ',
+  'not a GATE receipt': 'Another kind of token. ',
+}
+
+const REASONS: Record<string, string> = {
+  malformed:
+    'A receipt is one line of three parts with two dots between them. Was all of it copied?',
+  'not a GATE receipt':
+    'This is some other kind of signed text. The header of a receipt says EdDSA and gate-receipt+jwt.',
+  'unknown key':
+    'It was not signed with any current key of this service. It is forged, or very old.',
+  'the signature is wrong':
+    'The signature does not match the text. Something was changed after signing, or a character was lost.',
+  'a claim is missing': 'The signature is valid, but a claim that every receipt has is missing.',
+}
+
+/** Says why a receipt is refused. Of its unverified claims, it shows only the issuer. */
+function Refusal({ reason, receipt }: { reason: string; receipt: string }) {
+  const issuer = reason === 'unknown key' ? claimedIssuer(receipt) : null
+  if (issuer !== null && issuer !== location.origin) {
+    return (
+      <Notice kind="bad">
+        <strong>From another service. </strong>
+        It claims to be from <code>{issuer}</code>, and this page only has the keys of its own
+        service. Check it there.
+      </Notice>
+    )
+  }
+  return (
+    <Notice kind="bad">
+      <strong>{TITLES[reason] ?? 'Not valid. '}</strong>
+      {REASONS[reason] ?? 'It is not a receipt of GATE.'}
+    </Notice>
+  )
+}
+
+function Worth({ receipt: { iat, exp, htm, htp, sat } }: { receipt: GateReceipt }) {
+  const end = whenOf(exp)
+  const isFuture = iat * 1000 > clock.now() + MAX_SKEW_MS
+  const rest = isFuture
+    ? 'It is dated in the future, so this clock or theirs is wrong.'
+    : exp * 1000 > clock.now()
+      ? `It admits this request once, until ${end}. After that it is still a record of the payment.`
+      : `It expired at ${end} and admits nothing now. It is still a valid record of the payment.`
+  return (
+    <Notice {...(isFuture ? { kind: 'warn' as const } : {})}>
+      <strong>{`${htm} ${htp}`}</strong>
+      {` was paid for with ${sats(sat)}. ${rest}`}
+    </Notice>
+  )
+}
+
+const whenOf = (seconds: number): string => when(new Date(seconds * 1000).toISOString())
+
+type Claim = { names: string; label: string; value: ComponentChildren; note?: string }
+
+function claims(receipt: GateReceipt): Claim[] {
+  const { iss, aud, jti, iat, exp, intent, route, htm, htp, req, sat, ph, net, by } = receipt
+  const code = (text: string) => <code>{text}</code>
+  return [
+    { names: 'htm, htp', label: 'The request', value: code(`${htm} ${htp}`) },
+    {
+      names: 'sat',
+      label: 'Its price',
+      value: sats(sat),
+      note: 'paid to the project’s own wallet, not to this service',
+    },
+    {
+      names: 'net',
+      label: 'Network',
+      value: net,
+      ...(net === 'mainnet' ? {} : { note: 'a test network: no real money' }),
+    },
+    {
+      names: 'by',
+      label: 'How it was verified',
+      value:
+        by === 'provider'
+          ? 'The wallet that received the payment confirmed it.'
+          : 'The payer showed the preimage, which only paying reveals.',
+    },
+    { names: 'iat', label: 'Signed', value: whenOf(iat) },
+    { names: 'exp', label: 'Valid until', value: whenOf(exp) },
+    { names: 'route', label: 'Route', value: code(route) },
+    { names: 'aud', label: 'For the project', value: code(aud) },
+    { names: 'iss', label: 'Signed by', value: code(iss) },
+    { names: 'ph', label: 'Payment hash', value: code(ph) },
+    {
+      names: 'req',
+      label: 'Request digest',
+      value: code(req),
+      note: 'binds project, route, method, path and the bytes of the body',
+    },
+    { names: 'intent', label: 'Payment intent', value: code(intent) },
+    {
+      names: 'jti',
+      label: 'Receipt id',
+      value: code(jti),
+      note: 'the same for every copy, so that it is accepted only once',
+    },
+  ]
+}
+
+/** The issuer in an unverified receipt, which is only a hint. */
+function claimedIssuer(receipt: string): string | null {
+  const bytes = base64Bytes(receipt.split('.')[1] ?? '')
+  const text = bytes && utf8Text(bytes)
+  try {
+    const claims: unknown = JSON.parse(text ?? '')
+    const issuer =
+      typeof claims === 'object' && claims !== null && 'iss' in claims ? claims.iss : null
+    return typeof issuer === 'string' && /^https?:\/\/[^\s/]{1,255}$/.test(issuer) ? issuer : null
+  } catch {
+    return null
+  }
+}
+
+mount(<Page />)

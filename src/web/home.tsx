@@ -1,0 +1,114 @@
+/** The front page: what this browser has, an inbox that lives in the page, and whether anything can be bought. */
+import './home.css'
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { Things } from './keys/things.tsx'
+import { ago } from './lib/format.ts'
+import { kept } from './lib/keys.ts'
+import { catalog, now } from './lib/service.ts'
+import { CLOSED, THINGS, termsWithPrice } from './lib/terms.ts'
+import { type Unfinished, unfinished } from './lib/unfinished.ts'
+import { announce } from './ui/overlay.ts'
+import { mount } from './ui/page.tsx'
+import { Button, LinkButton, Notice, Ticking } from './ui/ui.tsx'
+
+function Mine() {
+  if (kept.value.length === 0 && unfinished.value.length === 0) return null
+  return (
+    <section class="card stack tight mine" aria-label="Your things">
+      <h2>Your things</h2>
+      {unfinished.value.map((each) => (
+        <Notice
+          key={each.idempotencyKey}
+          kind="warn"
+          action={<LinkButton href={pageOf(each)}>Continue</LinkButton>}
+        >
+          {`You have an unfinished purchase: ${each.extends === undefined ? '' : 'extension, '}${termsWithPrice(each)}.`}
+        </Notice>
+      ))}
+      {kept.value.length > 0 && <Things />}
+    </section>
+  )
+}
+
+const pageOf = ({ product, extends: extended }: Unfinished): string => {
+  if (product === 'whisper') return '/whisper'
+  return extended === undefined ? `/buy#${product}` : THINGS[product].page
+}
+
+function Closed() {
+  const isClosed = useSignal(false)
+  useEffect(() => {
+    catalog().then(
+      ({ checkoutEnabled }) => {
+        isClosed.value = !checkoutEnabled
+      },
+      () => undefined,
+    )
+  }, [isClosed])
+  return isClosed.value ? <Notice kind="warn">{CLOSED}</Notice> : null
+}
+
+const SAMPLES = [
+  { method: 'POST', path: '/github', body: '{\n  "action": "opened",\n  "number": 7\n}' },
+  { method: 'POST', path: '/stripe', body: '{\n  "type": "invoice.paid",\n  "amount": 2100\n}' },
+  { method: 'PUT', path: '/sensor/4', body: '{\n  "celsius": 21.5\n}' },
+  { method: 'POST', path: '/form', body: 'name=Ada&plan=spark' },
+]
+const MAX_ROWS = 5
+
+type Sample = (typeof SAMPLES)[number] & { id: number; at: number }
+
+/** Nothing is sent or shared: the requests are made in the page. */
+function Demo() {
+  const rows = useSignal<readonly Sample[]>([])
+  const chosen = useSignal(0)
+  function send(): void {
+    const id = (rows.value[0]?.id ?? 0) + 1
+    const sample = SAMPLES[(id - 1) % SAMPLES.length]
+    if (!sample) return
+    rows.value = [{ ...sample, id, at: now.value }, ...rows.value].slice(0, MAX_ROWS)
+    chosen.value = id
+    announce(`New request: ${sample.method} ${sample.path}`)
+  }
+  useEffect(send, [])
+  const shown = rows.value.find(({ id }) => id === chosen.value) ?? rows.value[0]
+  return (
+    <>
+      <div class="row between">
+        <strong class="small">An inbox, in this page</strong>
+        <Button weight="primary" icon="send" onClick={send}>
+          Send a request
+        </Button>
+      </div>
+      <div class="demo-panes">
+        <ul>
+          {rows.value.map(({ id, method, path, at }) => (
+            <li key={id}>
+              <button
+                type="button"
+                aria-pressed={id === shown?.id}
+                onClick={() => {
+                  chosen.value = id
+                }}
+              >
+                <span class="method">{method}</span> <span>{path}</span>{' '}
+                <span class="quiet number">
+                  <Ticking text={(time) => ago(time - at)} />
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        <pre tabIndex={0} role="group" aria-label="Body of the request">
+          {shown?.body}
+        </pre>
+      </div>
+      <p class="small quiet">A demo: nothing is sent, and nobody else sees it.</p>
+    </>
+  )
+}
+
+mount(<Mine />, 'mine')
+mount(<Closed />, 'closed')
+mount(<Demo />, 'demo')

@@ -1,0 +1,284 @@
+/** Who is alerted of a monitor's changes or a secret's reads: up to three destinations, tests, and what was sent. */
+import { useSignal } from '@preact/signals'
+import type { AlertsClient } from '../../client/alerts.ts'
+import { MayflyError } from '../../client/errors.ts'
+import type { AlertSettings, AlertsSet, AlertsStatus } from '../../client/index.ts'
+import {
+  ALERT_FORMATS,
+  type AlertFormat,
+  URL_FORMATS,
+  type UrlFormat,
+} from '../../lib/alert-formats.ts'
+import { plainly } from '../lib/foreign.ts'
+import { count, sentence, when } from '../lib/format.ts'
+import { attempt, openDialog, toast } from '../ui/overlay.ts'
+import { confirmed } from '../ui/page.tsx'
+import { Button, CodeBox, Field, Fold, IconButton, Notice } from '../ui/ui.tsx'
+
+type Destination = AlertSettings['destinations'][number]
+type Shown = AlertsStatus['destinations'][number] & Partial<AlertsSet['destinations'][number]>
+
+const MOST = 3
+const labelOf = (format: AlertFormat): string =>
+  format === 'inbox' ? 'An inbox here' : ALERT_FORMATS[format].label
+
+const STATES: Record<Shown['state'], string> = {
+  untested: 'no test has reached it',
+  active: 'active',
+  gone: 'answered 410, so it gets no more alerts',
+}
+const TESTS: Record<string, string> = {
+  '2xx': 'The test arrived.',
+  '4xx': 'It refused the test (4xx).',
+  '5xx': 'It failed at the test (5xx).',
+  failed: 'The test got no answer.',
+  'no echo': 'It answered the test without its nonce, which the standard format asks for.',
+}
+
+/** Null where the operator sends no alerts. */
+export async function loadAlerts(alerts: AlertsClient): Promise<AlertsStatus | null> {
+  return alerts.alerts().catch((error: unknown) => {
+    if (error instanceof MayflyError && error.phrase === 'alerts unavailable') return null
+    throw error
+  })
+}
+
+export function Alerts({
+  alerts,
+  initial,
+  event,
+  hasEnded = false,
+}: {
+  alerts: AlertsClient
+  initial: AlertsStatus | null
+  /** What they tell: `when it is late`. */
+  event: string
+  /** Nobody can be added any more, but what was sent is shown. */
+  hasEnded?: boolean
+}) {
+  const status = useSignal(initial)
+  const set = useSignal<AlertsSet | null>(null)
+  const shown = status.value
+  if (shown === null) {
+    return (
+      <section class="card stack tight" aria-label="Alerts">
+        <h2>Alerts</h2>
+        <p class="quiet">The operator of this service sends no alerts.</p>
+      </section>
+    )
+  }
+  const told = new Map(set.value?.destinations.map((each) => [each.id, each]))
+  const destinations: Shown[] = shown.destinations.map((each) => ({
+    ...each,
+    ...told.get(each.id),
+  }))
+
+  async function refresh(after: AlertsSet | null = null): Promise<void> {
+    set.value = after
+    status.value = await alerts.alerts()
+  }
+
+  async function add(destination: Destination): Promise<void> {
+    const kept = destinations.map(({ id }) => ({ id }))
+    await refresh(await alerts.setAlerts({ destinations: [...kept, destination] }))
+    toast('Saved.')
+  }
+
+  async function remove({ id, host }: Shown): Promise<void> {
+    const isWanted = await confirmed('Remove this alert?', {
+      body: `${plainly(host)} gets no more alerts, and its secret is forgotten.`,
+      action: 'Remove it',
+    })
+    if (!isWanted) return
+    await attempt(async () => {
+      const kept = destinations.filter((each) => each.id !== id).map((each) => ({ id: each.id }))
+      if (kept.length === 0) await alerts.deleteAlerts()
+      else await alerts.setAlerts({ destinations: kept })
+      await refresh()
+    })
+  }
+
+  const open = (): void =>
+    openDialog('Add an alert', (close) => <AddAlert add={add} close={close} event={event} />)
+  const isUntested = destinations.some(({ state }) => state !== 'active')
+  return (
+    <section class="card stack" aria-label="Alerts">
+      <h2>Alerts</h2>
+      {destinations.length === 0 ? (
+        <Notice
+          kind="warn"
+          action={
+            !hasEnded && (
+              <Button icon="bell" onClick={open}>
+                Add an alert
+              </Button>
+            )
+          }
+        >
+          Nobody is alerted {event}.
+        </Notice>
+      ) : (
+        <ul class="things">
+          {destinations.map((each) => (
+            <DestinationLine key={each.id} shown={each} onRemove={() => remove(each)} />
+          ))}
+        </ul>
+      )}
+      {hasEnded && <p class="small quiet">It has ended, so no alert can be added.</p>}
+      {destinations.length > 0 && (
+        <>
+          <div class="row">
+            {!hasEnded && destinations.length < MOST && (
+              <Button icon="plus" onClick={open}>
+                Add an alert
+              </Button>
+            )}
+            {isUntested && (
+              <Button onClick={() => attempt(async () => refresh(await alerts.testAlerts()))}>
+                Test again
+              </Button>
+            )}
+            <Button weight="quiet" onClick={() => attempt(refresh)}>
+              Refresh
+            </Button>
+          </div>
+          <Deliveries deliveries={shown.deliveries} destinations={destinations} />
+        </>
+      )}
+    </section>
+  )
+}
+
+function DestinationLine({ shown, onRemove }: { shown: Shown; onRemove: () => void }) {
+  const { host, format, state, secret, test } = shown
+  const name = plainly(host)
+  return (
+    <li>
+      <div class="name">
+        <strong>{name}</strong>
+        <div class="small quiet">{`${labelOf(format)} · ${STATES[state]}`}</div>
+        {test != null && <p class="small">{TESTS[test] ?? test}</p>}
+      </div>
+      <IconButton icon="trash" label={`Remove ${name}`} danger onClick={onRemove} />
+      {secret != null && (
+        <div class="stack tight">
+          <p class="small">Its signing secret. It is shown once.</p>
+          <CodeBox text={secret} label={`the secret of ${name}`} wrapped />
+        </div>
+      )}
+    </li>
+  )
+}
+
+function Deliveries({
+  deliveries,
+  destinations,
+}: {
+  deliveries: AlertsStatus['deliveries']
+  destinations: Shown[]
+}) {
+  const hosts = new Map(destinations.map(({ id, host }) => [id, plainly(host)]))
+  return (
+    <Fold title={`Sent in the last 24 hours: ${count(deliveries.length)}`}>
+      {() =>
+        deliveries.length === 0 ? (
+          <p class="quiet">Nothing yet.</p>
+        ) : (
+          <ol class="number small log" tabIndex={0} aria-label="Messages">
+            {deliveries.map((each) => {
+              const tries = each.attempts > 1 ? ` after ${count(each.attempts)} tries` : ''
+              const outcome = each.outcome === null ? 'waits' : `${each.outcome}${tries}`
+              const next = each.nextTryAt === null ? '' : `, next try ${when(each.nextTryAt)}`
+              const to = hosts.get(each.destinationId) ?? 'a removed destination'
+              return (
+                <li key={`${each.messageId} ${each.destinationId}`}>
+                  {`${when(each.happenedAt)}: ${each.type} to ${to}: ${outcome}${next}`}
+                </li>
+              )
+            })}
+          </ol>
+        )
+      }
+    </Fold>
+  )
+}
+
+function AddAlert({
+  add,
+  close,
+  event,
+}: {
+  add: (destination: Destination) => Promise<void>
+  close: () => void
+  event: string
+}) {
+  const format = useSignal<AlertFormat>('standard')
+  const problem = useSignal<string | null>(null)
+  const isBusy = useSignal(false)
+  async function submit(submitted: Event & { currentTarget: HTMLFormElement }): Promise<void> {
+    submitted.preventDefault()
+    const form = new FormData(submitted.currentTarget)
+    const fieldOf = (name: string): string => String(form.get(name) ?? '').trim()
+    isBusy.value = true
+    try {
+      await add(
+        format.value === 'inbox'
+          ? { inbox: fieldOf('inbox'), ingestToken: fieldOf('token') }
+          : { url: fieldOf('url'), format: format.value as UrlFormat },
+      )
+      close()
+    } catch (error) {
+      problem.value = refusalOf(error)
+    }
+    isBusy.value = false
+  }
+  const plain = { autocomplete: 'off', autocapitalize: 'off', spellcheck: false } as const
+  return (
+    <form class="stack" aria-label="Add an alert" onSubmit={submit}>
+      <p class="quiet">It is tested at once, and then alerted {event}.</p>
+      <Field label="Kind">
+        <select
+          value={format.value}
+          onChange={({ currentTarget }) => {
+            format.value = currentTarget.value as AlertFormat
+          }}
+        >
+          {[...URL_FORMATS, 'inbox' as const].map((value) => (
+            <option key={value} value={value}>
+              {labelOf(value)}
+            </option>
+          ))}
+        </select>
+      </Field>
+      {format.value === 'inbox' ? (
+        <>
+          <Field label="Inbox">
+            <input {...plain} name="inbox" type="text" placeholder="catch_…" required />
+          </Field>
+          <Field label="Its ingest token">
+            <input {...plain} name="token" type="password" placeholder="catch_ingest_…" required />
+          </Field>
+        </>
+      ) : (
+        <Field label="Address">
+          <input {...plain} name="url" type="url" placeholder="https://…" required />
+        </Field>
+      )}
+      {problem.value !== null && <Notice kind="bad">{problem.value}</Notice>}
+      <div class="row">
+        <Button submits weight="primary" disabled={isBusy.value}>
+          Save and test
+        </Button>
+        <Button onClick={close}>Cancel</Button>
+      </div>
+    </form>
+  )
+}
+
+function refusalOf(error: unknown): string {
+  if (!(error instanceof MayflyError) || error.phrase !== 'invalid destinations')
+    return sentence(error)
+  return error.expected?.includes('https') === true
+    ? 'Use a public https:// address.'
+    : `Nothing was changed. Needed: ${plainly(String(error.expected ?? 'a public https:// address'))}.`
+}

@@ -1,0 +1,424 @@
+/** Opens a key: from the purchase, this browser, a file or pasted text; and the line above what it opened. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { type AnyCapability, parseCapability } from '../../client/capability-file.ts'
+import { plainly } from '../lib/foreign.ts'
+import { sentence } from '../lib/format.ts'
+import {
+  closeHere,
+  forget,
+  type Held,
+  isGone,
+  keep,
+  kept,
+  keptOf,
+  keyFileName,
+  keyText,
+  MAX_NAME_CHARS,
+  noteFailure,
+  type OpenHere,
+  openHere,
+  rename,
+  whatIsOpen,
+} from '../lib/keys.ts'
+import { BLOCKED } from '../lib/storage.ts'
+import { THINGS } from '../lib/terms.ts'
+import { toast } from '../ui/overlay.ts'
+import { confirmed } from '../ui/page.tsx'
+import {
+  Button,
+  download,
+  Field,
+  IconButton,
+  LinkButton,
+  Menu,
+  Notice,
+  useGuard,
+} from '../ui/ui.tsx'
+import { Things } from './things.tsx'
+
+type Of<Product> = AnyCapability & { product: Product }
+
+export type Opened = {
+  here: OpenHere
+  /** Closes what is open in this tab. */
+  onClose: () => void
+  /** A token of the key was replaced: it is saved where it was saved here, and opened anew. */
+  onReplaced: (capability: AnyCapability) => void
+}
+
+export type OpenerProps<Product, Loaded> = {
+  product: Product
+  /** The page's heading, and what it says while nothing is open. */
+  title: string
+  about: string
+  /** What must be known before anything is shown. */
+  load: (capability: Of<Product>) => Promise<Loaded>
+  children: (capability: Of<Product>, loaded: Loaded, opened: Opened) => ComponentChildren
+}
+
+type Asking = { problem?: string; pasted?: string }
+
+export function Opener<Product extends AnyCapability['product'], Loaded>({
+  product,
+  title,
+  about,
+  load,
+  children,
+}: OpenerProps<Product, Loaded>) {
+  const open = useSignal(initial())
+  const asking = useSignal<Asking>({})
+  // Closing the tab would lose a key that is not saved elsewhere.
+  useGuard(() => whatIsOpen(product)?.isSaved === false)
+
+  function initial(): (OpenHere & { capability: Of<Product> }) | null {
+    const here = whatIsOpen(product)
+    return here && isOurs(here.capability) ? { ...here, capability: here.capability } : null
+  }
+
+  function show(here: OpenHere): void {
+    if (!isOurs(here.capability)) return
+    const capability = withoutCode(here.capability)
+    openHere({ ...here, capability })
+    asking.value = {}
+    open.value = { ...here, capability }
+  }
+
+  function close(problem?: string): void {
+    closeHere(product)
+    asking.value = problem === undefined ? {} : { problem }
+    open.value = null
+  }
+
+  function openText(text: string): void {
+    const saved = parseCapability(text)
+    if (saved && saved.baseUrl !== location.origin) {
+      // Tokens must go only to their own service, and this page can only reach its own.
+      asking.value = { problem: `This key is of another service: ${saved.baseUrl}.`, pasted: text }
+    } else if (saved && isOurs(saved.capability)) {
+      show({ ...saved, isSaved: true })
+    } else {
+      const problem = `This is not the key of ${nameOf(product)}. Load the key file, or paste all of it.`
+      asking.value = { problem, pasted: text }
+    }
+  }
+
+  function isOurs(capability: AnyCapability): capability is Of<Product> {
+    if (capability.product === 'whisper' && capability.receiptToken === undefined) return false
+    return capability.product === product
+  }
+
+  const here = open.value
+  if (here) {
+    const opened: Opened = {
+      here,
+      onClose: () => close(),
+      onReplaced: (capability) => {
+        const isKept = keptOf(here.capability.publicId) !== undefined
+        const isSaved = isKept && keep({ ...here, capability })
+        show({ ...here, capability, isSaved })
+      },
+    }
+    return (
+      <Loading
+        key={keyText(here)}
+        opened={opened}
+        load={() => load(here.capability)}
+        onGone={(error) => {
+          noteFailure(here.capability.publicId, error)
+          close(sentence(error))
+        }}
+      >
+        {(loaded) => children(here.capability, loaded, opened)}
+      </Loading>
+    )
+  }
+  const hasKept = kept.value.some(({ capability }) => isOurs(capability))
+  return (
+    <div class="stack loose narrow">
+      <div class="stack tight">
+        <h1>{title}</h1>
+        <p class="lead">{about}</p>
+      </div>
+      {asking.value.problem !== undefined && <Notice kind="bad">{asking.value.problem}</Notice>}
+      {hasKept && (
+        <section class="card stack tight" aria-label="Kept in this browser">
+          <h2>Kept in this browser</h2>
+          <Things product={product} onOpen={(thing) => show({ ...thing, isSaved: true })} />
+        </section>
+      )}
+      <BuyLine product={product} isFirst={!hasKept} />
+      <OpenForm
+        key={asking.value.pasted}
+        product={product}
+        pasted={asking.value.pasted ?? ''}
+        onText={openText}
+      />
+    </div>
+  )
+}
+
+const nameOf = (product: AnyCapability['product']): string =>
+  product === 'whisper' ? 'a receipt' : THINGS[product].an
+
+function BuyLine({ product, isFirst }: { product: AnyCapability['product']; isFirst: boolean }) {
+  const [href, text] =
+    product === 'whisper'
+      ? ['/whisper', 'Write a secret']
+      : [`/buy#${product}`, `Buy ${THINGS[product].an}`]
+  return (
+    <p>
+      <LinkButton href={href} weight={isFirst ? 'primary' : 'secondary'} size="large">
+        {text}
+      </LinkButton>
+    </p>
+  )
+}
+
+/** Reads a key from a file or from pasted text. */
+function OpenForm({
+  product,
+  pasted,
+  onText,
+}: {
+  product: AnyCapability['product']
+  pasted: string
+  onText: (text: string) => void
+}) {
+  const text = useSignal(pasted)
+  async function loaded({ currentTarget }: { currentTarget: HTMLInputElement }): Promise<void> {
+    onText((await currentTarget.files?.[0]?.slice(0, 65_536).text()) ?? '')
+  }
+  return (
+    <form
+      class="card stack"
+      aria-label={`Open ${nameOf(product)}`}
+      onSubmit={(event) => {
+        event.preventDefault()
+        onText(text.value)
+      }}
+    >
+      <h2>Open {nameOf(product)}</h2>
+      <Field label="Key file" hint="You downloaded it when you bought this.">
+        <input type="file" accept="application/json,.json" onChange={loaded} />
+      </Field>
+      <Field label="Or paste the key">
+        <textarea
+          rows={3}
+          class="mono"
+          spellcheck={false}
+          autocomplete="off"
+          value={text.value}
+          onInput={({ currentTarget }) => {
+            text.value = currentTarget.value
+          }}
+        />
+      </Field>
+      <div class="row">
+        <Button submits>Open</Button>
+      </div>
+    </form>
+  )
+}
+
+/** Loads what is open. If the service is away, the key stays open. */
+function Loading<Loaded>({
+  opened,
+  load,
+  onGone,
+  children,
+}: {
+  opened: Opened
+  load: () => Promise<Loaded>
+  onGone: (error: unknown) => void
+  children: (loaded: Loaded) => ComponentChildren
+}) {
+  const loaded = useSignal<{ value: Loaded } | { error: unknown } | null>(null)
+  async function start(): Promise<void> {
+    loaded.value = null
+    try {
+      loaded.value = { value: await load() }
+    } catch (error) {
+      if (isGone(error)) onGone(error)
+      else loaded.value = { error }
+    }
+  }
+  useEffect(() => void start(), [])
+  const shown = loaded.value
+  if (shown && 'value' in shown) return <>{children(shown.value)}</>
+  if (!shown) return <div class="skeleton opening" role="status" aria-label="Loading" />
+  const again = (
+    <Button weight="primary" onClick={start}>
+      Try again
+    </Button>
+  )
+  return (
+    <div class="stack">
+      <KeyBar opened={opened} />
+      <Notice kind="bad" action={again}>
+        {sentence(shown.error)}
+      </Notice>
+    </div>
+  )
+}
+
+/** The name of what is open and where its key is, with the ways to save and to close it. */
+export function KeyBar({
+  opened: { here, onClose },
+  name,
+  onRename = rename,
+  children,
+}: {
+  opened: Opened
+  /** Its name if it has one besides that of the kept key. */
+  name?: string
+  onRename?: (publicId: string, name: string) => unknown
+  children?: ComponentChildren
+}) {
+  const { capability, planId } = here
+  const { publicId, product } = capability
+  const { an, title } = THINGS[product]
+  const isSaved = useSignal(here.isSaved)
+  const isRenaming = useSignal(false)
+  const held: Held = { capability, ...(planId === undefined ? {} : { planId }) }
+  const mine = kept.value.find((each) => each.capability.publicId === publicId)
+  const shown = plainly(name || mine?.name || title)
+
+  function saved(): void {
+    isSaved.value = true
+    openHere({ ...held, isSaved: true })
+  }
+
+  function keepIt(): void {
+    if (keep(held)) saved()
+    else toast(BLOCKED)
+  }
+
+  function downloadIt(): void {
+    download(keyFileName(held), keyText(held), 'application/json')
+    saved()
+  }
+
+  async function forgetIt(): Promise<void> {
+    const isWanted = await confirmed('Forget the key in this browser?', {
+      body: 'Without its key file nobody can open it again.',
+      action: 'Forget it',
+    })
+    if (!isWanted) return
+    forget(publicId)
+    onClose()
+  }
+
+  async function closeIt(): Promise<void> {
+    const question = {
+      body: 'Its key is only in this tab, and nobody can recover it. Save or download it first.',
+      action: 'Lose it',
+    }
+    const isLost = !isSaved.value && mine === undefined
+    if (isLost && !(await confirmed(`Close ${an} that is not saved?`, question))) return
+    onClose()
+  }
+
+  return (
+    <>
+      <div class="row between key-bar">
+        {isRenaming.value ? (
+          <NameForm
+            name={name || mine?.name || ''}
+            onDone={(next) => {
+              isRenaming.value = false
+              if (next !== null) onRename(publicId, next)
+            }}
+          />
+        ) : (
+          <div class="row">
+            <h1 dir="auto">{shown}</h1>
+            {(mine || name !== undefined) && (
+              <IconButton
+                icon="pencil"
+                label="Rename"
+                onClick={() => {
+                  isRenaming.value = true
+                }}
+              />
+            )}
+          </div>
+        )}
+        <div class="row">
+          {children}
+          <Menu label="Key">
+            <p class="small quiet">
+              {mine
+                ? 'Kept in this browser.'
+                : isSaved.value
+                  ? 'Open in this tab only.'
+                  : 'Not saved.'}
+            </p>
+            <Button weight="quiet" icon="download" onClick={downloadIt}>
+              Download the key
+            </Button>
+            {mine ? (
+              <Button weight="quiet" danger icon="trash" onClick={forgetIt}>
+                Forget it here
+              </Button>
+            ) : (
+              <Button weight="quiet" icon="lock" onClick={keepIt}>
+                Save in this browser
+              </Button>
+            )}
+            <Button weight="quiet" icon="x" onClick={closeIt}>
+              Close, and open another
+            </Button>
+          </Menu>
+        </div>
+      </div>
+      {!isSaved.value && !mine && (
+        <Notice
+          kind="warn"
+          action={
+            <div class="row">
+              <Button weight="primary" onClick={keepIt}>
+                Save the key
+              </Button>
+              <Button onClick={downloadIt}>Download</Button>
+            </div>
+          }
+        >
+          The key is not saved. Closing this tab loses access for good.
+        </Notice>
+      )}
+    </>
+  )
+}
+
+function NameForm({ name, onDone }: { name: string; onDone: (name: string | null) => void }) {
+  return (
+    <form
+      class="row"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onDone(String(new FormData(event.currentTarget).get('name') ?? ''))
+      }}
+      onKeyDown={({ key }) => key === 'Escape' && onDone(null)}
+    >
+      <input
+        name="name"
+        aria-label="Name"
+        maxLength={MAX_NAME_CHARS}
+        autocomplete="off"
+        defaultValue={name}
+        ref={(input) => input?.select()}
+      />
+      <Button submits weight="primary">
+        Save the name
+      </Button>
+    </form>
+  )
+}
+
+/** The page of a receipt reads no secret, so it does not store the code that a file has besides. */
+function withoutCode<Capability extends AnyCapability>(capability: Capability): Capability {
+  const { code: _, ...rest } = capability as AnyCapability & { code?: string }
+  return rest as unknown as Capability
+}

@@ -1,0 +1,145 @@
+/** The keys that this browser keeps, with what the service says of each. */
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { CatchStatus, PulseStatus, WhisperReceipt } from '../../client/index.ts'
+import { plainly } from '../lib/foreign.ts'
+import { count, plural, when } from '../lib/format.ts'
+import { forget, type Kept, kept, noteEnd, noteFailure, openHere } from '../lib/keys.ts'
+import { service } from '../lib/service.ts'
+import { planTitle, THINGS } from '../lib/terms.ts'
+import { toast } from '../ui/overlay.ts'
+import { Button, State, type StateKind } from '../ui/ui.tsx'
+
+type Product = Kept['capability']['product']
+type Told = { kind: StateKind; text: string }
+
+/** A page asks about so many at once: more would be too many requests. */
+const MAX_ASKED = 12
+
+export function Things({
+  product,
+  onOpen = openKept,
+}: {
+  /** Only these; all without it. */
+  product?: Product
+  onOpen?: (thing: Kept) => void
+}) {
+  const states = useSignal<Record<string, Told>>({})
+  const things = kept.value.filter(
+    ({ capability }) => (product ?? capability.product) === capability.product,
+  )
+  useEffect(() => {
+    for (const thing of things.slice(0, MAX_ASKED)) {
+      stateOf(thing).then(
+        (told) => {
+          states.value = { ...states.value, [thing.capability.publicId]: told }
+        },
+        (error) => noteFailure(thing.capability.publicId, error),
+      )
+    }
+  }, [])
+  return (
+    <ul class="things">
+      {things.map((thing) => (
+        <Thing
+          key={thing.capability.publicId}
+          thing={thing}
+          told={states.value[thing.capability.publicId]}
+          onOpen={onOpen}
+        />
+      ))}
+    </ul>
+  )
+}
+
+function Thing({
+  thing,
+  told,
+  onOpen,
+}: {
+  thing: Kept
+  told: Told | undefined
+  onOpen: (thing: Kept) => void
+}) {
+  const { name, planId, capability, isGone } = thing
+  const shown = plainly(name)
+  const { noun } = THINGS[capability.product]
+  const about = [
+    THINGS[capability.product].title,
+    planTitle(planId),
+    isGone ? '' : `until ${when(capability.expiresAt)}`,
+  ]
+  function remove(): void {
+    forget(capability.publicId)
+    toast(`${shown} was removed from this list.`)
+  }
+  return (
+    <li>
+      <div class="name">
+        <strong dir="auto">{shown}</strong>
+        <div class="small quiet">{about.filter((part) => part !== '').join(' · ')}</div>
+      </div>
+      {isGone ? (
+        <>
+          <State kind="over">This {noun} is gone</State>
+          <Button label={`Remove ${shown}`} onClick={remove}>
+            Remove
+          </Button>
+        </>
+      ) : (
+        <>
+          {told && <State kind={told.kind}>{told.text}</State>}
+          <Button label={`Open ${shown}`} onClick={() => onOpen(thing)}>
+            Open
+          </Button>
+        </>
+      )}
+    </li>
+  )
+}
+
+/** Opens a kept key in this tab, and goes to its page. Nothing of it is in the address. */
+export function openKept({ name: _, isGone: _gone, ...held }: Kept): void {
+  openHere({ ...held, isSaved: true })
+  location.assign(THINGS[held.capability.product].page)
+}
+
+async function stateOf({ capability }: Kept): Promise<Told> {
+  const { publicId, product } = capability
+  const id = encodeURIComponent(publicId)
+  if (capability.product === 'whisper') {
+    const token = capability.receiptToken ?? ''
+    const receipt = await service.get<WhisperReceipt>({ path: `/api/whisper/${id}/receipt`, token })
+    noteEnd(publicId, receipt.expiresAt)
+    return {
+      kind: 'over',
+      text: `${count(receipt.readsSpent)} of ${plural(receipt.readLimit, 'read')}`,
+    }
+  }
+  const asked = { path: `/api/${product}/${id}`, token: capability.ownerToken }
+  if (product === 'pulse') {
+    const { state, expiresAt } = await service.get<PulseStatus>(asked)
+    noteEnd(publicId, expiresAt)
+    return { kind: MARKS[state], text: STATE_TITLES[state] }
+  }
+  const { status, acceptedRequestCount: used, expiresAt } = await service.get<CatchStatus>(asked)
+  noteEnd(publicId, expiresAt)
+  if (status === 'active') return { kind: 'good', text: plural(used, 'request') }
+  return { kind: 'over', text: status === 'exhausted' ? 'All requests used' : `${status}` }
+}
+
+export const STATE_TITLES: Record<PulseStatus['state'], string> = {
+  waiting: 'Waiting',
+  operational: 'Operational',
+  late: 'Late',
+  exhausted: 'Exhausted',
+  expired: 'Expired',
+}
+
+export const MARKS: Record<PulseStatus['state'], StateKind> = {
+  waiting: 'waiting',
+  operational: 'good',
+  late: 'bad',
+  exhausted: 'over',
+  expired: 'over',
+}

@@ -1,0 +1,146 @@
+/** Formats numbers, times and errors for people. */
+import { faultIn, MayflyError } from '../../client/errors.ts'
+
+const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+// Creating a formatter costs more than formatting a long list.
+const dayAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+
+const PARTS: Intl.DateTimeFormatOptions = {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZoneName: 'short',
+}
+const withZone = new Intl.DateTimeFormat('en-GB', PARTS)
+const inUtc = new Intl.DateTimeFormat('en-GB', { ...PARTS, timeZone: 'UTC' })
+const timeOfDay = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
+
+/** The reader's time zone, such as `Europe/Berlin`. */
+export const ZONE: string = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+export const count = (value: number): string => whole.format(value)
+
+export const sats = (value: number): string => `${whole.format(value)} sat`
+
+export function bytes(value: number): string {
+  if (value < 1024) return `${whole.format(value)} B`
+  if (value < 1024 ** 2) return `${short.format(value / 1024)} KiB`
+  return `${short.format(value / 1024 ** 2)} MiB`
+}
+
+/** The date and time in the user's own zone, to the second. */
+export function moment(iso: string): string {
+  return dayAndTime.format(new Date(iso))
+}
+
+/** The date and time to the minute, with the zone: `22 Nov 2026, 11:00 CET`. */
+export const when = (iso: string): string => withZone.format(new Date(iso))
+
+/** The same in UTC, for somebody in another zone. */
+export const utc = (iso: string): string => inUtc.format(new Date(iso))
+
+/** The time of day in the reader's zone, to the second. */
+export const time = (iso: string): string => timeOfDay.format(new Date(iso))
+
+/** A share of 1 in percent, rounded down: only what was never late is 100 %. */
+export const percent = (share: number): string => `${Math.floor(share * 10_000) / 100} %`
+
+/** `1 request`, `2 requests`. */
+export const plural = (amount: number, noun: string): string =>
+  `${whole.format(amount)} ${noun}${amount === 1 ? '' : 's'}`
+
+/** A duration: as `4:07` if it is only minutes, otherwise in hours or days. */
+export function remaining(milliseconds: number): string {
+  const seconds = Math.max(0, Math.ceil(milliseconds / 1000))
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${minutes}:${String(seconds % 60).padStart(2, '0')}`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 48) return `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} days ${hours % 24} h`
+}
+
+/** How long ago something was, in one unit: `now`, `5 s ago`, `3 min ago`, `2 days ago`. */
+export function ago(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000)
+  if (seconds < 1) return 'now'
+  for (const [name, size] of UNITS) {
+    const amount = Math.floor(seconds / size)
+    if (amount > 0) return `${amount} ${name === 'day' && amount > 1 ? 'days' : name} ago`
+  }
+  return 'now'
+}
+
+/** A duration in words, in its two largest units: `1 min 19 s`, `3 h`, `2 days 4 h`. Below zero is zero. */
+export function duration(milliseconds: number): string {
+  let left = Math.max(0, Math.floor(milliseconds / 1000))
+  const parts: string[] = []
+  for (const [name, seconds] of UNITS) {
+    const amount = Math.floor(left / seconds)
+    left -= amount * seconds
+    if (amount > 0) parts.push(`${amount} ${name === 'day' && amount > 1 ? 'days' : name}`)
+    // Only neighbours: a day and some seconds is a day.
+    else if (parts.length > 0) break
+    if (parts.length === 2) break
+  }
+  return parts.length > 0 ? parts.join(' ') : '0 s'
+}
+
+const UNITS = [
+  ['day', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+  ['s', 1],
+] as const
+
+/** What went wrong, and where the money is. */
+export function sentence(error: unknown): string {
+  const isUnreachable = !(error instanceof MayflyError) || error.phrase === 'service unreachable'
+  if (isUnreachable && !navigator.onLine) {
+    return 'You are offline. Nothing is lost: what was stored or paid is kept by the service.'
+  }
+  if (isUnreachable) {
+    return 'The service could not be reached. Nothing is lost: what you stored or paid for is safe there.'
+  }
+  if (error.phrase === 'rate limited' && error.retryAfterSeconds !== null) {
+    return `Too many requests. Nothing was spent; try again in ${error.retryAfterSeconds} s.`
+  }
+  const fault = faultIn(error)
+  const told = fault === null ? error.phrase : `${error.phrase} (${fault})`
+  return SENTENCES[error.phrase] ?? `The service answered: ${told}.`
+}
+
+const SENTENCES: Record<string, string> = {
+  'checkout unavailable':
+    'The Lightning node of this service is offline, so nothing can be bought right now. No invoice was made. What you already bought keeps working.',
+  'sold out':
+    'This service has sold what its operator sells in a day, and sells again after midnight UTC. No invoice was made. What you already bought keeps working.',
+  'invalid plan': 'This plan is no longer on sale. Nothing was charged.',
+  'price above the ceiling':
+    'The price has changed since you opened this page. Nothing was charged; reload to see the new price.',
+  'ciphertext too large':
+    'This is larger than the plan allows. Nothing was charged; choose a larger plan.',
+  'invalid reveal time':
+    'The opening time is after this plan ends. Nothing was charged; choose an earlier time or a longer plan.',
+  'invalid switch':
+    'This switch cannot be bound: its monitor must be pinged in time, with no failed run, and last longer than this plan. Nothing was charged.',
+  'order expired':
+    'The invoice expired before it was paid. Nothing was charged. If your wallet is still sending a payment, wait until it fails before you try again.',
+  'order refunded':
+    'The operator has refunded you for this. You owe nothing; to get it, buy it again.',
+  'already delivered':
+    'This was already delivered and cannot be shown again. You owe nothing; do not pay again.',
+  'order not found':
+    'The service does not know this order. If you have paid, contact the operator.',
+  'rate limited': 'Too many requests. Nothing was spent; try again in a minute.',
+  'service unavailable':
+    'The service cannot reach its storage right now. Your payment is safe; try again shortly.',
+  'internal error':
+    'Something went wrong in the service. Your payment is safe: this page can ask for the order again.',
+  unauthorized: 'This key does not fit. Check that you loaded the whole key file.',
+  'not found': 'The service has nothing for this key: it expired, was destroyed, or never existed.',
+  'unexpected answer':
+    'The service gave an answer that this page does not understand. Reload the page and try again.',
+}

@@ -1,0 +1,68 @@
+/** The service of these pages, through the parts of the SDK that a page needs, and its time. */
+import { signal } from '@preact/signals'
+import { createHttp, type Http, platformFetch, retryAfterSeconds } from '../../client/http.ts'
+import type { Catalog } from '../../client/index.ts'
+
+/** How far the service's clock is ahead of this computer's, which may be wrong, in milliseconds. */
+let ahead = 0
+
+/** The time by the service's clock, as far as its answers tell. */
+export const clock = {
+  now: (): number => Date.now() + ahead,
+  /** An answer had this `Date`. It has whole seconds, so small differences are ignored. */
+  answered(date: string | null): void {
+    const at = Date.parse(date ?? '')
+    if (Math.abs(at - Date.now()) > 2_000) ahead = at - Date.now()
+  },
+  /** The service said that this time is past. */
+  passed(iso: string | null): void {
+    const at = Date.parse(iso ?? '')
+    if (at > clock.now()) ahead = at - Date.now()
+    now.value = clock.now()
+  },
+}
+
+/** The time by the service's clock, each second: what reads it is drawn again. */
+export const now = signal(Date.now())
+setInterval(() => {
+  now.value = clock.now()
+}, 1_000)
+
+/** Fetches from the service, and sets the clock by each answer. */
+export const timedFetch: typeof globalThis.fetch = async (...request) => {
+  const answer = await platformFetch(...request)
+  clock.answered(answer.headers.get('date'))
+  return answer
+}
+
+/** Each page imports only the clients that it needs, because the whole SDK is larger than most pages. */
+export const service: Http = createHttp(location.origin, timedFetch)
+
+/** How a request went: the service was not reached, or it answered; then with the pause that it asks for. */
+export type Reach = { isReached: boolean; pauseSeconds: number | null }
+
+/** @param onReach is called after each request. */
+export function watchfulService(onReach: (reach: Reach) => void): Http {
+  return createHttp(location.origin, async (input, init) => {
+    try {
+      const answer = await timedFetch(input, init)
+      const isBusy = answer.status === 429
+      onReach({
+        isReached: answer.status < 500,
+        pauseSeconds: isBusy ? (retryAfterSeconds(answer.headers) ?? 1) : null,
+      })
+      return answer
+    } catch (error) {
+      if (init?.signal?.aborted !== true) onReach({ isReached: false, pauseSeconds: null })
+      throw error
+    }
+  })
+}
+
+/** The plans that are on sale now. */
+export async function catalog(): Promise<Catalog> {
+  return (await service.get({ path: '/api/catalog', isRepeatable: true })) as Catalog
+}
+
+export const isSimulator: boolean =
+  globalThis.document?.documentElement.dataset.mode === 'simulator'

@@ -1,0 +1,328 @@
+/** The page of a monitor: its state, its past, who is alerted, and how a job pings it. */
+import './pulse.css'
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
+import type {
+  AlertsStatus,
+  PulseCapability,
+  PulseSettings,
+  PulseStatus,
+} from '../../client/index.ts'
+import { createPulseClient } from '../../client/pulse.ts'
+import { showExtension } from '../buying/extend.tsx'
+import { Alerts, loadAlerts } from '../keys/alerts.tsx'
+import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
+import { MARKS, STATE_TITLES } from '../keys/things.tsx'
+import { type Connection, createConnection } from '../lib/connection.ts'
+import { plainly } from '../lib/foreign.ts'
+import { count, duration, when } from '../lib/format.ts'
+import { forget, keptOf, noteEnd, rename } from '../lib/keys.ts'
+import { clock } from '../lib/service.ts'
+import { LiveState } from '../ui/live.tsx'
+import { announce, attempt, toast } from '../ui/overlay.ts'
+import { confirmed, mount } from '../ui/page.tsx'
+import { Button, Menu, Meter, Notice, State, showTitle, Ticking } from '../ui/ui.tsx'
+import { History, loadPast, type Past } from './bars.tsx'
+import { Settings, Setup, Sharing, Switch } from './settings.tsx'
+
+/** Pings within this time load the history once. */
+const PAST_DELAY_MS = 1_000
+
+type Loaded = {
+  connection: Connection
+  monitor: ReturnType<typeof createPulseClient>
+  status: PulseStatus
+  past: Past
+  alerts: AlertsStatus | null
+}
+
+async function load(capability: PulseCapability): Promise<Loaded> {
+  const connection = createConnection()
+  const monitor = createPulseClient(connection.http, capability)
+  const status = await monitor.status()
+  noteEnd(capability.publicId, status.expiresAt)
+  const [past, alerts] = await Promise.all([loadPast(monitor), loadAlerts(monitor)])
+  return { connection, monitor, status, past, alerts }
+}
+
+function Monitor({
+  capability,
+  loaded,
+  opened,
+}: {
+  capability: PulseCapability
+  loaded: Loaded
+  opened: Opened
+}) {
+  const { monitor, connection } = loaded
+  const { publicId } = capability
+  const status = useSignal(loaded.status)
+  const past = useSignal(loaded.past)
+  const isEdited = useSignal(0)
+  const stop = useMemo(() => new AbortController(), [])
+  const loadingPast = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  const { state, name } = status.value
+  const shownName = plainly(name) || keptOf(publicId)?.name || 'Monitor'
+
+  function show(next: PulseStatus): void {
+    // The state changed by the service's clock, so its time is at least this.
+    clock.passed(next.stateChangedAt)
+    noteEnd(publicId, next.expiresAt)
+    status.value = next
+    loadingPast.current ??= setTimeout(() => {
+      loadingPast.current = undefined
+      loadPast(monitor).then(
+        (next) => {
+          past.value = next
+        },
+        () => undefined,
+      )
+    }, PAST_DELAY_MS)
+  }
+
+  async function save(settings: PulseSettings): Promise<void> {
+    show(await monitor.update(settings))
+  }
+
+  /** One name on all pages: the monitor's own, which the key takes too. */
+  async function renameIt(_: string, next: string): Promise<void> {
+    await attempt(async () => {
+      await save({ name: next.trim() })
+      rename(publicId, next)
+      isEdited.value++
+    })
+  }
+
+  const refresh = (): Promise<void> => attempt(async () => show(await monitor.status()))
+
+  function ping(): Promise<void> {
+    return attempt(async () => {
+      const before = status.value.state
+      await monitor.ping()
+      // The live status may come before the answer. What it announced says more, and stays.
+      if (status.value.state === before) announce('Ping sent')
+    })
+  }
+
+  async function rotate(): Promise<void> {
+    const isWanted = await confirmed('Replace the ping token?', {
+      body: 'Your jobs’ current token stops working immediately.',
+      action: 'Replace it',
+    })
+    if (!isWanted) return
+    await attempt(async () => {
+      const { token: pingToken } = await monitor.rotateToken('ping')
+      toast('The ping token is replaced. Give the new one to your jobs.')
+      opened.onReplaced({ ...capability, pingToken })
+    })
+  }
+
+  async function destroy(): Promise<void> {
+    const isWanted = await confirmed('Destroy this monitor?', {
+      body: 'It accepts no more pings. History, tokens and shared status are deleted for good. No refund.',
+      action: 'Destroy it',
+    })
+    if (!isWanted) return
+    await attempt(async () => {
+      await monitor.destroy()
+      forget(publicId)
+      toast('The monitor was destroyed.')
+      opened.onClose()
+    })
+  }
+
+  const extend = (): void =>
+    showExtension({
+      capability,
+      planId: status.value.planId,
+      expiresAt: status.value.expiresAt,
+      onExtended: refresh,
+      onReplaced: opened.onReplaced,
+    })
+
+  useEffect(() => {
+    const { signal } = stop
+    const { title } = document
+    void connection.follow(
+      monitor.stream({ signal }),
+      (news) => {
+        if (news.event === 'ping') clock.passed(news.status.lastPingAt)
+        const hasChanged = news.status.state !== status.value.state
+        show(news.status)
+        if (hasChanged) announce(`The monitor is ${news.status.state}.`)
+      },
+      signal,
+    )
+    return () => {
+      stop.abort()
+      document.title = title
+    }
+  }, [])
+  // A person sees in the row of tabs what became of it.
+  useEffect(() => showTitle(`${STATE_TITLES[state]} · ${shownName}`), [state, shownName])
+
+  const isOver = state === 'exhausted' || state === 'expired'
+  return (
+    <div class="stack" data-stale={connection.state.value === 'lost' ? '' : undefined}>
+      <KeyBar opened={opened} name={name} onRename={renameIt}>
+        <LiveState connection={connection} />
+        <Menu label="More">
+          <Button weight="quiet" icon="plus" onClick={extend}>
+            Extend the monitor
+          </Button>
+          <Button weight="quiet" danger icon="trash" onClick={destroy}>
+            Destroy the monitor
+          </Button>
+        </Menu>
+      </KeyBar>
+      {connection.problem.value !== null && <Notice kind="bad">{connection.problem.value}</Notice>}
+      <div class="monitor">
+        <StateCard status={status.value} isOver={isOver} onPing={ping} onExtend={extend} />
+        <Alerts alerts={monitor} initial={loaded.alerts} event="when it is late" />
+      </div>
+      <History past={past.value} status={status.value} monitor={monitor} />
+      <Setup capability={capability} status={status.value} onRotate={rotate} />
+      <div class="halves">
+        <Settings key={isEdited.value} status={status.value} monitor={monitor} onStatus={show} />
+        <div class="stack">
+          <Sharing status={status.value} onSave={save} />
+          <Switch status={status.value} monitor={monitor} />
+        </div>
+      </div>
+    </div>
+  )
+}
+
+function StateCard({
+  status,
+  isOver,
+  onPing,
+  onExtend,
+}: {
+  status: PulseStatus
+  isOver: boolean
+  onPing: () => Promise<void>
+  onExtend: () => void
+}) {
+  const { state, description, expiresAt, acceptedHeartbeatCount, heartbeatLimit } = status
+  return (
+    <section class="card stack" aria-label="State">
+      <div class="row between">
+        <p class="monitor-state">
+          <State kind={MARKS[state]}>{STATE_TITLES[state]}</State>
+        </p>
+        <Button
+          weight={state === 'waiting' ? 'primary' : 'secondary'}
+          disabled={isOver}
+          onClick={onPing}
+        >
+          Ping now
+        </Button>
+      </div>
+      <p>
+        {meaningOf(status)} <span class="quiet">{`Since ${when(status.stateChangedAt)}.`}</span>
+      </p>
+      {description !== '' && (
+        <p class="quiet" dir="auto">
+          {plainly(description)}
+        </p>
+      )}
+      <dl class="facts number">
+        {factsOf(status).map(([name, text]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <Ticking text={text} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <Meter label="Pings" used={acceptedHeartbeatCount} limit={heartbeatLimit} show={count} />
+      <div class="row between small quiet">
+        <span>
+          <Ticking
+            text={(now) => {
+              const left = Date.parse(expiresAt) - now
+              return left > 0
+                ? `Ends ${when(expiresAt)}, in ${duration(left)}`
+                : `Ended ${when(expiresAt)}`
+            }}
+          />
+        </span>
+        {isOver && <Button onClick={onExtend}>Extend</Button>}
+      </div>
+    </section>
+  )
+}
+
+/** What the state means, with its actual cause. */
+function meaningOf({ state, failure }: PulseStatus): string {
+  switch (state) {
+    case 'waiting':
+      return 'No pings yet.'
+    case 'operational':
+      return 'Pings are arriving on time.'
+    case 'late': {
+      if (failure === null) return 'No ping came in time.'
+      const code = failure.exitCode === null ? '' : ` with exit code ${failure.exitCode}`
+      return `The last run failed${code}.`
+    }
+    case 'exhausted':
+      return 'Every ping of the plan is used, so no more are accepted.'
+    case 'expired':
+      return 'This monitor has ended.'
+  }
+}
+
+type Fact = [name: string, text: (now: number) => string]
+
+function factsOf(status: PulseStatus): Fact[] {
+  const { state, lastPingAt, nextExpectedAt, lateAt, lastRun, openRuns, failure } = status
+  const facts: (Fact | null)[] = [
+    [
+      'Last ping',
+      (now) => (lastPingAt === null ? 'none yet' : `${duration(now - Date.parse(lastPingAt))} ago`),
+    ],
+    nextExpectedAt === null || state !== 'operational'
+      ? null
+      : ['Next ping', (now) => until(nextExpectedAt, now)],
+    lateAt === null || state !== 'operational'
+      ? null
+      : ['Late without one', (now) => until(lateAt, now)],
+    state === 'late'
+      ? ['Late for', (now) => duration(now - Date.parse(failure?.since ?? status.stateChangedAt))]
+      : null,
+    lastRun === null ? null : ['Last run', () => lastRunWords(lastRun)],
+    openRuns.length === 0 ? null : ['Now', () => `${count(openRuns.length)} running`],
+  ]
+  return facts.filter((fact) => fact !== null)
+}
+
+function until(iso: string, now: number): string {
+  const left = Date.parse(iso) - now
+  // Rounded up, so that it is not yet 0 s while there is time left.
+  return left > 0 ? `in ${duration(left + 999)}` : `overdue by ${duration(-left)}`
+}
+
+function lastRunWords({
+  result,
+  exitCode,
+  durationSeconds,
+}: NonNullable<PulseStatus['lastRun']>): string {
+  const code = exitCode === null || exitCode === 0 ? '' : ` with exit code ${exitCode}`
+  const took = durationSeconds === null ? '' : ` after ${duration(durationSeconds * 1000)}`
+  return `${result === 'ok' ? 'Succeeded' : 'Failed'}${code}${took}`
+}
+
+mount(
+  <Opener
+    product="pulse"
+    title="Monitors"
+    about="A monitor waits for the pings of your job. If they stop, or a run fails, you are alerted."
+    load={load}
+  >
+    {(capability, loaded, opened) => (
+      <Monitor capability={capability} loaded={loaded} opened={opened} />
+    )}
+  </Opener>,
+)

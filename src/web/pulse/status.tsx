@@ -1,0 +1,119 @@
+/** The page with the public status of a monitor. */
+import './pulse.css'
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { MayflyError } from '../../client/errors.ts'
+import type { PublicPulseStatus } from '../../client/index.ts'
+import { pulsePublicStatus } from '../../client/pulse.ts'
+import { MARKS, STATE_TITLES } from '../keys/things.tsx'
+import { plainly } from '../lib/foreign.ts'
+import { duration, sentence, when } from '../lib/format.ts'
+import { clock, now, service } from '../lib/service.ts'
+import { mount } from '../ui/page.tsx'
+import { Notice, State, Ticking } from '../ui/ui.tsx'
+
+/** Often enough for a person who watches. The service would accept one request per second. */
+const LOOK_AGAIN_MS = 15_000
+/** A service that takes longer to answer is one that cannot be reached. */
+const PATIENCE_MS = 10_000
+
+const MEANINGS: Record<PublicPulseStatus['state'], string> = {
+  waiting: 'No pings yet.',
+  operational: 'Pings are arriving on time.',
+  late: 'No ping came in time, or the last run failed.',
+  exhausted: 'It accepts no more pings.',
+  expired: 'This monitor has ended.',
+}
+
+const publicStatusId = location.pathname.split('/').pop() ?? ''
+const status = signal<PublicPulseStatus | null>(null)
+const failure = signal<'gone' | string | null>(null)
+const seenAt = signal('')
+/** When the first look began that has no answer yet, by this computer's clock, or null. */
+let askedAt: number | null = null
+
+async function look(): Promise<void> {
+  askedAt ??= Date.now()
+  try {
+    const next = await pulsePublicStatus(service, publicStatusId)
+    clock.passed(next.lastPingAt)
+    seenAt.value = when(new Date(clock.now()).toISOString())
+    failure.value = null
+    status.value = next
+  } catch (error) {
+    const isGone = error instanceof MayflyError && error.status === 404
+    failure.value = isGone ? 'gone' : sentence(error)
+  }
+  askedAt = null
+}
+
+function Page() {
+  useEffect(() => {
+    void look()
+    // In a tab in the background, too: its title tells the state.
+    const timer = setInterval(look, LOOK_AGAIN_MS)
+    const seen = (): void => void (document.hidden || look())
+    document.addEventListener('visibilitychange', seen)
+    return () => {
+      clearInterval(timer)
+      document.removeEventListener('visibilitychange', seen)
+    }
+  }, [])
+  const shown = status.value
+  const isSlow = askedAt !== null && now.value > 0 && Date.now() - askedAt > PATIENCE_MS
+  const isStale = failure.value !== null || isSlow
+  const name = shown === null ? '' : plainly(shown.name) || 'Status'
+  const title = shown === null ? 'Status' : `${STATE_TITLES[shown.state]} · ${name}`
+  useEffect(() => {
+    if (failure.value === 'gone') document.title = 'Nothing is shared here · Mayfly'
+    else document.title = isStale && shown ? `No connection · ${title}` : title
+  })
+  if (failure.value === 'gone') {
+    return (
+      <div class="card stack">
+        <h1>Nothing is shared here</h1>
+        <p>The owner stopped sharing, the monitor has ended, or the address is incomplete.</p>
+      </div>
+    )
+  }
+  if (shown === null) {
+    if (failure.value !== null)
+      return <Notice kind="bad">{`${failure.value} This page keeps trying.`}</Notice>
+    return <div class="skeleton status-skeleton" aria-hidden="true" />
+  }
+  const { state, description, lastPingAt } = shown
+  return (
+    <div class="stack tight" data-stale={isStale ? '' : undefined}>
+      <div class="card stack">
+        <h1 dir="auto">{name}</h1>
+        {description !== '' && (
+          <p class="quiet" dir="auto">
+            {plainly(description)}
+          </p>
+        )}
+        <div class="stack tight" aria-live="polite">
+          <p class="monitor-state">
+            <State kind={MARKS[state]}>{STATE_TITLES[state]}</State>
+          </p>
+          <p>{MEANINGS[state]}</p>
+        </div>
+        <p class="small quiet number">
+          <Ticking
+            text={(at) =>
+              lastPingAt === null
+                ? 'No pings yet.'
+                : `Last ping ${duration(at - Date.parse(lastPingAt))} ago, at ${when(lastPingAt)}.`
+            }
+          />
+        </p>
+      </div>
+      <p class="small quiet number" id="age">
+        {isStale
+          ? `No connection since ${seenAt.value}. This is the last known state. Trying again…`
+          : `As of ${seenAt.value}.`}
+      </p>
+    </div>
+  )
+}
+
+mount(<Page />)

@@ -1,0 +1,369 @@
+/** The page that reads a secret. It sends no request before the person asks for it. */
+import './whisper.css'
+import { type Signal, signal, useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
+import { MayflyError } from '../../client/errors.ts'
+import { utf8Text } from '../../lib/bytes.ts'
+import type { WhisperCode } from '../../protocol/whisper-code.ts'
+import {
+  type OpenedWhisper,
+  openWhisper,
+  UnreadableWhisper,
+} from '../../protocol/whisper-envelope.ts'
+import { plainly } from '../lib/foreign.ts'
+import { bytes, remaining, sentence, when } from '../lib/format.ts'
+import { now, service } from '../lib/service.ts'
+import { mount } from '../ui/page.tsx'
+import {
+  Button,
+  CopyButton,
+  download,
+  Field,
+  LinkButton,
+  Notice,
+  StepHeading,
+  Ticking,
+  useGuard,
+  Working,
+} from '../ui/ui.tsx'
+import { codeIn } from './code.ts'
+
+type Step =
+  | { at: 'asking'; pasted: string; problem: string | null }
+  | { at: 'waiting'; code: WhisperCode }
+  | { at: 'working'; what: string }
+  | { at: 'locked'; code: WhisperCode; fetched: Uint8Array }
+  | { at: 'unreadable' }
+  | { at: 'early'; code: WhisperCode; password: string; opensAt: number; wait: number }
+  | { at: 'refused'; code: WhisperCode; password: string; error: unknown }
+  | { at: 'opened'; opened: OpenedWhisper }
+
+const step: Signal<Step> = signal(stepFor(takeFromAddress()))
+
+/**
+ * Reads a code after the # of the address, and removes it from the address bar and the history at once.
+ * Pages no longer make such links, but old links still work.
+ */
+function takeFromAddress(): string | null {
+  const { hash } = location
+  if (!hash.includes('mayfly-whisper')) return null
+  history.replaceState(null, '', location.pathname)
+  try {
+    return decodeURIComponent(hash)
+  } catch {
+    return hash
+  }
+}
+
+function stepFor(text: string | null): Step {
+  if (text === null) return { at: 'asking', pasted: '', problem: null }
+  const { code, problem } = codeIn(text)
+  return code ? { at: 'waiting', code } : { at: 'asking', pasted: text, problem }
+}
+
+addEventListener('hashchange', () => {
+  const text = takeFromAddress()
+  // Fetched bytes cost a read, and would be lost.
+  if (text !== null && step.value.at !== 'locked') step.value = stepFor(text)
+})
+
+async function reveal(code: WhisperCode, password: string): Promise<void> {
+  step.value = { at: 'working', what: 'Fetching and decrypting' }
+  try {
+    const path = `/w/${code.publicId}`
+    await open(code, await service.getBytes({ path, token: code.readToken }), password)
+  } catch (error) {
+    const isEarly = error instanceof MayflyError && error.status === 425
+    const wait = isEarly ? (error.retryAfterSeconds ?? 0) * 1000 : 0
+    step.value = isEarly
+      ? { at: 'early', code, password, opensAt: now.value + wait, wait }
+      : { at: 'refused', code, password, error }
+  }
+}
+
+async function open(code: WhisperCode, fetched: Uint8Array, password: string): Promise<void> {
+  try {
+    const opened = await openWhisper(fetched, code.key, code.hasPassword ? password : undefined)
+    step.value = { at: 'opened', opened }
+  } catch (error) {
+    if (!(error instanceof UnreadableWhisper)) reportError(error)
+    step.value = code.hasPassword ? { at: 'locked', code, fetched } : { at: 'unreadable' }
+  }
+}
+
+const askAgain = (): void => {
+  step.value = { at: 'asking', pasted: '', problem: null }
+}
+
+function Page() {
+  useGuard(() => step.value.at === 'locked')
+  return (
+    <div class="stack loose narrow">
+      <h1>Read a secret</h1>
+      <Shown />
+    </div>
+  )
+}
+
+function Shown() {
+  const shown = step.value
+  switch (shown.at) {
+    case 'asking':
+      return <Asking key={shown.pasted} pasted={shown.pasted} problem={shown.problem} />
+    case 'waiting':
+      return <Waiting code={shown.code} />
+    case 'working':
+      return <Working>{shown.what}…</Working>
+    case 'locked':
+      return <Locked code={shown.code} fetched={shown.fetched} />
+    case 'unreadable':
+      return (
+        <Card heading="It does not open">
+          <Notice kind="bad">
+            The key in this code does not fit, or the bytes were changed. The read is used. Ask the
+            sender for a new one.
+          </Notice>
+          <AnotherCode />
+        </Card>
+      )
+    case 'early':
+      return <Early {...shown} />
+    case 'refused':
+      return <Refused {...shown} />
+    case 'opened':
+      return <Opened opened={shown.opened} />
+  }
+}
+
+function Card({
+  heading,
+  onSubmit,
+  children,
+}: {
+  heading?: string
+  onSubmit?: (form: FormData) => unknown
+  children: ComponentChildren
+}) {
+  return (
+    <form
+      class="card stack"
+      onSubmit={(event) => {
+        event.preventDefault()
+        onSubmit?.(new FormData(event.currentTarget))
+      }}
+    >
+      {heading !== undefined && (
+        <StepHeading key={heading} level="h2">
+          {heading}
+        </StepHeading>
+      )}
+      {children}
+    </form>
+  )
+}
+
+const AnotherCode = () => (
+  <div class="row">
+    <Button onClick={askAgain}>Another code</Button>
+  </div>
+)
+
+function Asking({ pasted, problem }: { pasted: string; problem: string | null }) {
+  const shown = useSignal(problem)
+  const area = useRef<HTMLTextAreaElement>(null)
+  // What is missing is typed at the end.
+  useEffect(() => area.current?.setSelectionRange(pasted.length, pasted.length), [pasted])
+  function changed(event: InputEvent & { currentTarget: HTMLTextAreaElement }): void {
+    shown.value = null
+    const { code } = codeIn(event.currentTarget.value)
+    if (code && !isTyped(event)) step.value = { at: 'waiting', code }
+  }
+  return (
+    <Card
+      onSubmit={(form) => {
+        const next = stepFor(String(form.get('code') ?? ''))
+        step.value = next
+        if (next.at === 'asking') shown.value = next.problem
+      }}
+    >
+      {shown.value !== null && <Notice kind="bad">{shown.value}</Notice>}
+      <Field label="Share code" hint="Paste the code, or the whole message that it came in.">
+        <textarea
+          ref={area}
+          name="code"
+          rows={4}
+          class="mono"
+          spellcheck={false}
+          autocomplete="off"
+          defaultValue={pasted}
+          onInput={changed}
+        />
+      </Field>
+      <div class="row">
+        <Button submits weight="primary" size="large">
+          Continue
+        </Button>
+      </div>
+      <p class="small quiet">Nothing is fetched until you say so.</p>
+    </Card>
+  )
+}
+
+/** Whether more may follow: the beginning of a code with a password is a code without one. */
+const isTyped = (event: InputEvent): boolean =>
+  event.data?.length === 1 || event.inputType?.startsWith('delete') === true
+
+function Waiting({ code }: { code: WhisperCode }) {
+  return (
+    <Card
+      heading="A secret is waiting"
+      onSubmit={(form) => reveal(code, String(form.get('password') ?? ''))}
+    >
+      <p>
+        Revealing it uses <strong>one read</strong>, which may be the last one. Nothing has been
+        fetched yet.
+      </p>
+      {code.hasPassword && <PasswordField />}
+      <div class="row">
+        <Button submits weight="primary" size="large">
+          Reveal it
+        </Button>
+        <Button onClick={askAgain}>Another code</Button>
+      </div>
+      <p class="small quiet">It is decrypted in this page and shown as plain text.</p>
+    </Card>
+  )
+}
+
+function PasswordField() {
+  return (
+    <Field label="Password">
+      <input name="password" type="password" autocomplete="off" required />
+    </Field>
+  )
+}
+
+function Locked({ code, fetched }: { code: WhisperCode; fetched: Uint8Array }) {
+  return (
+    <Card
+      heading="It does not open yet"
+      onSubmit={(form) => open(code, fetched, String(form.get('password') ?? ''))}
+    >
+      <Notice kind="warn">
+        Most likely the password is wrong. Trying again uses no other read.
+      </Notice>
+      <PasswordField />
+      <div class="row">
+        <Button submits weight="primary">
+          Try again
+        </Button>
+      </div>
+      <p class="small quiet">Keep this tab open: closing it loses the content and the read.</p>
+    </Card>
+  )
+}
+
+const REFUSALS: Record<string, string> = {
+  'not found':
+    'There is nothing to read with this code: all its reads are used, it has expired, or it never existed.',
+  'service unreachable':
+    'The answer did not arrive. If the service had sent it, the read is used; otherwise it is not.',
+}
+
+function Refused({ code, password, error }: Extract<Step, { at: 'refused' }>) {
+  const phrase = error instanceof MayflyError ? error.phrase : ''
+  return (
+    <Card heading="Not revealed">
+      <Notice kind="bad">{REFUSALS[phrase] ?? sentence(error)}</Notice>
+      <div class="row">
+        {phrase !== 'not found' && (
+          <Button onClick={() => reveal(code, password)}>Try again</Button>
+        )}
+        <Button onClick={askAgain}>Another code</Button>
+      </div>
+    </Card>
+  )
+}
+
+/** The service answers so for each secret that a switch holds shut: its reader learns nothing of the monitor. */
+const SHUT_MS = 60_000
+
+/** Counts down to the opening. The service says how long, since this computer's clock may be wrong. */
+function Early({ code, password, opensAt, wait }: Extract<Step, { at: 'early' }>) {
+  return (
+    <Card heading="Not yet">
+      <p>
+        {wait > SHUT_MS
+          ? `Its sender set a time: it opens on ${when(new Date(opensAt).toISOString())}.`
+          : 'Its sender set a time, or bound it to a switch that opens when a monitor falls silent.'}
+      </p>
+      <p class="countdown number" role="timer">
+        <Ticking
+          text={(at) => (opensAt > at ? remaining(opensAt - at) : 'It can be opened now.')}
+        />
+      </p>
+      <p>No read was used. Asking early costs nothing.</p>
+      <div class="row">
+        <Button weight="primary" onClick={() => reveal(code, password)}>
+          Ask again
+        </Button>
+        <Button onClick={askAgain}>Another code</Button>
+      </div>
+    </Card>
+  )
+}
+
+/** Only this much is drawn. The download has all of the content. */
+const MAX_SHOWN_CHARACTERS = 200_000
+const TEXT = /^(?:text\/|application\/(?:json|xml|yaml|toml)\b)/
+
+/** Text as text, anything else as a download. Its sender is a stranger. */
+function Opened({ opened: { data, name, mediaType } }: { opened: OpenedWhisper }) {
+  const isText = mediaType === null ? name === null : TEXT.test(mediaType)
+  const text = isText ? utf8Text(data) : null
+  const isCut = text !== null && text.length > MAX_SHOWN_CHARACTERS
+  const shown = text === null ? '' : plainly(text.slice(0, MAX_SHOWN_CHARACTERS))
+  const called = mediaType === null ? '' : `, which its sender calls ${mediaType}`
+  return (
+    <Card heading={name === null ? 'The secret' : plainly(name)}>
+      <p class="small quiet">
+        {`${bytes(data.length)}${called}. One read was used. Closing this tab closes it.`}
+      </p>
+      {text === null ? (
+        <p>Files are not shown here. Download it, and open it with care.</p>
+      ) : (
+        <pre class="content" dir="auto" tabIndex={0} role="group" aria-label="The text">
+          {isCut ? `${shown}\n… the rest is in the download` : shown}
+        </pre>
+      )}
+      <div class="row">
+        {text !== null && (
+          <CopyButton text={text} weight="primary">
+            Copy the text
+          </CopyButton>
+        )}
+        <Button
+          icon="download"
+          weight={text === null ? 'primary' : 'secondary'}
+          onClick={() => {
+            const ending = text === null ? 'bin' : 'txt'
+            // The claimed type is ignored, because a browser might open such a file.
+            download(name ?? `secret.${ending}`, data, 'application/octet-stream')
+          }}
+        >
+          Download
+        </Button>
+        <LinkButton href="/whisper" weight="quiet">
+          Write one yourself
+        </LinkButton>
+      </div>
+    </Card>
+  )
+}
+
+if (globalThis.isSecureContext) mount(<Page />)
+else
+  mount(
+    <Notice kind="bad">Browsers decrypt on HTTPS pages alone. Open this page over HTTPS.</Notice>,
+  )

@@ -1,0 +1,204 @@
+/** The page of a receipt: the state of a secret, its reads, its switch, who is alerted, and the way to destroy it. */
+import './whisper.css'
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { createAlertsClient } from '../../client/alerts.ts'
+import type { AlertsStatus, WhisperReceipt } from '../../client/index.ts'
+import type { ReceiptHolder } from '../../client/whisper.ts'
+import { Alerts, loadAlerts } from '../keys/alerts.tsx'
+import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
+import { count, duration, plural, sentence, when } from '../lib/format.ts'
+import { noteEnd } from '../lib/keys.ts'
+import { clock, now, service } from '../lib/service.ts'
+import { announce, attempt } from '../ui/overlay.ts'
+import { confirmed, mount } from '../ui/page.tsx'
+import { Button, Meter, Notice, State, type StateKind, Ticking } from '../ui/ui.tsx'
+
+/** How often a page that is looked at asks again. */
+const ASK_AGAIN_MS = 10_000
+
+const TITLES: Record<Exclude<WhisperReceipt['state'], 'active'>, string> = {
+  suspended: 'Suspended by the operator',
+  exhausted: 'Read for the last time',
+  expired: 'Expired',
+  destroyed: 'Destroyed',
+}
+
+const pathOf = ({ publicId }: ReceiptHolder): string =>
+  `/api/whisper/${encodeURIComponent(publicId)}`
+
+function ask(holder: ReceiptHolder): Promise<WhisperReceipt> {
+  const asked = { path: `${pathOf(holder)}/receipt`, token: holder.receiptToken ?? '' }
+  return service.get<WhisperReceipt>({ ...asked, isRepeatable: true }, 'state', 'reads')
+}
+
+const alertsOf = (holder: ReceiptHolder) =>
+  createAlertsClient(service, {
+    path: `${pathOf(holder)}/receipt/alerts`,
+    token: holder.receiptToken ?? '',
+  })
+
+type Loaded = { receipt: WhisperReceipt; alerts: AlertsStatus | null }
+
+async function load(holder: ReceiptHolder): Promise<Loaded> {
+  const receipt = await ask(holder)
+  noteEnd(holder.publicId, receipt.expiresAt)
+  return { receipt, alerts: await loadAlerts(alertsOf(holder)) }
+}
+
+function Receipt({
+  holder,
+  loaded,
+  opened,
+}: {
+  holder: ReceiptHolder
+  loaded: Loaded
+  opened: Opened
+}) {
+  const receipt = useSignal(loaded.receipt)
+  const problem = useSignal<string | null>(null)
+  const askedAt = useRef(clock.now())
+  const shown = receipt.value
+  const hasEnded = shown.endedAt !== null
+
+  /** Asks again, and says so if it fails; what is shown stays. */
+  async function refresh(): Promise<void> {
+    askedAt.current = clock.now()
+    try {
+      const next = await ask(holder)
+      noteEnd(holder.publicId, next.expiresAt)
+      problem.value = null
+      if (next.readsSpent > receipt.value.readsSpent) announce('It was read')
+      receipt.value = next
+    } catch (error) {
+      problem.value = sentence(error)
+    }
+  }
+
+  useEffect(
+    () =>
+      now.subscribe((at) => {
+        const isDue = at - askedAt.current >= ASK_AGAIN_MS && receipt.value.endedAt === null
+        if (isDue && !document.hidden) void refresh()
+      }),
+    [],
+  )
+
+  /** The receipt stays: it goes on answering for a day. */
+  async function destroy(): Promise<void> {
+    const isWanted = await confirmed('Destroy this secret?', {
+      body: 'Its bytes are deleted at once, and the code reads nothing any more. No refund.',
+      action: 'Destroy it',
+    })
+    if (!isWanted) return
+    await attempt(() =>
+      service.perform({ method: 'DELETE', path: pathOf(holder), token: holder.receiptToken ?? '' }),
+    )
+    await refresh()
+  }
+
+  const { reads, readLimit, readsSpent, readsLeft, endedAt, expiresAt, revealAt } = shown
+  const isShut = revealAt !== null && Date.parse(revealAt) > now.value
+  return (
+    <div class="stack narrow">
+      <KeyBar opened={opened} />
+      {problem.value !== null && <Notice kind="warn">{problem.value}</Notice>}
+      <section class="card stack" aria-label="Receipt">
+        <div class="row between">
+          <h2>
+            <State kind={kindOf(shown)}>{titleOf(shown)}</State>
+          </h2>
+          <Button weight="quiet" onClick={refresh}>
+            Refresh
+          </Button>
+        </div>
+        <Meter label="Reads" used={readsSpent} limit={readLimit} show={count} />
+        <p>{`${plural(readsLeft, 'read')} left.`}</p>
+        <p class="quiet">
+          {endedAt === null ? (
+            <Ticking
+              text={(at) => {
+                const left = Date.parse(expiresAt) - at
+                return `Ends ${when(expiresAt)}${left > 0 ? `, in ${duration(left)}` : ''}.`
+              }}
+            />
+          ) : (
+            `Ended ${when(endedAt)}.`
+          )}
+          {isShut && ` Nobody can read it before ${when(revealAt)}.`}
+        </p>
+        {shown.switch !== null && <SwitchState bound={shown.switch} />}
+        <h3>When it was read</h3>
+        {reads.length === 0 ? (
+          <p class="quiet">Not yet.</p>
+        ) : (
+          <ol class="number" tabIndex={0} aria-label="The reads, newest first">
+            {reads.map((read, index) => (
+              <li key={index}>{when(read)}</li>
+            ))}
+          </ol>
+        )}
+        <p class="small quiet">
+          {hasEnded
+            ? 'This receipt answers for 24 hours after the end.'
+            : 'Times only; readers stay anonymous. This page updates itself.'}
+        </p>
+        {!hasEnded && (
+          <div class="row">
+            <Button danger icon="trash" onClick={destroy}>
+              Destroy it now
+            </Button>
+          </div>
+        )}
+      </section>
+      <Alerts
+        alerts={alertsOf(holder)}
+        initial={loaded.alerts}
+        event="when it is read"
+        hasEnded={hasEnded}
+      />
+    </div>
+  )
+}
+
+function titleOf({ state, readsSpent }: WhisperReceipt): string {
+  if (state !== 'active') return TITLES[state]
+  return readsSpent === 0 ? 'Not read yet' : 'It was read'
+}
+
+function kindOf({ state, readsSpent }: WhisperReceipt): StateKind {
+  if (state !== 'active') return 'over'
+  return readsSpent === 0 ? 'waiting' : 'good'
+}
+
+function SwitchState({ bound }: { bound: NonNullable<WhisperReceipt['switch']> }) {
+  const from = when(bound.since)
+  const words = {
+    waiting: `Not armed yet, since ${from}. The next ping of the monitor arms it.`,
+    armed: `Armed since ${from}. It opens when the monitor falls silent, until ${when(bound.worksUntil)}.`,
+    open: `Open since ${from}: the monitor fell silent, and the code reads the secret.`,
+    dead: `Dead since ${from}: it can never open, because the monitor has ended or lost its pings.`,
+  }
+  const kinds = { waiting: 'waiting', armed: 'good', open: 'bad', dead: 'over' } as const
+  return (
+    <div class="stack tight">
+      <h3>
+        <State kind={kinds[bound.state]}>The switch</State>
+      </h3>
+      <p>{words[bound.state]}</p>
+    </div>
+  )
+}
+
+mount(
+  <Opener
+    product="whisper"
+    title="Receipts"
+    about="A receipt shows when your secret was read, and can destroy it. It cannot open it."
+    load={load}
+  >
+    {(capability, loaded, opened) => (
+      <Receipt holder={capability} loaded={loaded} opened={opened} />
+    )}
+  </Opener>,
+)

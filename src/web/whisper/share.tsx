@@ -1,0 +1,242 @@
+/**
+ * Shows the share code after the purchase, with the ways to pass it on. The code is never part of the reading page's
+ * address, because a URL must not contain a secret.
+ */
+import { useSignal } from '@preact/signals'
+import type { SharedWhisper } from '../../client/whisper.ts'
+import { Paid } from '../buying/checkout.tsx'
+import { plural, utc, when } from '../lib/format.ts'
+import { keep, keptOf, keyFileName, keyText, openHere } from '../lib/keys.ts'
+import { BLOCKED } from '../lib/storage.ts'
+import { termsLine } from '../lib/terms.ts'
+import type { PendingSecret, Unfinished } from '../lib/unfinished.ts'
+import { toast } from '../ui/overlay.ts'
+import { confirmed } from '../ui/page.tsx'
+import { Button, CopyButton, download, Fold, Notice, Qr, StepHeading } from '../ui/ui.tsx'
+
+type Part = 'code' | 'password' | 'receipt'
+
+export function Share({
+  whisper,
+  purchase,
+  password,
+  onTaken,
+  onAnother,
+}: {
+  whisper: SharedWhisper
+  purchase: Unfinished & { secret: PendingSecret }
+  /** The password, or null if this page does not know it: it was typed before a reload. */
+  password: string | null
+  /** The person has all that the reader needs, and the receipt that was asked for. */
+  onTaken: () => void
+  onAnother: () => void
+}) {
+  const { code, expiresAt, receiptToken } = whisper
+  const { secret } = purchase
+  const taken = useSignal<readonly Part[]>([])
+  const needed: Part[] = [
+    'code',
+    ...(secret.suggested === null ? [] : (['password'] as const)),
+    ...(receiptToken === undefined ? [] : (['receipt'] as const)),
+  ]
+  const left = needed.filter((part) => !taken.value.includes(part))
+  const hasCode = !left.includes('code') && !left.includes('password')
+
+  function take(...parts: Part[]): void {
+    const next = [...new Set([...taken.value, ...parts])]
+    const isDone = needed.every((part) => next.includes(part))
+    if (isDone && left.length > 0) onTaken()
+    taken.value = next
+  }
+
+  async function writeAnother(): Promise<void> {
+    const what = hasCode ? 'receipt' : 'code'
+    const question = { body: LOST[what], action: 'Lose it' }
+    if (left.length > 0 && !(await confirmed(`Leave without the ${what}?`, question))) return
+    onAnother()
+  }
+
+  return (
+    <section class="card stack narrow" aria-label="Your secret">
+      <div class="stack tight">
+        <Paid />
+        <StepHeading>Your secret is ready</StepHeading>
+        <p class="quiet">{termsLine(purchase)}</p>
+      </div>
+      <CopyButton
+        text={() => message(whisper, secret)}
+        weight="primary"
+        size="large wide"
+        onCopied={() => take('code')}
+      >
+        Copy message
+      </CopyButton>
+      <p role="status" class="small">
+        {stateOf(left, needed)}
+      </p>
+      <pre class="content token" tabIndex={0} role="group" aria-label="The message">
+        {message(whisper, secret)}
+      </pre>
+      <p class="small quiet">
+        {`Anyone with the code${secret.hasPassword ? ' and the password' : ''} can read it ${timesOf(secret)}${opening(secret)}, until ${when(expiresAt)}.`}
+      </p>
+      {secret.hasPassword && <Password password={password} onCopied={() => take('password')} />}
+      {receiptToken !== undefined && (
+        <Receipt
+          whisper={whisper}
+          purchase={purchase}
+          hasCode={hasCode}
+          onKept={() => take('receipt')}
+        />
+      )}
+      <Fold title="Other ways to pass on the code">
+        {() => (
+          <div class="stack">
+            <pre class="content token" tabIndex={0} role="group" aria-label="The share code">
+              <code>{code}</code>
+            </pre>
+            <div class="row">
+              <CopyButton text={code} onCopied={() => take('code')}>
+                Copy the code
+              </CopyButton>
+              <CopyButton text={`${location.origin}/read`}>Copy the reading address</CopyButton>
+              <Button
+                icon="download"
+                onClick={() => {
+                  const held = { capability: whisper, planId: purchase.planId }
+                  download(keyFileName(held), keyText(held), 'application/json')
+                  take('code', 'receipt')
+                }}
+              >
+                Download
+              </Button>
+            </div>
+            <p class="small quiet">
+              The code is in no address: browsers keep addresses, and chat programs open them.
+            </p>
+            {/* Drawn when it is opened: a camera nearby could read it. */}
+            <Fold title="Show the code as a QR code">
+              {() => <Qr text={code} label="QR code of the share code" />}
+            </Fold>
+          </div>
+        )}
+      </Fold>
+      <div class="row">
+        <Button onClick={writeAnother}>Write another</Button>
+      </div>
+    </section>
+  )
+}
+
+const LOST = {
+  code: 'Nobody can recover it: without the code the secret cannot be read.',
+  receipt: 'Nobody can recover it: without the receipt you cannot see when it is read.',
+}
+
+function stateOf(left: readonly Part[], needed: readonly Part[]): string {
+  const [next] = left
+  if (left.length === needed.length)
+    return 'Until you have the code, this browser keeps what opens it.'
+  if (next === undefined) return 'You have everything. This browser has forgotten the code.'
+  const words = {
+    code: 'Copy the message too.',
+    password: 'Copy the password too.',
+    receipt: 'Keep the receipt too.',
+  }
+  return `${words[next]} Until then this browser keeps what opens it.`
+}
+
+function Password({ password, onCopied }: { password: string | null; onCopied: () => void }) {
+  const lead = 'Send it separately. Both are needed to open the secret.'
+  if (password === null) return <Notice>The password is the one that you typed. {lead}</Notice>
+  return (
+    <div class="stack tight">
+      <h3>The password</h3>
+      <p class="small quiet">{lead}</p>
+      <pre class="content token" tabIndex={0} role="group" aria-label="The password">
+        <code>{password}</code>
+      </pre>
+      <div class="row">
+        <CopyButton text={password} onCopied={onCopied}>
+          Copy the password
+        </CopyButton>
+      </div>
+    </div>
+  )
+}
+
+/** The first use of a receipt ends the repeats of the purchase, and with them the way back to the code. */
+function Receipt({
+  whisper,
+  purchase: { planId },
+  hasCode,
+  onKept,
+}: {
+  whisper: SharedWhisper
+  purchase: Unfinished
+  hasCode: boolean
+  onKept: () => void
+}) {
+  // The key stays out of what is kept: a receipt does not read.
+  const { code: _, ...capability } = whisper
+  const held = { capability, planId }
+  function keepIt(): void {
+    if (keep(held)) onKept()
+    else toast(BLOCKED)
+  }
+  function open(): void {
+    openHere({ ...held, isSaved: keptOf(capability.publicId) !== undefined })
+    location.assign('/receipt')
+  }
+  return (
+    <div class="stack tight">
+      <h3>The receipt</h3>
+      <p class="small quiet">
+        {hasCode
+          ? 'Shows when it was read. It cannot open the secret.'
+          : 'Copy the message first, and a password that this page made. Then keep the receipt.'}
+      </p>
+      <div class="row">
+        <Button disabled={!hasCode} onClick={keepIt}>
+          Keep the receipt
+        </Button>
+        <Button disabled={!hasCode} onClick={open}>
+          Open receipt
+        </Button>
+      </div>
+    </div>
+  )
+}
+
+/** From when it can be read, as a part of a sentence. */
+function opening({ revealAt, revealWhen }: PendingSecret): string {
+  const from = revealAt === null ? '' : `, from ${when(revealAt)}`
+  return revealWhen === null ? from : ` after the monitor has fallen silent${from}`
+}
+
+const timesOf = ({ readLimit }: PendingSecret): string =>
+  readLimit === 1 ? 'once' : plural(readLimit, 'time')
+
+/** For a reader who may be in another time zone. */
+function message({ code, expiresAt }: SharedWhisper, secret: PendingSecret): string {
+  const { revealAt, revealWhen, hasPassword } = secret
+  const lines = [
+    `There is a secret for you. Open ${location.origin}/read and paste this code:`,
+    '',
+    code,
+    '',
+    `It can be read ${timesOf(secret)}, until ${both(expiresAt)}.`,
+    ...(revealAt ? [`It opens on ${both(revealAt)}. Asking before costs nothing.`] : []),
+    ...(revealWhen === null
+      ? []
+      : ['It is shut until a monitor falls silent. Asking before costs nothing.']),
+    ...(hasPassword ? ['It asks for a password, which you get separately.'] : []),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** In UTC, and in the writer's own zone if that is another. */
+function both(iso: string): string {
+  const mine = when(iso)
+  return mine === utc(iso) ? mine : `${utc(iso)} (${mine})`
+}

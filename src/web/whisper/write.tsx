@@ -1,0 +1,319 @@
+/** The page that writes a secret: it encrypts the content, buys the whisper and shows the share code. */
+import './whisper.css'
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Catalog } from '../../client/index.ts'
+import { createPayments } from '../../client/payments.ts'
+import {
+  createWhisperClient,
+  type SharedWhisper,
+  sealWhisper,
+  sharedWhisper,
+} from '../../client/whisper.ts'
+import { base64url } from '../../lib/bytes.ts'
+import type { SealedWhisper } from '../../protocol/whisper-envelope.ts'
+import { Checkout, PlanCard, type Steps, StorageNotice } from '../buying/checkout.tsx'
+import { plural, sentence } from '../lib/format.ts'
+import { catalog, clock, now } from '../lib/service.ts'
+import { CLOSED, offersOf, type Terms, termsWithPrice } from '../lib/terms.ts'
+import {
+  adopt,
+  begin,
+  end,
+  isOfThisTab,
+  latest,
+  type PendingSecret,
+  type Unfinished,
+  unfinished,
+} from '../lib/unfinished.ts'
+import { mount } from '../ui/page.tsx'
+import { Button, Fold, Notice, showTitle, useGuard, Working } from '../ui/ui.tsx'
+import {
+  clearDraft,
+  contentIn,
+  DraftForm,
+  draft,
+  problemIn,
+  readsIn,
+  revealAtIn,
+  sizeIn,
+} from './draft.tsx'
+import { Files } from './files.tsx'
+import { largestContent, refusalOf, upTo } from './fits.ts'
+import { Share } from './share.tsx'
+
+type Order = {
+  purchase: Unfinished & { secret: PendingSecret }
+  /** The encrypted bytes. Null after a reload, when the service alone has them. */
+  sealed: SealedWhisper | null
+  /** The password, if this page knows it. */
+  password: string | null
+}
+
+const hasSecret = (purchase: Unfinished): purchase is Order['purchase'] =>
+  purchase.secret !== undefined
+
+/** The purchase of this tab that a reload interrupted. One without an invoice is over: its bytes are gone. */
+function interruptedOrder(): Order | null {
+  const mine = unfinished.value.filter((each) => hasSecret(each) && isOfThisTab(each))
+  for (const each of mine) if (each.quote === null) end(each)
+  const purchase = mine.find((each) => each.quote !== null)
+  return purchase && hasSecret(purchase) ? { purchase, sealed: null, password: null } : null
+}
+
+/** Found once, when the page begins. */
+const interrupted = interruptedOrder()
+
+function Page() {
+  const order = useSignal<Order | null>(interrupted)
+  const isSealing = useSignal(false)
+  const problem = useSignal<string | null>(null)
+  const onSale = useSignal<Catalog | null>(null)
+  const failure = useSignal<unknown>(null)
+  const wanted = useSignal(location.hash.slice(1))
+  const problems = useRef<HTMLDivElement>(null)
+  // The content is stored nowhere, so leaving the page would lose it.
+  useGuard(() => order.value === null && sizeIn(draft.value) !== null)
+
+  async function load(): Promise<void> {
+    failure.value = null
+    try {
+      onSale.value = await catalog()
+    } catch (error) {
+      failure.value = error
+    }
+  }
+
+  useEffect(() => {
+    void load()
+    if (order.value === null) showTitle('Write a secret')
+    const changed = (): void => {
+      wanted.value = location.hash.slice(1)
+    }
+    addEventListener('hashchange', changed)
+    return () => removeEventListener('hashchange', changed)
+  }, [])
+
+  // A problem is shown until its cause is gone.
+  if (
+    problem.value !== null &&
+    problemIn(draft.value)?.text !== problem.value &&
+    !isSealing.value
+  ) {
+    queueMicrotask(() => {
+      problem.value = null
+    })
+  }
+
+  async function seal(offered: Terms): Promise<void> {
+    const now = draft.value
+    const found = problemIn(now)
+    if (found !== null) {
+      problem.value = found.text
+      document.querySelector<HTMLElement>(`[data-at="${found.at}"]`)?.focus()
+      problems.current?.scrollIntoView({ block: 'center' })
+      return
+    }
+    isSealing.value = true
+    try {
+      const content = await contentIn(now)
+      const sealed = await sealWhisper(content)
+      const readLimit = readsIn(now) ?? 1
+      const switchId = now.switchId.trim()
+      const secret: PendingSecret = {
+        key: base64url(sealed.key),
+        hasPassword: sealed.hasPassword,
+        suggested: now.password !== '' && now.password === now.suggested ? now.suggested : null,
+        readLimit,
+        revealAt: revealAtIn(now)?.toISOString() ?? null,
+        receipt: now.receipt || switchId !== '',
+        revealWhen: switchId === '' ? null : switchId,
+      }
+      const terms = { ...offered, limits: [`can be read ${plural(readLimit, 'time')}`] }
+      start(terms, secret, { sealed, password: now.password === '' ? null : now.password })
+    } catch (error) {
+      reportError(error)
+      failure.value = null
+      problem.value = null
+      sealFailure.value =
+        'This could not be encrypted: the file may have changed or gone. Nothing was sent.'
+    }
+    isSealing.value = false
+  }
+  const sealFailure = useSignal<string | null>(null)
+
+  /** Stored first: whoever pays the invoice must have what claims and opens the secret. */
+  function start(terms: Terms, secret: PendingSecret, rest: Omit<Order, 'purchase'>): void {
+    order.value = { purchase: { ...begin({ ...terms, secret }), secret }, ...rest }
+  }
+
+  function another(): void {
+    if (order.value) end(order.value.purchase)
+    clearDraft()
+    back()
+  }
+
+  function back(): void {
+    order.value = null
+    showTitle('Write a secret')
+  }
+
+  const current = order.value
+  if (current) {
+    const { purchase, sealed, password } = current
+    return (
+      <Checkout
+        key={purchase.idempotencyKey}
+        purchase={purchase}
+        buy={(steps) => buy({ ...current, purchase: { ...purchase, ...latest(purchase) } }, steps)}
+        asking="Sending the encrypted bytes, and asking for an invoice"
+        onPaid={clearDraft}
+        onLeave={back}
+        onRenew={sealed ? () => start(purchase, purchase.secret, { sealed, password }) : undefined}
+      >
+        {(whisper) => (
+          <Share
+            whisper={whisper}
+            purchase={purchase}
+            password={password ?? purchase.secret.suggested}
+            onTaken={() => end(purchase)}
+            onAnother={another}
+          />
+        )}
+      </Checkout>
+    )
+  }
+  if (isSealing.value) return <Working>Encrypting in this page…</Working>
+  return (
+    <div class="stack loose">
+      <div class="stack tight">
+        <h1>Write a secret</h1>
+        <p class="quiet">
+          Only the people with your code can read it. Got a code? <a href="/read">Read a secret</a>.
+          Kept a receipt? <a href="/receipt">See when it was read</a>.
+        </p>
+      </div>
+      <StorageNotice />
+      <Others
+        onOpen={(purchase) => {
+          adopt(purchase)
+          order.value = { purchase, sealed: null, password: null }
+        }}
+      />
+      <DraftForm />
+      <div ref={problems} aria-live="assertive">
+        {problem.value !== null && <Notice kind="warn">{problem.value}</Notice>}
+        {sealFailure.value !== null && <Notice kind="bad">{sealFailure.value}</Notice>}
+      </div>
+      <section class="stack" aria-label="Lifetime">
+        <h2>Choose a lifetime</h2>
+        {failure.value !== null && (
+          <Notice kind="bad" action={<Button onClick={load}>Try again</Button>}>
+            {sentence(failure.value)}
+          </Notice>
+        )}
+        <Plans onSale={onSale.value} wanted={wanted.value} onChoose={seal} />
+      </section>
+      <Fold title="Which script does the encryption">{() => <Files />}</Fold>
+    </div>
+  )
+}
+
+function Plans({
+  onSale,
+  wanted,
+  onChoose,
+}: {
+  onSale: Catalog | null
+  wanted: string
+  onChoose: (terms: Terms) => void
+}) {
+  if (onSale === null) {
+    return (
+      <div class="plans" aria-hidden="true">
+        {[1, 2, 3].map((each) => (
+          <div key={each} class="skeleton plan-skeleton" />
+        ))}
+      </div>
+    )
+  }
+  const asked = {
+    size: sizeIn(draft.value),
+    readLimit: readsIn(draft.value),
+    revealAt: revealAtIn(draft.value),
+    now: now.value,
+  }
+  return (
+    <>
+      {!onSale.checkoutEnabled && <Notice kind="warn">{CLOSED}</Notice>}
+      <div class="plans">
+        {offersOf(onSale, 'whisper').map(({ plan, terms }) => {
+          const largest = largestContent(plan.maxCiphertextBytes, { hasPassword: false })
+          const limits = [`up to ${upTo(largest)}`, `up to ${plural(plan.readLimit, 'read')}`]
+          return (
+            <PlanCard
+              key={plan.planId}
+              purchase={{ ...terms, limits }}
+              bestFor={plan.bestFor}
+              isAvailable={plan.available}
+              isWanted={plan.planId === wanted}
+              refusal={onSale.checkoutEnabled ? refusalOf(plan, asked) : 'The checkout is closed.'}
+              onChoose={() => onChoose(terms)}
+            />
+          )
+        })}
+      </div>
+    </>
+  )
+}
+
+/** The purchases that another tab began. */
+function Others({ onOpen }: { onOpen: (purchase: Order['purchase']) => void }) {
+  const others = unfinished.value.filter((each) => each.quote !== null).filter(hasSecret)
+  return (
+    <>
+      {others.map((each) => (
+        <Notice
+          key={each.idempotencyKey}
+          kind="warn"
+          action={<Button onClick={() => onOpen(each)}>Continue</Button>}
+        >
+          {each.isPaid
+            ? 'You have not taken the code of a paid secret'
+            : 'You have an unfinished purchase'}
+          : {termsWithPrice(each)}.
+        </Notice>
+      ))}
+    </>
+  )
+}
+
+async function buy(
+  { purchase, sealed }: Order,
+  { http, onInvoice, ...steps }: Steps,
+): Promise<SharedWhisper> {
+  const { idempotencyKey, preimage, quote, planId, priceSats, secret } = purchase
+  const { readLimit, revealAt, receipt, revealWhen } = secret
+  // The person pays at most the price that the page showed.
+  const payments = createPayments(http, { maxSats: priceSats, now: clock.now })
+  const claim = { idempotencyKey, ...(preimage === undefined ? {} : { preimage }) }
+  if (quote !== null) {
+    onInvoice(quote)
+    return sharedWhisper(await payments.collect(quote, { ...claim, ...steps }), secret)
+  }
+  if (sealed === null) throw new Error('neither bytes nor an order')
+  return createWhisperClient(http, payments).buyWhisper({
+    ...{ planId, sealed, readLimit, receipt },
+    ...(revealAt === null ? {} : { revealAt: new Date(revealAt) }),
+    ...(revealWhen === null ? {} : { revealWhen }),
+    ...claim,
+    ...steps,
+    onInvoice,
+  })
+}
+
+if (globalThis.isSecureContext) mount(<Page />)
+else
+  mount(
+    <Notice kind="bad">Browsers encrypt on HTTPS pages alone. Open this page over HTTPS.</Notice>,
+  )
