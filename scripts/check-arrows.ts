@@ -42,8 +42,7 @@ const FOLDERS = [
   'lib',
   'client',
   'gate-middleware',
-  'mcp',
-  'mcp-tools',
+  'tools',
   'service',
   'web',
 ]
@@ -66,8 +65,8 @@ type Room =
   | 'lib'
   | 'client'
   | 'gate-middleware'
-  | 'mcp'
-  | 'mcp-tools'
+  | 'tools'
+  | 'remote tools'
   | 'web'
 
 /** Leaves of `service/` from which the wiring and the commands set up the service. */
@@ -88,14 +87,14 @@ const BELOW_PRODUCTS = [
 /** The rooms that a room may import, besides itself. A room not listed here is refused. */
 const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   main: ['cli'],
-  cli: ['client', 'mcp-tools', 'settings', 'protocol', 'lib'],
+  cli: ['client', 'tools', 'settings', 'protocol', 'lib'],
   // The wiring: the only room that knows all others.
-  service: ['settings', 'metrics', 'discovery', 'mcp', ...PRODUCTS, ...BELOW_PRODUCTS],
+  service: ['settings', 'metrics', 'discovery', 'remote tools', ...PRODUCTS, ...BELOW_PRODUCTS],
   settings: ['lightning', 'db', 'lib'],
   metrics: ['http', 'lightning', 'db', 'lib'],
   discovery: ['http', 'lightning', 'lib'],
-  mcp: ['mcp-tools', 'http', 'lightning', 'protocol', 'lib'],
-  'mcp-tools': ['protocol', 'lib'],
+  tools: ['protocol', 'lib'],
+  'remote tools': ['tools', 'http', 'protocol', 'lib'],
   http: ['payment', 'lightning', 'alerts', 'switches', 'db', 'secrets', 'protocol', 'lib'],
   payment: ['lightning', 'db', 'secrets', 'protocol', 'lib'],
   lightning: ['protocol', 'lib'],
@@ -174,8 +173,8 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   { from: /^metrics\//, to: /^(?:db|lightning)\/measured\.ts$/, typesOnly: true },
   // The limits know their names and defaults. The rates file only changes them.
   { from: /^service\/rates\.ts$/, to: /^http\/(?:limits|type)\.ts$/, typesOnly: false },
-  // The tools describe their inputs with the builders that the routes use. They import nothing.
-  { from: /^mcp-tools\//, to: /^http\/type\.ts$/, typesOnly: false },
+  // The tools describe and check their inputs as the routes do, and know the errors. Nothing there needs a server.
+  { from: /^tools\//, to: /^http\/(?:validation|errors)\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.
   { from: /^http\/server\/simulator\.ts$/, to: /^lightning\/simulator\.ts$/, typesOnly: true },
   // A setting is checked for the schemes of the backends.
@@ -259,6 +258,7 @@ function whyNoArrow(from: Room, to: Room): string {
 function roomOf(file: string): Room | null {
   if (file === 'main.ts') return 'main'
   if (SETTINGS.test(file)) return 'settings'
+  if (file.startsWith('tools/remote/')) return 'remote tools'
   const [folder = '', ...rest] = file.split('/')
   const isKnown = FOLDERS.includes(folder) || PRODUCTS.some((product) => product === folder)
   return isKnown && rest.length > 0 ? (folder as Room) : null

@@ -35,11 +35,11 @@ for era in legacy modern; do
     --header 'Content-Type: application/json' --data "{\"bolt11\":\"$bolt11\"}"
   inspect --method tools/call --tool-name check_order --tool-arg "orderId=$order" >"$work/bought"
   inbox=$(value .structuredContent.bought.publicId <"$work/bought")
-  owner=$(value '._meta["org.mayfly/capability"].ownerToken' <"$work/bought")
+  owner=$(value .structuredContent.bought.ownerToken <"$work/bought")
   curl --silent --fail --data '{"ok":true}' "$url/c/$inbox"
-  inspect --method tools/call --tool-name read_inbox --tool-arg "publicId=$inbox" \
-    --header "Authorization: Bearer $owner" >"$work/read"
-  test "$(value '.structuredContent.webhooks[0].body.untrustedText' <"$work/read")" = '{"ok":true}'
+  inspect --method tools/call --tool-name wait_for_webhook --tool-arg "publicId=$inbox" \
+    --tool-arg "token=$owner" >"$work/read"
+  test "$(value '.content.map(({ text }) => JSON.parse(text).webhooks[0].body.untrustedText).join()' <"$work/read")" = '{"ok":true}'
   inspect --method tools/call --tool-name extend --tool-arg "publicId=$inbox" --tool-arg planId=spark \
     --header "Authorization: Bearer $owner" >"$work/asked"
   order=$(value .structuredContent.quote.orderId <"$work/asked")

@@ -6,10 +6,11 @@ import { examples } from './text.ts'
 export function addMcp(program: Command): void {
   program
     .command('mcp')
-    .description(
-      'serve tools to an agent over stdio, by the Model Context Protocol (docs/mcp-local.md)',
+    .description('serve tools to an agent over stdio, by the Model Context Protocol (docs/mcp.md)')
+    .option(
+      '--show-codes',
+      'answer the codes of all sent whispers, not only of what the agent sent',
     )
-    .option('--show-codes', 'answer the codes that open sent whispers: they are secrets')
     .addHelpText(
       'after',
       `${examples(

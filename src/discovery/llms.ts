@@ -121,4 +121,4 @@ const furtherOf = ({ hasMcp }: Announced): string => `## More
 `
 
 const TOOLS =
-  '\n- {base_url}/mcp: all of this as tools of MCP; _meta["org.mayfly/token"] and _meta["org.mayfly/capability"] hold tokens.'
+  '\n- {base_url}/mcp: all of this as tools of MCP. Results have the tokens, and tools take them; with ?tokens=meta they are in _meta instead.'

@@ -9,7 +9,13 @@ import {
 } from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import { extendBindings } from '../switches/store.ts'
-import { GRACE_SECONDS, INTERVAL_SECONDS, type PulseCapability, type PulsePlan } from './schema.ts'
+import {
+  GRACE_SECONDS,
+  INTERVAL_SECONDS,
+  type MonitorTerms,
+  type PulseCapability,
+  type PulsePlan,
+} from './schema.ts'
 import { expiringAt, isActive } from './state.ts'
 import { createPulseStore, extendMonitor, insertMonitor } from './store.ts'
 
@@ -18,6 +24,7 @@ export const PULSE_PROVISIONING: Provisioning = {
   provision(grant) {
     const plan = grant.plan as PulsePlan
     const { ownerToken, pingToken } = capability(grant)
+    const terms = (grant.terms ?? {}) as MonitorTerms
     const minimumGraceSeconds = clamp(plan.minimumGraceSeconds, GRACE_SECONDS)
     return [
       insertMonitor({
@@ -28,8 +35,13 @@ export const PULSE_PROVISIONING: Provisioning = {
         pingTokenHash: tokenHash(pingToken),
         heartbeatLimit: plan.heartbeatLimit,
         minimumGraceSeconds,
-        expectedIntervalSeconds: clamp(plan.suggestedCadenceSeconds, INTERVAL_SECONDS),
-        graceSeconds: minimumGraceSeconds,
+        name: terms.name ?? '',
+        description: terms.description ?? '',
+        expectedIntervalSeconds:
+          terms.expectedIntervalSeconds ?? clamp(plan.suggestedCadenceSeconds, INTERVAL_SECONDS),
+        graceSeconds: terms.graceSeconds ?? minimumGraceSeconds,
+        schedule: terms.schedule,
+        isShared: terms.publicStatusEnabled ?? false,
         createdAt: grant.settledAt,
         expiresAt: grant.expiresAt,
         checkAt: expiringAt({ created_at: grant.settledAt, expires_at: grant.expiresAt }),

@@ -8,7 +8,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { mountExtension } from '../http/paid/extension.ts'
 import { mountOneUrl } from '../http/paid/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
-import { MAX_PLAN_SELECTION_BYTES, type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
+import { type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
 import { CONTENT_POLICY } from '../http/response-headers.ts'
 import { answer, errors, PlanSelection } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -16,10 +16,19 @@ import { badge } from './badge.ts'
 import { PUBLIC_STATUS } from './limits.ts'
 import { mountOwner, type OwnerDeps } from './owner-routes.ts'
 import { mountPings } from './ping-routes.ts'
-import { PublicPulseStatus, PulseCapability, type PulsePlan, publicId } from './schema.ts'
+import {
+  MonitorSelection,
+  PublicPulseStatus,
+  PulseCapability,
+  type PulsePlan,
+  publicId,
+} from './schema.ts'
 import type { PulseService } from './service.ts'
+import { parsePurchase } from './settings.ts'
 import { isActive } from './state.ts'
 
+/** Fits the longest settings with every character escaped. */
+const MAX_PURCHASE_BYTES = 16 * 1024
 /** How long caches may keep a badge. Pages that show it are rarely reloaded. */
 const BADGE_SECONDS = 30
 /** A badge runs no script, even if it is opened as a page. */
@@ -45,18 +54,22 @@ export function mountPulse(
     path: '/api/payments/pulse',
     summary: 'Buy a heartbeat monitor',
     contentType: 'application/json',
-    maxBodyBytes: MAX_PLAN_SELECTION_BYTES,
-    bodySchema: PlanSelection,
+    maxBodyBytes: MAX_PURCHASE_BYTES,
+    bodySchema: MonitorSelection,
     headerSchemas: {},
     resourceSchema: PulseCapability,
-    parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
+    phrases: ['invalid settings'],
+    parse: (body) => parsePurchase(body, clock.now),
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
     memo: (planId) => `Mayfly PULSE ${planId}`,
   }
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)
   mountExtension(app, deps, {
-    bought: route,
+    bought: {
+      ...{ ...route, bodySchema: PlanSelection },
+      parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
+    },
     ...{ noun: 'a monitor', kind: 'pulse_owner', publicId, service },
     of: (monitor) => ({
       planId: monitor.plan_id,

@@ -1,5 +1,4 @@
-/** The settings of a monitor and its schedule, for its owner. */
-
+/** The settings of a monitor and its schedule: for its owner, and those that it is bought with. */
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/schema'
@@ -8,12 +7,24 @@ import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
+import { parsePlanSelection } from '../http/paid/route.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { createFaultFinder } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
-import { parseStrictJsonBytes } from '../lib/json.ts'
+import type { Json } from '../lib/jcs.ts'
+import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
+import { isPlanId, type PlanId } from '../lib/product-names.ts'
 import { isTimetable } from './schedule.ts'
-import { GRACE_SECONDS, PulseSchedule, PulseSettings, PulseStatus, publicId } from './schema.ts'
+import {
+  GRACE_SECONDS,
+  MonitorSelection,
+  type MonitorTerms,
+  type PulsePlan,
+  PulseSchedule,
+  PulseSettings,
+  PulseStatus,
+  publicId,
+} from './schema.ts'
 import type { PulseService } from './service.ts'
 import type { MonitorRow } from './store.ts'
 
@@ -24,6 +35,10 @@ type Owned = { Params: { publicId: string } }
 
 const settings = { check: Compile(PulseSettings), faultIn: createFaultFinder(PulseSettings) }
 const schedule = { check: Compile(PulseSchedule), faultIn: createFaultFinder(PulseSchedule) }
+const selection = {
+  check: Compile(MonitorSelection),
+  faultIn: createFaultFinder(MonitorSelection),
+}
 
 const about = {
   tags: ['pulse'],
@@ -75,7 +90,7 @@ export function mountSettings(
       },
       owner.answers(async (monitor, request) => {
         const wanted = parseSettings(rawBody(request as FastifyRequest))
-        requireGrace(wanted.graceSeconds, monitor)
+        requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
         const changed = await service.change(monitor, wanted)
         if (!changed) throw problem('not found')
         const status = await service.status(changed)
@@ -100,7 +115,7 @@ export function mountSettings(
       },
       owner.answers(async (monitor, request) => {
         const wanted = parseSchedule(rawBody(request as FastifyRequest), now())
-        requireGrace(wanted.graceSeconds, monitor)
+        requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
         if (!(await service.setSchedule(monitor, wanted))) throw problem('not found')
         return () => wanted
       }),
@@ -128,10 +143,7 @@ export function mountSettings(
 }
 
 /** A plan has a least grace. */
-function requireGrace(
-  graceSeconds: number | undefined,
-  { minimum_grace_seconds: minimum }: MonitorRow,
-): void {
+function requireGrace(graceSeconds: number | undefined, minimum: number): void {
   if (graceSeconds === undefined || graceSeconds >= minimum) return
   const expected = `${minimum} to ${GRACE_SECONDS.maximum}`
   throw invalid('invalid settings', { field: 'graceSeconds', expected })
@@ -158,7 +170,12 @@ function parseSchedule(body: Buffer, now: number): PulseSchedule {
   const value = parseStrictJsonBytes(body)
   if (value === undefined) throw invalid('invalid request body', schedule.faultIn(value))
   if (!schedule.check.Check(value)) throw invalid('invalid settings', schedule.faultIn(value))
-  const { cron, timeZone } = value
+  checkTimes(value, now)
+  return value
+}
+
+/** @throws Problem `invalid settings` for times that never come. */
+function checkTimes({ cron, timeZone }: PulseSchedule, now: number): void {
   if (!isTimetable({ cron: '* * * * *', timeZone }, now)) {
     throw invalid('invalid settings', {
       field: 'timeZone',
@@ -171,5 +188,29 @@ function parseSchedule(body: Buffer, now: number): PulseSchedule {
       expected: 'five fields of cron that have a next run, such as 0 3 * * 1-5',
     })
   }
-  return value
+}
+
+/**
+ * A purchase with the settings that the monitor begins with. The least grace depends on the plan.
+ * @throws Problem `invalid plan`, `invalid request body` or `invalid settings`
+ */
+export function parsePurchase(
+  body: Buffer,
+  now: () => number,
+): { planId: PlanId; terms: null | ((plan: Json) => Json) } {
+  const value = parseStrictJsonBytes(body)
+  const { planId, ...terms } = isObject(value) ? value : {}
+  const isPlain = Object.keys(terms).length === 0 || !isPlanId(planId)
+  if (isPlain) return { planId: parsePlanSelection(body), terms: null }
+  if (!selection.check.Check(value) || !isName(value.name) || !isText(value.description)) {
+    throw invalid('invalid settings', selection.faultIn(value))
+  }
+  return { planId, terms: (plan) => checkedTerms(terms, plan as PulsePlan, now()) }
+}
+
+function checkedTerms(terms: MonitorTerms, { minimumGraceSeconds }: PulsePlan, now: number): Json {
+  requireGrace(terms.graceSeconds, minimumGraceSeconds)
+  requireGrace(terms.schedule?.graceSeconds, minimumGraceSeconds)
+  if (terms.schedule !== undefined) checkTimes(terms.schedule, now)
+  return terms as Json
 }

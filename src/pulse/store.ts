@@ -1,5 +1,6 @@
 /** Monitors, their pings and their late spells in the store. */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
+import { utf8 } from '../lib/bytes.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 /** Rows of one table that a unit deletes: more would hold up the pings of others. */
@@ -60,8 +61,12 @@ export const insertMonitor = (monitor: {
   pingTokenHash: Uint8Array
   heartbeatLimit: number
   minimumGraceSeconds: number
+  name?: string
+  description?: string
   expectedIntervalSeconds: number
   graceSeconds: number
+  schedule?: { cron: string; timeZone: string; graceSeconds: number } | undefined
+  isShared?: boolean
   createdAt: number
   expiresAt: number
   checkAt: number
@@ -70,8 +75,10 @@ export const insertMonitor = (monitor: {
     (public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash, heartbeat_limit,
      minimum_grace_seconds, name, description, expected_interval_seconds, grace_seconds,
      public_status_enabled, settings_changed_at, accepted_heartbeat_count, ping_count,
-     state_since, created_at, expires_at, check_at)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, 0, $11, 0, 0, $11, $11, $12, $13)`,
+     state_since, created_at, expires_at, check_at,
+     schedule_cron, schedule_time_zone, schedule_grace_seconds)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, 0, $13, $13, $14, $15,
+     $16, $17, $18)`,
   values: [
     monitor.publicId,
     monitor.publicStatusId,
@@ -80,12 +87,17 @@ export const insertMonitor = (monitor: {
     monitor.pingTokenHash,
     monitor.heartbeatLimit,
     monitor.minimumGraceSeconds,
-    new Uint8Array(),
+    utf8(monitor.name ?? ''),
+    utf8(monitor.description ?? ''),
     monitor.expectedIntervalSeconds,
     monitor.graceSeconds,
+    Number(monitor.isShared ?? false),
     monitor.createdAt,
     monitor.expiresAt,
     monitor.checkAt,
+    monitor.schedule?.cron ?? '',
+    monitor.schedule?.timeZone ?? '',
+    monitor.schedule?.graceSeconds ?? 0,
   ],
   expect: 1,
 })

@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
-import { OPTIONS } from '../../src/service/config.ts'
 
 const json = async (file: string) =>
   JSON.parse(await readFile(new URL(`../../${file}`, import.meta.url), 'utf8'))
@@ -17,7 +16,6 @@ suite('server.json, for the registry of MCP', () => {
     const server = await json('server.json')
     assert.ok(fits(server), ajv.errorsText(check.errors))
     const [remote] = server.remotes
-    const [local] = server.packages
     for (const broken of [
       { ...server, description: 'x'.repeat(101) },
       { ...server, name: 'mayfly' },
@@ -25,28 +23,16 @@ suite('server.json, for the registry of MCP', () => {
       { ...server, homepage: 'https://mayfly.example' },
       { ...server, remotes: [{ ...remote, url: 'http://{host}/mcp' }] },
       { ...server, remotes: [{ ...remote, type: 'http' }] },
-      { ...server, packages: [{ ...local, version: 'latest' }] },
-      { ...server, packages: [{ ...local, packageArguments: [{ type: 'positional' }] }] },
     ]) {
       assert.equal(fits(broken), false, JSON.stringify(broken))
     }
   })
 
-  test('server.json names this package, its version, its command and its settings', async () => {
+  test('server.json names this version, and no package: nobody owns that name until the owner publishes it', async () => {
     const server = await json('server.json')
-    const { name, version, mcpName } = await json('package.json')
-    assert.equal(server.packages.length, 1)
-    const [local] = server.packages
-    assert.deepEqual([server.version, local.identifier, local.version], [version, name, version])
-    // By this the registry knows that the owner of the package is the one of the name.
-    assert.equal(mcpName, server.name)
-    assert.deepEqual(local.packageArguments, [{ type: 'positional', value: 'mcp' }])
-    const known = new Map(Object.values(OPTIONS).map((option) => [option.name, option]))
-    for (const { name, isSecret = false } of local.environmentVariables) {
-      const option = known.get(name)
-      assert.ok(option, name)
-      assert.equal(isSecret, 'isSecret' in option, name)
-    }
+    const { version, mcpName } = await json('package.json')
+    assert.deepEqual([server.version, server.name], [version, mcpName])
+    assert.equal(server.packages, undefined)
   })
 
   test('the addresses of server.json have no variable that it does not explain, and end at /mcp', async () => {

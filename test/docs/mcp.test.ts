@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { startServer } from '../support/server.ts'
-import { replay } from '../support/transcripts.ts'
+import { TOOL_NAMES } from '../../src/tools/tools.ts'
 
-test('the requests of docs/mcp.md buy an inbox as a tool, wait and read', async (t) => {
-  const { url } = await startServer(t)
-  assert.equal(await replay(url, 'mcp.md'), 5)
+const page = readFileSync(new URL('../../docs/mcp.md', import.meta.url), 'utf8')
+
+test('docs/mcp.md has each tool, in at most 900 words', () => {
+  for (const name of TOOL_NAMES) assert.match(page, new RegExp(`^\\|.*\`${name}\`.*\\|`, 'm'))
+  const words = page.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word))
+  assert.ok(words.length <= 900, String(words.length))
+})
+
+test('the configurations of docs/mcp.md are JSON, and the local one starts mayfly mcp', () => {
+  const [local = ''] = [...page.matchAll(/```json\n([\s\S]*?)```/g)].map(([, text = '']) => text)
+  const { command, args } = JSON.parse(local).mcpServers.mayfly
+  assert.deepEqual([command, ...args], ['mayfly', 'mcp'])
+  for (const [, remote = ''] of page.matchAll(/json`: `(\{.*?\})`/g)) {
+    assert.match(JSON.stringify(JSON.parse(remote)), /https:\/\/mayfly\.example\/mcp/)
+  }
 })

@@ -97,7 +97,7 @@ describe('agents and LND', { skip: await missingNodes() }, () => {
   test('mppx buys and extends at /mcp, and pays LND by itself', async (t) => {
     const { alice, pay } = nodes.testbed
     const server = await startServer(t, await sellingOver(t, alice))
-    const payer = await mppxClient(t, `${server.url}/mcp`, pay)
+    const payer = await mppxClient(t, `${server.url}/mcp?tokens=meta`, pay)
     const asked = { name: 'buy_inbox', arguments: { planId: 'spark' } }
     const inbox = capabilityIn<CatchCapability>((await payer.callTool(asked)) as Result)
     const { publicId, ownerToken, expiresAt } = inbox

@@ -5,9 +5,9 @@ import { harmless } from '../../src/cli/text.ts'
 import { isTypeable } from '../../src/client/export.ts'
 import type { CatchEvent } from '../../src/client/index.ts'
 import { hasInvisible, jsonEscape, replaceInvisible } from '../../src/lib/invisible.ts'
-import { escapeSteering, resultText } from '../../src/mcp-tools/stranger.ts'
 import { badge } from '../../src/pulse/badge.ts'
 import { parseSettings } from '../../src/pulse/settings.ts'
+import { escapeSteering, resultText } from '../../src/tools/strangers.ts'
 import { plainly } from '../../src/web/lib/foreign.ts'
 
 /** What stands for each kind: controls, directions, separators, no width, fillers, tags, private, broken, none. */

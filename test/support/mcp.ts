@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { objectIn } from '../../src/lib/json.ts'
-import { CAPABILITY_META, TOKEN_META } from '../../src/mcp-tools/shared.ts'
+import { CAPABILITY_META, TOKEN_META } from '../../src/tools/tool.ts'
 import type { After } from './folder.ts'
 
 export type Revision = '2026-07-28' | '2025-11-25'
@@ -36,7 +36,11 @@ export type CallOptions = {
 export async function connect(
   t: After,
   url: string,
-  { revision = '2026-07-28' as Revision, query = '', headers = {} as Record<string, string> } = {},
+  {
+    revision = '2026-07-28' as Revision,
+    query = '?tokens=meta',
+    headers = {} as Record<string, string>,
+  } = {},
 ): Promise<Agent> {
   const address = new URL(`/mcp${query}`, url)
   const info = { name: 'test', version: '1' }
@@ -119,6 +123,14 @@ export function capabilityIn<Capability>(result: Result): Capability {
   const capability = result._meta?.[CAPABILITY_META]
   assert.ok(capability, 'the result has no capability')
   return capability as Capability
+}
+
+/** The JSON that a reading tool says, in its text alone. */
+export function readIn({ isError, content, structuredContent }: Result): Record<string, unknown> {
+  const text = content.map((part) => part.text).join('')
+  assert.notEqual(isError, true, text)
+  assert.equal(structuredContent, undefined)
+  return objectIn(text) ?? {}
 }
 
 /** The text of a refusal. */

@@ -6,42 +6,65 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
   createRequestStateCodec,
-  fromJsonSchema,
-  McpServer,
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import { toolDefinitions } from '../../mcp-tools/tools.ts'
+import { hideTokens } from '../../lib/ids.ts'
+import { escapeSteering } from '../../tools/strangers.ts'
+import { createTools, errorResult, NO_TOOL, type Result, TOOL_NAMES } from '../../tools/tools.ts'
 import type { Cli } from '../cli.ts'
-import { EXIT } from '../exit.ts'
+import { EXIT, endingOf } from '../exit.ts'
 import { allKept } from '../vault/saved.ts'
-import { answered } from './answers.ts'
-import type { Asked } from './confirm.ts'
-import { createSession, type Session } from './session.ts'
-import { handle } from './tools.ts'
+import { payOf } from './paying.ts'
+import { askingOf, secretsOf } from './secrets.ts'
+import { type Asked, createSession, NeedsInput, type Session } from './session.ts'
 
 /** How many saved names a host is told at the start. */
 const MAX_NAMES = 50
+/** An error may quote what a service said. */
+const MAX_ERROR_CHARS = 1_000
 
 export type McpOptions = { showCodes: boolean; version: string }
 
 export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Promise<number> {
   // stdout is the protocol's. A library that prints must not break it.
   globalThis.console = new Console(process.stderr)
-  let server: McpServer | null = null
+  let server: Server | null = null
   const codec = createRequestStateCodec<Asked>({ key: randomBytes(32) })
   const session = createSession(cli, {
-    showCodes,
+    ...{ showCodes, mint: codec.mint },
     canAsk({ mcpReq }) {
       const envelope: Record<string, unknown> = { ...mcpReq.envelope }
       const told = envelope[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined
-      const { elicitation } = told ?? server?.server.getClientCapabilities() ?? {}
+      const { elicitation } = told ?? server?.getClientCapabilities() ?? {}
       // Before forms and URLs were told apart, an empty object meant forms.
       return elicitation !== undefined && ('form' in elicitation || !('url' in elicitation))
     },
   })
+  const tools = createTools('local')
   const stdio = serveStdio(
     () => {
-      server = createServer(session, { version, codec })
+      server = new Server(
+        { name: 'mayfly', title: 'Mayfly', version },
+        {
+          capabilities: { tools: {} },
+          instructions: instructionsOf(cli),
+          requestState: { verify: codec.verify },
+        },
+      )
+      server.setRequestHandler('tools/list', () => ({ tools: tools.definitions }))
+      server.setRequestHandler('tools/call', ({ params }, ctx) => {
+        const { name, arguments: args = {} } = params
+        if (!TOOL_NAMES.includes(name)) {
+          throw new ProtocolError(ProtocolErrorCode.InvalidParams, NO_TOOL)
+        }
+        const fault = tools.faultIn(name, args)
+        return fault === null ? run(session, tools, { name, args, ctx }) : errorResult(fault)
+      })
       return server
     },
     { onerror: (error) => cli.warn(`The host sent what is not understood: ${error.message}`) },
@@ -56,41 +79,37 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
   return EXIT.ok
 }
 
-type Codec = ReturnType<typeof createRequestStateCodec<Asked>>
-
-function createServer(
+async function run(
   session: Session,
-  { version, codec }: { version: string; codec: Codec },
-): McpServer {
-  const server = new McpServer(
-    { name: 'mayfly', title: 'Mayfly', version },
-    {
-      capabilities: { tools: {} },
-      instructions: instructionsOf(session.cli),
-      requestState: { verify: codec.verify },
-    },
-  )
-  for (const { name, inputSchema, outputSchema, ...described } of toolDefinitions('local')) {
-    server.registerTool(
-      name,
-      {
-        ...described,
-        inputSchema: fromJsonSchema(plain(inputSchema)),
-        outputSchema: fromJsonSchema(plain(outputSchema)),
-      },
-      (args, ctx) =>
-        answered(session.cli, () =>
-          session.run(ctx, (call) => handle(name, args, { ...call, mint: codec.mint })),
-        ),
+  tools: ReturnType<typeof createTools>,
+  { name, args, ctx }: { name: string; args: Record<string, unknown>; ctx: ServerContext },
+): Promise<Result | InputRequiredResult> {
+  try {
+    return await session.run(ctx, (call) =>
+      tools.run(name, {
+        ...{ way: 'local', args, ask: askingOf(call.cli, call.cli.url) },
+        pay: payOf(call, args),
+        secrets: secretsOf(call, args),
+        monotonic: () => performance.now(),
+        progress: async (message) => call.report(message),
+      }),
     )
+  } catch (error) {
+    if (error instanceof NeedsInput) return error.result
+    return errorResult(sentenceOf(session.cli, error))
   }
-  return server
 }
 
-type JsonSchema = Parameters<typeof fromJsonSchema>[0]
-
-/** Without TypeBox's own members, which are not JSON. */
-const plain = (schema: object): JsonSchema => JSON.parse(JSON.stringify(schema)) as JsonSchema
+/** What a failed call says: a sentence that says where the money is. */
+function sentenceOf(cli: Cli, error: unknown): string {
+  if (error instanceof Error && error.name === 'AbortError') return 'The call was cancelled.'
+  const ending = endingOf(error, cli.url)
+  if (ending === null) {
+    cli.warn(hideTokens(error instanceof Error ? (error.stack ?? error.message) : String(error)))
+    return 'This is a fault of mayfly mcp, and its stderr has more. If this was a purchase, call it again with the same name: nothing is paid twice.'
+  }
+  return escapeSteering(hideTokens(ending.sentence)).slice(0, MAX_ERROR_CHARS)
+}
 
 function instructionsOf(cli: Cli): string {
   const names = allKept(cli).map(({ name }) => name)

@@ -1,20 +1,29 @@
 /** One connection to a host: the calls under way, and what they share. */
-import type { ServerContext } from '@modelcontextprotocol/server'
+import {
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import { createMayfly } from '../../client/index.ts'
-import type { PurchaseResult } from '../../mcp-tools/purchases.ts'
+import type { Sale } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
+import { CliError } from '../exit.ts'
 import { dropUnopened } from '../vault/unopened.ts'
 
 /** How long calls may take to end after the host has gone. A payment is on disk before it is made. */
 const END_MS = 3_000
 
+/** What the host hands back with the person's answer, signed by this process. */
+export type Asked = { about: string }
+
 export type Session = {
   cli: Cli
-  /** Whether the user wants the codes of sent whispers in the results. */
+  /** Whether the user wants the codes of all sent whispers in the results. */
   showCodes: boolean
   /** Purchases under way by name, so that a repeated call joins the first one. */
-  buying: Map<string, { what: string; done: Promise<PurchaseResult> }>
-  /** What was sent under a name, as a digest, so that a repeated call is told from another text. */
+  buying: Map<string, { what: string; done: Promise<Sale> }>
+  /** What the model sent under a name, as a digest, so that a repeated call is told from another text. */
   sent: Map<string, string>
   /** The bytes of whispers that were handed to the host, by their row in the vault. */
   opened: Set<number>
@@ -22,6 +31,8 @@ export type Session = {
   over: AbortSignal
   /** Whether the host of this call can ask its user. */
   canAsk(ctx: ServerContext): boolean
+  /** Signs what is asked. */
+  mint(asked: Asked, ctx: ServerContext): Promise<string>
   /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
   run<T>(ctx: ServerContext, work: (call: Call) => Promise<T>): Promise<T>
   /** Aborts all calls, waits for them, and removes what the host has got. */
@@ -40,14 +51,12 @@ export type Call = {
 
 export function createSession(
   cli: Cli,
-  { showCodes, canAsk }: Pick<Session, 'showCodes' | 'canAsk'>,
+  { showCodes, canAsk, mint }: Pick<Session, 'showCodes' | 'canAsk' | 'mint'>,
 ): Session {
   const over = new AbortController()
   const calls = new Set<Promise<unknown>>()
   const session: Session = {
-    cli,
-    showCodes,
-    canAsk,
+    ...{ cli, showCodes, canAsk, mint },
     over: over.signal,
     buying: new Map(),
     sent: new Map(),
@@ -73,12 +82,12 @@ export function createSession(
 }
 
 /** A command's context with another signal or ceiling. It writes nothing to stdout, which is the protocol's. */
-export function cliOf(cli: Cli, { signal, maxSats = cli.maxSats }: Changes): Cli {
+export function cliOf(
+  cli: Cli,
+  { signal, maxSats = cli.maxSats }: { signal: AbortSignal; maxSats?: number },
+): Cli {
   return {
-    ...cli,
-    signal,
-    maxSats,
-    isJson: false,
+    ...{ ...cli, signal, maxSats, isJson: false },
     answer: () => undefined,
     mayfly: (baseUrl = cli.url, store) =>
       createMayfly({
@@ -87,8 +96,6 @@ export function cliOf(cli: Cli, { signal, maxSats = cli.maxSats }: Changes): Cli
       }),
   }
 }
-
-type Changes = { signal: AbortSignal; maxSats?: number }
 
 function reporter({ mcpReq }: ServerContext): (message: string) => void {
   const progressToken = mcpReq._meta?.progressToken
@@ -99,4 +106,47 @@ function reporter({ mcpReq }: ServerContext): (message: string) => void {
     const params = { progressToken, progress, message }
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
   }
+}
+
+/** The call ends for now: its host asks the person, and then repeats it with the answer. */
+export class NeedsInput extends Error {
+  readonly result: InputRequiredResult
+  constructor(result: InputRequiredResult) {
+    super('the person is asked')
+    this.result = result
+  }
+}
+
+export type Question = {
+  /** What is asked, for the person. */
+  message: string
+  /** Everything that the person agrees to. An answer to anything else counts for nothing. */
+  about: readonly (string | number)[]
+  /** What did not happen, if the person does not agree. */
+  refusal: string
+}
+
+/**
+ * Returns once the person has agreed, and where the host cannot ask.
+ * @throws NeedsInput, or CliError if the person does not agree.
+ */
+export async function confirm(
+  { session, ctx }: Call,
+  { message, about, refusal }: Question,
+): Promise<void> {
+  if (!session.canAsk(ctx)) return
+  const asked: Asked = { about: JSON.stringify(about) }
+  const answer = inputResponse(ctx.mcpReq.inputResponses, 'confirm')
+  const isAnswered = ctx.mcpReq.requestState<Asked>()?.about === asked.about
+  if (isAnswered && answer.kind === 'elicit') {
+    if (answer.action === 'accept') return
+    throw new CliError(`The user did not agree. ${refusal}`)
+  }
+  const requestedSchema = { type: 'object' as const, properties: {} }
+  throw new NeedsInput(
+    inputRequired({
+      inputRequests: { confirm: inputRequired.elicit({ message, requestedSchema }) },
+      requestState: await session.mint(asked, ctx),
+    }),
+  )
 }

@@ -76,11 +76,12 @@ const FAILED =
 
 const OTHER_LISTENER = 'Another process forwards the webhooks of this inbox now, so this one stops.'
 
-/** Forgets how far listeners of this inbox got. */
+/** Forgets how far listeners and hosts of this inbox got. */
 export const forgetListening = (place: Place, inbox: string): void =>
   inVault(place, (db) => {
     db.prepare('delete from listening where inbox = $inbox').run({ inbox })
     db.prepare('delete from failed where inbox = $inbox').run({ inbox })
+    db.prepare('delete from reading where inbox = $inbox').run({ inbox })
   })
 
 /** How many events of this inbox its receiver did not take. */

@@ -140,6 +140,8 @@ const SCHEMA = `
   create table failed (
     inbox text, sequence integer, replay text, primary key (inbox, sequence)
   ) strict, without rowid;
+  -- How far the tools of a host have read an inbox.
+  create table reading (inbox text primary key, last integer not null) strict;
   -- What reads of whispers brought, encrypted, until it is opened.
   create table unopened (
     id integer primary key, public_id text not null, envelope blob not null

@@ -111,7 +111,7 @@ describe('what is not extended', () => {
     assert.match(wrong.text, new RegExp(`mine ends at ${given.expiresAt}.*Nothing was paid`))
     await host.call('send_whisper', { planId: 'spark', name: 'word', text: 'x' })
     const whisper = await host.call('extend', { ...given, name: 'word' })
-    assert.match(whisper.text, /word is a whisper, which cannot be extended/)
+    assert.match(whisper.text, /word is a whisper, and this tool takes an inbox or a monitor/)
     assert.match((await host.call('extend', { ...given, name: 'none' })).text, /Nothing is saved/)
     for (const expiresAt of ['tomorrow', '', 'x'.repeat(100)]) {
       assert.equal((await host.call('extend', { ...given, expiresAt })).isError, true)

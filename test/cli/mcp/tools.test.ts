@@ -3,7 +3,6 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { containsToken } from '../../../src/lib/ids.ts'
-import { TOOL_NAMES } from '../../../src/mcp-tools/tools.ts'
 import { between } from '../../support/between.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { temporaryFolder } from '../../support/folder.ts'
@@ -16,7 +15,7 @@ const wallet = WITH_WALLET.environment
 const agreed = (): 'accept' => 'accept'
 
 for (const kind of HOSTS) {
-  test(`${kind} uses every tool, and no token, key or preimage comes to it`, async (t) => {
+  test(`${kind} buys, reads and destroys, and no token, key or preimage comes to it`, async (t) => {
     const { url, databaseUrl } = await startServer(t)
     const home = await temporaryFolder(t)
     const questions: string[] = []
@@ -25,65 +24,38 @@ for (const kind of HOSTS) {
       return 'accept'
     }
     const host = await connectHost(t, { kind, home, url, environment: wallet, answer })
-    const called = new Set<string>()
-    const call: typeof host.call = (name, ...rest) => {
-      called.add(name)
-      return host.call(name, ...rest)
+    const call = async (name: string, args: object) => {
+      const answered = await host.call(name, args)
+      assert.equal(answered.isError, false, answered.text)
+      return answered
     }
-    const offered = await host.tools()
-    assert.deepEqual(offered.map(({ name }) => name).sort(), [...TOOL_NAMES].sort())
-    assert.equal((await call('catalog')).value.currency, 'sat')
-
-    const bought = await call('buy_inbox', { planId: 'spark', name: 'hooks' })
-    assert.equal(bought.isError, false, bought.text)
-    assert.deepEqual(JSON.parse(bought.text), bought.value)
-    const { url: ingestUrl } = bought.value.bought as { url: string }
-    const waiting = call('wait_for_webhook', { name: 'hooks', after: 0, timeoutSeconds: 60 })
-    await fetch(`${ingestUrl}/paid?id=1`, { method: 'POST', body: 'hello' })
-    const arrived = await waiting
-    assert.equal(arrived.value.reason, 'received')
-    assert.equal(arrived.value.latestSequence, 1)
-    await fetch(`${ingestUrl}/second`, { method: 'PUT' })
-    const { webhooks } = (await call('read_inbox', { name: 'hooks' })).value as { webhooks: Hook[] }
-    assert.deepEqual(
-      webhooks.map(({ method, path }) => [method, path.untrustedText]),
-      [
-        ['PUT', '/second'],
-        ['POST', '/paid'],
-      ],
-    )
-    const posted = await call('read_inbox', { name: 'hooks', method: 'POST' })
-    assert.equal((posted.value.webhooks as Hook[])[0]?.body?.untrustedText, 'hello')
-
-    const text = 'the door code is 4711'
+    await call('buy_inbox', { planId: 'spark', name: 'hooks' })
+    await call('buy_monitor', { planId: 'spark', name: 'job', intervalSeconds: 60 })
     const sent = await call('send_whisper', {
-      ...{ planId: 'spark', name: 'door', text },
-      ...{ readLimit: 2, receipt: true },
+      ...{ planId: 'spark', name: 'door', text: 'the code is 4711', receipt: true },
     })
-    assert.equal(sent.value.state, 'settled', sent.text)
-    const read = await call('read_whisper', { name: 'door' })
-    assert.equal((read.value.content as Text).untrustedText, text)
-
-    assert.equal((await call('buy_monitor', { planId: 'spark', name: 'job' })).isError, false)
-    assert.deepEqual((await call('ping', { name: 'job' })).value, { recorded: true })
-    assert.equal((await call('ping', { name: 'job', exitCode: 3 })).isError, false)
-    const status = (await call('monitor_status', { name: 'job' })).value
-    assert.equal(status.state, 'late')
-    const { bought: job } = (await call('check_order', { name: 'job' })).value
-    const { expiresAt } = job as { expiresAt: string }
-    const extended = await call('extend', { name: 'job', expiresAt })
-    assert.equal(extended.value.state, 'settled', extended.text)
-    for (const name of ['hooks', 'job', 'door']) {
-      assert.equal((await call('destroy', { name })).value.destroyed, true)
+    for (const kindOf of ['owner', 'ingest']) {
+      await call('rotate_token', { name: 'hooks', kind: kindOf })
     }
-    const gone = await call('read_inbox', { name: 'hooks' })
-    assert.match(gone.text, /Nothing is saved as hooks/)
-
-    assert.deepEqual([...called].sort(), [...TOOL_NAMES].sort())
-    assert.equal(questions.length, 7)
+    await call('rotate_token', { name: 'job', kind: 'ping' })
+    await call('ping', { name: 'job' })
+    await call('read_inbox', { name: 'hooks' })
+    const { value } = await call('check_order', { name: 'job' })
+    const { expiresAt } = value.bought as { expiresAt: string }
+    await call('extend', { name: 'job', expiresAt })
+    for (const name of ['hooks', 'job', 'door']) await call('destroy', { name })
+    assert.deepEqual(
+      questions.map((question) => question.split(' ', 1).join()),
+      [...['Buy', 'Buy', 'Buy'], ...['Replace', 'Replace', 'Replace'], 'Extend'].concat([
+        'Destroy',
+        'Destroy',
+        'Destroy',
+      ]),
+    )
     assert.match(questions[0] ?? '', /^Buy a webhook inbox \(spark\) as "hooks" for 100 sat/)
-    assert.match(questions[6] ?? '', /^Destroy the whisper/)
-    const transcript = host.transcript()
+    const { code } = sent.value.bought as { code: string }
+    // The text came from the model, and so the code is no more secret than it.
+    const transcript = host.transcript().replaceAll(code, '')
     assert.equal(containsToken(transcript), false)
     const proofs = await query({ databaseUrl }, 'select preimage from simulator_invoice')
     assert.equal(proofs.length, 4)
@@ -91,10 +63,49 @@ for (const kind of HOSTS) {
       assert.match(String(preimage), /^[0-9a-f]{64}$/)
       assert.equal(transcript.includes(String(preimage)), false)
     }
-    const { code } = JSON.parse(savedText(join(home, 'mayfly'), 'door')) as { code: string }
-    assert.equal(transcript.includes(code.split(':')[4] ?? code), false)
   })
 }
+
+test('what is handed over is not handed over again, also by the next process, unless the call says after', async (t) => {
+  const { url, mayfly } = await startServer(t)
+  const home = await temporaryFolder(t)
+  const host = () => connectHost(t, { home, url, environment: wallet })
+  const first = await host()
+  const bought = await first.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+  const { url: address } = bought.value.bought as { url: string }
+  const send = (body: string) => fetch(address, { method: 'POST', body })
+  const next = async (by: typeof first, args: object = {}) => {
+    const { text } = await by.call('wait_for_webhook', {
+      name: 'hooks',
+      timeoutSeconds: 1,
+      ...args,
+    })
+    const { webhooks, reason } = JSON.parse(text) as { webhooks: Hook[]; reason: string }
+    return [reason, ...webhooks.map(({ body }) => body?.untrustedText)]
+  }
+  await send('one')
+  assert.deepEqual(await next(first), ['received', 'one'])
+  assert.deepEqual(await next(first), ['timeout'])
+  await send('two')
+  await first.close()
+  const second = await host()
+  assert.deepEqual(await next(second), ['received', 'two'])
+  assert.deepEqual(await next(second, { after: 0 }), ['received', 'one', 'two'])
+  assert.deepEqual(await next(second), ['timeout'])
+  assert.ok(mayfly)
+})
+
+test('a monitor that is bought and cannot be set up as asked is kept, and the result says so', async (t) => {
+  const { host } = await aHost(t)
+  const asked = { planId: 'spark', name: 'job', cron: '0 3 31 2 *' }
+  const { isError, text } = await host.call('buy_monitor', asked)
+  assert.equal(isError, false, text)
+  assert.match(text, /It is bought, and not set up: invalid settings\. cron must be five fields/)
+  const again = await host.call('buy_monitor', { ...asked, cron: '0 3 * * *' })
+  assert.doesNotMatch(again.text, /not set up/)
+  const { value } = await host.call('monitor_status', { name: 'job' })
+  assert.match(String(value.expects), /0 3 \* \* \*/)
+})
 
 type Text = { untrustedText: string; bytes: number; isCut: boolean }
 type Hook = { method: string; path: Text; headers: Text; body: Text | null }
@@ -119,47 +130,15 @@ describe('what a stranger wrote', () => {
       body: hostile + 'x'.repeat(200_000),
     })
     assert.equal(sent.status, 204)
-    const { text, value } = await host.call('read_inbox', { name: 'hooks' })
-    const [webhook] = value.webhooks as Hook[]
+    const { text: list } = await host.call('read_inbox', { name: 'hooks' })
+    const { text } = await host.call('wait_for_webhook', { name: 'hooks' })
+    for (const one of [list, text]) assert.doesNotMatch(one, /(?!\n)[<>\p{Cc}\u202e\u200b]/u)
+    const { webhooks, notice } = JSON.parse(text) as { webhooks: Hook[]; notice: string }
+    const [webhook] = webhooks
     assert.equal(webhook?.body?.isCut, true)
     assert.ok(Buffer.byteLength(webhook.body.untrustedText) <= 4096)
     assert.match(webhook.body.untrustedText, /\\u\{1b\}\[2J\\u\{202e\}/)
-    assert.doesNotMatch(text, /[<>\p{Cc}\u202e\u200b]/u)
-    assert.match(value.notice as string, /do not follow instructions/)
-    const more = await host.call('read_inbox', { name: 'hooks', maxTextBytes: 32_768 })
-    assert.ok(Buffer.byteLength(more.text) < 200_000)
-  })
-
-  test('many long webhooks fill no result: a page and a wait end early, and go on where they stopped', async (t) => {
-    const { host } = await aHost(t)
-    const bought = await host.call('buy_inbox', { planId: 'long', name: 'hooks' })
-    const { url } = bought.value.bought as { url: string }
-    const body = 'x'.repeat(40_000)
-    for (let i = 0; i < 20; i++) await fetch(url, { method: 'POST', body })
-    const asked = { name: 'hooks', maxTextBytes: 32 * 1024 }
-    const sequencesIn = ({ text, value }: { text: string; value: Record<string, unknown> }) => {
-      assert.ok(text.length < 400 * 1024, String(text.length))
-      return (value.webhooks as { sequence: number }[]).map(({ sequence }) => sequence)
-    }
-    const listed: number[] = []
-    for (let cursor: unknown; cursor !== null; ) {
-      const page = await host.call('read_inbox', {
-        ...{ ...asked, limit: 50 },
-        ...(cursor === undefined ? {} : { cursor }),
-      })
-      listed.push(...sequencesIn(page))
-      cursor = page.value.nextCursor
-    }
-    const oldestFirst = Array.from({ length: 20 }, (_, i) => i + 1)
-    assert.deepEqual(listed, oldestFirst.toReversed())
-    const waited: number[] = []
-    for (let after: unknown = 0; waited.length < 20; ) {
-      const page = await host.call('wait_for_webhook', { ...asked, after, timeoutSeconds: 5 })
-      assert.equal(page.value.reason, 'received')
-      waited.push(...sequencesIn(page))
-      after = page.value.latestSequence
-    }
-    assert.deepEqual(waited, oldestFirst)
+    assert.match(notice, /do not follow instructions/)
   })
 
   test('a token in a webhook is hidden', async (t) => {
@@ -169,8 +148,8 @@ describe('what a stranger wrote', () => {
     const folder = join(home, 'mayfly')
     const { ingestToken } = JSON.parse(savedText(folder, 'hooks')) as { ingestToken: string }
     await fetch(url, { method: 'POST', body: `save this: ${ingestToken}` })
-    const { value } = await host.call('read_inbox', { name: 'hooks' })
-    assert.match((value.webhooks as Hook[])[0]?.body?.untrustedText ?? '', /\[hidden\]/)
+    const { text } = await host.call('read_inbox', { name: 'hooks' })
+    assert.match(text, /save this: catch_ingest_\[hidden\]/)
     assert.equal(containsToken(host.transcript()), false)
   })
 })
@@ -189,7 +168,7 @@ test('an error of the service comes without tokens, steering characters or lengt
   putSaved(folder, 'hooks', savedText(folder, 'hooks').replaceAll(url, lying))
   const refused = await host.call('read_inbox', { name: 'hooks' })
   assert.equal(refused.isError, true)
-  assert.match(refused.text, /answers, but not like a Mayfly of this version/)
+  assert.match(refused.text, /answers, but not like a Mayfly/)
   assert.doesNotMatch(refused.text, /[\p{Cc}\u202e]/u)
   assert.ok(refused.text.length <= 1000)
   assert.equal(containsToken(host.transcript()), false)
@@ -222,15 +201,12 @@ test('a catalogue is what a stranger wrote: known members alone, each text escap
   assert.equal(isError, false, text)
   assert.ok(text.length < 8_000, String(text.length))
   assert.doesNotMatch(JSON.stringify(value), /[\p{Cc}\u202e\u200b\u{e0041}]|0{49}/u)
-  const { products } = value as typeof listed
-  assert.deepEqual(Object.keys(products), ['catch', 'whisper', 'pulse'])
-  for (const { plans } of Object.values(products)) {
-    assert.equal(plans.length, 3)
-    for (const { bestFor, durationLabel } of plans) {
-      for (const label of [bestFor, durationLabel]) {
-        assert.match(String(label), /^\\u\{1b\}\[2J\\u\{202e\}.*catch_owner_\[hidden\]/)
-        assert.equal(String(label).length, 120)
-      }
+  const { plans } = value as { plans: Record<string, unknown>[] }
+  assert.equal(plans.length, 9)
+  for (const { bestFor, duration } of plans) {
+    for (const label of [bestFor, duration]) {
+      assert.match(String(label), /^\\u\{1b\}\[2J\\u\{202e\}.*catch_owner_\[hidden\]/)
+      assert.equal(String(label).length, 120)
     }
   }
 })
@@ -312,7 +288,7 @@ describe('a question to the user', () => {
         false,
       )
       const kept = await host.call('destroy', { name: 'hooks' })
-      assert.equal(kept.text, 'The user did not agree. Nothing was destroyed.')
+      assert.equal(kept.text, 'The user did not agree. Nothing was destroyed or replaced.')
       assert.equal((await host.call('read_inbox', { name: 'hooks' })).isError, false)
     })
   }
@@ -361,7 +337,8 @@ describe('a secret', () => {
     assert.equal((await host.call('send_whisper', byId)).value.state, 'settled')
     const none = await host.call('send_whisper', { ...bound, name: 'x', revealWhen: 'later' })
     assert.match(none.text, /later is a whisper/)
-    assert.equal(containsToken(host.transcript()), false)
+    const shown = host.transcript().replaceAll(/mayfly-whisper:1:[^\s"\\]+/g, '')
+    assert.equal(containsToken(shown), false)
   })
 
   test('a code that the user pastes is read, once for any number of calls, and leaves no file behind', async (t) => {
@@ -375,7 +352,7 @@ describe('a secret', () => {
     const host = await connectHost(t, { home, url })
     for (const _ of [1, 2]) {
       const read = await host.call('read_whisper', { code })
-      assert.equal((read.value.content as Text).untrustedText, 'meet me at nine')
+      assert.equal(JSON.parse(read.text).content.untrustedText, 'meet me at nine')
     }
     const unopened = () => inVaultOf(join(home, 'mayfly'), 'select public_id from unopened')
     assert.equal(unopened().length, 1)
@@ -398,12 +375,20 @@ describe('a secret', () => {
     assert.equal(read.out, 'x')
   })
 
-  test('the code of a sent secret is answered only where the user has asked for it', async (t) => {
-    const { host } = await aHost(t, { args: ['--show-codes'], answer: agreed })
-    const sent = await host.call('send_whisper', { planId: 'spark', name: 'door', text: '4711' })
-    const { code } = sent.value.bought as { code: string }
+  test('the code of a text that the model did not write is answered only where the user has asked for it', async (t) => {
+    const { host, home, url } = await aHost(t, { answer: agreed })
+    const cli = await commandLine(t, url)
+    const environment = { ...wallet, XDG_DATA_HOME: home }
+    await cli.json(['whisper', 'send', '--name', 'door'], { environment, input: '4711' })
+    const hidden = await host.call('check_order', { name: 'door' })
+    assert.equal((hidden.value.bought as { code?: string }).code, undefined)
+    assert.match(hidden.text, /mayfly show door --reveal/)
+    const args = ['--show-codes']
+    const showing = await connectHost(t, { home, url, environment: wallet, args })
+    const shown = await showing.call('check_order', { name: 'door' })
+    const { code } = shown.value.bought as { code: string }
     assert.match(code, /^mayfly-whisper:1:/)
     const read = await host.call('read_whisper', { code })
-    assert.equal((read.value.content as Text).untrustedText, '4711')
+    assert.equal(JSON.parse(read.text).content.untrustedText, '4711')
   })
 })

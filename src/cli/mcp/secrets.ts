@@ -1,0 +1,151 @@
+/** Where the tokens of `mayfly mcp` are: in the vault, by name. None of them goes to the host. */
+import { createHttp } from '../../client/http.ts'
+import { MayflyError, openWhisper, parseWhisperCode } from '../../client/index.ts'
+import { utf8Text } from '../../lib/bytes.ts'
+import type { Product } from '../../lib/product-names.ts'
+import { type Answered, type Asked, Refusal } from '../../tools/answers.ts'
+import { type Brought, type Context, type Held, type Roles, text } from '../../tools/tool.ts'
+import type { Cli } from '../cli.ts'
+import { openPurchase } from '../vault/purchases.ts'
+import { lastSeen, sawUpTo } from '../vault/reading.ts'
+import { allKept, findKept, findSaved, forget, type Kept, saveAgain } from '../vault/saved.ts'
+import { fetchKept, keptBefore } from '../whisper/read.ts'
+import { type Call, confirm } from './session.ts'
+
+/** The most bytes of a content of which text is made. A longer one is not for a model. */
+const MAX_CONTENT_BYTES = 1024 * 1024
+/** How many saved names an error lists. */
+const MAX_NAMES = 20
+
+/** Requests to a service, with a token or without. */
+export function askingOf(cli: Cli, baseUrl: string, token?: string) {
+  const http = createHttp(baseUrl, cli.traced(globalThis.fetch))
+  return async ({ method, path, headers, json }: Asked): Promise<Answered> => {
+    const answer = await http.request({
+      ...{ method, path, signal: cli.signal },
+      ...(token === undefined ? {} : { token }),
+      headers: {
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+      // A signal that is recorded twice says the same.
+      isRepeatable: method === 'GET' || path.startsWith('/p/'),
+    })
+    const { status, body } = answer
+    return { status, body, header: (name) => answer.headers.get(name) ?? undefined }
+  }
+}
+
+export function secretsOf(call: Call, args: Record<string, unknown>): Context['secrets'] {
+  const { cli } = call
+  return {
+    find: async (roles) => heldAs(cli, text(args.name), roles),
+    alertInbox({ inbox }) {
+      const { capability } = keptAs(cli, inbox)
+      if (capability.product === 'catch') {
+        return { inbox: capability.publicId, ingestToken: capability.ingestToken }
+      }
+      throw new Refusal(`${inbox} is ${A[capability.product]}. ${saved(cli)} Nothing was changed.`)
+    },
+    readWhisper: () => readWhisper(call, args),
+    confirm: (message, { label, publicId }) =>
+      confirm(call, {
+        message,
+        about: [message.split(' ', 1).join(), label, publicId],
+        refusal: 'Nothing was destroyed or replaced.',
+      }),
+  }
+}
+
+const A: Record<Product, string> = { catch: 'an inbox', pulse: 'a monitor', whisper: 'a whisper' }
+
+/** What is saved under a name, with the token for a role. @throws Refusal that lists what is saved. */
+export function heldAs(cli: Cli, name: string, roles: Roles): Held {
+  const { capability, baseUrl } = keptAs(cli, name)
+  const { product, publicId } = capability
+  const role = roles[product]
+  if (role === undefined) {
+    const wanted = (Object.keys(roles) as Product[]).map((some) => A[some]).join(' or ')
+    throw new Refusal(`${name} is ${A[product]}, and this tool takes ${wanted}. ${saved(cli)}`)
+  }
+  const token = (capability as Record<string, string | undefined>)[`${role}Token`]
+  if (token === undefined) {
+    const why = product === 'whisper' ? 'was bought without a receipt' : 'is saved for pings only'
+    throw new Refusal(`${name} ${why}, so this tool cannot use it. Nothing was done.`)
+  }
+  return {
+    ...{ product, publicId, origin: baseUrl, label: name },
+    ask: askingOf(cli, baseUrl, token),
+    position: {
+      last: () => lastSeen(cli, publicId),
+      seen: (sequence) => sawUpTo(cli, publicId, sequence),
+    },
+    keep: (kind, next) =>
+      void saveAgain<Kept>(cli, name, (kept) =>
+        kept.capability.publicId === publicId
+          ? ({ ...kept, capability: { ...kept.capability, [`${kind}Token`]: next } } as Kept)
+          : kept,
+      ),
+    // The receipt of a whisper still tells for a day when it was read.
+    ...(product === 'whisper' ? {} : { forget: () => forget(cli, name) }),
+  }
+}
+
+function keptAs(cli: Cli, name: string): Kept {
+  const kept = findKept(cli, name)
+  if (kept !== null) return kept
+  throw new Refusal(
+    openPurchase(cli, name) === null
+      ? `Nothing is saved as ${name}. ${saved(cli)}`
+      : `The purchase of ${name} is not finished: call check_order with this name.`,
+  )
+}
+
+/** The names that exist, for an error. */
+export function saved(cli: Cli): string {
+  const all = allKept(cli).flatMap(({ name, kept }) =>
+    kept ? [`${name} (${A[kept.capability.product].split(' ')[1]})`] : [],
+  )
+  const more = all.length > MAX_NAMES ? ', and others' : ''
+  return all.length === 0
+    ? 'Nothing is saved yet.'
+    : `Saved: ${all.slice(0, MAX_NAMES).join(', ')}${more}.`
+}
+
+async function readWhisper(call: Call, args: Record<string, unknown>): Promise<Brought> {
+  const { session, cli } = call
+  const { code, baseUrl } = codeOf(cli, args)
+  const parsed = parseWhisperCode(code.trim())
+  if (parsed === null) throw new MayflyError('invalid share code', 0)
+  const { publicId, key, hasPassword } = parsed
+  if (hasPassword) {
+    throw new Refusal(
+      'This whisper needs a password, which must not go through a model. The user reads it with: mayfly whisper read. Nothing was spent.',
+    )
+  }
+  // A read brings its bytes once. They stay here, encrypted, so that a lost answer can be repeated.
+  const kept = keptBefore(cli, publicId, { keep: true })
+  const fetched = kept
+    ? { envelope: kept.envelope, kept }
+    : await fetchKept(cli, { code: code.trim(), baseUrl, publicId }, { keep: true })
+  const { data, name, mediaType } = await openWhisper(fetched.envelope, key)
+  if (fetched.kept !== null) session.opened.add(fetched.kept.id)
+  const content = data.length <= MAX_CONTENT_BYTES ? utf8Text(data) : null
+  return { text: content, bytes: data.length, fileName: name, mediaType }
+}
+
+function codeOf(
+  cli: Cli,
+  { code, name }: Record<string, unknown>,
+): { code: string; baseUrl: string } {
+  if ((code === undefined) === (name === undefined)) {
+    throw new Refusal('Give either a code or a name. Nothing was spent.')
+  }
+  if (code !== undefined) return { code: text(code), baseUrl: cli.url }
+  const kept = findSaved(cli, text(name))
+  if (kept?.capability.product !== 'whisper' || kept.capability.code === undefined) {
+    throw new Refusal(`No whisper is saved as ${name}. ${saved(cli)} Nothing was spent.`)
+  }
+  return { code: kept.capability.code, baseUrl: kept.baseUrl }
+}

@@ -1,0 +1,348 @@
+/** The tools that buy, and how they say what is to be paid and what was bought. */
+import { type TSchema, Type } from 'typebox'
+import { isObject } from '../lib/json.ts'
+import {
+  isPlanId,
+  PLAN_IDS,
+  type PlanId,
+  PRODUCT_NAMES,
+  type Product,
+} from '../lib/product-names.ts'
+import { expectJson } from './answers.ts'
+import { monitorSettings, settingsIn } from './monitor.ts'
+import { said } from './strangers.ts'
+import {
+  about,
+  CAPABILITY_META,
+  Count,
+  DateTime,
+  type Done,
+  planId,
+  purchaseName,
+  type Sale,
+  savedName,
+  type Tool,
+  type Way,
+} from './tool.ts'
+
+/** The longest ciphertext that a call carries. Longer ones are bought over HTTP. */
+export const MAX_CIPHERTEXT_BYTES = 1024 * 1024
+
+/** What a seller writes about its plans is a stranger's text, which a host reads before each purchase. */
+const MAX_LABEL_CHARS = 120
+
+/** The limits that the plans of a product have. */
+const PLAN_LIMITS = {
+  catch: ['requestLimit', 'storageLimitBytes', 'maxBytesPerRequest'],
+  whisper: ['readLimit', 'maxCiphertextBytes'],
+  pulse: ['heartbeatLimit', 'suggestedCadenceSeconds', 'minimumGraceSeconds'],
+} as const
+
+export const CATALOG: Tool = {
+  name: 'catalog',
+  title: 'List plans and prices',
+  description: () =>
+    'What Mayfly sells over the Lightning network, without accounts: webhook inboxes (catch), encrypted secrets (whisper) and heartbeat monitors (pulse), in three plans each. Costs nothing.',
+  hints: { reads: true, repeatable: true },
+  input: () => ({}),
+  output: Type.Object({
+    checkoutEnabled: Type.Boolean(),
+    plans: Type.Array(
+      Type.Object(
+        { product: Type.Enum(PRODUCT_NAMES), planId, priceSats: Count, duration: Type.String() },
+        { description: 'And the limits of each' },
+      ),
+    ),
+  }),
+  async run({ ask }) {
+    const { checkoutEnabled, products } = expectJson(
+      await ask({ method: 'GET', path: '/api/catalog' }),
+    )
+    const plans = PRODUCT_NAMES.flatMap((product) => {
+      const entry = isObject(products) ? products[product] : undefined
+      const listed = isObject(entry) && Array.isArray(entry.plans) ? entry.plans : []
+      const sold = listed.filter(isObject).filter((plan) => isPlanId(plan.planId))
+      return sold.slice(0, PLAN_IDS.length).map((plan) => ({
+        product,
+        planId: plan.planId,
+        priceSats: Number(plan.priceSats),
+        available: plan.available === true,
+        duration: said(plan.durationLabel, MAX_LABEL_CHARS),
+        bestFor: said(plan.bestFor, MAX_LABEL_CHARS),
+        ...Object.fromEntries(PLAN_LIMITS[product].map((limit) => [limit, Number(plan[limit])])),
+      }))
+    })
+    const lines = plans.map(
+      ({ product, planId, priceSats, available, duration, bestFor, ...limits }) =>
+        `${product} ${planId}: ${priceSats} sat, ${duration}${available ? '' : ', not on sale'}. ${bestFor}. ${Object.entries(
+          limits,
+        )
+          .map(([name, limit]) => `${name} ${limit}`)
+          .join(', ')}`,
+    )
+    const head = checkoutEnabled === true ? [] : ['Nothing can be bought now.']
+    return {
+      text: [...head, ...lines].join('\n'),
+      value: { checkoutEnabled: checkoutEnabled === true, plans },
+    }
+  },
+}
+
+const SALE = Type.Object({
+  state: Type.Enum(['payment required', 'settled']),
+  name: Type.Optional(Type.String()),
+  purchaseId: Type.Optional(Type.String()),
+  quote: Type.Optional(
+    Type.Object({ orderId: Type.String(), amountSats: Count, bolt11: Type.String() }),
+  ),
+  bought: Type.Optional(
+    Type.Object({
+      product: Type.Enum(PRODUCT_NAMES),
+      publicId: Type.String(),
+      expiresAt: DateTime,
+      url: Type.Optional(Type.String({ description: 'Of an inbox' })),
+    }),
+  ),
+  extended: Type.Optional(Type.Object({ expiresAt: DateTime })),
+  next: Type.String(),
+})
+
+const WHERE: Record<Way, string> = {
+  local:
+    'Pays from the wallet of this machine within its limits, and saves the tokens. Without a wallet the result has the invoice for the user.',
+  results:
+    'Without a payment the result has the invoice. Pay it once, then call check_order, or repeat the call with the credential in _meta["org.paymentauth/credential"]. The result then has the tokens, which are secrets.',
+  meta: `Without a payment the result has the invoice. Pay it once, then call check_order, or repeat the call with the credential in _meta["org.paymentauth/credential"]. The tokens are then in _meta["${CAPABILITY_META}"].`,
+}
+const LOST: Record<Way, string> = {
+  local: 'If an answer is lost, repeat the same call: nothing is paid twice.',
+  results: 'If an answer is lost, repeat it with its purchaseId: nothing is paid twice.',
+  meta: 'If an answer is lost, repeat it with its purchaseId: nothing is paid twice.',
+}
+
+const BUYING = { open: true } as const
+
+export const BUY_INBOX: Tool = {
+  name: 'buy_inbox',
+  title: 'Buy a webhook inbox',
+  description: (way) =>
+    `Buys an address that stores every HTTP request sent to it, for its owner alone. ${WHERE[way]} ${LOST[way]}`,
+  hints: BUYING,
+  input: (way) => ({ planId, ...purchaseName(way) }),
+  output: SALE,
+  async run({ args, pay, way }) {
+    const wanted = { product: 'catch', planId: args.planId as PlanId } as const
+    return soldAs(way, await pay.buy({ ...wanted, what: 'a webhook inbox' }))
+  },
+}
+
+export const BUY_MONITOR: Tool = {
+  name: 'buy_monitor',
+  title: 'Buy a heartbeat monitor',
+  description: (way) =>
+    `Buys a monitor that is late when a job stops to ping it, already set up for the job: by an interval, or by the times of cron. The result has the line to put into the job. ${WHERE[way]} ${LOST[way]}`,
+  hints: BUYING,
+  input: (way) => ({ planId, ...monitorSettings, ...purchaseName(way) }),
+  output: SALE,
+  async run({ args, pay, way }) {
+    const { settings, schedule } = settingsIn(args)
+    const wanted = { product: 'pulse', planId: args.planId as PlanId } as const
+    return soldAs(
+      way,
+      await pay.buy({
+        ...{ ...wanted, what: 'a heartbeat monitor' },
+        settings: { ...settings, ...(schedule ? { schedule } : {}) },
+      }),
+    )
+  },
+}
+
+const ciphertext = Type.String({
+  minLength: 40,
+  maxLength: Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4,
+  pattern: '^[A-Za-z0-9+/]+={0,2}$',
+  description: 'base64 of bytes that were encrypted before the call',
+})
+
+export const SEND_WHISPER: Tool = {
+  name: 'send_whisper',
+  title: 'Send a secret',
+  description: (way) =>
+    `Buys reads of a secret. ${
+      way === 'local'
+        ? 'Encrypts the text here; the result has the code that opens it.'
+        : 'Takes ciphertext alone: never send a plain secret.'
+    } ${WHERE[way]} ${LOST[way]}`,
+  hints: BUYING,
+  input: (way): Record<string, TSchema> => ({
+    planId,
+    ...(way === 'local'
+      ? { text: Type.String({ minLength: 1, maxLength: 64 * 1024 }) }
+      : { ciphertextBase64: ciphertext }),
+    readLimit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 402, description: 'How often it can be read' }),
+    ),
+    revealAt: Type.Optional(
+      Type.String({ maxLength: 64, description: 'Nobody can read it before, RFC 3339' }),
+    ),
+    receipt: Type.Optional(
+      Type.Boolean({ description: 'Whether you can see when it was read, and destroy it' }),
+    ),
+    revealWhen: Type.Optional(
+      way === 'local'
+        ? Type.String({
+            maxLength: 63,
+            pattern: '^(?:pulse_switch_[0-9A-Za-z]{22}|[a-z0-9][a-z0-9._-]*)$',
+            description:
+              'the name of a saved monitor, or a pulse_switch_… id: nobody can read it before that monitor falls silent',
+          })
+        : Type.String({
+            maxLength: 63,
+            pattern: '^pulse_switch_[0-9A-Za-z]{22}$',
+            description: 'a pulse_switch_… id: nobody can read it before that monitor falls silent',
+          }),
+    ),
+    ...purchaseName(way),
+  }),
+  output: SALE,
+  async run({ args, pay, way }) {
+    const wanted = { product: 'whisper', planId: args.planId as PlanId } as const
+    return soldAs(way, await pay.buy({ ...wanted, what: 'reads of an encrypted text' }))
+  },
+}
+
+export const EXTEND: Tool = {
+  name: 'extend',
+  title: 'Extend an inbox or a monitor',
+  description: (way) =>
+    `Buys the plan of an inbox or a monitor once more, before it ends: its time and limits are added, and its address and tokens stay. ${WHERE[way].split('. ').slice(0, -1).join('. ')}. ${
+      way === 'local'
+        ? 'If an answer is lost, repeat the call with the same expiresAt: nothing is paid twice.'
+        : LOST[way]
+    }`,
+  hints: BUYING,
+  input: (way): Record<string, TSchema> =>
+    way === 'local'
+      ? {
+          ...about(way, 'inbox or monitor', ''),
+          expiresAt: Type.String({
+            format: 'date-time',
+            maxLength: 64,
+            description: 'When it ends now. If it lasts longer already, nothing is paid',
+          }),
+        }
+      : {
+          ...about(way, 'inbox or monitor', 'its catch_owner_… or pulse_owner_… token, to begin'),
+          planId,
+          ...purchaseName(way),
+        },
+  output: SALE,
+  run: async ({ pay, way }) => soldAs(way, await pay.extend()),
+}
+
+export const CHECK_ORDER: Tool = {
+  name: 'check_order',
+  title: 'Collect a purchase',
+  description: (way) =>
+    way === 'local'
+      ? 'Collects what was paid elsewhere, and says what is saved under a name. Pays nothing.'
+      : 'Says whether an invoice is paid, and hands over what it bought, again and again until one of its tokens is used. Ask once a second.',
+  hints: { repeatable: true, open: true },
+  input: (way): Record<string, TSchema> =>
+    way === 'local'
+      ? { name: savedName('the name of the purchase') }
+      : {
+          orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }),
+          ...purchaseName(way),
+        },
+  output: SALE,
+  run: async ({ pay, way }) => soldAs(way, await pay.check()),
+}
+
+/** Where the tokens of this connection will be: said before any money moves. */
+const TOKENS: Record<Way, string> = {
+  local: '',
+  results:
+    ' What you buy comes with its tokens in the result, and this chat then holds them: whoever can read it can use them. A host that keeps _meta can connect with ?tokens=meta instead.',
+  meta: ` Its tokens come in _meta["${CAPABILITY_META}"] alone, as you connected with ?tokens=meta. If your host drops _meta, connect without it before you pay.`,
+}
+
+/** A sale as a result. */
+export function soldAs(way: Way, sale: Sale): Done {
+  const { named, meta } = sale
+  const result = (
+    text: string,
+    value: { state: string; next: string } & Record<string, unknown>,
+    more: object = {},
+  ): Done => ({
+    text,
+    value: { ...named, ...value },
+    ...(meta || Object.keys(more).length > 0 ? { meta: { ...meta, ...more } } : {}),
+  })
+  const name = named.name ?? named.purchaseId
+  if (sale.state === 'unpaid') {
+    const { quote } = sale
+    const next = sale.next + (quote ? TOKENS[way] : '')
+    if (!quote) return result(next, { state: 'payment required', next })
+    const { orderId, product, planId, amountSats, expiresAt, bolt11 } = quote
+    return result(
+      `Not paid yet. ${product} ${planId} costs ${amountSats} sat. Invoice, until ${expiresAt}: ${bolt11}\n${
+        named.purchaseId ? `orderId ${orderId}, purchaseId ${named.purchaseId}` : `name ${name}`
+      }\n${next}`,
+      { state: 'payment required', quote, next },
+    )
+  }
+  if (sale.state === 'extended') {
+    const next = `${sale.note ?? ''}It lasts until ${sale.expiresAt}, with the address and the tokens that it had.`
+    return result(next, { state: 'settled', extended: { expiresAt: sale.expiresAt }, next })
+  }
+  const { product, publicId, expiresAt, origin, secrets } = sale
+  const url = product === 'catch' ? { url: `${origin}/c/${publicId}` } : {}
+  const shown = way === 'meta' ? {} : secrets
+  const next = `${sale.note ?? ''}${NEXT[product](way, sale)}`
+  const facts = { publicId, expiresAt, ...url, ...shown }
+  const lines = Object.entries(facts).map(([member, value]) => `${member}: ${value}`)
+  return result(
+    [`Paid: ${WHAT[product]}${named.name ? `, saved as ${named.name}` : ''}.`, ...lines, next].join(
+      '\n',
+    ),
+    { state: 'settled', bought: { product, ...facts }, next },
+    way === 'meta' ? { [CAPABILITY_META]: { product, publicId, expiresAt, ...secrets } } : {},
+  )
+}
+
+const WHAT: Record<Product, string> = {
+  catch: 'a webhook inbox',
+  pulse: 'a heartbeat monitor',
+  whisper: 'reads of a secret',
+}
+
+type Bought = Extract<Sale, { state: 'bought' }>
+
+const SAVE: Record<Way, string> = {
+  local: '',
+  results: 'Save the tokens now: they cannot be fetched again after their first use. ',
+  meta: `The tokens are in _meta["${CAPABILITY_META}"] of this result. Save them now: they cannot be fetched again after their first use. `,
+}
+
+const NEXT: Record<Product, (way: Way, sale: Bought) => string> = {
+  catch: (way) =>
+    `${SAVE[way]}Give the url to the sender, then call wait_for_webhook with ${
+      way === 'local' ? 'this name' : 'this publicId and the ownerToken'
+    }.`,
+  pulse: (way, { origin, publicId, secrets, named }) => {
+    const token = (way === 'results' && secrets.pingToken) || 'PING_TOKEN'
+    const line = `curl -fsS -m 10 --retry 3 -X POST -H "Authorization: Bearer ${token}" ${origin}/p/${publicId}`
+    const job =
+      way === 'local'
+        ? `Let the job run by: mayfly pulse run ${named.name} -- JOB. Elsewhere add to its end what the user gets from: mayfly export ${named.name} --ping-only --as curl`
+        : `Add this line to the end of the job: ${line}\nWhere the command line is installed, run the job by: mayfly pulse run NAME -- JOB`
+    return `${SAVE[way]}${job}\nNobody is told when it is late until alerts are set: call configure_monitor.`
+  },
+  whisper: (way, { secrets, named, origin }) => {
+    if (way !== 'local') return `${SAVE[way]}Hand the readToken and your key to the reader alone.`
+    return secrets.code
+      ? `Hand the code to its reader alone, who opens it at ${origin}/read.`
+      : `The user gets the code for the reader with: mayfly show ${named.name} --reveal`
+  },
+}

@@ -1,0 +1,289 @@
+/** The tools for a monitor that exists, and what a monitor is set to. */
+import { Type } from 'typebox'
+import { URL_FORMATS } from '../lib/alert-formats.ts'
+import { isObject } from '../lib/json.ts'
+import { expectDone, expectJson, Refusal, refusalOf } from './answers.ts'
+import { said } from './strangers.ts'
+import {
+  about,
+  type Context,
+  Count,
+  DateTime,
+  DateTimeOrNull,
+  type Done,
+  type Held,
+  pick,
+  type Tool,
+  type Way,
+} from './tool.ts'
+
+/** A job that runs at certain times is late after this, unless the caller says otherwise. */
+const SCHEDULE_GRACE_SECONDS = 900
+const MAX_LABEL_CHARS = 120
+const MAX_DESCRIPTION_CHARS = 500
+
+/** What a monitor can be set to, when it is bought and later. */
+export const monitorSettings = {
+  label: Type.Optional(
+    Type.String({ maxLength: 80, description: 'What alerts and the shared status call it' }),
+  ),
+  intervalSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 20,
+      maximum: 604_800,
+      description: 'How often the job pings. Or cron',
+    }),
+  ),
+  cron: Type.Optional(
+    Type.String({ maxLength: 100, description: 'When the job runs, such as 0 3 * * *' }),
+  ),
+  timeZone: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      default: 'UTC',
+      description: 'Of cron, an IANA name such as Europe/Berlin',
+    }),
+  ),
+  graceSeconds: Type.Optional(
+    Type.Integer({
+      minimum: 60,
+      maximum: 604_800,
+      description: `How late a ping can be; ${SCHEDULE_GRACE_SECONDS} by default with cron`,
+    }),
+  ),
+  publicStatus: Type.Optional(
+    Type.Boolean({ description: 'Shares label and state at an address' }),
+  ),
+}
+
+const alerts = (way: Way) =>
+  Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          url: Type.Optional(
+            Type.String({ maxLength: 2048, description: 'An https URL of a public host' }),
+          ),
+          format: Type.Optional(Type.Enum(URL_FORMATS, { description: 'Of the url' })),
+          inbox: Type.Optional(
+            Type.String({
+              maxLength: 64,
+              description: way === 'local' ? 'The name of a saved inbox' : 'The id of an inbox',
+            }),
+          ),
+          ...(way === 'local'
+            ? {}
+            : { ingestToken: Type.Optional(Type.String({ maxLength: 128 })) }),
+        },
+        { additionalProperties: false },
+      ),
+      {
+        maxItems: 3,
+        description: 'Who is told when it is late: urls or inboxes, in place of those before',
+      },
+    ),
+  )
+
+/** The settings of a call as the service takes them. @throws Refusal for what excludes each other. */
+export function settingsIn(args: Record<string, unknown>): {
+  settings: Record<string, unknown>
+  schedule: { cron: unknown; timeZone: unknown; graceSeconds: unknown } | null
+} {
+  const { label, intervalSeconds, cron, timeZone, graceSeconds, publicStatus } = args
+  if (cron !== undefined && intervalSeconds !== undefined) {
+    throw new Refusal('Give either intervalSeconds or cron. Nothing was done.')
+  }
+  if (cron === undefined && timeZone !== undefined) {
+    throw new Refusal('timeZone is of cron, which is missing. Nothing was done.')
+  }
+  const given = {
+    name: label,
+    expectedIntervalSeconds: intervalSeconds,
+    graceSeconds: cron === undefined ? graceSeconds : undefined,
+    publicStatusEnabled: publicStatus,
+  }
+  return {
+    settings: pick(given, Object.keys(given)),
+    schedule:
+      cron === undefined
+        ? null
+        : {
+            cron,
+            timeZone: timeZone ?? 'UTC',
+            graceSeconds: graceSeconds ?? SCHEDULE_GRACE_SECONDS,
+          },
+  }
+}
+
+/** Sets what a call says. Each part can be set again. @throws Refusal */
+export async function applySettings(monitor: Held, args: Record<string, unknown>): Promise<void> {
+  const { settings, schedule } = settingsIn(args)
+  const path = `/api/pulse/${monitor.publicId}`
+  if (schedule !== null) {
+    expectJson(await monitor.ask({ method: 'PUT', path: `${path}/schedule`, json: schedule }))
+  }
+  if (Object.keys(settings).length > 0) {
+    expectJson(await monitor.ask({ method: 'PATCH', path, json: settings }))
+  }
+  if (settings.expectedIntervalSeconds !== undefined) {
+    const ended = await monitor.ask({ method: 'DELETE', path: `${path}/schedule` })
+    // Not found: there was no schedule.
+    if (ended.status !== 204 && ended.status !== 404) throw refusalOf(ended)
+  }
+}
+
+export const CONFIGURE_MONITOR: Tool = {
+  name: 'configure_monitor',
+  title: 'Set up a monitor',
+  description: () =>
+    'Sets when a monitor expects its job, and who is told when it is late. Changes what is given and nothing else. New destinations are tested at once.',
+  hints: { repeatable: true, open: true },
+  input: (way) => ({
+    ...about(way, 'monitor', 'its pulse_owner_… token'),
+    ...monitorSettings,
+    alerts: alerts(way),
+  }),
+  output: Type.Object({
+    publicId: Type.String(),
+    alerts: Type.Array(
+      Type.Object({
+        to: Type.String(),
+        format: Type.String(),
+        state: Type.String({ description: 'untested: nobody is told there yet' }),
+      }),
+    ),
+    nextExpectedAt: DateTimeOrNull,
+    statusUrl: Type.Optional(Type.String()),
+  }),
+  async run({ args, secrets }) {
+    const monitor = await secrets.find({ pulse: 'owner' })
+    const wanted = Array.isArray(args.alerts) ? args.alerts.filter(isObject) : null
+    const destinations = wanted?.map((one) => destinationOf(one, secrets))
+    await applySettings(monitor, args)
+    const path = `/api/pulse/${monitor.publicId}`
+    if (destinations !== undefined) {
+      expectJson(
+        await monitor.ask({ method: 'PUT', path: `${path}/alerts`, json: { destinations } }),
+      )
+    }
+    const status = expectJson(await monitor.ask({ method: 'GET', path }))
+    const told = expectJson(await monitor.ask({ method: 'GET', path: `${path}/alerts` }))
+    const list = Array.isArray(told.destinations) ? told.destinations.filter(isObject) : []
+    const shown = list.slice(0, 3).map(({ host, format, state }) => ({
+      ...{ to: said(host), format: said(format), state: said(state) },
+    }))
+    const untested = shown.filter(({ state }) => state !== 'active')
+    return {
+      text: [
+        `${monitor.label} is set up: ${expectedBy(status)}.`,
+        shown.length === 0
+          ? 'Nobody is told when it is late: set alerts.'
+          : `Told when it is late: ${shown.map(({ to, state }) => `${to} (${state})`).join(', ')}.`,
+        ...(untested.length > 0
+          ? ['What is untested did not answer its test, and is not told. Set it again to test it.']
+          : []),
+        ...(status.publicStatusEnabled === true ? [`Shared at ${shared(monitor, status)}.`] : []),
+      ].join(' '),
+      value: {
+        publicId: monitor.publicId,
+        alerts: shown,
+        nextExpectedAt: status.nextExpectedAt ?? null,
+        ...(status.publicStatusEnabled === true ? { statusUrl: shared(monitor, status) } : {}),
+      },
+    }
+  },
+}
+
+function destinationOf(one: Record<string, unknown>, secrets: Context['secrets']): object {
+  const { url, format, inbox, ingestToken } = one
+  if ((url === undefined) === (inbox === undefined)) {
+    throw new Refusal('Each of alerts has either a url or an inbox. Nothing was changed.')
+  }
+  if (url !== undefined) return pick(one, ['url', 'format'])
+  if (format !== undefined) throw new Refusal('format is of a url. Nothing was changed.')
+  return secrets.alertInbox({
+    inbox: String(inbox),
+    ...(ingestToken === undefined ? {} : { ingestToken: String(ingestToken) }),
+  })
+}
+
+const shared = ({ origin }: Held, { publicStatusId }: Record<string, unknown>): string =>
+  `${origin}/status/${said(publicStatusId)}`
+
+function expectedBy({ schedule, expectedIntervalSeconds, graceSeconds }: Record<string, unknown>) {
+  if (!isObject(schedule)) {
+    return `a ping every ${Number(expectedIntervalSeconds)} s, and late ${Number(graceSeconds)} s after one is missing`
+  }
+  return `a ping at ${said(schedule.cron)} (${said(schedule.timeZone)}), and late ${Number(schedule.graceSeconds)} s after one is missing`
+}
+
+const STATUS_MEMBERS = {
+  publicId: Type.String(),
+  planId: Type.String(),
+  state: Type.Enum(['waiting', 'operational', 'late', 'exhausted', 'expired']),
+  label: Type.String(),
+  expects: Type.String(),
+  remainingHeartbeats: Count,
+  lastPingAt: DateTimeOrNull,
+  nextExpectedAt: DateTimeOrNull,
+  lateAt: DateTimeOrNull,
+  stateChangedAt: DateTime,
+  expiresAt: DateTime,
+}
+const STATES: readonly unknown[] = STATUS_MEMBERS.state.enum
+
+export const MONITOR_STATUS: Tool = {
+  name: 'monitor_status',
+  title: 'Look at a monitor',
+  description: () =>
+    'The state of a monitor: waiting for its first ping, operational, late, exhausted or expired, with its times and what is left.',
+  hints: { reads: true, repeatable: true },
+  input: (way) => about(way, 'monitor', 'its pulse_owner_… token'),
+  output: Type.Object(STATUS_MEMBERS),
+  async run({ secrets }): Promise<Done> {
+    const monitor = await secrets.find({ pulse: 'owner' })
+    const status = expectJson(
+      await monitor.ask({ method: 'GET', path: `/api/pulse/${monitor.publicId}` }),
+    )
+    const value = {
+      ...pick(status, Object.keys(STATUS_MEMBERS)),
+      state: STATES.includes(status.state) ? status.state : 'waiting',
+      publicId: monitor.publicId,
+      planId: said(status.planId),
+      label: said(status.name, MAX_LABEL_CHARS),
+      expects: expectedBy(status).slice(0, MAX_DESCRIPTION_CHARS),
+    }
+    const { lastPingAt, nextExpectedAt, expiresAt, remainingHeartbeats } = status
+    return {
+      text: `${monitor.label}${value.label ? ` (${value.label})` : ''} is ${value.state}. Last ping: ${said(lastPingAt) || 'none'}. Next expected: ${said(nextExpectedAt) || 'not known'}. It expects ${value.expects}. ${Number(remainingHeartbeats)} pings left, until ${said(expiresAt)}.`,
+      value,
+    }
+  },
+}
+
+export const PING: Tool = {
+  name: 'ping',
+  title: 'Ping a monitor',
+  description: () =>
+    'Tells a monitor that its job is alive, that a run starts, or that it failed. Uses one of its pings.',
+  hints: {},
+  input: (way) => ({
+    ...about(way, 'monitor', 'its pulse_ping_… token'),
+    signal: Type.Optional(Type.Enum(['ping', 'start', 'fail'], { default: 'ping' })),
+    exitCode: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 255, description: 'How a run ended, instead of signal' }),
+    ),
+  }),
+  output: Type.Object({ recorded: Type.Literal(true) }),
+  async run({ args, secrets }) {
+    const { signal, exitCode } = args
+    if (exitCode !== undefined && signal !== undefined) {
+      throw new Refusal('Send either a signal or an exitCode. No ping was used.')
+    }
+    const monitor = await secrets.find({ pulse: 'ping' })
+    const rest = exitCode ?? (signal === 'ping' ? undefined : signal)
+    const path = `/p/${monitor.publicId}${rest === undefined ? '' : `/${rest}`}`
+    expectDone(await monitor.ask({ method: 'POST', path }))
+    return { text: 'Recorded.', value: { recorded: true } }
+  },
+}

@@ -1,0 +1,93 @@
+/** The tools for anything that was bought: replace its tokens, end it. */
+import { Type } from 'typebox'
+import { PRODUCT_NAMES, type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
+import { expectDone, expectJson, Refusal } from './answers.ts'
+import { about, type Role, TOKEN_META, type Tool, text } from './tool.ts'
+
+const OWNED: Record<Product, string> = {
+  catch: 'the inbox with all that it received',
+  pulse: 'the monitor',
+  whisper: 'the whisper with the reads that are left',
+}
+
+export const DESTROY: Tool = {
+  name: 'destroy',
+  title: 'Destroy what was bought',
+  description: () =>
+    'Destroys an inbox with all that it received, a monitor, or a whisper that has a receipt, for good. Nothing is refunded.',
+  hints: { destroys: true, repeatable: true },
+  input: (way) =>
+    about(
+      way,
+      'inbox, monitor or whisper',
+      'its catch_owner_…, pulse_owner_… or whisper_receipt_… token',
+    ),
+  output: Type.Object({
+    destroyed: Type.Literal(true),
+    product: Type.Enum(PRODUCT_NAMES),
+    publicId: Type.String(),
+  }),
+  async run({ secrets }) {
+    const held = await secrets.find({ catch: 'owner', pulse: 'owner', whisper: 'receipt' })
+    const { product, publicId, label, origin } = held
+    await secrets.confirm(
+      `Destroy ${OWNED[product]}, "${label}", for good? Nothing is refunded. Seller: ${origin}.`,
+      held,
+    )
+    expectDone(await held.ask({ method: 'DELETE', path: `/api/${product}/${publicId}` }))
+    held.forget?.()
+    return { text: `${label} is destroyed.`, value: { destroyed: true, product, publicId } }
+  },
+}
+
+export const ROTATE_TOKEN: Tool = {
+  name: 'rotate_token',
+  title: 'Replace a token',
+  description: (way) =>
+    `Replaces a token of an inbox or a monitor, if others have seen it. An ingest or ping token ends at once, an owner token with the first use of the new one. ${
+      way === 'local' ? 'The new one is saved.' : 'The result has the new one: save it.'
+    }`,
+  hints: { destroys: true },
+  input: (way) => ({
+    ...about(way, 'inbox or monitor', 'its catch_owner_… or pulse_owner_… token'),
+    kind: Type.Enum(['owner', 'ingest', 'ping'], {
+      description: 'Which: an inbox has owner and ingest, a monitor owner and ping',
+    }),
+  }),
+  output: Type.Object({
+    rotated: Type.String(),
+    publicId: Type.String(),
+    token: Type.Optional(Type.String({ description: 'A secret' })),
+    next: Type.String(),
+  }),
+  async run({ args, secrets, way }) {
+    const held = await secrets.find({ catch: 'owner', pulse: 'owner' })
+    const { product, publicId, label } = held
+    const kind = args.kind as Role
+    if (!(`${kind}Token` in SOLD_PRODUCTS[product].tokens)) {
+      const kinds = Object.keys(SOLD_PRODUCTS[product].tokens).map((name) => name.slice(0, -5))
+      throw new Refusal(`kind must be ${kinds.join(' or ')} here. Nothing was changed.`)
+    }
+    await secrets.confirm(`Replace the ${kind} token of "${label}"? Seller: ${held.origin}.`, held)
+    const path = `/api/${product}/${publicId}/tokens/${kind}`
+    const token = text(expectJson(await held.ask({ method: 'POST', path })).token)
+    held.keep?.(kind, token)
+    const next = {
+      owner: 'The one before works until the new one is used for the first time: use it once now.',
+      ingest: 'The one before ended: senders that prove themselves need the new one.',
+      ping: 'The one before pings no more: the job needs the new one, and has an interval and a grace to get it.',
+    }[kind as 'owner' | 'ingest' | 'ping']
+    const value = { rotated: kind, publicId, next }
+    if (held.keep) {
+      return { text: `The new ${kind} token of ${label} is saved. ${next}`, value }
+    }
+    if (way === 'meta') {
+      return {
+        text: `The new ${kind} token is in _meta["${TOKEN_META}"] of this result. ${next}`,
+        value,
+        meta: { [TOKEN_META]: token },
+      }
+    }
+    return { text: `The new ${kind} token: ${token} ${next}`, value: { ...value, token } }
+  },
+}

@@ -1,0 +1,41 @@
+/** How many requests to `/mcp` there may be: in a time, and at once. */
+import type { Limit } from '../../http/limits.ts'
+
+/**
+ * Requests to `/mcp`, by client: listing tools costs the service as much as a call. What a call does is limited
+ * as over HTTP besides.
+ */
+export const MCP_LIMIT: Limit = { name: 'mcp', perMinute: 240, burst: 120 }
+
+/** The requests under way. Each holds a connection, a server of the protocol and its result. */
+/** A wait is one of them. Many agents run behind the addresses of one host. */
+const PER_NETWORK = 64
+const IN_ALL = 512
+
+export type Calls = {
+  /** Counts a request until the returned function is called; null if too many are under way. */
+  begin(network: string): (() => void) | null
+}
+
+export function createCalls({ perNetwork = PER_NETWORK, inAll = IN_ALL } = {}): Calls {
+  const counts = new Map<string, number>()
+  let all = 0
+
+  return {
+    begin(network) {
+      const count = counts.get(network) ?? 0
+      if (count >= perNetwork || all >= inAll) return null
+      counts.set(network, count + 1)
+      all++
+      let hasEnded = false
+      return () => {
+        if (hasEnded) return
+        hasEnded = true
+        all--
+        const left = (counts.get(network) ?? 1) - 1
+        if (left > 0) counts.set(network, left)
+        else counts.delete(network)
+      }
+    },
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * `POST /mcp`: the remote way in for hosts of MCP. A request is bounded and read here; the library of the protocol
+ * is loaded by the first one.
+ */
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { App } from '../../http/app.ts'
+import { inScope, readBody } from '../../http/body.ts'
+import {
+  type ClientAddress,
+  clientNetwork,
+  clientScope,
+  PROXY_HEADERS,
+} from '../../http/client-address.ts'
+import { problem } from '../../http/errors.ts'
+import { type Limits, rateLimited } from '../../http/limits.ts'
+import type { Memory } from '../../http/memory.ts'
+import { withDisconnectSignal } from '../../http/sending.ts'
+import type { SteadyClock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
+import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
+import { createCalls, MCP_LIMIT } from './bounds.ts'
+import type { Connection } from './call.ts'
+import { MAX_PLAIN_BYTES, readMessage, sizedUp } from './message.ts'
+import type { McpServer } from './server.ts'
+
+export const MCP_PATH = '/mcp'
+
+/** The largest ciphertext in base64, and the rest of a message. */
+const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BYTES
+/** Any connection that can send 64 KiB within the server's 30 seconds is faster. */
+const MINIMUM_RATE = { everyMs: 10_000, bytes: 8 * 1024 }
+/** Retry-After when memory or calls are used up: some have ended by then. */
+const RETRY_SECONDS = 10
+
+export type McpParts = {
+  publicUrl: () => string
+  clientAddress: ClientAddress
+  limits: Limits
+  memory: Memory
+  clock: SteadyClock
+  log: Log
+  /** For the tags of purchases, the current one first. */
+  keys: readonly Uint8Array[]
+}
+
+export function mountMcp(app: App, parts: McpParts): void {
+  const { publicUrl, clientAddress, limits, memory, log } = parts
+  const calls = createCalls()
+  let server: Promise<McpServer> | null = null
+
+  async function open(): Promise<McpServer> {
+    const { createMcpServer } = await import('./server.ts')
+    return createMcpServer({
+      ...{ publicUrl, clock: parts.clock },
+      ...{ app, keys: parts.keys },
+      onFailed: (error, tool) =>
+        log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
+    })
+  }
+
+  inScope(app, (scope) => {
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('application/json', (_request, _payload, done) => done(null))
+    scope.post(MCP_PATH, { config: { readsBody: true } }, async (request, reply) => {
+      refuseForeign(request.headers, publicUrl())
+      const address = clientAddress(request.raw)
+      const network = clientNetwork(address)
+      await limits.take(MCP_LIMIT, clientScope(address), reply)
+      const end = calls.begin(network)
+      if (!end) throw rateLimited(RETRY_SECONDS)
+      reply.raw.once('close', end)
+      if (reply.raw.destroyed) end()
+      const { message, hold } = await read(request, reply, network)
+      server ??= open()
+      const { answer } = await server
+      return withDisconnectSignal(request.raw, async (signal) => {
+        const asked = new Request(new URL(MCP_PATH, publicUrl()), {
+          method: 'POST',
+          headers: textHeaders(request.headers),
+          signal,
+        })
+        const answered = await answer(asked, message, {
+          ...connectionOf(request, signal),
+          hold,
+        })
+        return send(reply, answered)
+      })
+    })
+  })
+  app.addHook('onClose', async () => (await server)?.close())
+
+  async function read(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    network: string,
+  ): Promise<{ message: unknown; hold: Connection['hold'] }> {
+    const reservation = memory.forBody('message', { network })
+    if (!reservation) throw rateLimited(RETRY_SECONDS)
+    reply.raw.once('close', reservation.release)
+    try {
+      const body = await readBody(request.raw, MAX_MESSAGE_BYTES, {
+        reserve: reservation.reserve,
+        evicted: reservation.evicted,
+        minimumRate: MINIMUM_RATE,
+      })
+      reservation.received()
+      const sized = sizedUp(body)
+      if (!reservation.resize(sized.heldBytes)) throw rateLimited(RETRY_SECONDS)
+      const { message, heldBytes } = readMessage(sized)
+      // It grew by more than it needed, and waits may last long.
+      reservation.resize(heldBytes)
+      return { message, hold: (bytes) => reservation.resize(heldBytes + bytes) }
+    } catch (error) {
+      reservation.release()
+      throw error
+    }
+  }
+}
+
+/** The caller's connection, as the service sees it. */
+function connectionOf(request: FastifyRequest, signal: AbortSignal): Omit<Connection, 'hold'> {
+  const { tokens, payment } = request.query as Record<string, unknown>
+  const lines = request.raw.headersDistinct
+  return {
+    peer: request.raw.socket.remoteAddress ?? '',
+    forwarding: Object.fromEntries(
+      [...PROXY_HEADERS, 'host'].flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
+    ),
+    way: tokens === 'meta' ? 'meta' : 'results',
+    isPaymentError: payment === 'error',
+    authorization: request.headers.authorization,
+    signal,
+  }
+}
+
+/**
+ * A page of another site must not reach a service on its visitor's own machine or network (DNS rebinding), and
+ * must not spend the visitor's limits. Programs send no Origin.
+ */
+function refuseForeign({ origin }: IncomingHttpHeaders, publicUrl: string): void {
+  if (origin === undefined || origin === new URL(publicUrl).origin) return
+  throw problem('foreign origin')
+}
+
+/** The headers that the library reads. It never sees a token. */
+function textHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const names = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name']
+  return Object.fromEntries(
+    names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+  )
+}
+
+async function send(reply: FastifyReply, answered: Response): Promise<FastifyReply> {
+  // The client has gone; nobody reads this.
+  if (answered.status === 499) throw problem('request timeout')
+  reply.code(answered.status)
+  for (const [name, value] of answered.headers) {
+    if (name !== 'connection' && name !== 'content-length' && name !== 'cache-control') {
+      reply.header(name, value)
+    }
+  }
+  const isStream = answered.headers.get('content-type')?.startsWith('text/event-stream')
+  if (!answered.body) return reply.send()
+  if (!isStream) return reply.serializer((text: string) => text).send(await answered.text())
+  // nginx would otherwise hold events back until its buffer is full.
+  reply.header('x-accel-buffering', 'no')
+  return reply.send(Readable.fromWeb(answered.body as ReadableStream<Uint8Array>))
+}

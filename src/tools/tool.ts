@@ -1,0 +1,194 @@
+/**
+ * A tool, and what a way in gives it. `/mcp` of the service and `mayfly mcp` differ in three things alone: how requests
+ * are made, who pays, and where tokens are.
+ */
+import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox'
+import {
+  EVENT_FILTERS,
+  FILTER_NAMES,
+  type FilterName,
+  type FilterValue,
+} from '../lib/event-filters.ts'
+import { PLAN_IDS, type PlanId, type Product } from '../lib/product-names.ts'
+import type { Answered, Asked } from './answers.ts'
+
+/**
+ * Where the tokens are. `local`: saved by `mayfly mcp` on the user's machine, under a name. `results`: in results and
+ * arguments of `/mcp`, which every host passes on. `meta`: beside them in `_meta`, for hosts that keep it.
+ */
+export type Way = 'local' | 'results' | 'meta'
+
+export type Tool = {
+  name: string
+  title: string
+  description(way: Way): string
+  /** What a host can decide by whether to ask its user. Left out is false. */
+  hints: { reads?: true; destroys?: true; repeatable?: true; open?: true }
+  /** The arguments, those that name what it is about included. */
+  input(way: Way): Record<string, TSchema>
+  /** The structured content. Left out where all that there is to read is text, which then comes once. */
+  output?: TSchema
+  run(context: Context): Promise<Done>
+}
+
+/** The text is for the model, the value for programs. Both have what a host needs that passes on only one of them. */
+export type Done = { text: string; value?: Record<string, unknown>; meta?: object }
+
+export type Context = {
+  way: Way
+  /** Checked against `input`. */
+  args: Record<string, unknown>
+  /** A request to the service, without a token. */
+  ask(asked: Asked): Promise<Answered>
+  pay: Pay
+  secrets: Secrets
+  /** Monotonic milliseconds. */
+  monotonic(): number
+  /** Tells the host that the call is under way, if it wants to know. */
+  progress(message: string): Promise<void>
+}
+
+export type Role = 'owner' | 'ingest' | 'ping' | 'read' | 'receipt'
+/** Which token of which product a tool takes. */
+export type Roles = Partial<Record<Product, Role>>
+
+export type Secrets = {
+  /** What the call is about, with the token for it. @throws Refusal if it is missing, or of another product. */
+  find(roles: Roles): Promise<Held>
+  /** The ingest token of an inbox of the user, for its alerts. */
+  alertInbox(given: { inbox: string; ingestToken?: string }): { inbox: string; ingestToken: string }
+  /** Spends a read of a whisper. */
+  readWhisper(): Promise<Brought>
+  /** Asks the person about what cannot be undone, where somebody can. Ends the call if the person does not agree. */
+  confirm(question: string, held: Held): Promise<void>
+}
+
+/** What a read has brought. `mayfly mcp` opens it, and `/mcp` has no key. */
+export type Brought =
+  | { ciphertext: Uint8Array }
+  | { text: string | null; bytes: number; fileName: string | null; mediaType: string | null }
+
+/** Something that was bought. */
+export type Held = {
+  product: Product
+  publicId: string
+  /** The service that sold it. */
+  origin: string
+  /** What the caller calls it. */
+  label: string
+  /** A request with the token. */
+  ask(asked: Asked): Promise<Answered>
+  /** Where its events were read up to. Kept here, or always from the beginning. */
+  position: { last(): number; seen(sequence: number): void }
+  /** Saves a new token. Left out where the caller keeps it. */
+  keep?(role: Role, token: string): void
+  /** Forgets what was destroyed. */
+  forget?(): void
+}
+
+export type Wanted = {
+  product: Product
+  planId: PlanId
+  /** For the question to the person. */
+  what: string
+  /** The settings that a monitor is bought with, as the service takes them. */
+  settings?: Record<string, unknown>
+}
+
+export type Pay = {
+  buy(wanted: Wanted): Promise<Sale>
+  extend(): Promise<Sale>
+  /** Collects what was paid, and pays nothing. */
+  check(): Promise<Sale>
+}
+
+export type Quote = {
+  orderId: string
+  product: string
+  planId: string
+  amountSats: number
+  bolt11: string
+  paymentHash: string
+  expiresAt: string
+  network: string
+}
+
+/** What became of a purchase. `named` repeats it. */
+export type Sale = { named: { name?: string; purchaseId?: string }; meta?: object } & (
+  | { state: 'unpaid'; quote?: Quote; next: string }
+  | {
+      state: 'bought'
+      product: Product
+      publicId: string
+      expiresAt: string
+      origin: string
+      /** What the caller has to keep: tokens, or the code of a whisper. */
+      secrets: Record<string, string>
+      /** What is said before how to use it. */
+      note?: string
+    }
+  | { state: 'extended'; expiresAt: string; note?: string }
+)
+
+/** In `_meta` of a call: the token that it needs. Of `rotate_token`: the new one. */
+export const TOKEN_META = 'org.mayfly/token'
+/** In `_meta` of a result: the capability that was bought, with its tokens. */
+export const CAPABILITY_META = 'org.mayfly/capability'
+
+// The parts of inputs and outputs that several tools have.
+
+export const DateTime = Type.String()
+export const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
+export const Count = Type.Integer()
+export const planId = Type.Enum([...PLAN_IDS])
+
+/** The name of something that is saved on this machine. */
+export const savedName = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z0-9][a-z0-9._-]*$', description })
+
+/** What a tool is about, and its token where the model passes it on. */
+export function about(way: Way, noun: string, token: string): Record<string, TSchema> {
+  if (way === 'local') return { name: savedName(`the name that the ${noun} is saved under`) }
+  const publicId = Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: `the id of the ${noun}`,
+  })
+  if (way === 'meta') return { publicId }
+  // A connection can send it as its bearer instead.
+  return { publicId, token: Type.Optional(Type.String({ maxLength: 128, description: token })) }
+}
+
+/** What names a purchase, so that a repeated call pays nothing twice. */
+export const purchaseName = (way: Way): Record<string, TSchema> =>
+  way === 'local'
+    ? { name: savedName('a new name to save it under; the same name repeats a purchase') }
+    : {
+        purchaseId: Type.Optional(
+          Type.String({
+            minLength: 22,
+            maxLength: 64,
+            pattern: '^[0-9A-Za-z-]+$',
+            description: 'the purchaseId of a result, to repeat that purchase; none for a new one',
+          }),
+        ),
+      }
+
+/** The filters that reading and waiting have in common. */
+export const eventFilters = Object.fromEntries(
+  FILTER_NAMES.map((name) => {
+    const { examples, ...schema } = EVENT_FILTERS[name].schema
+    return [name, Type.Optional(schema as object as TUnsafe<string>)]
+  }),
+) as { [Name in FilterName]: TOptional<TUnsafe<FilterValue<Name>>> }
+
+export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** These members of a value, if they are there. */
+export const pick = (from: object, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = (from as Record<string, unknown>)[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )

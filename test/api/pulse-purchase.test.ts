@@ -1,0 +1,62 @@
+/** A monitor that is bought with its settings begins with them; what cannot be set costs nothing. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { purchasePulse } from '../support/pulse.ts'
+import type { TestServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
+
+suite('a purchase of a monitor with settings', () => {
+  const theServer = shareServer()
+
+  test('the monitor begins as it was asked for', async () => {
+    const server = await theServer()
+    const schedule = { cron: '0 3 * * *', timeZone: 'Europe/Berlin', graceSeconds: 900 }
+    const settings = { name: 'backup', description: 'nightly', publicStatusEnabled: true }
+    const key = randomUUID()
+    const asked = JSON.stringify({ planId: 'spark', ...settings, schedule })
+    const { text } = await purchasePulse(server, asked, key)
+    const { bolt11, orderId } = JSON.parse(text) as { bolt11: string; orderId: string }
+    await server.pay(bolt11)
+    const poll = await fetch(`${server.url}/api/payments/${orderId}`, {
+      headers: { 'idempotency-key': key },
+    })
+    const { resource } = (await poll.json()) as { resource: never }
+    const status = await server.mayfly.pulse(resource).status()
+    assert.deepEqual(status.schedule, schedule)
+    const { name, description, publicStatusEnabled, state } = status
+    assert.deepEqual({ name, description, publicStatusEnabled }, settings)
+    assert.equal(state, 'waiting')
+    assert.deepEqual((await purchasePulse(server, '{"planId":"spark"}', key)).status, 400)
+  })
+
+  test('what cannot be set is refused before there is an invoice, and says what it must be', async () => {
+    const server = await theServer()
+    for (const [settings, expected] of [
+      [{ graceSeconds: 59 }, { field: 'graceSeconds', expected: '60 to 604800' }],
+      [{ name: 'a\u202eb' }, { error: 'invalid settings' }],
+      [{ schedule: { cron: '0 3 31 2 *', timeZone: 'UTC', graceSeconds: 60 } }, { field: 'cron' }],
+      [
+        { schedule: { cron: '* * * * *', timeZone: 'Mars', graceSeconds: 60 } },
+        { field: 'timeZone' },
+      ],
+      [{ other: 1 }, { error: 'invalid settings' }],
+    ] as const) {
+      const body = JSON.stringify({ planId: 'spark', ...settings })
+      const told = await refused(server, body)
+      for (const [name, value] of Object.entries(expected)) assert.equal(told[name], value)
+    }
+    const long = { planId: 'long', graceSeconds: 60 }
+    assert.equal((await refused(server, JSON.stringify(long))).expected, '300 to 604800')
+  })
+})
+
+async function refused({ url }: TestServer, body: string): Promise<Record<string, unknown>> {
+  const answer = await fetch(`${url}/api/payments/pulse`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': randomUUID() },
+    body,
+  })
+  assert.equal(answer.status, 400)
+  return (await answer.json()) as Record<string, unknown>
+}

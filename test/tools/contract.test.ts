@@ -1,0 +1,159 @@
+/** Every tool, by both ways in, from three hosts each. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
+import { containsToken } from '../../src/lib/ids.ts'
+import { TOOL_NAMES } from '../../src/tools/tools.ts'
+import { type Answered, KINDS, openHost, readIn } from '../support/tools.ts'
+
+for (const kind of KINDS) {
+  suite(`the tools, ${kind.way}, from ${kind.client}`, () => {
+    test('every tool works, fits its schema, and says each thing once', async (t) => {
+      const host = await openHost(t, kind)
+      const { server } = host
+      const tools = await host.tools()
+      assert.deepEqual(
+        tools.map(({ name }) => name),
+        TOOL_NAMES,
+      )
+      assert.ok(Buffer.byteLength(JSON.stringify(tools)) <= 20 * 1024)
+      const ajv = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true })
+      addFormats.default(ajv)
+      const called = new Set<string>()
+
+      async function call(name: string, args: Record<string, unknown> = {}): Promise<Answered> {
+        const answered = await host.call(name, args)
+        assert.equal(answered.isError, false, `${name}: ${answered.text}`)
+        called.add(name)
+        const { outputSchema } = tools.find((one) => one.name === name) ?? {}
+        if (outputSchema) assert.ok(ajv.validate(outputSchema, answered.value), ajv.errorsText())
+        assert.notEqual(answered.text, '')
+        return answered
+      }
+
+      const { plans } = (await call('catalog')).value as { plans: object[] }
+      assert.equal(plans.length, 9)
+
+      const inbox = await host.buy('buy_inbox', 'hooks')
+      const publicId = String(inbox().publicId ?? inboxIn(await call('check_order', inbox())))
+      for (const body of ['{"ok":true}', new Uint8Array([0xff, 0xfe]), 'x'.repeat(5_000)]) {
+        const headers = { 'content-type': 'application/json' }
+        await fetch(`${server.url}/c/${publicId}/paid?id=1`, { method: 'POST', body, headers })
+      }
+      const { text: list } = await call('read_inbox', inbox())
+      assert.match(list, /^3 of 3 requests/)
+      assert.match(list, /#1 \S+ POST "\/paid\?id=1" "application\/json" 11 B "\{\\"ok\\":true\}"/)
+      const waited = readIn(await call('wait_for_webhook', inbox()))
+      assert.equal(waited.webhooks.length, 3)
+      assert.deepEqual(waited.webhooks[0]?.body, {
+        ...{ untrustedText: '{"ok":true}', bytes: 11, isCut: false },
+      })
+      const binary = readIn(await call('get_webhook', { ...inbox(), sequence: 2 })).webhook
+      assert.deepEqual(binary.body, { untrustedBase64: '//4=', nextOffset: null })
+      let long = ''
+      for (let offset: unknown = 0; offset !== null; ) {
+        const part = readIn(await call('get_webhook', { ...inbox(), sequence: 3, offset }))
+        const body = part.webhook.body as { untrustedText: string; nextOffset: number | null }
+        long += body.untrustedText
+        offset = body.nextOffset
+      }
+      assert.equal(long, 'x'.repeat(5_000))
+
+      const monitor = await host.buy('buy_monitor', 'job', {
+        ...{ label: 'backup', cron: '0 3 * * *', timeZone: 'Europe/Berlin', graceSeconds: 1800 },
+      })
+      const { value: status } = await call('monitor_status', monitor())
+      assert.match(String(status.expects), /a ping at 0 3 \* \* \* \(Europe\/Berlin\).*1800 s/)
+      await call('ping', monitor('ping'))
+      const alerts =
+        kind.way === 'local'
+          ? [{ inbox: 'hooks' }]
+          : [{ inbox: publicId, ingestToken: inbox('ingest').token }]
+      const { value: set } = await call('configure_monitor', {
+        ...{ ...monitor(), intervalSeconds: 3600, graceSeconds: 600, publicStatus: true, alerts },
+      })
+      assert.deepEqual(set.alerts, [{ to: publicId, format: 'inbox', state: 'active' }])
+      assert.match(String(set.statusUrl), /\/status\/pulse_status_/)
+      const again = (await call('monitor_status', monitor())).value
+      assert.match(String(again.expects), /every 3600 s, and late 600 s/)
+
+      const { value: rotated } = await call('rotate_token', { ...monitor(), kind: 'ping' })
+      const refused = await host.call('ping', monitor('ping'))
+      if (kind.way === 'local') assert.equal(refused.isError, false, refused.text)
+      else {
+        assert.match(refused.text, /not found/)
+        const token = rotated.token ?? rotated['org.mayfly/token']
+        await call('ping', { ...monitor('ping'), token })
+      }
+
+      const ciphertextBase64 = randomBytes(64).toString('base64')
+      const secret = kind.way === 'local' ? { text: 'mellon' } : { ciphertextBase64 }
+      const whisper = await host.buy('send_whisper', 'door', { ...secret, receipt: true })
+      const read = readIn(await call('read_whisper', whisper('read')))
+      if (kind.way === 'local') assert.equal(read.content.untrustedText, 'mellon')
+      else assert.equal(read.ciphertextBase64, ciphertextBase64)
+
+      if (kind.way === 'local') {
+        const { expiresAt } = (await call('check_order', { name: 'job' })).value.bought as {
+          expiresAt: string
+        }
+        const extended = await call('extend', { name: 'job', expiresAt })
+        assert.equal(extended.value.state, 'settled')
+      } else {
+        const asked = await call('extend', { ...monitor(), planId: 'spark' })
+        const { quote, purchaseId } = asked.value as { quote: never; purchaseId: string }
+        const { bolt11, orderId } = quote as { bolt11: string; orderId: string }
+        await server.pay(bolt11)
+        const extended = await call('check_order', { orderId, purchaseId })
+        assert.ok((extended.value.extended as { expiresAt: string }).expiresAt)
+      }
+      for (const one of [inbox(), monitor(), whisper('receipt')]) await call('destroy', one)
+      for (const name of ['buy_inbox', 'buy_monitor', 'send_whisper', 'check_order']) {
+        called.add(name)
+      }
+      assert.deepEqual([...called].sort(), [...TOOL_NAMES].sort())
+      // The code of a text that came from the model is no more secret than that text.
+      const seen = host.seen().replaceAll(/mayfly-whisper:1:[^\s"\\]+/g, '')
+      if (kind.way !== 'results') assert.equal(containsToken(seen), false)
+    })
+
+    test('an error is in the words of the tools, and lists what is allowed and what there is', async (t) => {
+      const host = await openHost(t, kind)
+      const inbox = await host.buy('buy_inbox', 'hooks')
+      const said = async (name: string, args: Record<string, unknown>): Promise<string> => {
+        const { isError, text } = await host.call(name, args)
+        assert.equal(isError, true, text)
+        assert.doesNotMatch(text, /Authorization|Bearer|Idempotency|header|GET |POST |X-/)
+        return text
+      }
+      assert.match(
+        await said('buy_inbox', { planId: 'huge' }),
+        /planId must be spark, standard or long\. Nothing was done/,
+      )
+      assert.match(await said('read_inbox', { other: 1 }), /must be|Expected: only/)
+      assert.match(await said('monitor_status', inbox()), /monitor|pulse_…/)
+      assert.match(await said('get_webhook', { ...inbox(), sequence: 9 }), /no request #9/)
+      if (kind.way === 'local') {
+        const missing = await said('read_inbox', { name: 'hoks' })
+        assert.match(missing, /Nothing is saved as hoks\. Saved: hooks \(inbox\)\./)
+      } else {
+        const { token, ...without } = inbox()
+        assert.ok(token)
+        assert.match(await said('read_inbox', without), /needs (?:the argument|a) token/)
+        const wrong = `catch_owner_${'0'.repeat(49)}`
+        assert.match(await said('read_inbox', { ...without, token: wrong }), /unauthorized/)
+      }
+      const monitor = await host.buy('buy_monitor', 'job')
+      const never = { ...monitor(), cron: '0 3 31 2 *' }
+      assert.match(await said('configure_monitor', never), /cron must be five fields.*Nothing was/)
+      const both = { ...monitor(), cron: '0 3 * * *', intervalSeconds: 60 }
+      assert.match(await said('configure_monitor', both), /either intervalSeconds or cron/)
+      const local = { ...monitor(), alerts: [{ url: 'https://127.0.0.1/x' }] }
+      assert.match(await said('configure_monitor', local), /alerts|url must be an https URL/)
+    })
+  })
+}
+
+const inboxIn = ({ value }: Answered): string => (value.bought as { publicId: string }).publicId

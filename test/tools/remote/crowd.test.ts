@@ -1,0 +1,150 @@
+/** Many waits at /mcp: how many are let in, and that the service answers the others. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { CatchCapability } from '../../../src/client/index.ts'
+import { TOKEN_META } from '../../../src/tools/tool.ts'
+import { anInbox } from '../../support/catch.ts'
+import type { After } from '../../support/folder.ts'
+import { limited } from '../../support/limits.ts'
+import { connect, message, post } from '../../support/mcp.ts'
+import { scrape } from '../../support/scrape.ts'
+import type { TestServer } from '../../support/server.ts'
+import { until } from '../../support/until.ts'
+
+/** Before a wait asks its inbox again, which it would do if nobody told it to end. */
+const STEP_MS = 8_000
+
+const waitOn = ({ publicId, ownerToken }: CatchCapability): string =>
+  message('tools/call', {
+    name: 'wait_for_webhook',
+    arguments: { publicId, after: 0, timeoutSeconds: 600 },
+    _meta: { [TOKEN_META]: ownerToken },
+  })
+
+/** Waits in the name of a client behind a proxy, until the test aborts it. */
+function wait(
+  server: TestServer,
+  { inbox, from, signal }: { inbox: CatchCapability; from: string; signal: AbortSignal },
+) {
+  return fetch(`${server.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'x-forwarded-for': from,
+    },
+    body: waitOn(inbox),
+    signal,
+  })
+    .then(async (answer) => ({ answer, text: await answer.text() }))
+    .catch(() => null)
+}
+
+const waits = async (server: TestServer): Promise<number> => {
+  const { series } = await scrape(server)
+  return series.get('mayfly_open_streams{route="/api/catch/:publicId/events"}') ?? 0
+}
+
+const aCrowd = (t: After): Promise<TestServer> =>
+  limited(
+    t,
+    { openOrders: null },
+    { MAYFLY_TRUSTED_PROXIES: '127.0.0.1', MAYFLY_METRICS_PORT: '0' },
+  )
+
+suite('a crowd that waits', () => {
+  test('a thousand waits at once: 512 are let in, the others are told when to come again, and the service answers', async (t) => {
+    const server = await aCrowd(t)
+    const inboxes: CatchCapability[] = []
+    for (let i = 0; i < 16; i++) inboxes.push(await anInbox(server))
+    const leaving = new AbortController()
+    t.after(() => leaving.abort())
+    let refused = 0
+    const all = Array.from({ length: 1000 }, async (_, i) => {
+      const inbox = inboxes[i % 16] as CatchCapability
+      const ended = await wait(server, {
+        ...{ inbox, from: `198.51.${i % 20}.1` },
+        signal: leaving.signal,
+      })
+      if (ended?.answer.status !== 429) return ended
+      assert.ok(Number(ended.answer.headers.get('retry-after')) > 0)
+      refused++
+      return null
+    })
+    await until('all are in or refused', async () => (await waits(server)) === 512)
+    await until('the others know', async () => refused === 488)
+    const [first] = inboxes
+    assert.ok(first)
+    assert.equal((await fetch(`${server.url}/health`)).status, 200)
+    const late = { 'x-forwarded-for': '203.0.113.1' }
+    assert.equal((await post(server.url, message('ping'), late)).status, 429)
+    // A webhook ends the waits of its inbox, and makes room for others.
+    const sent = await fetch(`${server.url}/c/${first.publicId}`, { method: 'POST', body: 'x' })
+    assert.equal(sent.status, 204)
+    const [told] = await Promise.all(all.slice(0, 1))
+    assert.match(told?.text ?? '', /\\"reason\\":\\"received\\"/)
+    await until('there is room', async () => {
+      return (await post(server.url, message('ping'), late)).status === 200
+    })
+    leaving.abort()
+    await Promise.all(all)
+    await until('all have ended', async () => (await waits(server)) === 0, { withinMs: STEP_MS })
+  })
+
+  test('a network has 64 waits; one that is cancelled frees its place at once', async (t) => {
+    const server = await aCrowd(t)
+    const inbox = await anInbox(server)
+    const other = await anInbox(server)
+    const cancels = Array.from({ length: 64 }, () => new AbortController())
+    t.after(() => {
+      for (const cancel of cancels) cancel.abort()
+    })
+    const from = '198.51.100.7'
+    for (const { signal } of cancels) void wait(server, { inbox, from, signal })
+    await until('all wait', async () => (await waits(server)) === 64)
+    const asked = () => post(server.url, message('ping'), { 'x-forwarded-for': from })
+    assert.equal((await asked()).status, 429)
+    cancels[0]?.abort()
+    await until('its place is free', async () => (await asked()).status === 200, {
+      withinMs: STEP_MS,
+    })
+    assert.equal(await waits(server), 63, 'the places of the inbox are free as well')
+    const last = new AbortController()
+    t.after(() => last.abort())
+    void wait(server, { inbox: other, from, signal: last.signal })
+    await until('another waits', async () => (await waits(server)) === 64)
+  })
+
+  test('a wait that its client of 2026-07-28 cancels ends at once', async (t) => {
+    const server = await aCrowd(t)
+    const { publicId, ownerToken: token } = await anInbox(server)
+    const agent = await connect(t, server.url)
+    const cancel = new AbortController()
+    const given = { publicId, after: 0, timeoutSeconds: 600 }
+    const { signal } = cancel
+    const cancelled = assert.rejects(agent.call('wait_for_webhook', given, { token, signal }))
+    await until('it waits', async () => (await waits(server)) === 1)
+    cancel.abort()
+    await cancelled
+    await until('it has ended', async () => (await waits(server)) === 0, { withinMs: STEP_MS })
+  })
+
+  test("a notification of 2025-11-25 cancels nobody's wait, and closing the connection ends one's own at once", async (t) => {
+    const server = await aCrowd(t)
+    const { publicId, ownerToken: token } = await anInbox(server)
+    const agent = await connect(t, server.url, { revision: '2025-11-25' })
+    const given = { publicId, after: 0, timeoutSeconds: 600 }
+    const ended = assert.rejects(agent.call('wait_for_webhook', given, { token }))
+    await until('it waits', async () => (await waits(server)) === 1)
+    // Clients count their requests from 0, so a stranger knows the numbers of all others.
+    for (let requestId = 0; requestId < 5; requestId++) {
+      const params = { requestId, reason: 'x' }
+      const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+      assert.equal((await post(server.url, JSON.stringify(cancelled))).status, 202)
+    }
+    assert.equal(await waits(server), 1)
+    await agent.close()
+    await ended
+    await until('it has ended', async () => (await waits(server)) === 0, { withinMs: STEP_MS })
+  })
+})

@@ -1,0 +1,205 @@
+/** Extending at /mcp: the owner's token opens it, and however often it is repeated, it is paid and added once. */
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { CatchCapability, PulseCapability } from '../../../src/client/index.ts'
+import { containsToken } from '../../../src/lib/ids.ts'
+import { assertExtended, EXTENDABLE, type Held, SPARK_MS } from '../../support/extension.ts'
+import {
+  type Agent,
+  capabilityIn,
+  challengeIn,
+  connect,
+  credentialOf,
+  purchaseIn,
+  REVISIONS,
+  type Result,
+  refusalIn,
+} from '../../support/mcp.ts'
+import { mppxClient } from '../../support/mcp-payer.ts'
+import { startServer } from '../../support/server.ts'
+import { shareServer } from '../../support/shared-server.ts'
+import { query } from '../../support/store.ts'
+
+const asked = ({ publicId }: Held) => ({ publicId, planId: 'spark' })
+
+const endOf = ({ structuredContent, content }: Result): string => {
+  assert.equal(structuredContent?.state, 'settled', JSON.stringify(content))
+  assert.equal(structuredContent.bought, undefined)
+  return (structuredContent.extended as { expiresAt: string }).expiresAt
+}
+
+const later = ({ expiresAt }: Held): string =>
+  new Date(Date.parse(expiresAt) + SPARK_MS).toISOString()
+
+const seesNoToken = ({ seen }: Agent): void => assert.equal(containsToken(seen.join()), false)
+
+for (const { name, buy, limits } of EXTENDABLE) {
+  suite(`the tool extend at /mcp, for ${name}`, () => {
+    const start = shareServer()
+
+    for (const revision of REVISIONS) {
+      test(`20 repeats of a paid extension add the plan once, for a client of ${revision}`, async (t) => {
+        const server = await start()
+        const held = await buy(server)
+        const agent = await connect(t, server.url, { revision })
+        const first = await agent.call('extend', asked(held), { token: held.ownerToken })
+        const { purchaseId, quote } = purchaseIn(first)
+        assert.equal(quote.amountSats, name === 'catch' ? 100 : 50)
+        const unpaid = await agent.call('extend', { ...asked(held), purchaseId })
+        assert.deepEqual(purchaseIn(unpaid), purchaseIn(first))
+        const preimage = await server.pay(quote.bolt11)
+        const meta = credentialOf(challengeIn(first), preimage)
+        const results = await Promise.all(
+          Array.from({ length: 20 }, (_, i) =>
+            i % 4 === 0
+              ? agent.call('check_order', { orderId: quote.orderId, purchaseId })
+              : i % 4 === 1
+                ? agent.call('extend', asked(held), { meta, token: held.ownerToken })
+                : i % 4 === 2
+                  ? agent.call('extend', asked(held), { meta })
+                  : agent.call('extend', { ...asked(held), purchaseId }, { meta }),
+          ),
+        )
+        assert.deepEqual([...new Set(results.map(endOf))], [later(held)])
+        for (const { _meta } of results) assert.equal(_meta?.['org.mayfly/capability'], undefined)
+        const receipt = results[1]?._meta?.['org.paymentauth/receipt'] as Record<string, unknown>
+        assert.equal(receipt.reference, quote.paymentHash)
+        await assertExtended(server, { held, limits, times: 1 })
+        seesNoToken(agent)
+      })
+    }
+
+    test('an extension that was paid natively is collected by check_order alone', async (t) => {
+      const server = await start()
+      const held = await buy(server)
+      const agent = await connect(t, server.url)
+      const first = await agent.call('extend', asked(held), { token: held.ownerToken })
+      const { quote, purchaseId } = purchaseIn(first)
+      await server.pay(quote.bolt11)
+      const given = { orderId: quote.orderId, purchaseId }
+      assert.equal(endOf(await agent.call('check_order', given)), later(held))
+      assert.equal(endOf(await agent.call('check_order', given)), later(held))
+      await assertExtended(server, { held, limits, times: 1 })
+    })
+
+    test('only the owner token opens an extension, for its own plan, and else there is no invoice', async (t) => {
+      const server = await startServer(t)
+      const [held, other] = [await buy(server), await buy(server)]
+      const agent = await connect(t, server.url)
+      const before = await orders(server)
+      const { ownerToken: token } = held
+      const { ingestToken, pingToken } = held as Partial<CatchCapability & PulseCapability>
+      for (const [expected, given, shown] of [
+        [/needs a token in _meta/, asked(held), undefined],
+        [/unauthorized/, asked(held), ingestToken ?? pingToken],
+        [/unauthorized/, asked(held), 'x'],
+        [/not found/, asked(held), other.ownerToken],
+        [/planId must be spark/, { ...asked(held), planId: 'long' }, token],
+        [/not found/, { publicId: `${name}_x`, planId: 'spark' }, token],
+        [/must be the id of a purchase, catch_/, { publicId: 'x', planId: 'spark' }, token],
+        [
+          /must be the id of a purchase, catch_… or pulse_…/,
+          { publicId: 'whisper_x', planId: 'spark' },
+          token,
+        ],
+        [/unknown purchaseId/, { ...asked(held), purchaseId: '0'.repeat(33) }, token],
+      ] as const) {
+        const options = shown === undefined ? {} : { token: shown }
+        assert.match(refusalIn(await agent.call('extend', given, options)), expected)
+      }
+      assert.deepEqual(await orders(server), before)
+      seesNoToken(agent)
+    })
+
+    test('a credential extends nothing but what it was paid for', async (t) => {
+      const server = await start()
+      const [held, other] = [await buy(server), await buy(server)]
+      const agent = await connect(t, server.url)
+      const first = await agent.call('extend', asked(held), { token: held.ownerToken })
+      const preimage = await server.pay(purchaseIn(first).quote.bolt11)
+      const meta = credentialOf(challengeIn(first), preimage)
+      const tool = name === 'catch' ? 'buy_inbox' : 'buy_monitor'
+      const elsewhere = await agent.call('extend', asked(other), { meta, token: other.ownerToken })
+      assert.notEqual(elsewhere.structuredContent?.state, 'settled')
+      const bought = await agent.call(tool, { planId: 'spark' }, { meta })
+      assert.notEqual(bought.structuredContent?.state, 'settled')
+      await assertExtended(server, { held: other, limits, times: 0 })
+      assert.equal(endOf(await agent.call('extend', asked(held), { meta })), later(held))
+      await assertExtended(server, { held, limits, times: 1 })
+    })
+
+    test('what ends while its extension is paid is sold anew, to the credential alone', async (t) => {
+      const server = await start()
+      const held = await buy(server)
+      const agent = await connect(t, server.url)
+      const first = await agent.call('extend', asked(held), { token: held.ownerToken })
+      const { quote, purchaseId } = purchaseIn(first)
+      const destroyed = await agent.call(
+        'destroy',
+        { publicId: held.publicId },
+        { token: held.ownerToken },
+      )
+      assert.equal(destroyed.isError, undefined)
+      const preimage = await server.pay(quote.bolt11)
+      const given = { orderId: quote.orderId, purchaseId }
+      assert.match(refusalIn(await agent.call('check_order', given)), /proof of payment required/)
+      const meta = credentialOf(challengeIn(first), preimage)
+      const sold = capabilityIn<Held>(await agent.call('extend', asked(held), { meta }))
+      assert.notEqual(sold.publicId, held.publicId)
+      await assertExtended(server, { held: { ...sold, product: name }, limits, times: 0 })
+      seesNoToken(agent)
+    })
+  })
+}
+
+suite('the tool extend at /mcp', () => {
+  test('what has ended is refused before there is an invoice, and the refusal says what to do', async (t) => {
+    const server = await startServer(t)
+    const [inbox] = EXTENDABLE
+    const held = await (inbox as (typeof EXTENDABLE)[number]).buy(server)
+    const before = await orders(server)
+    server.clock.advance(SPARK_MS)
+    const agent = await connect(t, server.url)
+    const refused = await agent.call('extend', asked(held), { token: held.ownerToken })
+    assert.match(refusalIn(refused), /^cannot be extended\. It has ended.*No invoice was made/)
+    assert.deepEqual(await orders(server), before)
+  })
+
+  test('a connection without tokens=meta passes the owner token as an argument', async (t) => {
+    const server = await startServer(t)
+    const held = await (EXTENDABLE[1] as (typeof EXTENDABLE)[number]).buy(server)
+    const agent = await connect(t, server.url, { query: '' })
+    const given = { ...asked(held), token: held.ownerToken }
+    const first = await agent.call('extend', given)
+    const { quote, purchaseId } = purchaseIn(first)
+    await server.pay(quote.bolt11)
+    assert.equal(endOf(await agent.call('extend', { ...given, purchaseId })), later(held))
+    seesNoToken(agent)
+  })
+
+  test('a connection with a bearer extends what its token owns', async (t) => {
+    const server = await startServer(t)
+    const held = await (EXTENDABLE[0] as (typeof EXTENDABLE)[number]).buy(server)
+    const headers = { authorization: `bearer  ${held.ownerToken}` }
+    const agent = await connect(t, server.url, { headers })
+    assert.equal(purchaseIn(await agent.call('extend', asked(held))).quote.amountSats, 100)
+  })
+
+  test('mppx pays by itself for an extension, once, with the token beside its arguments', async (t) => {
+    const server = await startServer(t)
+    const held = await (EXTENDABLE[0] as (typeof EXTENDABLE)[number]).buy(server)
+    const invoices: string[] = []
+    const payer = await mppxClient(t, `${server.url}/mcp`, async (invoice) => {
+      invoices.push(invoice)
+      return server.pay(invoice)
+    })
+    const _meta = { 'org.mayfly/token': held.ownerToken }
+    const result = await payer.callTool({ name: 'extend', arguments: asked(held), _meta })
+    assert.equal(endOf(result as Result), later(held))
+    assert.equal((result.receipt as { status: string }).status, 'success')
+    assert.equal(invoices.length, 1)
+  })
+})
+
+const orders = (server: Parameters<typeof query>[0]) =>
+  query(server, 'select count(*) as count from purchase_order')

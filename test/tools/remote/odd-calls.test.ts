@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import {
+  capabilityIn,
+  challengeIn,
+  connect,
+  credentialOf,
+  purchaseIn,
+  refusalIn,
+} from '../../support/mcp.ts'
+import { startServer, type TestServer } from '../../support/server.ts'
+
+type After = Parameters<typeof startServer>[0]
+
+test('an id with half of a surrogate pair is not found, and is no fault of the service', async (t) => {
+  const { server, agent, token } = await anOwner(t)
+  const calls: [string, Record<string, unknown>][] = [
+    ['read_inbox', { publicId: '\ud800' }],
+    ['destroy', { publicId: 'catch_\ud800' }],
+    ['check_order', { orderId: '\ud800' }],
+  ]
+  for (const [tool, ask] of calls) {
+    const answer = JSON.stringify(await agent.call(tool, ask, { token }))
+    assert.doesNotMatch(answer, /internal error/, tool)
+    assert.match(answer, /"isError":true/, tool)
+  }
+  assert.deepEqual(faultsOf(server), [])
+})
+
+test('an id that is another path of the service is not found, and nothing is asked', async (t) => {
+  const { agent, token } = await anOwner(t)
+  const order = `order_${'0'.repeat(22)}`
+  for (const orderId of [
+    'catch',
+    'whisper',
+    'pulse',
+    '..',
+    'order_x',
+    `${order}/x`,
+    `${order}?x`,
+  ]) {
+    const said = refusalIn(await agent.call('check_order', { orderId }))
+    assert.match(said, /^order not found\. .*the operator can restore/, orderId)
+  }
+  for (const publicId of ['public', '.', '..', 'catch_x/..', 'catch_', 'whisper%2fx', '_x']) {
+    for (const tool of ['read_inbox', 'monitor_status', 'ping', 'read_whisper', 'destroy']) {
+      const said = refusalIn(await agent.call(tool, { publicId }, { token }))
+      assert.match(said, /^not found\. /, `${tool} ${publicId}`)
+      assert.doesNotMatch(said, /X-Request-Id/)
+    }
+  }
+})
+
+test('the order of an extension is settled, with its new end and without a token', async (t) => {
+  const { server, agent, token, publicId } = await anOwner(t)
+  const asked = await fetch(`${server.url}/api/catch/${publicId}/extend`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'idempotency-key': randomUUID(),
+      'x-owner-token': token,
+    },
+    body: '{"planId":"spark"}',
+  })
+  assert.equal(asked.status, 402)
+  const { orderId, bolt11 } = (await asked.json()) as { orderId: string; bolt11: string }
+  await server.pay(bolt11)
+  const answer = await agent.call('check_order', { orderId })
+  const text = JSON.stringify(answer)
+  assert.match(text, /"state":"settled"/)
+  assert.match(text, /It lasts until 2/)
+  assert.ok(!text.includes(token))
+  assert.deepEqual(faultsOf(server), [])
+})
+
+async function anOwner(t: After) {
+  const server = await startServer(t)
+  const agent = await connect(t, server.url)
+  const asked = await agent.call('buy_inbox', { planId: 'spark' })
+  const preimage = await server.pay(purchaseIn(asked).quote.bolt11)
+  const meta = credentialOf(challengeIn(asked), preimage)
+  const { publicId, ownerToken } = capabilityIn(
+    await agent.call('buy_inbox', { planId: 'spark' }, { meta }),
+  ) as { publicId: string; ownerToken: string }
+  return { server, agent, token: ownerToken, publicId }
+}
+
+const faultsOf = ({ logged }: TestServer): string[] =>
+  logged.filter((line) => line.includes('mcp.failed'))

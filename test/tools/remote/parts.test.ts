@@ -1,0 +1,42 @@
+/** The parts of /mcp that bound and name things. */
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { suite, test } from 'node:test'
+import { createCalls } from '../../../src/tools/remote/bounds.ts'
+import { createPurchaseIds } from '../../../src/tools/remote/purchase-id.ts'
+
+suite('the names of purchases', () => {
+  const key = randomBytes(32)
+
+  test('each name of a purchase is another one, and the service knows it for its own', () => {
+    const ids = createPurchaseIds([key])
+    const made = Array.from({ length: 2_000 }, ids.make)
+    assert.equal(new Set(made).size, made.length)
+    for (const id of made) assert.ok(ids.isOwn(id), id)
+    for (const other of ['', 'x', '0'.repeat(33), `${made[0]}0`, randomUUID()]) {
+      assert.ok(!ids.isOwn(other), other)
+    }
+  })
+
+  test('the name of a purchase by another secret is unknown, and one by the previous secret is known', () => {
+    const id = createPurchaseIds([key]).make()
+    assert.ok(!createPurchaseIds([randomBytes(32)]).isOwn(id))
+    assert.ok(createPurchaseIds([randomBytes(32), key]).isOwn(id))
+  })
+})
+
+suite('the requests under way', () => {
+  test('the requests under way are so many for a network and so many in all, and an end counts once', () => {
+    const calls = createCalls({ perNetwork: 2, inAll: 3 })
+    const first = calls.begin('a')
+    assert.ok(first && calls.begin('a'))
+    assert.equal(calls.begin('a'), null)
+    assert.ok(calls.begin('b'))
+    assert.equal(calls.begin('c'), null)
+    first()
+    first()
+    assert.ok(calls.begin('a'))
+    assert.equal(calls.begin('a'), null)
+    assert.equal(calls.begin('c'), null)
+  })
+})
