@@ -313,4 +313,23 @@ export const PLANTS: readonly Plant[] = [
     becomes: 'if (isFailure) noticed.push(',
     breaks: ['no alert is invented'],
   },
+  {
+    name: 'a sale is recorded in a second unit',
+    file: 'payment/settlement.ts',
+    text: 'const done = await written(deps.db, { lockKey, statements })',
+    becomes: `const { sold, ...first } = statements
+    const done = await written(deps.db, { lockKey, statements: first as typeof statements })
+    if ('rows' in done) await written(deps.db, { lockKey, statements: { sold } })`,
+    breaks: ['the books balance'],
+  },
+  {
+    name: 'what an order reserved is freed in a second unit',
+    file: 'payment/ending.ts',
+    text: `return 'rows' in (await attempt(db.write({ lockKey: order.order_id, statements })))`,
+    becomes: `const lockKey = order.order_id
+    const done = await attempt(db.write({ lockKey, statements: { order: statement, also } }))
+    if ('rows' in done) await db.write({ lockKey, statements: { release } })
+    return 'rows' in done`,
+    breaks: ['the books balance'],
+  },
 ]

@@ -90,10 +90,24 @@ export async function storm(run: Run, weather: Weather, told: Promise<void>): Pr
   async function kill(): Promise<void> {
     const process = anyProcess()
     if (!process) return
+    if (random.chance(0.5)) await nextStored(process)
     ledger.note(`kill ${process.name}`)
     service.kill(process)
     await scheduler.sleep(random.next() * 3_000)
     await back()
+  }
+
+  /** Between two units of an operation: what the first one did is stored, and nothing begins the second. */
+  function nextStored(process: Process): Promise<void> {
+    const stored = new Promise<void>((resolve) => {
+      disk.onStored = (by) => {
+        if (by !== process) return
+        disk.onStored = () => undefined
+        service.kill(process)
+        resolve()
+      }
+    })
+    return Promise.race([stored, scheduler.sleep(LONGEST_AIM_MS)])
   }
 
   async function restart(): Promise<void> {

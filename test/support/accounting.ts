@@ -79,6 +79,11 @@ const RULES: readonly Rule[] = [
     says: ({ order_id }) => `order ${order_id} can never be delivered: its seed is gone`,
   },
   {
+    text: `select order_id from purchase_order o
+      where state = 'settled' and not exists (select 1 from sale s where s.payment_hash = o.payment_hash)`,
+    says: ({ order_id }) => `order ${order_id} is settled, and its sale is in no book`,
+  },
+  {
     text: `select order_id from purchase_order where state = 'paid_unfulfilled'`,
     says: ({ order_id }) => `order ${order_id} was paid for nothing`,
   },

@@ -35,6 +35,8 @@ export type Disk = {
   cutPower(): void
   /** Whether a flush has written all that there is. */
   isFlushed(): boolean
+  /** Called when a unit of this process is stored, before the process learns of it. */
+  onStored: (process: Process) => void
   /** How often a call finds no store, from 0 to 1. Half of those writes are committed nevertheless. */
   failing: number
   close(): void
@@ -118,6 +120,7 @@ export function openDisk(image: Uint8Array): Disk {
         try {
           runReads()
           const result = isDone ? work() : undefined
+          if (isDone) disk.onStored(process)
           answer(() => (isFailing ? reject(awayError()) : resolve(result as T)))
         } catch (error) {
           answer(() => reject(error as Error))
@@ -203,6 +206,7 @@ export function openDisk(image: Uint8Array): Disk {
       isAllFlushed = true
     },
     isFlushed: () => isAllFlushed,
+    onStored: () => undefined,
     failing: 0,
     close: () => database.close(),
   }
