@@ -70,8 +70,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'an event is answered before it is on the disk',
     file: 'catch/ingest.ts',
-    text: 'statements: { events: insertEvents(number, events), seal },',
-    becomes: `statements: { events: insertEvents(number, events), seal }, durability: 'deferred',`,
+    text: 'statements: { events: insertEvents(inbox, events), seal },',
+    becomes: `statements: { events: insertEvents(inbox, events), seal }, durability: 'deferred',`,
     breaks: ['stored once'],
   },
   {

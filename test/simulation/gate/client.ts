@@ -15,6 +15,8 @@ import { type GateAuthorization, type GateQuote, type Project, payIn, type Town 
 import { wantedOf } from './visitor.ts'
 
 const MAX_ATTEMPTS = 300
+/** Once all is calm, a payment may still wait a quarter of an hour, after a step back of the clock. */
+const PAUSE_MS = 5_000
 const ADDRESSES = ['192.0.2.81', '198.51.100.82']
 
 export async function clientStory(town: Town, who: string, project: Project): Promise<void> {
@@ -31,7 +33,8 @@ export async function clientStory(town: Town, who: string, project: Project): Pr
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const isDone = await step()
     if (isDone) return
-    await sleep(random.chance(0.9) ? random.next() * 1_000 : random.next() * 10_000)
+    const pause = random.chance(0.9) ? random.next() * 1_000 : random.next() * 10_000
+    await sleep(run.isCalm() ? PAUSE_MS : pause)
   }
   const what = preimage === null ? 'rest is reached' : 'paid means a receipt'
   ledger.break(what, `${who} has asked ${MAX_ATTEMPTS} times for ${quoted?.quote.intentId}`)
