@@ -18,7 +18,7 @@ for (const product of ['catch', 'pulse']) {
     const end = new Date(Date.parse(String(expiresAt)) + SPARK_MS).toISOString()
     assert.deepEqual(JSON.parse(ended.out), { name: 'mine', extended: true, expiresAt: end })
     assert.equal((await cli.json(['show', 'mine'])).expiresAt, end)
-    assert.equal((await cli.json([product, 'status', 'mine'])).expiresAt, end)
+    assert.equal((await cli.json(['status', 'mine'])).expiresAt, end)
     assert.deepEqual(draftsOf(cli.folder), [])
   })
 }
