@@ -405,7 +405,6 @@ function Inbox({
             {all.length === 0 ? (
               <div class="empty">
                 <p>No requests match.</p>
-                <p class="small">Compressed bodies are not searched.</p>
                 <Button
                   onClick={() => {
                     if (search.current) search.current.value = ''
