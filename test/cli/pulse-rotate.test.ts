@@ -73,9 +73,10 @@ test('a rotation that the service refuses changes nothing, and leaves no trace',
   await cli.run(['import', '-', '--name', 'job'], { input: file })
   const job = await cli.run(['pulse', 'rotate', 'job'])
   assert.deepEqual([job.code, /for pings only/.test(job.err)], [2, true])
-  const gone = await commandLine(t, (await startServer(t)).url)
+  const elsewhere = await startServer(t)
+  const gone = await commandLine(t, elsewhere.url)
   await gone.run(['import', '-', '--name', 'beat'], {
-    input: JSON.stringify({ ...before, baseUrl: (await startServer(t)).url }),
+    input: JSON.stringify({ ...before, baseUrl: elsewhere.url }),
   })
   assert.equal((await gone.run(ROTATE)).code, 4)
   assert.deepEqual(rotations(gone.folder), [])

@@ -18,7 +18,7 @@ const COLUMNS: Record<string, { texts: string; numbers: string; times: string }>
   },
   alert_destination: {
     texts: 'destination_id, owner_id, format, host, sealed_target, sealed_secret, state, holder',
-    numbers: 'place, created_at, last_position, done_position, attempts, day_count',
+    numbers: 'place, created_at, last_position, done_position, attempts, day_count, is_private',
     times: 'held_until, due_at, not_before, day_started_at',
   },
   alert: {
