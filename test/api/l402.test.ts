@@ -50,6 +50,7 @@ test('an L402 402 has exactly the documented challenge', async (t) => {
     product: 'catch',
     planId: 'spark',
     amountSats: 100,
+    priceSats: 100,
     bolt11,
     paymentHash,
     expiresAt: `${new Date(invoice.expiresAt).toISOString().slice(0, 19)}Z`,

@@ -83,6 +83,7 @@ test('a Payment 402 has exactly the documented challenge', async (t) => {
     product: 'catch',
     planId: 'spark',
     amountSats: 100,
+    priceSats: 100,
     bolt11,
     paymentHash,
     expiresAt: expires,

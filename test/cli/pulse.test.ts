@@ -149,7 +149,10 @@ describe('pulse run', () => {
     assert.deepEqual([dashes.code, dashes.out], [0, '-- --help\n'])
     assert.equal(await pings(), 4)
     assert.equal((await cli.run(['pulse', 'run', 'beat'])).code, 2)
-    assert.match((await cli.run(['pulse', 'run', '--help'])).out, /run a command, and report its start/)
+    assert.match(
+      (await cli.run(['pulse', 'run', '--help'])).out,
+      /run a command, and report its start/,
+    )
   })
 
   test('pulse run passes every signal on that ends a job, and says which one did', async (t) => {

@@ -324,7 +324,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'what an order reserved is freed in a second unit',
-    file: 'payment/ending.ts',
+    file: 'payment/settling.ts',
     text: `return 'rows' in (await attempt(db.write({ lockKey: order.order_id, statements })))`,
     becomes: `const lockKey = order.order_id
     const done = await attempt(db.write({ lockKey, statements: { order: statement, also } }))
