@@ -40,7 +40,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   catalog: {
     schema: PulseCatalog,
   },
-  surface: { roots: [{ path: '/p/' }], requestHeaders: [], responseHeaders: [] },
+  surface: { roots: [{ path: '/p/' }], requestHeaders: ['X-Pulse-Settings'], responseHeaders: [] },
   limits: [PINGS, SIGNALS, PUBLIC_STATUS],
   schemas: {
     PulseCapability,

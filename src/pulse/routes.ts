@@ -8,7 +8,7 @@ import { type Problem, problem } from '../http/errors.ts'
 import { mountExtension } from '../http/paid/extension.ts'
 import { mountOneUrl } from '../http/paid/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
-import { type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
+import { MAX_PLAN_SELECTION_BYTES, type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
 import { CONTENT_POLICY } from '../http/response-headers.ts'
 import { answer, errors, PlanSelection } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -16,19 +16,11 @@ import { badge } from './badge.ts'
 import { PUBLIC_STATUS } from './limits.ts'
 import { mountOwner, type OwnerDeps } from './owner-routes.ts'
 import { mountPings } from './ping-routes.ts'
-import {
-  MonitorSelection,
-  PublicPulseStatus,
-  PulseCapability,
-  type PulsePlan,
-  publicId,
-} from './schema.ts'
+import { PublicPulseStatus, PulseCapability, type PulsePlan, publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
-import { parsePurchase } from './settings.ts'
+import { monitorTerms } from './settings.ts'
 import { isActive } from './state.ts'
 
-/** Fits the longest settings with every character escaped. */
-const MAX_PURCHASE_BYTES = 16 * 1024
 /** How long caches may keep a badge. Pages that show it are rarely reloaded. */
 const BADGE_SECONDS = 30
 /** A badge runs no script, even if it is opened as a page. */
@@ -44,6 +36,17 @@ const sharedParams = Type.Object({
   }),
 })
 
+const purchaseHeaders = {
+  'x-pulse-settings': Type.Optional(
+    Type.String({
+      description:
+        'The settings that the monitor begins with, as the JSON of PulseSettings with an optional `schedule`. ' +
+        'Characters beyond ASCII are escaped, as \\u00e9.',
+      examples: ['{"name":"backup","expectedIntervalSeconds":86400}'],
+    }),
+  ),
+}
+
 export function mountPulse(
   app: App,
   deps: Paying & OwnerDeps & { plans: Readonly<Record<PlanId, PulsePlan>> },
@@ -54,12 +57,15 @@ export function mountPulse(
     path: '/api/payments/pulse',
     summary: 'Buy a heartbeat monitor',
     contentType: 'application/json',
-    maxBodyBytes: MAX_PURCHASE_BYTES,
-    bodySchema: MonitorSelection,
-    headerSchemas: {},
+    maxBodyBytes: MAX_PLAN_SELECTION_BYTES,
+    bodySchema: PlanSelection,
+    headerSchemas: purchaseHeaders,
     resourceSchema: PulseCapability,
     phrases: ['invalid settings'],
-    parse: (body) => parsePurchase(body, clock.now),
+    parse: (body, { headers }) => ({
+      planId: parsePlanSelection(body),
+      terms: monitorTerms(headers['x-pulse-settings'], clock.now),
+    }),
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
     memo: (planId) => `Mayfly PULSE ${planId}`,
   }
@@ -67,7 +73,8 @@ export function mountPulse(
   mountOneUrl(app, deps, route)
   mountExtension(app, deps, {
     bought: {
-      ...{ ...route, bodySchema: PlanSelection },
+      ...route,
+      headerSchemas: {},
       parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
     },
     ...{ noun: 'a monitor', kind: 'pulse_owner', publicId, service },

@@ -198,20 +198,11 @@ export const PulseSchedule = Type.Object(
  */
 export type PulseSchedule = Static<typeof PulseSchedule>
 
-/** A purchase that also sets the monitor up. */
-export const MonitorSelection = Type.Object(
-  {
-    planId: PlanIdSchema,
-    ...PulseSettings.properties,
-    schedule: Type.Optional(PulseSchedule),
-  },
-  {
-    additionalProperties: false,
-    description: 'A plan, and the settings that the monitor begins with',
-    examples: [{ planId: 'standard' }],
-  },
+/** What a monitor is bought with besides its plan, in the header of the purchase. */
+export const MonitorTerms = Type.Object(
+  { ...PulseSettings.properties, schedule: Type.Optional(PulseSchedule) },
+  { additionalProperties: false },
 )
-/** What a monitor is bought with besides its plan. */
 export type MonitorTerms = PulseSettings & { schedule?: PulseSchedule }
 
 export const PULSE_STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const

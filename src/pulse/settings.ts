@@ -7,18 +7,15 @@ import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
-import { parsePlanSelection } from '../http/paid/route.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { createFaultFinder } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import type { Json } from '../lib/jcs.ts'
-import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
-import { isPlanId, type PlanId } from '../lib/product-names.ts'
+import { parseStrictJsonBytes } from '../lib/json.ts'
 import { isTimetable } from './schedule.ts'
 import {
   GRACE_SECONDS,
-  MonitorSelection,
-  type MonitorTerms,
+  MonitorTerms,
   type PulsePlan,
   PulseSchedule,
   PulseSettings,
@@ -35,10 +32,7 @@ type Owned = { Params: { publicId: string } }
 
 const settings = { check: Compile(PulseSettings), faultIn: createFaultFinder(PulseSettings) }
 const schedule = { check: Compile(PulseSchedule), faultIn: createFaultFinder(PulseSchedule) }
-const selection = {
-  check: Compile(MonitorSelection),
-  faultIn: createFaultFinder(MonitorSelection),
-}
+const terms = { check: Compile(MonitorTerms), faultIn: createFaultFinder(MonitorTerms) }
 
 const about = {
   tags: ['pulse'],
@@ -191,26 +185,33 @@ function checkTimes({ cron, timeZone }: PulseSchedule, now: number): void {
 }
 
 /**
- * A purchase with the settings that the monitor begins with. The least grace depends on the plan.
- * @throws Problem `invalid plan`, `invalid request body` or `invalid settings`
+ * The settings that a monitor is bought with, from `X-Pulse-Settings`. The least grace depends on the plan.
+ * @throws Problem `invalid settings`
  */
-export function parsePurchase(
-  body: Buffer,
+export function monitorTerms(
+  header: string | string[] | undefined,
   now: () => number,
-): { planId: PlanId; terms: null | ((plan: Json) => Json) } {
-  const value = parseStrictJsonBytes(body)
-  const { planId, ...terms } = isObject(value) ? value : {}
-  const isPlain = Object.keys(terms).length === 0 || !isPlanId(planId)
-  if (isPlain) return { planId: parsePlanSelection(body), terms: null }
-  if (!selection.check.Check(value) || !isName(value.name) || !isText(value.description)) {
-    throw invalid('invalid settings', selection.faultIn(value))
+): null | ((plan: Json) => Json) {
+  if (header === undefined) return null
+  const value = jsonOf(String(header))
+  if (!terms.check.Check(value) || !isName(value.name) || !isText(value.description)) {
+    throw invalid('invalid settings', terms.faultIn(value))
   }
-  return { planId, terms: (plan) => checkedTerms(terms, plan as PulsePlan, now()) }
+  return (plan) => checkedTerms(value, plan as PulsePlan, now())
 }
 
-function checkedTerms(terms: MonitorTerms, { minimumGraceSeconds }: PulsePlan, now: number): Json {
-  requireGrace(terms.graceSeconds, minimumGraceSeconds)
-  requireGrace(terms.schedule?.graceSeconds, minimumGraceSeconds)
-  if (terms.schedule !== undefined) checkTimes(terms.schedule, now)
-  return terms as Json
+/** Not an object if it is no JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return parseStrictJsonBytes(Buffer.from(text, 'latin1'))
+  } catch {
+    return null
+  }
+}
+
+function checkedTerms(wanted: MonitorTerms, { minimumGraceSeconds }: PulsePlan, now: number): Json {
+  requireGrace(wanted.graceSeconds, minimumGraceSeconds)
+  requireGrace(wanted.schedule?.graceSeconds, minimumGraceSeconds)
+  if (wanted.schedule !== undefined) checkTimes(wanted.schedule, now)
+  return wanted as Json
 }

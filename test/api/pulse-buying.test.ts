@@ -121,7 +121,7 @@ test('a capability is two tokens of their own kinds, and is what the key gets ag
   const server = await startServer(t)
   const key = randomUUID()
   const body = '{"planId":"spark"}'
-  const { bolt11, orderId } = JSON.parse((await purchasePulse(server, body, key)).text)
+  const { bolt11, orderId } = JSON.parse((await purchasePulse(server, body, { key })).text)
   await server.pay(bolt11)
   server.clock.advance(2 * SECOND)
   const first = await answerOf(await fetch(`${server.url}/api/payments/${orderId}`))
@@ -139,12 +139,12 @@ test('a capability is two tokens of their own kinds, and is what the key gets ag
   assert.match(resource.publicId, /^pulse_[0-9A-Za-z]{22}$/)
   assert.match(resource.ownerToken, /^pulse_owner_[0-9A-Za-z]{49}$/)
   assert.match(resource.pingToken, /^pulse_ping_[0-9A-Za-z]{49}$/)
-  assert.deepEqual(await purchasePulse(server, body, key), first)
+  assert.deepEqual(await purchasePulse(server, body, { key }), first)
 
   assert.deepEqual(await ping(server, resource, { token: `${resource.pingToken}x` }), NOT_FOUND)
-  assert.deepEqual(await purchasePulse(server, body, key), first, 'a refused ping is no use')
+  assert.deepEqual(await purchasePulse(server, body, { key }), first, 'a refused ping is no use')
   assert.deepEqual(await ping(server, resource), DONE)
-  assert.deepEqual(await purchasePulse(server, body, key), {
+  assert.deepEqual(await purchasePulse(server, body, { key }), {
     status: 404,
     text: '{"error":"already delivered"}',
   })
@@ -159,7 +159,7 @@ test('every owner call that succeeds ends the replay too, and one that is refuse
   ] as const) {
     const key = randomUUID()
     const capability = await aMonitor(server, 'spark', key)
-    const repeat = () => purchasePulse(server, '{"planId":"spark"}', key)
+    const repeat = () => purchasePulse(server, '{"planId":"spark"}', { key })
     assert.equal((await repeat()).status, 200)
     assert.deepEqual(await patch(server, capability, '{"graceSeconds":1}'), INVALID_SETTINGS)
     assert.equal((await repeat()).status, 200)

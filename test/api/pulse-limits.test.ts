@@ -16,7 +16,7 @@ test('a monitor takes five pings at once, and a refused one costs no heartbeat a
   for (let i = 0; i < 6; i++) {
     assert.deepEqual(await ping(server, { ...capability, pingToken: other.pingToken }), NOT_FOUND)
   }
-  assert.equal((await purchasePulse(server, '{"planId":"spark"}', key)).status, 200)
+  assert.equal((await purchasePulse(server, '{"planId":"spark"}', { key })).status, 200)
   for (let i = 0; i < 5; i++) assert.deepEqual(await ping(server, capability), DONE)
   const limited = await fetch(`${server.url}/p/${capability.publicId}`, {
     method: 'POST',

@@ -45,7 +45,7 @@ suite('another ping token', () => {
     const server = await theServer()
     const key = randomUUID()
     const monitor = await aMonitor(server, 'spark', key)
-    const repeat = () => purchasePulse(server, '{"planId":"spark"}', key)
+    const repeat = () => purchasePulse(server, '{"planId":"spark"}', { key })
     assert.match((await repeat()).text, new RegExp(monitor.pingToken))
     await server.mayfly.pulse(monitor).rotateToken('ping')
     assert.deepEqual(await repeat(), { status: 404, text: '{"error":"already delivered"}' })

@@ -14,8 +14,8 @@ suite('a purchase of a monitor with settings', () => {
     const schedule = { cron: '0 3 * * *', timeZone: 'Europe/Berlin', graceSeconds: 900 }
     const settings = { name: 'backup', description: 'nightly', publicStatusEnabled: true }
     const key = randomUUID()
-    const asked = JSON.stringify({ planId: 'spark', ...settings, schedule })
-    const { text } = await purchasePulse(server, asked, key)
+    const asked = { 'x-pulse-settings': JSON.stringify({ ...settings, schedule }) }
+    const { text } = await purchasePulse(server, SPARK, { key, headers: asked })
     const { bolt11, orderId } = JSON.parse(text) as { bolt11: string; orderId: string }
     await server.pay(bolt11)
     const poll = await fetch(`${server.url}/api/payments/${orderId}`, {
@@ -27,7 +27,7 @@ suite('a purchase of a monitor with settings', () => {
     const { name, description, publicStatusEnabled, state } = status
     assert.deepEqual({ name, description, publicStatusEnabled }, settings)
     assert.equal(state, 'waiting')
-    assert.deepEqual((await purchasePulse(server, '{"planId":"spark"}', key)).status, 400)
+    assert.equal((await purchasePulse(server, SPARK, { key })).status, 400)
   })
 
   test('what cannot be set is refused before there is an invoice, and says what it must be', async () => {
@@ -42,20 +42,35 @@ suite('a purchase of a monitor with settings', () => {
       ],
       [{ other: 1 }, { error: 'invalid settings' }],
     ] as const) {
-      const body = JSON.stringify({ planId: 'spark', ...settings })
-      const told = await refused(server, body)
+      const told = await refused(server, { settings: JSON.stringify(settings) })
       for (const [name, value] of Object.entries(expected)) assert.equal(told[name], value)
     }
-    const long = { planId: 'long', graceSeconds: 60 }
-    assert.equal((await refused(server, JSON.stringify(long))).expected, '300 to 604800')
+    const ofLong = { planId: 'long', settings: '{"graceSeconds":60}' }
+    assert.equal((await refused(server, ofLong)).expected, '300 to 604800')
+    assert.equal((await refused(server, { settings: '{' })).error, 'invalid settings')
+    // As it always was: the body says the plan, and nothing else.
+    assert.equal((await purchasePulse(server, '{"planId":"spark","name":"x"}')).status, 400)
   })
 })
 
-async function refused({ url }: TestServer, body: string): Promise<Record<string, unknown>> {
+const SPARK = '{"planId":"spark"}'
+
+/** A header carries ASCII alone, so all else is escaped. */
+const escaped = (text: string): string =>
+  text.replaceAll(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+async function refused(
+  { url }: TestServer,
+  { planId = 'spark', settings }: { planId?: string; settings: string },
+): Promise<Record<string, unknown>> {
   const answer = await fetch(`${url}/api/payments/pulse`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'idempotency-key': randomUUID() },
-    body,
+    headers: {
+      'content-type': 'application/json',
+      'idempotency-key': randomUUID(),
+      'x-pulse-settings': escaped(settings),
+    },
+    body: JSON.stringify({ planId }),
   })
   assert.equal(answer.status, 400)
   return (await answer.json()) as Record<string, unknown>

@@ -42,12 +42,12 @@ export async function aServerWith(
 export async function purchasePulse(
   { url }: TestServer,
   body: string,
-  key: string = randomUUID(),
+  { key = randomUUID(), headers = {} }: { key?: string; headers?: Record<string, string> } = {},
 ): Promise<Answer> {
   return answerOf(
     await fetch(`${url}/api/payments/pulse`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': key },
+      headers: { 'content-type': 'application/json', 'idempotency-key': key, ...headers },
       body,
     }),
   )

@@ -76,9 +76,9 @@ export const createPaying =
           ? buy({ path: '/api/payments/whisper', ...whisperOf(call) })
           : buy({
               path: `/api/payments/${product}`,
-              headers: {},
+              headers: settingsHeader(settings),
               // Always the same bytes: the credential is bound to them.
-              body: utf8(JSON.stringify({ planId, ...settings })),
+              body: utf8(JSON.stringify({ planId })),
             }),
       async extend() {
         const { product, publicId } = idIn(call, ['catch', 'pulse'])
@@ -197,3 +197,13 @@ const NO_PURCHASE =
   'The credential names no purchase. Do not pay again: repeat the call with the purchaseId of the answer that had the invoice, as an argument.'
 const UNKNOWN_PURCHASE =
   'unknown purchaseId. Only a purchaseId that this service made names a purchase. If you have paid, do not pay again: repeat the call with the purchaseId as it was sent. For a new purchase, leave it out.'
+
+/** A header carries ASCII alone, so all else is escaped. */
+function settingsHeader(settings: Record<string, unknown> = {}): Record<string, string> {
+  if (Object.keys(settings).length === 0) return {}
+  const text = JSON.stringify(settings).replaceAll(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return { 'x-pulse-settings': text }
+}
