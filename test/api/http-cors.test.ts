@@ -6,7 +6,7 @@ import { startServer } from '../support/server.ts'
 const OURS =
   'Authorization, Content-Type, Idempotency-Key, Accept-Payment, Accept-Authenticate, ' +
   'Payment-Preimage, X-Payment-Protocol, X-Owner-Token, X-Whisper-Max-Bytes, X-Whisper-Read-Limit, X-Whisper-Receipt, ' +
-  'X-Whisper-Reveal-At, X-Whisper-Reveal-When, X-Gate-Project, X-Gate-Route, X-Gate-Method, X-Gate-Path'
+  'X-Whisper-Reveal-At, X-Whisper-Reveal-When, X-Pulse-Settings, X-Gate-Project, X-Gate-Route, X-Gate-Method, X-Gate-Path'
 const ID = 'catch_0000000000000000000000'
 
 test('a preflight is answered for any page, and OPTIONS without one is not', async (t) => {
