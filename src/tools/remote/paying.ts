@@ -4,6 +4,7 @@
  */
 import { base64url, utf8, utf8Text } from '../../lib/bytes.ts'
 import { isId } from '../../lib/ids.ts'
+import { jsonEscape } from '../../lib/invisible.ts'
 import { type Json, jcs } from '../../lib/jcs.ts'
 import { isObject, objectIn } from '../../lib/json.ts'
 import { isProduct, SOLD_PRODUCTS } from '../../lib/product-names.ts'
@@ -201,9 +202,8 @@ const UNKNOWN_PURCHASE =
 /** A header carries ASCII alone, so all else is escaped. */
 function settingsHeader(settings: Record<string, unknown> = {}): Record<string, string> {
   if (Object.keys(settings).length === 0) return {}
-  const text = JSON.stringify(settings).replaceAll(
-    /[^ -~]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  const text = JSON.stringify(settings).replaceAll(/[^ -~]/gu, (character) =>
+    jsonEscape(character.codePointAt(0) ?? 0),
   )
   return { 'x-pulse-settings': text }
 }
