@@ -1,22 +1,23 @@
-/** The commands of docs/cli.md for those who buy and use, a line each. Those of operators stand on their own pages. */
-import type { Command } from 'commander'
+/** The names of the commands for those who buy and use, a line for each group. Those of operators stand on their own pages. */
 import { commandsOf, createProgram } from '../src/cli/program.ts'
 
 const OF_OPERATORS = ['gate', 'serve', 'doctor', 'order', 'sales', 'takedown', 'backup', 'restore']
 
 export async function commandsList(): Promise<string> {
   const program = await createProgram()
-  return commandsOf(program)
-    .filter(({ commands }) => commands.length === 0)
-    .map((command) => ({ command, path: pathOf(command) }))
-    .filter(({ path: [first = ''] }) => !OF_OPERATORS.includes(first))
-    .map(({ command, path }) => {
-      const usage = command.usage().replace('[options]', '').trim()
-      return `- \`${[...path, usage].join(' ').trim()}\`: ${command.description()}`
-    })
+  const shown = commandsOf(program).filter(
+    ({ commands, parent }) => commands.length === 0 && parent !== null,
+  )
+  const groups = Map.groupBy(shown, ({ parent }) => (parent === program ? '' : parent?.name()))
+  return [...groups]
+    .map(([group = '', commands]): [string, string[]] => [
+      group,
+      commands.map((command) => command.name()).filter((name) => !OF_OPERATORS.includes(name)),
+    ])
+    .filter(([group]) => !OF_OPERATORS.includes(group))
+    .map(
+      ([group, names]) =>
+        `- ${group && `**${group}** `}${names.map((name) => `\`${name}\``).join(', ')}`,
+    )
     .join('\n')
 }
-
-/** The words after `mayfly`. */
-const pathOf = (command: Command): string[] =>
-  command.parent ? [...pathOf(command.parent), command.name()] : []
