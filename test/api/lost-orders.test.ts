@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
 import { books, poll, purchase, quoteOf, settlement } from '../support/buying.ts'
 import { runCommand } from '../support/command.ts'
-import { commandThreads } from '../support/command-threads.ts'
+import { runInThread as run } from '../support/command-threads.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { look, paid, SCHEMES, type Scheme } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -23,8 +23,6 @@ import {
 } from '../support/wallet-flow.ts'
 
 const SPARK = ['--product', 'catch', '--plan', 'spark']
-
-const run = commandThreads()
 
 const restore = (server: TestServer, ...args: string[]) =>
   run(['order', 'restore', ...args], settingsFor(server.databaseUrl))

@@ -19,7 +19,7 @@ import {
   send,
 } from '../support/buying.ts'
 import { anInbox } from '../support/catch.ts'
-import { commandThreads } from '../support/command-threads.ts'
+import { runInThread as run } from '../support/command-threads.ts'
 import { extend, paidExtension } from '../support/extension.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { opened as openedByUrl } from '../support/one-url.ts'
@@ -31,7 +31,6 @@ import { openWhisperOrder } from '../support/whisper.ts'
 
 const PATH = '/api/payments/recover'
 const REFUNDED = '404 order refunded'
-const run = commandThreads()
 
 type Proof = { bolt11: string; preimage: string }
 

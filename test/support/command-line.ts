@@ -1,8 +1,9 @@
-/** Runs the command line in processes, for a user with a new data folder. */
+/** Runs the command line for a user with a new data folder: to its end in a thread, or in a process that is started. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { BIN, ENVIRONMENT } from './bin.ts'
+import { runInThread } from './command-threads.ts'
 import { type After, temporaryFolder } from './folder.ts'
 
 export type CommandEnded = {
@@ -32,6 +33,7 @@ export type CommandOptions = {
 export type CommandLine = {
   /** The user's data folder. */
   folder: string
+  /** In a process, as every command with an input or another user is. */
   start(args: string[], options?: CommandOptions): Running
   run(args: string[], options?: CommandOptions): Promise<CommandEnded>
   /** Runs a command that must exit with 0, and parses the last line of its output as JSON. */
@@ -42,20 +44,20 @@ export type CommandLine = {
 export async function commandLine(
   t: After,
   url: string,
-  { bin = BIN, node = process.execPath }: { bin?: string; node?: string } = {},
+  program: { bin?: string; node?: string } = {},
 ): Promise<CommandLine> {
+  const { bin = BIN, node = process.execPath } = program
   const home = await temporaryFolder(t)
+  const environmentOf = ({ environment = {} }: CommandOptions) => ({
+    ...{ XDG_DATA_HOME: home, MAYFLY_URL: url },
+    ...environment,
+  })
 
   function start(args: string[], options: CommandOptions = {}): Running {
-    const { environment = {}, input = '', uid } = options
+    const { input = '', uid } = options
     const child = spawn(node, [bin, ...args], {
       ...(uid === undefined ? {} : { uid }),
-      env: {
-        ...ENVIRONMENT,
-        XDG_DATA_HOME: home,
-        MAYFLY_URL: url,
-        ...environment,
-      },
+      env: { ...ENVIRONMENT, ...environmentOf(options) },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     const chunks: Buffer[] = []
@@ -85,8 +87,14 @@ export async function commandLine(
     return { child, out: () => Buffer.concat(chunks).toString('utf8'), err: () => err, ended }
   }
 
-  const run = (args: string[], options?: CommandOptions): Promise<CommandEnded> =>
-    start(args, options).ended
+  const isOwn = program.bin === undefined && program.node === undefined
+  async function run(args: string[], options: CommandOptions = {}): Promise<CommandEnded> {
+    const isPlain = isOwn && options.input === undefined && options.uid === undefined
+    // The job of `pulse run` is the program's entry.
+    if (!isPlain || args.includes('run')) return start(args, options).ended
+    const { bytes, ...ran } = await runInThread(args, environmentOf(options))
+    return { ...ran, signal: null, bytes: Buffer.from(bytes) }
+  }
 
   return {
     folder: join(home, 'mayfly'),

@@ -1,35 +1,34 @@
-/** Commands in threads of this process, which load the program once for all commands of a file. */
+/** Commands in threads of this process, which load the program once for all commands of all files. */
 import { once } from 'node:events'
-import { after } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { ENVIRONMENT } from './bin.ts'
-import type { Ran } from './command.ts'
-import type { Order } from './command-thread.ts'
+import type { Order, RanInThread } from './command-thread.ts'
+
+const idle: Worker[] = []
 
 /**
- * Called once, in a file. Runs commands like `runCommand`, for tests that ask what a command did to a store. How
- * the real program starts and ends is for `runCommand`, which takes half a second of processor time longer.
+ * Runs `mayfly …args` with only this environment, for tests that ask what a command did. How the real program starts,
+ * reads stdin, obeys signals and ends is for a process, which takes half a second of processor time longer.
  */
-export function commandThreads(): typeof run {
-  const threads: Worker[] = []
-  const idle: Worker[] = []
-  after(() => Promise.all(threads.map((thread) => thread.terminate())))
-
-  async function run(args: string[], environment: Record<string, string> = {}): Promise<Ran> {
-    const thread = idle.pop() ?? start()
-    const ended = once(thread, 'message')
-    const order: Order = { args, environment: { ...ENVIRONMENT, ...environment } }
-    thread.postMessage(order)
-    const [ran] = (await ended) as [Ran]
+export async function runInThread(
+  args: string[],
+  environment: Record<string, string> = {},
+): Promise<RanInThread> {
+  const thread = idle.pop() ?? new Worker(new URL('./command-thread.ts', import.meta.url))
+  thread.ref()
+  const over = new AbortController()
+  const order: Order = { args, environment: { ...ENVIRONMENT, ...environment } }
+  thread.postMessage(order)
+  const { signal } = over
+  try {
+    const ended = once(thread, 'exit', { signal }).then(() => {
+      throw new Error(`mayfly ${args.join(' ')} ended its thread`)
+    })
+    const [ran] = await Promise.race([once(thread, 'message', { signal }), ended])
+    thread.unref()
     idle.push(thread)
-    return ran
+    return ran as RanInThread
+  } finally {
+    over.abort()
   }
-
-  function start(): Worker {
-    const thread = new Worker(new URL('./command-thread.ts', import.meta.url))
-    threads.push(thread)
-    return thread
-  }
-
-  return run
 }
