@@ -12,105 +12,12 @@ import type {
 } from '../catch/schema.ts'
 import type { NewToken } from '../http/schemas.ts'
 import { parseJson } from '../lib/json.ts'
-import { arrivals } from './arrivals.ts'
 import { MayflyError } from './errors.ts'
 import type { EventFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
-import type { ApiRequest, CallOptions, Http } from './http.ts'
+import { type CallOptions, type Http, searchOf } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 import { within } from './wait.ts'
-
-/**
- * The owner's client of an inbox. Every call rejects with a MayflyError: `unauthorized` or
- * `not found` if the inbox is gone, `service unreachable` if the service does not answer.
- *
- * ```ts
- * const inbox = mayfly.catch(capability)
- * for await (const event of inbox.events({ limit: 50 })) console.log(event.sequence)
- * ```
- */
-export type CatchClient = {
-  /** State, limits and counters. */
-  status(options?: CallOptions): Promise<CatchStatus>
-  /** How many requests the inbox refused, since when, and why. */
-  refusals(options?: CallOptions): Promise<CatchRefusals>
-  /** How the inbox answers the requests that it stores. A secret is never shown. */
-  response(options?: CallOptions): Promise<CatchResponseShown>
-  /**
-   * Chooses how the inbox answers, from the next request on. Resolves to what `response` shows.
-   *
-   * ```ts
-   * await inbox.setResponse({ echo: { query: 'hub.challenge' } })
-   * ```
-   */
-  setResponse(response: CatchResponse, options?: CallOptions): Promise<CatchResponseShown>
-  /** Returns to 204. */
-  deleteResponse(options?: CallOptions): Promise<void>
-  /**
-   * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
-   * `after`, oldest first: pass its last sequence as `after` to get the next.
-   */
-  page(query?: EventQuery, options?: CallOptions): Promise<EventPage>
-  /**
-   * Every event that matches the filter, newest first. Loads page after page.
-   *
-   * ```ts
-   * for await (const event of inbox.events({ method: 'POST', q: 'invoice.paid' })) show(event)
-   * ```
-   */
-  events(
-    query?: Omit<EventQuery, 'after' | 'wait'>,
-    options?: CallOptions,
-  ): AsyncGenerator<CatchEvent, void, undefined>
-  /** One event. Rejects with `not found` if it does not exist. */
-  event(eventId: string, options?: CallOptions): Promise<CatchEvent>
-  /** The raw bytes of an event's body. */
-  body(eventId: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>>
-  /**
-   * Yields new events from now on, or all after a sequence, each once and in order. Returns the
-   * inbox's state when no more can come. Reconnects after a lost connection without missing events.
-   * Rejects if the inbox is gone or the token is not its owner's.
-   *
-   * ```ts
-   * for await (const event of inbox.stream()) console.log(event.sequence, event.body)
-   * ```
-   */
-  stream(options?: StreamOptions): AsyncGenerator<CatchEvent, CatchState, undefined>
-  /**
-   * The first event that matches the filter and that this client has not handed out yet, by `next` or `waitFor`: one
-   * that came before the call, too. With `after` it is the first one after that sequence. Lost connections, 429 and
-   * 503 are waited out.
-   * @throws MayflyError `no event in time`, or `inbox ended` if no more events can come.
-   *
-   * ```ts
-   * const event = await inbox.next({ filter: { method: 'POST' }, timeoutMs: 30_000 })
-   * ```
-   */
-  next(options?: NextOptions): Promise<CatchEvent>
-  /**
-   * Like `next`, the first event for which the predicate is true. A call asks about each event once, in order. Anybody
-   * can send one, so the predicate must not throw, whatever it says.
-   *
-   * ```ts
-   * const isPaid = (event: CatchEvent) =>
-   *   eventJson<{ type?: string }>(event)?.type === 'invoice.paid'
-   * const paid = await inbox.waitFor(isPaid)
-   * ```
-   */
-  waitFor(
-    predicate: (event: CatchEvent) => boolean | Promise<boolean>,
-    options?: NextOptions,
-  ): Promise<CatchEvent>
-  /** Deletes one event permanently. */
-  deleteEvent(eventId: string, options?: CallOptions): Promise<void>
-  /**
-   * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ingest token replaces
-   * the one before at once, a new owner token with its first use.
-   */
-  rotateToken(kind: 'owner' | 'ingest', options?: CallOptions): Promise<NewToken>
-  /** Destroys the inbox, its events and both of its capabilities. */
-  destroy(options?: CallOptions): Promise<void>
-}
 
 /** Where a stream starts, and which events it yields. */
 export type StreamOptions = {
@@ -131,31 +38,56 @@ export type NextOptions = Omit<StreamOptions, 'onConnection'>
 /** The part of a capability that the owner's client needs. */
 export type CatchOwner = Pick<CatchCapability, 'publicId' | 'ownerToken'>
 
-export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwner): CatchClient {
+/**
+ * The owner's client of an inbox. Every call rejects with a MayflyError: `unauthorized` or
+ * `not found` if the inbox is gone, `service unreachable` if the service does not answer.
+ *
+ * ```ts
+ * const inbox = mayfly.catch(capability)
+ * for await (const event of inbox.events({ limit: 50 })) console.log(event.sequence)
+ * ```
+ */
+export type CatchClient = ReturnType<typeof createCatchClient>
+
+export function createCatchClient(http: Http, { publicId, ownerToken: token }: CatchOwner) {
   const path = `/api/catch/${encodeURIComponent(publicId)}`
-  const token = ownerToken
-
   const reading = { token, isRepeatable: true }
-
-  async function page(query: EventQuery = {}, options: Reading = {}): Promise<EventPage> {
-    const asked = { path: `${path}/events${searchOf(query)}`, ...reading, ...options }
-    return http.get<EventPage>(asked, 'events', 'nextCursor', 'latestSequence')
-  }
-
-  const status = (options: Reading = {}): Promise<CatchStatus> =>
-    http.get<CatchStatus>({ path, ...reading, ...options }, 'status', 'expiresAt')
-
-  // `arrivals` repeats what is lost by its own rules.
-  const awaited = {
-    page: (query: EventQuery, signal?: AbortSignal) => page(query, { signal, isRepeatable: false }),
-    status: (signal?: AbortSignal) => status({ signal, isRepeatable: false }),
-    wasReached: false,
-  }
+  const eventPath = (eventId: string): string => `${path}/events/${encodeURIComponent(eventId)}`
   const handedOut = createHandedOut()
+
+  const page = (query: EventQuery = {}, options: CallOptions = {}): Promise<EventPage> =>
+    http.get<EventPage>(
+      { path: `${path}/events${searchOf(query)}`, ...reading, ...options },
+      ...(['events', 'nextCursor', 'latestSequence'] as const),
+    )
+
+  async function* stream({
+    after,
+    filter = {},
+    onConnection,
+    ...options
+  }: StreamOptions = {}): AsyncGenerator<CatchEvent, CatchState, undefined> {
+    let last = after ?? -1
+    for await (const message of follow(http, {
+      path: `${path}/stream${searchOf(filter)}`,
+      token,
+      after: after === undefined ? null : String(after),
+      signal: within(options),
+      onConnection,
+    })) {
+      if (message.event === 'end') return endOf(message) as CatchState
+      if (message.event !== 'capture') continue
+      const event = eventOf(message)
+      if (event.sequence <= last) continue
+      last = event.sequence
+      yield event
+    }
+    throw new MayflyError('unexpected answer', 200)
+  }
 
   async function first(
     isWanted: (event: CatchEvent) => boolean | Promise<boolean>,
-    { timeoutMs, signal, limit, after, filter = {} }: NextOptions & { limit: number },
+    { timeoutMs, signal, after, filter = {} }: NextOptions,
   ): Promise<CatchEvent> {
     const until = within({ signal, timeoutMs })
     const isNew = ({ sequence }: CatchEvent): boolean =>
@@ -163,8 +95,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     try {
       let last = after ?? handedOut.upTo()
       const isWhole = Object.values(filter).every((value) => value === undefined)
-      const asked = { after: last, filter, limit, signal: until }
-      for await (const event of arrivals(awaited, asked)) {
+      for await (const event of stream({ after: last, filter, signal: until })) {
         if (isWhole) handedOut.skip(last, event.sequence)
         last = event.sequence
         // Another call may have taken it while the predicate was asked.
@@ -179,98 +110,117 @@ export function createCatchClient(http: Http, { publicId, ownerToken }: CatchOwn
     throw new MayflyError('inbox ended', 0)
   }
 
-  const eventPath = (eventId: string): string => `${path}/events/${encodeURIComponent(eventId)}`
-
-  async function* stream({
-    after,
-    filter = {},
-    onConnection,
-    ...options
-  }: StreamOptions = {}): AsyncGenerator<CatchEvent, CatchState, undefined> {
-    let last = after ?? -1
-    const from = after === undefined ? null : String(after)
-    const search = searchOf(filter)
-    for await (const message of follow(http, {
-      path: `${path}/stream${search}`,
-      token,
-      after: from,
-      signal: within(options),
-      onConnection,
-    })) {
-      if (message.event === 'end') return endOf(message) as CatchState
-      if (message.event !== 'capture') continue
-      const event = eventOf(message)
-      if (event.sequence <= last) continue
-      last = event.sequence
-      yield event
-    }
-    throw new MayflyError('unexpected answer', 200)
-  }
-
   return {
-    status: (options) => status(options),
-    refusals: (options) =>
+    /** State, limits and counters. */
+    status: (options?: CallOptions) =>
+      http.get<CatchStatus>({ path, ...reading, ...options }, 'status', 'expiresAt'),
+    /** How many requests the inbox refused, since when, and why. */
+    refusals: (options?: CallOptions) =>
       http.get<CatchRefusals>(
         { path: `${path}/refusals`, ...reading, ...options },
         ...(['total', 'reasons'] as const),
       ),
-    response: (options) =>
+    /** How the inbox answers the requests that it stores. A secret is never shown. */
+    response: (options?: CallOptions) =>
       http.get<CatchResponseShown>({ path: `${path}/response`, ...reading, ...options }),
-    setResponse(response, options) {
-      const headers = { 'content-type': 'application/json' }
-      const body = JSON.stringify(response)
-      const asked: ApiRequest = { method: 'PUT', path: `${path}/response`, headers, body, token }
-      return http.get<CatchResponseShown>({ ...asked, ...options, isRepeatable: true })
-    },
-    deleteResponse: (options) =>
+    /**
+     * Chooses how the inbox answers, from the next request on. Resolves to what `response` shows.
+     *
+     * ```ts
+     * await inbox.setResponse({ echo: { query: 'hub.challenge' } })
+     * ```
+     */
+    setResponse: (response: CatchResponse, options?: CallOptions) =>
+      http.get<CatchResponseShown>({
+        ...{ method: 'PUT', path: `${path}/response`, json: response, ...reading },
+        ...options,
+      }),
+    /** Returns to 204. */
+    deleteResponse: (options?: CallOptions) =>
       http.perform({ method: 'DELETE', path: `${path}/response`, token, ...options }),
-    page: (query, options) => page(query, options),
-    async *events(query = {}, options = {}) {
-      let cursor: number | null | undefined = query.cursor
-      for (;;) {
-        const next = { ...query, ...(typeof cursor === 'number' ? { cursor } : {}) }
+    /**
+     * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
+     * `after`, oldest first: pass its last sequence as `after` to get the next.
+     */
+    page,
+    /**
+     * Every event that matches the filter, newest first. Loads page after page.
+     *
+     * ```ts
+     * for await (const event of inbox.events({ method: 'POST', q: 'invoice.paid' })) show(event)
+     * ```
+     */
+    async *events(
+      query: Omit<EventQuery, 'after' | 'wait'> = {},
+      options?: CallOptions,
+    ): AsyncGenerator<CatchEvent, void, undefined> {
+      for (let next = query; ; ) {
         const { events, nextCursor } = await page(next, options)
         yield* events
         if (nextCursor === null) return
-        cursor = nextCursor
+        next = { ...query, cursor: nextCursor }
       }
     },
-    event: (eventId, options) =>
+    /** One event. Rejects with `not found` if it does not exist. */
+    event: (eventId: string, options?: CallOptions) =>
       http.get<CatchEvent>(
         { path: eventPath(eventId), ...reading, ...options },
         ...(['id', 'sequence'] as const),
       ),
-    body: (eventId, options) =>
+    /** The raw bytes of an event's body. */
+    body: (eventId: string, options?: CallOptions) =>
       http.getBytes({ path: `${eventPath(eventId)}/body`, ...reading, ...options }),
+    /**
+     * Yields new events from now on, or all after a sequence, each once and in order. Returns the
+     * inbox's state when no more can come. Reconnects after a lost connection without missing events.
+     * Rejects if the inbox is gone or the token is not its owner's.
+     *
+     * ```ts
+     * for await (const event of inbox.stream()) console.log(event.sequence, event.body)
+     * ```
+     */
     stream,
-    // The service compares, so that the first event it sends is the one.
-    next: (options = {}) =>
-      first(() => true, { limit: handedOut.hasGaps() ? SOME : 1, ...options }),
-    waitFor: (predicate, options = {}) => first(predicate, { limit: SOME, ...options }),
-    deleteEvent: (eventId, options) =>
+    /**
+     * The first event that matches the filter and that this client has not handed out yet, by `next` or `waitFor`: one
+     * that came before the call, too. With `after` it is the first one after that sequence. Lost connections, 429 and
+     * 503 are waited out.
+     * @throws MayflyError `no event in time`, or `inbox ended` if no more events can come.
+     *
+     * ```ts
+     * const event = await inbox.next({ filter: { method: 'POST' }, timeoutMs: 30_000 })
+     * ```
+     */
+    next: (options: NextOptions = {}) => first(() => true, options),
+    /**
+     * Like `next`, the first event for which the predicate is true. A call asks about each event once, in order. Anybody
+     * can send one, so the predicate must not throw, whatever it says.
+     *
+     * ```ts
+     * const isPaid = (event: CatchEvent) =>
+     *   eventJson<{ type?: string }>(event)?.type === 'invoice.paid'
+     * const paid = await inbox.waitFor(isPaid)
+     * ```
+     */
+    waitFor: (
+      predicate: (event: CatchEvent) => boolean | Promise<boolean>,
+      options: NextOptions = {},
+    ) => first(predicate, options),
+    /** Deletes one event permanently. */
+    deleteEvent: (eventId: string, options?: CallOptions) =>
       http.perform({ method: 'DELETE', path: eventPath(eventId), token, ...options }),
-    rotateToken: (kind, options) =>
+    /**
+     * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ingest token replaces
+     * the one before at once, a new owner token with its first use.
+     */
+    rotateToken: (kind: 'owner' | 'ingest', options?: CallOptions) =>
       http.get<NewToken>(
         { method: 'POST', path: `${path}/tokens/${kind}`, token, ...options },
         'token',
       ),
-    destroy: (options) => http.perform({ method: 'DELETE', path, token, ...options }),
+    /** Destroys the inbox, its events and both of its capabilities. */
+    destroy: (options?: CallOptions) => http.perform({ method: 'DELETE', path, token, ...options }),
   }
 }
-
-/** A query without what is undefined. */
-function searchOf(query: object): string {
-  const search = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    if (value !== undefined) search.set(name, String(value))
-  }
-  return search.size > 0 ? `?${search}` : ''
-}
-
-/** How many events a request brings of which some may not be wanted. */
-const SOME = 20
-
-type Reading = CallOptions & Pick<ApiRequest, 'isRepeatable'>
 
 /** The events that were handed out. Those that were looked at and not wanted stay for the next call. */
 function createHandedOut() {
@@ -280,8 +230,6 @@ function createHandedOut() {
   return {
     upTo: () => upTo,
     has: (sequence: number) => sequence <= upTo || beyond.has(sequence),
-    /** Whether some were left behind, so that others are read again. */
-    hasGaps: () => beyond.size > 0,
     /** There is no event between these two any more. */
     skip(from: number, to: number): void {
       if (upTo >= from) upTo = Math.max(upTo, to - 1)

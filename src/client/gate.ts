@@ -45,48 +45,26 @@ export type GateOutcome = GateAuthorization | GatePending
  * if (outcome.settled) await gate.verifyReceipt(outcome.receipt)
  * ```
  */
-export type GateClient = {
-  /** Creates the payment intent of a request. The same key and request return the same intent. */
-  intent(
-    request: ProtectedRequest,
-    idempotencyKey?: string,
-    options?: CallOptions,
-  ): Promise<GateQuote>
-  /** Proves the payment by the payer's preimage, 64 hex digits. */
-  prove(intentId: string, preimage: string, options?: CallOptions): Promise<GateOutcome>
-  /** The state of the intent. The service asks the provider if that supports LUD-21. */
-  poll(intentId: string, options?: CallOptions): Promise<GateOutcome>
-  /**
-   * Gives a receipt back after this server failed the request that it admitted. The next proof or
-   * poll returns a fresh one. Allowed twice per intent.
-   * @throws MayflyError `give-back refused`
-   */
-  giveBack(intentId: string, receiptId: string, options?: CallOptions): Promise<void>
-  /**
-   * Verifies that the service signed a receipt (RFC 7515, RFC 8037) for this project, and returns its
-   * claims. With a request, the receipt must also admit that request now.
-   * @throws MayflyError `invalid receipt`
-   */
-  verifyReceipt(
-    receipt: string,
-    request?: ProtectedRequest,
-    options?: CallOptions,
-  ): Promise<GateReceipt>
-}
+export type GateClient = ReturnType<typeof createGateClient>
 
 export function createGateClient(
   http: Http,
   { projectId, capability }: GateProject,
   { issuer, now = Date.now }: { issuer: string; now?: () => number },
-): GateClient {
-  async function outcome(asked: Promise<ApiResponse>): Promise<GateOutcome> {
-    const answer = await asked
+) {
+  async function outcome(asked: ApiRequest): Promise<GateOutcome> {
+    const answer = await http.request({ ...asked, token: capability, isRepeatable: true })
     if (answer.status === 200 || answer.status === 402) return outcomeOf(answer)
     throw errorOf(answer)
   }
 
   return {
-    async intent(request, idempotencyKey = crypto.randomUUID(), options = {}) {
+    /** Creates the payment intent of a request. The same key and request return the same intent. */
+    async intent(
+      request: ProtectedRequest,
+      idempotencyKey: string = crypto.randomUUID(),
+      options?: CallOptions,
+    ): Promise<GateQuote> {
       const headers = { 'idempotency-key': idempotencyKey }
       const asked = { ...request, headers, ...options, isRepeatable: true }
       const answer = await requestIntent(http, { projectId, capability }, asked)
@@ -94,30 +72,38 @@ export function createGateClient(
       return quoteOf(answer)
     },
 
-    prove: (intentId, preimage, options) =>
-      outcome(
-        http.request({
-          ...options,
-          isRepeatable: true,
-          method: 'POST',
-          path: `${intentPath(intentId)}/prove`,
-          token: capability,
-          headers: { 'x-gate-project': projectId, 'content-type': 'application/json' },
-          body: JSON.stringify({ preimage }),
-        }),
-      ),
+    /** Proves the payment by the payer's preimage, 64 hex digits. */
+    prove: (intentId: string, preimage: string, options?: CallOptions) =>
+      outcome({
+        ...{ method: 'POST', path: `${intentPath(intentId)}/prove`, ...options },
+        headers: { 'x-gate-project': projectId },
+        json: { preimage },
+      }),
 
-    async giveBack(intentId, receiptId, options = {}) {
+    /** The state of the intent. The service asks the provider if that supports LUD-21. */
+    poll: (intentId: string, options?: CallOptions) =>
+      outcome({ path: intentPath(intentId), ...options }),
+
+    /**
+     * Gives a receipt back after this server failed the request that it admitted. The next proof or
+     * poll returns a fresh one. Allowed twice per intent.
+     * @throws MayflyError `give-back refused`
+     */
+    async giveBack(intentId: string, receiptId: string, options?: CallOptions): Promise<void> {
       const answer = await requestGiveBack(http, { capability, intentId, receiptId }, options)
       if (answer.status !== 204) throw errorOf(answer)
     },
 
-    poll: (intentId, options) => {
-      const path = intentPath(intentId)
-      return outcome(http.request({ path, token: capability, ...options, isRepeatable: true }))
-    },
-
-    async verifyReceipt(receipt, request, options) {
+    /**
+     * Verifies that the service signed a receipt (RFC 7515, RFC 8037) for this project, and returns its
+     * claims. With a request, the receipt must also admit that request now.
+     * @throws MayflyError `invalid receipt`
+     */
+    async verifyReceipt(
+      receipt: string,
+      request?: ProtectedRequest,
+      options?: CallOptions,
+    ): Promise<GateReceipt> {
       const keys = await fetchGateKeys(http, { ...options, isRepeatable: true })
       const verdict = request
         ? await verifyFor(receipt, keys, { projectId, issuer, request, now: now() })
@@ -205,8 +191,7 @@ export function requestGiveBack(
     method: 'POST',
     path: `${intentPath(intentId)}/give-back`,
     token: capability,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    json: body,
   })
 }
 

@@ -34,42 +34,36 @@ export type ApiRequest = CallOptions & {
   token?: string
   headers?: Record<string, string>
   body?: string | Uint8Array<ArrayBuffer>
+  /** A body of JSON, with its type. */
+  json?: unknown
   /** Whether two of it do no more than one: then it is repeated if its answer is lost. */
   isRepeatable?: boolean
 }
 
 export type ApiResponse = { status: number; headers: Headers; body: unknown }
 
-export type Http = {
-  /** The answer, with any status. @throws MayflyError `service unreachable` without one. */
-  request(request: ApiRequest): Promise<ApiResponse>
-  /** The 200 answer. @throws MayflyError for any other. */
-  answer(request: ApiRequest): Promise<ApiResponse>
-  /** The JSON object of a 200 answer, which must have these members. @throws MayflyError otherwise. */
-  get<T extends object>(request: ApiRequest, ...members: (keyof T & string)[]): Promise<T>
-  /** Performs a request that is answered with 204. @throws MayflyError for any other answer. */
-  perform(request: ApiRequest): Promise<void>
-  /** The unread body of a 200 answer with server-sent events. @throws MayflyError otherwise. */
-  open(request: ApiRequest): Promise<ReadableStream<Uint8Array>>
-  /** The bytes of a 200 answer of type `application/octet-stream`. @throws MayflyError otherwise. */
-  getBytes(request: ApiRequest): Promise<Uint8Array<ArrayBuffer>>
-}
+export type Http = ReturnType<typeof createHttp>
 
 /** Reads `globalThis.fetch` at each call: a page may replace it, and browsers need it as a method. */
 export const platformFetch: typeof globalThis.fetch = (...request) => globalThis.fetch(...request)
 
 /** @param fetch the platform's, or a replacement by a test or proxy. */
-export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Http {
+export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch) {
   const base = baseUrl.replace(/\/+$/, '')
 
   /** Resolves when the answer begins. `limit` bounds the time to read its body. */
   async function send(request: ApiRequest, until: number): Promise<Sent> {
-    const { method = 'GET', path, token, headers, body, signal } = request
+    const { method = 'GET', path, token, json, signal } = request
+    const body = json === undefined ? request.body : JSON.stringify(json)
     const limit = limitOf(until, signal)
     limit.within(ANSWER_MS + (body?.length ?? 0) / UPLOAD_BYTES_PER_MS)
     const sent = fetch(base + path, {
       method,
-      headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      headers: {
+        ...request.headers,
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
       ...(body === undefined ? {} : { body }),
       signal: limit.signal,
       // Tokens go only to the service's own address, never to a redirect's target.
@@ -110,8 +104,10 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
     }
   }
 
+  /** The answer, with any status. @throws MayflyError `service unreachable` without one. */
   const request = async (sending: ApiRequest): Promise<ApiResponse> => read(await exchange(sending))
 
+  /** The 200 answer. @throws MayflyError for any other. */
   async function answer(sending: ApiRequest): Promise<ApiResponse> {
     const got = await request(sending)
     if (got.status !== 200) throw errorOf(got)
@@ -121,18 +117,21 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
   return {
     request,
     answer,
-    async get<T extends object>(sending: ApiRequest, ...members: (keyof T & string)[]) {
+    /** The JSON object of a 200 answer, which must have these members. @throws MayflyError otherwise. */
+    async get<T extends object>(sending: ApiRequest, ...members: (keyof T & string)[]): Promise<T> {
       const { status, body } = await answer(sending)
       if (!isObject(body) || !members.every((name) => name in body)) {
         throw new MayflyError('unexpected answer', status)
       }
       return body as T
     },
-    async perform(sending) {
+    /** Performs a request that is answered with 204. @throws MayflyError for any other answer. */
+    async perform(sending: ApiRequest): Promise<void> {
       const answer = await request(sending)
       if (answer.status !== 204) throw errorOf(answer)
     },
-    async open(sending) {
+    /** The unread body of a 200 answer with server-sent events. @throws MayflyError otherwise. */
+    async open(sending: ApiRequest): Promise<ReadableStream<Uint8Array>> {
       const sent = await send(sending, Number.POSITIVE_INFINITY)
       const { body, status, headers } = sent.response
       if (status !== 200) {
@@ -144,7 +143,8 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch): Htt
       await body?.cancel()
       throw new MayflyError('unexpected answer', status)
     },
-    async getBytes(sending) {
+    /** The bytes of a 200 answer of type `application/octet-stream`. @throws MayflyError otherwise. */
+    async getBytes(sending: ApiRequest): Promise<Uint8Array<ArrayBuffer>> {
       const answer = await exchange(sending)
       if (answer.status !== 200) throw errorOf(read(answer))
       if (isOf('application/octet-stream', answer.headers)) return answer.bytes
@@ -261,4 +261,13 @@ const shortText = (value: unknown): string | null =>
 export function retryAfterSeconds(headers: Headers): number | null {
   const value = headers.get('retry-after')
   return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : null
+}
+
+/** A query without what is undefined. */
+export function searchOf(query: object): string {
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value))
+  }
+  return search.size > 0 ? `?${search}` : ''
 }

@@ -8,31 +8,22 @@
  * ```
  */
 import type { CatchCapability, CatchCatalog } from '../catch/schema.ts'
-import type { OpenedWhisper } from '../protocol/whisper-envelope.ts'
-import type { PublicPulseStatus, PulseCapability, PulseCatalog } from '../pulse/schema.ts'
+import type { PulseCapability, PulseCatalog } from '../pulse/schema.ts'
 import type { WhisperCatalog } from '../whisper/schema.ts'
 import { authorizer } from './authorizer.ts'
 import type { AnyCapability } from './capability-file.ts'
-import { type CatchClient, type CatchOwner, createCatchClient } from './catch.ts'
+import { type CatchOwner, createCatchClient } from './catch.ts'
 import { type Extendable, type Extension, extensionOf, extensionOrder } from './extension.ts'
-import { createGateClient, type GateClient, type GateProject } from './gate.ts'
+import { createGateClient, type GateProject } from './gate.ts'
 import { type CallOptions, createHttp, platformFetch } from './http.ts'
 import { resourceOf } from './order-requests.ts'
 import { createPayments, planOrder, type Resumption } from './payments.ts'
-import {
-  createPulseClient,
-  type PulseClient,
-  type PulseHolder,
-  pulsePublicStatus,
-} from './pulse.ts'
-import type { Purchase, PurchaseFromWallet, PurchaseTerms } from './purchase.ts'
-import type { PurchaseStore } from './record.ts'
-import { within } from './wait.ts'
+import { createPulseClient, type PulseHolder, pulsePublicStatus } from './pulse.ts'
+import { limited, type Purchase, type PurchaseFromWallet } from './purchase.ts'
+import type { Order, PurchaseStore } from './record.ts'
 import type { Wallet } from './wallet.ts'
 import {
   createWhisperClient,
-  type ReceiptClient,
-  type ReceiptHolder,
   type SharedWhisper,
   sharedWhisper,
   type WhisperPurchase,
@@ -201,79 +192,11 @@ export type Catalog = {
  * const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice })
  * ```
  */
-export type Mayfly = {
-  /** The plans on sale, and whether they can be bought now. */
-  catalog(options?: CallOptions): Promise<Catalog>
-  /**
-   * Buys a webhook inbox. The capability is returned once: save it before anything else.
-   * @throws MayflyError whose phrase says where the money is. docs/sdk.md lists them.
-   */
+export type Mayfly = Omit<PayingMayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' | 'extend'> & {
   buyCatch(purchase: Purchase): Promise<CatchCapability>
-  /** The client of a bought inbox. */
-  catch(owner: CatchOwner): CatchClient
-  /**
-   * Buys a heartbeat monitor. The capability is returned once: save it before anything else.
-   * @throws MayflyError like `buyCatch`.
-   */
   buyPulse(purchase: Purchase): Promise<PulseCapability>
-  /** The client of a bought monitor. A job that only pings needs no owner token. */
-  pulse(holder: PulseHolder): PulseClient
-  /**
-   * Extends an inbox or a monitor before it ends, by the time and the limits of the plan that it was bought under. If
-   * it ended before the payment, the plan is sold anew, to proof of the payment: a wallet's, or `preimage`.
-   *
-   * ```ts
-   * const bought = await mayfly.buyCatch({ planId: 'spark', onInvoice })
-   * const done = await mayfly.extend(bought, { planId: 'spark', onInvoice })
-   * if ('expiresAt' in done) console.log(done.expiresAt)
-   * ```
-   * @throws MayflyError `cannot be extended` before an invoice; otherwise like `buyCatch`.
-   */
   extend(held: Extendable, purchase: Purchase): Promise<Extension>
-  /**
-   * Goes on with a purchase of the store by its key alone: asks the service and the wallet that began it, and pays
-   * nothing but the invoice that it was given.
-   * @throws MayflyError `order not found` if the store has no such purchase; otherwise like `buyCatch`.
-   */
-  resume(idempotencyKey: string, terms?: Resumption): Promise<AnyCapability | Extension>
-  /**
-   * Collects what was bought by the whole invoice and its preimage, 64 hex digits, which most wallets show: for whoever
-   * has lost all else. Nobody but the payer knows both.
-   *
-   * ```ts
-   * const found = await mayfly.recover({ bolt11: quote.bolt11, preimage })
-   * if ('product' in found) console.log(found.publicId)
-   * ```
-   * @throws MayflyError `order not found` for an invoice or a preimage that is not right.
-   */
-  recover(
-    proof: { bolt11: string; preimage: string },
-    options?: CallOptions,
-  ): Promise<AnyCapability | { expiresAt: string }>
-  /** The public status that a monitor's owner shares under this id. */
-  pulsePublicStatus(publicStatusId: string, options?: CallOptions): Promise<PublicPulseStatus>
-  /**
-   * Encrypts data locally and buys reads of it. The share code is returned once: save it.
-   * @throws MayflyError like `buyCatch`.
-   */
   buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
-  /**
-   * Spends a read and decrypts the content.
-   * @throws MayflyError without spending a read: `not revealed` before the reveal time,
-   * `password needed`, `invalid share code`, `not found`.
-   * @throws UnopenedWhisper after a wrong password: it has the bytes, and opens them with another one.
-   */
-  readWhisper(code: string, password?: string, options?: CallOptions): Promise<OpenedWhisper>
-  /**
-   * Spends a read and returns the encrypted bytes. `openWhisper` decrypts them, and can be called
-   * again after a wrong password.
-   * @throws MayflyError like `readWhisper`.
-   */
-  fetchWhisper(code: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>>
-  /** The receipt of a whisper that was bought with `receipt: true`: when it was read, and destroying it. */
-  whisperReceipt(holder: ReceiptHolder): ReceiptClient
-  /** The client of GATE (private beta), for the server of a registered project. */
-  gate(project: GateProject): GateClient
 }
 
 /**
@@ -284,12 +207,7 @@ export type Mayfly = {
  * const inbox = await mayfly.buyCatch({ planId: 'spark' })
  * ```
  */
-export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' | 'extend'> & {
-  buyCatch(purchase: PurchaseFromWallet): Promise<CatchCapability>
-  buyPulse(purchase: PurchaseFromWallet): Promise<PulseCapability>
-  extend(held: Extendable, purchase: PurchaseFromWallet): Promise<Extension>
-  buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>
-}
+export type PayingMayfly = ReturnType<typeof clientOf>
 
 /**
  * Creates the client of one service. With a wallet it pays by itself, up to `maxSats` satoshis a
@@ -303,65 +221,89 @@ export type PayingMayfly = Omit<Mayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' |
 export function createMayfly(options: MayflyOptions & { wallet: Wallet }): PayingMayfly
 export function createMayfly(options: MayflyOptions): Mayfly
 export function createMayfly(options: MayflyOptions): PayingMayfly {
-  const { baseUrl, maxSats, wallet, store, fetch } = options
+  return clientOf(options)
+}
+
+function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }: MayflyOptions) {
   const http = createHttp(baseUrl, fetch ?? platformFetch)
   const service = baseUrl.replace(/\/+$/, '')
-  const payments = createPayments(http, {
-    ...{ maxSats: maxSats ?? DEFAULT_MAX_SATS, service, wallet, authorizer, store },
-  })
-  const whisper = createWhisperClient(http, payments)
+  const payments = createPayments(http, { maxSats, service, wallet, authorizer, store })
+  const buy = (order: Order, purchase: PurchaseFromWallet) => payments.buy(order, limited(purchase))
   return {
-    catalog: (options) =>
+    /** The plans on sale, and whether they can be bought now. */
+    catalog: (options?: CallOptions) =>
       http.get<Catalog>(
         { path: '/api/catalog', ...options, isRepeatable: true },
         ...(['checkoutEnabled', 'products'] as const),
       ),
-    async buyCatch(purchase) {
-      return (await payments.buy(
-        planOrder('catch', purchase.planId),
-        limited(purchase),
-      )) as CatchCapability
-    },
-    catch: (owner) => createCatchClient(http, owner),
-    async buyPulse(purchase) {
-      return (await payments.buy(
-        planOrder('pulse', purchase.planId),
-        limited(purchase),
-      )) as PulseCapability
-    },
-    pulse: (holder) => createPulseClient(http, holder),
-    async extend(held, purchase) {
-      return extensionOf(
-        await payments.buy(extensionOrder(held, purchase.planId), limited(purchase)),
-      )
-    },
-    async recover(proof, options) {
-      const bought = resourceOf(
-        await http.answer({
-          ...{ method: 'POST', path: '/api/payments/recover', ...options, isRepeatable: true },
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(proof),
-        }),
-      )
-      const { extended, expiresAt } = bought as { extended?: boolean; expiresAt: string }
-      return extended ? { expiresAt } : (bought as AnyCapability)
-    },
-    pulsePublicStatus: (id, options) => pulsePublicStatus(http, id, options),
-    ...whisper,
-    buyWhisper: (purchase) => whisper.buyWhisper(limited(purchase)),
-    async resume(idempotencyKey, terms = {}) {
+    /**
+     * Buys a webhook inbox. The capability is returned once: save it before anything else.
+     * @throws MayflyError whose phrase says where the money is. docs/sdk.md lists them.
+     */
+    buyCatch: async (purchase: PurchaseFromWallet) =>
+      (await buy(planOrder('catch', purchase.planId), purchase)) as CatchCapability,
+    /** The client of a bought inbox. */
+    catch: (owner: CatchOwner) => createCatchClient(http, owner),
+    /**
+     * Buys a heartbeat monitor. The capability is returned once: save it before anything else.
+     * @throws MayflyError like `buyCatch`.
+     */
+    buyPulse: async (purchase: PurchaseFromWallet) =>
+      (await buy(planOrder('pulse', purchase.planId), purchase)) as PulseCapability,
+    /** The client of a bought monitor. A job that only pings needs no owner token. */
+    pulse: (holder: PulseHolder) => createPulseClient(http, holder),
+    /**
+     * Extends an inbox or a monitor before it ends, by the time and the limits of the plan that it was bought under. If
+     * it ended before the payment, the plan is sold anew, to proof of the payment: a wallet's, or `preimage`.
+     *
+     * ```ts
+     * const bought = await mayfly.buyCatch({ planId: 'spark', onInvoice })
+     * const done = await mayfly.extend(bought, { planId: 'spark', onInvoice })
+     * if ('expiresAt' in done) console.log(done.expiresAt)
+     * ```
+     * @throws MayflyError `cannot be extended` before an invoice; otherwise like `buyCatch`.
+     */
+    extend: async (held: Extendable, purchase: PurchaseFromWallet) =>
+      extensionOf(await buy(extensionOrder(held, purchase.planId), purchase)),
+    /**
+     * Goes on with a purchase of the store by its key alone: asks the service and the wallet that began it, and pays
+     * nothing but the invoice that it was given.
+     * @throws MayflyError `order not found` if the store has no such purchase; otherwise like `buyCatch`.
+     */
+    async resume(
+      idempotencyKey: string,
+      terms: Resumption = {},
+    ): Promise<AnyCapability | Extension> {
       // Read before, since a store may drop what was delivered.
       const record = await store?.load(idempotencyKey)
       const bought = await payments.resume(idempotencyKey, limited(terms))
       if (record?.extends !== undefined) return extensionOf(bought)
       return record?.whisper ? sharedWhisper(bought, record.whisper) : (bought as CatchCapability)
     },
-    gate: (project) => createGateClient(http, project, { issuer: service }),
+    /**
+     * Collects what was bought by the whole invoice and its preimage, 64 hex digits, which most wallets show: for whoever
+     * has lost all else. Nobody but the payer knows both.
+     *
+     * ```ts
+     * const found = await mayfly.recover({ bolt11: quote.bolt11, preimage })
+     * if ('product' in found) console.log(found.publicId)
+     * ```
+     * @throws MayflyError `order not found` for an invoice or a preimage that is not right.
+     */
+    async recover(
+      proof: { bolt11: string; preimage: string },
+      options?: CallOptions,
+    ): Promise<AnyCapability | { expiresAt: string }> {
+      const asked = { path: '/api/payments/recover', json: proof, ...options, isRepeatable: true }
+      const bought = resourceOf(await http.answer({ method: 'POST', ...asked }))
+      const { extended, expiresAt } = bought as { extended?: boolean; expiresAt: string }
+      return extended ? { expiresAt } : (bought as AnyCapability)
+    },
+    /** The public status that a monitor's owner shares under this id. */
+    pulsePublicStatus: (publicStatusId: string, options?: CallOptions) =>
+      pulsePublicStatus(http, publicStatusId, options),
+    ...createWhisperClient(http, payments),
+    /** The client of GATE (private beta), for the server of a registered project. */
+    gate: (project: GateProject) => createGateClient(http, project, { issuer: service }),
   }
-}
-
-/** The purchase, ended by its signal or its time. */
-function limited<Terms extends Pick<PurchaseTerms, 'signal' | 'timeoutMs'>>(terms: Terms): Terms {
-  const signal = within(terms)
-  return signal ? { ...terms, signal } : terms
 }

@@ -9,91 +9,11 @@ import type {
   PulseStatus,
   RevealSwitch,
 } from '../pulse/schema.ts'
-import { type AlertsClient, createAlertsClient } from './alerts.ts'
+import { createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
-import type { ApiRequest, CallOptions, Http } from './http.ts'
+import { type CallOptions, type Http, searchOf } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 import { within } from './wait.ts'
-
-/**
- * The client of a monitor, for its owner and for the job that pings. Every call rejects with a
- * MayflyError: `not found` if the monitor is gone or the token is wrong.
- *
- * ```ts
- * const monitor = mayfly.pulse(capability)
- * await monitor.update({ expectedIntervalSeconds: 3600, graceSeconds: 600 })
- * await monitor.ping()
- * ```
- */
-export type PulseClient = AlertsClient & {
-  /** Records one heartbeat. Needs the ping token, like the three calls below. A lost one is sent again. */
-  ping(run?: PulseRun): Promise<void>
-  /** Records that a run begins. It is no heartbeat, and costs one, like every signal. */
-  start(run?: PulseRun): Promise<void>
-  /** Records that a run failed: the monitor is `late` until a run succeeds. */
-  fail(run?: PulseRun): Promise<void>
-  /**
-   * Records the exit code of a run, 0 to 255. 0 is a heartbeat, any other code a failure.
-   *
-   * ```ts
-   * const run = { rid: crypto.randomUUID() }
-   * await monitor.start(run)
-   * await monitor.exit(0, run)
-   * ```
-   */
-  exit(code: number, run?: PulseRun): Promise<void>
-  /** State, counters and settings. Needs the owner token, like all calls below. */
-  status(options?: CallOptions): Promise<PulseStatus>
-  /**
-   * The status once its `stateChangedAt` is another than this one, or after `seconds` (1 to 30) as it is then.
-   *
-   * ```ts
-   * const { state, stateChangedAt } = await monitor.status()
-   * const later = await monitor.awaitState({ since: stateChangedAt })
-   * ```
-   */
-  awaitState(options?: CallOptions & { since?: string; seconds?: number }): Promise<PulseStatus>
-  /** Changes the given settings, and resolves to the new status. */
-  update(settings: PulseSettings, options?: CallOptions): Promise<PulseStatus>
-  /**
-   * Yields the current status, then the new one at each ping and change of state, `late` included.
-   * Returns the last state, or `destroyed`. Each reconnection starts with the current status.
-   *
-   * ```ts
-   * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
-   * ```
-   */
-  stream(options?: CallOptions): AsyncGenerator<PulseNews, string, undefined>
-  /** A page of the history of its whole life, newest first, and its uptime. */
-  history(query?: PulseHistoryQuery, options?: CallOptions): Promise<PulseHistory>
-  /**
-   * Every entry of the history, newest first. Loads page after page.
-   *
-   * ```ts
-   * for await (const { type, at } of monitor.historyEntries()) console.log(at, type)
-   * ```
-   */
-  historyEntries(
-    query?: PulseHistoryQuery,
-    options?: CallOptions,
-  ): AsyncGenerator<PulseHistoryEntry, void, undefined>
-  /**
-   * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ping token replaces
-   * the one before at once, and the deadline counts from now, so that there is time to give it to the job. A new owner
-   * token does so with its first use.
-   */
-  rotateToken(kind: 'owner' | 'ping', options?: CallOptions): Promise<NewToken>
-  /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
-  makeSwitch(options?: CallOptions): Promise<RevealSwitch>
-  /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
-  retireSwitch(options?: CallOptions): Promise<void>
-  /** Expects pings at the times of a crontab line instead of an interval. Resolves to what was set. */
-  setSchedule(schedule: PulseSchedule, options?: CallOptions): Promise<PulseSchedule>
-  /** Returns to the interval. Rejects with `not found` if there is no schedule. */
-  deleteSchedule(options?: CallOptions): Promise<void>
-  /** Destroys the monitor, both of its capabilities and its shared status. */
-  destroy(options?: CallOptions): Promise<void>
-}
 
 /** Names a run by a UUID, where runs of a job overlap. Without it the job has one run at a time. */
 export type PulseRun = CallOptions & { rid?: string }
@@ -105,60 +25,90 @@ export type PulseNews = { event: 'ping' | 'state'; status: PulseStatus }
 export type PulseHolder = Pick<PulseCapability, 'publicId'> &
   Partial<Pick<PulseCapability, 'ownerToken' | 'pingToken'>>
 
+/**
+ * The client of a monitor, for its owner and for the job that pings. Every call rejects with a
+ * MayflyError: `not found` if the monitor is gone or the token is wrong.
+ *
+ * ```ts
+ * const monitor = mayfly.pulse(capability)
+ * await monitor.update({ expectedIntervalSeconds: 3600, graceSeconds: 600 })
+ * await monitor.ping()
+ * ```
+ */
+export type PulseClient = ReturnType<typeof createPulseClient>
+
 /** Calls without the token that they need are still sent, and refused by the service. */
-export function createPulseClient(
-  http: Http,
-  { publicId, ownerToken, pingToken }: PulseHolder,
-): PulseClient {
+export function createPulseClient(http: Http, { publicId, ownerToken, pingToken }: PulseHolder) {
   const id = encodeURIComponent(publicId)
   const path = `/api/pulse/${id}`
   const owner = ownerToken === undefined ? {} : { token: ownerToken }
   const job = pingToken === undefined ? {} : { token: pingToken }
-  // Sent again if its answer is lost: a signal that is recorded twice says the same.
-  const send = (rest: string, { rid, ...options }: PulseRun = {}): Promise<void> => {
-    const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
-    const request: ApiRequest = { method: 'POST', path: `/p/${id}${rest}${query}`, ...job }
-    return http.perform({ ...request, ...options, isRepeatable: true })
-  }
   const reading = { ...owner, isRepeatable: true }
-  const history = (
-    { limit, cursor, type }: PulseHistoryQuery = {},
-    options: CallOptions = {},
-  ): Promise<PulseHistory> => {
-    const query = new URLSearchParams({
-      ...(limit === undefined ? {} : { limit: String(limit) }),
-      ...(cursor === undefined ? {} : { cursor }),
-      ...(type === undefined ? {} : { type }),
-    })
-    const search = query.size === 0 ? '' : `?${query}`
-    return http.get<PulseHistory>(
-      { path: `${path}/history${search}`, ...reading, ...options },
+  // Sent again if its answer is lost: a signal that is recorded twice says the same.
+  const send = (signal: string, { rid, ...options }: PulseRun = {}): Promise<void> => {
+    const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
+    const sent = { path: `/p/${id}${signal}${query}`, ...job, ...options, isRepeatable: true }
+    return http.perform({ method: 'POST', ...sent })
+  }
+  const history = (query: PulseHistoryQuery = {}, options?: CallOptions): Promise<PulseHistory> =>
+    http.get<PulseHistory>(
+      { path: `${path}/history${searchOf(query)}`, ...reading, ...options },
       ...(['uptime', 'entries', 'nextCursor'] as const),
     )
-  }
   return {
-    ping: (run) => send('', run),
-    start: (run) => send('/start', run),
-    fail: (run) => send('/fail', run),
-    exit: (code, run) => send(`/${code}`, run),
-    status: (options) =>
+    /** Records one heartbeat. Needs the ping token, like the three calls below. A lost one is sent again. */
+    ping: (run?: PulseRun) => send('', run),
+    /** Records that a run begins. It is no heartbeat, and costs one, like every signal. */
+    start: (run?: PulseRun) => send('/start', run),
+    /** Records that a run failed: the monitor is `late` until a run succeeds. */
+    fail: (run?: PulseRun) => send('/fail', run),
+    /**
+     * Records the exit code of a run, 0 to 255. 0 is a heartbeat, any other code a failure.
+     *
+     * ```ts
+     * const run = { rid: crypto.randomUUID() }
+     * await monitor.start(run)
+     * await monitor.exit(0, run)
+     * ```
+     */
+    exit: (code: number, run?: PulseRun) => send(`/${code}`, run),
+    /** State, counters and settings. Needs the owner token, like all calls below. */
+    status: (options?: CallOptions) =>
       http.get<PulseStatus>({ path, ...reading, ...options }, 'state', 'expiresAt'),
-    awaitState({ since, seconds = 30, ...options } = {}) {
-      const query = new URLSearchParams({ wait: String(seconds), ...(since ? { since } : {}) })
-      const request = { path: `${path}?${query}`, ...reading, ...options }
-      return http.get<PulseStatus>(request, 'state', 'expiresAt')
+    /**
+     * The status once its `stateChangedAt` is another than this one, or after `seconds` (1 to 30) as it is then.
+     *
+     * ```ts
+     * const { state, stateChangedAt } = await monitor.status()
+     * const later = await monitor.awaitState({ since: stateChangedAt })
+     * ```
+     */
+    awaitState({
+      since,
+      seconds = 30,
+      ...options
+    }: CallOptions & { since?: string; seconds?: number } = {}) {
+      const asked = { path: `${path}${searchOf({ wait: seconds, since })}`, ...reading, ...options }
+      return http.get<PulseStatus>(asked, 'state', 'expiresAt')
     },
-    update(settings, options) {
-      const headers = { 'content-type': 'application/json' }
-      const body = JSON.stringify(settings)
-      const request: ApiRequest = { method: 'PATCH', path, headers, body, ...owner, ...options }
-      return http.get<PulseStatus>(request, 'state', 'expiresAt')
-    },
-    async *stream(options = {}) {
-      const token = ownerToken ?? ''
+    /** Changes the given settings, and resolves to the new status. */
+    update: (settings: PulseSettings, options?: CallOptions) =>
+      http.get<PulseStatus>(
+        { method: 'PATCH', path, json: settings, ...owner, ...options },
+        ...(['state', 'expiresAt'] as const),
+      ),
+    /**
+     * Yields the current status, then the new one at each ping and change of state, `late` included.
+     * Returns the last state, or `destroyed`. Each reconnection starts with the current status.
+     *
+     * ```ts
+     * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
+     * ```
+     */
+    async *stream(options: CallOptions = {}): AsyncGenerator<PulseNews, string, undefined> {
       for await (const message of follow(http, {
         path: `${path}/stream`,
-        token,
+        token: ownerToken ?? '',
         after: null,
         signal: within(options),
       })) {
@@ -168,58 +118,71 @@ export function createPulseClient(
       }
       throw new MayflyError('unexpected answer', 200)
     },
+    /** A page of the history of its whole life, newest first, and its uptime. */
     history,
-    async *historyEntries({ limit, cursor, type } = {}, options = {}) {
-      let next: string | null | undefined = cursor
-      do {
-        const query = {
-          ...(limit === undefined ? {} : { limit }),
-          ...(type === undefined ? {} : { type }),
-          ...(typeof next === 'string' ? { cursor: next } : {}),
-        }
-        const page: PulseHistory = await history(query, options)
-        yield* page.entries
-        next = page.nextCursor
-      } while (next !== null)
+    /**
+     * Every entry of the history, newest first. Loads page after page.
+     *
+     * ```ts
+     * for await (const { type, at } of monitor.historyEntries()) console.log(at, type)
+     * ```
+     */
+    async *historyEntries(
+      query: PulseHistoryQuery = {},
+      options?: CallOptions,
+    ): AsyncGenerator<PulseHistoryEntry, void, undefined> {
+      for (let next = query; ; ) {
+        const { entries, nextCursor } = await history(next, options)
+        yield* entries
+        if (nextCursor === null) return
+        next = { ...query, cursor: nextCursor }
+      }
     },
     ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
-    rotateToken: (kind, options) =>
+    /**
+     * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ping token replaces
+     * the one before at once, and the deadline counts from now, so that there is time to give it to the job. A new owner
+     * token does so with its first use.
+     */
+    rotateToken: (kind: 'owner' | 'ping', options?: CallOptions) =>
       http.get<NewToken>(
         { method: 'POST', path: `${path}/tokens/${kind}`, ...owner, ...options },
         'token',
       ),
-    makeSwitch: (options) =>
+    /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
+    makeSwitch: (options?: CallOptions) =>
       http.get<RevealSwitch>(
         { method: 'POST', path: `${path}/switch`, ...owner, ...options },
         'switchId',
       ),
-    retireSwitch: (options) =>
+    /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
+    retireSwitch: (options?: CallOptions) =>
       http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner, ...options }),
-    setSchedule(schedule, options) {
-      const headers = { 'content-type': 'application/json' }
-      const body = JSON.stringify(schedule)
-      const request: ApiRequest = {
-        method: 'PUT',
-        path: `${path}/schedule`,
-        headers,
-        body,
-        ...owner,
-        ...options,
-      }
-      return http.get<PulseSchedule>(request, 'cron')
-    },
-    deleteSchedule: (options) =>
+    /** Expects pings at the times of a crontab line instead of an interval. Resolves to what was set. */
+    setSchedule: (schedule: PulseSchedule, options?: CallOptions) =>
+      http.get<PulseSchedule>(
+        { method: 'PUT', path: `${path}/schedule`, json: schedule, ...owner, ...options },
+        'cron',
+      ),
+    /** Returns to the interval. Rejects with `not found` if there is no schedule. */
+    deleteSchedule: (options?: CallOptions) =>
       http.perform({ method: 'DELETE', path: `${path}/schedule`, ...owner, ...options }),
-    destroy: (options) => http.perform({ method: 'DELETE', path, ...owner, ...options }),
+    /** Destroys the monitor, both of its capabilities and its shared status. */
+    destroy: (options?: CallOptions) =>
+      http.perform({ method: 'DELETE', path, ...owner, ...options }),
   }
 }
 
 /** The shared status with this id. */
-export function pulsePublicStatus(
+export const pulsePublicStatus = (
   http: Http,
   publicStatusId: string,
   options?: CallOptions,
-): Promise<PublicPulseStatus> {
-  const path = `/api/pulse/public/${encodeURIComponent(publicStatusId)}`
-  return http.get<PublicPulseStatus>({ path, ...options, isRepeatable: true }, 'state')
-}
+): Promise<PublicPulseStatus> =>
+  http.get<PublicPulseStatus>(
+    {
+      path: `/api/pulse/public/${encodeURIComponent(publicStatusId)}`,
+      ...{ ...options, isRepeatable: true },
+    },
+    'state',
+  )

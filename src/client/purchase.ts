@@ -1,5 +1,6 @@
 /** The options of a purchase, and its progress reports. */
 import type { Quote as ServerQuote } from '../payment/quote.ts'
+import { within } from './wait.ts'
 import type { Wallet } from './wallet.ts'
 
 /** An unpaid order with its BOLT 11 invoice. `amountSats` is in satoshis, `expiresAt` is RFC 3339. */
@@ -73,3 +74,11 @@ export type Purchase = PurchaseByHand | PurchaseByWallet
 
 /** A purchase of a client that has a wallet. */
 export type PurchaseFromWallet = Omit<PurchaseByWallet, 'wallet'> & { wallet?: Wallet | undefined }
+
+/** The purchase, ended by its signal or its time. */
+export function limited<Terms extends Pick<PurchaseTerms, 'signal' | 'timeoutMs'>>(
+  terms: Terms,
+): Terms {
+  const signal = within(terms)
+  return signal ? { ...terms, signal } : terms
+}

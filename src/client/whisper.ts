@@ -11,11 +11,11 @@ import {
   type WhisperContent,
 } from '../protocol/whisper-envelope.ts'
 import type { WhisperCapability, WhisperReceipt } from '../whisper/schema.ts'
-import { type AlertsClient, createAlertsClient } from './alerts.ts'
+import { createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
 import type { CallOptions, Http } from './http.ts'
 import type { Payments } from './payments.ts'
-import type { Purchase, PurchaseFromWallet } from './purchase.ts'
+import { limited, type Purchase, type PurchaseFromWallet } from './purchase.ts'
 import type { Order, PurchaseRecord } from './record.ts'
 
 /**
@@ -65,31 +65,24 @@ export type ReceiptHolder = Pick<WhisperCapability, 'publicId' | 'receiptToken'>
  * const { state, reads } = await mayfly.whisperReceipt(capability).status()
  * ```
  */
-export type ReceiptClient = AlertsClient & {
-  /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
-  status(options?: CallOptions): Promise<WhisperReceipt>
-  /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
-  destroy(options?: CallOptions): Promise<void>
-}
+export type ReceiptClient = ReturnType<ReturnType<typeof createWhisperClient>['whisperReceipt']>
 
-export type WhisperClient = {
-  buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper>
-  readWhisper(code: string, password?: string, options?: CallOptions): Promise<OpenedWhisper>
-  fetchWhisper(code: string, options?: CallOptions): Promise<Uint8Array<ArrayBuffer>>
-  whisperReceipt(holder: ReceiptHolder): ReceiptClient
-}
-
-export function createWhisperClient(http: Http, payments: Payments): WhisperClient {
-  function fetchCiphertext(
-    { publicId, readToken }: WhisperCode,
+export function createWhisperClient(http: Http, payments: Payments) {
+  async function fetchWhisper(
+    text: string,
     options?: CallOptions,
   ): Promise<Uint8Array<ArrayBuffer>> {
+    const { publicId, readToken } = codeOf(text)
     // Never repeated: a request whose answer was lost has spent its read.
     return http.getBytes({ path: `/w/${publicId}`, token: readToken, ...options })
   }
 
   return {
-    async buyWhisper(purchase) {
+    /**
+     * Encrypts data locally and buys reads of it. The share code is returned once: save it.
+     * @throws MayflyError like `buyCatch`.
+     */
+    async buyWhisper(purchase: WhisperPurchase<PurchaseFromWallet>): Promise<SharedWhisper> {
       const sealed = purchase.sealed ?? (await sealWhisper(purchase))
       const { readLimit, revealAt, receipt, revealWhen } = purchase
       const opening = { key: base64url(sealed.key), hasPassword: sealed.hasPassword }
@@ -106,29 +99,47 @@ export function createWhisperClient(http: Http, payments: Payments): WhisperClie
         },
         body: sealed.envelope,
       }
-      return sharedWhisper(await payments.buy(request, purchase), opening)
+      return sharedWhisper(await payments.buy(request, limited(purchase)), opening)
     },
 
-    async readWhisper(text, password, options) {
-      const code = codeOf(text)
+    /**
+     * Spends a read and decrypts the content.
+     * @throws MayflyError without spending a read: `not revealed` before the reveal time,
+     * `password needed`, `invalid share code`, `not found`.
+     * @throws UnopenedWhisper after a wrong password: it has the bytes, and opens them with another one.
+     */
+    async readWhisper(
+      text: string,
+      password?: string,
+      options?: CallOptions,
+    ): Promise<OpenedWhisper> {
+      const { key, hasPassword } = codeOf(text)
       // Checked before a read is spent on bytes that could not be decrypted.
-      if (code.hasPassword && password === undefined) throw new MayflyError('password needed', 0)
-      const ciphertext = await fetchCiphertext(code, options)
-      return openFetched(ciphertext, code.key, password)
+      if (hasPassword && password === undefined) throw new MayflyError('password needed', 0)
+      return openFetched(await fetchWhisper(text, options), key, password)
     },
 
-    fetchWhisper: async (text, options) => fetchCiphertext(codeOf(text), options),
+    /**
+     * Spends a read and returns the encrypted bytes. `openWhisper` decrypts them, and can be called
+     * again after a wrong password.
+     * @throws MayflyError like `readWhisper`.
+     */
+    fetchWhisper,
 
-    whisperReceipt({ publicId, receiptToken }) {
+    /** The receipt of a whisper that was bought with `receipt: true`: when it was read, and destroying it. */
+    whisperReceipt({ publicId, receiptToken }: ReceiptHolder) {
       const path = `/api/whisper/${encodeURIComponent(publicId)}`
       const owner = receiptToken === undefined ? {} : { token: receiptToken }
       return {
-        status: (options) =>
+        /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
+        status: (options?: CallOptions) =>
           http.get<WhisperReceipt>(
             { path: `${path}/receipt`, ...owner, ...options, isRepeatable: true },
             ...(['state', 'reads'] as const),
           ),
-        destroy: (options) => http.perform({ method: 'DELETE', path, ...owner, ...options }),
+        /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
+        destroy: (options?: CallOptions) =>
+          http.perform({ method: 'DELETE', path, ...owner, ...options }),
         ...createAlertsClient(http, { path: `${path}/receipt/alerts`, ...owner }),
       }
     },
