@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import {
   type CatchCapability,
   type CatchClient,
@@ -99,6 +100,11 @@ test('the next event that a filter means is waited for', async (t) => {
   await send({ path: '/no', init: { method: 'POST' } })
   await send({ path: '/yes', init: { method: 'PUT' } })
   assert.equal((await coming).path, '/yes')
+  const compressed = { 'content-encoding': 'gzip' }
+  await send({ path: '/zip', init: { method: 'POST', headers: compressed, body: gzipSync('pin') } })
+  const filter = { q: 'PIN' }
+  assert.equal((await inbox.next({ after, filter })).path, '/zip')
+  assert.equal((await inbox.waitFor(() => true, { after, filter })).path, '/zip')
   const { latestSequence } = await inbox.page({ limit: 1 })
   await assert.rejects(inbox.next({ after: latestSequence, timeoutMs: 10 }), {
     phrase: 'no event in time',

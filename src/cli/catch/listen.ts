@@ -1,12 +1,6 @@
 /** `mayfly catch listen NAME`: shows new webhooks, and forwards them to a receiver. */
 import type { Command } from 'commander'
-import {
-  type CatchClient,
-  type CatchEvent,
-  type CatchState,
-  type EventFilter,
-  matchesFilter,
-} from '../../client/index.ts'
+import type { CatchClient, CatchEvent, CatchState, EventFilter } from '../../client/index.ts'
 import { inboxAddress } from '../addresses.ts'
 import { type Cli, client, wholeNumber } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -79,15 +73,16 @@ so all stays below the receiver's address. Each request carries X-Mayfly-Event-I
           ...{ option: '--retry', least: 0, most: MAX_RETRIES },
         })
         const { publicId } = capability
-        const listener = startListening(cli, publicId)
-        try {
-          const before = { listener, failedBefore: countFailed(cli, publicId) }
-          return await listen(cli, inbox, {
-            ...{ ...options, ...before, filter, address, name, to, retries },
-          })
-        } finally {
-          listener.close()
-        }
+        return listen(cli, inbox, {
+          ...options,
+          listener: startListening(cli, publicId),
+          failedBefore: countFailed(cli, publicId),
+          filter,
+          address,
+          name,
+          to,
+          retries,
+        })
       }),
     )
 }
@@ -139,7 +134,6 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
   return follow(cli, inbox, {
     ...options,
     after,
-    onSkipped: (event) => listener.skipped(event.sequence),
     async take(event, signal) {
       const answer = await deliver(cli, event, { to, listener, retries, signal })
       if (answer === null) return null
@@ -194,15 +188,13 @@ type Following = Omit<Watching, 'address'> & {
   after: number
   /** Resolves to how --once ends after this event; null if the signal came first. */
   take(event: CatchEvent, signal: AbortSignal): Promise<number | null>
-  /** Called for an event that the filter skips. */
-  onSkipped?: (event: CatchEvent) => void
 }
 
 /** Handles the events that match the filter, one after another, until there is a reason to end. */
 async function follow(
   cli: Cli,
   inbox: CatchClient,
-  { after, filter, once, timeout, take, onSkipped }: Following,
+  { after, filter, once, timeout, take }: Following,
 ): Promise<number> {
   const seconds =
     timeout === undefined
@@ -211,17 +203,13 @@ async function follow(
   const limit = seconds === null ? null : AbortSignal.timeout(seconds * 1000)
   const signal = limit ? AbortSignal.any([cli.signal, limit]) : cli.signal
   const onConnection = connectionTold(cli, inbox)
-  const stream = inbox.stream({ after, signal, onConnection })
+  const stream = inbox.stream({ after, filter, signal, onConnection })
   let isTaking = false
   const refusals = watchRefusals((until) => inbox.refusals({ signal: until }), cli.warn)
   try {
     for (;;) {
       const next = await stream.next()
       if (next.done) return endedAs(cli, next.value)
-      if (!matchesFilter(next.value, filter)) {
-        onSkipped?.(next.value)
-        continue
-      }
       refusals.arrived()
       isTaking = true
       const code = await take(next.value, signal)

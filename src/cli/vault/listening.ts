@@ -24,14 +24,11 @@ export function startListening(place: Place, inbox: string) {
     return row
   })
   let last = numberOf(before?.last)
-  /** Events that the filter skipped are skipped again after a kill, so they wait for the next write. */
-  let hasSkipped = false
 
   function write(sequence: number, unanswered: number | null, hasFailed = false): void {
     // Nothing may take time between the commit and the last byte.
     inVault(place, (db) => move(db, { last: sequence, unanswered, hasFailed }), { isQuick: true })
     last = sequence
-    hasSkipped = false
   }
 
   function move(
@@ -53,13 +50,6 @@ export function startListening(place: Place, inbox: string) {
     done: (sequence: number) => write(sequence, null),
     /** The receiver did not take it: remembered for `catch replay --failed`. */
     failed: (sequence: number) => write(sequence, null, true),
-    skipped(sequence: number): void {
-      last = sequence
-      hasSkipped = true
-    },
-    close(): void {
-      if (hasSkipped && last !== null) write(last, null)
-    },
   }
 }
 
