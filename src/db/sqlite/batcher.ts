@@ -1,95 +1,68 @@
-/** Collects what is asked of a thread, hands it over in batches, and settles it in the same order. */
+/** Collects what is asked of a thread, and asks it in batches: a message costs both threads more than its work. */
 import { coalesce } from '../coalesce.ts'
 
-/** What was asked, and the promise of its outcome. */
 type Job<Input, Outcome> = {
   input: Input
   resolve: (outcome: Outcome) => void
-  reject: (error: Error) => void
+  reject: (error: unknown) => void
 }
-
-export type Batcher<Input, Outcome> = {
-  add(input: Input): Promise<Outcome>
-  /** The oldest inputs that were handed over have these outcomes. */
-  settle(count: number, outcome: (index: number, input: Input) => Outcome | Error): void
-  /** Nothing that was added has an outcome: the thread has ended. */
-  fail(reason: Error): void
-  /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
-  alone<T>(work: () => Promise<T>): Promise<T>
-  idle(): Promise<void>
-}
-
-/** The inputs that wait are handed over in parts: the thread takes only so many at a time. */
-const MAX_HANDED_OVER = 64
 
 /**
- * @param handOver hands the first of these inputs to the thread, and returns how many. 0: the thread can take
- * none until others are settled. An Error: it takes no more. What it took before is settled, or fails.
- * @param inBatch so many inputs are handed over at once. The last ones of a turn of the event loop may be fewer.
+ * What arrives in one turn of the event loop is asked together. With this limit, the thread begins with the first
+ * ones while the last requests of the turn are still being read.
  */
+const IN_BATCH = 32
+
+export type Batcher<Input, Outcome> = ReturnType<typeof createBatcher<Input, Outcome>>
+
+/** @param ask has an outcome for each input, or rejects if the thread has ended. */
 export function createBatcher<Input, Outcome>(
-  inBatch: number,
-  handOver: (inputs: Input[]) => number | Error,
-): Batcher<Input, Outcome> {
-  let waiting: Job<Input, Outcome>[] = []
-  let underWay: Job<Input, Outcome>[] = []
+  ask: (inputs: Input[]) => Promise<(Outcome | Error)[]>,
+) {
+  const waiting: Job<Input, Outcome>[] = []
+  let underWay = 0
   let isExclusive = false
+  const wakeups: (() => void)[] = []
   const schedule = coalesce(flush)
-  let wakeups: (() => void)[] = []
 
   function flush(): void {
-    while (!isExclusive && waiting.length > 0) {
-      const count = handOver(waiting.slice(0, MAX_HANDED_OVER).map(({ input }) => input))
-      if (count instanceof Error) {
-        for (const { reject } of waiting.splice(0)) reject(count)
-        return
-      }
-      if (count === 0) return
-      for (let i = 0; i < count; i++) underWay.push(waiting[i] as Job<Input, Outcome>)
-      waiting = count === waiting.length ? [] : waiting.slice(count)
-    }
+    while (!isExclusive && waiting.length > 0) void settle(waiting.splice(0, IN_BATCH))
   }
 
-  function fail(reason: Error): void {
-    const failed = [...underWay, ...waiting]
-    underWay = []
-    waiting = []
-    for (const { reject } of failed) reject(reason)
-    wake()
+  async function settle(jobs: Job<Input, Outcome>[]): Promise<void> {
+    underWay++
+    try {
+      const outcomes = await ask(jobs.map(({ input }) => input))
+      for (const [i, job] of jobs.entries()) {
+        const outcome = outcomes[i] as Outcome | Error
+        if (outcome instanceof Error) job.reject(outcome)
+        else job.resolve(outcome)
+      }
+    } catch (error) {
+      for (const { reject } of jobs) reject(error)
+    }
+    underWay--
+    if (underWay === 0) wake()
   }
 
   function wake(): void {
-    const woken = wakeups
-    wakeups = []
-    for (const resume of woken) resume()
+    for (const resume of wakeups.splice(0)) resume()
   }
 
   const freed = (): Promise<void> => new Promise((resume) => wakeups.push(resume))
 
   return {
-    fail,
-    add: (input) =>
+    add: (input: Input): Promise<Outcome> =>
       new Promise((resolve, reject) => {
         waiting.push({ input, resolve, reject })
-        if (waiting.length === inBatch) flush()
+        if (waiting.length === IN_BATCH) flush()
         else schedule()
       }),
-    settle(count, outcome) {
-      const settled = underWay
-      underWay = count === settled.length ? [] : settled.slice(count)
-      for (let index = 0; index < count; index++) {
-        const job = settled[index] as Job<Input, Outcome>
-        const done = outcome(index, job.input)
-        if (done instanceof Error) job.reject(done)
-        else job.resolve(done)
-      }
-      // The thread may have had no room for them.
-      if (waiting.length > 0) schedule()
-      if (underWay.length === 0) wake()
-    },
-    async alone(work) {
+
+    /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
+    async alone<T>(work: () => Promise<T>): Promise<T> {
       // Checked and set without an await between: of two that wake together, one continues.
-      while (isExclusive || underWay.length > 0) await freed()
+      while (isExclusive || underWay > 0) await freed()
       isExclusive = true
       try {
         return await work()
@@ -99,11 +72,11 @@ export function createBatcher<Input, Outcome>(
         flush()
       }
     },
-    async idle() {
+
+    async idle(): Promise<void> {
       for (;;) {
-        // A thread that has ended answers at once, so there may be nothing left to wait for.
         flush()
-        if (!isExclusive && underWay.length === 0 && waiting.length === 0) return
+        if (!isExclusive && underWay === 0 && waiting.length === 0) return
         await freed()
       }
     },

@@ -1,10 +1,41 @@
 /**
- * The form in which statements go to a thread at the least cost: one flat list of cells, all bytes in one
- * piece, and each text only when it is first used. A packer and an unpacker number the texts in the same
- * way, so each packer belongs to exactly one unpacker.
+ * What a store and its threads say to each other, in the form that costs least: one flat list of cells, all bytes in
+ * one piece, and each text of a statement only when it is first used.
  */
 import { concat } from '../../lib/bytes.ts'
-import type { Statement, Value } from '../db.ts'
+import { messageOf } from '../../lib/errors.ts'
+import type { Row, RowMap, Statement, Value } from '../db.ts'
+
+export type WorkerOptions = {
+  file: string
+  /** A scanner reads in slices of a long work, and gives way to everybody else. */
+  role: 'writer' | 'reader' | 'scanner'
+  truncateEveryMs: number
+}
+
+export type Request =
+  /** For a thread that has no open file. */
+  | { kind: 'open'; options: WorkerOptions }
+  | { kind: 'units'; message: Message; isFlushed: boolean }
+  /** Each a unit of one statement. `maps` are those of the queries at the same places; null if none has one. */
+  | { kind: 'queries'; message: Message; maps: (NamedMap | null)[] | null }
+  | { kind: 'close' }
+
+/** A map of rows as a thread is told of it. */
+export type NamedMap = Pick<RowMap, 'module' | 'name'> & { parameters: Value[] }
+
+/** Null for a unit that succeeded and returned no rows, as most do. */
+export type UnitResult = null | { tables: (Table | null)[] } | { refused: number } | Failure
+export type QueryResult = { table: Table | null } | Failure
+/** `opened` is null, or says why the file cannot be used. */
+export type Reply =
+  | { opened: { code: string; message: string } | null }
+  | { units: UnitResult[] }
+  | { queries: QueryResult[] }
+  | { closed: true }
+
+/** `isOfValue`: the only fault is a value, which would be refused every time. */
+export type Failure = { error: string; isOfValue?: boolean }
 
 export type Message = {
   newTexts: string[]
@@ -16,21 +47,20 @@ export type Message = {
 }
 
 /** Fewer bytes are cheaper to copy to the other thread than to transfer. */
-export const TRANSFER_FROM_BYTES = 16 * 1024
+const TRANSFER_FROM_BYTES = 16 * 1024
 
 /** The head of a statement: the number of its text, its `expect`, and its number of values. */
 const HEAD_CELLS = 3
 const NOTHING_EXPECTED = -1
 
+/** Packer and unpacker number the texts in the same way, so each packer belongs to exactly one unpacker. */
 export function createPacker(): (units: Statement[][]) => Message {
   const numbers = new Map<string, number>()
   return (units) => {
     const newTexts: string[] = []
-    const cells: Value[] = []
-    const byteCells: number[] = []
-    const parts: Uint8Array[] = []
+    const cells = createCells()
     for (const unit of units) {
-      cells.push(unit.length)
+      cells.add(unit.length)
       for (const { text, values, expect = NOTHING_EXPECTED } of unit) {
         let number = numbers.get(text)
         if (number === undefined) {
@@ -38,25 +68,21 @@ export function createPacker(): (units: Statement[][]) => Message {
           numbers.set(text, number)
           newTexts.push(text)
         }
-        cells.push(number, expect, values.length)
-        for (const value of values) {
-          if (value instanceof Uint8Array) {
-            byteCells.push(cells.length)
-            parts.push(value)
-            cells.push(value.length)
-          } else cells.push(value)
-        }
+        cells.add(number)
+        cells.add(expect)
+        cells.add(values.length)
+        for (const value of values) cells.add(value)
       }
     }
-    return { newTexts, cells, byteCells, bytes: concat(...parts) }
+    return { newTexts, ...cells.packed() }
   }
 }
 
 export function createUnpacker(): (message: Message) => Statement[][] {
   const texts: string[] = []
-  return ({ newTexts, cells, byteCells, bytes }) => {
+  return ({ newTexts, ...packed }) => {
     texts.push(...newTexts)
-    putBytes(cells, byteCells, bytes)
+    const cells = unpacked(packed)
     const units: Statement[][] = []
     let at = 0
     while (at < cells.length) {
@@ -76,12 +102,81 @@ export function createUnpacker(): (message: Message) => Statement[][] {
   }
 }
 
-/** Replaces the lengths in the cells by the bytes. */
-export function putBytes(cells: Value[], byteCells: number[], bytes: Uint8Array): void {
+/** Rows: their cells one after the other, and the names of their columns once. */
+export type Table = { columns: string[] } & Omit<Message, 'newTexts'>
+
+export function packTable(columns: string[], rows: Value[][]): Table {
+  const cells = createCells()
+  for (const row of rows) for (const value of row) cells.add(value)
+  return { columns, ...cells.packed() }
+}
+
+/** The rows of a table; null stands for none. */
+export function rowsOf(table: Table | null): Row[] {
+  if (table === null) return []
+  const { columns } = table
+  const cells = unpacked(table)
+  const rows: Row[] = []
+  for (let at = 0; at < cells.length; at += columns.length) {
+    const row: Row = {}
+    for (let i = 0; i < columns.length; i++) row[columns[i] as string] = cells[at + i] as Value
+    rows.push(row)
+  }
+  return rows
+}
+
+type Packed = Omit<Message, 'newTexts'>
+
+function createCells() {
+  const cells: Value[] = []
+  const byteCells: number[] = []
+  const parts: Uint8Array[] = []
+  return {
+    add(value: Value): void {
+      if (value instanceof Uint8Array) {
+        byteCells.push(cells.length)
+        parts.push(value)
+        cells.push(value.length)
+      } else cells.push(value)
+    },
+    packed: (): Packed => ({ cells, byteCells, bytes: concat(...parts) }),
+  }
+}
+
+/** The cells, with bytes in the place of their lengths. */
+function unpacked({ cells, byteCells, bytes }: Packed): Value[] {
   let at = 0
   for (const cell of byteCells) {
     const length = cells[cell] as number
     cells[cell] = bytes.subarray(at, at + length)
     at += length
   }
+  return cells
+}
+
+/** The buffers of these that go to the other thread without a copy. */
+export const transferred = (all: (Packed | null | undefined)[]): ArrayBuffer[] =>
+  all.flatMap((one) =>
+    one && one.bytes.byteLength >= TRANSFER_FROM_BYTES ? [one.bytes.buffer] : [],
+  )
+
+/**
+ * SQLite's result codes for a refused value (sqlite.org/rescode.html): too big, constraint, mismatch. Below,
+ * Node's codes for a value that cannot be converted between SQLite and JavaScript.
+ */
+const VALUE_CODES = new Set([18, 19, 20])
+const VALUE_ERRORS = new Set(['ERR_INVALID_ARG_TYPE', 'ERR_INVALID_ARG_VALUE', 'ERR_OUT_OF_RANGE'])
+
+export function failure(error: unknown): Failure {
+  const { code, message } = describe(error)
+  const named = error instanceof Error && 'code' in error ? String(error.code) : ''
+  const isOfValue = VALUE_CODES.has(Number(code) & 0xff) || VALUE_ERRORS.has(named)
+  return { error: message, isOfValue }
+}
+
+/** The result code of SQLite's error, or `CORRUPT`, and the message. */
+export function describe(error: unknown): { code: string; message: string } {
+  const code = error instanceof Error && 'errcode' in error ? String(error.errcode) : ''
+  const named = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return { code: named === 'CORRUPT' ? named : code, message: messageOf(error) }
 }

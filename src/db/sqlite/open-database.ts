@@ -1,8 +1,9 @@
 /** Opens the file of a store, and sets the connection up for what its thread does. */
+import { readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
+import { basename } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describe } from './failure.ts'
-import { giveWay } from './thread-priority.ts'
-import type { WorkerOptions } from './worker-messages.ts'
+import { describe, type WorkerOptions } from './message.ts'
 
 /** Checking a larger file would delay the start. Its damaged pages are found when they are read. */
 const CHECK_FILES_UP_TO_BYTES = 64 * 1024 * 1024
@@ -64,5 +65,21 @@ function switchToWal(opened: DatabaseSync): void {
       const { code } = describe(error)
       if ((Number(code) & 0xff) !== SQLITE_BUSY || Date.now() >= deadline) throw error
     }
+  }
+}
+
+/** Beside a thread that does not give way, a scanner gets about a tenth of a processor. */
+const GIVING_WAY = 10
+
+/**
+ * The thread that calls this gives way from now on, for good: without privileges no thread can undo it. It needs
+ * Linux, where each thread has a priority of its own. Elsewhere nothing happens.
+ */
+function giveWay(): void {
+  try {
+    // `PROCESS/task/THREAD`
+    setPriority(Number(basename(readlinkSync('/proc/thread-self'))), GIVING_WAY)
+  } catch {
+    // The threads share the processors evenly, which only makes the others a little slower.
   }
 }

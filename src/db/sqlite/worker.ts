@@ -3,16 +3,26 @@
  * they share one fsync, and a refused unit does not undo the others. The reader runs queries on its own
  * snapshot.
  */
+import { createRequire } from 'node:module'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
-import type { Statement, Value } from '../db.ts'
-import { describe, failure, isOfSqlite } from './failure.ts'
-import { createUnpacker, type Message } from './message.ts'
+import { fileURLToPath } from 'node:url'
+import { type MessagePort, parentPort } from 'node:worker_threads'
+import type { Row, RowMap, Statement, Value } from '../db.ts'
+import {
+  createUnpacker,
+  describe,
+  failure,
+  type NamedMap,
+  packTable,
+  type QueryResult,
+  type Reply,
+  type Request,
+  type Table,
+  transferred,
+  type UnitResult,
+  type WorkerOptions,
+} from './message.ts'
 import { BUSY_TIMEOUT_MS, openDatabase } from './open-database.ts'
-import { type Batch, createDrain, type Drain } from './ring.ts'
-import { mapRows, type NamedMap } from './row-maps.ts'
-import { pack, type Table, transferable } from './table.ts'
-import type { QueryResult, Reply, Request, UnitResult, WorkerOptions } from './worker-messages.ts'
 
 /** A commit stays short: its first unit waits for its last. */
 const MAX_UNITS_IN_COMMIT = 512
@@ -20,6 +30,7 @@ const MAX_UNITS_IN_COMMIT = 512
 const TRUNCATE_TIMEOUT_MS = 100
 
 type Prepared = { statement: StatementSync; columns: string[] }
+type Batch = { units: Statement[][]; isFlushed: boolean }
 
 const port = mainThread()
 let options: WorkerOptions
@@ -27,73 +38,47 @@ let database: DatabaseSync
 let hasWritten = false
 /** Each file has a new packer on the other side, so it needs a new unpacker here. */
 let unpack = createUnpacker()
-/** Only a writer has one. */
-let drain: Drain
-let isCommitScheduled = false
-/** Batches that arrived as messages, until their turn comes. */
-const posted: Batch[] = []
+/** Batches of units that are not committed yet. */
+let waiting: Batch[] = []
 /** `configure` turns it on. */
 let isFlushing = true
 const prepared = new Map<string, Prepared>()
 let truncation: NodeJS.Timeout
 
 port.on('message', (request: Request) => {
-  if (request.kind === 'units') posted.push(batchOf(request))
-  if (request.kind !== 'units' && request.kind !== 'wake') return send(replyTo(request))
-  if (!isCommitScheduled) commitUnits()
+  if (request.kind !== 'units') return send([replyTo(request)])
+  waiting.push({ units: unpack(request.message), isFlushed: request.isFlushed })
+  if (waiting.length === 1) setImmediate(commit)
 })
 
 /**
- * Commits what is in the ring. What arrives during a commit shares the next one, which has a turn of the event
- * loop of its own, so that timers and messages run in between.
+ * Commits what has arrived. What arrives during a commit shares the next one, which has a turn of the event loop of its
+ * own, so that timers and messages run in between.
  */
-function commitUnits(): void {
-  isCommitScheduled = false
-  commitOnce()
-  if (drain.wait()) return
-  isCommitScheduled = true
-  setImmediate(commitUnits)
-}
-
-/** Commits what one commit takes of the ring. False if there is nothing. */
-function commitOnce(): boolean {
-  const batches = takeBatches()
-  if (batches.length === 0) return false
+function commit(): void {
+  const batches = firstBatches()
   flushCommits(batches.some(({ isFlushed }) => isFlushed))
   const results = runUnits(batches.flatMap(({ units }) => units))
-  drain.free()
-  const hasNoRows = results.every((result) => result === null)
-  send({ kind: 'units', results: hasNoRows ? results.length : results })
-  return true
+  let at = 0
+  send(
+    batches.map(({ units }) => {
+      at += units.length
+      return { units: results.slice(at - units.length, at) }
+    }),
+  )
+  if (waiting.length > 0) setImmediate(commit)
 }
 
-function takeBatches(): Batch[] {
-  const batches: Batch[] = []
-  for (let units = 0; units < MAX_UNITS_IN_COMMIT; ) {
-    const next = drain.take()
-    if (next === null) break
-    const batch = next === 'message' ? takePosted() : next
-    batches.push(batch)
+function firstBatches(): Batch[] {
+  let units = 0
+  const cut = waiting.findIndex((batch, place) => {
     units += batch.units.length
-  }
-  return batches
+    return place > 0 && units > MAX_UNITS_IN_COMMIT
+  })
+  const first = cut === -1 ? waiting : waiting.slice(0, cut)
+  waiting = waiting.slice(first.length)
+  return first
 }
-
-/** The batch that the ring has announced. It was posted before that, but its event may not have run yet. */
-function takePosted(): Batch {
-  for (;;) {
-    const batch = posted.shift()
-    if (batch) return batch
-    const received = receiveMessageOnPort(port) as { message: Request } | undefined
-    if (received?.message.kind === 'units') posted.push(batchOf(received.message))
-    else if (!received) throw new Error('the ring announced a batch that was not posted')
-  }
-}
-
-const batchOf = ({ message, isFlushed }: { message: Message; isFlushed: boolean }): Batch => ({
-  units: unpack(message),
-  isFlushed,
-})
 
 /** A deferred commit reaches the disk with the next flushed one, because both are in the same log file. */
 function flushCommits(isWanted: boolean): void {
@@ -102,53 +87,49 @@ function flushCommits(isWanted: boolean): void {
   isFlushing = isWanted
 }
 
-function send(reply: Reply): void {
-  port.postMessage(reply, tablesOf(reply).flatMap(transferable))
+function send(replies: Reply[]): void {
+  port.postMessage(replies, transferred(replies.flatMap(tablesOf)))
 }
 
-function replyTo(request: Exclude<Request, { kind: 'units' | 'wake' }>): Reply {
+function replyTo(request: Exclude<Request, { kind: 'units' }>): Reply {
   switch (request.kind) {
     case 'open':
-      return openFile(request)
+      return { opened: openFile(request.options) }
     case 'queries':
-      return {
-        kind: 'queries',
-        results: unpack(request.message).map(([query], at) => attempt(query, request.maps?.[at])),
+      // A transaction of its own, such as a migration.
+      if (options.role === 'writer') {
+        hasWritten = true
+        if (!database.isTransaction) flushCommits(true)
       }
-    case 'run':
-      hasWritten = true
-      if (!database.isTransaction) flushCommits(true)
-      return { kind: 'run', result: attempt(request) }
+      return {
+        queries: unpack(request.message).map(([query], at) => attempt(query, request.maps?.[at])),
+      }
     case 'close':
       closeFile()
-      return { kind: 'closed' }
+      return { closed: true }
   }
 }
 
-function openFile(request: { options: WorkerOptions; ring: SharedArrayBuffer | null }): Reply {
-  options = request.options
+/** Null, or why it cannot be used. */
+function openFile(opening: WorkerOptions): ReturnType<typeof describe> | null {
+  options = opening
   unpack = createUnpacker()
-  if (request.ring) drain = createDrain(request.ring)
   try {
     database = openDatabase(options)
   } catch (error) {
-    return { kind: 'unusable', ...describe(error) }
+    return describe(error)
   }
   hasWritten = false
   isFlushing = true
   truncation = setInterval(() => {
     if (options.role === 'writer' && hasWritten) truncateLog()
   }, options.truncateEveryMs)
-  return { kind: 'opened' }
+  return null
 }
 
 function closeFile(): void {
   clearInterval(truncation)
-  if (options.role === 'writer') {
-    // No message announces the units that a scheduled commit would find. Their reply must be this store's.
-    while (commitOnce());
-    truncateLog()
-  }
+  if (options.role === 'writer') truncateLog()
   prepared.clear()
   database.close()
 }
@@ -236,6 +217,8 @@ function tryUnit(unit: Statement[]): { outcome: UnitResult; at?: number } {
   return { outcome: hasRows ? { tables } : null }
 }
 
+const isOfSqlite = (error: unknown): boolean => error instanceof Error && 'errcode' in error
+
 function attempt(
   query: { text: string; values: Value[] } | undefined,
   map?: NamedMap | null,
@@ -265,17 +248,48 @@ function run(
   // SQLite prepares a statement anew when a migration has changed its table, here or in another process.
   if (rows[0] && rows[0].length !== entry.columns.length) entry.columns = columnsOf(statement)
   const { columns } = entry
-  const cells = map ? mapRows(map, { columns, rows }) : { columns, rows }
-  return { table: pack(cells), count: rows.length }
+  const table = map ? mapped(map, columns, rows) : packTable(columns, rows)
+  return { table, count: rows.length }
 }
+
+// A dynamic import is asynchronous, and the replies of a thread keep the order of its requests.
+const require = createRequire(import.meta.url)
+
+/** The rows that the map makes of these. All of them have the columns of the first one. */
+function mapped({ module, name, parameters }: NamedMap, columns: string[], rows: Value[][]): Table {
+  const { [name]: map } = require(fileURLToPath(module)) as Record<string, RowMap['map']>
+  if (map === undefined) throw new Error(`${module} exports no ${name}`)
+  const made = map(
+    rows.map((row) => rowOf(columns, row)),
+    ...parameters,
+  )
+  for (const row of rows) for (const cell of row) if (cell instanceof Uint8Array) free(cell)
+  const names = Object.keys(made[0] ?? {})
+  return packTable(
+    names,
+    made.map((row) => names.map((column) => row[column] ?? null)),
+  )
+}
+
+function rowOf(columns: string[], cells: Value[]): Row {
+  const row: Row = {}
+  for (let i = 0; i < columns.length; i++) row[columns[i] as string] = cells[i] as Value
+  return row
+}
+
+/** Gives memory back at once. The garbage collector would leave a long scan's to lie around, for many MiB. */
+function free({ buffer }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength >= FREED_FROM_BYTES) buffer.transfer(0)
+}
+const FREED_FROM_BYTES = 4 * 1024
 
 function tablesOf(reply: Reply): (Table | null)[] {
-  if (reply.kind === 'queries') return reply.results.map(tableOf)
-  if (reply.kind !== 'units' || typeof reply.results === 'number') return []
-  return reply.results.flatMap((result) => (result && 'tables' in result ? result.tables : []))
+  if ('queries' in reply) {
+    return reply.queries.map((result) => ('table' in result ? result.table : null))
+  }
+  if (!('units' in reply)) return []
+  return reply.units.flatMap((result) => (result && 'tables' in result ? result.tables : []))
 }
-
-const tableOf = (result: QueryResult): Table | null => ('table' in result ? result.table : null)
 
 function prepare(text: string): Prepared {
   const known = prepared.get(text)

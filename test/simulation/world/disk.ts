@@ -16,7 +16,7 @@ import {
   type Value,
   ValueRefused,
 } from '../../../src/db/db.ts'
-import { failure } from '../../../src/db/sqlite/failure.ts'
+import { failure } from '../../../src/db/sqlite/message.ts'
 import { byName, inARow, nameAt } from '../../../src/db/unit.ts'
 import { type Database, databaseFrom, emptyDatabase } from './database.ts'
 import { type Process, world } from './world.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { putBack, startWorkersAhead, takeWorker } from '../../../src/db/sqlite/worker-pool.ts'
+import { putBack, startWorkersAhead, takeWorker } from '../../../src/db/sqlite/thread.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
 const run = promisify(execFile)
