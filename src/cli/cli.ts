@@ -2,8 +2,6 @@
 import type { Command } from 'commander'
 import { createMayfly, type Mayfly, type PurchaseStore } from '../client/index.ts'
 import { systemClock } from '../lib/clock.ts'
-import { isId } from '../lib/ids.ts'
-import { PRODUCT_NAMES } from '../lib/product-names.ts'
 import { readOptions, serviceUrl } from '../service/config.ts'
 import { dataFolder } from './data-folder.ts'
 import { CliError, type Ending, EXIT, endingOf } from './exit.ts'
@@ -62,20 +60,8 @@ export function client<Options = object, Given extends Args = [name: string]>(
   return async function action(this: Command): Promise<void> {
     const options = this.optsWithGlobals<GlobalOptions & Options>()
     const args = this.args as Args as Given
-    process.exitCode = await run(options, (cli) => {
-      if (this.registeredArguments[0]?.name() === 'name') refuseId(args[0])
-      return work(cli, options, args)
-    })
+    process.exitCode = await run(options, (cli) => work(cli, options, args))
   }
-}
-
-/** An id is in the addresses that the user sees, so it is easily taken for the name. @throws CliError for one. */
-export function refuseId(text: string | undefined): void {
-  if (text === undefined || !PRODUCT_NAMES.some((product) => isId(product, text))) return
-  throw new CliError(
-    `${text} is an id. This takes the name that it is saved under: \`mayfly list\` shows the names.`,
-    EXIT.usage,
-  )
 }
 
 /** Parses an option's whole number. @throws CliError that names the option. */

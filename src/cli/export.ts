@@ -1,10 +1,10 @@
 /** `mayfly export` and `import`: one capability for another machine, or everything as a backup. */
 import { readFileSync } from 'node:fs'
-import { text as readStream } from 'node:stream/consumers'
 import type { Command } from 'commander'
 import type { SavedPing } from '../client/capability-file.ts'
 import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
 import { objectIn, parseJson } from '../lib/json.ts'
+import { readStdin } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { isCode, withFile, writeFlushed } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
@@ -121,7 +121,7 @@ have been paid since, so it counts as unknown: \`mayfly list\` shows how to go o
       client<{ name?: string }>(async (cli, { name }, [file]) => {
         const text =
           file === '-'
-            ? await readStream(process.stdin)
+            ? (await readStdin(cli, 'Paste what `export` wrote')).toString('utf8')
             : withFile(file, () => readFileSync(file, 'utf8'))
         const { backup, purchase } = objectIn(text) ?? {}
         if (isBackup(backup)) {

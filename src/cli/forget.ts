@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { MayflyError, type PurchaseRecord, type SavedCapability } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirmDestroying } from './ask.ts'
-import { type Cli, client, refuseId } from './cli.ts'
+import { type Cli, client } from './cli.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
 import { GONE, stateOf } from './status.ts'
@@ -28,7 +28,6 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
     .action(
       client<{ yes?: true }>(async (cli, { yes }, [name]) => {
         if (isId('whisper', name)) return forgetRead(cli, name, { yes })
-        refuseId(name)
         const open = findPurchase(cli, checkName(name))
         if (open !== null) refuseHeld(open)
         const record = open?.record ?? null

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPurchase } from '../../src/cli/vault/purchases.ts'
 import { containsToken } from '../../src/lib/ids.ts'
+import { between } from '../support/between.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'
@@ -122,7 +123,7 @@ describe('a purchase', () => {
     const server = await startServer(t)
     let refusal: [number, string] | null = [400, 'invalid request body']
     const proofs: unknown[] = []
-    const between = createServer(async (incoming, response) => {
+    const refusing = createServer(async (incoming, response) => {
       const chunks: Buffer[] = []
       for await (const chunk of incoming) chunks.push(chunk as Buffer)
       proofs.push(incoming.headers['payment-preimage'])
@@ -141,9 +142,9 @@ describe('a purchase', () => {
       response.writeHead(answer.status, Object.fromEntries(answer.headers))
       response.end(Buffer.from(await answer.arrayBuffer()))
     }).listen(0, '127.0.0.1')
-    await once(between, 'listening')
-    t.after(() => between.close())
-    const cli = await commandLine(t, `http://127.0.0.1:${(between.address() as AddressInfo).port}`)
+    await once(refusing, 'listening')
+    t.after(() => refusing.close())
+    const cli = await commandLine(t, `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`)
     const buy = (name: string) => cli.run(['buy', 'catch', '--name', name], WITH_WALLET)
     const refused = await buy('refused')
     assert.equal(refused.code, 1)
@@ -164,6 +165,33 @@ describe('a purchase', () => {
       assert.equal(proofs[0], preimage)
       assert.equal((again.out + again.err).includes(String(preimage)), false)
     }
+  })
+
+  test('a purchase whose capability could not be saved keeps its record, which collects it later', async (t) => {
+    const { url } = await startServer(t)
+    let isStrange = true
+    const front = await between(t, url, (path, response, incoming) => {
+      const isDelivery = path.startsWith('/api/payments/') && incoming.headers.authorization
+      if (!isStrange || !isDelivery) return false
+      const resource = { product: 'catch', publicId: 'of a later version' }
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ settled: true, resource }))
+      return true
+    })
+    const cli = await commandLine(t, front)
+    const buy = () => cli.run(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    const lost = await buy()
+    assert.deepEqual(
+      [lost.code, /To continue: mayfly buy catch --resume hooks/.test(lost.err)],
+      [1, true],
+      lost.err,
+    )
+    assert.match(openPurchase(cli, 'hooks')?.preimage ?? '', /^[0-9a-f]{64}$/)
+    isStrange = false
+    const found = await buy()
+    assert.equal(found.code, 0, found.err)
+    assert.equal(openPurchase(cli, 'hooks'), null)
+    assert.equal((await cli.run(['status', 'hooks'])).code, 0)
   })
 
   test('a purchase from a service that is away leaves nothing', async (t) => {

@@ -1,38 +1,112 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EXIT, endingOf } from '../../src/cli/exit.ts'
-import { PHRASES } from '../../src/cli/phrases.ts'
+import { endingOf } from '../../src/cli/exit.ts'
 import { MayflyError, SDK_PHRASES } from '../../src/client/errors.ts'
 import type { MayflyPhrase } from '../../src/client/index.ts'
 import { ERRORS, type Phrase } from '../../src/http/errors.ts'
 
-test('every phrase of the service and of the SDK has its exit code in the one table', () => {
-  const told = [...Object.keys(ERRORS), ...SDK_PHRASES].sort()
-  assert.deepEqual(Object.keys(PHRASES).sort(), told)
+/** Each phrase of the service and of the SDK, under the exit code that scripts get. */
+const CODES: Record<number, readonly MayflyPhrase[]> = {
+  1: [
+    'alerts unavailable',
+    'cross-site request refused',
+    'foreign origin',
+    'give-back refused',
+    'idempotency key reused with a different request',
+    'invalid L402 credential',
+    'invalid idempotency key',
+    'invalid payment credential',
+    'invalid receipt',
+    'invalid receipt option',
+    'method not allowed',
+    'network refused',
+    'no credits',
+    'no event in time',
+    'not revealed',
+    'paid but not collected',
+    'payment outcome unknown',
+    'payment required',
+    'proof of payment required',
+    'second payment refused',
+    'simulator is local',
+    'unknown payment protocol',
+    'unsupported media type',
+    'wrong preimage',
+  ],
+  2: [
+    'ciphertext too large',
+    'invalid binding',
+    'invalid ciphertext',
+    'invalid destinations',
+    'invalid plan',
+    'invalid query',
+    'invalid read limit',
+    'invalid request body',
+    'invalid reveal time',
+    'invalid settings',
+    'invalid share code',
+    'invalid switch',
+    'malformed proof',
+    'nothing to send',
+    'password needed',
+    'request too large',
+  ],
+  3: [
+    'invoice disagrees',
+    'invoice expired',
+    'order expired',
+    'payment failed',
+    'payment not verified',
+    'price above the ceiling',
+    'price disagrees',
+  ],
+  4: [
+    'already delivered',
+    'cannot be extended',
+    'catch unavailable',
+    'inbox ended',
+    'intent mismatch',
+    'invalid project capability',
+    'not found',
+    'order not found',
+    'order refunded',
+    'unauthorized',
+  ],
+  5: [
+    'checkout unavailable',
+    'internal error',
+    'not ready',
+    'payment not honoured',
+    'rate limited',
+    'request timeout',
+    'service unavailable',
+    'service unreachable',
+    'sold out',
+    'unexpected answer',
+  ],
+}
+
+test('every phrase of the service and of the SDK has its exit code, and a sentence', () => {
+  const told = Object.values(CODES).flat()
+  assert.deepEqual(told.toSorted(), [...Object.keys(ERRORS), ...SDK_PHRASES].sort())
+  for (const [code, phrases] of Object.entries(CODES)) {
+    for (const phrase of phrases) {
+      const status = phrase in ERRORS ? ERRORS[phrase as Phrase].status : 0
+      const ending = endingOf(new MayflyError(phrase, status), 'http://x')
+      assert.deepEqual(
+        [phrase, ending?.code, ending?.sentence !== ''],
+        [phrase, Number(code), true],
+      )
+    }
+  }
 })
 
-test('the exit code tells bad input, a wait, and what is gone from other refusals', () => {
-  for (const phrase of Object.keys(ERRORS) as Phrase[]) {
-    const { status } = ERRORS[phrase]
-    const ending = endingOf(new MayflyError(phrase, status), 'http://x')
-    assert.ok(ending !== null && ending.sentence !== '', phrase)
-    const { code } = ending
-    if (status === 429 || status === 408) assert.equal(code, EXIT.later, phrase)
-    if (status >= 500) assert.ok(code === EXIT.later || phrase === 'alerts unavailable', phrase)
-    if (code === EXIT.usage) assert.equal(status, 400, phrase)
-    if (status === 401)
-      assert.ok(
-        [EXIT.gone, EXIT.failed].some((one) => one === code),
-        phrase,
-      )
-  }
-  assert.equal(
-    endingOf(new MayflyError('invalid of tomorrow' as MayflyPhrase, 400), '')?.code,
-    EXIT.usage,
-  )
-  assert.equal(
-    endingOf(new MayflyError('busy of tomorrow' as MayflyPhrase, 503), '')?.code,
-    EXIT.later,
+test('a phrase of a newer service has the exit code of its status', () => {
+  const of = (status: number) =>
+    endingOf(new MayflyError('of tomorrow' as MayflyPhrase, status), '')
+  assert.deepEqual(
+    [400, 403, 404, 429, 503].map((status) => of(status)?.code),
+    [2, 1, 4, 5, 5],
   )
 })
 

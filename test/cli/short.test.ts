@@ -25,9 +25,16 @@ test('an id in place of a name is told apart from a name that is not saved', asy
   const { url } = await startServer(t)
   const cli = await commandLine(t, url)
   const { publicId } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-  const { code, err } = await cli.run(['catch', 'listen', String(publicId)])
-  assert.equal(code, 2)
-  assert.match(err, /^catch_\w+ is an id\. This takes the name that it is saved under/)
+  for (const args of [
+    ['catch', 'listen', publicId],
+    ['forget', publicId],
+    ['buy', 'catch', '--resume', publicId],
+    ['whisper', 'send', '--when-late', publicId],
+  ]) {
+    const { code, err } = await cli.run(args.map(String))
+    assert.equal(code, 2, String(args))
+    assert.match(err, /^catch_\S+ is an id\. This takes the name that it is saved under/)
+  }
 })
 
 test('a triggered webhook comes as one of the owner, with the body that was given', async (t) => {

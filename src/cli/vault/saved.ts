@@ -9,8 +9,9 @@ import {
   parseCapability,
   type SavedCapability,
 } from '../../client/index.ts'
+import { isId } from '../../lib/ids.ts'
+import { PRODUCT_NAMES } from '../../lib/product-names.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { nearestOf } from '../nearest.ts'
 import { forgetListening } from './listening.ts'
 import { openPurchase } from './purchases.ts'
 import { endRotation } from './rotation.ts'
@@ -22,6 +23,13 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/
 
 /** @throws CliError for an invalid name. */
 export function checkName(name: string): string {
+  // An id is in the addresses that the user sees, so it is easily taken for the name.
+  if (PRODUCT_NAMES.some((product) => isId(product, name))) {
+    throw new CliError(
+      `${name} is an id. This takes the name that it is saved under: \`mayfly list\` shows the names.`,
+      EXIT.usage,
+    )
+  }
   if (isName(name)) return name
   throw new CliError(
     'A name has at most 63 characters: lower-case letters, digits, dots, dashes and underscores.',
@@ -158,15 +166,7 @@ function missing(place: Place, name: string): never {
       EXIT.gone,
     )
   }
-  const meant = nearestOf(
-    name,
-    allKept(place).map((saved) => saved.name),
-  )
-  const hint = meant === null ? '' : ` Did you mean ${meant}?`
-  throw new CliError(
-    `Nothing is saved as ${name}.${hint} \`mayfly list\` shows what is.`,
-    EXIT.gone,
-  )
+  throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
 }
 
 /** The inbox with this name, and its service. */
