@@ -1,15 +1,16 @@
 /** `mayfly buy catch|pulse`: buys a capability and saves it. `buy whisper` is `whisper send`. */
 import type { Command } from 'commander'
 import type { SavedCapability } from '../client/index.ts'
+import type { PlanId } from '../lib/product-names.ts'
 import { inboxAddress, ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
-import { planOf } from './plan.ts'
+import { planOption } from './plan.ts'
 import { purchase, resume, savedAs } from './purchase.ts'
 import { away, examples } from './text.ts'
 import { checkName, type Product, publicPart } from './vault/saved.ts'
 import { addWhisperSend } from './whisper/send.ts'
 
-type Options = { plan: string; name?: string; resume?: string; beside?: string }
+type Options = { plan: PlanId; name?: string; resume?: string; beside?: string }
 
 export function addBuy(program: Command): void {
   const buy = program
@@ -32,7 +33,7 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
   buy
     .command(product)
     .description(`${what}, and save it under a name`)
-    .option('--plan <plan>', 'spark, standard or long', 'spark')
+    .addOption(planOption().default('spark'))
     .option('--name <name>', 'the name to save it under')
     .option('--resume <name>', 'continue this interrupted purchase')
     .option('--beside <name>', 'buy another one, though it is unknown whether this one was paid')
@@ -44,8 +45,7 @@ function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): voi
       ),
     )
     .action(
-      client<Options>(async (cli, { plan, name, resume: interrupted, beside }) => {
-        const planId = planOf(plan)
+      client<Options>(async (cli, { plan: planId, name, resume: interrupted, beside }) => {
         const bought =
           interrupted === undefined
             ? await purchase(cli, { product, planId, name: name && checkName(name), beside })

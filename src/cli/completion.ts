@@ -4,7 +4,7 @@
  */
 import { script } from '@bomb.sh/tab'
 import { Argument, type Command, type Option } from 'commander'
-import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
+import { PRODUCT_NAMES } from '../lib/product-names.ts'
 import { dataFolder } from './data-folder.ts'
 import { examples } from './text.ts'
 import { allKept } from './vault/saved.ts'
@@ -80,7 +80,6 @@ export function completed(
     begun(choices.map((text) => ({ text, says: '' })))
   if (waiting !== undefined) {
     if (waiting.argChoices) return choicesOf(waiting.argChoices)
-    if (waiting.long === '--plan') return choicesOf(PLAN_IDS)
     const saved = NAMES_IN_OPTIONS[waiting.long ?? '']
     if (saved !== undefined) return namesOf(saved)
     return /<(?:file|folder)>/.test(waiting.flags) ? A_FILE : NOTHING

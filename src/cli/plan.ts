@@ -1,12 +1,9 @@
-/** The plan that an option names. */
-import { isPlanId, type PlanId } from '../lib/product-names.ts'
-import { CliError, EXIT } from './exit.ts'
+/** The options that name what is sold. Commander refuses any other value, and completion offers these. */
+import { Option } from 'commander'
+import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 
-/** @throws CliError for an unknown plan. */
-export function planOf(text: string): PlanId {
-  if (isPlanId(text)) return text
-  throw new CliError(
-    '--plan must be spark, standard or long. `mayfly catalog` shows them.',
-    EXIT.usage,
-  )
-}
+export const planOption = (description = 'spark, standard or long'): Option =>
+  new Option('--plan <plan>', description).choices(PLAN_IDS)
+
+export const productOption = (description = PRODUCT_NAMES.join(', ')): Option =>
+  new Option('--product <product>', description).choices(PRODUCT_NAMES)

@@ -1,5 +1,5 @@
 /** `mayfly catch events|show|next|export`: the events of an inbox, and the filter that chooses some. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import {
   type CatchClient,
   type CatchEvent,
@@ -132,14 +132,16 @@ const shownBody = (event: CatchEvent): string =>
     ? harmless(event.body, { lines: true })
     : `(${size(event.bodyBytes)} of binary data; --body > FILE saves it)`
 
-type ExportOptions = { as: string; to?: string; filter?: string; limit: string }
+type ExportOptions = { as: 'curl' | 'har' | 'jsonl'; to?: string; filter?: string; limit: string }
 
 export function addCatchExport(parent: Command): void {
   parent
     .command('export')
     .description('export webhooks, oldest first, as curl commands, HAR or JSON lines')
     .argument('<name>', 'the inbox')
-    .option('--as <format>', 'curl, har or jsonl', 'jsonl')
+    .addOption(
+      new Option('--as <format>', 'the format').choices(['curl', 'har', 'jsonl']).default('jsonl'),
+    )
     .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
     .option('--limit <count>', 'at most this many, the newest', String(MAX_EVENTS))
@@ -162,19 +164,9 @@ export function addCatchExport(parent: Command): void {
         const inbox = cli.mayfly(baseUrl).catch(capability)
         const events = await newest(inbox, parseFilter(options.filter), limit)
         events.reverse()
-        switch (options.as) {
-          case 'curl':
-            for (const event of events) write(`${toCurl(event, { url })}\n`)
-            return EXIT.ok
-          case 'har':
-            write(toHar(events, { url }))
-            return EXIT.ok
-          case 'jsonl':
-            write(toJsonLines(events))
-            return EXIT.ok
-          default:
-            throw new CliError('--as must be curl, har or jsonl.', EXIT.usage)
-        }
+        if (options.as === 'har') write(toHar(events, { url }))
+        else if (options.as === 'jsonl') write(toJsonLines(events))
+        else for (const event of events) write(`${toCurl(event, { url })}\n`)
       }),
     )
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Db } from '../../db/db.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
-import { isProduct, PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
+import type { PlanId, Product } from '../../lib/product-names.ts'
 import type { Lightning } from '../../lightning/lightning.ts'
 import { NodeError } from '../../lightning/node/error.ts'
 import { type Opened, openLightning } from '../../lightning/open.ts'
@@ -36,32 +36,29 @@ import { bindStore } from '../../service/store-identity.ts'
 import { wholeNumber } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { planOf } from '../plan.ts'
 import { columns, span } from '../text.ts'
 import type { Answer } from './command.ts'
 import { timeFrom } from './times.ts'
 
 // Listing and showing
 
-const STATES: readonly OrderState[] = [
-  ...(['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const),
-]
 /** The longest list. What is longer is a question for the store itself. */
 const MAX_LISTED = 10_000
 
-export type ListOptions = { state?: string; product?: string; since?: string; limit: string }
+export type ListOptions = {
+  state?: OrderState
+  product?: Product
+  since?: string
+  limit: string
+}
 
 type Wanted = Parameters<typeof listOrders>[1]
 
 /** @throws CliError that names the option. */
 export function readWanted({ state, product, since, limit }: ListOptions): Wanted {
-  const known = STATES.find((one) => one === state)
-  if (state !== undefined && known === undefined) {
-    throw new CliError(`--state must be one of ${STATES.join(', ')}.`, EXIT.usage)
-  }
   return {
-    state: known ?? null,
-    product: product === undefined ? null : productOf(product),
+    state: state ?? null,
+    product: product ?? null,
     since: since === undefined ? 0 : timeFrom(since, '--since', systemClock.now()),
     limit: wholeNumber(limit, { option: '--limit', least: 1, most: MAX_LISTED }),
   }
@@ -277,7 +274,12 @@ function refundedAs(order: string, { amountSats, publicId }: Refunded): Answer {
 
 // Restoring
 
-export type LostOptions = { product: string; plan: string; order?: string; preimageFile?: string }
+export type LostOptions = {
+  product: Product
+  plan: PlanId
+  order?: string
+  preimageFile?: string
+}
 
 /** The order as its buyer and the operator know it. */
 export type LostOrder = Omit<Lost, 'plan'>
@@ -294,19 +296,14 @@ export function readLost(name: string, options: LostOptions): LostOrder {
   }
   return {
     paymentHash,
-    product: productOf(options.product),
-    planId: planOf(options.plan),
+    product: options.product,
+    planId: options.plan,
     orderId: order,
     preimage:
       preimageFile === undefined
         ? null
         : withFile(preimageFile, () => readFileSync(preimageFile, 'utf8').trim()),
   }
-}
-
-function productOf(text: string): Product {
-  if (isProduct(text)) return text
-  throw new CliError(`--product must be one of ${PRODUCT_NAMES.join(', ')}.`, EXIT.usage)
 }
 
 /** @throws CliError where nothing can be restored, with the reason. */

@@ -1,10 +1,14 @@
 /** `mayfly order …`: what an operator does with orders, while the service runs. `order-work.ts` does it. */
-import type { Command } from 'commander'
-import { PRODUCT_NAMES } from '../../lib/product-names.ts'
+import { type Command, Option } from 'commander'
+import type { OrderState } from '../../payment/store.ts'
+import { planOption, productOption } from '../plan.ts'
 import { examples } from '../text.ts'
 import { checkReason, give, operator, withStore } from './command.ts'
 import type { ListOptions, LostOptions } from './order-work.ts'
 
+const STATES: readonly OrderState[] = [
+  ...(['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const),
+]
 const ORDER = ['<order>', 'its payment hash, its invoice, or its id, order_…'] as const
 const PREIMAGE = [
   '--preimage-file <file>',
@@ -29,8 +33,8 @@ function addList(order: Command): void {
   order
     .command('list')
     .description('list orders, the newest first')
-    .option('--state <state>', 'opening, pending, settled, dead, paid_unfulfilled or refunded')
-    .option('--product <product>', PRODUCT_NAMES.join(', '))
+    .addOption(new Option('--state <state>', 'in this state').choices(STATES))
+    .addOption(productOption())
     .option(
       '--since <time>',
       'opened since then: a date, a time, or how long ago, such as 24h or 7d',
@@ -105,11 +109,8 @@ function addRefund(order: Command): void {
     .argument(...ORDER)
     .requiredOption('--reason <text>', 'why, for your books; no buyer sees it')
     .option('--settled', 'although its buyer has what it bought, or can collect it')
-    .option(
-      '--product <product>',
-      `of an order that this store has lost: ${PRODUCT_NAMES.join(', ')}`,
-    )
-    .option('--plan <plan>', 'of such an order: spark, standard or long')
+    .addOption(productOption('of an order that this store has lost'))
+    .addOption(planOption('of such an order'))
     .option(...PREIMAGE)
     .addHelpText(
       'after',
@@ -147,8 +148,8 @@ function addRestore(order: Command): void {
     .command('restore')
     .description('bring back a paid order that this store has lost, after a restored backup')
     .argument('<order>', 'the payment hash of its invoice, or the invoice')
-    .requiredOption('--product <product>', PRODUCT_NAMES.join(', '))
-    .requiredOption('--plan <plan>', 'spark, standard or long')
+    .addOption(productOption().makeOptionMandatory())
+    .addOption(planOption().makeOptionMandatory())
     .option('--order <id>', 'the id that the buyer has, order_…')
     .option(...PREIMAGE)
     .addHelpText(

@@ -1,6 +1,6 @@
 /** `mayfly sales export`: the settled orders of a time and what was paid back, for the operator's books. */
 import { once } from 'node:events'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import type { Entry } from '../../payment/sales.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -8,7 +8,7 @@ import { examples } from '../text.ts'
 import { operator, withStore } from './command.ts'
 import { timeFrom, timeTo } from './times.ts'
 
-type Options = { from?: string; to?: string; as?: string; json?: true }
+type Options = { from?: string; to?: string; as?: 'csv' | 'json'; json?: true }
 
 export function addSales(program: Command): void {
   const sales = program.command('sales').description('what was sold, for your books')
@@ -17,7 +17,12 @@ export function addSales(program: Command): void {
     .description('print the sales and refunds of a time, oldest first')
     .option('--from <time>', 'since then: a date (UTC), a time, or how long ago, such as 30d')
     .option('--to <time>', 'until then: a date, which is included, or the time at which it ends')
-    .option('--as <format>', 'csv, or json: one object a line (default: csv, and json with --json)')
+    .addOption(
+      new Option(
+        '--as <format>',
+        'json has one object a line; by default csv, and json with --json',
+      ).choices(['csv', 'json']),
+    )
     .addHelpText(
       'after',
       examples(
@@ -27,7 +32,7 @@ export function addSales(program: Command): void {
     )
     .action(
       operator<Options>(async (_output, options) => {
-        const format = formatOf(options)
+        const format = FORMATS[options.as ?? (options.json ? 'json' : 'csv')]
         const now = systemClock.now()
         const { from = '1970-01-01', to } = options
         const between = {
@@ -69,12 +74,6 @@ const FORMATS = {
     line: (entry: Shown) => csvLine(COLUMNS.map((column) => entry[column] ?? '')),
   },
   json: { head: '', line: (entry: Shown) => `${JSON.stringify(entry)}\n` },
-}
-
-function formatOf({ as, json }: Options): (typeof FORMATS)['csv'] {
-  const name = as ?? (json ? 'json' : 'csv')
-  if (name === 'csv' || name === 'json') return FORMATS[name]
-  throw new CliError('--as must be csv or json.', EXIT.usage)
 }
 
 function csvLine(values: readonly (string | number)[]): string {

@@ -4,19 +4,20 @@ import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { sealWhisper } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
+import type { PlanId } from '../../lib/product-names.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { readingPage } from '../addresses.ts'
 import { askHidden, firstLine, readStdin } from '../ask.ts'
 import { type Cli, client, wholeNumber } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { planOf } from '../plan.ts'
+import { planOption } from '../plan.ts'
 import { purchase, resume, savedAs, type Wanted } from '../purchase.ts'
 import { away, columns, examples } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
 
 type Options = {
-  plan: string
+  plan: PlanId
   name?: string
   resume?: string
   beside?: string
@@ -36,7 +37,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
       'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
     )
     .argument('[file]', 'the file, or - for stdin', '-')
-    .option('--plan <plan>', 'spark, standard or long', 'spark')
+    .addOption(planOption().default('spark'))
     .option('--reads <count>', 'how often it can be read; by default as often as the plan allows')
     .option('--reveal-at <time>', 'do not reveal it before this time, such as 2026-12-24T18:00:00Z')
     .option(
@@ -93,8 +94,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
 }
 
 async function wantedOf(cli: Cli, file: string, options: Options): Promise<Wanted> {
-  const planId = planOf(options.plan)
-  const { name, reads, revealAt, receipt, whenLate, beside } = options
+  const { plan: planId, name, reads, revealAt, receipt, whenLate, beside } = options
   const terms = {
     ...(reads === undefined
       ? {}
