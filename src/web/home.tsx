@@ -8,9 +8,9 @@ import { kept } from './lib/keys.ts'
 import { catalog, now } from './lib/service.ts'
 import { CLOSED, THINGS, termsWithPrice } from './lib/terms.ts'
 import { type Unfinished, unfinished } from './lib/unfinished.ts'
-import { announce } from './ui/overlay.ts'
-import { mount } from './ui/page.tsx'
-import { Button, LinkButton, Notice, Ticking } from './ui/ui.tsx'
+import { Button } from './ui/button.tsx'
+import { announce, mount } from './ui/overlay.tsx'
+import { Notice, Ticking } from './ui/show.tsx'
 
 function Mine() {
   if (kept.value.length === 0 && unfinished.value.length === 0) return null
@@ -21,7 +21,7 @@ function Mine() {
         <Notice
           key={each.idempotencyKey}
           kind="warn"
-          action={<LinkButton href={pageOf(each)}>Continue</LinkButton>}
+          action={<Button href={pageOf(each)}>Continue</Button>}
         >
           {`You have an unfinished purchase: ${each.extends === undefined ? '' : 'extension, '}${termsWithPrice(each)}.`}
         </Notice>

@@ -1,14 +1,15 @@
 /** What was bought, and one way on: save its key and open it. */
-import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import type { CatchCapability, PulseCapability } from '../../client/index.ts'
 import { when } from '../lib/format.ts'
-import { type Held, keep, keyFileName, keyText, openHere, whatIsOpen } from '../lib/keys.ts'
+import { downloadKey, keep, keyText, openHere, whatIsOpen } from '../lib/keys.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
 import { end, type Unfinished } from '../lib/unfinished.ts'
-import { confirmed } from '../ui/page.tsx'
-import { Button, CopyButton, download, Fold, Notice, StepHeading } from '../ui/ui.tsx'
-import { Paid } from './checkout.tsx'
+import { Button } from '../ui/button.tsx'
+import { CopyButton, Token } from '../ui/copy.tsx'
+import { confirmed } from '../ui/overlay.tsx'
+import { Fold, Notice, State, StepHeading } from '../ui/show.tsx'
 
 export function Bought({
   capability,
@@ -18,16 +19,16 @@ export function Bought({
   purchase: Unfinished
 }) {
   const { product, publicId, expiresAt } = capability
-  const { noun, an } = THINGS[product]
-  const held: Held = { capability, planId: purchase.planId }
-  const saved = useSignal<string | null>(null)
+  const { noun, an, title, page } = THINGS[product]
+  const held = { capability, planId: purchase.planId }
+  const [saved, setSaved] = useState<string | null>(null)
 
   function onSaved(how: string): void {
-    saved.value = how
+    setSaved(how)
     end(purchase)
   }
 
-  async function open(): Promise<void> {
+  async function open(isSaved = saved !== null): Promise<void> {
     const there = whatIsOpen(product)
     const isLost = there?.isSaved === false && there.capability.publicId !== publicId
     const question = {
@@ -35,21 +36,19 @@ export function Bought({
       action: 'Lose it',
     }
     if (isLost && !(await confirmed(`Close ${an} that is not saved?`, question))) return
-    openHere({ ...held, isSaved: saved.value !== null })
+    openHere({ ...held, isSaved })
     onSaved('Open in this tab.')
-    location.assign(THINGS[product].page)
+    location.assign(page)
   }
 
   function saveAndOpen(): Promise<void> | void {
-    if (keep(held)) {
-      onSaved('Saved in this browser.')
-      return open()
-    }
-    saved.value = null
+    if (!keep(held)) return setSaved(null)
+    onSaved('Saved in this browser.')
+    return open(true)
   }
 
-  function downloadKey(): void {
-    download(keyFileName(held), keyText(held), 'application/json')
+  function save(): void {
+    downloadKey(held)
     onSaved('Downloaded.')
   }
 
@@ -57,7 +56,7 @@ export function Bought({
   return (
     <section class="card stack narrow" aria-label="Checkout">
       <div class="stack tight">
-        <Paid />
+        <State kind="good">Paid</State>
         <StepHeading>Your {noun} is ready</StepHeading>
         <p class="quiet">
           {termsLine(purchase)}, until <time dateTime={expiresAt}>{when(expiresAt)}</time>
@@ -66,11 +65,11 @@ export function Bought({
       {isBlocked ? (
         <>
           <Notice kind="warn">{BLOCKED}</Notice>
-          <Button weight="primary" size="large wide" icon="download" onClick={downloadKey}>
+          <Button weight="primary" size="large wide" icon="download" onClick={save}>
             Download the key
           </Button>
           <p class="small quiet">
-            Then open it on the page <a href={THINGS[product].page}>{THINGS[product].title}</a>.
+            Then open it on the page <a href={page}>{title}</a>.
           </p>
         </>
       ) : (
@@ -83,7 +82,7 @@ export function Bought({
           </p>
         </>
       )}
-      {saved.value !== null && <Notice kind="good">{saved.value}</Notice>}
+      {saved !== null && <Notice kind="good">{saved}</Notice>}
       <Fold title="Other ways">
         {() => (
           <div class="stack">
@@ -92,15 +91,13 @@ export function Bought({
               it.
             </p>
             <div class="row">
-              <Button icon="download" onClick={downloadKey}>
+              <Button icon="download" onClick={save}>
                 Download the key
               </Button>
               <CopyButton text={() => keyText(held)}>Copy the key</CopyButton>
-              {!isBlocked && <Button onClick={open}>Open without saving</Button>}
+              {!isBlocked && <Button onClick={() => open()}>Open without saving</Button>}
             </div>
-            <pre class="content token" tabIndex={0} role="group" aria-label="The key">
-              <code>{keyText(held).trim()}</code>
-            </pre>
+            <Token text={keyText(held).trim()} label="The key" />
           </div>
         )}
       </Fold>

@@ -1,46 +1,20 @@
 /** The checkout, from the order to what was bought. */
 import './buying.css'
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
-import type { Http } from '../../client/http.ts'
-import type { PaymentQuote } from '../../client/index.ts'
+import { download } from '../lib/download.ts'
 import { sats, sentence } from '../lib/format.ts'
-import { type Reach, watchfulService } from '../lib/service.ts'
-import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
-import { planTitle, THINGS, termsLine } from '../lib/terms.ts'
-import { end, latest, note, recoveryText, type Unfinished } from '../lib/unfinished.ts'
-import { confirmed } from '../ui/page.tsx'
-import {
-  Button,
-  CopyButton,
-  download,
-  Fold,
-  Notice,
-  State,
-  StepHeading,
-  showTitle,
-  useGuard,
-  Working,
-} from '../ui/ui.tsx'
+import type { Reach } from '../lib/service.ts'
+import { isStorageBlocked } from '../lib/storage.ts'
+import { THINGS, termsLine } from '../lib/terms.ts'
+import { end, latest, recoveryText, type Unfinished } from '../lib/unfinished.ts'
+import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy.tsx'
+import { confirmed } from '../ui/overlay.tsx'
+import { Fold, Notice, StepHeading, showTitle, useGuard, Working } from '../ui/show.tsx'
+import { type Buy, isRefusal, type Phase, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
-
-/** What a purchase of the SDK needs besides its terms. */
-export type Steps = {
-  /** The service. The card shows whether it answers. */
-  http: Http
-  signal: AbortSignal
-  onInvoice: (quote: PaymentQuote) => void
-}
-
-type Phase<Bought> =
-  | { at: 'asking' }
-  | { at: 'invoice'; quote: PaymentQuote }
-  | { at: 'failed'; error: unknown }
-  | { at: 'bought'; bought: Bought }
-
-const REACHED: Reach = { isReached: true, pauseSeconds: null }
 
 export function Checkout<Bought>({
   purchase,
@@ -52,8 +26,7 @@ export function Checkout<Bought>({
   children,
 }: {
   purchase: Unfinished
-  /** Requests the order, or polls it, and resolves to what was bought. A repeat asks for the same order. */
-  buy: (steps: Steps) => Promise<Bought>
+  buy: Buy
   /** What is done before there is an invoice. */
   asking: string
   onPaid?: () => void
@@ -63,43 +36,13 @@ export function Checkout<Bought>({
   onRenew?: (() => unknown) | undefined
   children: (bought: Bought) => ComponentChildren
 }) {
-  const phase = useSignal<Phase<Bought>>({ at: 'asking' })
-  const reach = useSignal(REACHED)
-  const [attempts, setAttempts] = useState(0)
-  const { noun, an } = THINGS[purchase.product]
+  const { phase, reach, again, onProof } = useOrder(purchase, buy, { onBought: onPaid })
+  const shown = phase.value
   useGuard(() => phase.value.at === 'bought' && isStorageBlocked())
-
   useEffect(() => {
-    const stop = new AbortController()
-    const { signal } = stop
-    phase.value = { at: 'asking' }
-    const http = watchfulService((next) => {
-      reach.value = next
-    })
-    function onInvoice(quote: PaymentQuote): void {
-      if (signal.aborted) return
-      note(purchase, { quote })
-      phase.value = { at: 'invoice', quote }
-      showTitle(`Pay ${sats(quote.amountSats)} for ${an}`)
-    }
-    buy({ http, signal, onInvoice }).then(
-      (bought) => {
-        if (signal.aborted) return
-        note(purchase, { isPaid: true })
-        onPaid?.()
-        phase.value = { at: 'bought', bought }
-        showTitle(`Paid: your ${noun} is ready`)
-      },
-      (error: unknown) => {
-        if (signal.aborted) return
-        if (!(error instanceof MayflyError)) reportError(error)
-        if (isRefusal(error)) end(purchase)
-        phase.value = { at: 'failed', error }
-        showTitle(failureTitle(error))
-      },
-    )
-    return () => stop.abort()
-  }, [purchase.idempotencyKey, attempts])
+    const title = titleOf(shown, purchase)
+    if (title !== null) showTitle(title)
+  }, [shown])
 
   async function leave(): Promise<void> {
     const isWanted = await confirmed('Choose another plan?', {
@@ -112,52 +55,60 @@ export function Checkout<Bought>({
     onLeave()
   }
 
-  const shown = phase.value
-  if (shown.at === 'asking') return <Working>{askingText(asking, reach.value)}</Working>
-  if (shown.at === 'failed') {
-    return (
-      <Failure
-        error={shown.error}
-        purchase={purchase}
-        onAgain={() => setAttempts(attempts + 1)}
-        onRenew={onRenew}
-        onLeave={onLeave}
-      />
-    )
+  switch (shown.at) {
+    case 'asking':
+      return <Working>{askingText(asking, reach.value)}</Working>
+    case 'bought':
+      return <>{children(shown.bought as Bought)}</>
+    case 'failed':
+      return (
+        <section class="card stack narrow" aria-label="Checkout">
+          <p class="small quiet">{termsLine(purchase)}</p>
+          <Failure error={shown.error} onAgain={again} onRenew={onRenew} onLeave={onLeave} />
+        </section>
+      )
+    case 'invoice':
+      return (
+        <section class="card stack narrow invoice" aria-label="Checkout">
+          <div class="stack tight">
+            <p class="small quiet">{termsLine(purchase)}</p>
+            <StepHeading>Pay {sats(shown.quote.amountSats)}</StepHeading>
+            <p class="small quiet">{purchase.limits.join(' · ')}</p>
+          </div>
+          <Invoice quote={shown.quote} reach={reach.value} onProof={onProof} />
+          <KeptHere purchase={purchase} />
+          <div class="row">
+            <Button weight="quiet" onClick={leave}>
+              Choose another plan
+            </Button>
+          </div>
+        </section>
+      )
   }
-  if (shown.at === 'bought') return <>{children(shown.bought)}</>
-  return (
-    <section class="card stack narrow invoice" aria-label="Checkout">
-      <div class="stack tight">
-        <p class="small quiet">{termsLine(purchase)}</p>
-        <StepHeading>Pay {sats(shown.quote.amountSats)}</StepHeading>
-        <p class="small quiet">{purchase.limits.join(' · ')}</p>
-      </div>
-      <Invoice
-        quote={shown.quote}
-        reach={reach.value}
-        onProof={(preimage) => note(purchase, { preimage })}
-      />
-      <KeptHere purchase={purchase} />
-      <div class="row">
-        <Button weight="quiet" onClick={leave}>
-          Choose another plan
-        </Button>
-      </div>
-    </section>
-  )
+}
+
+function titleOf(phase: Phase, { product }: Unfinished): string | null {
+  const { noun, an } = THINGS[product]
+  if (phase.at === 'invoice') return `Pay ${sats(phase.quote.amountSats)} for ${an}`
+  if (phase.at === 'bought') return `Paid: your ${noun} is ready`
+  return phase.at === 'failed' ? failureTitle(phase.error) : null
+}
+
+const askingText = (asking: string, { isReached, pauseSeconds }: Reach): string => {
+  if (pauseSeconds !== null) return `Too many requests. Trying again in ${pauseSeconds} s…`
+  return isReached ? `${asking}…` : 'The service does not answer. Trying again…'
 }
 
 /** Where the order is kept, and a text that collects it from anywhere. */
 export function KeptHere({ purchase }: { purchase: Unfinished }) {
-  const { noun } = THINGS[purchase.product]
   const text = (): string => recoveryText(latest(purchase))
+  const save = (): void => download('mayfly-recovery.txt', text(), 'text/plain')
   return (
     <div class="small quiet">
       <p>
         {isStorageBlocked()
           ? 'This browser stores nothing. Keep this page open, or save the recovery text.'
-          : `This browser keeps the order until you have your ${noun}, even if the tab closes.`}
+          : `This browser keeps the order until you have your ${THINGS[purchase.product].noun}, even if the tab closes.`}
       </p>
       <Fold title="Recovery text" open={isStorageBlocked()}>
         {() => (
@@ -165,10 +116,7 @@ export function KeptHere({ purchase }: { purchase: Unfinished }) {
             <p>It collects this order on any device. Treat it like a key.</p>
             <div class="row">
               <CopyButton text={text}>Copy recovery text</CopyButton>
-              <Button
-                icon="download"
-                onClick={() => download('mayfly-recovery.txt', text(), 'text/plain')}
-              >
+              <Button icon="download" onClick={save}>
                 Download
               </Button>
             </div>
@@ -179,14 +127,6 @@ export function KeptHere({ purchase }: { purchase: Unfinished }) {
   )
 }
 
-const askingText = (asking: string, { isReached, pauseSeconds }: Reach): string => {
-  if (pauseSeconds !== null) return `Too many requests. Trying again in ${pauseSeconds} s…`
-  return isReached ? `${asking}…` : 'The service does not answer. Trying again…'
-}
-
-/** After these errors the order may still be paid or delivered, so its key must be kept. */
-const UNDECIDED = ['service unreachable', 'unexpected answer', 'paid but not collected']
-
 const TITLES: Record<string, string> = {
   'order expired': 'Invoice expired',
   'already delivered': 'Already handed out',
@@ -194,37 +134,26 @@ const TITLES: Record<string, string> = {
   'order not found': 'Order not found',
 }
 
-/** Whether the service has refused this order for good. */
-export function isRefusal(error: unknown): boolean {
-  if (!(error instanceof MayflyError)) return false
-  return error.status < 500 && error.status !== 429 && !UNDECIDED.includes(error.phrase)
-}
-
-export function failureTitle(error: unknown): string {
+function failureTitle(error: unknown): string {
   if (!isRefusal(error)) return 'Not finished'
   return TITLES[(error as MayflyError).phrase] ?? 'Nothing was bought'
 }
 
 function Failure({
   error,
-  purchase,
   onAgain,
   onRenew,
   onLeave,
 }: {
   error: unknown
-  purchase: Unfinished
   onAgain: () => unknown
   onRenew: (() => unknown) | undefined
   onLeave: () => unknown
 }) {
   const isExpired = error instanceof MayflyError && error.phrase === 'order expired'
   return (
-    <section class="card stack narrow" aria-label="Checkout">
-      <div class="stack tight">
-        <p class="small quiet">{termsLine(purchase)}</p>
-        <StepHeading>{failureTitle(error)}</StepHeading>
-      </div>
+    <>
+      <StepHeading>{failureTitle(error)}</StepHeading>
       {isExpired ? (
         <Notice>{sentence(error)}</Notice>
       ) : (
@@ -248,63 +177,6 @@ function Failure({
           Paid, and nothing came? <a href="/recover">Recover a payment</a>.
         </p>
       )}
-    </section>
-  )
-}
-
-/** A plan as a card, with its price and limits, or why it cannot be bought. */
-export function PlanCard({
-  purchase: { planId, lifetime, limits, priceSats },
-  bestFor,
-  refusal,
-  isAvailable,
-  isWanted = false,
-  onChoose,
-}: {
-  purchase: Pick<Unfinished, 'planId' | 'lifetime' | 'limits' | 'priceSats'>
-  bestFor: string
-  refusal: string | null
-  isAvailable: boolean
-  isWanted?: boolean
-  onChoose: () => unknown
-}) {
-  const why = isAvailable ? refusal : 'Not on sale.'
-  return (
-    <button
-      type="button"
-      class="plan"
-      data-plan={planId}
-      aria-current={isWanted ? 'true' : undefined}
-      disabled={why !== null}
-      onClick={onChoose}
-    >
-      <span class="plan-name">
-        {planTitle(planId)} · {lifetime}
-      </span>
-      <span class="plan-price">{sats(priceSats)}</span>
-      <span class="small quiet">{bestFor}</span>
-      {why === null ? (
-        limits.map((limit) => (
-          <span class="plan-limit" key={limit}>
-            {limit}
-          </span>
-        ))
-      ) : (
-        <span class="plan-limit why">{why}</span>
-      )}
-    </button>
-  )
-}
-
-export function StorageNotice() {
-  return isStorageBlocked() ? <Notice kind="warn">{BLOCKED}</Notice> : null
-}
-
-/** The mark above what was paid. */
-export function Paid() {
-  return (
-    <p>
-      <State kind="good">Paid</State>
-    </p>
+    </>
   )
 }

@@ -1,12 +1,13 @@
 /** An invoice and the ways to pay it: the QR code, a wallet's link, a wallet in the browser, the simulator. */
-import { useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { PaymentQuote } from '../../client/index.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
 import { remaining } from '../lib/format.ts'
 import { isSimulator, now, type Reach } from '../lib/service.ts'
-import { toast } from '../ui/overlay.ts'
-import { Button, CopyButton, handOver, LinkButton, Qr, State } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy.tsx'
+import { toast } from '../ui/overlay.tsx'
+import { handOver, Qr, State } from '../ui/show.tsx'
 
 /** The part of WebLN (webln.guide) that pays. Browser extensions and the browsers of some wallets offer it. */
 type WebLn = {
@@ -18,16 +19,13 @@ type WebLn = {
 const WHOLE_MS = 15 * 60_000
 const PHONE = '(pointer: coarse)'
 
-export function Invoice({
-  quote,
-  reach,
-  onProof,
-}: {
+type InvoiceProps = {
   quote: PaymentQuote
-  reach: Reach
   /** Called with the preimage after a wallet of this page has paid. */
   onProof: (preimage: string) => void
-}) {
+}
+
+export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach }) {
   const left = Date.parse(quote.expiresAt) - now.value
   const whole = useMemo(() => Math.max(WHOLE_MS, Date.parse(quote.expiresAt) - now.peek()), [quote])
   const isOver = left <= 0
@@ -42,7 +40,7 @@ export function Invoice({
         <progress aria-label="Time left" max={whole} value={Math.max(left, 0)} />
         <div class="row between small">
           <State kind={isLost ? 'lost' : 'waiting'} busy={!isLost} live>
-            {waitingText({ reach, isOver })}
+            {waitingText(reach, isOver)}
           </State>
           <span class="quiet number">{isOver ? 'Expired' : `${remaining(left)} left`}</span>
         </div>
@@ -51,27 +49,34 @@ export function Invoice({
   )
 }
 
-function waitingText({ reach, isOver }: { reach: Reach; isOver: boolean }): string {
-  if (reach.pauseSeconds !== null) {
-    return `Too many requests. Checking again in ${reach.pauseSeconds} s; your payment is safe.`
+function waitingText({ pauseSeconds, isReached }: Reach, isOver: boolean): string {
+  if (pauseSeconds !== null) {
+    return `Too many requests. Checking again in ${pauseSeconds} s; your payment is safe.`
   }
-  if (!reach.isReached) {
+  if (!isReached) {
     return navigator.onLine
       ? 'The service does not answer. Retrying; your payment is safe.'
-      : 'You are offline. Retrying; your payment is safe.'
+      : 'You are offline. Waiting; your payment is safe.'
   }
   return isOver ? 'The invoice has expired. Checking for a payment…' : 'Waiting for payment…'
 }
 
-function Means({ quote, onProof }: { quote: PaymentQuote; onProof: (preimage: string) => void }) {
+/** One primary action: what pays at once, or else what the device is used to. */
+function Means({ quote, onProof }: InvoiceProps) {
   const { bolt11 } = quote
-  const isPaying = useSignal(false)
+  const [isPaying, setPaying] = useState(false)
   const { webln } = globalThis as { webln?: WebLn }
   const isPhone = matchMedia(PHONE).matches
   const hasPrimary = isSimulator || webln !== undefined
-  async function paying(work: () => Promise<boolean>): Promise<void> {
-    isPaying.value = true
-    isPaying.value = await work()
+  async function pay(by: () => Promise<string | null>, refusal: string): Promise<void> {
+    setPaying(true)
+    try {
+      const preimage = await by()
+      if (preimage !== null) onProof(preimage)
+    } catch {
+      setPaying(false)
+      toast(refusal)
+    }
   }
   return (
     <>
@@ -80,8 +85,10 @@ function Means({ quote, onProof }: { quote: PaymentQuote; onProof: (preimage: st
         <Button
           weight="primary"
           size="large wide"
-          disabled={isPaying.value}
-          onClick={() => paying(() => paySimulated(bolt11, onProof))}
+          disabled={isPaying}
+          onClick={() =>
+            pay(() => paySimulated(bolt11), 'The simulator did not pay. Nothing was charged.')
+          }
         >
           Pay (simulator)
         </Button>
@@ -90,20 +97,20 @@ function Means({ quote, onProof }: { quote: PaymentQuote; onProof: (preimage: st
         <Button
           weight={isSimulator ? 'secondary' : 'primary'}
           size="large wide"
-          disabled={isPaying.value}
-          onClick={() => paying(() => payHere(webln, quote, onProof))}
+          disabled={isPaying}
+          onClick={() => pay(() => payHere(webln, quote), NO_PAYMENT)}
         >
           Pay with this browser’s wallet
         </Button>
       )}
       <div class="pairs">
-        <LinkButton
+        <Button
           href={`lightning:${bolt11}`}
           weight={!hasPrimary && isPhone ? 'primary' : 'secondary'}
           onClick={handOver}
         >
           Open in a wallet
-        </LinkButton>
+        </Button>
         <CopyButton text={bolt11} weight={!hasPrimary && !isPhone ? 'primary' : 'secondary'}>
           Copy the invoice
         </CopyButton>
@@ -112,48 +119,30 @@ function Means({ quote, onProof }: { quote: PaymentQuote; onProof: (preimage: st
   )
 }
 
-/** Lets the wallet of the browser pay. Whether it did, the page learns from the service. Returns whether it may have. */
-async function payHere(
-  webln: WebLn,
-  { bolt11, paymentHash }: PaymentQuote,
-  onProof: (preimage: string) => void,
-): Promise<boolean> {
-  try {
-    await webln.enable()
-    const paid = await webln.sendPayment(bolt11)
-    const preimage = await provenBy(paid?.preimage, paymentHash)
-    if (preimage !== null) onProof(preimage)
-    return true
-  } catch {
-    toast('The wallet reported no payment. If it paid after all, this page will notice.')
-    return false
-  }
+const NO_PAYMENT = 'The wallet reported no payment. If it paid after all, this page will notice.'
+
+/** Lets the wallet of the browser pay. Whether it did, the page learns from the service. */
+async function payHere(webln: WebLn, quote: PaymentQuote): Promise<string | null> {
+  await webln.enable()
+  const paid = await webln.sendPayment(quote.bolt11)
+  return provenBy(paid?.preimage, quote)
 }
 
 /** The preimage if it opens the payment hash. A wallet's extension is a stranger. */
-async function provenBy(preimage: unknown, paymentHash: string): Promise<string | null> {
+async function provenBy(preimage: unknown, { paymentHash }: PaymentQuote): Promise<string | null> {
   if (typeof preimage !== 'string' || !/^[0-9a-f]{64}$/.test(preimage)) return null
   const bytes = hexBytes(preimage)
   const digest = bytes && (await crypto.subtle.digest('SHA-256', bytes))
   return digest && hex(new Uint8Array(digest)) === paymentHash ? preimage : null
 }
 
-/** Pays like a wallet. The page learns of the payment from the service. Returns whether it may have paid. */
-async function paySimulated(bolt11: string, onProof: (preimage: string) => void): Promise<boolean> {
-  try {
-    const answer = await fetch('/simulator/pay', {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ bolt11 }),
-    })
-    if (answer.ok) {
-      const { preimage } = (await answer.json()) as { preimage?: unknown }
-      if (typeof preimage === 'string') onProof(preimage)
-      return true
-    }
-    toast('The simulator did not pay. Nothing was charged.')
-  } catch {
-    toast('The simulator could not be reached. Nothing was charged.')
-  }
-  return false
+/** Pays like a wallet. */
+async function paySimulated(bolt11: string): Promise<string> {
+  const answer = await fetch('/simulator/pay', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ bolt11 }),
+  })
+  if (!answer.ok) throw new Error(String(answer.status))
+  return String(((await answer.json()) as { preimage?: unknown }).preimage)
 }

@@ -1,30 +1,37 @@
 /** The page for who has paid and got nothing: by the recovery text, or by the whole invoice and its preimage. */
 import './buying.css'
-import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { extensionOf } from '../../client/extension.ts'
-import { errorOf } from '../../client/http.ts'
-import type { AnyCapability } from '../../client/index.ts'
+import { type AnyCapability, createMayfly, type PaymentQuote } from '../../client/index.ts'
+import { createPayments } from '../../client/payments.ts'
 import { sharedWhisper } from '../../client/whisper.ts'
+import { decodeInvoice } from '../../protocol/bolt11.ts'
 import { sentence, when } from '../lib/format.ts'
-import { keep, keyFileName, keyText, openHere } from '../lib/keys.ts'
-import { service } from '../lib/service.ts'
+import { downloadKey, keep, keyText, openHere } from '../lib/keys.ts'
+import { clock, service, timedFetch } from '../lib/service.ts'
 import { THINGS } from '../lib/terms.ts'
 import {
   end,
   type PendingSecret,
   parseRecovery,
+  type Recovery,
   type Unfinished,
   unfinished,
 } from '../lib/unfinished.ts'
-import { mount } from '../ui/page.tsx'
-import { Button, CopyButton, download, Field, Fold, Notice, State, StepHeading } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { CopyButton, Token } from '../ui/copy.tsx'
+import { type Fields, Form, Input } from '../ui/field.tsx'
+import { mount } from '../ui/overlay.tsx'
+import { Fold, Head, Notice, State, StepHeading } from '../ui/show.tsx'
 
-type Opens = Pick<PendingSecret, 'key' | 'hasPassword'>
+/** A payment shows at the service within seconds. */
+const PATIENCE_MS = 5_000
+
 type Found =
-  | { capability: AnyCapability; purchase: Unfinished | null }
+  | { capability: AnyCapability; purchase: Unfinished | undefined }
   | { expiresAt: string }
-  | { keyless: string }
+  | { keyless: true }
 
 /** A whole invoice, as wallets and QR codes write it. */
 const plainInvoice = (text: string): string =>
@@ -33,137 +40,89 @@ const plainInvoice = (text: string): string =>
     .toLowerCase()
     .replace(/^lightning:/, '')
 
-const SENTENCES: Record<string, string> = {
-  'order not found':
-    'No paid order fits this. Check that the invoice is whole, and that the preimage is of this payment.',
-  pending:
-    'The service has not seen the payment yet. If your wallet says that it is paid, try again soon.',
+function refusalOf(error: unknown): string {
+  if (error instanceof DOMException) {
+    return 'The service has not seen the payment yet. If your wallet says that it is paid, try again soon.'
+  }
+  const isUnknown = error instanceof MayflyError && error.phrase === 'order not found'
+  return isUnknown
+    ? 'No paid order fits this. Check that the invoice is whole, and that the preimage is of this payment.'
+    : sentence(error)
 }
 
 async function recover(text: string, preimage: string): Promise<Found> {
   const recovery = parseRecovery(text)
-  const bolt11 = plainInvoice(text)
-  const mine = unfinished.value.find(
-    ({ quote, idempotencyKey }) =>
-      quote?.bolt11 === bolt11 || idempotencyKey === recovery?.idempotencyKey,
-  )
-  const answer = await (recovery
-    ? service.request({
-        path: `/api/payments/${encodeURIComponent(recovery.orderId)}`,
-        headers: { 'idempotency-key': recovery.idempotencyKey },
-      })
-    : service.request({
-        method: 'POST',
-        path: '/api/payments/recover',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ bolt11, preimage: preimage.trim().toLowerCase() }),
-      }))
-  if (answer.status === 402) throw new Pending()
-  if (answer.status !== 200) throw errorOf(answer)
-  return foundIn(answer.body, mine ?? null, recovery?.secret ?? mine?.secret ?? null)
+  const bolt11 = recovery?.bolt11 ?? plainInvoice(text)
+  const purchase = unfinished.value.find(({ quote }) => quote?.bolt11 === bolt11)
+  const mayfly = createMayfly({ baseUrl: location.origin, fetch: timedFetch })
+  const bought = recovery
+    ? await collect(recovery)
+    : await mayfly.recover({ bolt11, preimage: preimage.toLowerCase() })
+  if (!('product' in bought)) {
+    if (purchase) end(purchase)
+    return bought
+  }
+  return withKey(bought as AnyCapability, recovery?.secret ?? purchase?.secret, purchase)
 }
 
-class Pending extends Error {}
+/** Polls the order by its key, until the payment should have been seen. */
+async function collect({ orderId, idempotencyKey, bolt11 }: Recovery) {
+  const { paymentHash } = decodeInvoice(bolt11)
+  const quote = { orderId, bolt11, paymentHash } as PaymentQuote
+  const payments = createPayments(service, { maxSats: 0, now: clock.now })
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const bought = await payments.collect(quote, { idempotencyKey, signal })
+  const isExtension = (bought as { extended?: unknown }).extended === true
+  return isExtension ? (extensionOf(bought) as { expiresAt: string }) : (bought as AnyCapability)
+}
 
-function foundIn(body: unknown, purchase: Unfinished | null, opens: Opens | null): Found {
-  const { resource, extended } = (body ?? {}) as { resource?: unknown; extended?: unknown }
-  if (extended === true) {
-    const done = extensionOf(body)
-    if ('replacement' in done) return { capability: done.replacement, purchase }
-    if (purchase) end(purchase)
-    return done
-  }
-  const capability = resource as AnyCapability
-  if (capability?.product !== 'whisper') return { capability, purchase }
-  if (!opens) return { keyless: capability.expiresAt }
-  return { capability: sharedWhisper(capability, opens), purchase }
+function withKey(
+  capability: AnyCapability,
+  opens: Pick<PendingSecret, 'key' | 'hasPassword'> | null | undefined,
+  purchase: Unfinished | undefined,
+): Found {
+  if (capability.product !== 'whisper') return { capability, purchase }
+  return opens ? { capability: sharedWhisper(capability, opens), purchase } : { keyless: true }
 }
 
 function Page() {
-  const text = useSignal('')
-  const problem = useSignal<string | null>(null)
-  const found = useSignal<Found | null>(null)
-  const isBusy = useSignal(false)
-  const isInvoice = /^ln[a-z0-9]{20,}$/.test(plainInvoice(text.value))
-
-  async function submit(event: Event & { currentTarget: HTMLFormElement }): Promise<void> {
-    event.preventDefault()
-    const preimage = String(new FormData(event.currentTarget).get('preimage') ?? '')
-    isBusy.value = true
-    problem.value = null
-    try {
-      found.value = await recover(text.value, preimage)
-    } catch (error) {
-      const phrase = error instanceof MayflyError ? error.phrase : ''
-      problem.value =
-        error instanceof Pending
-          ? (SENTENCES.pending ?? '')
-          : (SENTENCES[phrase] ?? sentence(error))
-    }
-    isBusy.value = false
-  }
-
-  if (found.value) return <Recovered found={found.value} />
+  const [text, setText] = useState('')
+  const [found, setFound] = useState<Found | null>(null)
+  const isInvoice = /^ln[a-z0-9]{20,}$/.test(plainInvoice(text))
+  if (found) return <Recovered found={found} />
+  const submit = async (field: Fields) => setFound(await recover(text, field('preimage')))
   return (
     <div class="stack loose narrow">
-      <div class="stack tight">
-        <h1>Recover a payment</h1>
-        <p class="lead">You paid, and have nothing? Your payment proves it.</p>
-      </div>
-      <form class="card stack" aria-label="Recover a payment" onSubmit={submit}>
-        <Field
+      <Head title="Recover a payment">You paid, and have nothing? Your payment proves it.</Head>
+      <Form card label="Recover a payment" action="Recover" explain={refusalOf} onSubmit={submit}>
+        <Input
           label="Recovery text, or the whole invoice"
           hint="Your wallet shows the invoice (lnbc…) among the details of the payment."
-        >
-          <textarea
-            rows={5}
-            class="mono"
-            spellcheck={false}
-            autocomplete="off"
-            autocapitalize="off"
-            required
-            value={text.value}
-            onInput={({ currentTarget }) => {
-              text.value = currentTarget.value
-            }}
-          />
-        </Field>
+          rows={5}
+          class="mono"
+          required
+          value={text}
+          onText={setText}
+        />
         {isInvoice && (
-          <Field label="Preimage, or proof of payment" hint="64 digits, beside the invoice.">
-            <input
-              name="preimage"
-              type="text"
-              class="mono"
-              autocomplete="off"
-              spellcheck={false}
-              required
-              pattern="\s*[0-9a-fA-F]{64}\s*"
-            />
-          </Field>
+          <Input
+            label="Preimage, or proof of payment"
+            hint="64 digits, beside the invoice."
+            name="preimage"
+            class="mono"
+            required
+            pattern="\s*[0-9a-fA-F]{64}\s*"
+          />
         )}
-        {problem.value !== null && <Notice kind="bad">{problem.value}</Notice>}
-        <div class="row">
-          <Button submits weight="primary" size="large" disabled={isBusy.value}>
-            Recover
-          </Button>
-        </div>
         <p class="small quiet">
           Both are sent to this service alone. A payment of another service is recovered there.
         </p>
-      </form>
+      </Form>
     </div>
   )
 }
 
 function Recovered({ found }: { found: Found }) {
-  if ('expiresAt' in found) {
-    return (
-      <section class="card stack narrow">
-        <StepHeading>Extended</StepHeading>
-        <p>{`It ends ${when(found.expiresAt)}.`}</p>
-      </section>
-    )
-  }
   if ('keyless' in found) {
     return (
       <section class="card stack narrow">
@@ -175,10 +134,17 @@ function Recovered({ found }: { found: Found }) {
       </section>
     )
   }
+  if (!('capability' in found)) {
+    return (
+      <section class="card stack narrow">
+        <StepHeading>Extended</StepHeading>
+        <p>{`It ends ${when(found.expiresAt)}.`}</p>
+      </section>
+    )
+  }
   const { capability, purchase } = found
   const { noun, page } = THINGS[capability.product]
   const held = { capability }
-  const isSecret = capability.product === 'whisper'
   function saveAndOpen(): void {
     if (!keep(held)) return
     openHere({ ...held, isSaved: true })
@@ -189,7 +155,7 @@ function Recovered({ found }: { found: Found }) {
     <section class="card stack narrow">
       <State kind="good">Found</State>
       <StepHeading>Your {noun} is here</StepHeading>
-      {!isSecret && (
+      {capability.product !== 'whisper' && (
         <Button weight="primary" size="large wide" onClick={saveAndOpen}>
           Save and open
         </Button>
@@ -203,20 +169,13 @@ function Recovered({ found }: { found: Found }) {
         </>
       )}
       <div class="row">
-        <Button
-          icon="download"
-          onClick={() => download(keyFileName(held), keyText(held), 'application/json')}
-        >
+        <Button icon="download" onClick={() => downloadKey(held)}>
           Download the key
         </Button>
         <CopyButton text={() => keyText(held)}>Copy the key</CopyButton>
       </div>
       <Fold title="Show the key">
-        {() => (
-          <pre class="content token" tabIndex={0} role="group" aria-label="The key">
-            <code>{keyText(held).trim()}</code>
-          </pre>
-        )}
+        {() => <Token text={keyText(held).trim()} label="The key" />}
       </Fold>
     </section>
   )

@@ -5,8 +5,10 @@ import type { CatchClient } from '../../client/catch.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
 import { sentence } from '../lib/format.ts'
-import { toast } from '../ui/overlay.ts'
-import { Button, Field, Notice } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { toast } from '../ui/overlay.tsx'
+import { Notice } from '../ui/show.tsx'
 
 export type AnswerOptions = {
   inbox: Pick<CatchClient, 'response' | 'setResponse' | 'deleteResponse'>

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import type { CatchEvent } from '../../client/index.ts'
 import { plainly } from '../lib/foreign.ts'
-import { toast } from '../ui/overlay.ts'
+import { toast } from '../ui/overlay.tsx'
 
 /** Requests that come in quick succession are one notification. */
 const NOTIFY_EVERY_MS = 3_000

@@ -1,6 +1,6 @@
 /** A deletion that can be taken back for a few seconds, and is sent in any case: also when the page is left. */
 import { timedFetch } from '../lib/service.ts'
-import { closeToast, toast } from '../ui/overlay.ts'
+import { closeToast, toast } from '../ui/overlay.tsx'
 
 /** As long as its toast. */
 const UNDO_MS = 5_000

@@ -7,9 +7,11 @@ import { ContentView } from '../content/content-view.tsx'
 import { isGzip } from '../content/media.ts'
 import { PairsTable, Searched } from '../content/table.tsx'
 import { encodingsOf, unpack } from '../content/unpack.ts'
+import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, time, when } from '../lib/format.ts'
-import { CopyButton, copied, download, IconButton, Tabs } from '../ui/ui.tsx'
+import { Button, Tabs } from '../ui/button.tsx'
+import { CopyButton, copied } from '../ui/copy.tsx'
 import { Answer, type AnswerOptions } from './answer.tsx'
 import { Compare, Replay, Verify } from './tools.tsx'
 import { WorldMap } from './world.tsx'
@@ -65,7 +67,7 @@ export function EventView({
     <article class="event" aria-labelledby="event-title">
       <header class="event-head">
         <span class="back">
-          <IconButton icon="back" label="Back to the list" onClick={onBack} />
+          <Button icon="back" label="Back to the list" onClick={onBack} />
         </span>
         <h2 id="event-title" tabIndex={-1}>
           <span class="method">{method}</span>{' '}
@@ -79,24 +81,19 @@ export function EventView({
           <span>#{sequence}</span> <span>from {sourceIp}</span>
         </p>
         <div class="row event-actions">
-          <IconButton
+          <Button
             icon="copy"
             label="Copy as curl"
             onClick={() => copied(toCurl(event, { url: ingestUrl }))}
           />
           {event.bodyBytes > 0 && (
-            <IconButton icon="download" label="Download body" onClick={() => save(event)} />
+            <Button icon="download" label="Download body" onClick={() => save(event)} />
           )}
-          <IconButton icon="trash" label="Delete" danger onClick={onDelete} />
+          <Button icon="trash" label="Delete" danger onClick={onDelete} />
         </div>
       </header>
       <Searched.Provider value={searched.toLowerCase()}>
-        <Tabs
-          label="The request"
-          tabs={names.map((name) => ({ id: name, title: titles[name] }))}
-          chosen={chosen}
-          onChoose={(id) => onTab(id as TabName)}
-        >
+        <Tabs label="The request" names={names} titles={titles} chosen={chosen} onChoose={onTab}>
           {chosen === 'Body' && <Body event={event} />}
           {chosen === 'Headers' && <Headers event={event} isLongPath={isLong} />}
           {chosen === 'Query' && (

@@ -2,8 +2,9 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { CatchClient } from '../../client/catch.ts'
+import { download } from '../lib/download.ts'
 import { bytes, plural, sentence } from '../lib/format.ts'
-import { Button, download } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
 import { type ExportFormat, type ExportProgress, exportFile } from './export-file.ts'
 
 const TYPES: Record<ExportFormat, { ending: string; type: string; what: string }> = {

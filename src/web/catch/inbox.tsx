@@ -12,20 +12,11 @@ import { plainly } from '../lib/foreign.ts'
 import { bytes, count, duration, plural, sentence, when } from '../lib/format.ts'
 import { forget, noteEnd } from '../lib/keys.ts'
 import { now } from '../lib/service.ts'
-import { LiveState } from '../ui/live.tsx'
-import { announce, attempt, openDialog, toast } from '../ui/overlay.ts'
-import { confirmed, mount } from '../ui/page.tsx'
-import {
-  Button,
-  CodeBox,
-  CopyButton,
-  copied,
-  Field,
-  IconButton,
-  Menu,
-  Notice,
-  Ticking,
-} from '../ui/ui.tsx'
+import { Button, Menu } from '../ui/button.tsx'
+import { CodeBox, CopyButton, copied } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
+import { announce, attempt, confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
+import { LiveState, Notice, Ticking } from '../ui/show.tsx'
 import { Activity } from './activity.tsx'
 import { createAttention } from './attention.ts'
 import { createDeletion } from './deletion.ts'
@@ -617,7 +608,7 @@ function Filters({
           onInput={changed}
           onKeyDown={leave}
         />
-        <IconButton
+        <Button
           icon="filter"
           label={used === 0 ? 'Filters' : `Filters (${used})`}
           pressed={isOpen.value || used > 0}
@@ -625,7 +616,7 @@ function Filters({
             isOpen.value = !isOpen.value
           }}
         />
-        <IconButton icon="clock" label="Go to a time" onClick={showJump} />
+        <Button icon="clock" label="Go to a time" onClick={showJump} />
       </div>
       {isOpen.value && (
         <div class="pairs">

@@ -5,7 +5,7 @@ import type { CatchEvent } from '../../client/index.ts'
 import { plainly } from '../lib/foreign.ts'
 import { ago, bytes, when } from '../lib/format.ts'
 import { Icon } from '../ui/icons.tsx'
-import { Ticking } from '../ui/ui.tsx'
+import { Ticking } from '../ui/show.tsx'
 
 /** Rows that are drawn above and below those in view. */
 const AROUND = 8

@@ -16,7 +16,9 @@ import { jsonLines } from '../content/json-lines.ts'
 import { mediaOf } from '../content/media.ts'
 import { plainly } from '../lib/foreign.ts'
 import { plural, time } from '../lib/format.ts'
-import { Button, Choice, CodeBox, Field } from '../ui/ui.tsx'
+import { Button, Choice } from '../ui/button.tsx'
+import { CodeBox } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
 
 const PROVIDERS: Record<SignatureProvider, string> = {
   github: 'GitHub',

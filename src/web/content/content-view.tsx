@@ -1,9 +1,12 @@
 /** Shows bytes that a stranger sent, in every form that fits them. They are never parsed as markup. */
 import './content.css'
 import { useEffect, useState } from 'preact/hooks'
+import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, bytes as sized } from '../lib/format.ts'
-import { Button, Choice, CopyButton, download, Fold } from '../ui/ui.tsx'
+import { Button, Choice } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy.tsx'
+import { Fold } from '../ui/show.tsx'
 import { textOf } from './charset.ts'
 import { JsonView } from './json-view.tsx'
 import { mediaOf, pictureType } from './media.ts'

@@ -3,7 +3,7 @@ import { createContext } from 'preact'
 import { useContext, useState } from 'preact/hooks'
 import { plainly } from '../lib/foreign.ts'
 import { count } from '../lib/format.ts'
-import { CopyButton } from '../ui/ui.tsx'
+import { CopyButton } from '../ui/copy.tsx'
 
 /** The most rows of a table. */
 const MAX_ROWS = 500

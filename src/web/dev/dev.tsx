@@ -2,36 +2,21 @@
 import '../buying/buying.css'
 import '../content/content.css'
 import { useSignal } from '@preact/signals'
-import { PlanCard } from '../buying/checkout.tsx'
+import { PlanCard } from '../buying/plans.tsx'
 import { ContentView } from '../content/content-view.tsx'
+import { Button, Choice, Menu, Tabs } from '../ui/button.tsx'
+import { CodeBox, CopyButton } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { openDialog, toast } from '../ui/overlay.ts'
-import { confirmed, mount } from '../ui/page.tsx'
-import {
-  Button,
-  Choice,
-  CodeBox,
-  CopyButton,
-  Field,
-  Fold,
-  IconButton,
-  Menu,
-  Meter,
-  Notice,
-  Qr,
-  State,
-  Tabs,
-  Ticking,
-  Working,
-} from '../ui/ui.tsx'
+import { confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
+import { Fold, Meter, Notice, Qr, State, Ticking, Working } from '../ui/show.tsx'
 
 const BODY = new TextEncoder().encode('{"action":"opened","labels":["bug"],"number":7,"ok":true}')
-const PLAN = {
-  planId: 'spark',
-  lifetime: '24 hours',
-  priceSats: 100,
-  limits: ['100 requests'],
+const OFFER = {
+  plan: { available: true, bestFor: 'Trying out' },
+  terms: { product: 'catch', planId: 'spark', lifetime: '24 hours', priceSats: 100, limits: [] },
 } as const
+const LIMITS = ['100 requests']
 
 function Page() {
   const tab = useSignal('one')
@@ -50,7 +35,7 @@ function Page() {
           </Button>
           <Button disabled>Disabled</Button>
           <Button pressed>Pressed</Button>
-          <IconButton icon="pencil" label="Rename" />
+          <Button icon="pencil" label="Rename" />
           <CopyButton text="copied">Copy</CopyButton>
           <Menu label="Menu">
             <Button weight="quiet">An entry</Button>
@@ -64,9 +49,6 @@ function Page() {
         <h2>Fields</h2>
         <div class="pairs">
           <Field label="Plain" hint="A hint.">
-            <input type="text" />
-          </Field>
-          <Field label="Wrong" problem="Write something first.">
             <input type="text" />
           </Field>
           <Field label="Choice">
@@ -139,10 +121,7 @@ function Page() {
         <h2>Views</h2>
         <Tabs
           label="Tabs"
-          tabs={[
-            { id: 'one', title: 'One' },
-            { id: 'two', title: 'Two' },
-          ]}
+          names={['one', 'two']}
           chosen={tab.value}
           onChoose={(id) => {
             tab.value = id
@@ -158,27 +137,8 @@ function Page() {
         <Qr text="LIGHTNING:LNBC1" label="A QR code" />
       </section>
       <div class="plans">
-        <PlanCard
-          purchase={PLAN}
-          bestFor="Trying out"
-          isAvailable
-          refusal={null}
-          onChoose={() => undefined}
-        />
-        <PlanCard
-          purchase={PLAN}
-          bestFor="Trying out"
-          isAvailable
-          refusal="Too small."
-          onChoose={() => undefined}
-        />
-        <PlanCard
-          purchase={PLAN}
-          bestFor="Trying out"
-          isAvailable={false}
-          refusal={null}
-          onChoose={() => undefined}
-        />
+        <PlanCard offer={OFFER} limits={LIMITS} refusal={null} onChoose={() => undefined} />
+        <PlanCard offer={OFFER} limits={LIMITS} refusal="Too small." onChoose={() => undefined} />
       </div>
       <Working>Asking for an invoice…</Working>
     </div>

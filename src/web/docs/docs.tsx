@@ -2,8 +2,11 @@
 import './docs.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { mount } from '../ui/page.tsx'
-import { Button, CodeBox, Field, Notice } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { CodeBox } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
+import { mount } from '../ui/overlay.tsx'
+import { Notice } from '../ui/show.tsx'
 import { curlFor, needsToken } from './curl.ts'
 import {
   type Answer,

@@ -8,8 +8,10 @@ import { base64Bytes, utf8Text } from '../../lib/bytes.ts'
 import { type GateKey, type GateReceipt, verifyReceipt } from '../../protocol/gate-receipt.ts'
 import { sats, sentence, when } from '../lib/format.ts'
 import { clock, service } from '../lib/service.ts'
-import { mount } from '../ui/page.tsx'
-import { Button, Field, Notice, State } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { mount } from '../ui/overlay.tsx'
+import { Notice, State } from '../ui/show.tsx'
 
 const OFF =
   'This service does not run GATE, so it has no keys to check a receipt. A receipt names the service that signed it: check it there.'

@@ -11,9 +11,11 @@ import {
 } from '../../lib/alert-formats.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, sentence, when } from '../lib/format.ts'
-import { attempt, openDialog, toast } from '../ui/overlay.ts'
-import { confirmed } from '../ui/page.tsx'
-import { Button, CodeBox, Field, Fold, IconButton, Notice } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { CodeBox } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
+import { attempt, confirmed, openDialog, toast } from '../ui/overlay.tsx'
+import { Fold, Notice } from '../ui/show.tsx'
 
 type Destination = AlertSettings['destinations'][number]
 type Shown = AlertsStatus['destinations'][number] & Partial<AlertsSet['destinations'][number]>
@@ -159,7 +161,7 @@ function DestinationLine({ shown, onRemove }: { shown: Shown; onRemove: () => vo
         <div class="small quiet">{`${labelOf(format)} · ${STATES[state]}`}</div>
         {test != null && <p class="small">{TESTS[test] ?? test}</p>}
       </div>
-      <IconButton icon="trash" label={`Remove ${name}`} danger onClick={onRemove} />
+      <Button icon="trash" label={`Remove ${name}`} danger onClick={onRemove} />
       {secret != null && (
         <div class="stack tight">
           <p class="small">Its signing secret. It is shown once.</p>

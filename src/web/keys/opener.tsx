@@ -7,13 +7,13 @@ import { plainly } from '../lib/foreign.ts'
 import { sentence } from '../lib/format.ts'
 import {
   closeHere,
+  downloadKey,
   forget,
   type Held,
   isGone,
   keep,
   kept,
   keptOf,
-  keyFileName,
   keyText,
   MAX_NAME_CHARS,
   noteFailure,
@@ -24,18 +24,10 @@ import {
 } from '../lib/keys.ts'
 import { BLOCKED } from '../lib/storage.ts'
 import { THINGS } from '../lib/terms.ts'
-import { toast } from '../ui/overlay.ts'
-import { confirmed } from '../ui/page.tsx'
-import {
-  Button,
-  download,
-  Field,
-  IconButton,
-  LinkButton,
-  Menu,
-  Notice,
-  useGuard,
-} from '../ui/ui.tsx'
+import { Button, Menu } from '../ui/button.tsx'
+import { Field } from '../ui/field.tsx'
+import { confirmed, toast } from '../ui/overlay.tsx'
+import { Notice, useGuard } from '../ui/show.tsx'
 import { Things } from './things.tsx'
 
 type Of<Product> = AnyCapability & { product: Product }
@@ -169,9 +161,9 @@ function BuyLine({ product, isFirst }: { product: AnyCapability['product']; isFi
       : [`/buy#${product}`, `Buy ${THINGS[product].an}`]
   return (
     <p>
-      <LinkButton href={href} weight={isFirst ? 'primary' : 'secondary'} size="large">
+      <Button href={href} weight={isFirst ? 'primary' : 'secondary'} size="large">
         {text}
-      </LinkButton>
+      </Button>
     </p>
   )
 }
@@ -296,7 +288,7 @@ export function KeyBar({
   }
 
   function downloadIt(): void {
-    download(keyFileName(held), keyText(held), 'application/json')
+    downloadKey(held)
     saved()
   }
 
@@ -335,7 +327,7 @@ export function KeyBar({
           <div class="row">
             <h1 dir="auto">{shown}</h1>
             {(mine || name !== undefined) && (
-              <IconButton
+              <Button
                 icon="pencil"
                 label="Rename"
                 onClick={() => {

@@ -7,8 +7,9 @@ import { count, plural, when } from '../lib/format.ts'
 import { forget, type Kept, kept, noteEnd, noteFailure, openHere } from '../lib/keys.ts'
 import { service } from '../lib/service.ts'
 import { planTitle, THINGS } from '../lib/terms.ts'
-import { toast } from '../ui/overlay.ts'
-import { Button, State, type StateKind } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { toast } from '../ui/overlay.tsx'
+import { State, type StateKind } from '../ui/show.tsx'
 
 type Product = Kept['capability']['product']
 type Told = { kind: StateKind; text: string }

@@ -10,6 +10,7 @@ import {
   type SavedCapability,
 } from '../../client/capability-file.ts'
 import { MayflyError } from '../../client/errors.ts'
+import { download } from './download.ts'
 import { browserStore, tabStore } from './storage.ts'
 import { THINGS } from './terms.ts'
 
@@ -40,8 +41,11 @@ export function keyText({ capability, planId }: Held): string {
   return formatCapability({ capability, baseUrl: location.origin, ...plan })
 }
 
-export function keyFileName({ capability: { product, publicId } }: Held): string {
-  return `mayfly-${THINGS[product].noun}-${publicId.slice(-6)}.json`
+/** Saves a key as a file. */
+export function downloadKey(held: Held): void {
+  const { product, publicId } = held.capability
+  const name = `mayfly-${THINGS[product].noun}-${publicId.slice(-6)}.json`
+  download(name, keyText(held), 'application/json')
 }
 
 /** Opens a key in this tab: the page of its product shows it, also after a reload. Returns whether it was stored. */

@@ -105,6 +105,7 @@ export function recoveryText(purchase: Unfinished): string {
 export type Recovery = {
   orderId: string
   idempotencyKey: string
+  bolt11: string
   secret: Pick<PendingSecret, 'key' | 'hasPassword'> | null
 }
 
@@ -112,11 +113,11 @@ export type Recovery = {
 export function parseRecovery(text: string): Recovery | null {
   const lineOf = (name: string): string | null =>
     new RegExp(`^${name}: *(\\S+)\\s*$`, 'm').exec(text)?.[1] ?? null
-  const [orderId, idempotencyKey, opens] = [lineOf('order'), lineOf('key'), lineOf('opens')]
-  if (orderId === null || idempotencyKey === null) return null
-  const [key = '', mark] = opens?.split(':') ?? []
-  const secret = opens === null ? null : { key, hasPassword: mark === 'p' }
-  return { orderId, idempotencyKey, secret }
+  const [orderId, idempotencyKey, bolt11] = [lineOf('order'), lineOf('key'), lineOf('invoice')]
+  if (orderId === null || idempotencyKey === null || bolt11 === null) return null
+  const [key = '', mark] = lineOf('opens')?.split(':') ?? []
+  const secret = key === '' ? null : { key, hasPassword: mark === 'p' }
+  return { orderId, idempotencyKey, bolt11, secret }
 }
 
 function keysOfTab(): string[] {

@@ -4,8 +4,8 @@ import type { PulseHistory, PulseHistoryEntry, PulseStatus } from '../../client/
 import type { PulseClient } from '../../client/pulse.ts'
 import { count, duration, percent, plural, when } from '../lib/format.ts'
 import { now } from '../lib/service.ts'
-import { announce, attempt } from '../ui/overlay.ts'
-import { Button } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { announce, attempt } from '../ui/overlay.tsx'
 
 const DAY = 24 * 60 * 60 * 1000
 const DAYS = 30

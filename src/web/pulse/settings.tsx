@@ -5,9 +5,11 @@ import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/i
 import type { PulseClient } from '../../client/pulse.ts'
 import { hasInvisible } from '../../lib/invisible.ts'
 import { duration, sentence, ZONE } from '../lib/format.ts'
-import { attempt, toast } from '../ui/overlay.ts'
-import { confirmed } from '../ui/page.tsx'
-import { Button, Choice, CodeBox, Field, Notice, Tabs } from '../ui/ui.tsx'
+import { Button, Choice, Tabs } from '../ui/button.tsx'
+import { CodeBox } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
+import { attempt, confirmed, toast } from '../ui/overlay.tsx'
+import { Notice } from '../ui/show.tsx'
 import { SETUPS } from './snippets.ts'
 
 /** The bounds of the interface, whatever the plan says. */
@@ -46,7 +48,7 @@ export function Setup({
       <h2>Set up your job</h2>
       <Tabs
         label="Runner"
-        tabs={names.map((name) => ({ id: name, title: name }))}
+        names={names}
         chosen={chosen.value}
         onChoose={(name) => {
           chosen.value = name

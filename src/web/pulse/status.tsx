@@ -9,8 +9,8 @@ import { MARKS, STATE_TITLES } from '../keys/things.tsx'
 import { plainly } from '../lib/foreign.ts'
 import { duration, sentence, when } from '../lib/format.ts'
 import { clock, now, service } from '../lib/service.ts'
-import { mount } from '../ui/page.tsx'
-import { Notice, State, Ticking } from '../ui/ui.tsx'
+import { mount } from '../ui/overlay.tsx'
+import { Notice, State, Ticking } from '../ui/show.tsx'
 
 /** Often enough for a person who watches. The service would accept one request per second. */
 const LOOK_AGAIN_MS = 15_000

@@ -7,7 +7,10 @@ import { envelopeLength, isMediaType, safeName } from '../../protocol/whisper-en
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { bytes, ZONE } from '../lib/format.ts'
 import { clock } from '../lib/service.ts'
-import { Button, Choice, CopyButton, Field, Fold } from '../ui/ui.tsx'
+import { Button, Choice } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
+import { Fold } from '../ui/show.tsx'
 import { type Sealing, sizeOf } from './fits.ts'
 
 const EMPTY = {

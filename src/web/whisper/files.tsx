@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { hex } from '../../lib/bytes.ts'
-import { Button } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
 
 const SOURCES: [path: string, does: string][] = [
   ['protocol/whisper-envelope.ts', 'makes the key, pads and encrypts'],

@@ -11,22 +11,15 @@ import {
   openWhisper,
   UnreadableWhisper,
 } from '../../protocol/whisper-envelope.ts'
+import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
 import { bytes, remaining, sentence, when } from '../lib/format.ts'
 import { now, service } from '../lib/service.ts'
-import { mount } from '../ui/page.tsx'
-import {
-  Button,
-  CopyButton,
-  download,
-  Field,
-  LinkButton,
-  Notice,
-  StepHeading,
-  Ticking,
-  useGuard,
-  Working,
-} from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy.tsx'
+import { Field } from '../ui/field.tsx'
+import { mount } from '../ui/overlay.tsx'
+import { Notice, StepHeading, Ticking, useGuard, Working } from '../ui/show.tsx'
 import { codeIn } from './code.ts'
 
 type Step =
@@ -354,9 +347,9 @@ function Opened({ opened: { data, name, mediaType } }: { opened: OpenedWhisper }
         >
           Download
         </Button>
-        <LinkButton href="/whisper" weight="quiet">
+        <Button href="/whisper" weight="quiet">
           Write one yourself
-        </LinkButton>
+        </Button>
       </div>
     </Card>
   )

@@ -10,9 +10,9 @@ import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
 import { count, duration, plural, sentence, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { clock, now, service } from '../lib/service.ts'
-import { announce, attempt } from '../ui/overlay.ts'
-import { confirmed, mount } from '../ui/page.tsx'
-import { Button, Meter, Notice, State, type StateKind, Ticking } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { announce, attempt, confirmed, mount } from '../ui/overlay.tsx'
+import { Meter, Notice, State, type StateKind, Ticking } from '../ui/show.tsx'
 
 /** How often a page that is looked at asks again. */
 const ASK_AGAIN_MS = 10_000

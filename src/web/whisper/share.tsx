@@ -4,15 +4,15 @@
  */
 import { useSignal } from '@preact/signals'
 import type { SharedWhisper } from '../../client/whisper.ts'
-import { Paid } from '../buying/checkout.tsx'
 import { plural, utc, when } from '../lib/format.ts'
-import { keep, keptOf, keyFileName, keyText, openHere } from '../lib/keys.ts'
+import { downloadKey, keep, keptOf, openHere } from '../lib/keys.ts'
 import { BLOCKED } from '../lib/storage.ts'
 import { termsLine } from '../lib/terms.ts'
 import type { PendingSecret, Unfinished } from '../lib/unfinished.ts'
-import { toast } from '../ui/overlay.ts'
-import { confirmed } from '../ui/page.tsx'
-import { Button, CopyButton, download, Fold, Notice, Qr, StepHeading } from '../ui/ui.tsx'
+import { Button } from '../ui/button.tsx'
+import { CopyButton } from '../ui/copy.tsx'
+import { confirmed, toast } from '../ui/overlay.tsx'
+import { Fold, Notice, Qr, State, StepHeading } from '../ui/show.tsx'
 
 type Part = 'code' | 'password' | 'receipt'
 
@@ -59,7 +59,7 @@ export function Share({
   return (
     <section class="card stack narrow" aria-label="Your secret">
       <div class="stack tight">
-        <Paid />
+        <State kind="good">Paid</State>
         <StepHeading>Your secret is ready</StepHeading>
         <p class="quiet">{termsLine(purchase)}</p>
       </div>
@@ -103,8 +103,7 @@ export function Share({
               <Button
                 icon="download"
                 onClick={() => {
-                  const held = { capability: whisper, planId: purchase.planId }
-                  download(keyFileName(held), keyText(held), 'application/json')
+                  downloadKey({ capability: whisper, planId: purchase.planId })
                   take('code', 'receipt')
                 }}
               >

@@ -2,32 +2,26 @@
 import './whisper.css'
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Catalog } from '../../client/index.ts'
-import { createPayments } from '../../client/payments.ts'
-import {
-  createWhisperClient,
-  type SharedWhisper,
-  sealWhisper,
-  sharedWhisper,
-} from '../../client/whisper.ts'
+import { createWhisperClient, sealWhisper, sharedWhisper } from '../../client/whisper.ts'
 import { base64url } from '../../lib/bytes.ts'
 import type { SealedWhisper } from '../../protocol/whisper-envelope.ts'
-import { Checkout, PlanCard, type Steps, StorageNotice } from '../buying/checkout.tsx'
-import { plural, sentence } from '../lib/format.ts'
-import { catalog, clock, now } from '../lib/service.ts'
-import { CLOSED, offersOf, type Terms, termsWithPrice } from '../lib/terms.ts'
+import { Checkout } from '../buying/checkout.tsx'
+import type { Buy } from '../buying/order.ts'
+import { Others, Plans } from '../buying/plans.tsx'
+import { plural } from '../lib/format.ts'
+import { now, service } from '../lib/service.ts'
+import type { Terms } from '../lib/terms.ts'
 import {
   adopt,
   begin,
   end,
   isOfThisTab,
-  latest,
   type PendingSecret,
   type Unfinished,
   unfinished,
 } from '../lib/unfinished.ts'
-import { mount } from '../ui/page.tsx'
-import { Button, Fold, Notice, showTitle, useGuard, Working } from '../ui/ui.tsx'
+import { mount } from '../ui/overlay.tsx'
+import { Fold, Notice, showTitle, useGuard, Working } from '../ui/show.tsx'
 import {
   clearDraft,
   contentIn,
@@ -39,7 +33,7 @@ import {
   sizeIn,
 } from './draft.tsx'
 import { Files } from './files.tsx'
-import { largestContent, refusalOf, upTo } from './fits.ts'
+import { largestContent, refusalOf, upTo, type WhisperPlan } from './fits.ts'
 import { Share } from './share.tsx'
 
 type Order = {
@@ -68,24 +62,12 @@ function Page() {
   const order = useSignal<Order | null>(interrupted)
   const isSealing = useSignal(false)
   const problem = useSignal<string | null>(null)
-  const onSale = useSignal<Catalog | null>(null)
-  const failure = useSignal<unknown>(null)
   const wanted = useSignal(location.hash.slice(1))
   const problems = useRef<HTMLDivElement>(null)
   // The content is stored nowhere, so leaving the page would lose it.
   useGuard(() => order.value === null && sizeIn(draft.value) !== null)
 
-  async function load(): Promise<void> {
-    failure.value = null
-    try {
-      onSale.value = await catalog()
-    } catch (error) {
-      failure.value = error
-    }
-  }
-
   useEffect(() => {
-    void load()
     if (order.value === null) showTitle('Write a secret')
     const changed = (): void => {
       wanted.value = location.hash.slice(1)
@@ -133,7 +115,6 @@ function Page() {
       start(terms, secret, { sealed, password: now.password === '' ? null : now.password })
     } catch (error) {
       reportError(error)
-      failure.value = null
       problem.value = null
       sealFailure.value =
         'This could not be encrypted: the file may have changed or gone. Nothing was sent.'
@@ -165,15 +146,15 @@ function Page() {
       <Checkout
         key={purchase.idempotencyKey}
         purchase={purchase}
-        buy={(steps) => buy({ ...current, purchase: { ...purchase, ...latest(purchase) } }, steps)}
+        buy={buy(current)}
         asking="Sending the encrypted bytes, and asking for an invoice"
         onPaid={clearDraft}
         onLeave={back}
         onRenew={sealed ? () => start(purchase, purchase.secret, { sealed, password }) : undefined}
       >
-        {(whisper) => (
+        {(bought) => (
           <Share
-            whisper={whisper}
+            whisper={sharedWhisper(bought, purchase.secret)}
             purchase={purchase}
             password={password ?? purchase.secret.suggested}
             onTaken={() => end(purchase)}
@@ -193,8 +174,9 @@ function Page() {
           Kept a receipt? <a href="/receipt">See when it was read</a>.
         </p>
       </div>
-      <StorageNotice />
       <Others
+        of={isOrdered}
+        paid="You have not taken the code of a paid secret"
         onOpen={(purchase) => {
           adopt(purchase)
           order.value = { purchase, sealed: null, password: null }
@@ -207,110 +189,48 @@ function Page() {
       </div>
       <section class="stack" aria-label="Lifetime">
         <h2>Choose a lifetime</h2>
-        {failure.value !== null && (
-          <Notice kind="bad" action={<Button onClick={load}>Try again</Button>}>
-            {sentence(failure.value)}
-          </Notice>
-        )}
-        <Plans onSale={onSale.value} wanted={wanted.value} onChoose={seal} />
+        <Plans
+          product="whisper"
+          wanted={wanted.value}
+          refusalOf={refusal}
+          limitsOf={limits}
+          onChoose={seal}
+        />
       </section>
       <Fold title="Which script does the encryption">{() => <Files />}</Fold>
     </div>
   )
 }
 
-function Plans({
-  onSale,
-  wanted,
-  onChoose,
-}: {
-  onSale: Catalog | null
-  wanted: string
-  onChoose: (terms: Terms) => void
-}) {
-  if (onSale === null) {
-    return (
-      <div class="plans" aria-hidden="true">
-        {[1, 2, 3].map((each) => (
-          <div key={each} class="skeleton plan-skeleton" />
-        ))}
-      </div>
-    )
-  }
-  const asked = {
+/** One that has an invoice: others have lost their bytes with their tab. */
+const isOrdered = (each: Unfinished): each is Order['purchase'] =>
+  each.quote !== null && hasSecret(each)
+
+const refusal = (plan: WhisperPlan): string | null =>
+  refusalOf(plan, {
     size: sizeIn(draft.value),
     readLimit: readsIn(draft.value),
     revealAt: revealAtIn(draft.value),
     now: now.value,
-  }
-  return (
-    <>
-      {!onSale.checkoutEnabled && <Notice kind="warn">{CLOSED}</Notice>}
-      <div class="plans">
-        {offersOf(onSale, 'whisper').map(({ plan, terms }) => {
-          const largest = largestContent(plan.maxCiphertextBytes, { hasPassword: false })
-          const limits = [`up to ${upTo(largest)}`, `up to ${plural(plan.readLimit, 'read')}`]
-          return (
-            <PlanCard
-              key={plan.planId}
-              purchase={{ ...terms, limits }}
-              bestFor={plan.bestFor}
-              isAvailable={plan.available}
-              isWanted={plan.planId === wanted}
-              refusal={onSale.checkoutEnabled ? refusalOf(plan, asked) : 'The checkout is closed.'}
-              onChoose={() => onChoose(terms)}
-            />
-          )
-        })}
-      </div>
-    </>
-  )
-}
-
-/** The purchases that another tab began. */
-function Others({ onOpen }: { onOpen: (purchase: Order['purchase']) => void }) {
-  const others = unfinished.value.filter((each) => each.quote !== null).filter(hasSecret)
-  return (
-    <>
-      {others.map((each) => (
-        <Notice
-          key={each.idempotencyKey}
-          kind="warn"
-          action={<Button onClick={() => onOpen(each)}>Continue</Button>}
-        >
-          {each.isPaid
-            ? 'You have not taken the code of a paid secret'
-            : 'You have an unfinished purchase'}
-          : {termsWithPrice(each)}.
-        </Notice>
-      ))}
-    </>
-  )
-}
-
-async function buy(
-  { purchase, sealed }: Order,
-  { http, onInvoice, ...steps }: Steps,
-): Promise<SharedWhisper> {
-  const { idempotencyKey, preimage, quote, planId, priceSats, secret } = purchase
-  const { readLimit, revealAt, receipt, revealWhen } = secret
-  // The person pays at most the price that the page showed.
-  const payments = createPayments(http, { maxSats: priceSats, now: clock.now })
-  const claim = { idempotencyKey, ...(preimage === undefined ? {} : { preimage }) }
-  if (quote !== null) {
-    onInvoice(quote)
-    return sharedWhisper(await payments.collect(quote, { ...claim, ...steps }), secret)
-  }
-  if (sealed === null) throw new Error('neither bytes nor an order')
-  return createWhisperClient(http, payments).buyWhisper({
-    ...{ planId, sealed, readLimit, receipt },
-    ...(revealAt === null ? {} : { revealAt: new Date(revealAt) }),
-    ...(revealWhen === null ? {} : { revealWhen }),
-    ...claim,
-    ...steps,
-    onInvoice,
   })
+
+function limits({ plan }: { plan: WhisperPlan }): string[] {
+  const largest = largestContent(plan.maxCiphertextBytes, { hasPassword: false })
+  return [`up to ${upTo(largest)}`, `up to ${plural(plan.readLimit, 'read')}`]
 }
+
+/** What the service is asked for: the bytes are sent once. */
+const buy =
+  ({ purchase, sealed }: Order): Buy =>
+  (payments, terms) => {
+    const { readLimit, revealAt, receipt, revealWhen } = purchase.secret
+    if (sealed === null) throw new Error('neither bytes nor an order')
+    return createWhisperClient(service, payments).buyWhisper({
+      ...{ ...terms, sealed, readLimit, receipt },
+      ...(revealAt === null ? {} : { revealAt: new Date(revealAt) }),
+      ...(revealWhen === null ? {} : { revealWhen }),
+    })
+  }
 
 if (globalThis.isSecureContext) mount(<Page />)
 else

@@ -1,0 +1,152 @@
+/** The plans of a product as cards, and the purchases of this browser that are not finished. */
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Catalog } from '../../client/index.ts'
+import type { Product } from '../../lib/product-names.ts'
+import { sats, sentence } from '../lib/format.ts'
+import { catalog } from '../lib/service.ts'
+import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
+import {
+  CLOSED,
+  type Offer,
+  offersOf,
+  planTitle,
+  type Terms,
+  termsWithPrice,
+} from '../lib/terms.ts'
+import { type Unfinished, unfinished } from '../lib/unfinished.ts'
+import { Button } from '../ui/button.tsx'
+import { Notice } from '../ui/show.tsx'
+
+/** What is on sale, once it is known. */
+export const onSale = signal<Catalog | null>(null)
+const failure = signal<unknown>(null)
+
+export async function loadPlans(): Promise<void> {
+  failure.value = null
+  try {
+    onSale.value = await catalog()
+  } catch (error) {
+    failure.value = error
+  }
+}
+
+export function Plans<Name extends Product>({
+  product,
+  refusalOf = () => null,
+  limitsOf = ({ terms }) => terms.limits,
+  wanted,
+  onChoose,
+}: {
+  product: Name
+  /** Why a plan does not fit. */
+  refusalOf?: (plan: Offer<Name>['plan']) => string | null
+  limitsOf?: (offer: Offer<Name>) => readonly string[]
+  /** The id of the plan that the address asks for. */
+  wanted?: string
+  onChoose: (terms: Terms) => unknown
+}) {
+  useEffect(() => void loadPlans(), [])
+  if (failure.value !== null) {
+    return (
+      <Notice kind="bad" action={<Button onClick={loadPlans}>Try again</Button>}>
+        {sentence(failure.value)}
+      </Notice>
+    )
+  }
+  if (onSale.value === null) {
+    return (
+      <div class="plans" aria-hidden="true">
+        {[1, 2, 3].map((each) => (
+          <div key={each} class="skeleton plan-skeleton" />
+        ))}
+      </div>
+    )
+  }
+  const isOpen = onSale.value.checkoutEnabled
+  return (
+    <>
+      {!isOpen && <Notice kind="warn">{CLOSED}</Notice>}
+      <div class="plans">
+        {offersOf(onSale.value, product).map((offer) => (
+          <PlanCard
+            key={offer.plan.planId}
+            offer={offer}
+            limits={limitsOf(offer)}
+            refusal={isOpen ? refusalOf(offer.plan) : 'The checkout is closed.'}
+            isWanted={offer.plan.planId === wanted}
+            onChoose={() => onChoose(offer.terms)}
+          />
+        ))}
+      </div>
+    </>
+  )
+}
+
+/** A plan with its price and limits, or why it cannot be bought. */
+export function PlanCard({
+  offer: { plan, terms },
+  limits,
+  refusal,
+  isWanted = false,
+  onChoose,
+}: {
+  offer: { plan: Pick<Offer['plan'], 'available' | 'bestFor'>; terms: Terms }
+  limits: readonly string[]
+  refusal: string | null
+  isWanted?: boolean
+  onChoose: () => unknown
+}) {
+  const why = plan.available ? refusal : 'Not on sale.'
+  return (
+    <button
+      type="button"
+      class="plan"
+      aria-current={isWanted ? 'true' : undefined}
+      disabled={why !== null}
+      onClick={onChoose}
+    >
+      <span class="plan-name">
+        {planTitle(terms.planId)} · {terms.lifetime}
+      </span>
+      <span class="plan-price">{sats(terms.priceSats)}</span>
+      <span class="small quiet">{plan.bestFor}</span>
+      {why === null ? (
+        limits.map((limit) => (
+          <span class="plan-limit" key={limit}>
+            {limit}
+          </span>
+        ))
+      ) : (
+        <span class="plan-limit why">{why}</span>
+      )}
+    </button>
+  )
+}
+
+/** The unfinished purchases that this page can go on with, and what a browser that stores nothing means. */
+export function Others<Kind extends Unfinished>({
+  of,
+  paid,
+  onOpen,
+}: {
+  of: (purchase: Unfinished) => purchase is Kind
+  /** What is said of one that is paid. */
+  paid: string
+  onOpen: (purchase: Kind) => unknown
+}) {
+  return (
+    <>
+      {isStorageBlocked() && <Notice kind="warn">{BLOCKED}</Notice>}
+      {unfinished.value.filter(of).map((each) => (
+        <Notice
+          key={each.idempotencyKey}
+          kind="warn"
+          action={<Button onClick={() => onOpen(each)}>Continue</Button>}
+        >
+          {each.isPaid ? paid : 'You have an unfinished purchase'}: {termsWithPrice(each)}.
+        </Notice>
+      ))}
+    </>
+  )
+}

@@ -1,0 +1,129 @@
+/** What leaves the page: by the clipboard, and as a file. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button, type ButtonProps } from './button.tsx'
+import { Icon } from './icons.tsx'
+import { announce, openDialog } from './overlay.tsx'
+
+const COPIED_MS = 1_600
+
+export type CopyProps = Pick<ButtonProps, 'label' | 'weight' | 'size'> & {
+  text: string | (() => string)
+  children?: string
+  /** Shows the icon alone; `label` names it. */
+  isBare?: boolean
+  onCopied?: () => void
+}
+
+/** Copies, and confirms it to eyes and ears. */
+export function CopyButton({ text, children = 'Copy', label, isBare, ...rest }: CopyProps) {
+  const { weight = 'secondary', size = '', onCopied } = rest
+  const [isCopied, setCopied] = useState(false)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  async function copy(): Promise<void> {
+    if (!(await copied(typeof text === 'string' ? text : text(), onCopied))) return
+    setCopied(true)
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => setCopied(false), COPIED_MS)
+  }
+  return (
+    <button
+      type="button"
+      class={`btn copy ${isBare ? 'icon-only quiet' : weight} ${size}`}
+      aria-label={isCopied ? 'Copied' : label}
+      data-copied={isCopied ? '' : undefined}
+      onClick={copy}
+    >
+      <Icon name={isCopied ? 'check' : 'copy'} />
+      {!isBare && (
+        <span>
+          <span class="label">{children}</span>
+          <span class="done">Copied</span>
+        </span>
+      )}
+    </button>
+  )
+}
+
+/** Copies a text, or shows it to be copied by hand. Resolves to whether the page has copied it. */
+export async function copied(text: string, onCopied?: () => void): Promise<boolean> {
+  if (!(await toClipboard(text))) {
+    openDialog('Copy it by hand', (close) => (
+      <ByHand text={text} onCopied={onCopied} close={close} />
+    ))
+    return false
+  }
+  announce('Copied')
+  onCopied?.()
+  return true
+}
+
+async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    // The context is not secure, or the browser does not allow it.
+    const area = document.createElement('textarea')
+    area.className = 'visually-hidden'
+    area.ariaHidden = 'true'
+    area.value = text
+    document.body.append(area)
+    area.select()
+    const isCopied = document.execCommand('copy')
+    area.remove()
+    return isCopied
+  }
+}
+
+function ByHand(props: { text: string; onCopied: (() => void) | undefined; close: () => void }) {
+  const area = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => area.current?.select(), [])
+  return (
+    <>
+      <p>This browser blocks copying. The text is selected: copy it yourself.</p>
+      <textarea
+        ref={area}
+        readOnly
+        rows={6}
+        aria-label="The text"
+        value={props.text}
+        onCopy={props.onCopied}
+      />
+      <div class="row">
+        <Button onClick={props.close}>Close</Button>
+      </div>
+    </>
+  )
+}
+
+/** Code with a button that copies it. `label` says what it is; `shown` is less of a long one. */
+export function CodeBox({
+  text,
+  label,
+  wrapped = false,
+  shown = text,
+}: {
+  text: string
+  label: string
+  wrapped?: boolean
+  shown?: string
+}) {
+  return (
+    <div class={wrapped ? 'code wrapped' : 'code'}>
+      {/* With a tabindex, the keyboard can scroll wide code too. */}
+      <pre tabIndex={0} role="group" aria-label={label}>
+        <code>{shown}</code>
+      </pre>
+      <CopyButton text={text} label={`Copy ${label}`} isBare />
+    </div>
+  )
+}
+
+/** A secret text, such as a key or a code, to be read and selected. */
+export function Token({ text, label }: { text: string; label: string }) {
+  return (
+    <pre class="content token" tabIndex={0} role="group" aria-label={label}>
+      <code>{text}</code>
+    </pre>
+  )
+}

@@ -1,0 +1,209 @@
+/** What says something: notices, states, meters, times, and steps. */
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { encodeQR } from 'qr'
+import { type Connection, isOnline } from '../lib/connection.ts'
+import { now } from '../lib/service.ts'
+import { Icon } from './icons.tsx'
+
+export function Notice({
+  kind,
+  children,
+  action,
+}: {
+  kind?: 'warn' | 'bad' | 'good'
+  children: ComponentChildren
+  action?: ComponentChildren
+}) {
+  return (
+    <div class={`notice ${kind ?? ''}`} role={kind === 'bad' ? 'alert' : undefined}>
+      <p>{children}</p>
+      {action}
+    </div>
+  )
+}
+
+export type StateKind = 'good' | 'bad' | 'waiting' | 'over' | 'lost'
+
+/** A state in words, with a mark that needs no colour. */
+export function State({
+  kind,
+  children,
+  busy = false,
+  live = false,
+}: {
+  kind: StateKind
+  children: ComponentChildren
+  busy?: boolean
+  live?: boolean
+}) {
+  return (
+    <span
+      class={busy ? 'state busy' : 'state'}
+      data-state={kind}
+      role={live ? 'status' : undefined}
+    >
+      {children}
+    </span>
+  )
+}
+
+const CONNECTIONS = {
+  connecting: ['waiting', '…'],
+  live: ['good', 'Live'],
+  lost: ['lost', 'Connection lost. Retrying…'],
+  closed: ['over', 'Closed'],
+} as const
+
+/** Whether what is open shows news at once. */
+export function LiveState({ connection }: { connection: Connection }) {
+  const [kind, words] = CONNECTIONS[connection.state.value]
+  return (
+    <State kind={kind} live>
+      {kind === 'waiting' && <span class="visually-hidden">Connecting</span>}
+      {kind === 'lost' && !isOnline.value ? 'You are offline. Waiting…' : words}
+    </State>
+  )
+}
+
+/** A line that opens what is below it. What is closed is not drawn. */
+export function Fold({
+  title,
+  children,
+  open = false,
+}: {
+  title: ComponentChildren
+  children: () => ComponentChildren
+  open?: boolean
+}) {
+  const [isOpen, setOpen] = useState(open)
+  return (
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        {title}
+        <Icon name="chevron" class="chevron" />
+      </summary>
+      {isOpen && children()}
+    </details>
+  )
+}
+
+/** How much of a limit is used. */
+export function Meter({
+  label,
+  used,
+  limit,
+  show,
+}: {
+  label: string
+  used: number
+  limit: number
+  show: (count: number) => string
+}) {
+  const isLow = used / limit > 0.9
+  return (
+    <div class="meter">
+      <div class="row between number small">
+        <span class="quiet">{label}</span>
+        <span>{`${show(used)} of ${show(limit)}`}</span>
+      </div>
+      <progress class={isLow ? 'low' : ''} aria-label={label} max={limit} value={used} />
+    </div>
+  )
+}
+
+/** A text that changes with time. It stands still while a person selects it. */
+export function Ticking({ text }: { text: (now: number) => string }) {
+  const ref = useRef<HTMLSpanElement>(null)
+  const shown = useRef('')
+  const next = text(now.value)
+  const selection = getSelection()
+  const isHeld =
+    ref.current !== null &&
+    selection?.isCollapsed === false &&
+    selection.containsNode(ref.current, true)
+  if (!isHeld) shown.current = next
+  return <span ref={ref}>{shown.current}</span>
+}
+
+export function Qr({ text, label }: { text: string; label: string }) {
+  const rows = encodeQR(text, 'raw', { ecc: 'low', border: 1 })
+  const path = rows
+    .flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')))
+    .join('')
+  const viewBox = `0 0 ${rows.length} ${rows.length}`
+  return (
+    <div class="qr">
+      <svg viewBox={viewBox} role="img" aria-label={label} shape-rendering="crispEdges">
+        <path d={path} fill="currentColor" />
+      </svg>
+    </div>
+  )
+}
+
+/** The heading of a page, and what the page is for. */
+export function Head({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <div class="stack tight">
+      <h1>{title}</h1>
+      <p class="lead">{children}</p>
+    </div>
+  )
+}
+
+/** The heading of a step. It takes the focus when it appears, so that a screen reader announces it. */
+export function StepHeading({
+  children,
+  level: Level = 'h1',
+}: {
+  children: ComponentChildren
+  level?: 'h1' | 'h2'
+}) {
+  const ref = useRef<HTMLHeadingElement>(null)
+  useEffect(() => ref.current?.focus(), [])
+  return (
+    <Level ref={ref} id="step" tabIndex={-1}>
+      {children}
+    </Level>
+  )
+}
+
+export function Working({ children }: { children: ComponentChildren }) {
+  return (
+    <div class="card stack narrow">
+      <p role="status">
+        <State kind="waiting" busy>
+          {children}
+        </State>
+      </p>
+      <div class="skeleton" aria-hidden="true" />
+    </div>
+  )
+}
+
+const isHandingOver = signal(false)
+
+/** Asks before a tab is closed or left that would lose something. */
+export function useGuard(isAtStake: () => boolean): void {
+  useEffect(() => {
+    const ask = (event: Event): void => {
+      if (isAtStake() && !isHandingOver.peek()) event.preventDefault()
+    }
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  })
+}
+
+/** Browsers ask the guards for a link to another program, such as `lightning:`, too, though the page stays. */
+export function handOver(): void {
+  isHandingOver.value = true
+  setTimeout(() => {
+    isHandingOver.value = false
+  }, 1_000)
+}
+
+/** The tab's title, which says how far something is while a person looks at another tab. */
+export function showTitle(text: string): void {
+  document.title = `${text} · Mayfly`
+}
