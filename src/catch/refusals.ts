@@ -15,16 +15,7 @@ const ROWS_TOGETHER = 100
 /** All units that change these rows have this key, and change them in the order of their primary key. */
 const LOCK_KEY = 'catch_refusal'
 
-export type Refusals = {
-  /** Counts one refused request. */
-  count(publicId: string, reason: RefusalReason): void
-  /** What was counted for an inbox, by all instances up to their last turn and by this one until now. */
-  of(publicId: string): Promise<CatchRefusals>
-  /** Deletes the counts of inboxes that are gone. */
-  purge(): Promise<void>
-  /** Writes what was counted, and stops. */
-  close(): Promise<void>
-}
+export type Refusals = ReturnType<typeof createRefusals>
 
 type Count = {
   publicId: string
@@ -34,7 +25,7 @@ type Count = {
   lastAt: number
 }
 
-export function createRefusals({ db, clock }: { db: Db; clock: Clock }): Refusals {
+export function createRefusals({ db, clock }: { db: Db; clock: Clock }) {
   let waiting = new Map<string, Count>()
   let timer: NodeJS.Timeout | undefined
   let turn: Promise<void> = Promise.resolve()
@@ -74,12 +65,14 @@ export function createRefusals({ db, clock }: { db: Db; clock: Clock }): Refusal
   }
 
   return {
-    count(publicId, reason) {
+    /** Counts one refused request. */
+    count(publicId: string, reason: RefusalReason): void {
       const now = clock.now()
       add({ publicId, reason, count: 1, firstAt: now, lastAt: now })
     },
 
-    async of(publicId) {
+    /** What was counted for an inbox, by all instances up to their last turn and by this one until now. */
+    async of(publicId: string): Promise<CatchRefusals> {
       await takeTurn()
       const rows = await db.read<RefusalRow>(
         `select reason, refusal_count, first_at, last_at from catch_refusal where public_id = $1
@@ -95,7 +88,8 @@ export function createRefusals({ db, clock }: { db: Db; clock: Clock }): Refusal
       return { total: rows.reduce((sum, row) => sum + row.refusal_count, 0), reasons }
     },
 
-    async purge() {
+    /** Deletes the counts of inboxes that are gone. */
+    async purge(): Promise<void> {
       // Read first, because a write would reach the disk even if there is nothing to delete.
       const [some] = await db.read(`select 1 as gone from catch_refusal where ${IS_GONE} limit 1`)
       if (!some) return
@@ -103,7 +97,8 @@ export function createRefusals({ db, clock }: { db: Db; clock: Clock }): Refusal
       await db.write({ lockKey: LOCK_KEY, statements: { gone } })
     },
 
-    async close() {
+    /** Writes what was counted, and stops. */
+    async close(): Promise<void> {
       await takeTurn()
       clearTimeout(timer)
     },

@@ -19,18 +19,12 @@ import { createEventStore, deleteEvent } from './event-store.ts'
 import { eventTables } from './event-tables.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
-import { type AwaitList, createList, type List } from './list.ts'
+import { createList } from './list.ts'
 import { heldBy } from './page.ts'
 import { createPurge } from './purge.ts'
 import { createRefusals } from './refusals.ts'
 import { createResponses } from './response.ts'
-import type {
-  CatchIpLocation,
-  CatchRefusals,
-  CatchResponse,
-  CatchStatus,
-  RefusalReason,
-} from './schema.ts'
+import type { CatchIpLocation, CatchResponse, CatchStatus, RefusalReason } from './schema.ts'
 import { createSearch } from './search.ts'
 import { stateOf } from './state.ts'
 import {
@@ -44,7 +38,7 @@ import {
   takeOverInbox,
   unrevisedInbox,
 } from './store.ts'
-import { createUnread, type Unread } from './unread.ts'
+import { createUnread } from './unread.ts'
 
 /** The most memory for an event without its body: path, query and headers. */
 const MAX_HEAD_BYTES = 64 * 1024
@@ -79,50 +73,7 @@ export type IngestRequest = {
   isProxied: boolean
 }
 
-export type CatchService = {
-  /** The inbox, or null if it does not exist or is over. Its limits are checked when storing. */
-  facts(publicId: string): Promise<InboxFacts | null>
-  /** Whether this token is the ingest token of an active inbox. */
-  isSender(publicId: string, token: string | null): Promise<boolean>
-  /** Whether the inbox, as now stored, accepts a request with a body of this length. */
-  takes(publicId: string, bodyBytes: number): Promise<boolean>
-  /** Stores one request durably, and returns the inbox as it was then. Null if the inbox refuses it. */
-  ingest(inbox: InboxFacts, request: IngestRequest): Promise<InboxFacts | null>
-  /** Counts a request that was refused for another reason than what the three above have found. */
-  refused(inbox: InboxFacts, reason: RefusalReason): void
-  /** How many requests the inbox refused, and why. */
-  refusals(inbox: InboxRow): Promise<CatchRefusals>
-  /** The inbox, if the token owns it. Null if it is unknown, destroyed or owned by another token. */
-  owned(publicId: string, ownerToken: string): Promise<InboxRow | null>
-  /** Makes another token of this kind, or returns null if the inbox is gone or has another owner token. */
-  rotateToken(inbox: InboxRow, kind: 'owner' | 'ingest'): Promise<string | null>
-  /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
-  used(inbox: InboxRow): Promise<void>
-  status(inbox: InboxRow): CatchStatus
-  /** Chooses how requests are answered, or returns to 204. False if the inbox is over. */
-  respond(inbox: InboxRow, response: CatchResponse | null): Promise<boolean>
-  /** Seals secrets of chosen answers under the current key. @returns how many no configured key opens. */
-  reseal(): Promise<number>
-  /** A page of its events. */
-  page: List
-  /** The same, once there are events after a sequence, or the wait is over. */
-  awaitPage: AwaitList
-  /** One event, or null if the id is unknown or the client has left. */
-  event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null>
-  deleteEvent(inbox: InboxRow, id: string): Promise<boolean>
-  after: Unread
-  /**
-   * Calls `listener` when an inbox may have new events. Returns the function that stops this, or null
-   * if there are too many listeners.
-   */
-  listen(publicId: string, listener: () => void): (() => void) | null
-  /** Ends the inbox now; its bytes are deleted within a minute. False if it was destroyed before. */
-  destroy(inbox: InboxRow): Promise<boolean>
-  /** Deletes inboxes that are over, and their events. @returns the number of deleted inboxes. */
-  purge(now: number): Promise<number>
-  /** Writes what is still in memory. */
-  close(): Promise<void>
-}
+export type CatchService = ReturnType<typeof createCatch>
 
 export function createCatch(deps: {
   db: Db
@@ -134,7 +85,7 @@ export function createCatch(deps: {
   secrets: Secrets
   /** Called with the storage that each accepted request used, in bytes. */
   onIngested: (bytes: number) => void
-}): CatchService {
+}) {
   const { db, hints, clock, isForwardingHeader, locate, scheduler, onIngested } = deps
   const responses = createResponses(deps.secrets)
   const store = createInboxStore(db)
@@ -147,7 +98,7 @@ export function createCatch(deps: {
   const remembered = createRemembered(activeInbox, sizeOfFacts)
   const refusals = createRefusals({ db, clock })
 
-  /** The inbox, if it accepts requests. Only a request asks, which is counted if it does not. */
+  /** The inbox, if it accepts requests, as stored now. Only a request asks, which is counted if it does not. */
   async function activeInbox(publicId: string): Promise<InboxFacts | null> {
     if (!isId('catch', publicId)) return null
     const inbox = await store.inbox(publicId)
@@ -242,11 +193,14 @@ export function createCatch(deps: {
   }
 
   return {
+    /** The inbox, or null if it does not exist or is over. Its limits are checked when storing. */
     facts,
 
+    /** Whether this token is the ingest token of an active inbox. */
     isSender,
 
-    async takes(publicId, bodyBytes) {
+    /** Whether the inbox, as now stored, accepts a request with a body of this length. */
+    async takes(publicId: string, bodyBytes: number): Promise<boolean> {
       const inbox = await store.inbox(publicId)
       // A body above the inbox's limit is refused as too large, even if the inbox is full as well.
       const least = Math.min(bodyBytes, inbox?.max_bytes_per_request ?? 0)
@@ -258,13 +212,17 @@ export function createCatch(deps: {
       return isTaken
     },
 
+    /** Stores one request durably, and returns the inbox as it was then. Null if the inbox refuses it. */
     ingest: ingestOne,
 
-    refused: (inbox, reason) => refusals.count(inbox.publicId, reason),
+    /** Counts a request that was refused for another reason than what the three above have found. */
+    refused: (inbox: InboxFacts, reason: RefusalReason) => refusals.count(inbox.publicId, reason),
 
-    refusals: (inbox) => refusals.of(inbox.public_id),
+    /** How many requests the inbox refused, and why. */
+    refusals: (inbox: InboxRow) => refusals.of(inbox.public_id),
 
-    async owned(publicId, ownerToken) {
+    /** The inbox, if the token owns it. Null if it is unknown, destroyed or owned by another token. */
+    async owned(publicId: string, ownerToken: string): Promise<InboxRow | null> {
       if (!isId('catch', publicId)) return null
       const inbox = await store.inbox(publicId)
       if (!inbox) return null
@@ -279,7 +237,8 @@ export function createCatch(deps: {
       return now && isTokenOf('catch_owner', ownerToken, now.owner_token_hash) ? now : null
     },
 
-    async rotateToken(inbox, kind) {
+    /** Makes another token of this kind, or returns null if the inbox is gone or has another owner token. */
+    async rotateToken(inbox: InboxRow, kind: 'owner' | 'ingest'): Promise<string | null> {
       const { public_id: publicId } = inbox
       const token = tokenOf(`catch_${kind}`, randomBytes(32))
       const now = clock.now()
@@ -301,9 +260,10 @@ export function createCatch(deps: {
       return token
     },
 
-    used: (inbox) => sealing.seal(inbox.public_id),
+    /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
+    used: (inbox: InboxRow) => sealing.seal(inbox.public_id),
 
-    status: (inbox) => ({
+    status: (inbox: InboxRow): CatchStatus => ({
       publicId: inbox.public_id,
       planId: inbox.plan_id,
       status: stateOf(inbox, clock.now()),
@@ -316,7 +276,8 @@ export function createCatch(deps: {
       expiresAt: rfc3339(inbox.expires_at),
     }),
 
-    async respond(inbox, response) {
+    /** Chooses how requests are answered, or returns to 204. False if the inbox is over. */
+    async respond(inbox: InboxRow, response: CatchResponse | null): Promise<boolean> {
       const { number, public_id: publicId } = inbox
       const stored = response ? responses.stored(publicId, response) : NO_RESPONSE
       const done = await attempt(
@@ -331,7 +292,8 @@ export function createCatch(deps: {
       return 'rows' in done
     },
 
-    async reseal() {
+    /** Seals secrets of chosen answers under the current key. @returns how many no configured key opens. */
+    async reseal(): Promise<number> {
       let unopened = 0
       for (const inbox of await store.withSecret()) {
         const opened = responses.of(inbox)
@@ -352,13 +314,14 @@ export function createCatch(deps: {
 
     ...lists,
 
-    async event(inbox, id, reservation) {
+    /** One event, or null if the id is unknown or the client has left. */
+    async event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null> {
       const size = inbox.max_bytes_per_request + MAX_HEAD_BYTES
       if (!(await reservation.reserve(heldBy([{ size }])))) return null
       return reservation.whileReading(() => find(inbox, id))
     },
 
-    async deleteEvent(inbox, id) {
+    async deleteEvent(inbox: InboxRow, id: string): Promise<boolean> {
       const row = await find(inbox, id)
       if (!row) return false
       const done = await attempt(
@@ -372,9 +335,11 @@ export function createCatch(deps: {
 
     after: createUnread({ store, eventStore, search, clock }),
 
+    /** Calls back when an inbox may have new events. Returns what stops this; null with too many listeners. */
     listen: hints.listen,
 
-    async destroy(inbox) {
+    /** Ends the inbox now; its bytes are deleted within a minute. False if it was destroyed before. */
+    async destroy(inbox: InboxRow): Promise<boolean> {
       remembered.forget(inbox.public_id)
       const now = clock.now()
       const done = await attempt(
@@ -393,8 +358,10 @@ export function createCatch(deps: {
       return true
     },
 
+    /** Deletes inboxes that are over, and their events. @returns the number of deleted inboxes. */
     purge: createPurge({ db, store, events, refusals }),
 
+    /** Writes what is still in memory. */
     close: refusals.close,
   }
 }

@@ -4,13 +4,6 @@ import { LRUCache } from 'lru-cache'
 /** Enough for the rows in use. A forgotten one is read again. */
 const MAX_REMEMBERED = 20_000
 
-export type Remembered<Fact> = {
-  /** The facts of a row, from memory or from the store; null if there is no such row. */
-  of(id: string): Promise<Fact | null>
-  /** Reads the facts again next time, because the row is gone or refused a use. */
-  forget(id: string): void
-}
-
 /**
  * @param read finds the facts in the store. A null is not remembered.
  * @param sizeOf how many usual rows these facts take the memory of.
@@ -18,20 +11,22 @@ export type Remembered<Fact> = {
 export function createRemembered<Fact extends object>(
   read: (id: string) => Promise<Fact | null>,
   sizeOf: (fact: Fact) => number = () => 1,
-): Remembered<Fact> {
+) {
   // Grows as it fills; with `max` it would take all of its memory at once.
   const remembered = new LRUCache<string, Fact>({
     maxSize: MAX_REMEMBERED,
     sizeCalculation: sizeOf,
   })
   return {
-    async of(id) {
+    /** The facts of a row, from memory or from the store; null if there is no such row. */
+    async of(id: string): Promise<Fact | null> {
       const known = remembered.get(id)
       if (known) return known
       const found = await read(id)
       if (found) remembered.set(id, found)
       return found
     },
-    forget: (id) => void remembered.delete(id),
+    /** Reads the facts again next time, because the row is gone or refused a use. */
+    forget: (id: string) => void remembered.delete(id),
   }
 }
