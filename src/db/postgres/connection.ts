@@ -6,6 +6,8 @@
  * (`submit` and the `handle…` methods), that it is submitted only after the query before it has
  * ended, and `client.connection.stream`, which `wire.ts` writes to. Any release of `pg` may change
  * them. `test/contract/postgres.test.ts` and `test/db/postgres/postgres.test.ts` fail then.
+ *
+ * The library `postgres` pipelines too, but opens a lost connection again by itself, past the checks of `session.ts`.
  */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
