@@ -358,38 +358,6 @@ suite('the list of an inbox', () => {
     assert.equal(await page.getByRole('button', { name: /Unread/ }).count(), 1)
   })
 
-  test('only a click asks for notifications, and they say no more than method and path', async (t) => {
-    const inbox = await withEvents(1)
-    const { page } = await site.visit(t)
-    await page.addInitScript(() => {
-      const told: unknown[] = []
-      class Notification extends EventTarget {
-        static requestPermission = async () => {
-          told.push('asked')
-          return 'granted'
-        }
-        constructor(text: string, options: object) {
-          super()
-          told.push([text, options])
-        }
-      }
-      Object.assign(globalThis, { Notification, told })
-    })
-    const told = () => page.evaluate(() => (globalThis as unknown as { told: unknown[] }).told)
-    await open(page, inbox)
-    await hide(page, true)
-    await send(inbox, '/before')
-    await page.waitForFunction(() => document.title.startsWith('(1)'))
-    assert.deepEqual(await told(), [])
-    await hide(page, false)
-    await pressInMenu(page, 'Notify me of new requests')
-    await page.getByText('Stop notifying me').waitFor({ state: 'attached' })
-    await hide(page, true)
-    await send(inbox, `/pay\u202Efdp`.replace('\u202E', '%E2%80%AE'), '{"secret":"body"}')
-    await page.waitForFunction(() => document.title.startsWith('(1)'))
-    assert.deepEqual(await told(), ['asked', ['POST /pay%E2%80%AEfdp', { tag: 'mayfly.inbox' }]])
-  })
-
   test('times are relative and stay fresh, and leave alone what is selected', async (t) => {
     const inbox = await withEvents(1)
     const { page } = await site.visit(t, { expected: /ERR_FAILED/ })

@@ -158,7 +158,7 @@ suite('an inbox', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
-  test('the page of an inbox shows on a map of its own where a sender is, as far as that is known', async (t) => {
+  test('the page of an inbox says where a sender is, as far as that is known, and asks nobody', async (t) => {
     // It leaves before that server does.
     const { page } = await site.visit(t, { viewport: NARROW })
     const file = join(await temporaryFolder(t), 'places.mmdb')
@@ -180,18 +180,11 @@ suite('an inbox', () => {
     await page.getByRole('button', { name: /berlin/ }).click()
     await page.getByRole('tab', { name: /^Headers/ }).click()
     await page.getByText('Berlin, DE, guessed from the address').waitFor()
-    const spot = page
-      .getByRole('img', { name: 'A map with a spot on Berlin, DE' })
-      .locator('circle')
-    assert.deepEqual(
-      [await spot.getAttribute('cx'), await spot.getAttribute('cy')],
-      ['193.41', '37.48'],
-    )
     assert.deepEqual(await seriousFaults(page), [])
     await page.getByRole('button', { name: 'Back to the list' }).click()
     await page.getByRole('button', { name: /nowhere/ }).click()
     await page.getByText('from 198.51.100.1').waitFor()
-    assert.equal(await page.getByRole('heading', { name: 'Origin' }).count(), 0)
+    assert.equal(await page.getByText('guessed from the address').count(), 0)
     assert.deepEqual([...new Set(asked)], [server.url], 'nobody else hears of it')
   })
 

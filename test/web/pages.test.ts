@@ -20,7 +20,7 @@ const LOOKS = [
 const ABSENT = new Set(['/gate', NOBODYS_STATUS])
 const IS_ABSENT = /status of 404/
 /** What a page may make a browser load before it does anything. */
-const MAX_PAGE_BYTES = 63 * 1024
+const MAX_PAGE_BYTES = 60 * 1024
 
 suite('pages', () => {
   const site = startSite()
@@ -38,7 +38,7 @@ suite('pages', () => {
       }
     })
 
-    test(`${path} loads one module and one style sheet of less than 63 KB`, async () => {
+    test(`${path} loads one module and one style sheet of less than 60 KB`, async () => {
       const html = (await ask(`${site.server.url}${path}`)).body.toString()
       const scripts = [...html.matchAll(/<script type="module" src="([^"]+)">/g)]
       assert.equal(scripts.length, 1)

@@ -14,7 +14,6 @@ import { Button, Tabs } from '../ui/button.tsx'
 import { CopyButton, copied } from '../ui/copy.tsx'
 import { Answer, type AnswerOptions } from './answer.tsx'
 import { Compare, Replay, Verify } from './tools.tsx'
-import { WorldMap } from './world.tsx'
 
 /** A longer path would push the request out of sight, so it is cut. */
 const MAX_TITLE_CHARACTERS = 120
@@ -166,19 +165,16 @@ function Headers({ event, isLongPath }: { event: CatchEvent; isLongPath: boolean
   )
 }
 
-function Origin({ place }: { place: NonNullable<CatchEvent['ipLocation']> }) {
-  const { latitude, longitude, city, country, source } = place
+function Origin({
+  place: { city, country, source },
+}: {
+  place: NonNullable<CatchEvent['ipLocation']>
+}) {
   const name = [city, country].filter((part) => part !== null).join(', ') || 'Somewhere'
   return (
-    <section class="stack tight" aria-label="Origin">
-      <h3>Origin</h3>
-      <p>
-        {name}, guessed from the address ({source}).
-      </p>
-      {latitude !== null && longitude !== null && (
-        <WorldMap place={{ latitude, longitude }} label={`A map with a spot on ${name}`} />
-      )}
-    </section>
+    <p class="small quiet">
+      {name}, guessed from the address ({source}).
+    </p>
   )
 }
 

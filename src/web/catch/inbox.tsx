@@ -18,13 +18,13 @@ import { Field } from '../ui/field.tsx'
 import { announce, attempt, confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
 import { LiveState, Notice, Ticking } from '../ui/show.tsx'
 import { Activity } from './activity.tsx'
-import { createAttention } from './attention.ts'
 import { createDeletion } from './deletion.ts'
 import { EventView, type TabName } from './event.tsx'
 import { createEvents, type Events } from './events.ts'
 import { Export } from './export.tsx'
 import { EventList, type ListHandle } from './list.tsx'
 import { ended, Refused } from './state.tsx'
+import { createUnseen } from './unseen.ts'
 
 /** As in inbox.css: narrower pages show the list or a request, not both. */
 const NARROW = '(max-width: 52rem)'
@@ -75,7 +75,7 @@ function Inbox({
   const list = useRef<ListHandle | null>(null)
   const search = useRef<HTMLInputElement>(null)
   const stop = useMemo(() => new AbortController(), [])
-  const attention = useMemo(() => createAttention(stop.signal), [stop])
+  const unseen = useMemo(() => createUnseen(stop.signal), [stop])
   const deletion = useMemo(() => createDeletion(stop.signal), [stop])
   const scrolledTo = useRef(0)
 
@@ -117,7 +117,7 @@ function Inbox({
   const counting = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
 
   function arrived(event: CatchEvent): void {
-    attention.arrived(event)
+    unseen.arrived()
     if (!events.add(event)) return
     unread.value = new Set([...unread.value, event.id])
     announce(`New request: ${event.method} ${plainly(event.path)}`)
@@ -310,14 +310,6 @@ function Inbox({
         <Menu label="More">
           <Button weight="quiet" icon="send" onClick={() => sendTest(ingestUrl)}>
             Send a test request
-          </Button>
-          <Button
-            weight="quiet"
-            icon="bell"
-            onClick={attention.toggle}
-            pressed={attention.isOn.value}
-          >
-            {attention.isOn.value ? 'Stop notifying me' : 'Notify me of new requests'}
           </Button>
           <Button
             weight="quiet"
