@@ -18,7 +18,10 @@ suite('a whisper that tells when it is read', () => {
     const { page } = await site.visit(t, { viewport: NARROW })
     page.on('dialog', (dialog) => dialog.accept())
     await page.goto(`${site.server.url}/whisper#spark`)
-    await page.locator('.plan[data-plan="spark"][aria-current="true"]').waitFor()
+    await page
+      .getByRole('button', { name: /^Spark/ })
+      .and(page.locator('[aria-current="true"]'))
+      .waitFor()
     await page.getByLabel('Text', { exact: true }).fill('who reads this?')
     await page.getByLabel('How often it can be read').fill('2')
     await page.getByText('More: receipt, opening time, switch').click()
