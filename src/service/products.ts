@@ -19,7 +19,7 @@ import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Provisioning } from '../payment/provisioning.ts'
 import { openPulse, PULSE } from '../pulse/product.ts'
-import { MCP_LIMIT } from '../tools/remote/bounds.ts'
+import { MCP_LIMIT, MCP_LONG_LIMIT } from '../tools/remote/bounds.ts'
 import { openWhisper, WHISPER } from '../whisper/product.ts'
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
 import type { Config } from './config.ts'
@@ -95,6 +95,7 @@ export const SURFACES: readonly ApiSurface[] = ALL_FACTS.map(({ surface }) => su
 export const ALL_LIMITS: readonly Limit[] = [
   ...Object.values(LIMITS),
   MCP_LIMIT,
+  MCP_LONG_LIMIT,
   ...ALL_FACTS.flatMap(({ limits }) => limits),
 ]
 

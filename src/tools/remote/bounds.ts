@@ -6,6 +6,8 @@ import type { Limit } from '../../http/limits.ts'
  * as over HTTP besides.
  */
 export const MCP_LIMIT: Limit = { name: 'mcp', perMinute: 240, burst: 120 }
+/** The same for messages above 64 KiB, each a ciphertext to be sold: receiving one costs as much as twenty calls. */
+export const MCP_LONG_LIMIT: Limit = { name: 'mcpLong', perMinute: 20, burst: 10 }
 
 /** The requests under way. Each holds a connection, a server of the protocol and its result. */
 /** A wait is one of them. Many agents run behind the addresses of one host. */

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
-import { inScope, readBody } from '../../http/body.ts'
+import { declaredBytes, inScope, readBody } from '../../http/body.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -21,7 +21,7 @@ import { withDisconnectSignal } from '../../http/sending.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
-import { createCalls, MCP_LIMIT } from './bounds.ts'
+import { createCalls, MCP_LIMIT, MCP_LONG_LIMIT } from './bounds.ts'
 import type { Connection } from './call.ts'
 import { MAX_PLAIN_BYTES, readMessage, sizedUp } from './message.ts'
 import type { McpServer } from './server.ts'
@@ -69,11 +69,15 @@ export function mountMcp(app: App, parts: McpParts): void {
       const address = clientAddress(request.raw)
       const network = clientNetwork(address)
       await limits.take(MCP_LIMIT, clientScope(address), reply)
+      // In chunks, the length is known too late: such a message is a short one.
+      const declared = declaredBytes(request.raw) ?? 0
+      const maxBytes = declared > MAX_PLAIN_BYTES ? MAX_MESSAGE_BYTES : MAX_PLAIN_BYTES
+      if (declared > MAX_PLAIN_BYTES) await limits.take(MCP_LONG_LIMIT, clientScope(address), reply)
       const end = calls.begin(network)
       if (!end) throw rateLimited(RETRY_SECONDS)
       reply.raw.once('close', end)
       if (reply.raw.destroyed) end()
-      const { message, hold } = await read(request, reply, network)
+      const { message, hold } = await read(request, reply, { network, maxBytes })
       server ??= open()
       const { answer } = await server
       return withDisconnectSignal(request.raw, async (signal) => {
@@ -95,13 +99,13 @@ export function mountMcp(app: App, parts: McpParts): void {
   async function read(
     request: FastifyRequest,
     reply: FastifyReply,
-    network: string,
+    { network, maxBytes }: { network: string; maxBytes: number },
   ): Promise<{ message: unknown; hold: Connection['hold'] }> {
     const reservation = memory.forBody('message', { network })
     if (!reservation) throw rateLimited(RETRY_SECONDS)
     reply.raw.once('close', reservation.release)
     try {
-      const body = await readBody(request.raw, MAX_MESSAGE_BYTES, {
+      const body = await readBody(request.raw, maxBytes, {
         reserve: reservation.reserve,
         evicted: reservation.evicted,
         minimumRate: MINIMUM_RATE,

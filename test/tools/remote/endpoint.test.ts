@@ -314,6 +314,31 @@ suite('the limits of /mcp', () => {
     assert.equal((await from('192.0.2.2')).status, 200)
   })
 
+  test('messages above 64 KiB have a limit of their own, and short ones of the same client pass', async (t) => {
+    const rates = await ratesFile(t, { mcpLong: { perMinute: 1, burst: 1 } })
+    const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
+    const long = JSON.stringify({ ciphertextBase64: 'A'.repeat(70_000) })
+    const statuses = [long, long, PING].map((body) => post(url, body))
+    assert.deepEqual(
+      (await Promise.all(statuses)).map(({ status }) => status),
+      [400, 429, 200],
+    )
+  })
+
+  test('a message in chunks is a short one, since its length is known too late', async (t) => {
+    const { url } = await startServer(t, {})
+    const answer = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: new Blob([JSON.stringify({ ciphertextBase64: 'A'.repeat(70_000) })]).stream(),
+      duplex: 'half',
+    })
+    assert.deepEqual([answer.status, await answer.json()], [400, { error: 'request too large' }])
+  })
+
   test('orders count for the network of the caller, as over HTTP', async (t) => {
     const rates = await ratesFile(t, { quote: { perMinute: 1, burst: 1 } })
     const { url } = await startServer(t, {
