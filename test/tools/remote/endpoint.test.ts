@@ -19,6 +19,7 @@ import {
 import { scrape } from '../../support/scrape.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 import { shareServer } from '../../support/shared-server.ts'
+import { exchange } from '../../support/socket.ts'
 import { until } from '../../support/until.ts'
 
 const PING = message('ping')
@@ -327,16 +328,13 @@ suite('the limits of /mcp', () => {
 
   test('a message in chunks is a short one, since its length is known too late', async (t) => {
     const { url } = await startServer(t, {})
-    const answer = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-      },
-      body: new Blob([JSON.stringify({ ciphertextBase64: 'A'.repeat(70_000) })]).stream(),
-      duplex: 'half',
-    })
-    assert.deepEqual([answer.status, await answer.json()], [400, { error: 'request too large' }])
+    const text = JSON.stringify({ ciphertextBase64: 'A'.repeat(70_000) })
+    const { status, body } = await exchange(
+      url,
+      'POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+      `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
+    )
+    assert.deepEqual([status, body], [400, '{"error":"request too large"}'])
   })
 
   test('orders count for the network of the caller, as over HTTP', async (t) => {
