@@ -1,6 +1,6 @@
 /**
- * `node scripts/generate.ts [--check]`: writes the generated files and parts of files: openapi.json, the pages of
- * docs/reference/, and the commands of docs/cli.md. With `--check` it writes nothing, and exits with 1 if a file is out of date.
+ * `node scripts/generate.ts [--check]`: writes openapi.json, docs/reference/errors.md and docs/reference/settings.md. With
+ * `--check` it writes nothing, and exits with 1 if a file is out of date.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,6 @@ import { pino } from 'pino'
 import { ERRORS } from '../src/http/errors.ts'
 import { OPTIONS, readConfig } from '../src/service/config.ts'
 import { serve } from '../src/service/serve.ts'
-import { commandsList } from './commands-list.ts'
 
 /** The address in the document. The service that generates it has a random port. */
 const BASE_URL = 'http://127.0.0.1:8402'
@@ -21,16 +20,10 @@ export type Generated = { file: string; text: string }
 /** All generated files, from the current code. */
 export async function generate(): Promise<Generated[]> {
   const document = await describeService()
-  const log = 'docs/reference/log-metrics.md'
   return [
     { file: 'openapi.json', text: `${JSON.stringify(document, null, 2)}\n` },
     { file: 'docs/reference/errors.md', text: errorsPage() },
     { file: 'docs/reference/settings.md', text: settingsPage() },
-    { file: log, text: await withParts(log, { alerts: await alertsTable() }) },
-    {
-      file: 'docs/cli.md',
-      text: await withParts('docs/cli.md', { commands: await commandsList() }),
-    },
   ]
 }
 
@@ -72,7 +65,7 @@ function errorsPage(): string {
 
 # Errors
 
-The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable. A 400 charged, spent and stored nothing; it
+The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable. A 4xx charged, spent and stored nothing. A 400
 can name the wrong member or header, and what it must be:
 \`{"error": "invalid settings", "field": "graceSeconds", "expected": "60 to 604800"}\`. \`/openapi.json\` says which
 operation gives which.
@@ -83,31 +76,6 @@ ${phrases.join('\n')}
 
 Headers above 32 KiB get 431. Each answer has an \`X-Request-Id\`, which the operator finds in the log.
 `
-}
-
-/** A row for each alert of Prometheus: when it fires, and what to do. */
-async function alertsTable(): Promise<string> {
-  const rules = (await readFile(path('deploy/alerts.yml'), 'utf8')).split(/^ *- alert: /m).slice(1)
-  const rows = rules.map((rule) => {
-    const [, summary = ''] = /summary: '([^']*)'/.exec(rule) ?? []
-    const [, action = ''] = /action: '([^']*)'/.exec(rule) ?? []
-    return `| \`${rule.slice(0, rule.indexOf('\n'))}\` | ${cell(summary)} | ${cell(action)} |`
-  })
-  return ['| alert | what is wrong | what to do |', '|---|---|---|', ...rows].join('\n')
-}
-
-/** The page, with new text between the comments that begin and end each part. The rest is written by hand. */
-async function withParts(file: string, parts: Record<string, string>): Promise<string> {
-  let page = await readFile(path(file), 'utf8')
-  for (const [name, text] of Object.entries(parts)) {
-    const place = new RegExp(
-      `(^<!-- ${name}: generated .* -->\n)[^]*?(^<!-- end of ${name} -->$)`,
-      'm',
-    )
-    if (!place.test(page)) throw new Error(`${file} has no part "${name}"`)
-    page = page.replace(place, (_, begin: string, end: string) => `${begin}${text}\n${end}`)
-  }
-  return page
 }
 
 type Setting = { name: string; default: string; shown?: string; isSecret?: true; help: string }

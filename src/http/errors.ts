@@ -12,11 +12,11 @@ type Entry = {
 export const ERRORS = {
   'invalid plan': {
     status: 400,
-    advice: 'The plan is unknown or not on sale. GET /api/catalog lists the plans.',
+    advice: 'GET /api/catalog lists the plans on sale.',
   },
   'invalid request body': {
     status: 400,
-    advice: 'Send JSON of the documented shape, and no other member.',
+    advice: 'Send JSON of the documented shape, with no other member.',
   },
   'unsupported media type': {
     status: 400,
@@ -34,7 +34,7 @@ export const ERRORS = {
   'idempotency key reused with a different request': {
     status: 400,
     advice:
-      'This key belongs to another purchase. Repeat with the byte-identical body; if you have paid, poll the order. Another purchase needs another key.',
+      'The body differs from the first one under this key. If you have paid, poll the order. Another purchase needs another key.',
   },
   'unknown payment protocol': {
     status: 400,
@@ -42,17 +42,15 @@ export const ERRORS = {
   },
   'invalid query': {
     status: 400,
-    advice: 'A query parameter is unknown, repeated or out of range.',
+    advice: 'A parameter is unknown, repeated or out of range.',
   },
   'invalid settings': {
     status: 400,
-    advice:
-      "A setting is unknown, of the wrong type or out of range, or the grace is below the plan's minimum.",
+    advice: "A setting is unknown or out of range, or the grace is below the plan's minimum.",
   },
   'invalid destinations': {
     status: 400,
-    advice:
-      'Set at most three https URLs of public hosts, or inboxes whose ingest token you have. Nothing was changed.',
+    advice: 'Set at most three https URLs of public hosts, or inboxes with their ingest token.',
   },
   'invalid ciphertext': {
     status: 400,
@@ -61,7 +59,7 @@ export const ERRORS = {
   'ciphertext too large': {
     status: 400,
     advice:
-      "Upload: larger than the plan's maxCiphertextBytes. Read: larger than X-Whisper-Max-Bytes; no read was spent.",
+      "Upload: larger than the plan's maxCiphertextBytes. Read: larger than X-Whisper-Max-Bytes.",
   },
   'invalid read limit': {
     status: 400,
@@ -69,8 +67,7 @@ export const ERRORS = {
   },
   'invalid reveal time': {
     status: 400,
-    advice:
-      "X-Whisper-Reveal-At must be ISO 8601 with an offset, in the future and within the plan's lifetime.",
+    advice: "X-Whisper-Reveal-At must be ISO 8601 with an offset, within the plan's lifetime.",
   },
   'invalid receipt option': {
     status: 400,
@@ -78,13 +75,11 @@ export const ERRORS = {
   },
   'invalid switch': {
     status: 400,
-    advice:
-      'Bind the switch of a monitor that is pinged in time, with pings and time left for the whole plan.',
+    advice: 'The monitor must be pinged in time, with pings and time left for the whole plan.',
   },
   'invalid binding': {
     status: 400,
-    advice:
-      'The route is unknown, its method or path does not match, or servers can read the path differently.',
+    advice: 'The route is unknown or does not match, or servers can read the path differently.',
   },
   'malformed proof': {
     status: 400,
@@ -100,27 +95,23 @@ export const ERRORS = {
   },
   'catch unavailable': {
     status: 401,
-    advice: 'The inbox is unknown, suspended, exhausted, expired or destroyed. Nothing was stored.',
+    advice: 'The inbox is unknown, suspended, exhausted, expired or destroyed.',
   },
   'invalid project capability': {
     status: 401,
-    advice:
-      "The GATE project's capability is missing, wrong, replaced or suspended. Nothing was spent.",
+    advice: "The GATE project's capability is missing, wrong, replaced or suspended.",
   },
   'intent mismatch': {
     status: 401,
-    advice:
-      'The intent or credential is for another project or request. Nothing was spent; do not pay again.',
+    advice: 'The intent or credential is for another project or request. Do not pay again.',
   },
   'wrong preimage': {
     status: 401,
-    advice:
-      'This intent is paid, and this is not its preimage. Do not pay again: prove with the right preimage.',
+    advice: 'This intent is paid. Do not pay again: prove with the right preimage.',
   },
   'payment not verified': {
     status: 402,
-    advice:
-      'This intent is not proven yet. If you have paid, do not pay again: poll, or prove with the preimage.',
+    advice: 'If you have paid, do not pay again: poll, or prove with the preimage.',
   },
   'payment required': {
     status: 402,
@@ -130,92 +121,86 @@ export const ERRORS = {
   'invalid payment credential': {
     status: 402,
     advice:
-      'The Payment credential is malformed, forged, or for another request. Nothing was spent. A challenge in this answer is for this request.',
+      'The credential is malformed, forged, or for another request. A challenge in this answer is for this one.',
   },
   'invalid L402 credential': {
     status: 401,
-    advice:
-      'The L402 credential is malformed or forged, or its preimage is wrong. Nothing was spent.',
+    advice: 'The credential is malformed or forged, or its preimage is wrong.',
   },
   'no credits': {
     status: 403,
     advice:
-      'The GATE project has no credits, so no intent was made. Paid intents are honoured. Ask the operator for credits.',
+      'The GATE project has no credits. Paid intents are honoured. Ask the operator for credits.',
   },
   'cross-site request refused': {
     status: 403,
     advice:
-      'A browser prefetch or another site triggered this request. No invoice was made. Open the address itself, or call it with fetch.',
+      'A prefetch or another site triggered this request. Open the address itself, or call it with fetch.',
   },
   'foreign origin': {
     status: 403,
-    advice:
-      '/mcp takes no requests from pages of other sites. Nothing was done. Call the HTTP API from pages.',
+    advice: '/mcp takes no requests from pages of other sites. Call the HTTP API from pages.',
   },
   'network refused': {
     status: 403,
     advice:
-      'The operator refuses new orders, and requests to inboxes without their ingest token, from your network. Nothing was stored or charged. Existing purchases keep working.',
+      'The operator refuses new orders, and requests to inboxes without their ingest token, from your network.',
   },
   'simulator is local': {
     status: 403,
     advice:
-      'This service gives everything away, and only to its own machine. Call it as localhost, without a proxy. Its log tells the operator what to set.',
+      'The simulator gives everything away, and only to its own machine. Call it as localhost, without a proxy. Its log says what to set.',
   },
   'order not found': {
     status: 404,
     advice:
-      'No order has this id, the key belongs to another order, or invoice and preimage prove no payment to this service. If you have paid, do not pay again: the operator can restore the order from the payment hash of its invoice.',
+      'Id, key, invoice or preimage belong to no order. If you have paid, do not pay again: the operator can restore the order from its payment hash.',
   },
   'order expired': {
     status: 404,
-    advice:
-      'The invoice was not paid in time, or the capability was not collected before it expired. To buy again, use a new key.',
+    advice: 'It was not paid, or not collected, in time. To buy again, use a new key.',
   },
   'order refunded': {
     status: 404,
-    advice: 'The operator has paid this order back. To buy again, use a new key.',
+    advice: 'The operator has paid it back. To buy again, use a new key.',
   },
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, and another client opened it or was shown its quote. Do not pay again: repeat the request with its key and `Payment-Preimage: <64 hex digits>`, which your wallet shows, or with the Payment or L402 credential. Or send the whole invoice and the preimage to POST /api/payments/recover. Without these, ask the operator.',
+      'The order is paid, and another client opened it or was shown its quote. Do not pay again: repeat the request with its key and `Payment-Preimage: <64 hex digits>`, or with a credential. Or send invoice and preimage to POST /api/payments/recover. Without these, ask the operator.',
   },
   'already delivered': {
     status: 404,
-    advice:
-      'The capability was delivered, and the repeats have ended. Nothing is owed; do not pay again.',
+    advice: 'The capability was delivered, and the repeats have ended. Do not pay again.',
   },
   'not found': {
     status: 404,
-    advice:
-      'Unknown, expired, used up, destroyed, or not yours. The answer deliberately does not say which.',
+    advice: 'Unknown, expired, used up, destroyed, or not yours.',
   },
   'method not allowed': { status: 405, advice: 'The Allow header lists the methods of this path.' },
   'cannot be extended': {
     status: 409,
     advice:
-      'It has ended, is used up or suspended, or would exceed ten years or the largest limit. No invoice was made. What has ended can only be bought anew.',
+      'It has ended, is used up or suspended, or would exceed ten years or the largest limit. Buy a new one.',
   },
   'give-back refused': {
     status: 409,
     advice:
-      'This receipt is not the newest of its intent, or the intent was given back twice. Nothing was changed. The operator can honour a payment that was never served.',
+      'The receipt is not the newest of its intent, or the intent was given back twice. The operator can still honour it.',
   },
   'request timeout': {
     status: 408,
-    advice: 'The request did not arrive in time. Nothing was stored.',
+    advice: 'The request did not arrive in time.',
   },
   'not revealed': {
     status: 425,
     advice:
-      'The secret opens at revealAt, or later if it waits for a switch. Wait for Retry-After seconds; no read was spent.',
+      'The secret opens at revealAt, or later if it waits for a switch. Wait for Retry-After seconds.',
   },
-  'rate limited': { status: 429, advice: 'Wait for Retry-After seconds. Nothing was spent.' },
+  'rate limited': { status: 429, advice: 'Wait for Retry-After seconds.' },
   'internal error': {
     status: 500,
-    advice:
-      'The service failed. Report the X-Request-Id to the operator. A paid order is kept: poll or repeat it.',
+    advice: 'Report the X-Request-Id to the operator. A paid order is kept: poll or repeat it.',
   },
   'service unavailable': {
     status: 503,
@@ -224,7 +209,7 @@ export const ERRORS = {
   },
   'alerts unavailable': {
     status: 503,
-    advice: 'The operator of this service sends no alerts. Nothing was changed.',
+    advice: 'The operator of this service sends no alerts.',
   },
   'payment not honoured': {
     status: 503,
@@ -244,7 +229,7 @@ export const ERRORS = {
   'sold out': {
     status: 503,
     advice:
-      'The operator sells no more today, or no more to your network. No invoice was made. Open quotes can still be paid. Retry after Retry-After seconds, possibly hours.',
+      'The operator sells no more today, or no more to your network. Open quotes can still be paid. Retry after Retry-After seconds, possibly hours.',
   },
 } as const satisfies Record<string, Entry>
 

@@ -125,28 +125,28 @@ export const OPTIONS = {
     name: 'MAYFLY_PRIVACY_URL',
     default: '',
     shown: 'none',
-    help: 'your privacy notice, an https URL, shown in the same places',
+    help: 'your privacy notice, the same',
     parse: (value) => (value === '' ? null : webUrl(value)),
   },
   contact: {
     name: 'MAYFLY_CONTACT',
     default: '',
     shown: 'none',
-    help: 'how buyers reach you, an https URL or an e-mail address, shown in the same places',
+    help: 'how buyers reach you, an https URL or an e-mail address, the same',
     parse: (value) => (value === '' ? null : contact(value)),
   },
   blockedNetworks: {
     name: 'MAYFLY_BLOCKED_NETWORKS',
     default: '',
     shown: 'none',
-    help: 'networks that get no quotes and cannot send to inboxes without a token: addresses or CIDR blocks, comma-separated, or a file with one a line',
+    help: 'networks that get no quotes (docs/run/operate.md): addresses or CIDR blocks, comma-separated, or a file with one a line',
     parse: cidrListOrFile,
   },
   egressNetworks: {
     name: 'MAYFLY_EGRESS_NETWORKS',
     default: '',
     shown: 'none',
-    help: 'networks that many agents share, in the same form: they have the limit `quoteEgress` (docs/run/limits.md)',
+    help: 'networks that many agents share, in the same form (docs/run/limits.md)',
     parse: cidrListOrFile,
   },
   maxSalesPerDay: {
@@ -173,7 +173,7 @@ export const OPTIONS = {
   unpaidBytes: {
     name: 'MAYFLY_UNPAID_BYTES',
     default: '67108864,1073741824',
-    help: 'the most bytes of unpaid WHISPERs: per client network (/24, /48), and in all (docs/run/limits.md)',
+    help: 'the most bytes of unpaid WHISPERs: per client network, and in all (docs/run/limits.md)',
     parse: unpaidBytes,
   },
   simulator: {
@@ -204,7 +204,7 @@ export const OPTIONS = {
     name: 'MAYFLY_ALLOWED_HOSTS',
     default: '',
     shown: 'none',
-    help: '`host:port` list of receivers that are exempt from the rules for outgoing calls, for tests; refused on mainnet',
+    help: '`host:port` list that is exempt from the rules for outgoing calls, for tests; refused on mainnet',
     parse: hostList,
   },
   outboundProxy: {
@@ -212,7 +212,7 @@ export const OPTIONS = {
     default: '',
     shown: 'none',
     isSecret: true,
-    help: 'an http proxy (`http://user:password@host:port`) for calls to servers that strangers name; it hides the address of this one',
+    help: 'an http proxy (`http://user:password@host:port`) for calls to servers that strangers name',
     parse: (value) => (value === '' ? null : proxyUrl(value)),
   },
   outboundBlockedHosts: {
@@ -252,7 +252,7 @@ export const OPTIONS = {
   salesKeptDays: {
     name: 'MAYFLY_SALES_KEPT_DAYS',
     default: '3650',
-    help: 'how long a sale is kept for `mayfly sales export`; it has nothing about the buyer',
+    help: 'how long a sale is kept for `mayfly sales export`',
     parse: integer(1, 36_500),
   },
   drainSeconds: {

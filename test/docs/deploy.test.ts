@@ -140,7 +140,10 @@ suite('the files for deployment', () => {
     const cwd = fileURLToPath(ROOT)
     const files = await Array.fromAsync(
       glob(
-        ['{src,scripts,test,deploy,bench}/**/*.{ts,sh,yml,json,service,timer}', 'compose.yaml'],
+        [
+          '{src,scripts,test,deploy,bench}/**/*.{ts,sh,yml,json,service,timer,conf}',
+          'compose.yaml',
+        ],
         { cwd },
       ),
     )

@@ -1,6 +1,6 @@
 /**
  * `npm run contract:proxies`: nginx and Caddy from Debian in front of a running service, with the configurations
- * that docs/run/deploy.md prints. Here is what passes them.
+ * of deploy/. Here is what passes them.
  */
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'

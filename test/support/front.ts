@@ -1,5 +1,5 @@
 /**
- * nginx and Caddy from Debian in front of the service, with the configurations that docs/run/deploy.md prints: only
+ * nginx and Caddy from Debian in front of the service, with the configurations of deploy/: only
  * ports, the name of the site and the files of its certificate are others.
  */
 import { execFile, execFileSync } from 'node:child_process'
@@ -59,7 +59,7 @@ export async function startFront(
   const processes = createProcesses(join(folder, 'processes'))
   t.after(processes.close)
   const files = { ...ports, folder, ...makeCertificate(folder) }
-  const command = (name === 'nginx' ? nginx : caddy)(files, printed(name))
+  const command = (name === 'nginx' ? nginx : caddy)(files, copied(name))
   const check = async (): Promise<string> => {
     const { stdout, stderr } = await promisify(execFile)(BINARIES[name], command.check)
     return stdout + stderr
@@ -102,15 +102,12 @@ export async function startFront(
   }
 }
 
-/** The block of docs/run/deploy.md in this proxy's language. */
-function printed(name: ProxyName): string {
-  const page = readFileSync(new URL('../../docs/run/deploy.md', import.meta.url), 'utf8')
-  const language = name === 'caddy' ? 'caddyfile' : 'nginx'
-  const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\`$`, 'gm'))]
-  const [block, ...others] = blocks.map(([, text = '']) => text)
-  if (block === undefined || others.length > 0) throw new Error(`not one block of ${language}`)
-  return block
-}
+/** The configuration that an operator copies. */
+const copied = (name: ProxyName): string =>
+  readFileSync(
+    new URL(`../../deploy/${name === 'caddy' ? 'Caddyfile' : 'nginx.conf'}`, import.meta.url),
+    'utf8',
+  )
 
 /** Replaces what must be there exactly once, so that a change of the page is noticed here. */
 function replaced(text: string, pairs: [from: string | RegExp, to: string][]): string {
