@@ -56,7 +56,7 @@ assert.equal(webhooks[0].body.untrustedText, 'hello')
 const { webhook } = await call('get_webhook', { name: 'hooks', sequence: 1 })
 assert.equal(webhook.body.untrustedText, 'hello')
 await call('buy_monitor', { planId: 'spark', name: 'job', cron: '0 3 * * *' })
-assert.equal((await call('ping', { name: 'job' })).recorded, true)
+assert.equal((await call('ping', { name: 'job' })).text, 'Recorded.')
 const { state, expiresAt } = await call('monitor_status', { name: 'job' })
 assert.equal(state, 'operational')
 const { extended } = await call('extend', { name: 'job', expiresAt })
@@ -66,5 +66,5 @@ await call('send_whisper', { planId: 'spark', name: 'door', text: 'mellon', rece
 const { content } = await call('read_whisper', { name: 'door' })
 assert.equal(content.untrustedText, 'mellon')
 for (const name of ['hooks', 'job', 'door']) {
-  assert.equal((await call('destroy', { name })).destroyed, true)
+  assert.match((await call('destroy', { name })).text, /is destroyed/)
 }

@@ -181,7 +181,7 @@ export const ERRORS = {
   'cannot be extended': {
     status: 409,
     advice:
-      'It has ended, is used up or suspended, or would exceed ten years or the largest limit. Buy a new one.',
+      'It has ended, is used up or suspended, or would exceed ten years or the largest limit. No invoice was made. Buy a new one.',
   },
   'give-back refused': {
     status: 409,
@@ -229,7 +229,7 @@ export const ERRORS = {
   'sold out': {
     status: 503,
     advice:
-      'The operator sells no more today, or no more to your network. Open quotes can still be paid. Retry after Retry-After seconds, possibly hours.',
+      'The operator sells no more today, or no more to your network. No invoice was made. Open quotes can still be paid. Retry after Retry-After seconds, possibly hours.',
   },
 } as const satisfies Record<string, Entry>
 

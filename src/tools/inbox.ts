@@ -1,9 +1,9 @@
-/** The tools that read an inbox. What strangers wrote is named as such, escaped, and bounded call by call. */
+/** The tools of an inbox. What strangers wrote is named as such, escaped, and bounded call by call. */
 import { Type } from 'typebox'
 import { FILTER_NAMES } from '../lib/event-filters.ts'
 import { hideTokens } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
-import { expectJson, Refusal } from './answers.ts'
+import { expectDone, expectJson, Refusal } from './answers.ts'
 import {
   DEFAULT_TEXT_BYTES,
   escapeSteering,
@@ -246,4 +246,48 @@ async function pageOf(inbox: Held, query: Record<string, unknown>): Promise<Page
     nextCursor: typeof page.nextCursor === 'number' ? page.nextCursor : null,
     latestSequence: Number(page.latestSequence),
   }
+}
+
+/** The secret of an app would go through the model: Zoom and X are set up by the page or `mayfly catch respond`. */
+export const SET_WEBHOOK_RESPONSE: Tool = {
+  name: 'set_webhook_response',
+  title: 'Choose the answer of an inbox',
+  description: () =>
+    'Chooses what an inbox answers instead of 204: a status with a body, or an echo for senders that ask first (Slack: echoJson challenge. Meta: echoQuery hub.challenge. Microsoft Graph: echoQuery validationToken). Without any it is 204 again.',
+  hints: { repeatable: true },
+  input: (way) => ({
+    ...about(way, 'inbox', 'its catch_owner_… token'),
+    status: Type.Optional(
+      Type.Integer({ minimum: 200, maximum: 429, description: 'Not for GET, which gets 204' }),
+    ),
+    contentType: Type.Optional(Type.Enum(['text/plain', 'application/json'])),
+    body: Type.Optional(Type.String({ maxLength: 4096 })),
+    retryAfterSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })),
+    echoJson: Type.Optional(
+      Type.String({ maxLength: 100, description: 'A member of the JSON body, sent back as text' }),
+    ),
+    echoQuery: Type.Optional(
+      Type.String({ maxLength: 100, description: 'A parameter of the query, sent back as text' }),
+    ),
+  }),
+  async run({ args, secrets }) {
+    const { echoJson, echoQuery } = args
+    const fixed = pick(args, ['status', 'contentType', 'body', 'retryAfterSeconds'])
+    const ways = [
+      ...(Object.keys(fixed).length > 0 ? [fixed] : []),
+      ...(echoJson === undefined ? [] : [{ echo: { json: echoJson } }]),
+      ...(echoQuery === undefined ? [] : [{ echo: { query: echoQuery } }]),
+    ]
+    if (ways.length > 1) {
+      throw new Refusal('Give a status, echoJson or echoQuery, and only one. Nothing was changed.')
+    }
+    const inbox = await secrets.find({ catch: 'owner' })
+    const { publicId, label } = inbox
+    const path = `/api/catch/${publicId}/response`
+    const [json] = ways
+    if (json === undefined) expectDone(await inbox.ask({ method: 'DELETE', path }))
+    else expectJson(await inbox.ask({ method: 'PUT', path, json }))
+    const answer = json === undefined ? '204' : 'as chosen'
+    return { text: `${label} answers ${answer} from now on. It stores every request as before.` }
+  },
 }

@@ -274,7 +274,6 @@ export const PING: Tool = {
       Type.Integer({ minimum: 0, maximum: 255, description: 'How a run ended, instead of signal' }),
     ),
   }),
-  output: Type.Object({ recorded: Type.Literal(true) }),
   async run({ args, secrets }) {
     const { signal, exitCode } = args
     if (exitCode !== undefined && signal !== undefined) {
@@ -284,6 +283,6 @@ export const PING: Tool = {
     const rest = exitCode ?? (signal === 'ping' ? undefined : signal)
     const path = `/p/${monitor.publicId}${rest === undefined ? '' : `/${rest}`}`
     expectDone(await monitor.ask({ method: 'POST', path }))
-    return { text: 'Recorded.', value: { recorded: true } }
+    return { text: 'Recorded.' }
   },
 }

@@ -1,6 +1,6 @@
 /** The tools for anything that was bought: replace its tokens, end it. */
 import { Type } from 'typebox'
-import { PRODUCT_NAMES, type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
+import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { expectDone, expectJson, Refusal } from './answers.ts'
 import { about, type Role, TOKEN_META, type Tool, text } from './tool.ts'
 
@@ -22,11 +22,6 @@ export const DESTROY: Tool = {
       'inbox, monitor or whisper',
       'its catch_owner_…, pulse_owner_… or whisper_receipt_… token',
     ),
-  output: Type.Object({
-    destroyed: Type.Literal(true),
-    product: Type.Enum(PRODUCT_NAMES),
-    publicId: Type.String(),
-  }),
   async run({ secrets }) {
     const held = await secrets.find({ catch: 'owner', pulse: 'owner', whisper: 'receipt' })
     const { product, publicId, label, origin } = held
@@ -36,7 +31,7 @@ export const DESTROY: Tool = {
     )
     expectDone(await held.ask({ method: 'DELETE', path: `/api/${product}/${publicId}` }))
     held.forget?.()
-    return { text: `${label} is destroyed.`, value: { destroyed: true, product, publicId } }
+    return { text: `${label} is destroyed.` }
   },
 }
 

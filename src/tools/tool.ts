@@ -149,11 +149,7 @@ export const savedName = (description: string) =>
 /** What a tool is about, and its token where the model passes it on. */
 export function about(way: Way, noun: string, token: string): Record<string, TSchema> {
   if (way === 'local') return { name: savedName(`the name that the ${noun} is saved under`) }
-  const publicId = Type.String({
-    minLength: 1,
-    maxLength: 64,
-    description: `the id of the ${noun}`,
-  })
+  const publicId = Type.String({ maxLength: 64, description: `the id of the ${noun}` })
   if (way === 'meta') return { publicId }
   // A connection can send it as its bearer instead.
   return { publicId, token: Type.Optional(Type.String({ maxLength: 128, description: token })) }

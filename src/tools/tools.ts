@@ -3,7 +3,7 @@ import { type TSchema, Type } from 'typebox'
 import { createFaultFinder, validatorOf } from '../http/validation.ts'
 import { Refusal } from './answers.ts'
 import { BUY_INBOX, BUY_MONITOR, CATALOG, CHECK_ORDER, EXTEND, SEND_WHISPER } from './buying.ts'
-import { GET_WEBHOOK, READ_INBOX, WAIT_FOR_WEBHOOK } from './inbox.ts'
+import { GET_WEBHOOK, READ_INBOX, SET_WEBHOOK_RESPONSE, WAIT_FOR_WEBHOOK } from './inbox.ts'
 import { CONFIGURE_MONITOR, MONITOR_STATUS, PING } from './monitor.ts'
 import { DESTROY, ROTATE_TOKEN } from './owning.ts'
 import { escapeSteering } from './strangers.ts'
@@ -16,6 +16,7 @@ const TOOLS: readonly Tool[] = [
   WAIT_FOR_WEBHOOK,
   READ_INBOX,
   GET_WEBHOOK,
+  SET_WEBHOOK_RESPONSE,
   BUY_MONITOR,
   CONFIGURE_MONITOR,
   MONITOR_STATUS,
@@ -45,11 +46,12 @@ export type Definition = {
 export const definitionsFor = (way: Way): readonly Definition[] =>
   TOOLS.map(({ name, title, description, hints, input, output }) => ({
     ...{ name, title, description: description(way) },
+    // Only what differs from the defaults of the protocol: a host pays for each word.
     annotations: {
-      readOnlyHint: hints.reads ?? false,
-      destructiveHint: hints.destroys ?? false,
-      idempotentHint: hints.repeatable ?? false,
-      openWorldHint: hints.open ?? false,
+      ...(hints.reads ? { readOnlyHint: true } : {}),
+      ...(hints.destroys ? {} : { destructiveHint: false }),
+      ...(hints.repeatable ? { idempotentHint: true } : {}),
+      ...(hints.open ? {} : { openWorldHint: false }),
     },
     inputSchema: Type.Object(input(way), { additionalProperties: false }),
     ...(output ? { outputSchema: output } : {}),

@@ -61,6 +61,21 @@ for (const kind of KINDS) {
       }
       assert.equal(long, 'x'.repeat(5_000))
 
+      const sent = async (): Promise<[number, string]> => {
+        const answer = await fetch(`${server.url}/c/${publicId}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: '{"challenge":"abc"}',
+        })
+        return [answer.status, await answer.text()]
+      }
+      await call('set_webhook_response', { ...inbox(), echoJson: 'challenge' })
+      assert.deepEqual(await sent(), [200, 'abc'])
+      await call('set_webhook_response', { ...inbox(), status: 202, body: 'later' })
+      assert.deepEqual(await sent(), [202, 'later'])
+      await call('set_webhook_response', inbox())
+      assert.deepEqual(await sent(), [204, ''])
+
       const monitor = await host.buy('buy_monitor', 'job', {
         ...{ label: 'backup', cron: '0 3 * * *', timeZone: 'Europe/Berlin', graceSeconds: 1800 },
       })
@@ -135,6 +150,10 @@ for (const kind of KINDS) {
       assert.match(await said('read_inbox', { other: 1 }), /must be|Expected: only/)
       assert.match(await said('monitor_status', inbox()), /monitor|pulse_…/)
       assert.match(await said('get_webhook', { ...inbox(), sequence: 9 }), /no request #9/)
+      const moved = { ...inbox(), status: 302 }
+      assert.match(await said('set_webhook_response', moved), /status must be .*200.*Nothing was/)
+      const two = { ...inbox(), status: 200, echoJson: 'challenge' }
+      assert.match(await said('set_webhook_response', two), /only one/)
       if (kind.way === 'local') {
         const missing = await said('read_inbox', { name: 'hoks' })
         assert.match(missing, /Nothing is saved as hoks\. Saved: hooks \(inbox\)\./)
