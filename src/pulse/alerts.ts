@@ -56,7 +56,7 @@ export function testAlert(monitor: MonitorRow): AlertContent {
   return {
     data: { name },
     title: `${name === '' ? 'A monitor' : name}: test`,
-    text: 'This destination will be told when the state of the monitor changes.',
+    text: 'This destination will be alerted when the state of the monitor changes.',
     isUrgent: false,
   }
 }

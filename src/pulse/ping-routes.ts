@@ -130,8 +130,7 @@ export function mountPings(
     {
       operationId: 'startRun',
       summary: 'Record that a run begins; it is no heartbeat',
-      description:
-        'The end of the run then has a duration. Runs that overlap are told apart by `rid`.',
+      description: 'The end of the run then has a duration. `rid` distinguishes runs that overlap.',
     },
     () => ({ kind: 'start' }),
   )

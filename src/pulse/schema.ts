@@ -242,7 +242,7 @@ export const PulseStatus = Type.Object(
     }),
     publicStatusEnabled: Type.Boolean(),
     publicStatusId: Type.String({
-      description: 'For sharing; tells nothing about the monitor',
+      description: 'For sharing; reveals nothing about the monitor',
       examples: ['pulse_status_9NfXb2mQx7RkT0cLz3H5jW'],
     }),
     heartbeatLimit,

@@ -337,7 +337,7 @@ const NEXT: Record<Product, (way: Way, sale: Bought) => string> = {
       way === 'local'
         ? `Let the job run by: mayfly pulse run ${named.name} -- JOB. Elsewhere add to its end what the user gets from: mayfly export ${named.name} --ping-only --as curl`
         : `Add this line to the end of the job: ${line}\nWhere the command line is installed, run the job by: mayfly pulse run NAME -- JOB`
-    return `${SAVE[way]}${job}\nNobody is told when it is late until alerts are set: call configure_monitor.`
+    return `${SAVE[way]}${job}\nNobody is alerted when it is late until alerts are set: call configure_monitor.`
   },
   whisper: (way, { secrets, named, origin }) => {
     if (way !== 'local') return `${SAVE[way]}Hand the readToken and your key to the reader alone.`

@@ -79,7 +79,7 @@ const alerts = (way: Way) =>
       ),
       {
         maxItems: 3,
-        description: 'Who is told when it is late: urls or inboxes, in place of those before',
+        description: 'Who is alerted when it is late: urls or inboxes, in place of those before',
       },
     ),
   )
@@ -136,7 +136,7 @@ export const CONFIGURE_MONITOR: Tool = {
   name: 'configure_monitor',
   title: 'Set up a monitor',
   description: () =>
-    'Sets when a monitor expects its job, and who is told when it is late. Changes what is given and nothing else. New destinations are tested at once.',
+    'Sets when a monitor expects its job, and who is alerted when it is late. Changes what is given and nothing else. New destinations are tested at once.',
   hints: { repeatable: true, open: true },
   input: (way) => ({
     ...about(way, 'monitor', 'its pulse_owner_… token'),
@@ -149,7 +149,7 @@ export const CONFIGURE_MONITOR: Tool = {
       Type.Object({
         to: Type.String(),
         format: Type.String(),
-        state: Type.String({ description: 'untested: nobody is told there yet' }),
+        state: Type.String({ description: 'untested: gets no alerts yet' }),
       }),
     ),
     nextExpectedAt: DateTimeOrNull,
@@ -177,10 +177,12 @@ export const CONFIGURE_MONITOR: Tool = {
       text: [
         `${monitor.label} is set up: ${expectedBy(status)}.`,
         shown.length === 0
-          ? 'Nobody is told when it is late: set alerts.'
-          : `Told when it is late: ${shown.map(({ to, state }) => `${to} (${state})`).join(', ')}.`,
+          ? 'Nobody is alerted when it is late: set alerts.'
+          : `Alerted when it is late: ${shown.map(({ to, state }) => `${to} (${state})`).join(', ')}.`,
         ...(untested.length > 0
-          ? ['What is untested did not answer its test, and is not told. Set it again to test it.']
+          ? [
+              'What is untested did not answer its test, and gets no alerts. Set it again to test it.',
+            ]
           : []),
         ...(status.publicStatusEnabled === true ? [`Shared at ${shared(monitor, status)}.`] : []),
       ].join(' '),

@@ -47,6 +47,6 @@ export const expiredAlert = (publicId: string, expiredAt: number): Alert => ({
 export const testAlert = ({ public_id: publicId }: { public_id: string }): AlertContent => ({
   data: { publicId },
   title: 'A whisper: test',
-  text: `This destination will be told when ${publicId} is read, and when it expires.`,
+  text: `This destination will be notified when ${publicId} is read, and when it expires.`,
   isUrgent: false,
 })

@@ -6,7 +6,7 @@ with Content-Type: application/octet-stream, X-Whisper-Plan: spark, standard or 
 X-Whisper-Read-Limit: <n> and X-Whisper-Reveal-At: <RFC 3339 time>. You get:
 {"product":"whisper","publicId","readToken","expiresAt"}.
 With X-Whisper-Receipt: on you get a receiptToken, too: GET {base_url}/api/whisper/{publicId}/receipt says when
-it was read, PUT …/receipt/alerts with {"destinations":[{"url":"https://…"}]} tells of each read, and DELETE
+it was read, PUT …/receipt/alerts with {"destinations":[{"url":"https://…"}]} notifies of each read, and DELETE
 {base_url}/api/whisper/{publicId} destroys it. With X-Whisper-Reveal-When: <switchId> it opens when a monitor falls
 silent; the monitor's owner gets the switchId by POST /api/pulse/{publicId}/switch.
 

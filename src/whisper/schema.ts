@@ -136,7 +136,7 @@ export const whisperHeaders = {
   'x-whisper-receipt': Type.Optional(
     Type.Enum(['on', 'off'], {
       description:
-        'on: the capability has a receiptToken besides, which tells when it was read, and destroys it',
+        'on: the capability has a receiptToken besides, which shows when it was read, and can destroy it',
       examples: ['off'],
     }),
   ),

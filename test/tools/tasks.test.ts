@@ -43,7 +43,7 @@ for (const kind of KINDS) {
       assert.ok(host.calls() - before <= 3, String(host.calls() - before))
 
       const said = host.seen()
-      assert.match(said, /Nobody is told when it is late until alerts are set/)
+      assert.match(said, /Nobody is alerted when it is late until alerts are set/)
       assert.match(said, /mayfly pulse run/)
       if (kind.way === 'results') {
         // The one line for the job, as it was said.

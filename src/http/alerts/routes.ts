@@ -168,14 +168,14 @@ function schemasOf({
       ...shared,
       operationId: `delete${operations}`,
       summary: 'Forget all destinations and what waits for them',
-      description: 'Nobody is told anything any more.',
+      description: 'Deletes all destinations.',
       response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
     },
     test: {
       ...shared,
       operationId: `test${operations}`,
       summary: 'Test the destinations that no test has reached',
-      description: 'A destination is told nothing before it has answered a test.',
+      description: 'A destination gets alerts only after it has answered a test.',
       response: { 200: AlertsSet, ...errors('alerts unavailable', ...OWNER_ERRORS) },
     },
     set: {

@@ -79,7 +79,7 @@ const destinationFields = {
   }),
   opensAt,
   state: Type.Enum(['untested', 'active', 'gone'], {
-    description: '`untested`: not told before it has answered a test. `gone`: it answered 410',
+    description: '`untested`: gets no alerts until it has answered a test. `gone`: it answered 410',
   }),
 }
 const OUTCOMES = ['2xx', '4xx', '5xx', 'failed'] as const
@@ -136,7 +136,10 @@ export const AlertsStatus = Type.Object(
       { maxItems: 100, description: 'Of the last 24 hours, and what waits; the newest first' },
     ),
   },
-  { additionalProperties: false, description: 'The destinations, and what they were told' },
+  {
+    additionalProperties: false,
+    description: 'The destinations, and the alerts that they were sent',
+  },
 )
 /**
  * Where alerts go, and what became of those of the last 24 hours. `outcome` is that of the last try:
