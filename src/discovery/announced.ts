@@ -30,8 +30,8 @@ export type AnnouncedProduct = {
 export type AnnouncedPlan = {
   planId: string
   priceSats: number
-  /** The path of its purchase by one URL that shows L402 alone, or null if it has none. */
-  l402Path: string | null
+  /** Its purchase by one URL, which the path that shows L402 alone stands for. Null if it has none. */
+  byUrl: { method: 'GET' | 'POST'; l402Path: string } | null
 }
 
 /** `CATCH`, as people read it. */

@@ -64,14 +64,17 @@ export function mountDiscovery(
 const isOnSale = ({ plans }: SoldProduct): boolean =>
   Object.values(plans).some(({ available }) => available)
 
+/** A product whose orders need a body is bought by POST alone. */
+const METHODS = ['GET', 'POST'] as const
+
 function announce(app: App, product: SoldProduct): AnnouncedProduct {
   const path = `${oneUrlPath(product.name)}/l402`
-  const isByUrl = app.hasRoute({ method: 'GET', url: path })
+  const method = METHODS.find((one) => app.hasRoute({ method: one, url: path }))
   const plans = Object.values(product.plans)
     .filter(({ available }) => available)
     .map(({ planId, priceSats }) => ({
       ...{ planId, priceSats },
-      l402Path: isByUrl ? path.replace(':planId', planId) : null,
+      byUrl: method ? { method, l402Path: path.replace(':planId', planId) } : null,
     }))
   return { ...product, plans }
 }

@@ -10,18 +10,21 @@ export function l402Services(announced: Announced): object {
   const { baseUrl, network, products } = announced
   return {
     // First, because the crawler tries only the first five addresses of the document.
-    services: products.flatMap(({ name, description, plans }) =>
-      plans.flatMap(({ planId, priceSats, l402Path }) =>
-        l402Path === null
-          ? []
-          : {
-              id: `${name}-${planId}`,
-              name: `Mayfly ${titleOf(name)} ${planId}`,
-              description: sentences(description, noticeOf(announced)),
-              endpoint: baseUrl + l402Path,
-              method: 'GET',
-              pricing: { type: 'fixed', amount: priceSats, currency: 'sat' },
-            },
+    // What a plain GET shows comes before what needs a body.
+    services: (['GET', 'POST'] as const).flatMap((method) =>
+      products.flatMap(({ name, description, plans }) =>
+        plans.flatMap(({ planId, priceSats, byUrl }) =>
+          byUrl?.method !== method
+            ? []
+            : {
+                id: `${name}-${planId}`,
+                name: `Mayfly ${titleOf(name)} ${planId}`,
+                description: sentences(description, noticeOf(announced)),
+                endpoint: baseUrl + byUrl.l402Path,
+                method,
+                pricing: { type: 'fixed', amount: priceSats, currency: 'sat' },
+              },
+        ),
       ),
     ),
     name: 'Mayfly',

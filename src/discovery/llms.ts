@@ -25,7 +25,7 @@ export function howToBuy({
   products,
 }: Pick<Announced, 'isSimulator' | 'products'>): string {
   const byUrl = products.flatMap(({ name, plans }) =>
-    plans.flatMap(({ planId, l402Path }) => (l402Path === null ? [] : `${name}/${planId}`)),
+    plans.flatMap(({ planId, byUrl }) => (byUrl === null ? [] : `${name}/${planId}`)),
   )
   return [
     ...(byUrl.length > 0 ? [oneUrl(byUrl)] : []),
@@ -65,7 +65,7 @@ function oneUrl(sold: readonly string[]): string {
   return `## Buying with one URL
 
 A client that pays by itself (MPP or L402) needs only {base_url}/api/buy/{product}/{plan}, with GET or POST and
-no header of ours. On sale: ${sold.join(', ')}.
+no header of ours; a whisper with POST, its ciphertext as the body. On sale: ${sold.join(', ')}.
 402 shows Payment first and L402 after it; with /l402 behind it, L402 alone. Each request without a credential
 is a new order. Pay one, and send the same request with its credential: 200 is the capability, again and again
 until its first use. If an answer is lost, send the same credential again, and never pay twice.

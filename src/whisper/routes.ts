@@ -7,7 +7,9 @@ import { bearerOf } from '../http/credentials.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import type { Memory } from '../http/memory.ts'
+import { mountOneUrlWithBody } from '../http/paid/one-url.ts'
 import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
+import type { PaidRoute } from '../http/paid/route.ts'
 import { ATTACHMENT, RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, errors, PlanIdSchema } from '../http/schemas.ts'
 import { inWords } from '../http/validation.ts'
@@ -57,7 +59,7 @@ export function mountWhisper(
     ...(asked.wantsReceipt ? { receipt: true } : {}),
     ...(asked.revealWhen === null ? {} : { revealWhen: asked.revealWhen }),
   })
-  mountPaidRoute(app, deps, {
+  const route: PaidRoute = {
     product: 'whisper',
     path: '/api/payments/whisper',
     summary: 'Buy bounded reads of client-encrypted bytes',
@@ -117,7 +119,10 @@ export function mountWhisper(
         ...(bind?.(orderId) ?? []),
       ]
     },
-  })
+  }
+  mountPaidRoute(app, deps, route)
+  const { 'x-whisper-plan': _, ...headerSchemas } = whisperHeaders
+  mountOneUrlWithBody(app, deps, { ...route, headerSchemas })
   mountRead(app, deps)
 }
 
@@ -183,10 +188,11 @@ function mountRead(
   )
 }
 
-/** @throws Problem for a header that is missing, repeated or invalid. */
+/** @throws Problem for a header that is missing, repeated or invalid. The address of one URL has the plan. */
 function askedIn(request: FastifyRequest): Asked {
-  const planId = one(request, 'x-whisper-plan')
-  if (!isPlanId(planId)) throw invalidPlan()
+  const { planId: given } = request.params as { planId?: string }
+  const planId = given ?? one(request, 'x-whisper-plan')
+  if (!isPlanId(planId)) throw invalidPlan(given === undefined ? 'X-Whisper-Plan' : 'planId')
   const limitText = one(request, 'x-whisper-read-limit')
   const readLimit = limitText === null ? null : Number(limitText)
   if (limitText !== null && !(/^[1-9]\d{0,2}$/.test(limitText) && Number(limitText) <= MAX_READS)) {
@@ -219,8 +225,8 @@ const tooLong = (bytes: number): Problem =>
     expected: `at least ${bytes}, the length of the ciphertext`,
   })
 
-const invalidPlan = (): Problem =>
-  invalid('invalid plan', { field: 'X-Whisper-Plan', expected: inWords(PlanIdSchema) })
+const invalidPlan = (field: string): Problem =>
+  invalid('invalid plan', { field, expected: inWords(PlanIdSchema) })
 
 const invalidReadLimit = (most: number): Problem =>
   invalid('invalid read limit', { field: 'X-Whisper-Read-Limit', expected: `1 to ${most}` })

@@ -240,6 +240,7 @@ suite('HTTP', () => {
       '/ready': 'get,head',
       '/api/buy/catch/{planId}': 'get,head,post',
       '/api/buy/pulse/{planId}': 'get,head,post',
+      '/api/buy/whisper/{planId}': 'post',
       '/api/catalog': 'get',
       '/api/payments/catch': 'post',
       '/api/payments/{orderId}': 'get',

@@ -1,6 +1,6 @@
 /** A purchase that is one URL: what it shows, and what its credential gets. */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
@@ -19,6 +19,8 @@ import {
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { assertError, capabilityOf, startShop, use } from '../support/wallet-flow.ts'
+
+const WHISPER = '/api/buy/whisper/spark'
 
 const schemesOf = (lines: string[]): string[] => lines.map((line) => line.split(' ')[0] ?? '')
 
@@ -178,8 +180,10 @@ suite('a purchase of one URL', () => {
       ['400 invalid request body', 'POST', BUY, 'null'],
       ['400 invalid request body', 'POST', `${BUY}/l402`, 'x'],
       ['400 request too large', 'POST', BUY, ' '.repeat(5000)],
-      ['404 not found', 'GET', '/api/buy/whisper/spark'],
-      ['404 not found', 'POST', '/api/buy/whisper/spark/l402'],
+      ['405 method not allowed', 'GET', WHISPER],
+      ['400 invalid ciphertext', 'POST', `${WHISPER}/l402`],
+      ['400 invalid ciphertext', 'POST', WHISPER, '{}'],
+      ['400 invalid plan', 'POST', '/api/buy/whisper/gold', 'x'.repeat(30)],
       ['404 not found', 'GET', '/api/buy/gate/spark'],
       ['404 not found', 'GET', '/api/buy/catch'],
       ['404 not found', 'GET', `${BUY}/payment`],
@@ -189,7 +193,8 @@ suite('a purchase of one URL', () => {
     for (const [refusal, method, target, body = ''] of rows) {
       const answer = await look(server, { method, target, body })
       assertError(answer, refusal as `${number} ${never}`, `${method} ${target} ${body}`)
-      if (answer.status === 405) assert.equal(answer.header('allow'), 'GET, HEAD, POST')
+      const allowed = target === WHISPER ? 'POST' : 'GET, HEAD, POST'
+      if (answer.status === 405) assert.equal(answer.header('allow'), allowed)
     }
     const told = await fetch(server.url + BUY, { method: 'POST', body: '{"planId":"spark"}' })
     assert.deepEqual(await told.json(), {
@@ -218,6 +223,24 @@ suite('a purchase of one URL', () => {
   })
 
   for (const scheme of FLOWS) {
+    test(`a whisper is sold to ${scheme} with its bytes as the body, and the credential is bound to them`, async (t) => {
+      const server = await startShop(t)
+      const bytes = { method: 'POST', target: WHISPER, body: randomBytes(64) } as const
+      const order = await paid(server, scheme, bytes)
+      assert.deepEqual(schemesOf(order.challenge.lines('www-authenticate')), ['Payment', 'L402'])
+      const { authorization } = order
+      const other = await look(server, { ...bytes, body: randomBytes(64), authorization })
+      assertFresh(other, order)
+      const answer = await look(server, { ...bytes, authorization })
+      const twin = await look(server, { ...bytes, target: `${WHISPER}/l402`, authorization })
+      assert.equal(twin.text, answer.text)
+      const { publicId, readToken } = JSON.parse(answer.text).resource
+      const read = await fetch(`${server.url}/w/${publicId}`, {
+        headers: { authorization: `Bearer ${readToken}` },
+      })
+      assert.deepEqual(Buffer.from(await read.arrayBuffer()), bytes.body)
+    })
+
     test(`an answer to ${scheme} that got lost is given again, byte for byte, until the first use`, async (t) => {
       const server = await startShop(t)
       const { authorization } = await paid(server, scheme)

@@ -40,7 +40,9 @@ type Described = {
 }
 type Plan = { planId: string; priceSats: number; available: boolean }
 type Catalogue = { products: Record<string, { plans: Plan[] }> }
-type Services = { services: { id: string; endpoint: string; pricing: { amount: number } }[] }
+type Services = {
+  services: { id: string; endpoint: string; method: string; pricing: { amount: number } }[]
+}
 
 const json = async <T>(url: string): Promise<T> => (await (await fetch(url)).json()) as T
 
@@ -59,9 +61,13 @@ async function listed(url: string): Promise<[id: string, amount: number][]> {
 test('a directory that asks each address once, with a plain GET, sees that all of them are live', async (t) => {
   const { url } = await startServer(t, await asInProduction(t))
   const { services } = await json<Services>(`${url}/.well-known/l402-services`)
-  assert.equal(services.length, 6)
-  for (const { endpoint } of services) {
-    const { status, headers } = await fetch(endpoint, { redirect: 'manual' })
+  assert.deepEqual(
+    services.map(({ method }) => method),
+    [...Array(6).fill('GET'), ...Array(3).fill('POST')],
+  )
+  for (const { endpoint, method } of services) {
+    const body = method === 'POST' ? { body: 'x'.repeat(30) } : {}
+    const { status, headers } = await fetch(endpoint, { redirect: 'manual', method, ...body })
     assert.equal(status, 402, endpoint)
     assert.match(headers.get('www-authenticate') ?? '', /L402/)
   }
@@ -69,7 +75,8 @@ test('a directory that asks each address once, with a plain GET, sees that all o
 
 test('a directory that asks with HEAD, GET and POST reads a whole L402 challenge each time, and then when to come again', async (t) => {
   const { url } = await startServer(t, await asInProduction(t))
-  const { services } = await json<Services>(`${url}/.well-known/l402-services`)
+  const { services: all } = await json<Services>(`${url}/.well-known/l402-services`)
+  const services = all.filter(({ method }) => method === 'GET')
   const post = {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -106,11 +113,13 @@ test('the addresses and offers have the prices of the catalogue, and no plan tha
     const { products } = await json<Catalogue>(`${url}/api/catalog`)
     const { paths } = await json<Described>(`${url}/openapi.json`)
     const expected: [string, number][] = []
-    for (const name of ['catch', 'pulse']) {
+    for (const name of ['catch', 'pulse', 'whisper']) {
       const plans = (products[name]?.plans ?? []).filter(({ available }) => available)
       expected.push(
         ...plans.map(({ planId, priceSats }): [string, number] => [`${name}-${planId}`, priceSats]),
       )
+      // What probes an offer sends no bytes that could be sold.
+      if (name === 'whisper') continue
       const { offers } = paths[`/api/buy/${name}/{planId}`]?.get?.['x-payment-info'] ?? {
         offers: [],
       }
@@ -162,7 +171,7 @@ test('a service whose node is away says what it will sell again, and that this i
   await node.close()
   const { services } = JSON.parse(before) as Services
   assert.equal((await fetch(services[0]?.endpoint ?? '')).status, 503)
-  assert.equal((await listed(url)).length, 6)
+  assert.equal((await listed(url)).length, 9)
   const documents = ['l402-services', 'agent-skills/index.json', 'ai-catalog.json']
   for (const path of [
     ...documents.map((name) => `/.well-known/${name}`),

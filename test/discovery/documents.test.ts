@@ -92,7 +92,9 @@ suite('the documents by which programs find the service', () => {
     assert.ok(links.size >= 6)
     for (const link of links) {
       const { status } = await fetch(link)
-      const expected = link.startsWith(`${url}/api/buy/`) ? 402 : link === `${url}/mcp` ? 405 : 200
+      // What needs a body has no GET.
+      const isPost = link === `${url}/mcp` || link.startsWith(`${url}/api/buy/whisper/`)
+      const expected = isPost ? 405 : link.startsWith(`${url}/api/buy/`) ? 402 : 200
       assert.equal(status, expected, link)
     }
   })
@@ -175,7 +177,7 @@ const service = (network: Network, isSimulator: boolean): Announced => ({
     ...{ name, description: 'It does something.', guide: '## It\n', skill: 'Use it.' },
     plans: PLAN_IDS.map((planId) => ({
       ...{ planId, priceSats: 5 },
-      l402Path: `/api/buy/${name}/${planId}/l402`,
+      byUrl: { method: 'GET' as const, l402Path: `/api/buy/${name}/${planId}/l402` },
     })),
   })),
 })

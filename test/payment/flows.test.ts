@@ -5,6 +5,7 @@ import { suite, test } from 'node:test'
 import {
   type Binding,
   type CheckedCredential,
+  EMPTY_SHA256,
   paymentHashIn,
 } from '../../src/payment/flows/flow.ts'
 import { createL402Flow } from '../../src/payment/flows/l402.ts'
@@ -57,7 +58,7 @@ const BINDING: Binding = {
   target: '/api/payments/catch?plan=spark',
   bodySha256: 'ab'.repeat(32),
 }
-const ONE_URL: Binding = { ...BINDING, isOneUrl: true }
+const ONE_URL: Binding = { ...BINDING, bodySha256: EMPTY_SHA256, isOneUrl: true }
 
 /** Requests that a credential of `BINDING` was not made for. */
 const OTHER_REQUESTS: Record<string, Partial<Binding>> = {
@@ -275,6 +276,7 @@ suite('the flow of Payment', () => {
       methodDetails: { invoice: QUOTE.bolt11, network: 'regtest', paymentHash: PAYMENT_HASH },
     })
     assert.equal('digest' in challengeFor(ONE_URL), false)
+    assert.ok('digest' in challengeFor({ ...BINDING, isOneUrl: true }))
   })
 
   test('the body of a challenge repeats it, says what was wrong, and shows the quote', () => {

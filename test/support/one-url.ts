@@ -9,7 +9,7 @@ export const BUY = '/api/buy/catch/spark'
 export type Look = {
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT'
   target?: string
-  body?: string
+  body?: string | Buffer
   authorization?: string | string[] | undefined
   headers?: Record<string, string>
 }

@@ -175,28 +175,36 @@ export function offersOf({
 
 /**
  * Each method of an address, and of its twin with `/l402` behind it. Only GET is announced: a registry that
- * probes each announced operation must stay below the limit on new orders.
+ * probes each announced operation must stay below the limit on new orders, and sends no bytes that could be sold.
  */
 export function oneUrlSchema(
   route: OneUrlRoute,
-  { method, isL402 }: { method: 'GET' | 'HEAD' | 'POST'; isL402: boolean },
+  {
+    method,
+    isL402,
+    upload,
+  }: { method: 'GET' | 'HEAD' | 'POST'; isL402: boolean; upload?: PaidRoute },
 ): FastifySchema {
   const offers = offersOf(route)
+  // What is bought with a body has no other method.
+  const as = upload ? 'GET' : method
   const isAnnounced = method === 'GET' && !isL402 && offers.length > 0
   return {
     tags: ['payments'],
     isLinked: isL402,
-    operationId: `${PREFIXES[method]}${nameOf(route)}ByUrl${isL402 ? 'WithL402' : ''}`,
-    summary: `${route.summary} by one URL${isL402 ? ' that shows L402 alone' : ''}${WHAT[method]}`,
-    description: ABOUT[method],
+    operationId: `${PREFIXES[as]}${nameOf(route)}ByUrl${isL402 ? 'WithL402' : ''}`,
+    summary: `${route.summary} by one URL${isL402 ? ' that shows L402 alone' : ''}${WHAT[as]}`,
+    description: upload ? ABOUT_UPLOAD : ABOUT[method],
     security: isL402 ? [{}, { l402: [] }] : [{}, { payment: [] }, { l402: [] }],
     ...(isAnnounced ? { 'x-payment-info': { offers } } : {}),
     params: planParams(route, isAnnounced),
     headers: Type.Object({
       ...(isL402 ? {} : { 'x-payment-protocol': protocolHeader('Shows this challenge alone') }),
       authorization: credentialHeader,
+      ...upload?.headerSchemas,
     }),
-    ...(method === 'POST' ? { requestBody: NOTHING } : {}),
+    ...(as === 'POST' ? { requestBody: NOTHING } : {}),
+    ...(upload ? { body: upload.bodySchema, consumes: [upload.contentType] } : {}),
     response: {
       200: settledAnswer(route),
       ...errors(
@@ -212,6 +220,7 @@ export function oneUrlSchema(
         'internal error',
         'checkout unavailable',
         'sold out',
+        ...(upload?.phrases ?? []),
       ),
       401: WRONG_PREIMAGE,
       402: isL402 ? L402_ALONE : CHALLENGES,
@@ -225,6 +234,8 @@ const ABOUT = {
   HEAD: 'Makes an order, too. It delivers nothing, whatever it proves.',
   POST: 'The same as GET, for clients that only pay a POST.',
 }
+const ABOUT_UPLOAD =
+  'For clients that pay by themselves: it needs no header and no key. 402 has the challenge; the same request, with the same bytes and its credential, is 200. Each request without a credential is a new order, so keep both: they work until the first use of what they bought.'
 const WHAT = { GET: '', HEAD: ', to see the challenge alone', POST: ', by POST' }
 
 const NOTHING = {

@@ -15,8 +15,8 @@ import { rateLimited } from '../limits.ts'
 /** An unpaid order may free its reservation at any time: when it is paid or when it dies. */
 const RETRY_ROOM_SECONDS = 60
 
-export const JSON_TYPE = 'application/json; charset=utf-8'
-export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+const JSON_TYPE = 'application/json; charset=utf-8'
+const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 
 export type Flows = { payment: PaymentFlow; l402: L402Flow }
 
@@ -67,8 +67,11 @@ export function selectedProtocol(request: FastifyRequest): 'payment' | 'l402' | 
   return acceptsL402(fields['accept-authenticate'] ?? []) ? 'l402' : null
 }
 
-/** The request that an outcome answers. */
-type Rendering = { attempt: PaymentAttempt; binding: Binding; flows: Flows }
+/** The challenges of a 402 of one URL. */
+export type Shown = 'both' | 'payment' | 'l402'
+
+/** The request that an outcome answers. `shown`: of a purchase of one URL. */
+type Rendering = { attempt: PaymentAttempt; binding: Binding; flows: Flows; shown?: Shown }
 
 /** Sends the outcome in the flow of the attempt. @throws Problem for an outcome without a challenge. */
 export function sendOutcome(
@@ -76,7 +79,11 @@ export function sendOutcome(
   outcome: Outcome | Deliverable,
   rendering: Rendering,
 ): FastifyReply {
-  const { attempt, flows } = rendering
+  const { attempt, flows, shown } = rendering
+  if (shown !== undefined) {
+    reply.header('cache-control', 'private, no-store')
+    reply.header('vary', 'Authorization, Accept, X-Payment-Protocol')
+  }
   switch (outcome.kind) {
     case 'pending':
       return sendChallenge(reply, outcome.quote, rendering)
@@ -133,8 +140,9 @@ const FORMS = {
 function sendChallenge(
   reply: FastifyReply,
   quote: Quote,
-  { attempt, binding, flows }: Rendering,
+  { attempt, binding, flows, shown }: Rendering,
 ): FastifyReply {
+  if (shown !== undefined) return sendChallenges(reply, quote, { attempt, binding, flows, shown })
   switch (attempt.protocol) {
     case 'native':
       return sendJson(reply.code(402), renderQuote(quote), JSON_TYPE)
@@ -153,9 +161,31 @@ function sendChallenge(
   }
 }
 
-export function paymentProblem({
-  credential,
-}: PaymentAttempt & { protocol: 'payment' }): PaymentProblem {
+/** Always 402, also for an invalid L402 credential: a client that knows but an address recovers from nothing else. */
+function sendChallenges(
+  reply: FastifyReply,
+  quote: Quote,
+  { attempt, binding, flows, shown }: Required<Rendering>,
+): FastifyReply {
+  reply.code(402)
+  const l402 = flows.l402.challenge(quote, binding, 'payment required')
+  if (shown === 'l402') {
+    return sendJson(reply.header('www-authenticate', l402.field), l402.body, JSON_TYPE)
+  }
+  const reason = attempt.protocol === 'payment' ? paymentProblem(attempt) : 'payment-required'
+  const payment = flows.payment.challenge(quote, binding, reason)
+  if (shown === 'payment') {
+    return sendJson(reply.header('www-authenticate', payment.field), payment.body, PROBLEM_TYPE)
+  }
+  const { macaroon, invoice } = l402.body
+  return sendJson(
+    reply.header('www-authenticate', [payment.field, l402.field]),
+    { ...payment.body, macaroon, invoice },
+    PROBLEM_TYPE,
+  )
+}
+
+function paymentProblem({ credential }: PaymentAttempt & { protocol: 'payment' }): PaymentProblem {
   switch (credential.kind) {
     case 'none':
       return 'payment-required'
@@ -167,7 +197,7 @@ export function paymentProblem({
 }
 
 /** Skips the response schemas: a 402 has three, and choosing among them costs more than it checks. */
-export function sendJson(reply: FastifyReply, body: object, type: string): FastifyReply {
+function sendJson(reply: FastifyReply, body: object, type: string): FastifyReply {
   return reply
     .type(type)
     .serializer((text: string) => text)

@@ -3,12 +3,10 @@
  * answers 402 with a challenge, with the right one 200. The address has a twin that shows L402 alone, because
  * stock clients expect their scheme to be the first.
  */
-import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { isPlanId, type PlanId, type Product } from '../../lib/product-names.ts'
-import type { Binding } from '../../payment/flows/flow.ts'
-import type { Deliverable, OrderRequest, Outcome } from '../../payment/order.ts'
-import type { Quote } from '../../payment/quote.ts'
+import { type Binding, EMPTY_SHA256 } from '../../payment/flows/flow.ts'
+import type { OrderRequest, Outcome } from '../../payment/order.ts'
 import type { App } from '../app.ts'
 import { inScope, readBody, refuseEncoding } from '../body.ts'
 import { clientNetwork } from '../client-address.ts'
@@ -16,29 +14,20 @@ import { checkoutUnavailable, invalid, problem } from '../errors.ts'
 import { PlanIdSchema } from '../schemas.ts'
 import { inWords } from '../validation.ts'
 import { oneUrlSchema } from './described.ts'
-import {
-  JSON_TYPE,
-  type PaymentAttempt,
-  PROBLEM_TYPE,
-  paymentProblem,
-  readAttempt,
-  selectedProtocol,
-  sendJson,
-  sendOutcome,
-} from './flows.ts'
-import type { Paying } from './paid.ts'
+import { readAttempt, type Shown, selectedProtocol, sendOutcome } from './flows.ts'
+import { mountPaidRoute, type Paying } from './paid.ts'
 import { takeRepeat } from './repeats.ts'
-import { MAX_PLAN_SELECTION_BYTES, type OneUrlRoute, refuseAnyBody } from './route.ts'
-
-/** The challenges of a 402. */
-type Shown = 'both' | 'payment' | 'l402'
+import {
+  MAX_PLAN_SELECTION_BYTES,
+  type OneUrlRoute,
+  type PaidRoute,
+  refuseAnyBody,
+} from './route.ts'
 
 const METHODS = ['GET', 'HEAD', 'POST'] as const satisfies HTTPMethods[]
 
 /** No other purchase has a body of this hash, so none is ever the same request. */
 const NO_BODY = ''
-/** What a token says of the body; every body that is accepted says as much. */
-const EMPTY_BODY_SHA256 = hash('sha256', '', 'hex')
 
 type PlanParams = { planId: string }
 
@@ -78,8 +67,6 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     reply: FastifyReply
     isL402: boolean
   }): Promise<FastifyReply> {
-    reply.header('cache-control', 'private, no-store')
-    reply.header('vary', 'Authorization, Accept, X-Payment-Protocol')
     refuseUnmeant(request)
     const { planId } = request.params
     if (!isPlanId(planId)) {
@@ -89,10 +76,10 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
       refuseEncoding(request)
       refuseAnyBody(await readBody(request.raw, MAX_PLAN_SELECTION_BYTES))
     }
-    const selected = selectedProtocol(request)
-    const shown = isL402 ? 'l402' : (selected ?? 'both')
+    const shown = shownTo(request, isL402)
     const binding = bindingOf(planId)
     const attempt = readAttempt(request, binding, flows)
+    const rendering = { attempt, binding, flows, shown }
     const wanted = { product: route.product, planId, terms: null, bodySha256: NO_BODY }
     const ask = {
       by: null,
@@ -103,10 +90,10 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
     const decision = await orders.decide(ask)
     if (decision.kind === 'lost') throw problem('order not found')
     if (decision.kind === 'new') {
-      return send(reply, await open(wanted, { request, reply }), { attempt, binding, shown })
+      return sendOutcome(reply, await open(wanted, { request, reply }), rendering)
     }
     await takeRepeat({ request, reply }, decision, deps)
-    return send(reply, await decision.act(null), { attempt, binding, shown })
+    return sendOutcome(reply, await decision.act(null), rendering)
   }
 
   function bindingOf(planId: PlanId): Binding {
@@ -114,7 +101,8 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
       product: route.product,
       method: 'GET',
       target: path.replace(':planId', planId),
-      bodySha256: EMPTY_BODY_SHA256,
+      // Every body that is accepted says as much as none.
+      bodySha256: EMPTY_SHA256,
       isOneUrl: true,
     }
   }
@@ -137,43 +125,30 @@ export function mountOneUrl(app: App, deps: Paying, route: OneUrlRoute): void {
       ...open,
     })
   }
+}
 
-  function send(
-    reply: FastifyReply,
-    outcome: Outcome | Deliverable,
-    { attempt, binding, shown }: { attempt: PaymentAttempt; binding: Binding; shown: Shown },
-  ): FastifyReply {
-    const isUnpaid = outcome.kind === 'pending' || outcome.kind === 'invalid credential'
-    if (isUnpaid && outcome.quote) {
-      return sendChallenges(reply, outcome.quote, { attempt, binding, shown })
-    }
-    return sendOutcome(reply, outcome, { attempt, binding, flows })
-  }
-
-  /** Always 402, also for an invalid L402 credential: a client recovers from nothing else. */
-  function sendChallenges(
-    reply: FastifyReply,
-    quote: Quote,
-    { attempt, binding, shown }: { attempt: PaymentAttempt; binding: Binding; shown: Shown },
-  ): FastifyReply {
-    reply.code(402)
-    const l402 = flows.l402.challenge(quote, binding, 'payment required')
-    if (shown === 'l402') {
-      return sendJson(reply.header('www-authenticate', l402.field), l402.body, JSON_TYPE)
-    }
-    const reason = attempt.protocol === 'payment' ? paymentProblem(attempt) : 'payment-required'
-    const payment = flows.payment.challenge(quote, binding, reason)
-    if (shown === 'payment') {
-      return sendJson(reply.header('www-authenticate', payment.field), payment.body, PROBLEM_TYPE)
-    }
-    const { macaroon, invoice } = l402.body
-    return sendJson(
-      reply.header('www-authenticate', [payment.field, l402.field]),
-      { ...payment.body, macaroon, invoice },
-      PROBLEM_TYPE,
-    )
+/** The same for a product whose orders need a body, by POST alone: a credential is bound to its bytes. */
+export function mountOneUrlWithBody(app: App, deps: Paying, route: PaidRoute): void {
+  const path = oneUrlPath(route.product)
+  for (const isL402 of [false, true]) {
+    mountPaidRoute(app, deps, {
+      ...route,
+      path: isL402 ? `${path}/l402` : path,
+      checkHeaders(request) {
+        refuseUnmeant(request)
+        route.checkHeaders?.(request)
+      },
+      oneUrl: {
+        target: (request) => path.replace(':planId', (request.params as PlanParams).planId),
+        shown: (request) => shownTo(request, isL402),
+        describe: () => oneUrlSchema(route, { method: 'POST', isL402, upload: route }),
+      },
+    })
   }
 }
+
+const shownTo = (request: FastifyRequest, isL402: boolean): Shown =>
+  isL402 ? 'l402' : (selectedProtocol(request) ?? 'both')
 
 /**
  * Refuses what a browser loads without its user: ahead of time, or as a part of another site's page. A wallet

@@ -61,12 +61,14 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
     // The handler reads the bytes, once the headers are right.
-    scope.addContentTypeParser(route.contentType, (_request, _payload, done) => done(null))
+    const type = route.oneUrl ? '*' : route.contentType
+    scope.addContentTypeParser(type, (_request, _payload, done) => done(null))
+    const describe = route.oneUrl?.describe
     scope.post(
       route.path,
       {
-        config: { readsBody: true },
-        schema: paidRouteSchema(route),
+        config: { readsBody: true, ...(describe ? { describe } : {}) },
+        schema: describe?.() ?? paidRouteSchema(route),
         // The order is bound to the bytes of the body, so the handler parses those.
         validatorCompiler: () => () => true,
       },
@@ -75,19 +77,21 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   })
 
   // The pattern of the poll would take the product for the id of an order.
-  app.get(route.path, { config: { isRefused: true } }, async () => {
-    throw problem('method not allowed', { allow: 'POST' })
-  })
+  if (!route.oneUrl) {
+    app.get(route.path, { config: { isRefused: true } }, async () => {
+      throw problem('method not allowed', { allow: 'POST' })
+    })
+  }
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const by = keyedBy(request)
+    const by = route.oneUrl ? null : keyedBy(request)
     refuseEncoding(request)
     route.checkHeaders?.(request)
     const context: PaidRequest = {
       request,
       reply,
       clientNetwork: clientNetwork(clientAddress(request.raw)),
-      isSelling: () => orders.isSelling() && (by.client !== null || !isNative(request)),
+      isSelling: () => orders.isSelling() && (by?.client !== null || !isNative(request)),
       admit: once(() => newOrders.admit(request.raw, route.extendsId !== undefined)),
       take: onceEach((limit, bucket) => limits.take(limit, bucket, reply)),
       ahead: null,
@@ -100,6 +104,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       ...{ product: route.product, planId, terms, bodySha256: binding.bodySha256 },
       ...(route.extendsId ? { extendsId: route.extendsId(request) } : {}),
     }
+    const shown = route.oneUrl?.shown(request)
+    const rendering = { attempt, binding, flows, ...(shown ? { shown } : {}) }
     const preimage = preimageIn(request)
     const ask = { by, request: wanted, credential: attempt.credential, preimage }
     const decision = await orders.decide(ask, context.ahead)
@@ -107,11 +113,11 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     if (decision.kind === 'lost') throw problem('order not found')
     if (decision.kind === 'new') {
       const outcome = await openOrder(context, by, { wanted, body })
-      return sendOutcome(reply, outcome, { attempt, binding, flows })
+      return sendOutcome(reply, outcome, rendering)
     }
     const { take } = context
     await takeRepeat({ request, reply }, decision, { limits, clientAddress, take })
-    return sendOutcome(reply, await decision.act(body), { attempt, binding, flows })
+    return sendOutcome(reply, await decision.act(body), rendering)
   }
 
   function keyedBy(request: FastifyRequest): KeyedBy {
@@ -130,7 +136,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const isNative = (request: FastifyRequest): boolean =>
     readAttempt(request, bindingOf(request, NO_BODY), flows).protocol === 'native'
 
-  function receiveBody(context: PaidRequest, by: KeyedBy): Promise<Buffer> {
+  function receiveBody(context: PaidRequest, by: KeyedBy | null): Promise<Buffer> {
     const { request, reply, ahead: _, ...rest } = context
     return receive(request.raw, reply.raw, {
       ...rest,
@@ -162,15 +168,16 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     return {
       product: route.product,
       method: request.method,
-      target: request.originalUrl,
+      target: route.oneUrl?.target(request) ?? request.originalUrl,
       bodySha256,
+      ...(route.oneUrl ? { isOneUrl: true } : {}),
     }
   }
 
   /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
   async function openOrder(
     { request, reply, clientNetwork, isSelling, admit, take }: PaidRequest,
-    by: KeyedBy,
+    by: KeyedBy | null,
     { wanted, body }: { wanted: OrderRequest; body: Buffer },
   ) {
     const { planId } = wanted

@@ -10,6 +10,7 @@ import type { PlanTerms } from '../../payment/provisioning.ts'
 import { invalid, type Phrase } from '../errors.ts'
 import { PlanSelection } from '../schemas.ts'
 import { createFaultFinder } from '../validation.ts'
+import type { Shown } from './flows.ts'
 
 export type PaidRoute = {
   product: Product
@@ -49,6 +50,12 @@ export type PaidRoute = {
     request: FastifyRequest
     reply: FastifyReply
   }): Promise<void>
+  /** Of a purchase by one URL: it has no key, and its credential is bound to this target whatever the address. */
+  oneUrl?: {
+    target(request: FastifyRequest): string
+    shown(request: FastifyRequest): Shown
+    describe(): FastifySchema
+  }
   /** Where the document says other things than of a purchase. `settled` is the 200. */
   described?: Pick<FastifySchema, 'operationId' | 'isLinked' | 'params'> & { settled: object }
   /**
@@ -66,7 +73,7 @@ export type PaidRoute = {
 /** A plan with all of its fields. */
 export type SoldPlan = PlanTerms & Record<string, Json>
 
-/** What a purchase of one URL needs of a product's paid route. Products whose orders need a body have none. */
+/** What a purchase of one URL needs of a product's paid route. */
 export type OneUrlRoute = Pick<
   PaidRoute,
   'product' | 'summary' | 'resourceSchema' | 'plan' | 'memo'

@@ -1,5 +1,9 @@
 /** What both wallet flows share: the request that a challenge binds, and the credential for it. */
+import { hash } from 'node:crypto'
 import type { Product } from '../../lib/product-names.ts'
+
+/** The digest of no body. */
+export const EMPTY_SHA256 = hash('sha256', '', 'hex')
 
 /** What a challenge binds, and its credential must match. */
 export type Binding = {
@@ -11,8 +15,8 @@ export type Binding = {
   /** Lower-case hex of the body's bytes. */
   bodySha256: string
   /**
-   * A purchase of one URL: method, target and body stand for product and plan alone. The challenge has no
-   * digest, and shows neither the order's id nor anything to poll.
+   * A purchase of one URL: the challenge shows neither the order's id nor anything to poll. Where nothing is sold but
+   * product and plan, the body counts as empty and has no digest.
    */
   isOneUrl?: true
 }

@@ -25,7 +25,7 @@ import {
 import { challengeId, isOwnChallenge } from '../../protocol/payment-challenge-id.ts'
 import { provesPayment } from '../../protocol/preimage.ts'
 import type { Quote } from '../quote.ts'
-import type { Binding, CheckedCredential, FlowOptions } from './flow.ts'
+import { type Binding, type CheckedCredential, EMPTY_SHA256, type FlowOptions } from './flow.ts'
 import { renderOffer, renderQuote } from './native.ts'
 
 export type PaymentFlow = ReturnType<typeof createPaymentFlow>
@@ -153,5 +153,6 @@ const paymentHashOf = ({ request }: PaymentChallenge): string | null =>
   decodeChargeRequest(request)?.methodDetails.paymentHash ?? null
 
 function digestIn({ bodySha256, isOneUrl }: Binding): { digest?: string } {
-  return isOneUrl ? {} : { digest: contentDigest(hexBytes(bodySha256) ?? new Uint8Array()) }
+  const hasNone = isOneUrl === true && bodySha256 === EMPTY_SHA256
+  return hasNone ? {} : { digest: contentDigest(hexBytes(bodySha256) ?? new Uint8Array()) }
 }
