@@ -159,6 +159,15 @@ export const CONFIGURE_MONITOR: Tool = {
     const monitor = await secrets.find({ pulse: 'owner' })
     const wanted = Array.isArray(args.alerts) ? args.alerts.filter(isObject) : null
     const destinations = wanted?.map((one) => destinationOf(one, secrets))
+    const urls = (wanted ?? []).flatMap(({ url }) => (url === undefined ? [] : [said(url, 2048)]))
+    if (urls.length > 0) {
+      // A webhook can talk a model into this. Alerts carry what the monitor is called and when it runs.
+      await secrets.confirm(
+        `Send the alerts of "${monitor.label}" to ${urls.join(' and ')}?`,
+        monitor,
+        `Only the user can let alerts go to a url, and this host cannot ask. The user does it with: mayfly alerts ${monitor.label} --ntfy URL (or another format).`,
+      )
+    }
     await applySettings(monitor, args)
     const path = `/api/pulse/${monitor.publicId}`
     if (destinations !== undefined) {

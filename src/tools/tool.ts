@@ -59,8 +59,11 @@ export type Secrets = {
   alertInbox(given: { inbox: string; ingestToken?: string }): { inbox: string; ingestToken: string }
   /** Spends a read of a whisper. */
   readWhisper(): Promise<Brought>
-  /** Asks the person about what cannot be undone, where somebody can. Ends the call if the person does not agree. */
-  confirm(question: string, held: Held): Promise<void>
+  /**
+   * Asks the person about what cannot be undone, where somebody can. Ends the call if the person does not agree.
+   * `byHand`: how the person does it where nobody can be asked; the call ends with it then.
+   */
+  confirm(question: string, held: Held, byHand?: string): Promise<void>
 }
 
 /** What a read has brought. `mayfly mcp` opens it, and `/mcp` has no key. */

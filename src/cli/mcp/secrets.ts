@@ -49,14 +49,14 @@ export function secretsOf(call: Call, args: Record<string, unknown>): Context['s
       throw new Refusal(`${inbox} is ${A[capability.product]}. ${saved(cli)} Nothing was changed.`)
     },
     readWhisper: () => readWhisper(call, args),
-    confirm: (message, { label, publicId }) =>
-      confirm(call, {
-        message,
-        about: [message.split(' ', 1).join(), label, publicId],
-        refusal: 'Nothing was destroyed or replaced.',
-      }),
+    async confirm(message, { publicId }, byHand) {
+      if (byHand && !call.session.canAsk(call.ctx)) throw new Refusal(`${byHand} ${UNDONE}`)
+      await confirm(call, { message, about: [message, publicId], refusal: UNDONE })
+    },
   }
 }
+
+const UNDONE = 'Nothing was changed.'
 
 const A: Record<Product, string> = { catch: 'an inbox', pulse: 'a monitor', whisper: 'a whisper' }
 

@@ -288,10 +288,33 @@ describe('a question to the user', () => {
         false,
       )
       const kept = await host.call('destroy', { name: 'hooks' })
-      assert.equal(kept.text, 'The user did not agree. Nothing was destroyed or replaced.')
+      assert.equal(kept.text, 'The user did not agree. Nothing was changed.')
       assert.equal((await host.call('read_inbox', { name: 'hooks' })).isError, false)
     })
   }
+
+  test('alerts go to an address that the model chose only if the user agrees to it', async (t) => {
+    const questions: string[] = []
+    const answers = ['accept', 'decline'] as const
+    const answer = (question: string) => answers[questions.push(question) - 1] ?? 'cancel'
+    const alerts = [{ url: 'https://hooks.example/of/the/model' }]
+    const asking = await aHost(t, { answer })
+    await asking.host.call('buy_monitor', { planId: 'spark', name: 'job' })
+    const refused = await asking.host.call('configure_monitor', { name: 'job', label: 'x', alerts })
+    assert.equal(refused.text, 'The user did not agree. Nothing was changed.')
+    assert.match(
+      questions[1] ?? '',
+      /alerts of "job" to https:\/\/hooks\.example\/of\/the\/model\?/,
+    )
+    const silent = await aHost(t)
+    await silent.host.call('buy_monitor', { planId: 'spark', name: 'job' })
+    const told = await silent.host.call('configure_monitor', { name: 'job', label: 'x', alerts })
+    assert.match(told.text, /The user does it with: mayfly alerts job --ntfy URL/)
+    for (const { host } of [asking, silent]) {
+      const { value } = await host.call('monitor_status', { name: 'job' })
+      assert.equal(value.label, '')
+    }
+  })
 
   test('a host that cannot ask buys within the ceilings', async (t) => {
     const { host } = await aHost(t)
