@@ -4,7 +4,7 @@ import type { PlanId } from '../lib/product-names.ts'
 
 /** Requests to an inbox, by its plan. */
 export const INGEST: Record<PlanId, Limit> = {
-  spark: { name: 'ingest.spark', perMinute: 600, burst: 50, isSharedAsync: true },
-  standard: { name: 'ingest.standard', perMinute: 1_200, burst: 100, isSharedAsync: true },
-  long: { name: 'ingest.long', perMinute: 3_000, burst: 250, isSharedAsync: true },
+  spark: { name: 'ingest.spark', perMinute: 600, burst: 50 },
+  standard: { name: 'ingest.standard', perMinute: 1_200, burst: 100 },
+  long: { name: 'ingest.long', perMinute: 3_000, burst: 250 },
 }

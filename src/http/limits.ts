@@ -12,14 +12,7 @@ import { type Problem, problem } from './errors.ts'
 export type Rate = { perMinute: number; burst: number }
 
 /** A limit: the name that it has in the configuration, and its default rate. */
-export type Limit = Rate & {
-  name: string
-  /**
-   * If instances share their counts, each one decides at once by its own count, and shares it afterwards. For
-   * requests that write to the store anyway: a write before that would halve their throughput.
-   */
-  isSharedAsync?: true
-}
+export type Limit = Rate & { name: string }
 
 /** The limits of the service itself. Each product has more. */
 export const LIMITS = {

@@ -4,7 +4,7 @@ import type { Db } from '../db/db.ts'
 import { createHints, type Hints } from '../db/hints.ts'
 import { alone, createInTurn, type InTurn } from '../db/leases.ts'
 import { type OpenBucket, openMemoryBucket } from '../http/limits.ts'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Config } from './config.ts'
 
@@ -17,8 +17,8 @@ export type Instances = {
   close(): Promise<void>
 }
 
-/** The connections to PostgreSQL beside those of the store: four for rate limits, and one for notices. */
-export const CONNECTIONS_BESIDE_STORE = 5
+/** The connections to PostgreSQL beside those of the store: one for notices. */
+export const CONNECTIONS_BESIDE_STORE = 1
 
 /** A SQLite store has one instance, which shares nothing. */
 export async function joinInstances(
@@ -35,15 +35,14 @@ export async function joinInstances(
       close: hints.close,
     }
   }
-  // Both load PostgreSQL's client, which a SQLite store never needs.
-  const [{ openSharedLimits, purgeLimits }, { openPostgresHints }, { primaryOf }] =
-    await Promise.all([
-      import('../http/shared-limits.ts'),
-      import('../db/postgres/hints.ts'),
-      import('../db/postgres/primary.ts'),
-    ])
+  // A SQLite store never needs PostgreSQL's client.
+  const [{ createSharedLimits, purgeLimits }, { openPostgresHints }] = await Promise.all([
+    import('../http/shared-limits.ts'),
+    import('../db/postgres/hints.ts'),
+  ])
   const [secret] = secrets.keys('rate limit')
-  const limits = openSharedLimits(primaryOf(where.url), secret, {
+  const limits = createSharedLimits({
+    ...{ db, clock, secret },
     onAway: (reason) => log.warn({ event: 'limits.alone', reason }),
     onBack: () => log.info({ event: 'limits.shared' }),
   })
@@ -55,11 +54,10 @@ export async function joinInstances(
     hints,
     inTurn: createInTurn(db, clock.now),
     openBucket: limits.openBucket,
-    // The windows end by the machine's time, even if another clock was passed in.
-    purge: () => purgeLimits(db, systemClock.now()),
+    purge: () => purgeLimits(db, clock.now()),
     async close() {
+      limits.close()
       await hints.close()
-      await limits.close()
     },
   }
 }

@@ -15,8 +15,7 @@ create table lease (
   held_until integer not null
 );
 
--- Rate limits that several instances share. The columns are those of rate-limiter-flexible; keys
--- are keyed hashes.
+-- Rate limits that several instances share. Keys are keyed hashes.
 -- hot: rate_limit
 create table rate_limit (
   key text primary key,
