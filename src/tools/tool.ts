@@ -116,6 +116,13 @@ export type Quote = {
   network: string
 }
 
+/** The quote in an answer of the service. */
+export const quoteIn = (answer: object): Quote =>
+  pick(answer, [
+    ...(['orderId', 'product', 'planId', 'amountSats'] as const),
+    ...(['bolt11', 'paymentHash', 'expiresAt', 'network'] as const),
+  ] satisfies (keyof Quote)[]) as Quote
+
 /** What became of a purchase. `named` repeats it. */
 export type Sale = { named: { name?: string; purchaseId?: string }; meta?: object } & (
   | { state: 'unpaid'; quote?: Quote; next: string }

@@ -6,13 +6,14 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import { createMayfly } from '../../client/index.ts'
-import type { Sale } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
 import { CliError } from '../exit.ts'
 import { dropUnopened } from '../vault/unopened.ts'
 
 /** How long calls may take to end after the host has gone. A payment is on disk before it is made. */
 const END_MS = 3_000
+
+const NOTHING = () => undefined
 
 /** What the host hands back with the person's answer, signed by this process. */
 export type Asked = { about: string }
@@ -21,8 +22,6 @@ export type Session = {
   cli: Cli
   /** Whether the user wants the codes of all sent whispers in the results. */
   showCodes: boolean
-  /** Purchases under way by name, so that a repeated call joins the first one. */
-  buying: Map<string, { what: string; done: Promise<Sale> }>
   /** What the model sent under a name, as a digest, so that a repeated call is told from another text. */
   sent: Map<string, string>
   /** The bytes of whispers that were handed to the host, by their row in the vault. */
@@ -33,6 +32,8 @@ export type Session = {
   canAsk(ctx: ServerContext): boolean
   /** Signs what is asked. */
   mint(asked: Asked, ctx: ServerContext): Promise<string>
+  /** Runs what is about a name after all that was begun for it before. */
+  inTurn<T>(name: string, work: () => Promise<T>): Promise<T>
   /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
   run<T>(ctx: ServerContext, work: (call: Call) => Promise<T>): Promise<T>
   /** Aborts all calls, waits for them, and removes what the host has got. */
@@ -55,12 +56,19 @@ export function createSession(
 ): Session {
   const over = new AbortController()
   const calls = new Set<Promise<unknown>>()
+  const turns = new Map<string, Promise<void>>()
   const session: Session = {
     ...{ cli, showCodes, canAsk, mint },
     over: over.signal,
-    buying: new Map(),
     sent: new Map(),
     opened: new Set(),
+    inTurn(name, work) {
+      const done = (turns.get(name) ?? Promise.resolve()).then(work)
+      const turn = done.then(NOTHING, NOTHING)
+      turns.set(name, turn)
+      turn.then(() => turns.get(name) === turn && turns.delete(name))
+      return done
+    },
     run(ctx, work) {
       const signal = AbortSignal.any([ctx.mcpReq.signal, over.signal])
       const done = work({ session, ctx, cli: cliOf(cli, { signal }), report: reporter(ctx) })
@@ -73,8 +81,7 @@ export function createSession(
       over.abort()
       const limit = AbortSignal.timeout(END_MS)
       const late = new Promise((resolve) => limit.addEventListener('abort', resolve))
-      const under = [...calls, ...[...session.buying.values()].map(({ done }) => done)]
-      await Promise.race([Promise.allSettled(under), late])
+      await Promise.race([Promise.allSettled(calls), late])
       for (const id of session.opened) dropUnopened(cli, { id })
     },
   }

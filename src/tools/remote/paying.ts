@@ -10,7 +10,7 @@ import { isObject, objectIn } from '../../lib/json.ts'
 import { isProduct, SOLD_PRODUCTS } from '../../lib/product-names.ts'
 import { decodeReceipt } from '../../protocol/payment-auth.ts'
 import { type Answered, expectJson, Refusal } from '../answers.ts'
-import { type Pay, pick, type Quote, type Sale, text, type Wanted } from '../tool.ts'
+import { type Pay, pick, quoteIn, type Sale, text, type Wanted } from '../tool.ts'
 import { type Call, idIn, neededToken, tokenIn } from './call.ts'
 import type { PurchaseIds } from './purchase-id.ts'
 
@@ -144,7 +144,7 @@ function unpaid(purchaseId: string, body: Record<string, unknown>): Sale {
   return {
     state: 'unpaid',
     named: { purchaseId },
-    quote: pick(body, QUOTE_MEMBERS) as Quote,
+    quote: quoteIn(body),
     next: `${why}Pay the invoice once, then call check_order with this orderId and purchaseId. A host that pays by itself repeats this call with the same arguments and the credential in _meta["${CREDENTIAL_META}"]. The two ids together hand over what was bought: keep them like a token.`,
     meta: {
       [REQUIRED_META]: {
@@ -155,11 +155,6 @@ function unpaid(purchaseId: string, body: Record<string, unknown>): Sale {
     },
   }
 }
-
-const QUOTE_MEMBERS = [
-  ...(['orderId', 'product', 'planId', 'amountSats'] as const),
-  ...(['bolt11', 'paymentHash', 'expiresAt', 'network'] as const),
-] satisfies (keyof Quote)[]
 
 /** The credential as HTTP has it, and the purchase that its challenge named. @throws Refusal. */
 function credentialIn(value: unknown): { credential: string; purchaseId: string | undefined } {

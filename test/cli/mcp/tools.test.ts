@@ -330,7 +330,7 @@ describe('a secret', () => {
     assert.equal((await host.call('send_whisper', asked)).value.state, 'settled')
     assert.equal((await host.call('send_whisper', asked)).value.state, 'settled')
     const other = await host.call('send_whisper', { ...asked, text: '1234' })
-    assert.match(other.text, /Something is saved as door already, and nothing was sent or paid now/)
+    assert.match(other.text, /Something else is saved as door, and nothing was sent or paid now/)
   })
 
   test('a secret waits for its time, or for a monitor to fall silent, and its receipt stays on this machine', async (t) => {
