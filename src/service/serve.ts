@@ -57,7 +57,6 @@ import {
   SOLD_FACTS,
   SURFACES,
 } from './products.ts'
-import { every, type Purge, startPurge, startPurges } from './purges.ts'
 import { readRates } from './rates.ts'
 import { createReload, type Reload } from './reloading.ts'
 import { hostInUrl, openMetrics, openScrapes } from './scrapes.ts'
@@ -71,6 +70,7 @@ import {
 } from './start-checks.ts'
 import { noteNode } from './store-identity.ts'
 import { createTakedownLook, LOOK_EVERY_MS as TAKEDOWNS_EVERY_MS } from './takedowns.ts'
+import { machineTimer, purging, startWorks, type Timer } from './works.ts'
 
 /** Added to each product's description in the catalogue while the simulator is the node. */
 const SIMULATED = ' Simulator: no real money moves.'
@@ -86,8 +86,12 @@ export type Server = {
   stop(): Promise<void>
 }
 
-/** @param clock in place of the machine's, and of the database's. */
-export type ServeOptions = { clock?: SteadyClock; timeouts?: AppOptions['timeouts'] }
+/** `clock` takes the place of the machine's and of the database's, `timer` of its timers. */
+export type ServeOptions = {
+  clock?: SteadyClock
+  timer?: Timer
+  timeouts?: AppOptions['timeouts']
+}
 
 /**
  * Starts the service.
@@ -96,7 +100,7 @@ export type ServeOptions = { clock?: SteadyClock; timeouts?: AppOptions['timeout
 export async function serve(
   config: Config,
   log: Logger,
-  { clock: givenClock, timeouts }: ServeOptions = {},
+  { clock: givenClock, timer = machineTimer, timeouts }: ServeOptions = {},
 ): Promise<Server> {
   refusePublicSimulator(config)
   const onSale = createOnSale(readAllPlans(config.catalog))
@@ -285,8 +289,8 @@ export async function serve(
       ...(metrics ? { onAttempt: metrics.alertTried } : {}),
     })
     closing.push(alerts.close)
-    const purges: Purge[] = []
     const works: Repeated[] = []
+    const turns = { inTurn, clock }
     for (const { facts, open } of products) {
       const {
         purge,
@@ -298,8 +302,13 @@ export async function serve(
       inboxes ??= lent
       if (close) closing.push(close)
       if (foreign) await refuseForeignOrders(foreign(), config)
-      purges.push({ product: facts.name, purge })
-      works.push(...repeating)
+      const purgeAndLog = async (now: number): Promise<void> => {
+        const gone = await purge(now)
+        if (gone > 0) log.info({ event: 'product.purged', product: facts.name, gone })
+        metrics?.purged(facts.name, gone)
+      }
+      const event = 'product.purge_failed'
+      works.push(purging(facts.name, purgeAndLog, { ...turns, event }), ...repeating)
     }
     if (node.simulator) {
       mountSimulator(app, { simulator: node.simulator, onPaid: watcher.hint, ...guard })
@@ -321,41 +330,16 @@ export async function serve(
     const scrapes = metrics && (await openScrapes(metrics, config))
     if (scrapes) closing.push(scrapes.close)
     await app.listen({ host: config.host, port: config.port })
-    const repeating = [
-      ...startPurges(purges, { inTurn, clock, log, onPurged: metrics?.purged }),
-      startPurge('windows', {
-        ...{ inTurn, clock },
-        purge: (now) => purgeWindows(db, now),
-        onError: (err) => log.error({ event: 'clock.beat_failed', err }),
-      }),
-      startPurge('limits', {
-        ...{ inTurn, clock },
-        purge: async () => (clock.isHeld() ? undefined : instances.purge()),
-        onError: (err) => log.error({ event: 'limits.purge_failed', err }),
-      }),
-      ...works.map(({ everyMs, event, work }) =>
-        every(everyMs, work, (error) => log.error({ event, reason: String(error) })),
-      ),
-      startPurge('alerts', {
-        ...{ inTurn, clock },
-        purge: async (now) => void (await alerts.purge(now)),
-        onError: (err) => log.error({ event: 'alerts.purge_failed', err }),
-      }),
-      startPurge('sales', {
-        ...{ inTurn, clock },
-        purge: (now) => purgeSales(db, { keptDays: config.salesKeptDays, now }),
-        onError: (err) => log.error({ event: 'sales.purge_failed', err }),
-      }),
-      every(LOOK_EVERY_MS, alerts.look, (error) =>
-        log.error({ event: 'alerts.turn_failed', reason: String(error) }),
-      ),
-      every(TAKEDOWNS_EVERY_MS, lookForTakedowns, (error) =>
-        log.error({ event: 'takedown.look_failed', reason: String(error) }),
-      ),
-      every(BEAT_EVERY_MS, clock.beat, (error) =>
-        log.error({ event: 'clock.beat_failed', reason: String(error) }),
-      ),
-    ]
+    works.push(
+      purging('windows', (now) => purgeWindows(db, now), { ...turns, event: 'clock.beat_failed' }),
+      purging('limits', async () => (clock.isHeld() ? 0 : instances.purge()), turns),
+      purging('alerts', alerts.purge, turns),
+      purging('sales', (now) => purgeSales(db, { keptDays: config.salesKeptDays, now }), turns),
+      { everyMs: LOOK_EVERY_MS, event: 'alerts.turn_failed', work: alerts.look },
+      { everyMs: TAKEDOWNS_EVERY_MS, event: 'takedown.look_failed', work: lookForTakedowns },
+      { everyMs: BEAT_EVERY_MS, event: 'clock.beat_failed', work: clock.beat },
+    )
+    const stopWorks = startWorks(works, { log, timer })
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo
     url = `http://${hostInUrl(config.host)}:${port}`
@@ -371,7 +355,7 @@ export async function serve(
         if (config.drainSeconds > 0) await delay(config.drainSeconds * 1000)
         stopping.abort()
         await app.close()
-        await Promise.all(repeating.map(({ stop }) => stop()))
+        await stopWorks()
         await watcher.stopped()
         await closeAll()
         log.info({ event: 'stopped' })

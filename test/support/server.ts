@@ -4,6 +4,7 @@ import { createMayfly, type Mayfly } from '../../src/client/index.ts'
 import type { HeldClock, SteadyClock } from '../../src/lib/clock.ts'
 import { readConfig } from '../../src/service/config.ts'
 import { type ServeOptions, type Server, serve } from '../../src/service/serve.ts'
+import type { Timer } from '../../src/service/works.ts'
 import type { After } from './folder.ts'
 import { aMigratedDatabaseUrl, settingsFor } from './store.ts'
 
@@ -14,12 +15,32 @@ export type TestClock = SteadyClock &
     advance(ms: number): void
     /** Sets the wall clock forward or back, while no time passes. */
     jump(ms: number): void
+    /** A timer of the machine. What has a turn in the time that `advance` lets pass has it soon. */
+    timer: Timer
   }
+
+/** After `advance`, turns come so often for so long: one work can begin another one. */
+const HURRY = { everyMs: 25, forMs: 1_000 }
+const machineInterval = setInterval
 
 /** A clock that runs with the real time until a test moves it. */
 export function testClock(): TestClock {
   let passed = 0
   let jumped = 0
+  const turns = new Map<() => void, number>()
+
+  function hurry(ms: number): void {
+    // A test that mocks the timers decides itself when there is a turn.
+    if (setInterval !== machineInterval) return
+    const due = [...turns].filter(([, everyMs]) => everyMs <= ms).map(([turn]) => turn)
+    const until = performance.now() + HURRY.forMs
+    const timer = setInterval(() => {
+      for (const turn of due) if (turns.has(turn)) turn()
+      if (performance.now() < until && turns.size > 0) return
+      clearInterval(timer)
+    }, HURRY.everyMs)
+  }
+
   return {
     isHeld: () => false,
     hasGoneBack: () => false,
@@ -27,9 +48,18 @@ export function testClock(): TestClock {
     monotonic: () => performance.now() + passed,
     advance(ms) {
       passed += ms
+      hurry(ms)
     },
     jump(ms) {
       jumped += ms
+    },
+    timer(ms, turn) {
+      const timer = setInterval(turn, ms)
+      turns.set(turn, ms)
+      return () => {
+        clearInterval(timer)
+        turns.delete(turn)
+      }
     },
   }
 }
@@ -80,7 +110,7 @@ export async function startServer(
       ...environment,
     })
     const log = pino({ level: config.logLevel, base: null }, { write: (line) => logged.push(line) })
-    return serve(config, log, { clock, ...options })
+    return serve(config, log, { clock, timer: clock.timer, ...options })
   }
 
   async function stop(): Promise<void> {
