@@ -1,10 +1,9 @@
 /** Sending to an inbox over HTTP: anyone may, with any method, body and sub-path. */
 
-import type { IncomingMessage } from 'node:http'
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { declaredBytes, drainBody, hasArrived, readBody } from '../http/body.ts'
+import { declaredBytes, hasArrived, readBody } from '../http/body.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
 import { bearerToken } from '../http/credentials.ts'
 import { Problem, problem } from '../http/errors.ts'
@@ -92,14 +91,14 @@ export function mountIngest(
     } catch (error) {
       const reason = reasonOf(error, 'rate_limited')
       if (inbox && reason) service.refused(inbox, reason)
-      throw refusedUnread(raw, error)
+      throw error
     }
   }
 
   /** Reserves memory for a body that is still to be read. */
-  function reserve(raw: IncomingMessage, sourceIp: string, inbox: string): BodyReservation {
+  function reserve(sourceIp: string, inbox: string): BodyReservation {
     const reservation = memory.forBody('inbox', { network: clientNetwork(sourceIp), inbox })
-    if (!reservation) throw refusedUnread(raw, rateLimited(RETRY_BODY_SECONDS))
+    if (!reservation) throw rateLimited(RETRY_BODY_SECONDS)
     return reservation
   }
 
@@ -117,7 +116,7 @@ export function mountIngest(
     let reservation: BodyReservation | null = null
     try {
       const isSmall = isHere && raw.readableLength <= SMALL_BYTES
-      if (!isSmall) reservation = reserve(raw, sourceIp, inbox.publicId)
+      if (!isSmall) reservation = reserve(sourceIp, inbox.publicId)
       const body = await readBody(raw, inbox.maxBytesPerRequest, reservation ?? {})
       reservation?.received()
       const { path, query } = splitUrl(request.originalUrl)
@@ -223,12 +222,6 @@ function reasonOf(error: unknown, busy: RefusalReason): RefusalReason | null {
     default:
       return 'service_unavailable'
   }
-}
-
-/** An error that answers a request without reading its body. */
-function refusedUnread(request: IncomingMessage, error: unknown): unknown {
-  if (!hasArrived(request)) drainBody(request)
-  return error
 }
 
 /** Path and query as sent, without decoding: a sender may have signed them. */

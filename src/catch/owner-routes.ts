@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
-import { sendNoContent } from '../http/discarded-body.ts'
 import { problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import type { Memory, Reservation } from '../http/memory.ts'
@@ -165,9 +164,9 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
     return () => found
   }
 
-  async function destroy(inbox: InboxRow, request: FastifyRequest<Owned>, reply: FastifyReply) {
+  async function destroy(inbox: InboxRow, _request: FastifyRequest<Owned>, reply: FastifyReply) {
     if (!(await service.destroy(inbox))) throw problem('not found')
-    return () => sendNoContent(request, reply)
+    return () => reply.code(204).send()
   }
 
   async function response({ response }: InboxRow) {
@@ -182,11 +181,11 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
 
   async function deleteResponse(
     inbox: InboxRow,
-    request: FastifyRequest<Owned>,
+    _request: FastifyRequest<Owned>,
     reply: FastifyReply,
   ) {
     if (!(await service.respond(inbox, null))) throw problem('not found')
-    return () => sendNoContent(request, reply)
+    return () => reply.code(204).send()
   }
 
   async function events(inbox: InboxRow, request: FastifyRequest<Listed>, reply: FastifyReply) {
@@ -262,7 +261,7 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
     reply: FastifyReply,
   ) {
     if (!(await service.deleteEvent(inbox, request.params.eventId))) throw problem('not found')
-    return () => sendNoContent(request, reply)
+    return () => reply.code(204).send()
   }
 
   return {

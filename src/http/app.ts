@@ -4,7 +4,6 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { type Clock, type ServiceClock, systemClock } from '../lib/clock.ts'
 import { deferContinue, sendContinue } from './body.ts'
-import { exceedsDrainLimit } from './discarded-body.ts'
 import { problem } from './errors.ts'
 import type { Reservation } from './memory.ts'
 import { mountOpenapi } from './openapi/openapi.ts'
@@ -128,10 +127,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     done(null, payload)
   })
   if (log.isLevelEnabled('debug')) logRequests(app, log)
-  app.setErrorHandler((error, request, reply) => {
-    if (ignoresBody(request) && exceedsDrainLimit(request.raw)) reply.header('connection', 'close')
-    sendError(error, { request, reply, log })
-  })
+  app.setErrorHandler((error, request, reply) => sendError(error, { request, reply, log }))
   app.setNotFoundHandler(answerNotFound)
   mountOpenapi(app, options.publicUrl, {
     schemas: options.schemas,
@@ -242,11 +238,6 @@ function logRequests(app: App, log: Logger): void {
     })
     done()
   })
-}
-
-/** Routes for DELETE alone ignore the body. An inbox accepts DELETE among other methods, and stores it. */
-function ignoresBody({ routeOptions }: FastifyRequest): boolean {
-  return routeOptions.method === 'DELETE'
 }
 
 /** The number of Host headers. Node's parsed headers have only the first of them. */

@@ -1,11 +1,13 @@
-/** Reads request bodies as bytes. It counts the bytes that arrive, and does not trust the headers. */
+/**
+ * Reads request bodies as bytes. It counts the bytes that arrive, and does not trust the headers. A request whose body
+ * is refused or has no meaning is answered at once, so that its client can read the answer while it still sends: Node
+ * throws the rest away, until the time of the request is over.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import { type Phrase, type Problem, problem } from './errors.ts'
 
-/** This much of a refused body is still read, so that the client can read the answer. */
-const DRAIN_BYTES = 1024 * 1024
 /** After this time, the uploads that fill the memory now are complete or timed out. */
 const RETRY_UPLOAD_SECONDS = 10
 /** The first allocation for a body in several chunks. Keeping the chunks would cost some hundred bytes each. */
@@ -26,8 +28,7 @@ export type BodyOptions = {
 }
 
 /**
- * The whole body, at most `limit` bytes. If there is no memory for it, the request is answered at once, and
- * the rest of the body is drained after the answer.
+ * The whole body, at most `limit` bytes.
  * @throws Problem for a refused body; `request timeout` when the client disconnects.
  */
 export function readBody(
@@ -44,68 +45,41 @@ export function readBody(
   return new Promise((resolve, reject) => {
     // The client may have disconnected before, while its order was looked up. No event would follow.
     if (request.destroyed) return reject(problem('request timeout'))
-    const body = createGrowingBuffer(declared === null ? limit : Math.min(limit, declared))
-    let bytes = 0
-    let hasEnded = false
-    let isAnswered = false
-    let refusal: Problem | null = declared !== null && declared > limit ? closing(tooLarge) : null
-    // The client has not sent the body, so there is nothing to drain.
-    if (refusal && isWaitingForContinue(request)) return reject(refusal)
+    if (declared !== null && declared > limit) return reject(problem(tooLarge))
     sendContinue(request)
+    const body = createGrowingBuffer(declared ?? limit)
+    let bytes = 0
     const stopWatching = minimumRate
       ? watchRate(minimumRate, {
           received: () => bytes,
-          onStalled: () => refuseNow(closing('request timeout')),
+          onStalled: () => refuse(problem('request timeout', { connection: 'close' })),
         })
       : () => undefined
 
-    function refuseNow(reason: Problem): void {
+    /** Without a listener the bytes that still come are thrown away. */
+    function refuse(reason: Problem): void {
       stopWatching()
-      refusal ??= reason
-      isAnswered = true
+      request.off('data', add)
       body.drop()
-      reject(refusal)
+      reject(reason)
     }
 
-    evicted?.addEventListener('abort', () => {
-      if (!hasEnded && !refusal) refuseNow(noMemory())
-    })
-    request.on('data', (chunk: Buffer) => {
+    function add(chunk: Buffer): void {
       bytes += chunk.length
-      if (bytes > limit && !isAnswered) refusal ??= closing(tooLarge)
-      if (!refusal && !reserve(body.growth(chunk.length))) refuseNow(noMemory())
-      if (!refusal) return body.add(chunk)
-      body.drop()
-      if (bytes <= limit + DRAIN_BYTES) return
-      if (isAnswered) return void request.destroy()
-      request.pause()
-      reject(refusal)
-    })
-    request.on('end', () => {
-      hasEnded = true
-      stopWatching()
-      if (refusal) reject(refusal)
-      else resolve(body.taken())
-    })
-    request.on('error', () => reject(problem('request timeout')))
-    request.on('close', () => {
-      stopWatching()
-      if (!hasEnded) reject(problem('request timeout'))
-    })
-  })
-}
+      if (bytes > limit) refuse(problem(tooLarge))
+      else if (reserve(body.growth(chunk.length))) body.add(chunk)
+      else refuse(noMemory())
+    }
 
-/**
- * Drains the body of a request that was refused before it was read, so that the client can read the answer.
- * If the body is longer, the connection is closed.
- */
-export function drainBody(request: IncomingMessage): void {
-  let bytes = 0
-  request.on('data', (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > DRAIN_BYTES) request.destroy()
+    evicted?.addEventListener('abort', () => refuse(noMemory()))
+    request.on('data', add)
+    request.on('end', () => {
+      stopWatching()
+      resolve(body.taken())
+    })
+    request.on('error', () => refuse(problem('request timeout')))
+    request.on('close', () => refuse(problem('request timeout')))
   })
-  request.on('error', () => undefined)
 }
 
 /** The declared length of a request's body; null if it comes in chunks, or there is no body. */
@@ -179,8 +153,6 @@ function watchRate(
 const noMemory = (): Problem =>
   problem('rate limited', { 'retry-after': String(RETRY_UPLOAD_SECONDS) })
 
-const closing = (phrase: Phrase): Problem => problem(phrase, { connection: 'close' })
-
 // Gives a route the bytes of its body. Fastify reads them whole, within a limit, so this is for callers with a
 // token. Bodies that anyone may send are read by `body.ts`, which can charge them to a memory budget.
 
@@ -230,10 +202,6 @@ export function deferContinue(request: IncomingMessage, response: ServerResponse
   if (coding === undefined && Number(length ?? 0) === 0) return
   waiting.set(request, response)
   response.shouldKeepAlive = false
-}
-
-export function isWaitingForContinue(request: IncomingMessage): boolean {
-  return waiting.has(request)
 }
 
 /** Sends `100 Continue`, if the client waits for it. */

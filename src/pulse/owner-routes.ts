@@ -6,7 +6,6 @@ import type { Alerts } from '../alerts/alerts.ts'
 import type { Db } from '../db/db.ts'
 import { mountAlerts } from '../http/alerts/routes.ts'
 import type { App } from '../http/app.ts'
-import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS, type Owner } from '../http/owner.ts'
@@ -75,9 +74,9 @@ export function mountOwner(app: App, deps: OwnerDeps): void {
         response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },
-    owner.answers(async (monitor, request, reply) => {
+    owner.answers(async (monitor, _request, reply) => {
       if (!(await service.destroy(monitor))) throw problem('not found')
-      return () => sendNoContent(request as FastifyRequest, reply)
+      return () => reply.code(204).send()
     }),
   )
   mountTokens(app, owner, {
@@ -239,9 +238,9 @@ function mountSwitch(
         response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },
-    owner.answers(async ({ public_id: monitorId }, request, reply) => {
+    owner.answers(async ({ public_id: monitorId }, _request, reply) => {
       if (!(await switches.retire(monitorId))) throw problem('not found')
-      return () => sendNoContent(request as FastifyRequest, reply)
+      return () => reply.code(204).send()
     }),
   )
 }

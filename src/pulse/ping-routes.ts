@@ -4,7 +4,6 @@ import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/credentials.ts'
-import { exceedsDrainLimit, sendNoContent } from '../http/discarded-body.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { Limit, Limits } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
@@ -65,13 +64,8 @@ export function mountPings(
     signalOf: SignalOf,
   ): Pick<RouteOptions, 'onRequest' | 'handler'> => ({
     onRequest: async (request, reply) => {
-      try {
-        await accept(request, reply, { limit, signalOf })
-      } catch (error) {
-        if (exceedsDrainLimit(request.raw)) reply.header('connection', 'close')
-        throw error
-      }
-      return sendNoContent(request, reply)
+      await accept(request, reply, { limit, signalOf })
+      return reply.code(204).send()
     },
     handler: () => {
       throw new Error('every ping is answered before')

@@ -4,7 +4,6 @@ import { Type } from 'typebox'
 import { Compile } from 'typebox/schema'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
-import { sendNoContent } from '../http/discarded-body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { errors, NoContent } from '../http/schemas.ts'
@@ -129,9 +128,9 @@ export function mountSettings(
         response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },
-    owner.answers(async (monitor, request, reply) => {
+    owner.answers(async (monitor, _request, reply) => {
       if (!(await service.setSchedule(monitor, null))) throw problem('not found')
-      return () => sendNoContent(request as FastifyRequest, reply)
+      return () => reply.code(204).send()
     }),
   )
 }

@@ -5,7 +5,6 @@ import { Type } from 'typebox'
 import type { Alerts } from '../alerts/alerts.ts'
 import { mountAlerts } from '../http/alerts/routes.ts'
 import type { App } from '../http/app.ts'
-import { sendNoContent } from '../http/discarded-body.ts'
 import { problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
@@ -90,9 +89,9 @@ export function mountReceipts(
         response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
       },
     },
-    owner.answers(async (receipt, request, reply) => {
+    owner.answers(async (receipt, _request, reply) => {
       if (!(await receipts.destroy(receipt))) throw problem('not found')
-      return () => sendNoContent(request as FastifyRequest, reply)
+      return () => reply.code(204).send()
     }),
   )
 }

@@ -13,7 +13,6 @@ import { rfc3339 } from '../../lib/clock.ts'
 import type { AnyProduct } from '../../lib/product-names.ts'
 import type { App } from '../app.ts'
 import { inScope, parseAsBytes, rawBody } from '../body.ts'
-import { sendNoContent } from '../discarded-body.ts'
 import { problem } from '../errors.ts'
 import { LIMITS, type Limits } from '../limits.ts'
 import { OWNER_ERRORS, type Owner } from '../owner.ts'
@@ -85,9 +84,9 @@ export function mountAlerts<Row extends { public_id: string }>(
   app.delete<Owned>(
     path,
     { onRequest: owner.required, schema: schemas.remove },
-    owner.answers(async ({ public_id: id }, request, reply) => {
+    owner.answers(async ({ public_id: id }, _request, reply) => {
       await destinations.remove(id)
-      return () => sendNoContent(request as FastifyRequest, reply)
+      return () => reply.code(204).send()
     }),
   )
   app.post<Owned>(

@@ -43,8 +43,7 @@ function publicProblem(error: unknown, request: FastifyRequest): Problem | null 
     return invalid(phrase ?? 'invalid query', error.fault ?? {})
   }
   const code = codeOf(error)
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return problem('request too large', { connection: 'close' })
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return problem('request too large')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('unsupported media type')
   if (code.startsWith('FST_ERR_CTP_')) return problem(phrases?.body ?? 'invalid request body')
   // The client disconnected or was timed out, so nobody reads this response.
