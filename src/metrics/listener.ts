@@ -1,6 +1,7 @@
-/** The listener for Prometheus. It has its own port, so that no proxy makes the metrics public. */
-import { createServer, type Server } from 'node:http'
+/** The listener for Prometheus and for the operator's page. Its own port keeps proxies from making it public. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { PAGE_POLICY } from './operator-page.ts'
 
 /** More connections than scrapers need. Node closes any others at once. */
 const MAX_CONNECTIONS = 32
@@ -8,37 +9,33 @@ const TIMEOUT_MS = 10_000
 
 export type MetricsListener = { port: number; close(): Promise<void> }
 
+/** What is served, by path. Concurrent requests share one collection. */
+type Served = { contentType: string; text(): Promise<string>; isForLoopback?: true }
+
 /** @throws Node's error if it cannot listen on the address. */
 export async function listenForScrapes(
-  metrics: { contentType: string; text(): Promise<string> },
+  metrics: { contentType: string; text(): Promise<string>; page(): Promise<string> },
   { host, port }: { host: string; port: number },
 ): Promise<MetricsListener> {
-  /** Concurrent scrapes share one collection. */
-  let collecting: Promise<string> | null = null
-  const text = (): Promise<string> => {
-    collecting ??= metrics.text().finally(() => {
-      collecting = null
-    })
-    return collecting
+  const served: Record<string, Served> = {
+    '/metrics': { contentType: metrics.contentType, text: shared(metrics.text) },
+    '/': {
+      contentType: 'text/html; charset=utf-8',
+      text: shared(metrics.page),
+      isForLoopback: true,
+    },
   }
   const server = createServer({ requestTimeout: TIMEOUT_MS }, (request, response) => {
-    const [path] = (request.url ?? '').split('?')
-    const isRead = request.method === 'GET' || request.method === 'HEAD'
-    if (path !== '/metrics' || !isRead) {
-      response.writeHead(path === '/metrics' ? 405 : 404, { allow: 'GET, HEAD' }).end()
-      return
+    const [path = ''] = (request.url ?? '').split('?')
+    const one = Object.hasOwn(served, path) ? served[path] : undefined
+    if (!one) return response.writeHead(404).end()
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return response.writeHead(405, { allow: 'GET, HEAD' }).end()
     }
-    text().then(
-      (body) => {
-        response.writeHead(200, {
-          'content-type': metrics.contentType,
-          'cache-control': 'no-store',
-          'content-length': Buffer.byteLength(body),
-        })
-        response.end(request.method === 'HEAD' ? undefined : body)
-      },
-      () => response.writeHead(500).end(),
-    )
+    if (one.isForLoopback && !isFromHere(request)) {
+      return response.writeHead(403).end('Open this page on the machine itself, as 127.0.0.1.\n')
+    }
+    return send(one, request, response)
   })
   server.maxConnections = MAX_CONNECTIONS
   await listening(server, host, port)
@@ -49,6 +46,40 @@ export async function listenForScrapes(
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+async function send(
+  { contentType, text }: Served,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const body = await text().catch(() => null)
+  if (body === null) return void response.writeHead(500).end()
+  response.writeHead(200, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    'content-security-policy': PAGE_POLICY,
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+/** A page of another site must not read it through a name that leads to this machine (DNS rebinding). */
+function isFromHere({ headers, socket }: IncomingMessage): boolean {
+  const isNamed = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i.test(headers.host ?? '')
+  return isNamed && /^(?:::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '')
+}
+
+function shared(collect: () => Promise<string>): () => Promise<string> {
+  let collecting: Promise<string> | null = null
+  return () => {
+    collecting ??= collect().finally(() => {
+      collecting = null
+    })
+    return collecting
   }
 }
 

@@ -12,6 +12,7 @@ import type { NodeObserver } from '../lightning/measured.ts'
 import { countRateLimited, observeResponses } from './http.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
 import { observeNode } from './node.ts'
+import { createOperatorPage, type PageSources } from './operator-page.ts'
 import { countEvents } from './payments.ts'
 import { observeStore } from './store.ts'
 import { type Stored, watchStored } from './stored.ts'
@@ -32,9 +33,11 @@ export type Metrics = {
   /** The same log, but its events are counted. */
   countedLog(log: Log): Log
   /** Sets the sources that are read at each scrape. */
-  watch(sources: Stored & Usage): void
+  watch(sources: Stored & Usage & PageSources): void
   contentType: string
   text(): Promise<string>
+  /** The operator's page, in HTML. */
+  page(): Promise<string>
 }
 
 /** Metrics on their own registry. */
@@ -42,6 +45,7 @@ export function createMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const instruments = createInstruments(registry)
+  let page = async (): Promise<string> => ''
   const build = instruments.gauge('build_info', 'The version that runs; always 1.', [
     'version',
     'node',
@@ -61,9 +65,11 @@ export function createMetrics(): Metrics {
     watch(sources) {
       watchStored(instruments, sources)
       watchUsage(instruments, sources)
+      page = createOperatorPage(registry, sources)
     },
     contentType: registry.contentType,
     text: () => registry.metrics(),
+    page: () => page(),
   }
 }
 

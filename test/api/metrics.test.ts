@@ -169,7 +169,7 @@ suite('the listener', () => {
     assert.equal((await fetch(`${server.url}/metrics`)).status, 404)
     assert.equal((await fetch(url, { method: 'HEAD' })).status, 200)
     assert.equal((await fetch(url, { method: 'POST' })).status, 405)
-    assert.equal((await fetch(new URL('/', url))).status, 404)
+    assert.equal((await fetch(new URL('/other', url))).status, 404)
     await server.stop()
     await assert.rejects(fetch(url))
   })
