@@ -1,9 +1,15 @@
 /** `mayfly gate project|route|credits|payment …`: the operator's part of GATE. */
 import type { Command } from 'commander'
+import { MAX_CREDITS } from '../../gate/project-store.ts'
+import type { ProjectDetails, Projects } from '../../gate/projects.ts'
+import { isRouteId, parseRouteSpec, type RouteSpec } from '../../gate/route-spec.ts'
+import { rfc3339 } from '../../lib/clock.ts'
+import { messageOf } from '../../lib/errors.ts'
+import { isId } from '../../lib/ids.ts'
 import type { Args } from '../cli.ts'
+import { CliError, EXIT } from '../exit.ts'
 import { examples } from '../text.ts'
-import { give, operator } from './command.ts'
-import type { AddOptions, ProjectWork } from './gate-work.ts'
+import { type Answer, give, operator } from './command.ts'
 
 const PROJECT = ['<project>', 'its id, gate_project_…'] as const
 const ROUTE_FORM = `
@@ -19,6 +25,20 @@ export function addGateOperator(gate: Command): void {
   addPayments(gate.command('payment').description('find payments that were not honoured'))
 }
 
+/**
+ * The action of a command. It reads its arguments first, and throws a CliError for those that cannot be meant. The
+ * store loads the server with it, so only a running command does.
+ */
+function onProjects<Given extends Args = [], Options = object>(
+  read: (args: Given, options: Options) => (projects: Projects) => Promise<Answer>,
+) {
+  return operator<Options, Given>(async (output, options, args) => {
+    const work = read(args, options)
+    const { withProjects } = await import('./gate-projects.ts')
+    return give(output, await withProjects(output, work))
+  })
+}
+
 function addProjects(project: Command): void {
   project
     .command('add')
@@ -32,36 +52,103 @@ function addProjects(project: Command): void {
         'mayfly gate project add --address alice@example.com --route ping=GET:/ping:1 --credits 100',
       ) + ROUTE_FORM,
     )
-    .action(onProjects<AddOptions, []>((work, options) => work.addProject(options)))
+    .action(
+      onProjects<[], { address: string; route?: string[]; credits: string }>(
+        (_none, { address, route = [], credits: count }) => {
+          const routes = route.map(readRoute)
+          const credits = readCredits(count, 0)
+          return async (projects) => {
+            const added = await projects.add({ address, routes, credits })
+            const how =
+              added.verification === 'provider'
+                ? 'provider (it confirms its payments itself)'
+                : 'preimage (payers need a wallet that shows the preimage)'
+            return {
+              json: added,
+              text: `Project       ${added.projectId}
+Verification  ${how}
+Capability    ${added.capability}
+
+The capability is shown only once. Keep it on the server of the API.
+`,
+            }
+          }
+        },
+      ),
+    )
   project
     .command('list')
     .description('list all projects')
     .addHelpText('after', examples('mayfly gate project list'))
-    .action(onProjects((work) => work.listProjects()))
+    .action(
+      onProjects(() => async (projects) => {
+        const all = await projects.list()
+        const lines = all.map(
+          ({ projectId, address, credits, isSuspended }) =>
+            `${projectId}  ${isSuspended ? 'suspended' : 'active   '}  ${String(credits).padStart(8)} credits  ${address}\n`,
+        )
+        return {
+          json: all.map((each) => ({ ...each, createdAt: rfc3339(each.createdAt) })),
+          text: lines.length > 0 ? lines.join('') : 'There are no projects.\n',
+        }
+      }),
+    )
+  addOfProject(
+    project,
+    ['show', 'show a project with its routes, credits and intents'],
+    async (projects, projectId) => {
+      const details = await projects.show(projectId)
+      return {
+        json: { ...details, createdAt: rfc3339(details.createdAt) },
+        text: describe(details),
+      }
+    },
+  )
+  addOfProject(
+    project,
+    ['suspend', 'stop new intents; those that were made before are still honoured'],
+    async (projects, projectId) => {
+      await projects.suspend(projectId)
+      return {
+        json: { projectId, isSuspended: true },
+        text: `${projectId} is suspended. Intents that were made before are still honoured.\n`,
+      }
+    },
+  )
+  addOfProject(project, ['resume', 'allow new intents again'], async (projects, projectId) => {
+    await projects.resume(projectId)
+    return { json: { projectId, isSuspended: false }, text: `${projectId} is active.\n` }
+  })
+  addOfProject(
+    project,
+    ['rotate-key', 'print a new capability; the old one stops working at once'],
+    async (projects, projectId) => {
+      const capability = await projects.rotateKey(projectId)
+      return {
+        json: { projectId, capability },
+        text: `Capability    ${capability}\n\nIt is shown only once. The old one no longer works.\n`,
+      }
+    },
+  )
+}
+
+/** Adds a command that takes a project and nothing else. */
+function addOfProject(
+  project: Command,
+  [name, description]: [name: string, description: string],
+  work: (projects: Projects, projectId: string) => Promise<Answer>,
+): void {
   project
-    .command('show')
-    .description('show a project with its routes, credits and intents')
+    .command(name)
+    .description(description)
     .argument(...PROJECT)
-    .addHelpText('after', examples('mayfly gate project show gate_project_…'))
-    .action(onProject((work, id) => work.showProject(id)))
-  project
-    .command('suspend')
-    .description('stop new intents; those that were made before are still honoured')
-    .argument(...PROJECT)
-    .addHelpText('after', examples('mayfly gate project suspend gate_project_…'))
-    .action(onProject((work, id) => work.suspendProject(id)))
-  project
-    .command('resume')
-    .description('allow new intents again')
-    .argument(...PROJECT)
-    .addHelpText('after', examples('mayfly gate project resume gate_project_…'))
-    .action(onProject((work, id) => work.resumeProject(id)))
-  project
-    .command('rotate-key')
-    .description('print a new capability; the old one stops working at once')
-    .argument(...PROJECT)
-    .addHelpText('after', examples('mayfly gate project rotate-key gate_project_…'))
-    .action(onProject((work, id) => work.rotateKey(id)))
+    .addHelpText('after', examples(`mayfly gate project ${name} gate_project_…`))
+    .action(
+      onProjects<[string]>(([text]) => {
+        const projectId = readProjectId(text)
+        return (projects) => work(projects, projectId)
+      }),
+    )
 }
 
 function addRoutes(route: Command): void {
@@ -75,9 +162,17 @@ function addRoutes(route: Command): void {
       examples("mayfly gate route add gate_project_… 'render=POST:/render/*:50'") + ROUTE_FORM,
     )
     .action(
-      onProjects<object, [string, string]>((work, _options, [id, route]) =>
-        work.addRoute(id, route),
-      ),
+      onProjects<[string, string]>(([project, text]) => {
+        const projectId = readProjectId(project)
+        const added = readRoute(text)
+        return async (projects) => {
+          await projects.addRoute(projectId, added)
+          return {
+            json: { projectId, ...added },
+            text: `${projectId} has the route ${routeText(added)}.\n`,
+          }
+        }
+      }),
     )
   route
     .command('remove')
@@ -86,9 +181,19 @@ function addRoutes(route: Command): void {
     .argument('<routeId>', 'the id of the route')
     .addHelpText('after', examples('mayfly gate route remove gate_project_… render'))
     .action(
-      onProjects<object, [string, string]>((work, _options, [id, routeId]) =>
-        work.removeRoute(id, routeId),
-      ),
+      onProjects<[string, string]>(([project, routeId]) => {
+        const projectId = readProjectId(project)
+        if (!isRouteId(routeId)) {
+          throw new CliError('The id of a route is letters, digits, - and _.', EXIT.usage)
+        }
+        return async (projects) => {
+          await projects.removeRoute(projectId, routeId)
+          return {
+            json: { projectId, routeId },
+            text: `${projectId} has no route ${routeId} any more. Its open intents are still honoured.\n`,
+          }
+        }
+      }),
     )
 }
 
@@ -100,9 +205,17 @@ function addCredits(credits: Command): void {
     .argument('<count>', 'how many')
     .addHelpText('after', examples('mayfly gate credits grant gate_project_… 100'))
     .action(
-      onProjects<object, [string, string]>((work, _options, [id, count]) =>
-        work.grantCredits(id, count),
-      ),
+      onProjects<[string, string]>(([project, count]) => {
+        const projectId = readProjectId(project)
+        const granted = readCredits(count, 1)
+        return async (projects) => {
+          const left = await projects.grant(projectId, granted)
+          return {
+            json: { projectId, credits: left },
+            text: `${projectId} has ${left} credits.\n`,
+          }
+        }
+      }),
     )
 }
 
@@ -111,28 +224,75 @@ function addPayments(payment: Command): void {
     .command('list')
     .description('list payments that were proven but not honoured')
     .addHelpText('after', examples('mayfly gate payment list'))
-    .action(onProjects((work) => work.listPayments()))
+    .action(
+      onProjects(() => async (projects) => {
+        const all = await projects.unhonoured()
+        const lines = all.map(
+          ({ noticedAt, intentId, paymentHash, amountSats, reason }) =>
+            `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat  ${reason}\n  payment hash ${paymentHash}\n`,
+        )
+        return {
+          json: all.map((each) => ({ ...each, noticedAt: rfc3339(each.noticedAt) })),
+          text: lines.length > 0 ? lines.join('') : 'Every proven payment was honoured.\n',
+        }
+      }),
+    )
   payment
     .command('honour')
     .description('let the payer in once more, or allow the provider to be asked again')
     .argument('<intent>', 'its id, gate_intent_…')
     .addHelpText('after', examples('mayfly gate payment honour gate_intent_…'))
-    .action(onProjects<object, [string]>((work, _options, [intent]) => work.honourPayment(intent)))
+    .action(
+      onProjects<[string]>(([intentId]) => {
+        if (!isId('gate_intent', intentId)) {
+          throw new CliError('The id of an intent is gate_intent_….', EXIT.usage)
+        }
+        return async (projects) => {
+          const honoured = await projects.honour(intentId)
+          const text =
+            honoured === 'fresh receipt'
+              ? 'When the payer repeats the request with the same proof, it is let in once more.\n'
+              : 'The provider may be asked for another 24 hours. The payer repeats the request with X-Gate-Intent.\n'
+          return { json: { intentId, honoured }, text }
+        }
+      }),
+    )
 }
 
-/** The module that does the work loads the server with it, so only a running command does. */
-type GateWork = typeof import('./gate-work.ts')
-
-function onProjects<Options = object, Given extends Args = []>(
-  choose: (work: GateWork, options: Options, args: Given) => ProjectWork,
-) {
-  return operator<Options, Given>(async (output, options, args) => {
-    const work = await import('./gate-work.ts')
-    return give(output, await work.withProjects(output, choose(work, options, args)))
-  })
+function describe(project: ProjectDetails): string {
+  const { projectId, address, verification, credits, isSuspended, openIntents } = project
+  const routes = project.routes.map((route) => `  ${routeText(route)}\n`).join('')
+  return `Project       ${projectId}${isSuspended ? ' (suspended)' : ''}
+Address       ${address}
+Verification  ${verification}
+Credits       ${credits}
+Intents       ${openIntents} open, ${project.authorizedIntents} authorized
+Routes
+${routes === '' ? '  none\n' : routes}`
 }
 
-const onProject = (choose: (work: GateWork, projectId: string) => ProjectWork) =>
-  onProjects<object, [string]>((work, _options, [projectId]) => choose(work, projectId))
+const routeText = ({ routeId, method, pattern, priceSats }: RouteSpec): string =>
+  `${routeId}=${method}:${pattern}:${priceSats}`
+
+function readProjectId(projectId: string): string {
+  if (isId('gate_project', projectId)) return projectId
+  throw new CliError('The id of a project is gate_project_….', EXIT.usage)
+}
+
+function readRoute(text: string): RouteSpec {
+  try {
+    return parseRouteSpec(text)
+  } catch (error) {
+    throw new CliError(`${capitalized(messageOf(error))}.`, EXIT.usage)
+  }
+}
+
+function readCredits(text: string, least: number): number {
+  const credits = /^\d{1,10}$/.test(text) ? Number(text) : -1
+  if (credits >= least && credits <= MAX_CREDITS) return credits
+  throw new CliError(`Credits are a whole number from ${least} to ${MAX_CREDITS}.`, EXIT.usage)
+}
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 const append = (value: string, before: string[] = []): string[] => [...before, value]

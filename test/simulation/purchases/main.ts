@@ -21,12 +21,17 @@ const range = {
 }
 
 for (const { name, breaks } of values.plants ? PLANTS : []) {
-  const found = await runBuyers({
+  let finder: number | null = null
+  await runBuyers({
     ...{ ...range, plant: name },
-    onResult: ({ violations }) => !violations.some(({ promise }) => breaks.includes(promise)),
+    onResult({ seed, violations }) {
+      const isFound = violations.some(({ promise }) => breaks.includes(promise))
+      if (isFound) finder = seed
+      return !isFound
+    },
   })
-  say(`${found.isStopped ? 'found' : 'NOT FOUND'} in ${found.ended} runs: ${name}`)
-  if (!found.isStopped) process.exitCode = 1
+  say(finder === null ? `NOT FOUND in ${range.runs} runs: ${name}` : `seed ${finder}: ${name}`)
+  if (finder === null) process.exitCode = 1
 }
 if (!values.plants) {
   const total = { paid: 0, delivered: 0, broken: 0 }
