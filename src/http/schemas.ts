@@ -201,21 +201,16 @@ const chargeField = {
     { description: 'What the challenge asks to pay' },
   ),
 }
+const digest = Type.String({
+  description: 'The SHA-256 of the body that the paid request must have (RFC 9530)',
+  examples: ['sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'],
+})
 const ECHOED = 'The parameters of `WWW-Authenticate: Payment`, to send back'
 
 /** The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote. */
 export const PaymentAuthChallenge = Type.Object({
   ...problemFields,
-  challenge: Type.Object(
-    {
-      ...challengeFields,
-      digest: Type.String({
-        description: 'The SHA-256 of the body that the paid request must have (RFC 9530)',
-        examples: ['sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:'],
-      }),
-    },
-    { description: ECHOED },
-  ),
+  challenge: Type.Object({ ...challengeFields, digest }, { description: ECHOED }),
   ...chargeField,
   ...quoteFields,
 })
@@ -225,7 +220,11 @@ const { orderId: _, bolt11: __, proofRequired: ___, ...offerFields } = quoteFiel
 /** The 402 of a purchase of one URL: the Payment challenge and, unless the client chose it alone, the L402 one. */
 export const OneUrlChallenge = Type.Object({
   ...problemFields,
-  challenge: Type.Object(challengeFields, { description: ECHOED }),
+  challenge: Type.Object(
+    // Where the body is sold.
+    { ...challengeFields, digest: Type.Optional(digest) },
+    { description: ECHOED },
+  ),
   ...chargeField,
   macaroon: Type.Optional(Macaroon),
   invoice: Type.Optional(Invoice),

@@ -93,6 +93,7 @@ const BY_URL = [
   'buyPulse',
   'headBuyPulse',
   'postBuyPulse',
+  'buyWhisper',
 ]
   .map((name) => `${name}ByUrl`)
   .flatMap((name) => [name, `${name}WithL402`])
@@ -222,41 +223,43 @@ const challengesOf = ({ headers }: Reply) =>
   parseChallenges([headers.get('www-authenticate') ?? '']) ?? []
 
 async function driveOneUrl(server: TestServer, ask: Call, id: string) {
+  const bytes = id.includes('Whisper') ? { body: BODIES.Whisper } : {}
   const params = { planId: 'standard' }
-  await ask(id, 400, { params: { planId: 'mega' } })
-  await ask(id, 403, { params, headers: { 'sec-purpose': 'prefetch' } })
+  const buying = { params, ...bytes }
+  await ask(id, 400, { ...bytes, params: { planId: 'mega' } })
+  await ask(id, 403, { ...buying, headers: { 'sec-purpose': 'prefetch' } })
   const protocol = { 'x-payment-protocol': 'l402' }
-  const shown = await ask(id, 402, { params, headers: protocol })
+  const shown = await ask(id, 402, { ...buying, headers: protocol })
   // HEAD has no body: whatever it takes to pay is in the field.
   const [{ macaroon, invoice: bolt11 } = { macaroon: '', invoice: '' }] = l402Challenges(
     challengesOf(shown),
   )
   const preimage = await server.pay(bolt11)
   const l402 = (some: string) => serialiseL402Credential({ macaroon, preimage: some })
-  await ask(id, 401, { params, headers: { authorization: l402(PREIMAGE) } })
-  await ask(id, 200, { params, headers: { authorization: l402(preimage) } })
+  await ask(id, 401, { ...buying, headers: { authorization: l402(PREIMAGE) } })
+  await ask(id, 200, { ...buying, headers: { authorization: l402(preimage) } })
   if (id.startsWith('postBuy')) await ask(id, 400, { params, body: { some: 'thing' } })
-  const authorization = await onTheOther(server, ask, { id, params })
-  await ask(id, 200, { params, headers: { authorization } })
+  const authorization = await onTheOther(server, ask, { id, buying })
+  await ask(id, 200, { ...buying, headers: { authorization } })
   // Sealed by its age, while what was bought still lives.
   server.clock.advance(2 * DAY)
-  await ask(id, 404, { params, headers: { authorization } })
+  await ask(id, 404, { ...buying, headers: { authorization } })
 }
 
 /** A Payment credential, which the twin takes, too. Delivered already, so that HEAD's order can be sealed by its age. */
 async function onTheOther(
   server: TestServer,
   ask: Call,
-  { id, params }: { id: string; params: { planId: string } },
+  { id, buying }: { id: string; buying: { params: { planId: string }; body?: Buffer } },
 ): Promise<string> {
-  const both = await ask(id.replace('WithL402', ''), 402, { params })
+  const both = await ask(id.replace('WithL402', ''), 402, buying)
   const [{ invoice } = { invoice: '' }] = l402Challenges(challengesOf(both))
   const authorization = serialisePaymentCredential({
     challenge: challengeOf(both.headers.get('www-authenticate')),
     payload: { preimage: await server.pay(invoice) },
   })
   const get = id.replace(/^(head|post)Buy/, 'buy')
-  await ask(get, 200, { params, headers: { authorization } })
+  await ask(get, 200, { ...buying, headers: { authorization } })
   return authorization
 }
 
@@ -597,7 +600,8 @@ async function exhaust(server: TestServer, ask: Call): Promise<void> {
     await empty(id, { params, headers, body: { planId: 'spark' } })
   }
   for (const id of BY_URL) {
-    await empty(id, { params: { planId: 'spark' } })
+    const body = id.includes('Whisper') ? { body: bytes(64) } : {}
+    await empty(id, { params: { planId: 'spark' }, ...body })
   }
   await empty('buyWhisper', { headers: aPurchase('buyWhisper'), body: bytes(64) })
   const shop = await register(server, { credits: 9 })
