@@ -81,10 +81,15 @@ export function requestOf(
 /** Asks for an order by its id, which only who opened it knows. */
 export function pollOf(
   { orderId }: RecordedInvoice,
-  { idempotencyKey, preimage, signal }: Claim & { signal?: AbortSignal | undefined },
+  {
+    idempotencyKey,
+    preimage,
+    signal,
+    extends: publicId,
+  }: Claim & { signal?: AbortSignal | undefined; extends?: string },
 ): ApiRequest {
   return {
-    path: `/api/payments/${encodeURIComponent(orderId)}`,
+    path: `/api/${publicId === undefined ? 'payments' : 'extensions'}/${encodeURIComponent(orderId)}`,
     headers: { 'idempotency-key': idempotencyKey, ...proofHeader(preimage) },
     signal,
   }

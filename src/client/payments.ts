@@ -361,9 +361,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
 
   /** Polls until the service has delivered the order, or refuses it. */
   async function follow(record: PurchaseRecord, run: Run, until?: number): Promise<unknown> {
-    const { idempotencyKey, preimage } = record
     for (;;) {
-      const answer = await collecting(pollOf(lastOf(record), { ...run, idempotencyKey, preimage }))
+      const answer = await collecting(pollOf(lastOf(record), { ...run, ...record }))
       if (answer.status === 200) return deliver(record, resourceOf(answer))
       if (answer.status !== 402) throw errorOf(answer)
       refuseOther(answer, lastOf(record))
@@ -503,6 +502,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       const record: PurchaseRecord = {
         ...{ version: 1, revision: 0, idempotencyKey, state: 'quoted', service, product, planId },
         ...{ requestSha256: '', maxSats: 0, wallet: null, invoices: [quote] },
+        // Nobody remembers whether it extends anything, and the poll of extensions answers for every order.
+        extends: '',
         ...(preimage === undefined ? {} : { preimage }),
       }
       return follow(record, { flow: 'native', maxSats: 0, ...(signal ? { signal } : {}) })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { aWorld, put } from '../support/alerts.ts'
 import { phraseOf } from '../support/answer.ts'
-import { poll, quoteOf } from '../support/buying.ts'
+import { pollExtension as poll, quoteOf } from '../support/buying.ts'
 import { anInbox, send } from '../support/catch.ts'
 import {
   endIn,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { phraseOf } from '../support/answer.ts'
-import { poll, purchase, quoteOf } from '../support/buying.ts'
+import { pollExtension as poll, purchase, quoteOf } from '../support/buying.ts'
 import { send } from '../support/catch.ts'
 import {
   assertExtended,
@@ -31,6 +31,10 @@ for (const product of EXTENDABLE) {
       const server = await startServer(t)
       const held = await buy(server)
       const { orderId, key } = await paidExtension(server, held)
+      const elsewhere = await fetch(`${server.url}/api/payments/${orderId}`)
+      assert.equal(elsewhere.status, 404)
+      const { expected: where } = (await elsewhere.json()) as { expected: string }
+      assert.match(where, new RegExp(`extension is polled at /api/extensions/${orderId}$`))
       const answer = await poll(server, orderId)
       const expected = new Date(Date.parse(held.expiresAt) + DAY).toISOString()
       assert.equal(endIn(answer), expected)

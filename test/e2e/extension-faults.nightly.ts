@@ -7,7 +7,7 @@ import { createMayfly } from '../../src/client/index.ts'
 import { openSqlite } from '../../src/db/sqlite/sqlite.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
-import { type Order, poll, quoteOf } from '../support/buying.ts'
+import { type Order, pollExtension as poll, quoteOf } from '../support/buying.ts'
 import {
   EXTENDABLE,
   type Extendable,

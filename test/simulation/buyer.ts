@@ -164,7 +164,8 @@ export async function buy(
       const poll: Record<string, string> = {}
       if (random.chance(0.8)) poll['idempotency-key'] = key
       if (preimage !== null && random.chance(0.5)) poll['payment-preimage'] = preimage
-      return { target: `/api/payments/${quote?.orderId}`, headers: poll, from: address }
+      const polled = order.extends ? 'extensions' : 'payments'
+      return { target: `/api/${polled}/${quote?.orderId}`, headers: poll, from: address }
     }
     headers['idempotency-key'] = key
     if (isNative && preimage !== null && random.chance(0.5)) headers['payment-preimage'] = preimage

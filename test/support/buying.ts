@@ -129,13 +129,19 @@ export async function deliveredOrder(
   return { ...order, text, inbox: JSON.parse(text).resource }
 }
 
-export function poll(
+export const poll = (
   server: { url: string },
   orderId: string,
   headers: Record<string, string> = {},
-): Promise<Answer> {
-  return send(`${server.url}/api/payments/${orderId}`, { method: 'GET', body: '', headers })
-}
+): Promise<Answer> =>
+  send(`${server.url}/api/payments/${orderId}`, { method: 'GET', body: '', headers })
+
+export const pollExtension = (
+  server: { url: string },
+  orderId: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> =>
+  send(`${server.url}/api/extensions/${orderId}`, { method: 'GET', body: '', headers })
 
 /** Sends one request to the simulator's wallet. */
 export function simulatorPay({ url }: { url: string }, body: unknown): Promise<Answer> {

@@ -100,7 +100,8 @@ export const createPaying =
         // The path of another word is no order's: the products are sold there.
         if (!isId('order', text(orderId))) throw new Refusal(NO_ORDER)
         const answered = await call.ask({
-          ...{ method: 'GET', path: `/api/payments/${text(orderId)}` },
+          // Answers for an extension as well as for a purchase.
+          ...{ method: 'GET', path: `/api/extensions/${text(orderId)}` },
           ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
         })
         if (answered.status !== 402) return bought(answered, key)
