@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import { type Clock, type ServiceClock, systemClock } from '../lib/clock.ts'
-import { deferContinue, sendContinue } from './body.ts'
+import { boundRest, deferContinue, sendContinue } from './body.ts'
 import { problem } from './errors.ts'
 import type { Reservation } from './memory.ts'
 import { mountOpenapi } from './openapi/openapi.ts'
@@ -122,8 +122,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   })
   // The time of the answer. What was set before is that of answers that no hook sees, such as streams.
   // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  app.addHook('onSend', ({ raw }, reply, payload, done) => {
     reply.header('date', date())
+    if (!raw.complete) boundRest(raw)
     done(null, payload)
   })
   if (log.isLevelEnabled('debug')) logRequests(app, log)

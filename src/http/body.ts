@@ -78,8 +78,23 @@ export function readBody(
       resolve(body.taken())
     })
     request.on('error', () => refuse(problem('request timeout')))
-    request.on('close', () => refuse(problem('request timeout')))
+    request.on('close', () => {
+      if (!request.complete) refuse(problem('request timeout'))
+    })
   })
+}
+
+/** This much is thrown away behind an answer, for a client that still sends. The largest body of a plan is 8 MiB. */
+const REST_BYTES = 10 * 1024 * 1024
+
+/** Throws away the rest of a body that nobody reads, and cuts off a sender that goes on and on. */
+export function boundRest(request: IncomingMessage): void {
+  let bytes = 0
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > REST_BYTES) request.destroy()
+  })
+  request.on('error', () => undefined)
 }
 
 /** The declared length of a request's body; null if it comes in chunks, or there is no body. */

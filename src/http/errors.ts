@@ -243,7 +243,11 @@ export class Problem extends Error {
   readonly headers: Record<string, string>
   readonly fault: Fault
   constructor(phrase: Phrase, headers: Record<string, string>, fault: Fault) {
+    // Nobody reads where an expected refusal was made, and to note it costs as much as the rest of the answer.
+    const { stackTraceLimit } = Error
+    Error.stackTraceLimit = 0
     super(phrase)
+    Error.stackTraceLimit = stackTraceLimit
     this.phrase = phrase
     this.status = ERRORS[phrase].status
     this.headers = headers
