@@ -1,27 +1,32 @@
-/**
- * Waits in tests: for a condition, with a time limit, never for a length of time. The limit is for what
- * hangs. It is long, because a machine that starts nodes and browsers in parallel is slow.
- */
+/** Waits in tests: for a condition, with a time limit, never for a length of time. The limit is for what hangs. */
 import { setTimeout as wait } from 'node:timers/promises'
 
 export type Patience = { withinMs?: number; everyMs?: number }
+
+/** Also on a machine that runs several tests at once. */
+const IN_PROCESS_MS = 10_000
+/** While a node, a browser or another program runs that this process has started. */
+const WITH_PROGRAMS_MS = 60_000
 
 /** The first value of `ask` that is not null, undefined or false. While `ask` throws, it is called again. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,
-  { withinMs = 60_000, everyMs = 25 }: Patience = {},
+  { withinMs, everyMs = 25 }: Patience = {},
 ): Promise<T> {
-  const giveUpAt = performance.now() + withinMs
+  const began = performance.now()
   for (;;) {
     const outcome = await attempt(ask)
     if (outcome.value !== undefined) return outcome.value
-    if (performance.now() > giveUpAt) {
-      throw new Error(`waited ${withinMs} ms for ${what}`, { cause: outcome.error })
+    const limit = withinMs ?? (runsPrograms() ? WITH_PROGRAMS_MS : IN_PROCESS_MS)
+    if (performance.now() - began > limit) {
+      throw new Error(`waited ${limit} ms for ${what}`, { cause: outcome.error })
     }
     await wait(everyMs)
   }
 }
+
+const runsPrograms = (): boolean => process.getActiveResourcesInfo().includes('ProcessWrap')
 
 async function attempt<T>(
   ask: () => Promise<T | null | undefined | false> | T | null | undefined | false,
