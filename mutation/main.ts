@@ -30,8 +30,6 @@ const TOOLS = join(ROOT, '.cache/mutation')
 /** A mutant that computes forever is stopped after this and six times of what its tests take without it. */
 const TIMEOUT_MS = 60_000
 const TIMEOUT_FACTOR = 3
-/** Each process of Stryker would start a server for tests of PostgreSQL alone, and leave it behind. */
-const STARTS_A_SERVER = '-postgres.test.ts'
 /** Linux keeps this folder in memory, where a store of a test has no disk to wait for. */
 const MEMORY = '/dev/shm'
 /** What Stryker mutates besides SQL. */
@@ -73,10 +71,7 @@ function mutate(name: string, files?: string[]): void {
   if (room === undefined)
     throw new Error(`There is no room ${name}, only ${Object.keys(ROOMS).join(', ')}`)
   const patterns = values.tests ?? room.tests
-  const testFiles = patterns
-    .flatMap((pattern) => globSync(pattern))
-    .filter((file) => !file.endsWith(STARTS_A_SERVER))
-    .toSorted()
+  const testFiles = patterns.flatMap((pattern) => globSync(pattern)).toSorted()
   const report = join(TOOLS, files === undefined ? `${name}.json` : `${name}-files.json`)
   const config = join(TOOLS, `${name}.config.json`)
   writeFileSync(

@@ -14,7 +14,7 @@ setTimeout(() => {
 process.on('exit', (code) => {
   if (code === 0) return
   const imports = readFileSync(String(process.argv[1]).replace(/\.test\.ts$/, '.tests.ts'), 'utf8')
-  const names = imports.matchAll(/test\/\S+\.(?:test|nightly)\.ts/g)
+  const names = imports.matchAll(/test\/\S+\.(?:test|nightly|postgres)\.ts/g)
   process.stderr.write(`A process failed that ran ${[...names].join(', ')}\n`)
 })
 

@@ -1,7 +1,8 @@
 /**
  * `node scripts/test.ts [--nightly] [folder or file …]`: runs the tests, by default those of each commit (`*.test.ts`),
- * with `--nightly` also those that need real nodes or many processes (`*.nightly.ts`), and prints the time of each
- * folder. Several files share a process, because loading the service takes longer than most files.
+ * with `--nightly` also those that need real nodes, browsers or many processes (`*.nightly.ts`), and on PostgreSQL
+ * also those that only it can pass (`*.postgres.ts`). Prints the time of each folder. Several files share a process,
+ * because loading the service takes longer than most files.
  */
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -35,7 +36,8 @@ const { positionals: named, values: options } = parseArgs({
   options: { nightly: { type: 'boolean', default: false } },
   allowPositionals: true,
 })
-const NAMES = options.nightly ? '*.{test,nightly}.ts' : '*.test.ts'
+const isPostgres = process.env.MAYFLY_TEST_ENGINE === 'postgres'
+const KINDS = ['test', ...(options.nightly ? ['nightly'] : []), ...(isPostgres ? ['postgres'] : [])]
 const files = (named.length > 0 ? named : ['test']).flatMap(testFiles)
 if (files.length === 0) throw new Error(`no tests in ${named.join(', ')}`)
 mkdirSync(CACHE, { recursive: true })
@@ -60,7 +62,9 @@ writeFileSync(DURATIONS, JSON.stringify({ ...durations, ...taken }))
 process.stdout.write(`${shares()}\n`)
 
 function testFiles(path: string): string[] {
-  const paths = path.endsWith('.ts') ? [path] : globSync(`${path}/**/${NAMES}`)
+  const paths = path.endsWith('.ts')
+    ? [path]
+    : KINDS.flatMap((kind) => globSync(`${path}/**/*.${kind}.ts`))
   return paths.map((file) => relative(ROOT, resolve(file)))
 }
 

@@ -1,8 +1,5 @@
-/** Runs a command of the real program to its end. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { text } from 'node:stream/consumers'
-import { BIN, ENVIRONMENT } from './bin.ts'
+/** Runs a command to its end, in a thread: what it does with signals and its input is for a process. */
+import { runInThread } from './command-threads.ts'
 
 export type Ran = { code: number | null; out: string; err: string }
 
@@ -11,14 +8,6 @@ export async function runCommand(
   args: string[],
   environment: Record<string, string> = {},
 ): Promise<Ran> {
-  const child = spawn(process.execPath, [BIN, ...args], {
-    env: { ...ENVIRONMENT, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const [out, err, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ])
-  return { code: code as number | null, out, err }
+  const { code, out, err } = await runInThread(args, environment)
+  return { code, out, err }
 }

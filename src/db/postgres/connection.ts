@@ -5,7 +5,7 @@
  * This uses parts of `pg` that are not documented: the object that `Client.query` takes as a query
  * (`submit` and the `handle…` methods), that it is submitted only after the query before it has
  * ended, and `client.connection.stream`, which `wire.ts` writes to. Any release of `pg` may change
- * them. `test/contract/postgres.test.ts` and `test/db/postgres/postgres.test.ts` fail then.
+ * them. `test/contract/db.postgres.ts` and `test/db/postgres/postgres.postgres.ts` fail then.
  *
  * The library `postgres` pipelines too, but opens a lost connection again by itself, past the checks of `session.ts`.
  */

@@ -8,7 +8,6 @@ import { purchase } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
 import { type After, temporaryFolder } from '../../support/folder.ts'
 import { freePort } from '../../support/ports.ts'
-import { aPostgresDatabase } from '../../support/postgres.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 import { LEDGER_NODE_ID } from '../../support/stand-ins/ledger.ts'
 import { query } from '../../support/store.ts'
@@ -261,27 +260,5 @@ suite('doctor', () => {
     assert.equal(await asked({ MAYFLY_PORT: '1', MAYFLY_URL: server.url }), found)
     const { out } = await runCommand(['catalog', '--json'], { MAYFLY_PORT: port })
     assert.match(out, /"checkoutEnabled":true/)
-  })
-
-  test('doctor looks into a PostgreSQL store alike, and changes nothing in it', async () => {
-    const url = await aPostgresDatabase()
-    const environment = {
-      MAYFLY_DATABASE_URL: url,
-      MAYFLY_SECRET: '11'.repeat(32),
-      MAYFLY_URL: 'http://127.0.0.1:9',
-    }
-    const empty: Finding[] = JSON.parse((await runCommand(['doctor', '--json'], environment)).out)
-    assert.equal(empty.find(({ check }) => check === 'content')?.state, 'note')
-    await runCommand(['order', 'list'], environment)
-    const migrated = JSON.parse((await runCommand(['doctor', '--json'], environment)).out)
-    assert.deepEqual(bad(migrated), [])
-    await query(
-      { databaseUrl: url },
-      `insert into purchase_order (order_id, secret_id, request_hash, product, plan_id, plan,
-         terms, memo, amount_sats, client_network, state, created_at, claimed_at, looked_up_at, opened_by, contested)
-       values ('order_x', 'x', '', 'catch', 'spark', '{}', 'null', '', 1, '', 'paid_unfulfilled', 1, 1, 1, '', 0)`,
-    )
-    const owed = JSON.parse((await runCommand(['doctor', '--json'], environment)).out)
-    assert.match(bad(owed)[0] ?? '', /^debts: 1 paid order/)
   })
 })

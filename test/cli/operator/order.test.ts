@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Client } from 'pg'
 import type { CatchCapability } from '../../../src/client/index.ts'
 import { poll, purchase, quoteOf, settlement } from '../../support/buying.ts'
 import { anInbox } from '../../support/catch.ts'
 import { runCommand } from '../../support/command.ts'
 import { extend, paidExtension } from '../../support/extension.ts'
-import { aPostgresDatabase } from '../../support/postgres.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
@@ -118,31 +116,6 @@ test('a delivered order is refunded, stands in the books, and what it bought goe
   assert.equal(long.code, 2)
 })
 
-test('orders in PostgreSQL are delivered alike, and the store is backed up by tools of its own', async (t) => {
-  const environment = {
-    MAYFLY_DATABASE_URL: await aPostgresDatabase(),
-    MAYFLY_SECRET: '11'.repeat(32),
-  }
-  const server = await startServer(t, { ...environment, MAYFLY_METRICS_PORT: '0' })
-  const { orderId } = quoteOf(await purchase(server, {}))
-  const run = (...args: string[]) => runCommand(args, environment)
-  assert.match((await run('order', 'show', orderId)).out, /^state +pending$/m)
-  await onPostgres(environment.MAYFLY_DATABASE_URL, 'delete from simulator_invoice')
-  await onPostgres(
-    environment.MAYFLY_DATABASE_URL,
-    `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`,
-  )
-  assert.equal((await run('order', 'deliver', orderId)).code, 0)
-  const delivered = await poll(server, orderId)
-  assert.equal(delivered.status, 200)
-  const scraped = server.logged.find((line) => line.includes('metrics.listening'))
-  const { url } = JSON.parse(String(scraped)) as { url: string }
-  assert.match(await (await fetch(url)).text(), /^mayfly_orders\{state="settled"\} 1$/m)
-  const refused = await run('backup', 'nowhere.db')
-  assert.deepEqual([refused.code, refused.out], [1, ''])
-  assert.match(refused.err, /docs\/run\/backup\.md/)
-})
-
 test('a wrong command, or an unknown order, is told what is right', async (t) => {
   const server = await startServer(t)
   const nobodys = 'order_0000000000000000000000'
@@ -165,13 +138,6 @@ test('a wrong command, or an unknown order, is told what is right', async (t) =>
     assert.equal((await order(server.file, ...verb, nobodys)).code, 4, verb.join(' '))
   }
 })
-
-async function onPostgres(connectionString: string, text: string): Promise<void> {
-  const client = new Client({ connectionString })
-  await client.connect()
-  await client.query(text)
-  await client.end()
-}
 
 test('order show tells the story of an order by each of its names, without what a buyer keeps secret', async (t) => {
   const server = await startServer(t)
