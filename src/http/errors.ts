@@ -242,7 +242,10 @@ export class Problem extends Error {
   readonly status: number
   readonly headers: Record<string, string>
   readonly fault: Fault
-  constructor(phrase: Phrase, headers: Record<string, string>, fault: Fault) {
+  /** Of a 429: the name of the limit, for the metrics; `room` if too much was open already. */
+  readonly limit: string
+  // biome-ignore lint/complexity/useMaxParams: only the functions below call it.
+  constructor(phrase: Phrase, headers: Record<string, string>, fault: Fault, limit = 'room') {
     // Nobody reads where an expected refusal was made, and to note it costs as much as the rest of the answer.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = 0
@@ -252,6 +255,7 @@ export class Problem extends Error {
     this.status = ERRORS[phrase].status
     this.headers = headers
     this.fault = fault
+    this.limit = limit
   }
 }
 

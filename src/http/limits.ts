@@ -7,7 +7,7 @@ import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
 import { type ClientAddress, clientScope } from './client-address.ts'
 import { OWNER_TOKEN } from './credentials.ts'
-import { type Problem, problem } from './errors.ts'
+import { Problem } from './errors.ts'
 
 export type Rate = { perMinute: number; burst: number }
 
@@ -124,7 +124,7 @@ export function createLimits(
     const waitSeconds = Math.ceil(result.msBeforeNext / 1000)
     reply.header('ratelimit-policy', bucket.policy)
     reply.header('ratelimit', `"${name}";r=${result.remainingPoints};t=${waitSeconds}`)
-    if (result.isRefused) throw rateLimited(waitSeconds)
+    if (result.isRefused) throw rateLimited(waitSeconds, name)
   }
 
   return {
@@ -157,9 +157,10 @@ const isSameRate = (before: OpenedBucket | null, rate: Rate | null): boolean =>
 const policyOf = (name: string, rate: Rate): string =>
   `"${name}";q=${rate.burst};w=${Math.ceil(windowSeconds(rate))}`
 
-/** 429 with an integer Retry-After (RFC 9110 §10.2.3), never 0. */
-export function rateLimited(waitSeconds: number): Problem {
-  return problem('rate limited', { 'retry-after': String(Math.max(1, Math.ceil(waitSeconds))) })
+/** 429 with an integer Retry-After (RFC 9110 §10.2.3), never 0. @param limit its name, if it is one that has a name. */
+export function rateLimited(waitSeconds: number, limit?: string): Problem {
+  const seconds = Math.max(1, Math.ceil(waitSeconds))
+  return new Problem('rate limited', { 'retry-after': String(seconds) }, {}, limit)
 }
 
 /** The library counts in windows. This is the time in which the whole burst refills. */

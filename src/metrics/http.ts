@@ -1,5 +1,5 @@
 /** Metrics of the HTTP server: answers, and refusals by limit. */
-import type { AnswerObserver, Refusal } from '../http/server/metrics.ts'
+import type { AnswerObserver } from '../http/server/metrics.ts'
 import type { Instruments } from './instruments.ts'
 
 export function observeResponses({ counter, histogram }: Instruments): AnswerObserver {
@@ -20,7 +20,7 @@ export function observeResponses({ counter, histogram }: Instruments): AnswerObs
   }
 }
 
-export function countRateLimited({ counter }: Instruments): (refusal: Refusal) => void {
+export function countRateLimited({ counter }: Instruments): (limit: string) => void {
   const refused = counter('rate_limited_total', 'Requests answered 429, by limit.', ['limit'])
   return (limit) => refused.inc({ limit })
 }

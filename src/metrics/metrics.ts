@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { StoreObserver } from '../db/measured.ts'
-import type { AnswerObserver, Refusal } from '../http/server/metrics.ts'
+import type { AnswerObserver } from '../http/server/metrics.ts'
 import type { WorkOutcome } from '../http/turns.ts'
 import type { Log } from '../lib/log.ts'
 import type { NodeObserver } from '../lightning/measured.ts'
@@ -22,7 +22,7 @@ export type Metrics = {
   store: StoreObserver
   node: NodeObserver
   response: AnswerObserver
-  rateLimited(refusal: Refusal): void
+  rateLimited(limit: string): void
   purged(product: string, rows: number): void
   searchEnded(outcome: WorkOutcome): void
   /** A request took this many bytes of its inbox. */

@@ -28,7 +28,7 @@ import { mountPayments } from '../http/paid/poll.ts'
 import type { Repeated } from '../http/product.ts'
 import { createConnections } from '../http/server/connections.ts'
 import { mountHealth, mountReadiness } from '../http/server/health.ts'
-import { measuredLimits, measureRequests } from '../http/server/metrics.ts'
+import { measureRequests } from '../http/server/metrics.ts'
 import { createLocalOnly, mountSimulator } from '../http/server/simulator.ts'
 import { createEventStreams } from '../http/streams.ts'
 import { createScheduler } from '../http/turns.ts'
@@ -212,10 +212,10 @@ export async function serve(
     })
     detectUntrustedProxies(app, { isBehindUntrusted, log })
     const streams = createEventStreams(app, memory)
-    const plainLimits = createLimits(rates, clientAddress, instances.openBucket)
-    const limits = metrics ? measuredLimits(app, plainLimits, metrics.rateLimited) : plainLimits
+    const limits = createLimits(rates, clientAddress, instances.openBucket)
     if (metrics) {
-      measureRequests(app, metrics.response, streams.isStream)
+      const { response: observe, rateLimited: onRefused } = metrics
+      measureRequests(app, { observe, isStream: streams.isStream, onRefused })
       const { isHealthy: isSelling } = health
       const { isHeld: isClockHeld } = clock
       metrics.watch({
@@ -348,7 +348,7 @@ export async function serve(
 
     return {
       ...{ url, clock },
-      reload: createReload({ onSale, reloadRates: plainLimits.reload, isSimulator, log }),
+      reload: createReload({ onSale, reloadRates: limits.reload, isSimulator, log }),
       async stop() {
         // Load balancers notice this while all requests are still served.
         isStopping = true

@@ -2,7 +2,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../app.ts'
 import { Problem } from '../errors.ts'
-import { LIMITS, type Limit, type Limits } from '../limits.ts'
 
 /** The pattern for requests that matched no route. */
 const UNMATCHED = 'none'
@@ -17,14 +16,21 @@ export type AnswerObserver = (kind: {
   statusClass: string
 }) => (seconds: number | null) => void
 
-/** The cause of a 429: the name of a limit, or `room` if too much was open already. */
-export type Refusal = string
-
-/** Observes every answer. Must be called before the routes are mounted. */
+/**
+ * Observes every answer. Must be called before the routes are mounted.
+ * @param options.onRefused gets the name of the limit of each 429, or `room`.
+ */
 export function measureRequests(
   app: App,
-  observe: AnswerObserver,
-  isStream: (reply: FastifyReply) => boolean,
+  {
+    observe,
+    isStream,
+    onRefused,
+  }: {
+    observe: AnswerObserver
+    isStream: (reply: FastifyReply) => boolean
+    onRefused: (limit: string) => void
+  },
 ): void {
   const hook = (route: string) => {
     /** By method and status class. Node accepts some forty methods only, so the map stays small. */
@@ -55,37 +61,9 @@ export function measureRequests(
     if (request.is404) unmatched(request, reply, done)
     else done()
   })
-}
-
-/** The same limits, with `onRefused` called once for each refusal, with the name of its limit. */
-export function measuredLimits(
-  app: App,
-  limits: Limits,
-  onRefused: (refusal: Refusal) => void,
-): Limits {
-  const isRefusal = (error: unknown): error is Problem =>
-    error instanceof Problem && error.phrase === 'rate limited'
-  const names = new WeakMap<Problem, string>()
-  const named = async <T>({ name }: Limit, work: Promise<T>): Promise<T> => {
-    try {
-      return await work
-    } catch (error) {
-      if (isRefusal(error)) names.set(error, name)
-      throw error
-    }
-  }
   // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
   app.addHook('onError', (_request, _reply, error: unknown, done) => {
-    if (isRefusal(error)) onRefused(names.get(error) ?? 'room')
+    if (error instanceof Problem && error.phrase === 'rate limited') onRefused(error.limit)
     done()
   })
-  return {
-    ...limits,
-    get openOrders() {
-      return limits.openOrders
-    },
-    take: (limit, key, reply) => named(limit, limits.take(limit, key, reply)),
-    refuse: (refusal, request, reply) =>
-      named(LIMITS.badBearer, limits.refuse(refusal, request, reply)),
-  }
 }
