@@ -18,7 +18,7 @@ export type MinimumRate = { everyMs: number; bytes: number }
 
 export type BodyOptions = {
   /** The error for a body above the limit. Default `request too large`. */
-  tooLarge?: Phrase
+  tooLarge?: Phrase | undefined
   /** Reserves more memory; false refuses the body with `rate limited`. */
   reserve?: (bytes: number) => boolean
   /** Aborted when the memory goes to another body, which refuses this one with `rate limited`. */

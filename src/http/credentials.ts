@@ -47,3 +47,10 @@ export function idempotencyKey(request: FastifyRequest): string | null {
   const key = lines?.length === 1 ? lines[0] : undefined
   return key !== undefined && isIdempotencyKey(key) ? key : null
 }
+
+/** What stands in `Payment-Preimage`: null without it, and nothing readable in several lines. */
+export function preimageIn(request: FastifyRequest): string | null {
+  const lines = request.raw.headersDistinct['payment-preimage']
+  if (lines === undefined) return null
+  return lines.length === 1 ? (lines[0] ?? '').trim() : ''
+}

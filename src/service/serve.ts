@@ -236,7 +236,7 @@ export async function serve(
     const guard = node.simulator && isLocalOnly ? { refuseStrangers: createLocalOnly(log) } : {}
     const newOrders = createNewOrders({
       ...guard,
-      ...{ db, clock, log, clientAddress, blockedNetworks, egressNetworks },
+      ...{ db, clock, log, limits, clientAddress, blockedNetworks, egressNetworks },
       maxSales: { perDay: config.maxSalesPerDay, perNetwork: config.maxSalesPerNetworkPerDay },
     })
     const purchaseKeys = secrets.keys('mcp purchase')

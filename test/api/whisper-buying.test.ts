@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { suite, test } from 'node:test'
+import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { exchange } from '../support/socket.ts'
 import { until } from '../support/until.ts'
 import {
   A_BODY,
@@ -162,6 +166,20 @@ suite('buying a whisper', () => {
     // The rest is thrown away until the time of the request is over.
     assert.equal(socket.closed, false)
     socket.destroy()
+  })
+
+  test('a new order takes from its limit before its body is read, and nothing while none is sold', async (t) => {
+    const limits = join(await temporaryFolder(t), 'limits.json')
+    await writeFile(limits, JSON.stringify({ quote: { perMinute: 0.01, burst: 1 } }))
+    const server = await startServer(t, { MAYFLY_RATE_LIMITS: limits, MAYFLY_SIMULATOR: 'public' })
+    const ask = (headers = '') =>
+      exchange(
+        server.url,
+        `POST /api/payments/whisper HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${randomUUID()}\r\nX-Whisper-Plan: spark\r\nContent-Type: application/octet-stream\r\nExpect: 100-continue\r\nContent-Length: 50000\r\n${headers}\r\n`,
+      )
+    assert.deepEqual((await ask('X-Forwarded-For: 203.0.113.1\r\n')).statuses, [503])
+    assert.equal((await purchaseWhisper(server, {})).status, 402)
+    assert.deepEqual((await ask()).statuses, [429])
   })
 
   test('a purchase may have every bound itself', async () => {

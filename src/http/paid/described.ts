@@ -17,8 +17,7 @@ import {
   PlanIdSchema,
   settled,
 } from '../schemas.ts'
-import { paymentPreimageHeader } from './repeats.ts'
-import type { OneUrlRoute, PaidRoute } from './route.ts'
+import type { PaidRoute } from './route.ts'
 
 export function paidRouteSchema(route: PaidRoute): FastifySchema {
   const { settled = settledAnswer(route), ...documented } = route.described ?? {}
@@ -84,6 +83,15 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
     },
   } as FastifySchema
 }
+
+/** Of a route that reads it: proof of payment for clients without a wallet protocol. */
+export const paymentPreimageHeader = Type.Optional(
+  Type.String({
+    description:
+      '64 hex digits: the preimage that the wallet got for the payment. Together with the key of the order it proves the payment',
+    examples: ['7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069'],
+  }),
+)
 
 /** What happens next depends on how the order can be polled. */
 const howToBuy = ({ extendsId }: PaidRoute): string =>
@@ -178,12 +186,12 @@ export function offersOf({
  * probes each announced operation must stay below the limit on new orders, and sends no bytes that could be sold.
  */
 export function oneUrlSchema(
-  route: OneUrlRoute,
+  route: PaidRoute,
   {
     method,
     isL402,
     upload,
-  }: { method: 'GET' | 'HEAD' | 'POST'; isL402: boolean; upload?: PaidRoute },
+  }: { method: 'GET' | 'HEAD' | 'POST'; isL402: boolean; upload: PaidRoute | undefined },
 ): FastifySchema {
   const offers = offersOf(route)
   // What is bought with a body has no other method.
@@ -255,7 +263,7 @@ const BODY_ERRORS: Phrase[] = [
  * Registries probe the address of the example, so its plan must be on sale. They do not follow a reference to a
  * shared parameter, so the one of an announced operation has words of its own.
  */
-function planParams(route: OneUrlRoute, isAnnounced: boolean) {
+function planParams(route: PaidRoute, isAnnounced: boolean) {
   const example = PlanIdSchema.enum.find((planId) => route.plan(planId) !== null)
   const product = route.product.toUpperCase()
   return Type.Object({

@@ -71,7 +71,12 @@ export function selectedProtocol(request: FastifyRequest): 'payment' | 'l402' | 
 export type Shown = 'both' | 'payment' | 'l402'
 
 /** The request that an outcome answers. `shown`: of a purchase of one URL. */
-type Rendering = { attempt: PaymentAttempt; binding: Binding; flows: Flows; shown?: Shown }
+type Rendering = {
+  attempt: PaymentAttempt
+  binding: Binding
+  flows: Flows
+  shown: Shown | undefined
+}
 
 /** Sends the outcome in the flow of the attempt. @throws Problem for an outcome without a challenge. */
 export function sendOutcome(
@@ -137,12 +142,9 @@ const FORMS = {
 }
 
 /** A 402; or the 401 for an invalid L402 credential. */
-function sendChallenge(
-  reply: FastifyReply,
-  quote: Quote,
-  { attempt, binding, flows, shown }: Rendering,
-): FastifyReply {
-  if (shown !== undefined) return sendChallenges(reply, quote, { attempt, binding, flows, shown })
+function sendChallenge(reply: FastifyReply, quote: Quote, rendering: Rendering): FastifyReply {
+  const { attempt, binding, flows, shown } = rendering
+  if (shown !== undefined) return sendChallenges(reply, quote, rendering)
   switch (attempt.protocol) {
     case 'native':
       return sendJson(reply.code(402), renderQuote(quote), JSON_TYPE)
@@ -165,7 +167,7 @@ function sendChallenge(
 function sendChallenges(
   reply: FastifyReply,
   quote: Quote,
-  { attempt, binding, flows, shown }: Required<Rendering>,
+  { attempt, binding, flows, shown }: Rendering,
 ): FastifyReply {
   reply.code(402)
   const l402 = flows.l402.challenge(quote, binding, 'payment required')

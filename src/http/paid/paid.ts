@@ -1,25 +1,29 @@
 /**
- * Makes a route paid. The request is checked completely before an invoice exists; then the order of its
- * Idempotency-Key is repeated, or a new one is opened.
+ * A purchase, from the request to its answer. The request is checked completely before an invoice exists; then the order
+ * of its Idempotency-Key or credential is repeated, or a new one is opened.
  */
 import { hash } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Binding } from '../../payment/flows/flow.ts'
 import { extensionRoute, type KeyedBy, purchaseRoute } from '../../payment/keys.ts'
 import { type OrderRequest, termsUnder } from '../../payment/order.ts'
 import type { LookedAhead, Orders } from '../../payment/orders.ts'
 import type { App } from '../app.ts'
-import { inScope, refuseEncoding } from '../body.ts'
-import { type ClientAddress, clientNetwork, type OpeningClient } from '../client-address.ts'
-import { idempotencyKey, invalidKey } from '../credentials.ts'
-import { checkoutUnavailable, problem } from '../errors.ts'
-import type { Limit, Limits } from '../limits.ts'
+import { declaredBytes, inScope, type MinimumRate, readBody, refuseEncoding } from '../body.ts'
+import {
+  type ClientAddress,
+  clientNetwork,
+  clientScope,
+  type OpeningClient,
+} from '../client-address.ts'
+import { idempotencyKey, invalidKey, preimageIn } from '../credentials.ts'
+import { type Phrase, problem } from '../errors.ts'
+import { LIMITS, type Limits, rateLimited } from '../limits.ts'
 import type { Memory } from '../memory.ts'
 import { paidRouteSchema } from './described.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
-import type { NewOrders } from './new-orders.ts'
-import { type Expected, receive, type Take } from './receiving.ts'
-import { preimageIn, takeRepeat } from './repeats.ts'
+import type { NewOrders, Room } from './new-orders.ts'
 import type { PaidRoute } from './route.ts'
 
 /** The parts that every paid route needs. */
@@ -41,82 +45,80 @@ const NO_BODY = '0'.repeat(64)
 /** Stands for the client of a key that the service made. */
 const OWN_KEY = 'a key of ours'
 
-/** One request to a paid route, on its way through the steps. */
-type PaidRequest = {
+/** A body up to this size needs no memory budget: the headers of a request may be as large. */
+const SMALL_BODY_BYTES = 16 * 1024
+
+/** One request to a paid route. `by` is null where the address says all, so that a credential alone names the order. */
+type Purchase = {
   request: FastifyRequest
   reply: FastifyReply
-  clientNetwork: string
-  isSelling: () => boolean
-  /** @throws Problem if the operator's rules let this client open no order now. */
-  admit: () => Promise<void>
-  take: Take
-  /** What was read before the body. Null if the body is so small that nothing was asked. */
-  ahead: LookedAhead | null
+  by: KeyedBy | null
+  preimage: string | null
+  network: string
 }
+
+/** What the headers of a purchase say before its body arrives: its order, and the room of a new one. */
+type Ahead = { seen: LookedAhead; maxBytes: number; room: Room | null }
 
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const { orders, flows, clientAddress, openingClient, isOwnKey, limits, memory } = deps
   const { newOrders } = deps
+  const { oneUrl, maxBodyBytes, tooLarge } = route
 
   inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
     // The handler reads the bytes, once the headers are right.
-    const type = route.oneUrl ? '*' : route.contentType
+    const type = oneUrl ? '*' : route.contentType
     scope.addContentTypeParser(type, (_request, _payload, done) => done(null))
-    const describe = route.oneUrl?.describe
-    scope.post(
-      route.path,
-      {
-        config: { readsBody: true, ...(describe ? { describe } : {}) },
-        schema: describe?.() ?? paidRouteSchema(route),
+    for (const method of oneUrl?.methods ?? ['POST']) {
+      const describe = () => oneUrl?.describe(method) ?? paidRouteSchema(route)
+      scope.route({
+        method,
+        url: route.path,
+        config: { readsBody: true, ...(oneUrl ? { describe } : {}) },
+        schema: describe(),
         // The order is bound to the bytes of the body, so the handler parses those.
         validatorCompiler: () => () => true,
-      },
-      handle,
-    )
+        handler: handle,
+      })
+    }
   })
 
   // The pattern of the poll would take the product for the id of an order.
-  if (!route.oneUrl) {
+  if (!oneUrl) {
     app.get(route.path, { config: { isRefused: true } }, async () => {
       throw problem('method not allowed', { allow: 'POST' })
     })
   }
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const by = route.oneUrl ? null : keyedBy(request)
+    const by = oneUrl ? null : keyedBy(request)
     refuseEncoding(request)
     route.checkHeaders?.(request)
-    const context: PaidRequest = {
-      request,
-      reply,
-      clientNetwork: clientNetwork(clientAddress(request.raw)),
-      isSelling: () => orders.isSelling() && (by?.client !== null || !isNative(request)),
-      admit: once(() => newOrders.admit(request.raw, route.extendsId !== undefined)),
-      take: onceEach((limit, bucket) => limits.take(limit, bucket, reply)),
-      ahead: null,
-    }
-    const body = await receiveBody(context, by)
+    const preimage = preimageIn(request)
+    const network = clientNetwork(clientAddress(request.raw))
+    const purchase: Purchase = { request, reply, by, preimage, network }
+    const isLarge = maxBodyBytes > SMALL_BODY_BYTES || route.bodyBytesUnder !== undefined
+    const ahead = isLarge ? await lookAhead(purchase) : null
+    const body = await receive(purchase, ahead)
     const { planId, terms } = route.parse(body, request)
-    const binding = bindingOf(request, hash('sha256', body, 'hex'))
+    const binding = bindingOf(request, hash('sha256', oneUrl?.isEmpty ? '' : body, 'hex'))
     const attempt = readAttempt(request, binding, flows)
     const wanted: OrderRequest = {
       ...{ product: route.product, planId, terms, bodySha256: binding.bodySha256 },
       ...(route.extendsId ? { extendsId: route.extendsId(request) } : {}),
     }
-    const shown = route.oneUrl?.shown(request)
-    const rendering = { attempt, binding, flows, ...(shown ? { shown } : {}) }
-    const preimage = preimageIn(request)
-    const ask = { by, request: wanted, credential: attempt.credential, preimage }
-    const decision = await orders.decide(ask, context.ahead)
+    const rendering = { attempt, binding, flows, shown: oneUrl?.shown(request) }
+    const isPeek = request.method === 'HEAD'
+    const ask = { by, request: wanted, credential: attempt.credential, preimage, isPeek }
+    const decision = await orders.decide(ask, ahead?.seen)
     // A client that has proven a payment to us is never asked to pay.
     if (decision.kind === 'lost') throw problem('order not found')
     if (decision.kind === 'new') {
-      const outcome = await openOrder(context, by, { wanted, body })
-      return sendOutcome(reply, outcome, rendering)
+      return sendOutcome(reply, await open(purchase, { wanted, body, ahead }), rendering)
     }
-    const { take } = context
-    await takeRepeat({ request, reply }, decision, { limits, clientAddress, take })
+    const isTaken = ahead !== null && ahead.seen.orderId !== null
+    await takeRepeat({ request, reply }, { ...decision, isTaken }, deps)
     return sendOutcome(reply, await decision.act(body), rendering)
   }
 
@@ -132,96 +134,141 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     }
   }
 
-  /** Without a wallet protocol the quote can be paid by anybody, and whoever has the key may collect. */
-  const isNative = (request: FastifyRequest): boolean =>
-    readAttempt(request, bindingOf(request, NO_BODY), flows).protocol === 'native'
-
-  function receiveBody(context: PaidRequest, by: KeyedBy | null): Promise<Buffer> {
-    const { request, reply, ahead: _, ...rest } = context
-    return receive(request.raw, reply.raw, {
-      ...rest,
-      memory,
-      maxBodyBytes: route.maxBodyBytes,
-      hasOwnLimit: route.bodyBytesUnder !== undefined,
-      ...(route.tooLarge ? { tooLarge: route.tooLarge } : {}),
-      quote: newOrders.limitsOf(request.raw, null).quote,
-      expected: async () => {
-        const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
-        context.ahead = await orders.lookAhead({ by, credential, preimage: preimageIn(request) })
-        return expected(context.ahead)
-      },
-    })
-  }
-
-  /** What is known of the order before the body arrives, and how large the body may be. */
-  function expected({ orderId, plan, isProven }: LookedAhead): Expected {
-    const { maxBodyBytes, bodyBytesUnder } = route
-    return {
-      orderId,
-      isProven,
-      // An order keeps the plan that it was sold with, whatever is on sale now.
-      maxBodyBytes: Math.max(maxBodyBytes, plan ? (bodyBytesUnder?.(plan) ?? 0) : 0),
-    }
-  }
-
   function bindingOf(request: FastifyRequest, bodySha256: string): Binding {
     return {
       product: route.product,
-      method: request.method,
-      target: route.oneUrl?.target(request) ?? request.originalUrl,
+      method: oneUrl?.methods[0] ?? request.method,
+      target: oneUrl?.target(request) ?? request.originalUrl,
       bodySha256,
-      ...(route.oneUrl ? { isOneUrl: true } : {}),
+      ...(oneUrl ? { isOneUrl: true } : {}),
     }
   }
 
+  /** A large body costs its sender nothing, so that it takes from its limit before its bytes are read. */
+  async function lookAhead(purchase: Purchase): Promise<Ahead> {
+    const { request, reply, by, preimage } = purchase
+    const { credential } = readAttempt(request, bindingOf(request, NO_BODY), flows)
+    const seen = await orders.lookAhead({ by, credential, preimage })
+    const { orderId, plan, isProven } = seen
+    // An order keeps the plan that it was sold with, whatever is on sale now.
+    const maxBytes = Math.max(maxBodyBytes, plan ? (route.bodyBytesUnder?.(plan) ?? 0) : 0)
+    // A body that is refused for its size takes nothing.
+    if ((declaredBytes(request.raw) ?? 0) > maxBytes) throw problem(tooLarge ?? 'request too large')
+    if (orderId !== null) await limits.take(LIMITS.poll, pollBucket(orderId, isProven), reply)
+    const isNew = orderId === null && !isProven
+    return { seen, maxBytes, room: isNew ? await admit(purchase) : null }
+  }
+
+  async function receive(
+    { request, reply, network }: Purchase,
+    ahead: Ahead | null,
+  ): Promise<Buffer> {
+    if (request.method !== 'POST') return Buffer.alloc(0)
+    if (!ahead) return readBody(request.raw, maxBodyBytes, { tooLarge })
+    const kind = ahead.seen.isProven ? 'paid' : 'unpaid'
+    const { maxBytes } = ahead
+    return receiveLarge(request.raw, reply.raw, { memory, network, kind, maxBytes, tooLarge })
+  }
+
   /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
-  async function openOrder(
-    { request, reply, clientNetwork, isSelling, admit, take }: PaidRequest,
-    by: KeyedBy | null,
-    { wanted, body }: { wanted: OrderRequest; body: Buffer },
+  async function open(
+    purchase: Purchase,
+    { wanted, body, ahead }: { wanted: OrderRequest; body: Buffer; ahead: Ahead | null },
   ) {
+    const { request, reply, by, network } = purchase
     const { planId } = wanted
     const plan = route.plan(planId)
     if (!plan) throw problem('invalid plan')
     await route.admit?.({ planId, plan, request, reply })
     // An invalid request takes nothing from the limits.
     const terms = termsUnder(plan, wanted)
-    const askToReserve = async () => route.reserve?.({ planId, terms, body, clientNetwork })
+    const askToReserve = async () =>
+      route.reserve?.({ planId, terms, body, clientNetwork: network })
     const reserve = await askToReserve()
-    // A client that retries until the node is back must not use up its limit meanwhile.
-    await admit()
-    if (!isSelling()) throw checkoutUnavailable()
-    const { quote, ...open } = newOrders.limitsOf(request.raw, limits.openOrders)
-    await take(quote, clientNetwork)
     const outcome = await orders.open(by, wanted, {
-      plan,
-      memo: route.memo(planId),
-      clientNetwork,
-      ...open,
+      ...{ plan, memo: route.memo(planId) },
+      ...(ahead?.room ?? (await admit(purchase))),
       ...(reserve ? { reserve } : {}),
     })
     // What there was a moment ago may be gone for good. Then the product says so: to wait would be in vain.
     if (outcome.kind === 'rate limited' && outcome.retryAfterSeconds === null) await askToReserve()
     return outcome
   }
-}
 
-/** Asks once, although the answer may be needed before the body is read and again after it. */
-function once(ask: () => Promise<void>): () => Promise<void> {
-  let asked: Promise<void> | undefined
-  return () => {
-    asked ??= ask()
-    return asked
+  /** Asked only where there is no order. @throws Problem if this client may not open one now. */
+  async function admit({ request, reply, by }: Purchase): Promise<Room> {
+    // Without a wallet protocol the quote can be paid by anybody, and whoever has the key may collect.
+    const isNative = () =>
+      readAttempt(request, bindingOf(request, NO_BODY), flows).protocol === 'native'
+    const isSelling = () => orders.isSelling() && (by?.client !== null || !isNative())
+    const isOwner = route.extendsId !== undefined
+    return newOrders.admit({ request, reply }, { isOwner, isSelling })
   }
 }
 
-/** Counts a request once, although a limit may be asked before the body is read and again after it. */
-function onceEach(take: Take): Take {
-  const taken = new Set<string>()
-  return async (limit: Limit, bucket: string) => {
-    const name = `${limit.name} ${bucket}`
-    if (taken.has(name)) return
-    taken.add(name)
-    await take(limit, bucket)
+/**
+ * Any connection that can send 64 KiB within the server's 30 seconds is faster, even with a short
+ * interruption.
+ */
+const MINIMUM_RATE: MinimumRate = { everyMs: 10_000, bytes: 8 * 1024 }
+/** Retry-After when a budget is full: other bodies have arrived or ended by then. */
+const RETRY_BODY_SECONDS = 10
+
+/** A large body, which holds memory until its answer is over. */
+export async function receiveLarge(
+  request: IncomingMessage,
+  response: ServerResponse,
+  {
+    memory,
+    network,
+    kind,
+    maxBytes,
+    tooLarge,
+  }: {
+    memory: Memory
+    network: string
+    kind: 'paid' | 'unpaid'
+    maxBytes: number
+    tooLarge: Phrase | undefined
+  },
+): Promise<Buffer> {
+  const reservation = memory.forBody(kind, { network })
+  if (!reservation) throw rateLimited(RETRY_BODY_SECONDS)
+  // The peer may go away before there is an answer.
+  response.once('close', reservation.release)
+  try {
+    const { reserve, evicted } = reservation
+    const options = { reserve, evicted, minimumRate: MINIMUM_RATE, tooLarge }
+    const body = await readBody(request, maxBytes, options)
+    reservation.received()
+    return body
+  } catch (error) {
+    // The connection may have closed while the order was looked up, before the listener was added.
+    reservation.release()
+    throw error
   }
 }
+
+/**
+ * Counts a repeat or a poll of an order, unless that was done. A wrong preimage proves nothing, and counts like a wrong
+ * bearer token.
+ * @throws Problem `rate limited`.
+ */
+export async function takeRepeat(
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  shown: { orderId: string; isProven: boolean; hasWrongPreimage: boolean; isTaken?: boolean },
+  { limits, clientAddress }: Pick<Paying, 'limits' | 'clientAddress'>,
+): Promise<void> {
+  if (shown.hasWrongPreimage) {
+    await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
+  }
+  if (shown.isTaken) return
+  await limits.take(LIMITS.poll, pollBucket(shown.orderId, shown.isProven), reply)
+}
+
+/**
+ * The bucket of an order's polls and repeats. A client that proves the payment has a bucket of its own: a
+ * stranger who has guessed the key, or has opened the order with it, must not be able to empty that one.
+ */
+const pollBucket = (orderId: string, isProven: boolean): string =>
+  isProven ? `${orderId} proven` : orderId

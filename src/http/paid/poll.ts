@@ -11,7 +11,7 @@ import { MAX_INVOICE_CHARS } from '../../protocol/bolt11.ts'
 import type { App } from '../app.ts'
 import { inScope, parseStrictJson } from '../body.ts'
 import { clientScope } from '../client-address.ts'
-import { idempotencyKey, invalidKey } from '../credentials.ts'
+import { idempotencyKey, invalidKey, preimageIn } from '../credentials.ts'
 import { checkoutUnavailable, invalid, type Problem, problem } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
@@ -23,9 +23,9 @@ import {
   SettledExtension,
   settledPayment,
 } from '../schemas.ts'
+import { paymentPreimageHeader } from './described.ts'
 import { sendDelivered } from './flows.ts'
-import type { Paying } from './paid.ts'
-import { paymentPreimageHeader, preimageIn, takeRepeat } from './repeats.ts'
+import { type Paying, takeRepeat } from './paid.ts'
 
 /** A client may poll a pending order again after this. */
 const POLL_SECONDS = 1

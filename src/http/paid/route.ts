@@ -50,11 +50,15 @@ export type PaidRoute = {
     request: FastifyRequest
     reply: FastifyReply
   }): Promise<void>
-  /** Of a purchase by one URL: it has no key, and its credential is bound to this target whatever the address. */
+  /** Of a purchase by one URL, which has no key. A credential is bound to the first of the methods, and to this target. */
   oneUrl?: {
+    methods: readonly ('GET' | 'HEAD' | 'POST')[]
+    /** The address says all: a body says nothing, and counts as empty. */
+    isEmpty: boolean
     target(request: FastifyRequest): string
     shown(request: FastifyRequest): Shown
-    describe(): FastifySchema
+    /** Its plans and prices can change while the service runs. */
+    describe(method: 'GET' | 'HEAD' | 'POST'): FastifySchema
   }
   /** Where the document says other things than of a purchase. `settled` is the 200. */
   described?: Pick<FastifySchema, 'operationId' | 'isLinked' | 'params'> & { settled: object }
@@ -72,12 +76,6 @@ export type PaidRoute = {
 
 /** A plan with all of its fields. */
 export type SoldPlan = PlanTerms & Record<string, Json>
-
-/** What a purchase of one URL needs of a product's paid route. */
-export type OneUrlRoute = Pick<
-  PaidRoute,
-  'product' | 'summary' | 'resourceSchema' | 'plan' | 'memo'
->
 
 // The JSON body of a purchase: `{"planId": …}` and nothing else.
 
