@@ -105,23 +105,14 @@ export type Pay = {
   check(): Promise<Sale>
 }
 
-export type Quote = {
-  orderId: string
-  product: string
-  planId: string
-  amountSats: number
-  bolt11: string
-  paymentHash: string
-  expiresAt: string
-  network: string
-}
+export type Quote = Record<(typeof QUOTED)[number], string> & { amountSats: number }
+const QUOTED = [
+  ...(['orderId', 'product', 'planId', 'bolt11'] as const),
+  ...(['paymentHash', 'expiresAt', 'network'] as const),
+]
 
 /** The quote in an answer of the service. */
-export const quoteIn = (answer: object): Quote =>
-  pick(answer, [
-    ...(['orderId', 'product', 'planId', 'amountSats'] as const),
-    ...(['bolt11', 'paymentHash', 'expiresAt', 'network'] as const),
-  ] satisfies (keyof Quote)[]) as Quote
+export const quoteIn = (answer: object): Quote => pick(answer, [...QUOTED, 'amountSats']) as Quote
 
 /** What became of a purchase. `named` repeats it. */
 export type Sale = { named: { name?: string; purchaseId?: string }; meta?: object } & (

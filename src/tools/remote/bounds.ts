@@ -9,22 +9,20 @@ export const MCP_LIMIT: Limit = { name: 'mcp', perMinute: 240, burst: 120 }
 /** The same for messages above 64 KiB, each a ciphertext to be sold: receiving one costs as much as twenty calls. */
 export const MCP_LONG_LIMIT: Limit = { name: 'mcpLong', perMinute: 20, burst: 10 }
 
-/** The requests under way. Each holds a connection, a server of the protocol and its result. */
-/** A wait is one of them. Many agents run behind the addresses of one host. */
+/**
+ * The requests under way, of which a wait is one. Each holds a connection, a server of the protocol and its result, and
+ * many agents run behind the addresses of one host.
+ */
 const PER_NETWORK = 64
 const IN_ALL = 512
 
-export type Calls = {
-  /** Counts a request until the returned function is called; null if too many are under way. */
-  begin(network: string): (() => void) | null
-}
-
-export function createCalls({ perNetwork = PER_NETWORK, inAll = IN_ALL } = {}): Calls {
+export function createCalls({ perNetwork = PER_NETWORK, inAll = IN_ALL } = {}) {
   const counts = new Map<string, number>()
   let all = 0
 
   return {
-    begin(network) {
+    /** Counts a request until the returned function is called; null if too many are under way. */
+    begin(network: string): (() => void) | null {
       const count = counts.get(network) ?? 0
       if (count >= perNetwork || all >= inAll) return null
       counts.set(network, count + 1)

@@ -1,7 +1,6 @@
 /** One call at `/mcp`: its connection, its token, and what it is about. */
-import { parseJsonBytes } from '../../lib/json.ts'
 import { PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
-import { type Answered, type Asked, Refusal } from '../answers.ts'
+import { Refusal } from '../answers.ts'
 import { TOKEN_META, text, type Way } from '../tool.ts'
 import type { AskOwn, Caller } from './own-requests.ts'
 
@@ -24,27 +23,8 @@ export type Call = {
   connection: Connection
   args: Record<string, unknown>
   meta: Record<string, unknown>
-  ask(asked: Asked & { body?: Uint8Array }): Promise<Answered>
+  ask(asked: Parameters<AskOwn>[1]): ReturnType<AskOwn>
 }
-
-export const asking =
-  (askOwn: AskOwn, caller: Caller): Call['ask'] =>
-  async ({ json, body, headers, ...asked }) => {
-    const sent = json === undefined ? body : Buffer.from(JSON.stringify(json))
-    const type = json === undefined ? {} : { 'content-type': 'application/json' }
-    const answered = await askOwn(caller, {
-      ...{ ...asked, headers: { ...type, ...headers } },
-      ...(sent === undefined ? {} : { body: sent }),
-    })
-    return {
-      status: answered.status,
-      body: parseJsonBytes(answered.body) ?? null,
-      header: (name) => {
-        const value = answered.headers[name]
-        return typeof value === 'string' ? value : undefined
-      },
-    }
-  }
 
 /** A kind and digits. Anything else could be another path of the service, and is nothing's id. */
 const ID = /^[a-z]+_[0-9A-Za-z]+$/

@@ -3,9 +3,11 @@
  * those of other clients: its parser, hooks, limits, budgets and errors. So a tool can do what HTTP can, and
  * nothing else.
  */
-import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
+import { request as httpRequest } from 'node:http'
 import { duplexPair } from 'node:stream'
 import type { App } from '../../http/app.ts'
+import { parseJsonBytes } from '../../lib/json.ts'
+import type { Answered, Asked } from '../answers.ts'
 
 /** A page of events ends before 6 MiB; one event can be larger, and so can a ciphertext. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -19,16 +21,7 @@ export type Caller = {
   signal: AbortSignal
 }
 
-export type Asked = {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  path: string
-  headers?: OutgoingHttpHeaders
-  body?: Uint8Array
-}
-
-export type Answered = { status: number; headers: IncomingMessage['headers']; body: Buffer }
-
-export type AskOwn = (caller: Caller, asked: Asked) => Promise<Answered>
+export type AskOwn = ReturnType<typeof createOwnRequests>
 
 /** The caller is gone, or its answer is too large. */
 export class Unanswered extends Error {
@@ -36,9 +29,13 @@ export class Unanswered extends Error {
 }
 
 export const createOwnRequests =
-  (app: App): AskOwn =>
-  (caller, { method, path, headers = {}, body }) =>
+  (app: App) =>
+  (
+    caller: Caller,
+    { method, path, headers = {}, json, ...asked }: Asked & { body?: Uint8Array },
+  ): Promise<Answered & { bytes: Buffer }> =>
     new Promise((resolve, reject) => {
+      const body = json === undefined ? asked.body : Buffer.from(JSON.stringify(json))
       const [ours, theirs] = duplexPair()
       Object.defineProperty(theirs, 'remoteAddress', { value: caller.peer })
       // Neither end notices by itself that the other was destroyed.
@@ -55,6 +52,7 @@ export const createOwnRequests =
           connection: 'close',
           ...caller.forwarding,
           ...(body ? { 'content-length': body.length } : {}),
+          ...(json === undefined ? {} : { 'content-type': 'application/json' }),
           ...headers,
         },
       })
@@ -68,13 +66,15 @@ export const createOwnRequests =
           chunks.push(chunk)
         })
         response.on('error', fail)
-        response.on('end', () =>
+        response.on('end', () => {
+          const { statusCode: status = 0, headers } = response
+          const bytes = Buffer.concat(chunks)
+          const isJson = headers['content-type']?.includes('json') === true
           resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            body: Buffer.concat(chunks),
-          }),
-        )
+            ...{ status, bytes, body: (isJson && parseJsonBytes(bytes)) || null },
+            header: (name) => headers[name]?.toString(),
+          })
+        })
       })
       request.end(body)
     })

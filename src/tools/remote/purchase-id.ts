@@ -12,23 +12,20 @@ const RANDOM_DIGITS = 22
 const TAG_BYTES = 8
 const PURCHASE_ID = /^[0-9A-Za-z]{33}$/
 
-export type PurchaseIds = {
-  make(): string
-  /** Whether this service made the name. It is the Idempotency-Key of its purchase. */
-  isOwn(purchaseId: string): boolean
-}
+export type PurchaseIds = ReturnType<typeof createPurchaseIds>
 
 /** @param keys the current one first. */
-export function createPurchaseIds(keys: readonly Uint8Array[]): PurchaseIds {
+export function createPurchaseIds(keys: readonly Uint8Array[]) {
   const tagUnder = (key: Uint8Array, random: string): string =>
     base62(hmacSha256(key, utf8(random)).subarray(0, TAG_BYTES))
 
   return {
-    make() {
+    make(): string {
       const random = base62(randomBytes(16))
       return random + tagUnder(keys[0] as Uint8Array, random)
     },
-    isOwn(purchaseId) {
+    /** Whether this service made the name. It is the Idempotency-Key of its purchase. */
+    isOwn(purchaseId: string): boolean {
       if (!PURCHASE_ID.test(purchaseId)) return false
       const random = purchaseId.slice(0, RANDOM_DIGITS)
       const tag = Buffer.from(purchaseId.slice(RANDOM_DIGITS))

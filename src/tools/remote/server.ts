@@ -11,13 +11,13 @@ import {
 } from '@modelcontextprotocol/server'
 import type { App } from '../../http/app.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
-import { isObject, parseJsonBytes } from '../../lib/json.ts'
+import { isObject } from '../../lib/json.ts'
 import { Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
 import type { Context, Held, Roles } from '../tool.ts'
 import { createTools, errorResult, NO_TOOL, type Result, TOOL_NAMES } from '../tools.ts'
-import { asking, type Call, type Connection, idIn, neededToken } from './call.ts'
-import { type AskOwn, createOwnRequests, Unanswered } from './own-requests.ts'
+import { type Call, type Connection, idIn, neededToken } from './call.ts'
+import { createOwnRequests, Unanswered } from './own-requests.ts'
 import { createPaying, REQUIRED_META } from './paying.ts'
 import { createPurchaseIds } from './purchase-id.ts'
 
@@ -26,11 +26,7 @@ const TOOLS_TTL_MS = 60 * 60 * 1000
 /** The code of an unpaid request in the drafts of the Payment scheme for MCP. */
 const PAYMENT_REQUIRED_CODE = -32042
 
-export type McpServer = {
-  /** Answers one message of JSON-RPC, which is read already. */
-  answer(request: Request, message: unknown, connection: Connection): Promise<Response>
-  close(): Promise<void>
-}
+export type McpServer = ReturnType<typeof createMcpServer>
 
 export function createMcpServer({
   app,
@@ -46,7 +42,7 @@ export function createMcpServer({
   clock: SteadyClock
   /** A bug of the service. Its message may have input of the caller. */
   onFailed: (error: unknown, tool: string) => void
-}): McpServer {
+}) {
   const askOwn = createOwnRequests(app)
   const paying = createPaying({ ids: createPurchaseIds(keys), publicUrl })
   const offered = { results: createTools('results'), meta: createTools('meta') }
@@ -93,7 +89,7 @@ export function createMcpServer({
         ...{ connection: caller, args },
         // The library keeps members of _meta that it does not know.
         meta: isObject(mcpReq._meta) ? { ...meta, ...mcpReq._meta } : meta,
-        ask: asking(askOwn, caller),
+        ask: (asked) => askOwn(caller, asked),
       }
       return run(name, call, async (message) => {
         if (progressToken === undefined) return
@@ -113,7 +109,7 @@ export function createMcpServer({
       result = await offered[way].run(name, {
         ...{ way, args, ask, progress, monotonic: clock.monotonic },
         pay: paying(call),
-        secrets: secretsOf(call, { publicUrl, askOwn }),
+        secrets: secretsOf(call, publicUrl),
       })
     } catch (error) {
       if (!(error instanceof Unanswered)) onFailed(error, name)
@@ -128,7 +124,8 @@ export function createMcpServer({
   }
 
   return {
-    answer(request, message, connection) {
+    /** Answers one message of JSON-RPC, which is read already. */
+    answer(request: Request, message: unknown, connection: Connection): Promise<Response> {
       connections.set(request, connection)
       return handler.fetch(request, { parsedBody: message })
     },
@@ -138,10 +135,7 @@ export function createMcpServer({
 
 const NOWHERE = { last: () => 0, seen: () => undefined }
 
-function secretsOf(
-  call: Call,
-  { publicUrl, askOwn }: { publicUrl: () => string; askOwn: AskOwn },
-): Context['secrets'] {
+function secretsOf(call: Call, publicUrl: () => string): Context['secrets'] {
   return {
     async find(roles: Roles): Promise<Held> {
       const { product, publicId } = idIn(call, Object.keys(roles))
@@ -155,7 +149,7 @@ function secretsOf(
       if (ingestToken !== undefined) return { inbox, ingestToken }
       throw new Refusal('An inbox in alerts needs its ingestToken. Nothing was changed.')
     },
-    readWhisper: () => readWhisper(call, { publicUrl, askOwn }),
+    readWhisper: () => readWhisper(call, publicUrl),
     confirm: async () => undefined,
   }
 }
@@ -167,24 +161,21 @@ const COPIES = 4
 /** Other answers have been taken by then. */
 const RETRY_SECONDS = 10
 
-async function readWhisper(
-  call: Call,
-  { publicUrl, askOwn }: { publicUrl: () => string; askOwn: AskOwn },
-) {
+async function readWhisper(call: Call, publicUrl: () => string) {
   const { connection } = call
   const path = `/w/${idIn(call, ['whisper']).publicId}`
   const authorization = `Bearer ${neededToken(call)}`
   for (const length of LENGTHS) {
     // Before the read is spent: an answer for which there is no room would lose it.
     if (!connection.hold(COPIES * length)) throw new Refusal(NO_ROOM)
-    const { status, body, headers } = await askOwn(connection, {
+    const answered = await call.ask({
       ...{ method: 'GET', path },
-      headers: { authorization, 'x-whisper-max-bytes': length },
+      headers: { authorization, 'x-whisper-max-bytes': String(length) },
     })
-    connection.hold(status === 200 ? COPIES * body.length : 0)
-    if (status === 200) return { ciphertext: body }
-    const header = (name: string) => headers[name]?.toString()
-    const refusal = refusalOf({ status, body: parseJsonBytes(body) ?? null, header })
+    const { status, bytes } = answered
+    connection.hold(status === 200 ? COPIES * bytes.length : 0)
+    if (status === 200) return { ciphertext: bytes }
+    const refusal = refusalOf(answered)
     if (refusal.phrase !== 'ciphertext too large') throw refusal
   }
   throw new Refusal(
