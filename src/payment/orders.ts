@@ -77,11 +77,7 @@ export type PollAsk = {
   preimage?: string | null
   isPrefetch: boolean
   /** Called once the order is found and before it changes. If it throws, the poll is refused. */
-  admit?: (shown: {
-    isProven: boolean
-    hasWrongPreimage: boolean
-    isExtension: boolean
-  }) => Promise<void>
+  admit?: (shown: { isProven: boolean; hasWrongPreimage: boolean }) => Promise<void>
 }
 
 const UNPROVEN: Outcome = { kind: 'proof of payment required' }
@@ -429,10 +425,7 @@ export function createOrders(deps: {
       const order = await store.find(orderId)
       if (!order || order.state === 'opening') return NOT_FOUND
       const isProven = preimage !== null && provesPayment(preimage, order.payment_hash ?? '')
-      await admit?.({
-        ...{ isProven, hasWrongPreimage: preimage !== null && !isProven },
-        isExtension: order.extends_id !== null,
-      })
+      await admit?.({ isProven, hasWrongPreimage: preimage !== null && !isProven })
       if (key !== null && !(await isKeyOf(key, order))) return NOT_FOUND
       if (isSealed(order, clock.now())) return howItEnded(order)
       if (isPrefetch) {

@@ -12,7 +12,7 @@ import type { App } from '../app.ts'
 import { inScope, parseStrictJson } from '../body.ts'
 import { clientScope } from '../client-address.ts'
 import { idempotencyKey, invalidKey, preimageIn } from '../credentials.ts'
-import { checkoutUnavailable, invalid, type Problem, problem } from '../errors.ts'
+import { checkoutUnavailable, problem } from '../errors.ts'
 import { LIMITS } from '../limits.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
 import {
@@ -65,8 +65,8 @@ export function mountPayments(app: App, deps: Deps): void {
 }
 
 /**
- * Mounts the poll of an order that sells a capability, and that of an extension, whose answer has another form. It
- * answers for every order, so who knows no more than an id polls there.
+ * Mounts the poll of an order that sells a capability, and that of an extension, whose answer has another form. Both
+ * answer for every order: a buyer who polls at the other address has paid as well.
  */
 function mountPoll(app: App, deps: Deps): void {
   const poll = async (
@@ -82,17 +82,14 @@ function mountPoll(app: App, deps: Deps): void {
     const outcome = await deps.orders.poll(orderId, {
       ...{ key, isPrefetch, preimage: preimageIn(request) },
       // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
-      async admit(shown) {
-        await takeRepeat({ request, reply }, { orderId, ...shown }, deps)
-        if (shown.isExtension && request.routeOptions.url === PURCHASES) throw elsewhere(orderId)
-      },
+      admit: (shown) => takeRepeat({ request, reply }, { orderId, ...shown }, deps),
     })
     if (outcome.kind !== 'pending') return collected(reply, outcome)
     return reply.code(402).header('retry-after', POLL_SECONDS).send(renderPending(outcome.quote))
   }
 
   app.get(
-    PURCHASES,
+    '/api/payments/:orderId',
     {
       schema: {
         ...about,
@@ -135,14 +132,6 @@ function mountPoll(app: App, deps: Deps): void {
 /** What any order has come to, once it is paid. */
 const settledOrder = (resources: TSchema[]) =>
   Type.Union([SettledExtension, settledPayment(resources)], { 'x-schema': 'SettledOrder' })
-
-const PURCHASES = '/api/payments/:orderId'
-
-const elsewhere = (orderId: string): Problem =>
-  invalid('order not found', {
-    field: 'orderId',
-    expected: `the order of a purchase; this extension is polled at /api/extensions/${orderId}`,
-  })
 
 const about = {
   tags: ['payments'],
