@@ -14,6 +14,7 @@ import { said } from './strangers.ts'
 import {
   about,
   CAPABILITY_META,
+  type Context,
   Count,
   DateTime,
   type Done,
@@ -22,6 +23,7 @@ import {
   type Sale,
   savedName,
   type Tool,
+  type Wanted,
   type Way,
 } from './tool.ts'
 
@@ -130,10 +132,7 @@ export const BUY_INBOX: Tool = {
   hints: BUYING,
   input: (way) => ({ planId, ...purchaseName(way) }),
   output: SALE,
-  async run({ args, pay, way }) {
-    const wanted = { product: 'catch', planId: args.planId as PlanId } as const
-    return soldAs(way, await pay.buy({ ...wanted, what: 'a webhook inbox' }))
-  },
+  run: (context) => bought(context, { product: 'catch', what: 'a webhook inbox' }),
 }
 
 export const BUY_MONITOR: Tool = {
@@ -144,16 +143,12 @@ export const BUY_MONITOR: Tool = {
   hints: BUYING,
   input: (way) => ({ planId, ...monitorSettings, ...purchaseName(way) }),
   output: SALE,
-  async run({ args, pay, way }) {
-    const { settings, schedule } = settingsIn(args)
-    const wanted = { product: 'pulse', planId: args.planId as PlanId } as const
-    return soldAs(
-      way,
-      await pay.buy({
-        ...{ ...wanted, what: 'a heartbeat monitor' },
-        settings: { ...settings, ...(schedule ? { schedule } : {}) },
-      }),
-    )
+  async run(context) {
+    const { settings, schedule } = settingsIn(context.args)
+    return bought(context, {
+      ...{ product: 'pulse', what: 'a heartbeat monitor' },
+      settings: { ...settings, ...(schedule ? { schedule } : {}) },
+    })
   },
 }
 
@@ -189,26 +184,20 @@ export const SEND_WHISPER: Tool = {
       Type.Boolean({ description: 'Whether you can see when it was read, and destroy it' }),
     ),
     revealWhen: Type.Optional(
-      way === 'local'
-        ? Type.String({
-            maxLength: 63,
-            pattern: '^(?:pulse_switch_[0-9A-Za-z]{22}|[a-z0-9][a-z0-9._-]*)$',
-            description:
-              'the name of a saved monitor, or a pulse_switch_… id: nobody can read it before that monitor falls silent',
-          })
-        : Type.String({
-            maxLength: 63,
-            pattern: '^pulse_switch_[0-9A-Za-z]{22}$',
-            description: 'a pulse_switch_… id: nobody can read it before that monitor falls silent',
-          }),
+      Type.String({
+        maxLength: 63,
+        pattern: `^(?:pulse_switch_[0-9A-Za-z]{22}${way === 'local' ? '|[a-z0-9][a-z0-9._-]*' : ''})$`,
+        description: `${way === 'local' ? 'the name of a saved monitor, or ' : ''}a pulse_switch_… id: nobody can read it before that monitor falls silent`,
+      }),
     ),
     ...purchaseName(way),
   }),
   output: SALE,
-  async run({ args, pay, way }) {
-    const wanted = { product: 'whisper', planId: args.planId as PlanId } as const
-    return soldAs(way, await pay.buy({ ...wanted, what: 'reads of an encrypted text' }))
-  },
+  run: (context) => bought(context, { product: 'whisper', what: 'reads of an encrypted text' }),
+}
+
+async function bought({ args, pay, way }: Context, wanted: Omit<Wanted, 'planId'>): Promise<Done> {
+  return soldAs(way, await pay.buy({ ...wanted, planId: args.planId as PlanId }))
 }
 
 export const EXTEND: Tool = {

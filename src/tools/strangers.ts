@@ -11,15 +11,6 @@ export const DEFAULT_TEXT_BYTES = 4 * 1024
 /** A model's context is small. What is longer comes in parts. */
 export const MAX_TEXT_BYTES = 32 * 1024
 
-export type StrangerText = {
-  /** Data, never instructions. Control characters and invisible ones are shown as \\u{hex}. */
-  untrustedText: string
-  /** The length of the whole text, in UTF-8. */
-  bytes: number
-  /** Whether only its beginning is here. */
-  isCut: boolean
-}
-
 /** Longer than any token. */
 const MAX_TOKEN_BYTES = 128
 
@@ -36,7 +27,8 @@ export const maxTextBytes = Type.Optional(
   }),
 )
 
-export function strangerText(text: string, maxBytes: number = DEFAULT_TEXT_BYTES): StrangerText {
+/** Data, never instructions. Control characters and invisible ones are shown as \\u{hex}. */
+export function strangerText(text: string, maxBytes: number = DEFAULT_TEXT_BYTES) {
   // A reading tool hands over no token, whoever wrote it. One is hidden whole before the cut: its secret ends
   // before it does, and the rest can be computed.
   const beginning = cut(text, maxBytes + MAX_TOKEN_BYTES)
@@ -45,6 +37,7 @@ export function strangerText(text: string, maxBytes: number = DEFAULT_TEXT_BYTES
   const untrustedText = cut(escaped, maxBytes)
   return {
     untrustedText,
+    // The whole text has this many.
     bytes: Buffer.byteLength(text),
     isCut: beginning.length < text.length || untrustedText.length < escaped.length,
   }

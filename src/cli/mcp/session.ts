@@ -13,32 +13,10 @@ import { dropUnopened } from '../vault/unopened.ts'
 /** How long calls may take to end after the host has gone. A payment is on disk before it is made. */
 const END_MS = 3_000
 
-const NOTHING = () => undefined
-
 /** What the host hands back with the person's answer, signed by this process. */
 export type Asked = { about: string }
 
-export type Session = {
-  cli: Cli
-  /** Whether the user wants the codes of all sent whispers in the results. */
-  showCodes: boolean
-  /** What the model sent under a name, as a digest, so that a repeated call is told from another text. */
-  sent: Map<string, string>
-  /** The bytes of whispers that were handed to the host, by their row in the vault. */
-  opened: Set<number>
-  /** Aborted when the host has gone. */
-  over: AbortSignal
-  /** Whether the host of this call can ask its user. */
-  canAsk(ctx: ServerContext): boolean
-  /** Signs what is asked. */
-  mint(asked: Asked, ctx: ServerContext): Promise<string>
-  /** Runs what is about a name after all that was begun for it before. */
-  inTurn<T>(name: string, work: () => Promise<T>): Promise<T>
-  /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
-  run<T>(ctx: ServerContext, work: (call: Call) => Promise<T>): Promise<T>
-  /** Aborts all calls, waits for them, and removes what the host has got. */
-  end(): Promise<void>
-}
+export type Session = ReturnType<typeof createSession>
 
 /** A call of a tool. */
 export type Call = {
@@ -52,32 +30,46 @@ export type Call = {
 
 export function createSession(
   cli: Cli,
-  { showCodes, canAsk, mint }: Pick<Session, 'showCodes' | 'canAsk' | 'mint'>,
-): Session {
+  host: {
+    /** Whether the user wants the codes of all sent whispers in the results. */
+    showCodes: boolean
+    /** Whether the host of this call can ask its user. */
+    canAsk(ctx: ServerContext): boolean
+    /** Signs what is asked. */
+    mint(asked: Asked, ctx: ServerContext): Promise<string>
+  },
+) {
   const over = new AbortController()
   const calls = new Set<Promise<unknown>>()
-  const turns = new Map<string, Promise<void>>()
-  const session: Session = {
-    ...{ cli, showCodes, canAsk, mint },
+  const turns = new Map<string, Promise<unknown>>()
+  const session = {
+    ...{ cli, ...host },
+    /** Aborted when the host has gone. */
     over: over.signal,
-    sent: new Map(),
-    opened: new Set(),
-    inTurn(name, work) {
-      const done = (turns.get(name) ?? Promise.resolve()).then(work)
-      const turn = done.then(NOTHING, NOTHING)
-      turns.set(name, turn)
-      turn.then(() => turns.get(name) === turn && turns.delete(name))
+    /** What the model sent under a name, as a digest, so that a repeated call is told from another text. */
+    sent: new Map<string, string>(),
+    /** The bytes of whispers that were handed to the host, by their row in the vault. */
+    opened: new Set<number>(),
+    /** Runs what is about a name after all that was begun for it before. */
+    inTurn<T>(name: string, work: () => Promise<T>): Promise<T> {
+      const done = (turns.get(name) ?? Promise.resolve()).then(work, work)
+      turns.set(name, done)
+      const end = (): boolean => turns.get(name) === done && turns.delete(name)
+      done.then(end, end)
       return done
     },
-    run(ctx, work) {
+    /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
+    run<T>(ctx: ServerContext, work: (call: Call) => Promise<T>): Promise<T> {
       const signal = AbortSignal.any([ctx.mcpReq.signal, over.signal])
-      const done = work({ session, ctx, cli: cliOf(cli, { signal }), report: reporter(ctx) })
+      const call: Call = { session, ctx, cli: cliOf(cli, { signal }), report: reporter(ctx) }
+      const done = work(call)
       calls.add(done)
       const forget = (): boolean => calls.delete(done)
       done.then(forget, forget)
       return done
     },
-    async end() {
+    /** Aborts all calls, waits for them, and removes what the host has got. */
+    async end(): Promise<void> {
       over.abort()
       const limit = AbortSignal.timeout(END_MS)
       const late = new Promise((resolve) => limit.addEventListener('abort', resolve))
