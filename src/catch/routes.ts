@@ -32,7 +32,7 @@ export function mountCatch(
     path: '/api/payments/catch',
     summary: 'Buy a webhook inbox',
     contentType: 'application/json',
-    maxBodyBytes: MAX_PLAN_SELECTION_BYTES,
+    maxBodyBytes: () => MAX_PLAN_SELECTION_BYTES,
     bodySchema: PlanSelection,
     headerSchemas: {},
     resourceSchema: CatchCapability,

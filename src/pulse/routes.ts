@@ -57,7 +57,7 @@ export function mountPulse(
     path: '/api/payments/pulse',
     summary: 'Buy a heartbeat monitor',
     contentType: 'application/json',
-    maxBodyBytes: MAX_PLAN_SELECTION_BYTES,
+    maxBodyBytes: () => MAX_PLAN_SELECTION_BYTES,
     bodySchema: PlanSelection,
     headerSchemas: purchaseHeaders,
     resourceSchema: PulseCapability,

@@ -65,9 +65,7 @@ export function mountWhisper(
     summary: 'Buy bounded reads of client-encrypted bytes',
     contentType: 'application/octet-stream',
     // The maximum over all plans, on sale or not: a repeat sends the body of its original order.
-    get maxBodyBytes() {
-      return Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes))
-    },
+    maxBodyBytes: () => Math.max(...Object.values(plans).map((plan) => plan.maxCiphertextBytes)),
     bodyBytesUnder: (plan) => (plan as WhisperPlan).maxCiphertextBytes,
     tooLarge: 'ciphertext too large',
     bodySchema: Type.String({

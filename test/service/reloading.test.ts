@@ -117,9 +117,9 @@ suite('the plans and rates are reloaded', () => {
 
   test('the largest whisper follows its plan', async (t) => {
     const { server, change, reload } = await aServer(t)
-    const send = async (bytes: number): Promise<string> => {
+    const send = async (bytes: number, target = '/api/payments/whisper'): Promise<string> => {
       const { status, text } = await purchase(server, {
-        target: '/api/payments/whisper',
+        target,
         body: new Uint8Array(bytes).fill(1),
         headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'spark' },
       })
@@ -131,6 +131,7 @@ suite('the plans and rates are reloaded', () => {
     await change('catalog', { whisper: { spark: plan } })
     reload()
     assert.deepEqual([await send(70_000), await send(9_000_000)], ['', ''])
+    assert.equal(await send(9_000_000, '/api/buy/whisper/spark'), '')
   })
 
   test('rates change, and a limit that stays keeps its count', async (t) => {

@@ -63,7 +63,7 @@ type Ahead = { seen: LookedAhead; maxBytes: number; room: Room | null }
 export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   const { orders, flows, clientAddress, openingClient, isOwnKey, limits, memory } = deps
   const { newOrders } = deps
-  const { oneUrl, maxBodyBytes, tooLarge } = route
+  const { oneUrl, tooLarge } = route
 
   inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
@@ -98,7 +98,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const preimage = preimageIn(request)
     const network = clientNetwork(clientAddress(request.raw))
     const purchase: Purchase = { request, reply, by, preimage, network }
-    const isLarge = maxBodyBytes > SMALL_BODY_BYTES || route.bodyBytesUnder !== undefined
+    const isLarge = route.maxBodyBytes() > SMALL_BODY_BYTES || route.bodyBytesUnder !== undefined
     const ahead = isLarge ? await lookAhead(purchase) : null
     const body = await receive(purchase, ahead)
     const { planId, terms } = route.parse(body, request)
@@ -151,7 +151,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const seen = await orders.lookAhead({ by, credential, preimage })
     const { orderId, plan, isProven } = seen
     // An order keeps the plan that it was sold with, whatever is on sale now.
-    const maxBytes = Math.max(maxBodyBytes, plan ? (route.bodyBytesUnder?.(plan) ?? 0) : 0)
+    const maxBytes = Math.max(route.maxBodyBytes(), plan ? (route.bodyBytesUnder?.(plan) ?? 0) : 0)
     // A body that is refused for its size takes nothing.
     if ((declaredBytes(request.raw) ?? 0) > maxBytes) throw problem(tooLarge ?? 'request too large')
     if (orderId !== null) await limits.take(LIMITS.poll, pollBucket(orderId, isProven), reply)
@@ -164,7 +164,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     ahead: Ahead | null,
   ): Promise<Buffer> {
     if (request.method !== 'POST') return Buffer.alloc(0)
-    if (!ahead) return readBody(request.raw, maxBodyBytes, { tooLarge })
+    if (!ahead) return readBody(request.raw, route.maxBodyBytes(), { tooLarge })
     const kind = ahead.seen.isProven ? 'paid' : 'unpaid'
     const { maxBytes } = ahead
     return receiveLarge(request.raw, reply.raw, { memory, network, kind, maxBytes, tooLarge })

@@ -18,8 +18,8 @@ export type PaidRoute = {
   /** One line for the OpenAPI document. */
   summary: string
   contentType: 'application/json' | 'application/octet-stream'
-  /** The largest body under the plans on sale. */
-  maxBodyBytes: number
+  /** The largest body under the plans as they are now. */
+  maxBodyBytes(): number
   /** The largest body under the plan that an order keeps, if plans limit it. */
   bodyBytesUnder?(plan: Json): number
   /** The error for a larger body. Default `request too large`. */
