@@ -36,6 +36,8 @@ const { positionals: named, values: options } = parseArgs({
   options: { nightly: { type: 'boolean', default: false } },
   allowPositionals: true,
 })
+// Some tests of each commit then take more hosts.
+if (options.nightly) process.env.MAYFLY_TEST_NIGHTLY = '1'
 const isPostgres = process.env.MAYFLY_TEST_ENGINE === 'postgres'
 const KINDS = ['test', ...(options.nightly ? ['nightly'] : []), ...(isPostgres ? ['postgres'] : [])]
 const files = (named.length > 0 ? named : ['test']).flatMap(testFiles)

@@ -201,18 +201,18 @@ describe('the vault', () => {
 })
 
 describe('the commands that pay', () => {
-  test('twenty purchases at once never pay more than the day allows', async (t) => {
+  test('eight purchases at once never pay more than the day allows', async (t) => {
     const { url, databaseUrl } = await startServer(t)
     const cli = await commandLine(t, url)
     const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS_PER_DAY: '550' }
     const ended = await Promise.all(
-      Array.from({ length: 20 }, (_, i) =>
+      Array.from({ length: 8 }, (_, i) =>
         cli.run(['buy', 'catch', '--name', `inbox-${i}`], { environment }),
       ),
     )
     assert.deepEqual(ended.map(({ code }) => code).sort(), [
       ...Array(5).fill(0),
-      ...Array(15).fill(3),
+      ...Array(3).fill(3),
     ])
     for (const { code, err } of ended) {
       if (code === 3) assert.match(err, /50 of the day's 550 sat are left.*--resume inbox-\d+\n$/s)

@@ -7,7 +7,7 @@ import { runPool } from './pool.ts'
 import type { RunResult } from './run.ts'
 
 /** `npm run simulate` runs more, and other seeds. */
-const RUNS = 300
+const RUNS = 100
 const THREADS = 2
 
 test('no promise is broken by kills, lost answers, loss of power, slow nodes and clocks that jump', async () => {

@@ -5,7 +5,7 @@ import { runBuyers } from './pool.ts'
 import type { Violation } from './run.ts'
 
 /** `npm run simulate:buyers` runs more, and looks for every planted mistake. */
-const RUNS = 60
+const RUNS = 40
 const THREADS = 2
 
 test('no buyer pays twice, too much or for nothing, whatever services, wallets and kills do', async () => {
