@@ -12,9 +12,9 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const FILES_PER_PROCESS = 10
-/** These start browsers, nodes and programs. A few files in a process share what they start. */
-const SLOW_FOLDERS = ['test/e2e', 'test/web', 'test/cli']
+const FILES_PER_PROCESS = 16
+/** These start browsers and nodes. A few files in a process share what they start. */
+const SLOW_FOLDERS = ['test/e2e', 'test/web']
 const SLOW_FILES_PER_PROCESS = 4
 /** They sell from the same nodes, one after another: test/e2e/shared-nodes.ts. */
 const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd', 'mcp-lnd', 'one-url-lnd', 'wallet-lnd'].map(

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { suite, test } from 'node:test'
-import { PLANTS } from './plants.ts'
+import { test } from 'node:test'
 import { runBuyers } from './pool.ts'
 import type { Violation } from './run.ts'
 
@@ -22,17 +21,4 @@ test('no buyer pays twice, too much or for nothing, whatever services, wallets a
   assert.deepEqual(broken, [])
   assert.equal(ended, RUNS)
   assert.ok(paid > RUNS / 2, `only ${paid} payments`)
-})
-
-suite('a mistake that is planted into the SDK', () => {
-  const QUICK = ['the price is not compared with the catalogue', 'a repeat begins anew']
-  for (const { name, breaks } of PLANTS.filter((plant) => QUICK.includes(plant.name))) {
-    test(`a mistake that is planted into the SDK is found: ${name}`, async () => {
-      const { isStopped } = await runBuyers({
-        ...{ firstSeed: 1, runs: 200, threads: THREADS, plant: name },
-        onResult: ({ violations }) => !violations.some(({ promise }) => breaks.includes(promise)),
-      })
-      assert.ok(isStopped)
-    })
-  }
 })
