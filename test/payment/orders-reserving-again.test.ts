@@ -18,6 +18,7 @@ import {
   known,
   pendingQuote,
   preimageOf,
+  QUOTE_SECONDS,
   SECOND,
   type Shop,
 } from '../support/shop.ts'
@@ -205,4 +206,28 @@ suite('an order whose reservation was released', () => {
     assert.deepEqual(await proven.act(), UNAVAILABLE)
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
   })
+})
+
+test('an order ends together with its reservation: while that cannot be freed, the order stays open', async (t) => {
+  let isStuck = true
+  const shop = await aShop(t, {
+    release: (orderId) => [
+      {
+        text: `insert into meta (name, value) values ($1, '')`,
+        values: [`released ${orderId}`],
+        expect: isStuck ? 2 : 1,
+      },
+    ],
+  })
+  const quote = await shop.quote()
+  const released = async () =>
+    (await shop.db.read(`select name from meta where name like 'released %'`)).length
+  shop.clock.advance(QUOTE_SECONDS * SECOND)
+  nodeSays(shop, 'dead')
+  await shop.orders.reconcile(quote.paymentHash, 'lookup')
+  assert.deepEqual([(await shop.order(quote))?.state, await released()], ['pending', 0])
+  isStuck = false
+  shop.clock.advance(SECOND)
+  await shop.orders.reconcile(quote.paymentHash, 'lookup')
+  assert.deepEqual([(await shop.order(quote))?.state, await released()], ['dead', 1])
 })

@@ -85,6 +85,8 @@ export type ShopOptions = {
   extend?: Provisioning['extend']
   /** What the product reserves again for a paid order that had died. */
   restore?: Provisioning['restore']
+  /** How the product frees what an order reserved. */
+  release?: Provisioning['release']
   /** Who is told of extended capabilities. */
   onExtended?: (publicId: string) => void
   /** Whether the node signs inside this process, like the simulator. */
@@ -313,7 +315,10 @@ async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<
 }
 
 /** A product that provisions a row with the order's id. If it is sold out, its condition never holds. */
-function aProduct(isSoldOut: boolean, { provisions, extend, restore }: ShopOptions): Provisioning {
+function aProduct(
+  isSoldOut: boolean,
+  { provisions, extend, restore, release }: ShopOptions,
+): Provisioning {
   return {
     newPublicId: () => newId('catch'),
     provision: (grant): Statement[] => [
@@ -334,6 +339,7 @@ function aProduct(isSoldOut: boolean, { provisions, extend, restore }: ShopOptio
     }),
     ...(extend === undefined ? {} : { extend }),
     ...(restore === undefined ? {} : { restore }),
+    ...(release === undefined ? {} : { release }),
   }
 }
 
