@@ -39,6 +39,18 @@ describe('an intent', () => {
     assert.ok(invoices[0])
   })
 
+  test('an intent that could not be made while the store failed is made by the next request of its key', async (t) => {
+    const world = await aGate(t)
+    const project = await world.project()
+    const open = () => world.service.open(project, 'a-key-of-one', aRequest())
+    const rename = (from: string, to: string) =>
+      world.db.write(unit({ text: `alter table ${from} rename to ${to}`, values: [] }))
+    await rename('gate_route', 'elsewhere')
+    await assert.rejects(open())
+    await rename('elsewhere', 'gate_route')
+    assert.equal((await open()).kind, 'quote')
+  })
+
   test('an intent is found again after the secret was changed, and after its route is gone', async (t) => {
     const world = await aGate(t)
     const first = await world.quoted({ key: 'a-key-of-one' })
