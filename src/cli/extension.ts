@@ -1,9 +1,8 @@
 /** `mayfly extend`, and the same for the tool of hosts: buys the plan of what is saved once more, before it ends. */
 import type { Command } from 'commander'
-import type { SavedCapability } from '../client/index.ts'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
-import { type Caller, extension, refuseHeld, savedAs } from './purchase.ts'
+import { type Caller, extension, type Held, refuseHeld, savedAs } from './purchase.ts'
 import { away, examples } from './text.ts'
 import { findPurchase } from './vault/purchases.ts'
 import { checkName, load } from './vault/saved.ts'
@@ -41,11 +40,6 @@ export function addExtend(program: Command): void {
     )
 }
 
-/** What can be extended, as it is saved. */
-export type Held = SavedCapability & {
-  capability: Extract<SavedCapability['capability'], { ownerToken: string }>
-}
-
 /** The new end, or what was sold in place of one that had ended, and the name under which that is saved. */
 export type Done = { expiresAt: string } | { replacement: Held; name: string }
 
@@ -60,21 +54,18 @@ export async function extendSaved(
 ): Promise<Done> {
   const held = heldAs(cli, name)
   const open = findPurchase(cli, name)
-  if (open !== null) refuseHeld(open)
-  const record = open?.record ?? null
   const { expiresAt } = held.capability
-  if (Date.parse(expiresAt) > endsAt && record === null) return { expiresAt }
-  if (record !== null) cli.note(`Continuing the extension of ${name}, which was interrupted.`)
-  const planId = record?.planId ?? held.planId ?? (await statusOf(cli, held)).planId
-  const { name: as, done } = await extension(cli, { name, held, planId, caller })
-  return as === name
-    ? { expiresAt: heldAs(cli, name).capability.expiresAt }
-    : replaced(cli, as, done)
-}
-
-function replaced(cli: Cli, name: string, done: object): Done {
-  if (!('replacement' in done)) return { expiresAt: heldAs(cli, name).capability.expiresAt }
-  return { replacement: heldAs(cli, name), name }
+  if (open === null) {
+    if (Date.parse(expiresAt) > endsAt) return { expiresAt }
+  } else {
+    refuseHeld(open)
+    cli.note(`Continuing the extension of ${name}, which was interrupted.`)
+  }
+  const planId = open?.record.planId ?? held.planId ?? (await statusOf(cli, held)).planId
+  const bought = await extension(cli, name, { held, planId, open, caller })
+  const now = heldAs(cli, bought.name)
+  if (bought.name !== name) return { replacement: now, name: bought.name }
+  return { expiresAt: now.capability.expiresAt }
 }
 
 /** The capability, if it can be extended. @throws CliError */

@@ -4,7 +4,6 @@
  */
 import {
   type AnyCapability,
-  type Extension,
   type Mayfly,
   MayflyError,
   type PaymentQuote,
@@ -28,7 +27,6 @@ import {
   type OpenPurchase,
   openPurchase,
   openPurchases,
-  unknownBeside,
   vaultStore,
 } from './vault/purchases.ts'
 import { findKept, findSaved, type Product, save, saveAgain } from './vault/saved.ts'
@@ -67,20 +65,22 @@ export type Caller = {
   isCollecting?: boolean
 }
 
+/** What can be extended, as it is saved. */
+export type Held = SavedCapability & {
+  capability: Extract<AnyCapability, { ownerToken: string }>
+}
+
 export type Bought = { name: string; saved: SavedCapability }
 
 /** Buys, or goes on with the purchase of this name, or of the same thing. @throws CliError */
 export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise<Bought> {
   const { product, planId, name } = wanted
-  const open = name === undefined ? sameOf(cli, wanted) : findOpen(cli, name)
-  if (open !== null) {
-    const { record } = open
-    const isSame =
-      record.product === product &&
-      record.planId === planId &&
-      record.service === cli.url &&
-      record.extends === undefined
-    if (!isSame) throw nameTaken(open.name)
+  // A whisper is told from another one by its name alone.
+  const isNew = product === 'whisper' || wanted.beside !== undefined
+  const open =
+    name !== undefined ? findPurchase(cli, name) : isNew ? null : abandoned(cli, wanted)[0]
+  if (open) {
+    if (!isOf(open.record, { product, planId, service: cli.url })) throw nameTaken(open.name)
     if (product === 'whisper') {
       throw new CliError(
         `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
@@ -101,7 +101,7 @@ export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise
 
 /** Goes on with the purchase of this name. @throws CliError if there is none. */
 export function resume(cli: Cli, name: string, caller: Caller = {}): Promise<Bought> {
-  const open = findOpen(cli, name)
+  const open = findPurchase(cli, name)
   if (open !== null) return goOn(cli, open, caller)
   throw new CliError(
     `There is no unfinished purchase named ${name}. \`mayfly list\` shows them.`,
@@ -120,42 +120,30 @@ function goOn(cli: Cli, open: OpenPurchase, caller: Caller): Promise<Bought> {
   )
 }
 
-/** The extension of what is saved under this name, begun or gone on with. */
-export async function extension(
+/** Extends what is saved under this name. What had ended before is sold anew, under a name of its own. */
+export function extension(
   cli: Cli,
+  name: string,
   {
-    name,
     held,
     planId,
+    open,
     caller,
-  }: {
-    name: string
-    held: SavedCapability & { capability: Extract<AnyCapability, { ownerToken: string }> }
-    planId: PlanId
-    caller: Caller
-  },
-): Promise<{ name: string; done: Extension }> {
-  const open = findPurchase(cli, name)
-  if (open !== null) refuseHeld(open)
-  const record = open?.record ?? null
-  const { product } = held.capability
-  const about: About = { name, product, service: held.baseUrl, caller, extending: true }
-  let done: Extension | null = null
-  const bought = await run(cli, about, async (mayfly, terms) => {
-    const answer =
-      record === null
-        ? mayfly.extend(held.capability, { ...terms, planId, idempotencyKey: crypto.randomUUID() })
-        : mayfly.resume(record.idempotencyKey, terms)
-    done = (await answer) as Extension
-    return done
-  })
-  return { name: bought.name, done: done ?? { expiresAt: bought.saved.capability.expiresAt } }
+  }: { held: Held; planId: PlanId; open: OpenPurchase | null; caller: Caller },
+): Promise<Bought> {
+  const { baseUrl: service, capability } = held
+  const about: About = { name, product: capability.product, service, caller, extending: true }
+  return run(cli, about, (mayfly, terms) =>
+    open === null
+      ? mayfly.extend(capability, { ...terms, planId, idempotencyKey: crypto.randomUUID() })
+      : mayfly.resume(open.record.idempotencyKey, terms),
+  )
 }
 
 /** A second purchase of the same thing, beside one whose payment is unknown, needs a word that names it. */
 export function refuseSecond(cli: Cli, { product, planId, beside }: Wanted): void {
-  const [unknown] = unknownBeside(cli, { product, planId, service: cli.url }).filter(
-    ({ name }) => name !== beside,
+  const [unknown] = abandoned(cli, { product, planId }).filter(
+    ({ name, record }) => isUnknown(record) && name !== beside,
   )
   if (unknown === undefined) return
   throw new CliError(
@@ -363,24 +351,24 @@ function usedBefore(name: string): CliError {
 const nameSaved = (name: string): CliError =>
   new CliError(`A capability named ${name} already exists. Choose another --name.`)
 
-function findOpen(cli: Cli, name: string): OpenPurchase | null {
-  return findPurchase(cli, name)
-}
-
-/** An interrupted purchase of the same thing. A whisper is told from another one by its name alone. */
-function sameOf(cli: Cli, { product, planId, beside }: Wanted): OpenPurchase | null {
-  if (product === 'whisper' || beside !== undefined) return null
-  const same = openPurchases(cli).find(
+/** Purchases of the same thing that were interrupted, and that nobody works on now. */
+const abandoned = (
+  cli: Cli,
+  { product, planId }: Pick<Wanted, 'product' | 'planId'>,
+): OpenPurchase[] =>
+  openPurchases(cli).filter(
     ({ record, heldBy, isMine }) =>
-      heldBy === null &&
-      !isMine &&
-      record.product === product &&
-      record.planId === planId &&
-      record.service === cli.url &&
-      record.extends === undefined,
+      heldBy === null && !isMine && isOf(record, { product, planId, service: cli.url }),
   )
-  return same ?? null
-}
+
+const isOf = (
+  record: PurchaseRecord,
+  { product, planId, service }: { product: Product; planId: PlanId; service: string },
+): boolean =>
+  record.product === product &&
+  record.planId === planId &&
+  record.service === service &&
+  record.extends === undefined
 
 export function freeName(begin: string, isTaken: (name: string) => boolean, from = 1): string {
   for (let number = from; ; number++) {

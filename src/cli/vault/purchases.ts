@@ -2,7 +2,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { PurchaseRecord, PurchaseStore } from '../../client/index.ts'
 import { parseJson } from '../../lib/json.ts'
-import type { PlanId, Product } from '../../lib/product-names.ts'
 import { CliError } from '../exit.ts'
 import { type BudgetOptions, release, reserve, settle } from './budget.ts'
 import { fromVault, inVault, otherProcess, type Place } from './vault.ts'
@@ -123,24 +122,6 @@ export function importIn(db: DatabaseSync, name: string, record: PurchaseRecord)
 
 /** Whether a wallet may have paid it, or may pay it yet. */
 export const isUnknown = ({ state }: PurchaseRecord): boolean => state === 'paying'
-
-/** Purchases of the same thing whose payment is unknown. */
-export function unknownBeside(
-  place: Place,
-  { product, planId, service }: { product: Product; planId: PlanId; service: string },
-): OpenPurchase[] {
-  return openPurchases(place).filter(
-    ({ record, heldBy, isMine }) =>
-      // One that another process is paying now is not unknown yet.
-      isUnknown(record) &&
-      heldBy === null &&
-      !isMine &&
-      record.product === product &&
-      record.planId === planId &&
-      record.service === service &&
-      record.extends === undefined,
-  )
-}
 
 /** Whether something is being bought, or is saved, under this name. */
 export function isTaken(db: DatabaseSync, name: string): boolean {
