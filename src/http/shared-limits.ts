@@ -22,7 +22,8 @@ const PURGE_ROWS = 1_000
 /** What a key has used that is not in the store yet. */
 type Pending = {
   count: number
-  windowMs: number
+  /** When its window ends here. */
+  endsAt: number
   /** Takes over the count of all instances. */
   learn(points: number, msLeft: number): Promise<unknown>
 }
@@ -51,10 +52,11 @@ export function createSharedLimits({
     // A count that cannot be added is dropped: this instance has it already.
     for (const key of some.keys()) pending.delete(key)
     try {
-      const now = clock.now()
-      for (const { key, points, expire } of await addTo(db, some, now)) {
+      for (const { key, points, expire } of await addTo(db, some, clock.now())) {
         const since = pending.get(key)?.count ?? 0
-        await some.get(key)?.learn(points + since, expire - now)
+        const msLeft = expire - clock.now()
+        // A window that is over is not begun again.
+        if (msLeft > 0) await some.get(key)?.learn(points + since, msLeft)
       }
       if (isAway) onBack()
       isAway = false
@@ -76,13 +78,13 @@ export function createSharedLimits({
     const local = new RateLimiterMemory({ keyPrefix: name, points: burst, duration: seconds })
     const threshold = Math.max(1, Math.ceil(burst * SHARED_FROM))
 
-    function add(key: string, count: number): void {
+    function add(key: string, count: number, msLeft: number): void {
       if (pending.size >= MAX_PENDING_KEYS) pending.clear()
       const hashed = keyedHash(secret, name, key).subarray(0, 16).toString('base64url')
       const before = pending.get(`${name}:${hashed}`)?.count ?? 0
       pending.set(`${name}:${hashed}`, {
         count: before + count,
-        windowMs: Math.ceil(seconds * 1000),
+        endsAt: clock.now() + Math.ceil(msLeft),
         learn: (points, msLeft) => local.set(key, points, msLeft / 1000),
       })
       shareSoon()
@@ -92,7 +94,9 @@ export function createSharedLimits({
       const result = await resultOf(local.consume(key))
       const used = burst - result.remainingPoints
       // Reaching the threshold adds what was used below it.
-      if (!result.isRefused && used >= threshold) add(key, used === threshold ? threshold : 1)
+      if (!result.isRefused && used >= threshold) {
+        add(key, used === threshold ? threshold : 1, result.msBeforeNext)
+      }
       return result
     }
   }
@@ -108,8 +112,8 @@ async function addTo(
   some: ReadonlyMap<string, Pending>,
   now: number,
 ): Promise<Shared[]> {
-  const counted = Array.from(some, ([key, { count, windowMs }]) => ({
-    ...{ key, points: count, expire: now + windowMs },
+  const counted = Array.from(some, ([key, { count, endsAt }]) => ({
+    ...{ key, points: count, expire: endsAt },
   }))
   const { rows } = await db.write({
     lockKey: 'rate_limit',
