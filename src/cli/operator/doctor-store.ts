@@ -9,16 +9,16 @@ import { messageOf } from '../../lib/errors.ts'
 import { createOrderStore } from '../../payment/store.ts'
 import { createSecrets, fingerprints } from '../../secrets/secrets.ts'
 import type { Config } from '../../service/config.ts'
-import { secretSource } from '../../service/secret-file.ts'
+import { type Secrets, secretSource } from '../../service/secret-file.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 
 /** What does not matter to the expiry of anything. */
 const MAX_SKEW_MS = 30_000
 
-type Given = {
+export type Given = {
   config: Config
   /** The secrets that the service would use, or null if they are missing, which is another finding. */
-  secrets: [Uint8Array, ...Uint8Array[]] | null
+  secrets: Secrets | null
   /** Whether a service answers: only then the last time in its store must be now. */
   isServed: boolean
 }
@@ -117,18 +117,22 @@ function checkBeat({
   return [bad('time', says)]
 }
 
-/** A SQLite file, opened for reading only. @throws if it cannot be opened. */
-export function readSqlite(file: string): Db {
+/** Works on a SQLite file, opened for reading only. @throws if it cannot be opened. */
+export async function inSqlite<T>(file: string, work: (db: Db) => Promise<T>): Promise<T> {
   const database = new DatabaseSync(file, { readOnly: true })
   const refuse = (): Promise<never> => Promise.reject(new Error('the doctor only reads'))
-  return {
-    engine: 'sqlite',
-    async read<T extends Row>(text: string, ...values: Row[string][]) {
-      const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
-      return statement.all(...(values as SQLInputValue[])) as T[]
-    },
-    ...{ readMapped: refuse, scan: refuse, write: refuse, tx: refuse },
-    close: async () => database.close(),
+  try {
+    return await work({
+      engine: 'sqlite',
+      async read<T extends Row>(text: string, ...values: Row[string][]) {
+        const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
+        return statement.all(...(values as SQLInputValue[])) as T[]
+      },
+      ...{ readMapped: refuse, scan: refuse, write: refuse, tx: refuse },
+      close: async () => undefined,
+    })
+  } finally {
+    database.close()
   }
 }
 

@@ -1,7 +1,6 @@
 /** `mayfly doctor`: checks everything that a service and its client need, and says what to do. */
 import { constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import type { Command } from 'commander'
 import type { Db } from '../../db/db.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -9,14 +8,20 @@ import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { type Config, ConfigError, readConfig, serviceUrl } from '../../service/config.ts'
-import { lostSecret, secretFile, secretsGiven, USED } from '../../service/secret-file.ts'
+import {
+  lostSecret,
+  type Secrets,
+  secretFile,
+  secretsGiven,
+  USED,
+} from '../../service/secret-file.ts'
 import { EXIT, lacksService } from '../exit.ts'
 import { isForPrograms, openOutput } from '../output.ts'
 import { columns, examples } from '../text.ts'
 import { operator } from './command.ts'
 import { checkClient } from './doctor-client.ts'
 import { checkExposure, checkFiles, checkPublicAddress } from './doctor-settings.ts'
-import { checkContent, checkReaders, readSqlite } from './doctor-store.ts'
+import { checkContent, checkReaders, type Given, inSqlite } from './doctor-store.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 import { isAllowed, isWritable, nearest } from './folders.ts'
 
@@ -60,7 +65,8 @@ async function examine(): Promise<Finding[]> {
     return [ok('configuration', SETTINGS_OK), note('install', says), ...service, ...client]
   }
   const isServed = service.some(({ check, state }) => check === 'service' && state === 'ok')
-  const store = await checkStore(config, isServed)
+  const secret = await readSecret(config)
+  const store = await checkStore({ config, secrets: secret.secrets, isServed })
   // What the store says of the secret is more than that there is one.
   const isForeign = store.some(({ check }) => check === 'secret')
   // Whoever has a store sells, and buys here only with a wallet.
@@ -70,7 +76,7 @@ async function examine(): Promise<Finding[]> {
     ...(await checkFiles(config)),
     ...(await checkExposure(config)),
     ...store,
-    ...(isForeign ? [] : [checkSecret(config)]),
+    ...(isForeign ? [] : [secret.finding]),
     await checkNode(config),
     checkProxies(config),
     checkOutbound(config),
@@ -104,27 +110,21 @@ function checkOutbound({ outbound, outboundProxy, gate, baseUrl }: Config): Find
   return baseUrl === null ? ok('outbound', says) : note('outbound', says)
 }
 
-async function checkStore(config: Config, isServed: boolean): Promise<Finding[]> {
-  const { databaseUrl, secrets } = config
+async function checkStore(given: Given): Promise<Finding[]> {
+  const { databaseUrl, secrets } = given.config
   if (databaseUrl.kind === 'sqlite') {
     const file = resolve(databaseUrl.file)
-    const found = checkFile(file)
+    const found = await checkFile(file)
     if (found.state !== 'ok') return [found]
     const readers = checkReaders([file, ...(secrets === null ? [secretFile(file)] : [])])
-    const db = readSqlite(file)
-    try {
-      const given = { config, secrets: secrets ?? secretIn(file), isServed }
-      return [found, ...readers, ...(await checkContent(db, given))]
-    } finally {
-      await db.close()
-    }
+    return [found, ...readers, ...(await inSqlite(file, (db) => checkContent(db, given)))]
   }
   try {
     const { openPostgres } = await import('../../db/postgres/postgres.ts')
     const db = await inTime(openPostgres(databaseUrl.url, { startWithinMs: 0 }))
     try {
       await inTime(db.read('select 1 as one'))
-      const content = await inTime(checkContent(db, { config, secrets, isServed }))
+      const content = await inTime(checkContent(db, given))
       return [ok('store', 'PostgreSQL answers'), ...content]
     } finally {
       await db.close()
@@ -134,17 +134,7 @@ async function checkStore(config: Config, isServed: boolean): Promise<Finding[]>
   }
 }
 
-/** The secret beside the file, or null, which another finding explains. */
-function secretIn(database: string): [Uint8Array] | null {
-  try {
-    const text = readFileSync(secretFile(database), 'utf8').trim()
-    return /^[0-9a-f]{64}$/.test(text) ? [new Uint8Array(Buffer.from(text, 'hex'))] : null
-  } catch {
-    return null
-  }
-}
-
-function checkFile(file: string): Finding {
+async function checkFile(file: string): Promise<Finding> {
   if (!existsSync(file)) {
     const folder = nearest(dirname(file))
     return isWritable(folder)
@@ -158,57 +148,50 @@ function checkFile(file: string): Finding {
     return bad('store', `${file} is read-only. Make it and its folder writable for this user`)
   }
   try {
-    const database = new DatabaseSync(file, { readOnly: true })
-    try {
-      const [row] = database.prepare('pragma quick_check(1)').all()
-      const verdict = Object.values(row ?? {})[0]
-      return verdict === 'ok'
-        ? ok('store', `${file} is sound`)
-        : bad(
-            'store',
-            `${file} is damaged (${String(verdict).replaceAll('\n', ' ')}). Restore a backup of it`,
-          )
-    } finally {
-      database.close()
-    }
+    const [row] = await inSqlite(file, (db) => db.read('pragma quick_check(1)'))
+    const verdict = String(Object.values(row ?? {})[0])
+    if (verdict === 'ok') return ok('store', `${file} is sound`)
+    const says = `${file} is damaged (${verdict.replaceAll('\n', ' ')}). Restore a backup of it`
+    return bad('store', says)
   } catch (error) {
     return bad('store', `${file} cannot be read: ${messageOf(error)}`)
   }
 }
 
-/** Checks the secret, without which a backup of the store is useless. */
-function checkSecret({ secrets, databaseUrl }: Config): Finding {
+type Secret = { secrets: Secrets | null; finding: Finding }
+
+/** The secret that a start would use, without which a backup of the store is useless. */
+async function readSecret({ secrets, databaseUrl }: Config): Promise<Secret> {
   if (secrets !== null || databaseUrl.kind !== 'sqlite') {
-    return ok('secret', 'MAYFLY_SECRET is set')
+    return { secrets, finding: ok('secret', 'MAYFLY_SECRET is set') }
   }
   const database = resolve(databaseUrl.file)
   const file = secretFile(database)
-  try {
-    if (/^[0-9a-f]{64}\s*$/.test(readFileSync(file, 'utf8'))) {
-      return ok('secret', `it is in ${file}: keep a copy of it elsewhere`)
-    }
-    return bad('secret', `${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET`)
-  } catch (error) {
-    if (existsSync(file)) return bad('secret', `${file} cannot be read: ${messageOf(error)}`)
+  const none = (finding: Finding): Secret => ({ secrets: null, finding })
+  if (!existsSync(file)) {
+    return none(
+      (await hasOrders(database))
+        ? bad('secret', lostSecret(database))
+        : note('secret', `${file} does not exist yet. \`mayfly serve\` creates it`),
+    )
   }
-  return hasOrders(database)
-    ? bad('secret', lostSecret(database))
-    : note('secret', `${file} does not exist yet. \`mayfly serve\` creates it`)
+  try {
+    const text = readFileSync(file, 'utf8').trim()
+    if (!/^[0-9a-f]{64}$/.test(text)) {
+      return none(
+        bad('secret', `${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET`),
+      )
+    }
+    const finding = ok('secret', `it is in ${file}: keep a copy of it elsewhere`)
+    return { secrets: [new Uint8Array(Buffer.from(text, 'hex'))], finding }
+  } catch (error) {
+    return none(bad('secret', `${file} cannot be read: ${messageOf(error)}`))
+  }
 }
 
 /** Whether the store has orders. False if it is unreadable, which is another finding. */
-function hasOrders(file: string): boolean {
-  try {
-    const database = new DatabaseSync(file, { readOnly: true })
-    try {
-      return database.prepare(USED).all().length > 0
-    } finally {
-      database.close()
-    }
-  } catch {
-    return false
-  }
-}
+const hasOrders = (file: string): Promise<boolean> =>
+  inSqlite(file, async (db) => (await db.read(USED)).length > 0).catch(() => false)
 
 async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
   if (lightningUrl.kind === 'simulator') {
