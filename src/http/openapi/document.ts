@@ -1,4 +1,10 @@
-/** Makes an OpenAPI document of the schemas of the routes, which also validate requests and write answers. */
+/**
+ * Makes an OpenAPI document of the schemas of the routes, which also validate requests and write answers.
+ *
+ * Not @fastify/swagger (9.9.3): it makes what this file makes and nothing of `names.ts`. Its document has 540 KB in place
+ * of 165, and an agent must be able to read one of 80. It nests the headers of answers that are complete, knows no
+ * operation id for each method, and describes a route once, while plans and prices can change.
+ */
 import type { FastifySchema, RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { exampleOf } from './examples.ts'
