@@ -1,7 +1,15 @@
 /** The network of a buyer: slow, and it loses requests and answers, until the run becomes calm. */
 import type { Owner, Scheduler } from '../world/scheduler.ts'
 
-export type Weather = { isCalm: boolean; lossRate: number; mostMs: number }
+export type Weather = {
+  isCalm: boolean
+  lossRate: number
+  mostMs: number
+  /** How often a node takes long to look at a payment. */
+  busyRate: number
+  /** How often a payment is held on its way for longer than its invoice lasts. */
+  stuckRate: number
+}
 
 /**
  * Calls the other side for the process that runs now. What has been sent arrives, though the caller dies.

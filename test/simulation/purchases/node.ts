@@ -9,6 +9,9 @@ import { callOver, type Weather } from './network.ts'
 import { rightClock, type Seller } from './seller.ts'
 
 export const KINDS = ['lnd', 'cln', 'phoenixd', 'nwc'] as const
+/** How long CLN begins new tries (`retry_for`). */
+const RETRY_MS = 120_000
+
 export type Kind = (typeof KINDS)[number]
 
 /** A payment that has left a wallet. */
@@ -35,13 +38,16 @@ export function createNode(
   /** When each invoice was first handed over, by the right clock. */
   const handed = new Map<string, number>()
 
-  /** A try takes seconds; a payment that a node on the way holds takes minutes. */
-  const tryMs = (): number =>
-    random.chance(0.2) ? random.int(60_000, 400_000) : random.int(100, 9_000)
+  /** A try takes seconds; a payment that a node on the way holds takes minutes, or until long after its invoice. */
+  function tryMs(): number {
+    if (random.chance(weather.stuckRate)) return random.int(10 * 60_000, 45 * 60_000)
+    return random.chance(0.2) ? random.int(60_000, 400_000) : random.int(100, 9_000)
+  }
 
   function begin(hash: string, bolt11: string, maxFeeMsat: number): Attempt {
     const attempt: Attempt = { state: 'trying', preimage: '', feeMsat: 0 }
     attempts.set(hash, attempt)
+    const begunAt = scheduler.elapsed()
     let tries = kind === 'cln' ? random.int(1, 4) : 1
     const isDoomed = random.chance(0.25)
     const go = (): void => {
@@ -57,7 +63,7 @@ export function createNode(
         attempt.state = 'paid'
         const { key, amountMsat } = sold
         spent.push({ bolt11, amountMsat, feeMsat: attempt.feeMsat, key, at: scheduler.elapsed() })
-      } else if (tries > 0) {
+      } else if (tries > 0 && scheduler.elapsed() - begunAt < RETRY_MS) {
         attempt.state = 'between'
         scheduler.after(random.int(500, 15_000), go, null)
       } else {
@@ -91,7 +97,7 @@ export function createNode(
   async function pay(hash: string, bolt11: string, maxFeeMsat: number): Promise<Payment> {
     handed.set(bolt11, handed.get(bolt11) ?? scheduler.wallNow(rightClock))
     // A busy node looks at a request, and stores its payment, some time after it came.
-    if (random.chance(0.2)) await scheduler.sleep(random.int(1_000, 30_000))
+    if (random.chance(weather.busyRate)) await scheduler.sleep(random.int(1_000, 90_000))
     const before = attempts.get(hash)
     if (before && before.state !== 'failed') {
       return { state: 'failed', reason: before.state === 'paid' ? 'already paid' : 'in flight' }

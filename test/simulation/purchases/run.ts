@@ -5,6 +5,7 @@
  */
 import { createHttp } from '../../../src/client/http.ts'
 import { createPayments, planOrder } from '../../../src/client/payments.ts'
+import type { PaymentQuote } from '../../../src/client/purchase.ts'
 import type { PurchaseRecord, PurchaseStore } from '../../../src/client/record.ts'
 import { type Wallet, WalletError } from '../../../src/client/wallet.ts'
 import { payingWallet } from '../../../src/client/wallets/paying.ts'
@@ -33,7 +34,10 @@ export type Violation = { promise: Promised; what: string }
 
 export type RunResult = { seed: number; violations: Violation[]; paid: number; delivered: number }
 
+/** Whose second invoice can be paid besides the first one. */
+const OFFERS_ANOTHER: Kind[] = ['other invoices', 'late settlement']
 const MINUTE = 60_000
+const EXPIRY_MS = 15 * MINUTE
 const STORMY_MS = 40 * MINUTE
 const MAX_SATS = 100
 const MAX_EVENTS = 400_000
@@ -50,21 +54,34 @@ export async function runSeed(seed: number): Promise<RunResult> {
 
 async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> {
   const { random } = scheduler
+  /** Some runs are about the end of an invoice, and payments that begin just before and last longer. */
+  const isLate = random.chance(0.3)
   const weather: Weather = {
     isCalm: false,
+    busyRate: isLate ? 0.8 : random.pick([0.1, 0.3]),
+    stuckRate: isLate ? 0.15 : 0.02,
     lossRate: random.pick([0, 0.02, 0.1, 0.3]),
     mostMs: random.pick([50, 500, 4_000]),
   }
-  const kinds: Kind[] = ['honest', random.pick(['honest', 'restored', ...HOSTILITIES])]
+  const kinds: Kind[] = [
+    isLate ? random.pick(OFFERS_ANOTHER) : 'honest',
+    random.pick(['honest', 'restored', ...HOSTILITIES]),
+  ]
   const sellers = kinds.map((kind) => createSeller(scheduler, kind))
   const nodes = Array.from({ length: 2 }, (_, at) => {
     const kind = random.pick(KINDS)
     return createNode(scheduler, { kind, name: `${kind} ${at}`, weather, sellers })
   })
-  const ceilingMsat = random.pick([40_000, 80_000, 400_000])
+  const ceilingMsat = random.pick([40_000, 80_000, 400_000, 400_000])
   const store = createStore(scheduler, ceilingMsat)
   /** Of the buyer's machine, which may be wrong by minutes. */
-  const aheadMs = random.chance(0.3) ? random.int(-20 * MINUTE, 20 * MINUTE) : 0
+  const machineAheadMs = random.chance(0.3) ? random.int(-20 * MINUTE, 20 * MINUTE) : 0
+  /** Or be set between two processes. Further ahead, it would refuse every invoice. */
+  const isClockSet = random.chance(isLate ? 0.5 : 0.2)
+  const aheadNow = (): number => {
+    if (!isClockSet) return machineAheadMs
+    return random.chance(0.5) ? 0 : random.int(13 * MINUTE, EXPIRY_MS)
+  }
   const purchases = Array.from({ length: random.int(1, 4) }, (_, at) => ({
     key: `purchase-${seed}-${at}`,
     seller: random.pick(sellers),
@@ -72,7 +89,12 @@ async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> 
   }))
 
   /** One process of the buyer. It ends by itself, or is killed. */
-  function start(purchase: (typeof purchases)[number], lifeMs: number): Promise<void> {
+  function start(
+    purchase: (typeof purchases)[number],
+    lifeMs: number,
+    dawdles = false,
+  ): Promise<void> {
+    const aheadMs = aheadNow()
     const process: Owner = { isDead: false, clock: () => aheadMs }
     return new Promise((resolve) => {
       const end = (): void => {
@@ -83,13 +105,14 @@ async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> 
       scheduler.after(lifeMs, end, null)
       // People try another wallet when one does not answer.
       const node = !weather.isCalm && random.chance(0.1) ? random.pick(nodes) : purchase.home
-      scheduler.as(process, () => void buy(purchase, node).then(end, end))
+      scheduler.as(process, () => void buy(purchase, node, dawdles).then(end, end))
     })
   }
 
   async function buy(
     { key, seller }: (typeof purchases)[number],
     node: (typeof nodes)[number],
+    dawdles: boolean,
   ): Promise<void> {
     const wallet: Wallet = payingWallet(node.connect())
     const http = createHttp('https://shop.example', fetchOf(scheduler, weather, seller))
@@ -99,8 +122,13 @@ async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> 
       store,
     })
     const isKnown = (await store.load(key)) !== null
-    const signal = AbortSignal.timeout(random.int(5 * MINUTE, 30 * MINUTE))
-    if (isKnown && random.chance(0.3)) await payments.resume(key, { wallet, signal })
+    const signal = AbortSignal.timeout(random.int((dawdles ? 20 : 5) * MINUTE, 30 * MINUTE))
+    /** Whoever must agree takes as long as the invoice allows. */
+    const onInvoice = async ({ expiresAt }: PaymentQuote): Promise<void> => {
+      const leftMs = Date.parse(expiresAt) - scheduler.wallNow(rightClock)
+      if (dawdles) await scheduler.sleep(Math.max(1, leftMs - random.int(1, 30_000)))
+    }
+    if (isKnown && random.chance(0.3)) await payments.resume(key, { wallet, signal, onInvoice })
     else {
       const purchase = {
         planId: 'spark',
@@ -108,6 +136,7 @@ async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> 
         wallet,
         flow: 'native',
         signal,
+        onInvoice,
       } as const
       await payments.buy(planOrder('catch', 'spark'), purchase)
     }
@@ -116,11 +145,17 @@ async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> 
   async function story(purchase: (typeof purchases)[number]): Promise<void> {
     while (scheduler.elapsed() < STORMY_MS) {
       const lives = random.chance(0.2) ? 2 : 1
-      const processes = Array.from({ length: lives }, () =>
-        start(purchase, random.chance(0.5) ? random.int(1, 10_000) : random.int(1, 20 * MINUTE)),
-      )
+      // A payment that begins just before its invoice ends lasts longer, and its process may not.
+      const dawdles = random.chance(isLate ? 0.6 : 0.1)
+      const life = (): number =>
+        dawdles
+          ? EXPIRY_MS + random.int(-20_000, 20_000)
+          : random.chance(0.5)
+            ? random.int(1, 10_000)
+            : random.int(1, 20 * MINUTE)
+      const processes = Array.from({ length: lives }, () => start(purchase, life(), dawdles))
       await Promise.all(processes)
-      await scheduler.sleep(random.int(1, random.pick([5_000, 5 * MINUTE])))
+      await scheduler.sleep(random.int(1, dawdles ? 5_000 : random.pick([5_000, 5 * MINUTE])))
     }
     weather.isCalm = true
     // Long enough for everything that was handed over to end, and for a second try.
