@@ -9,6 +9,8 @@ cleanup() {
   rm -rf "$work"
 }
 trap cleanup EXIT
+# The loop reads it, and the job that writes it may begin later.
+: >"$work/log"
 MAYFLY_PORT=0 MAYFLY_DATABASE_URL="${MAYFLY_DATABASE_URL:-sqlite:$work/mayfly.db}" \
   ${under:-} node bin/mayfly.mjs serve >"$work/log" 2>"$work/errors" &
 server=$!
