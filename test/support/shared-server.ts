@@ -7,14 +7,14 @@ import { startServer, type TestServer } from './server.ts'
  * it. A test that moves its clock, restarts it, reads its log or counts rows in its store needs its own
  * server.
  */
-export function shareServer(): () => Promise<TestServer> {
+export function shareServer(environment: Record<string, string> = {}): () => Promise<TestServer> {
   const endings: (() => unknown)[] = []
   after(async () => {
     for (const end of endings) await end()
   })
   let server: Promise<TestServer> | undefined
   return () => {
-    server ??= startServer({ after: (work) => endings.push(work) })
+    server ??= startServer({ after: (work) => endings.push(work) }, environment)
     return server
   }
 }
