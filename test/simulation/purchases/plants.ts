@@ -69,7 +69,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'an invoice may be handed over again after its end',
     file: PAYMENTS,
-    text: 'if (laterOf(said) >= expiresAt || said.refusal || run.isFollowing) {',
+    text: 'if (laterOf(said) >= expiresAt || said.isSilent || said.refusal || run.isFollowing) {',
     becomes: 'if (run.isFollowing) {',
     breaks: ['no expired invoice is paid', 'one purchase pays once'],
   },

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { PLANTS } from './plants.ts'
 import { runBuyers } from './pool.ts'
 import type { Violation } from './run.ts'
 
@@ -21,4 +23,11 @@ test('no buyer pays twice, too much or for nothing, whatever services, wallets a
   assert.deepEqual(broken, [])
   assert.equal(ended, RUNS)
   assert.ok(paid > RUNS / 2, `only ${paid} payments`)
+})
+
+test('each mistake that can be planted into the SDK is one place of it', async () => {
+  for (const { name, file, text } of PLANTS) {
+    const source = await readFile(new URL(`../../../src/${file}`, import.meta.url), 'utf8')
+    assert.equal(source.split(text).length, 2, name)
+  }
 })
