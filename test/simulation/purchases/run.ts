@@ -72,7 +72,7 @@ async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> 
     const kind = random.pick(KINDS)
     return createNode(scheduler, { kind, name: `${kind} ${at}`, weather, sellers })
   })
-  const ceilingMsat = random.pick([40_000, 80_000, 400_000, 400_000])
+  const ceilingMsat = random.pick([40_000, 80_000, 400_000, 2_000_000])
   const store = createStore(scheduler, ceilingMsat)
   /** Of the buyer's machine, which may be wrong by minutes. */
   const machineAheadMs = random.chance(0.3) ? random.int(-20 * MINUTE, 20 * MINUTE) : 0
