@@ -7,6 +7,7 @@ import { pressInKeyMenu, pressInMenu, shownKey } from '../support/inbox-page.ts'
 import { freePort } from '../support/ports.ts'
 import { live } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 suite('a monitor', () => {
   const site = startSite()
@@ -186,7 +187,10 @@ suite('a monitor', () => {
     // When it is closed, its name is gone from the tab.
     await pressInKeyMenu(page, 'Close, and open another')
     await page.getByRole('heading', { name: 'Open a monitor' }).waitFor()
-    assert.equal(await page.title(), 'Monitors · Mayfly')
+    await until(
+      'the tab has its first title',
+      async () => (await page.title()) === 'Monitors · Mayfly',
+    )
   })
 
   test('the set-up follows the interval and the runner', async (t) => {
