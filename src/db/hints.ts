@@ -18,8 +18,6 @@ export type Hints = {
 export type LocalHints = Hints & {
   /** Wakes every listener. */
   notifyAll(): void
-  /** The topics that have listeners now. */
-  topics(): Iterable<string>
   isIdle(): boolean
 }
 
@@ -43,7 +41,6 @@ export function createHints(): LocalHints {
         if (some.size === 0 && listeners.get(topic) === some) listeners.delete(topic)
       }
     },
-    topics: () => listeners.keys(),
     isIdle: () => listeners.size === 0,
     async close() {
       listeners.clear()

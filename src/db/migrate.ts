@@ -17,8 +17,6 @@ export type Dialect = {
   findMigrations: string
   /** Null where the engine itself lets one migrate at a time. */
   turns: Turns | null
-  /** Run if any migration was run. */
-  tune(tables: TableTraits): string[]
 }
 
 export const SQLITE: Dialect = {
@@ -26,7 +24,6 @@ export const SQLITE: Dialect = {
   translate: (sql) => sql,
   findMigrations: `select 1 as found from sqlite_master where type = 'table' and name = 'migration'`,
   turns: null,
-  tune: () => [],
 }
 
 /** How the instance that starts first migrates while the others wait for it. */
@@ -39,14 +36,6 @@ export type Turns = {
   claim: string
   /** A statement that waits longer than this for a lock fails. */
   boundLockWaits(ms: number): string
-}
-
-/** The tables that migrations mark, in a line `-- hot: table` or `-- bytes: table`. */
-export type TableTraits = {
-  /** Its rows change with every request. */
-  hot: string[]
-  /** Its rows contain many bytes when they are deleted. */
-  bytes: string[]
 }
 
 export type MigrateOptions = {
@@ -147,17 +136,14 @@ async function runAll(
       `The database has migration ${unknown.version}, which this Mayfly does not know. Start the newer Mayfly that wrote it.`,
     )
   }
-  let isChanged = false
   for (const { version, name, sha256, statements } of migrations) {
     // One that was written beside others may come after a later one.
     if (done.has(version)) continue
-    isChanged = true
     onMigrating(name, done.size === 0)
     for (const statement of statements) await tx.run(dialect.translate(statement))
     const text = 'insert into migration (version, name, sha256) values ($1, $2, $3)'
     await tx.run(text, version, name, sha256)
   }
-  if (isChanged) for (const statement of dialect.tune(traitsIn(migrations))) await tx.run(statement)
 }
 
 /** A migration of the store that this program does not know: a newer one has written it. Null if there is none. */
@@ -170,7 +156,6 @@ export async function newerMigration(db: Pick<Db, 'engine' | 'read'>): Promise<n
 type Migration = {
   version: number
   name: string
-  sql: string
   statements: string[]
   /** Of the statements, in hex. Comments may change. */
   sha256: string
@@ -188,7 +173,7 @@ async function load(engine: Db['engine'], folder: URL): Promise<Migration[]> {
       const sql = await readFile(new URL(name, folder), 'utf8')
       const statements = split(sql)
       const sha256 = createHash('sha256').update(statements.join(';')).digest('hex')
-      return { version: Number(name.slice(0, 4)), name, sql, statements, sha256 }
+      return { version: Number(name.slice(0, 4)), name, statements, sha256 }
     }),
   )
 }
@@ -200,14 +185,4 @@ function split(sql: string): string[] {
     .split(/;\s*$/m)
     .map((statement) => statement.trim())
     .filter((statement) => statement !== '')
-}
-
-function traitsIn(migrations: Migration[]): TableTraits {
-  const traits: TableTraits = { hot: [], bytes: [] }
-  for (const { sql } of migrations) {
-    for (const [, trait, table = ''] of sql.matchAll(/^-- (hot|bytes): (\w+)$/gm)) {
-      traits[trait === 'hot' ? 'hot' : 'bytes'].push(table)
-    }
-  }
-  return traits
 }

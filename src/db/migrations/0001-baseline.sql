@@ -1,4 +1,5 @@
 -- The tables of every room that both engines spell alike. The events of CATCH differ: 0002-catch-events.
+-- Tables whose rows change with every request also stand in 0003-pages.
 
 -- The store itself, and what instances share ----------------------------------------------------------------------
 
@@ -16,7 +17,6 @@ create table lease (
 );
 
 -- Rate limits that several instances share. Keys are keyed hashes.
--- hot: rate_limit
 create table rate_limit (
   key text primary key,
   points integer not null,
@@ -78,7 +78,6 @@ create index simulator_invoice_by_expiry on simulator_invoice (expires_at);
 
 -- One purchase: one order, one invoice. `order_id` is derived from the Idempotency-Key and its
 -- route; order_name makes a repeat find the same order. A purchase of one URL has a random id and no name.
--- hot: purchase_order
 create table purchase_order (
   order_id text primary key,
   secret_id text not null,         -- fingerprint of the secret that the id was derived under
@@ -200,7 +199,6 @@ create table catch_inbox (
 );
 
 -- What each event changes of its inbox, and what decides whether it may. Kept narrow: SQLite writes whole pages.
--- hot: catch_inbox_use
 create table catch_inbox_use (
   number integer primary key,
   accepted_request_count integer not null,
@@ -230,7 +228,6 @@ create table catch_refusal (
 -- WHISPER ---------------------------------------------------------------------------------------------------------
 
 -- The bytes of a WHISPER, stored with its order and kept until the quote dies or the last read.
--- bytes: whisper_ciphertext
 create table whisper_ciphertext (
   order_id text primary key,
   ciphertext blob not null
@@ -248,7 +245,6 @@ create table whisper_reservation (
 
 -- The sum of the reservations of each scope. Kept as counters, so that one
 -- conditional statement is exact on any engine.
--- hot: whisper_unpaid
 create table whisper_unpaid (
   -- A client network; 'all'; a part; or a network's share of a part: 'common', 'common around 203.0', 'small',
   -- 'small around 203.0', 'small 203.0.113'.
@@ -256,7 +252,6 @@ create table whisper_unpaid (
   byte_count integer not null
 );
 
--- hot: whisper
 create table whisper (
   public_id text primary key,
   order_id text not null unique,
@@ -275,7 +270,6 @@ create index whisper_by_expiry on whisper (expires_at);
 
 -- Who bought a WHISPER with a receipt can ask when it was read, until a day after its end. The bytes and the
 -- reads left are gone by then, so this is a table of its own.
--- hot: whisper_receipt
 create table whisper_receipt (
   public_id text primary key,
   receipt_token_hash blob not null,
@@ -319,7 +313,6 @@ create index reveal_binding_unbound on reveal_binding (reserved_at) where public
 -- PULSE -----------------------------------------------------------------------------------------------------------
 
 -- One monitor. Its state is not stored: each read derives it from these facts.
--- hot: pulse_monitor
 create table pulse_monitor (
   public_id text primary key,
   public_status_id text not null unique,     -- for sharing; in no relation to public_id
@@ -398,7 +391,6 @@ create table pulse_gone (
 -- Alerts ----------------------------------------------------------------------------------------------------------
 
 -- Where the owner of something is told of what happens to it. The rows of an owner are in one unit with it.
--- hot: alert_destination
 create table alert_destination (
   destination_id text primary key,
   owner_id text not null,                    -- such as the id of a monitor
@@ -448,7 +440,6 @@ create index alert_by_end on alert (done_at);
 -- GATE ------------------------------------------------------------------------------------------------------------
 
 -- A third party's API that takes payments through GATE. Money goes to its address, never through this service.
--- hot: gate_project
 create table gate_project (
   project_id text primary key,
   key_hash blob not null unique,   -- SHA-256 of the project capability
@@ -470,7 +461,6 @@ create table gate_route (
 
 -- One paid request: one intent, one invoice. `intent_id` is derived from project
 -- and Idempotency-Key, so that the primary key alone makes a repeat find the same intent.
--- hot: gate_intent
 create table gate_intent (
   intent_id text primary key,
   secret_id text not null,         -- fingerprint of the secret that the id was derived under

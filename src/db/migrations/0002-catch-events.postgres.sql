@@ -1,6 +1,5 @@
 -- The requests that inboxes have stored. No primary key besides the index: rows of all inboxes are appended in the
 -- order of arrival, and the bodies stay out of the index's tree.
--- bytes: catch_event
 create table catch_event (
   inbox integer not null,
   sequence integer not null,       -- in its inbox, from 1

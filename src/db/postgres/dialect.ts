@@ -27,16 +27,4 @@ export const POSTGRES: Dialect = {
     claim: `select pg_advisory_xact_lock(${MIGRATION_LOCK})`,
     boundLockWaits: (ms) => `set local lock_timeout = ${ms}`,
   },
-  tune: ({ hot, bytes }) => [
-    // Free space in a page lets an updated row stay there, without new index entries. An early vacuum
-    // removes dead rows while the tables are small.
-    ...hot.map(
-      (table) =>
-        `alter table ${table} set (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02)`,
-    ),
-    ...bytes.map(
-      (table) =>
-        `alter table ${table} set (autovacuum_vacuum_scale_factor = 0.02, toast.autovacuum_vacuum_scale_factor = 0.02)`,
-    ),
-  ],
 }

@@ -1,39 +1,25 @@
 /**
- * Hints between instances, by LISTEN and NOTIFY on one connection of their own. A NOTIFY takes a
- * lock on the whole database when it commits, so it is never part of a unit. Changed topics are
- * collected for a moment and sent together, and only those that another instance listens to.
+ * Hints between instances, by LISTEN and NOTIFY on one connection of their own. A NOTIFY takes a lock on the whole
+ * database when it commits, so it is never part of a unit: changed topics are collected for a moment and sent
+ * together, and only while there is another instance. Topics are hashed, so that no ids get into the database's log.
  */
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { messageOf } from '../../lib/errors.ts'
 import { createHints, type Hints } from '../hints.ts'
-import {
-  type Interest,
-  interestIn,
-  interestText,
-  isInterested,
-  type Message,
-  noInterest,
-  payloads,
-  readInterest,
-  readMessage,
-  topicHash,
-} from './hint-message.ts'
 import { primaryOf } from './primary.ts'
 
 const CHANNEL = 'mayfly_hints'
 /** Changes within this time are sent together. A reader hardly notices the delay. */
-const COLLECT_MS = 5
-/** With more topics than this at once, one message wakes every listener. */
-const MAX_TOPICS = 4_000
-/** How often an instance repeats what it listens to. Without listeners, this only tests the connection. */
-const REPEAT_MS = 10_000
-/** An instance without a message for this long is gone. */
+const COLLECT_MS = 10
+/** PostgreSQL accepts payloads below 8000 bytes. With more topics than this, one message wakes every listener. */
+const MAX_TOPICS = 600
+/** Two topics of one hash cost a needless look. */
+const HASH_CHARACTERS = 10
+/** How often an instance says that it is there, which also tests its connection. */
+const GREET_MS = 10_000
+/** Without a message of others for this long there are none. */
 const FORGET_MS = 35_000
-/** Instances remembered at once. Beyond this, every topic is sent. */
-const MAX_INSTANCES = 2_000
-/** A new listener looks again after this: earlier changes were not announced to it, but are stored. */
-const LOOK_AGAIN_MS = 250
 const CONNECT_MS = 5_000
 const QUERY_MS = 5_000
 const RECONNECT_FIRST_MS = 100
@@ -45,77 +31,66 @@ export type HintsReport = {
   onBack(): void
 }
 
+/** A payload. Without more than its sender it only says that this instance is there. */
+type Message = {
+  from: string
+  topics?: string[]
+  /** Anything may have changed. */
+  all?: boolean
+  /** The sender has just begun to listen: every instance greets it. */
+  isNew?: boolean
+}
+
 /** Resolves once it listens, or after the first failure: missing hints never stop a start. */
 export async function openPostgresHints(url: string, report: HintsReport): Promise<Hints> {
   const self = randomBytes(9).toString('base64url')
   const local = createHints()
   const primary = primaryOf(url)
-  /** The interest of each other instance, and until when it is valid. */
-  const others = new Map<string, { interest: Interest; until: number }>()
-  /** Whether some other instance listens to anything. */
-  let isWatched = false
+  /** Until when there is another instance, by the monotonic clock. */
+  let watchedUntil = Number.NEGATIVE_INFINITY
+  /** The others may not have told this instance of changes yet. */
+  let isUnknown = true
   /** The connection in use or being opened. Events of an older one are ignored. */
   let current: Client | null = null
   let client: Client | null = null
   let isClosed = false
   let isLost = false
   let retryMs = RECONNECT_FIRST_MS
-  let reconnecting: NodeJS.Timeout | null = null
+  let reconnecting: NodeJS.Timeout | undefined
 
-  /** Topics to send with the next flush. */
+  /** Topics to send with the next message. */
   const queued = new Set<string>()
-  let urgent: Pick<Message, 'all' | 'ask'> = {}
-  let isInterestDue = false
-  let flushing: NodeJS.Timeout | null = null
+  /** What else it says; null if it need not be sent without topics. */
+  let next: Omit<Message, 'from' | 'topics'> | null = null
+  let sending: NodeJS.Timeout | undefined
   let isSending = false
-  /** Topics with a listener here that the other instances do not know of yet. */
-  let unannounced = new Set<string>()
-  let announced = noInterest()
 
-  const repeating = setInterval(() => {
-    forgetSilent()
-    announce()
-  }, REPEAT_MS)
-  repeating.unref()
+  const greeting = setInterval(() => say({}), GREET_MS).unref()
+  const isWatched = (): boolean => performance.now() < watchedUntil
 
-  function announce(more: Pick<Message, 'all' | 'ask'> = {}): void {
-    urgent = { ...urgent, ...more }
-    isInterestDue = true
-    flushSoon()
+  function say(more: Omit<Message, 'from' | 'topics'>): void {
+    next = { ...next, ...more }
+    sendSoon()
   }
 
-  function flushSoon(): void {
-    if (flushing !== null || isSending || client === null || isClosed) return
-    flushing = setTimeout(() => {
-      flushing = null
-      void flush()
+  function sendSoon(): void {
+    if (sending || isSending || client === null || isClosed) return
+    sending = setTimeout(() => {
+      sending = undefined
+      void send()
     }, COLLECT_MS)
   }
 
-  async function flush(): Promise<void> {
+  async function send(): Promise<void> {
     const connection = client
     if (connection === null) return
-    const before = announced
-    if (isInterestDue) announced = interestIn(local.topics())
-    const isNews = isInterestDue && [before, announced].some((some) => some.some(Boolean))
-    const message: Message = {
-      from: self,
-      ...urgent,
-      ...(isNews ? { interest: interestText(announced) } : {}),
-      ...(queued.size > MAX_TOPICS ? { all: true } : { topics: [...queued] }),
-    }
-    const fresh = isInterestDue ? unannounced : new Set<string>()
-    if (isInterestDue) unannounced = new Set()
+    const changed = queued.size > MAX_TOPICS ? { all: true } : { topics: [...queued] }
+    const message: Message = { from: self, ...next, ...changed }
     queued.clear()
-    urgent = {}
-    isInterestDue = false
+    next = null
     isSending = true
     try {
-      const parts = payloads(message)
-      const calls = parts.map((_, i) => `pg_notify($1, $${i + 2})`)
-      if (parts.length === 0) await connection.query('select 1')
-      else await connection.query(`select ${calls.join(', ')}`, [CHANNEL, ...parts])
-      if (fresh.size > 0) lookAgain(fresh)
+      await connection.query('select pg_notify($1, $2)', [CHANNEL, JSON.stringify(message)])
     } catch {
       // The connection is closed; a new one begins with a message that covers what was lost.
       void connection.end().catch(() => undefined)
@@ -123,42 +98,18 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     } finally {
       isSending = false
     }
-    if (queued.size > 0 || isInterestDue) flushSoon()
-  }
-
-  function lookAgain(topics: Set<string>): void {
-    const timer = setTimeout(() => {
-      for (const topic of topics) local.notify(topic)
-    }, LOOK_AGAIN_MS)
-    timer.unref()
+    if (queued.size > 0 || next) sendSoon()
   }
 
   function hear(payload: string | undefined): void {
     const message = readMessage(payload ?? '')
     if (!message || message.from === self) return
-    if (message.interest !== undefined) remember(message.from, readInterest(message.interest))
-    if (message.ask) announce()
-    if (message.all) local.notifyAll()
+    watchedUntil = performance.now() + FORGET_MS
+    if (message.isNew) say({})
+    // From here on others tell of their changes, so the listeners look once at what came before.
+    if (message.all || isUnknown) local.notifyAll()
+    isUnknown = false
     for (const topic of message.topics ?? []) local.notify(topic)
-  }
-
-  function remember(from: string, interest: Interest): void {
-    if (others.size >= MAX_INSTANCES && !others.has(from)) forgetSilent()
-    if (interest.some((byte) => byte !== 0)) {
-      others.set(from, { interest, until: Date.now() + FORGET_MS })
-    } else others.delete(from)
-    isWatched = others.size > 0
-  }
-
-  function forgetSilent(): void {
-    for (const [from, { until }] of others) if (until < Date.now()) others.delete(from)
-    isWatched = others.size > 0
-  }
-
-  function isListenedTo(topic: string): boolean {
-    if (others.size >= MAX_INSTANCES) return true
-    for (const { interest } of others.values()) if (isInterested(interest, topic)) return true
-    return false
   }
 
   function lost(connection: Client, reason: string): void {
@@ -168,13 +119,7 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     if (isClosed) return
     if (!isLost) report.onLost(reason)
     isLost = true
-    reconnecting = setTimeout(
-      () => {
-        reconnecting = null
-        void reconnect()
-      },
-      retryMs * (0.5 + Math.random() / 2),
-    )
+    reconnecting = setTimeout(() => void reconnect(), retryMs * (0.5 + Math.random() / 2))
     retryMs = Math.min(retryMs * 2, RECONNECT_MAX_MS)
   }
 
@@ -203,13 +148,11 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
     if (isClosed || current !== connection) return void connection.end().catch(() => undefined)
     client = connection
     retryMs = RECONNECT_FIRST_MS
-    if (isLost) {
-      isLost = false
-      report.onBack()
-      // Hints were lost in both directions: the others look again at once, and our listeners when it has gone out.
-      unannounced = new Set(local.topics())
-      announce({ ask: true, all: true })
-    } else announce({ ask: true })
+    isUnknown = true
+    // Hints were lost in both directions.
+    say({ isNew: true, all: isLost })
+    if (isLost) report.onBack()
+    isLost = false
   }
 
   const stopFollowing = primary.onMoved(() => {
@@ -223,33 +166,41 @@ export async function openPostgresHints(url: string, report: HintsReport): Promi
   return {
     notify(topic) {
       // By far the most frequent case: nobody listens anywhere.
-      if (!isWatched && local.isIdle()) return
+      if (!isWatched() && local.isIdle()) return
       const short = topicHash(topic)
       local.notify(short)
-      if (!isWatched || !isListenedTo(short) || client === null) return
+      if (!isWatched() || client === null) return
       if (queued.size <= MAX_TOPICS) queued.add(short)
-      flushSoon()
+      sendSoon()
     },
-    listen(topic, onHint) {
-      const short = topicHash(topic)
-      const stop = local.listen(short, onHint)
-      if (stop && !isInterested(announced, short)) {
-        unannounced.add(short)
-        announce()
-      }
-      return stop
-    },
+    listen: (topic, onHint) => local.listen(topicHash(topic), onHint),
     async close() {
       isClosed = true
       stopFollowing()
-      clearInterval(repeating)
-      if (reconnecting !== null) clearTimeout(reconnecting)
-      if (flushing !== null) clearTimeout(flushing)
+      clearInterval(greeting)
+      clearTimeout(reconnecting)
+      clearTimeout(sending)
       const connection = current
       current = null
       client = null
       await connection?.end().catch(() => undefined)
       await local.close()
     },
+  }
+}
+
+/** The topic as others see it. */
+export const topicHash = (topic: string): string =>
+  hash('sha256', `mayfly/hint/${topic}`, 'base64url').slice(0, HASH_CHARACTERS)
+
+/** Null for a payload that no instance sends: every user of the database may notify. */
+function readMessage(payload: string): Message | null {
+  try {
+    const { from, topics, all, isNew } = JSON.parse(payload) as Record<string, unknown>
+    if (typeof from !== 'string') return null
+    const known = Array.isArray(topics) ? topics.map(String) : []
+    return { from, topics: known, all: all === true, isNew: isNew === true }
+  } catch {
+    return null
   }
 }

@@ -15,7 +15,7 @@ import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
 
 const MIGRATIONS = new URL('../../../src/db/migrations/', import.meta.url)
-const LAST = '0002-catch-events.postgres.sql'
+const LAST = '0003-pages.postgres.sql'
 const SAID = 'Stopped before it listened. The next start begins again.\n'
 
 /** A database that lacks the migration. */
@@ -40,7 +40,7 @@ suite('a service told to stop while it starts', { timeout: 300_000 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`a start that waits for a lock ends at ${signal}, and has migrated nothing`, async (t) => {
       const url = await anOlderDatabase(t)
-      const letGo = await holding(t, url, 'create table catch_event (n integer)')
+      const letGo = await holding(t, url, 'lock table rate_limit in access exclusive mode')
       const program = beginProgram(t, url)
       assert.equal((await program.saw('store.migrating')).name, LAST)
       await until('it waits', () => waits(url))
