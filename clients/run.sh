@@ -40,8 +40,13 @@ done
 tsc -p tsconfig.json
 mypy
 
-node dist/hey.js "$url" && echo '@hey-api/openapi-ts bought and used every product'
-node dist/fetch.js "$url" && echo 'openapi-typescript bought and used every product'
-python use.py "$url" && echo 'openapi-python-client bought and used every product'
-python pay.py "$url" && echo 'pympp and l402-requests bought by one URL, also when the answer was lost'
-python "$here/../examples/webhook.py" "$url/openapi.json" && echo 'examples/webhook.py read its webhook'
+node dist/hey.js "$url"
+echo '@hey-api/openapi-ts bought and used every product'
+node dist/fetch.js "$url"
+echo 'openapi-typescript bought and used every product'
+python use.py "$url"
+echo 'openapi-python-client bought and used every product'
+python pay.py "$url"
+echo 'pympp and l402-requests bought by one URL, also when the answer was lost'
+python "$here/../examples/webhook.py" "$url/openapi.json"
+echo 'examples/webhook.py read its webhook'

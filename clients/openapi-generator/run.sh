@@ -31,6 +31,8 @@ done
 rm -rf go typescript
 generate() { java -jar openapi-generator-cli-$newest.jar generate -i openapi-all.json "$@" >"$work/generated" 2>&1 || { cat "$work/generated"; return 1; }; }
 generate -g go -o go --package-name mayfly --global-property=apiTests=false,modelTests=false
-(cd go && go build ./... && go vet ./...) && echo 'The client for Go compiles'
+(cd go && go build ./... && go vet ./...)
+echo 'The client for Go compiles'
 generate -g typescript-fetch -o typescript
-node_modules/.bin/tsc -p tsconfig.json && echo 'The client for TypeScript compiles'
+node_modules/.bin/tsc -p tsconfig.json
+echo 'The client for TypeScript compiles'

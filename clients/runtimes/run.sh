@@ -26,8 +26,10 @@ if [ "$(ls node_modules)" != mayfly-client ]; then
   exit 1
 fi
 for module in mayfly-client mayfly-client/mayfly-client.min.js; do
-  node buy.mjs "$module" "$url" && echo "Node bought and used every product with $module"
-  "$tools/node_modules/.bin/bun" run buy.mjs "$module" "$url" && echo "Bun did with $module"
-  "$tools/node_modules/.bin/deno" run --quiet --node-modules-dir=manual --allow-net --allow-read buy.mjs "$module" "$url" &&
-    echo "Deno did with $module"
+  node buy.mjs "$module" "$url"
+  echo "Node bought and used every product with $module"
+  "$tools/node_modules/.bin/bun" run buy.mjs "$module" "$url"
+  echo "Bun did with $module"
+  "$tools/node_modules/.bin/deno" run --quiet --node-modules-dir=manual --allow-net --allow-read buy.mjs "$module" "$url"
+  echo "Deno did with $module"
 done
