@@ -4,7 +4,7 @@
  *
  * This uses parts of `pg` that are not documented: the object that `Client.query` takes as a query
  * (`submit` and the `handle…` methods), that it is submitted only after the query before it has
- * ended, and `client.connection.stream`, which `wire.ts` writes to. Any release of `pg` may change
+ * ended, and the methods of `client.connection` that send a message each. Any release of `pg` may change
  * them. `test/contract/db.postgres.ts` and `test/db/postgres/postgres.postgres.ts` fail then.
  *
  * The library `postgres` pipelines too, but opens a lost connection again by itself, past the checks of `session.ts`.
@@ -20,7 +20,6 @@ import {
   storeError,
   UNANSWERED,
 } from './errors.ts'
-import { createPipelineBuffer, TYPE_OF } from './wire.ts'
 
 export type Query = { text: string; values: Value[] }
 
@@ -71,8 +70,20 @@ type Column = { name: string; read: (text: string) => Value }
 type Prepared = { name: string; types: number[]; columns: Column[] }
 type Field = { name: string; dataTypeID: number }
 
-/** A field of `pg`'s connection that its type declarations leave out. */
-type PgConnection = { stream: Socket }
+/** The parts of `pg`'s connection that its type declarations leave out: its socket, and a method for each message. */
+type PgConnection = {
+  stream: Socket
+  parse(statement: { name: string; text: string; types: number[] }): void
+  /** Sends bytes as they are, and text as text. */
+  bind(values: { statement: string; values: (string | Buffer | null)[] }): void
+  describe(what: { type: 'P' }): void
+  execute(): void
+  close(what: { type: 'S'; name: string }): void
+  sync(): void
+}
+
+/** The types of values, as PostgreSQL numbers them (pg_type.dat). */
+const TYPE_OF = { bytes: 17, integer: 20, text: 25, unspecified: 0 }
 
 /** How every connection is made. What the URL says has precedence. `session.ts` has the settings of sessions. */
 export function settingsOf(url: string): ClientConfig {
@@ -110,7 +121,6 @@ export async function connect(settings: ClientConfig, onOverdue?: () => void): P
     throw error
   }
 
-  const wire = createPipelineBuffer()
   const prepared = new Map<string, Prepared[]>()
   let preparedCount = 0
   // Where a pooler gives the sessions of one connection to another, no name may be that of another statement.
@@ -184,20 +194,23 @@ export async function connect(settings: ClientConfig, onOverdue?: () => void): P
       }
       let answerTimer = setTimeout(onAnswerTimer, OVERDUE_MS)
 
-      // `pg` calls this after the answer to the previous pipeline, so the server has read all of its bytes.
-      function submit({ stream }: PgConnection): void {
-        for (const name of toClose) wire.close(name)
+      // All messages leave in one write.
+      function submit(connection: PgConnection): void {
+        connection.stream.cork()
+        for (const name of toClose) connection.close({ type: 'S', name })
         toClose = []
         for (const query of pipeline) {
           const { statement, isNew } = find(query)
-          if (isNew) wire.parse(statement.name, query.text, statement.types)
-          wire.bind(statement.name, query.values, statement.types)
-          if (isNew) wire.describe()
-          wire.execute()
-          if (isNew && statement.name !== '') added.add(statement.name)
+          const { name, types } = statement
+          if (isNew) connection.parse({ name, text: query.text, types })
+          connection.bind({ statement: name, values: query.values.map(sent) })
+          if (isNew) connection.describe({ type: 'P' })
+          connection.execute()
+          if (isNew && name !== '') added.add(name)
           statements.push(statement)
         }
-        stream.write(wire.sync())
+        connection.sync()
+        connection.stream.uncork()
       }
 
       // Client.query() accepts this shape, and passes every message of the answer to it.
@@ -257,6 +270,13 @@ function typeOf(value: Value): number {
   if (typeof value === 'number') return TYPE_OF.integer
   if (typeof value === 'string') return TYPE_OF.text
   return value === null ? TYPE_OF.unspecified : TYPE_OF.bytes
+}
+
+/** What `pg` sends: of bytes, only a Buffer. */
+function sent(value: Value): string | Buffer | null {
+  if (value === null || typeof value === 'string') return value
+  if (typeof value === 'number') return String(value)
+  return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
 /** A null is of any type. */
