@@ -28,7 +28,7 @@ suite('a whisper', () => {
       mimeType: 'application/x-plan',
       buffer: data,
     })
-    await writer.page.getByText('Too small: it holds 61.9 KiB, and this is 195.4 KiB.').waitFor()
+    await writer.page.getByText('Too small: it holds 61.9 KiB, and this is 196 KiB.').waitFor()
     assert.ok(await writer.page.getByRole('button', { name: /^Spark/ }).isDisabled())
     await writer.page.getByLabel('How often it can be read').fill('2')
     await writer.page.getByLabel('Password (optional)').fill('correct horse')

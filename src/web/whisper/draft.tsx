@@ -175,9 +175,7 @@ export function DraftForm() {
         <div class="row password-tools">
           <Button onClick={suggest}>Suggest a password</Button>
           {now.password !== '' && (
-            <CopyButton text={now.password} weight="quiet">
-              Copy the password
-            </CopyButton>
+            <CopyButton text={now.password} isBare label="Copy the password" />
           )}
         </div>
       </div>

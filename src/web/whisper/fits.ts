@@ -59,6 +59,7 @@ export const sizeOf = (bytes: number): string => inUnits(bytes, Math.ceil)
 
 function inUnits(bytes: number, round: (value: number) => number): string {
   if (bytes < 1024) return `${bytes} B`
-  const [unit, size] = bytes < 1024 ** 2 ? ['KiB', 1024] : ['MiB', 1024 ** 2]
-  return `${round((10 * bytes) / (size as number)) / 10} ${unit}`
+  const [amount, unit] = bytes < 1024 ** 2 ? [bytes / 1024, 'KiB'] : [bytes / 1024 ** 2, 'MiB']
+  const text = amount < 100 ? round(10 * amount) / 10 : round(amount).toLocaleString('en')
+  return `${text} ${unit}`
 }
