@@ -79,21 +79,21 @@ suite('PgBouncer in front of PostgreSQL', { timeout: 600_000 + RESTARTS * 30_000
     assert.deepEqual(await service.close(), [])
   })
 
-  for (const poolSize of [1, 2, 5, 14]) {
+  for (const poolSize of [1, 2, 5, 10]) {
     test(`the service does not start with ${poolSize} sessions, and says how many it needs`, async (t) => {
       const { url } = await pooled(t, 'session', poolSize)
       const { code, told } = await refusedStart(t, url, { bin: BIN })
       assert.notEqual(code, 0)
       t.diagnostic(told.trim())
       assert.match(told, /gives out too few sessions/)
-      if (poolSize > 2) assert.match(told, new RegExp(`needs 15 at once, and ${poolSize} came`))
+      if (poolSize > 2) assert.match(told, new RegExp(`needs 11 at once, and ${poolSize} came`))
     })
   }
 
-  test('sixteen sessions are enough for an instance, and ten for one with a pool of four', async (t) => {
+  test('twelve sessions are enough for an instance, and six for one with a pool of four', async (t) => {
     for (const [poolSize, parameters] of [
-      [16, ''],
-      [10, '?pool=4'],
+      [12, ''],
+      [6, '?pool=4'],
     ] as const) {
       const { url } = await pooled(t, 'session', poolSize)
       const store = storeAt(`${url}${parameters}`)
