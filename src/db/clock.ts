@@ -5,28 +5,20 @@
  * clocks that jump.
  */
 import { randomBytes } from 'node:crypto'
-import { rfc3339, type ServiceClock, type SteadyClock } from '../lib/clock.ts'
+import { rfc3339, type SteadyClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { apart, type BlindWindow } from '../lib/windows.ts'
-import type { Db, Row, Statement } from './db.ts'
+import { GAP_MS, insertWindow, type Jump, lastBeatAt, signOff, storeBeat } from './clock-store.ts'
+import type { Db } from './db.ts'
 
 /** How often an instance reads the time and says that it lives. */
 export const BEAT_EVERY_MS = 5_000
 /** A larger difference was a step of the clock, or a machine that slept. */
 const STEP_MS = 5_000
-/** Three beats that are missing together are no accident of a timer: nobody could reach the instance. */
-const GAP_MS = 15_000
-/** The gap of an instance that was killed counts for so long. Then its balancer has noticed. */
-const MAX_GAP_MS = 10 * 60_000
 /** Nothing final happens for as long as the jump or the gap was, and at most for so long. */
 export const MAX_HOLD_MS = 15 * 60_000
 /** An answer about the time that took longer is not exact enough. */
 const EXACT_MS = 1_000
-/** The newest ones are read. A service that was away more often than this has other worries. */
-const MAX_WINDOWS = 1_000
-/** A window matters to deadlines for two intervals and graces; the status shows it for a monitor's life. */
-const WINDOWS_KEPT_MS = 400 * 24 * 60 * 60 * 1000
-
 type Reading = { at: number; monotonic: number }
 
 /** The right time, and the monotonic time at which it was. Null: the answer took too long to be exact. */
@@ -44,81 +36,65 @@ export function databaseTime(db: Pick<Db, 'read'>, monotonic: () => number): Rea
   }
 }
 
+/** The one clock of the service. */
+export type ServiceClock = Awaited<ReturnType<typeof openClock>>
+
 /** @param machine its wall clock only says when to read the time again, unless `readTime` reads it. */
 export async function openClock({
   db,
   machine,
   readTime,
-  rewind,
   log,
   onReanchor,
 }: {
   db: Db
   machine: SteadyClock
   readTime: ReadTime
-  /** What sets all that lies ahead of `now` to `now`, after the clock went back. */
-  rewind(now: number): Statement[]
   log: Log
   onReanchor(): void
-}): Promise<ServiceClock> {
-  const instance = randomBytes(9).toString('base64url')
+}) {
+  // No other instance can run on SQLite: its beats go on where the last one's ended.
+  const instance = db.engine === 'sqlite' ? 'only' : randomBytes(9).toString('base64url')
+  const timeBy = ({ at, monotonic }: Reading): number => at + machine.monotonic() - monotonic
   const parting = (): number => machine.now() - machine.monotonic()
-  let anchor: Reading = { at: 0, monotonic: 0 }
   /** How far wall and monotonic time were apart at the last reading. */
   let parted = parting()
+  let anchor: Reading
   /** The clock stands still rather than go back by a small difference. */
   let latest = Number.NEGATIVE_INFINITY
   let beatenAt = 0
-  let stored: Stored = { heldUntil: 0, backUntil: 0, windows: [] }
-  /** A re-anchor that is not stored yet: nothing final happens either. */
-  let unsure: { isBack: boolean } | null = { isBack: false }
+  let stored: Awaited<ReturnType<typeof storeBeat>>
+  /** A jump was seen that is not stored yet. */
+  let isUnsure = false
   let beating = Promise.resolve()
   let next: Promise<void> | null = null
 
   function now(): number {
-    latest = Math.max(latest, Math.floor(anchor.at + machine.monotonic() - anchor.monotonic))
+    latest = Math.max(latest, Math.floor(timeBy(anchor)))
     return latest
   }
 
-  /** Takes a reading over, and stores the beat with what follows from it. */
-  async function beatOnce(): Promise<void> {
-    const reading = await readTime()
-    if (reading === null) return store(null)
-    parted = parting()
-    const before = anchor
-    const differs = reading.at - before.at - (reading.monotonic - before.monotonic)
+  /** Takes a reading over when its beat is stored. Otherwise the next beat finds the difference again. */
+  async function takeOver(reading: Reading, mostAheadMs: number): Promise<void> {
+    // Without another reading, the next beat reads the time again.
+    const seenParted = reading === anchor ? parted : parting()
+    const differs = reading.at - anchor.at - (reading.monotonic - anchor.monotonic)
+    const isJump = differs < -STEP_MS || differs > mostAheadMs
+    isUnsure ||= isJump
+    const holdMs = Math.min(Math.ceil(Math.abs(differs)), MAX_HOLD_MS)
+    const jump: Jump | null = isJump ? { holdMs, isBack: differs < 0 } : null
+    const time = Math.floor(timeBy(reading))
+    const at = isJump ? time : Math.max(time, now())
+    stored = await storeBeat(db, { at, instance, jump })
     anchor = reading
-    if (Math.abs(differs) <= STEP_MS) return store(null)
-    await reanchor(differs, before)
-  }
-
-  async function reanchor(differs: number, before: Reading): Promise<void> {
-    const isBack = differs < 0
-    unsure = { isBack }
-    latest = Number.NEGATIVE_INFINITY
-    const at = now()
-    try {
-      await store({ holdMs: Math.min(Math.ceil(Math.abs(differs)), MAX_HOLD_MS), isBack })
-    } catch (error) {
-      // The next beat finds the difference again.
-      latest = Number.NEGATIVE_INFINITY
-      anchor = before
-      throw error
-    }
-    onReanchor()
-    log.warn({
-      event: 'clock.reanchored',
-      expectedAt: rfc3339(Math.round(at - differs)),
-      clockAt: rfc3339(at),
-      heldUntil: rfc3339(stored.heldUntil),
-    })
-  }
-
-  async function store(jump: Jump | null): Promise<void> {
-    const at = now()
-    stored = await storeBeat(db, { at, instance, jump, rewind })
     beatenAt = at
-    unsure = null
+    parted = seenParted
+    isUnsure = false
+    if (!isJump) return
+    latest = at
+    onReanchor()
+    const [expectedAt, clockAt, heldUntil] = [at - differs, at, stored.heldUntil].map(rfc3339)
+    log.warn({ event: 'clock.reanchored', expectedAt, clockAt, heldUntil })
   }
 
   /** One under way may have read the time before the machine's clock was set, so another one follows it. */
@@ -127,166 +103,47 @@ export async function openClock({
       .catch(() => undefined)
       .then(() => {
         next = null
-        beating = beatOnce()
+        beating = readTime().then((reading) => takeOver(reading ?? anchor, STEP_MS))
         return beating
       })
     return next
   }
 
-  async function start(): Promise<void> {
-    anchor = await firstReading(readTime)
-    const beatAt = await lastBeatAt(db)
-    const differs = beatAt === null ? 0 : anchor.at - beatAt
-    if (differs >= GAP_MS || differs < -STEP_MS) return reanchor(differs, anchor)
-    if (beatAt !== null) latest = beatAt
-    await store(null)
-  }
+  let first = await readTime()
+  for (let tries = 1; first === null && tries < 10; tries++) first = await readTime()
+  if (!first) throw new Error('the store took longer than a second to say the time, ten times')
+  const beatAt = await lastBeatAt(db)
+  anchor = beatAt === null ? first : { at: beatAt, monotonic: first.monotonic }
+  await takeOver(first, GAP_MS - 1)
 
-  await start()
   return {
     now,
     monotonic: machine.monotonic,
+    /** Reads the time again, and stores that this instance lives. */
     beat,
-    isHeld: () => unsure !== null || now() < stored.heldUntil,
-    hasGoneBack: () => unsure?.isBack === true || now() < stored.backUntil,
+    /** After a jump or a gap: nothing final may happen now, such as deleting, sealing by age, or revealing. */
+    isHeld: () => isUnsure || now() < stored.heldUntil,
+    /** After a step back: no invoice is made and nothing is settled now. */
+    hasGoneBack: () => isUnsure || now() < stored.backUntil,
+    /** Whether the machine's clock was set, or stood still, since the time was read: `beat` before the next answer. */
     hasParted: () => Math.abs(parting() - parted) > STEP_MS,
-    windows() {
+    /** When nobody could reach the service, apart from each other, in the order of time. */
+    windows(): readonly BlindWindow[] {
       const at = now()
       // Nobody knows yet how long this gap lasts.
       return at - beatenAt < GAP_MS
         ? stored.windows
         : apart([...stored.windows, { beganAt: beatenAt, endedAt: at }])
     },
-    async blind({ beganAt, endedAt }) {
-      const window = {
-        text: `insert into blind_window (began_at, ended_at) values ($1, $2) ${GROWS}`,
-        values: [beganAt, endedAt],
-      }
-      await db.write({ lockKey: 'clock', statements: { window } })
+    /** Stores a window that somebody else has seen, or its new end. */
+    async blind(window: BlindWindow): Promise<void> {
+      await db.write({ lockKey: 'clock', statements: { window: insertWindow(window) } })
       await beat()
     },
-    async close() {
+    async close(): Promise<void> {
       await beat().catch(() => undefined)
-      // Nobody waits for this instance's beats any more.
-      const gone = { text: 'delete from clock_beat where instance = $1', values: [instance] }
+      const gone = signOff(instance)
       await db.write({ lockKey: 'clock', statements: { gone } }).catch(() => undefined)
     },
   }
-}
-
-async function firstReading(readTime: ReadTime): Promise<Reading> {
-  for (let tries = 0; tries < 10; tries++) {
-    const reading = await readTime()
-    if (reading) return reading
-  }
-  throw new Error('the database took longer than a second to say the time, ten times')
-}
-
-/** The last beat of any instance, or null in a new store. */
-export async function lastBeatAt(db: Pick<Db, 'read'>): Promise<number | null> {
-  const [row] = await db.read('select beat_at from clock')
-  return row ? Number(row.beat_at) : null
-}
-
-/** What all instances share. The windows are apart from each other. */
-type Stored = { heldUntil: number; backUntil: number; windows: readonly BlindWindow[] }
-
-/** How the clock jumped before a beat. */
-type Jump = { holdMs: number; isBack: boolean }
-
-/** Stores a beat, what nobody could see before it, and the hold that begins with it. */
-async function storeBeat(
-  db: Db,
-  {
-    at,
-    instance,
-    jump,
-    rewind,
-  }: { at: number; instance: string; jump: Jump | null; rewind(now: number): Statement[] },
-): Promise<Stored> {
-  const rows = await db.write({
-    lockKey: 'clock',
-    statements: {
-      first: {
-        text: `insert into clock (id, beat_at, held_until, back_until) values (1, $1, 0, 0)
-          on conflict (id) do nothing`,
-        values: [at],
-      },
-      ahead: jump?.isBack ? [...cutAhead(at), ...rewind(at)] : [],
-      // No other instance can run on SQLite, so rows of others are left from before.
-      left:
-        db.engine === 'sqlite'
-          ? { text: 'delete from clock_beat where instance <> $1', values: [instance] }
-          : [],
-      // An instance that has not signed off, and is away.
-      gaps: {
-        text: `insert into blind_window (began_at, ended_at)
-          select beat_at, case when max(beat_at) + ${MAX_GAP_MS} < $1 then max(beat_at) + ${MAX_GAP_MS}
-            else cast($1 as bigint) end
-          from clock_beat where beat_at <= $2 group by beat_at ${GROWS}`,
-        values: [at, at - GAP_MS],
-      },
-      // While no instance lives, nobody can be reached. One statement, so that two that start together store one window.
-      gap: {
-        text: `insert into blind_window (began_at, ended_at)
-          select beat_at, cast($1 as bigint) from clock where beat_at <= $2 ${GROWS}`,
-        values: [at, at - (jump === null ? GAP_MS : 1)],
-      },
-      gone: { text: 'delete from clock_beat where beat_at < $1', values: [at - MAX_GAP_MS] },
-      beat: {
-        text: `insert into clock_beat (instance, beat_at) values ($1, $2)
-          on conflict (instance) do update set beat_at = excluded.beat_at
-          where clock_beat.beat_at < excluded.beat_at`,
-        values: [instance, at],
-      },
-      common: { text: 'update clock set beat_at = $1 where beat_at < $1', values: [at] },
-      held: jump === null ? [] : hold(at + jump.holdMs, jump.isBack),
-      state: { text: 'select held_until, back_until from clock', values: [] },
-      windows: {
-        text: `select began_at, ended_at from blind_window where began_at <= $1
-          order by ended_at desc limit ${MAX_WINDOWS}`,
-        values: [at],
-      },
-    },
-  })
-  const [state] = rows.state
-  return {
-    heldUntil: Number(state?.held_until ?? 0),
-    backUntil: Number(state?.back_until ?? 0),
-    windows: apart(rows.windows.map(windowOf)),
-  }
-}
-
-const windowOf = (row: Row): BlindWindow => ({
-  beganAt: Number(row.began_at),
-  endedAt: Number(row.ended_at),
-})
-
-/** A window that is stored again with a later end grows. */
-const GROWS = `on conflict (began_at) do update set ended_at = excluded.ended_at
-  where blind_window.ended_at < excluded.ended_at`
-
-/** What lies ahead of a clock that went back never was. */
-const cutAhead = (now: number): Statement[] => [
-  { text: 'delete from blind_window where began_at >= $1', values: [now] },
-  { text: 'update blind_window set ended_at = $1 where ended_at > $1', values: [now] },
-  { text: 'update clock_beat set beat_at = $1 where beat_at > $1', values: [now] },
-  { text: 'update clock set beat_at = $1 where beat_at > $1', values: [now] },
-]
-
-/** After a step back, an earlier hold may end far ahead, so this one takes its place. */
-const hold = (until: number, isBack: boolean): Statement => ({
-  text: isBack
-    ? 'update clock set held_until = $1, back_until = $1'
-    : 'update clock set held_until = $1 where held_until < $1',
-  values: [until],
-})
-
-/** Deletes windows that matter to no monitor any more. */
-export async function purgeWindows(db: Db, now: number): Promise<void> {
-  const windows = {
-    text: 'delete from blind_window where ended_at < $1',
-    values: [now - WINDOWS_KEPT_MS],
-  }
-  await db.write({ lockKey: 'clock', statements: { windows } })
 }

@@ -1,9 +1,9 @@
 /** The parts of a product that the service needs. `src/service/products.ts` has an entry for each product. */
 import type { TSchema } from 'typebox'
+import type { ServiceClock } from '../db/clock.ts'
 import type { Db, Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import type { InTurn } from '../db/leases.ts'
-import type { ServiceClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import type { AnyProduct, PlanId, Product, ProductIdKind } from '../lib/product-names.ts'
 import type { Lightning, Network } from '../lightning/lightning.ts'

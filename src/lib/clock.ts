@@ -1,5 +1,3 @@
-import type { BlindWindow } from './windows.ts'
-
 /** A source of time. Tests hand in their own; nothing else reads the wall clock. */
 export type Clock = {
   /** Unix milliseconds. */
@@ -24,20 +22,6 @@ export type HeldClock = Clock & {
   /** After a step back: no invoice is made and nothing is settled now. */
   hasGoneBack(): boolean
 }
-
-/** The one clock of the service (`db/clock.ts`). */
-export type ServiceClock = HeldClock &
-  SteadyClock & {
-    /** Reads the time again, and stores that this instance lives. */
-    beat(): Promise<void>
-    /** Whether the machine's clock was set, or stood still, since the time was read: `beat` before the next answer. */
-    hasParted(): boolean
-    /** When nobody could reach the service, apart from each other, in the order of time. */
-    windows(): readonly BlindWindow[]
-    /** Stores a window that somebody else has seen, or its new end. */
-    blind(window: BlindWindow): Promise<void>
-    close(): Promise<void>
-  }
 
 /** RFC 3339 UTC with milliseconds: `2026-01-02T03:04:05.678Z`. */
 export const rfc3339 = (unixMs: number): string => new Date(unixMs).toISOString()

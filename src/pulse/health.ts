@@ -1,6 +1,7 @@
 /** Whether a secret may wait for a monitor, and which ping has armed it. */
+
+import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
-import type { ServiceClock } from '../lib/clock.ts'
 import type { MonitorHealth, Monitors } from '../switches/binding.ts'
 import { shortestGapMs } from './schedule.ts'
 import { expectedBy, isFallingSilent, standingAt, timingOf } from './state.ts'

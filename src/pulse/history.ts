@@ -2,8 +2,10 @@
  * The history of a monitor for its owner, newest first: pings with their runs, late spells and blind windows, merged by
  * the time that each began, and the shares of time in which the monitor was not late.
  */
+
+import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
-import { rfc3339, type ServiceClock } from '../lib/clock.ts'
+import { rfc3339 } from '../lib/clock.ts'
 import { apart } from '../lib/windows.ts'
 import type { PulseHistory, PulseHistoryEntry } from './history-schema.ts'
 import { latenessAt, type Windows, windowsOf } from './state.ts'

@@ -2,10 +2,11 @@
  * The one way in which monitors change. The next step is computed from the monitor as it was read, and stored in one
  * unit with everything that follows from it, if the monitor has not changed in between; otherwise it is read again.
  */
+
+import type { ServiceClock } from '../db/clock.ts'
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { alone, type InTurn } from '../db/leases.ts'
-import type { ServiceClock } from '../lib/clock.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import { type Bound, isFallingSilent, newLateness } from './state.ts'
 import {

@@ -3,7 +3,7 @@
  * certificate that broke. While its own health cannot be read through its public address, pings may not arrive
  * either, so that is a blind window.
  */
-import type { ServiceClock } from '../lib/clock.ts'
+import type { ServiceClock } from '../db/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { parseIp } from '../protocol/ip-address.ts'
 

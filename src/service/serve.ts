@@ -7,10 +7,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { LOOK_EVERY_MS } from '../alerts/alerts.ts'
 import type { Inboxes } from '../alerts/send.ts'
-import { BEAT_EVERY_MS, databaseTime, openClock, purgeWindows } from '../db/clock.ts'
+import { BEAT_EVERY_MS, databaseTime, openClock, type ServiceClock } from '../db/clock.ts'
 import { measuredDb } from '../db/measured.ts'
 import { openStore } from '../db/open.ts'
-import { rewind } from '../db/rewind.ts'
 import { noticeOf } from '../discovery/announced.ts'
 import { mountDiscovery } from '../discovery/discovery.ts'
 import { type AppOptions, createApp } from '../http/app.ts'
@@ -32,7 +31,7 @@ import { measureRequests } from '../http/server/metrics.ts'
 import { createLocalOnly, mountSimulator } from '../http/server/simulator.ts'
 import { createEventStreams } from '../http/streams.ts'
 import { createScheduler } from '../http/turns.ts'
-import { type ServiceClock, type SteadyClock, systemClock } from '../lib/clock.ts'
+import { type SteadyClock, systemClock } from '../lib/clock.ts'
 import { measuredLightning } from '../lightning/measured.ts'
 import { CURSORS, openLightning } from '../lightning/open.ts'
 import { createL402Flow } from '../payment/flows/l402.ts'
@@ -134,7 +133,7 @@ export async function serve(
     const machine = givenClock ?? systemClock
     const hasOwnTime = db.engine === 'postgres' && givenClock === undefined
     const clock = await openClock({
-      ...{ db, machine, rewind, log },
+      ...{ db, machine, log },
       readTime: hasOwnTime
         ? databaseTime(db, machine.monotonic)
         : async () => ({ at: machine.now(), monotonic: machine.monotonic() }),
@@ -331,7 +330,6 @@ export async function serve(
     if (scrapes) closing.push(scrapes.close)
     await app.listen({ host: config.host, port: config.port })
     works.push(
-      purging('windows', (now) => purgeWindows(db, now), { ...turns, event: 'clock.beat_failed' }),
       purging('limits', async () => (clock.isHeld() ? 0 : instances.purge()), turns),
       purging('alerts', alerts.purge, turns),
       purging('sales', (now) => purgeSales(db, { keptDays: config.salesKeptDays, now }), turns),

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { MAX_HOLD_MS, openClock } from '../../src/db/clock.ts'
+import { MAX_HOLD_MS, openClock, type ServiceClock } from '../../src/db/clock.ts'
 import type { Db } from '../../src/db/db.ts'
-import type { ServiceClock } from '../../src/lib/clock.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
 /** A store, and instances on it. All of them read the same time, which the test passes and sets. Times are in seconds. */
@@ -19,7 +19,6 @@ async function aStore(t: After) {
   let monotonic = 0
   const events: string[] = []
   const note = (facts: { event: string }) => void events.push(facts.event)
-  const rewound: number[] = []
 
   async function open({
     engine = 'postgres',
@@ -32,16 +31,12 @@ async function aStore(t: After) {
       db: { ...store, engine },
       machine: { now: () => wall, monotonic: () => monotonic },
       readTime: async () => ({ at: wall, monotonic }),
-      rewind(now) {
-        rewound.push((now - T) / SECOND)
-        return []
-      },
       log: { info: note, warn: note, error: note },
       onReanchor: () => note({ event: 'counted' }),
     })
   }
   return {
-    ...{ db, open, events, rewound },
+    ...{ db, open, events },
     set(ms: number) {
       wall += ms
     },
@@ -91,7 +86,7 @@ suite('the clock of the service', () => {
   })
 
   test('a clock that leaps ahead says so before the next answer, and holds for as long as the leap', async (t) => {
-    const { open, live, set, events, rewound } = await aStore(t)
+    const { open, live, set, events } = await aStore(t)
     const clock = await open()
     await live(10 * SECOND, clock)
     set(MINUTE)
@@ -101,7 +96,7 @@ suite('the clock of the service', () => {
     assert.deepEqual([clock.hasParted(), seconds(clock.now())], [false, 70])
     assert.deepEqual(windowsOf(clock), [[10, 70]])
     assert.deepEqual(events, ['counted', 'clock.reanchored'])
-    assert.deepEqual([clock.isHeld(), clock.hasGoneBack(), rewound], [true, false, []])
+    assert.deepEqual([clock.isHeld(), clock.hasGoneBack()], [true, false])
     await live(55 * SECOND, clock)
     assert.equal(clock.isHeld(), true)
     await live(5 * SECOND, clock)
@@ -110,7 +105,7 @@ suite('the clock of the service', () => {
   })
 
   test('a clock that goes back has no window, sets what lies ahead to now, and sells nothing for a while', async (t) => {
-    const { open, live, set, rewound } = await aStore(t)
+    const { open, live, set } = await aStore(t)
     const clock = await open()
     await live(20 * SECOND, clock)
     await clock.blind({ beganAt: T + 2 * SECOND, endedAt: T + 15 * SECOND })
@@ -118,7 +113,7 @@ suite('the clock of the service', () => {
     set(-10 * SECOND)
     await clock.beat()
     assert.deepEqual(windowsOf(clock), [[2, 10]])
-    assert.deepEqual([clock.isHeld(), clock.hasGoneBack(), rewound], [true, true, [10]])
+    assert.deepEqual([clock.isHeld(), clock.hasGoneBack()], [true, true])
     await live(10 * SECOND, clock)
     assert.deepEqual([clock.isHeld(), clock.hasGoneBack()], [false, false])
     assert.deepEqual(windowsOf(clock), [[2, 10]], 'its beats went back, too')
@@ -182,7 +177,7 @@ suite('the clock of the service', () => {
     let reading: { at: number; monotonic: number } | null = { at: T, monotonic: 0 }
     const log = { info() {}, warn() {}, error() {} }
     const clock = await openClock({
-      ...{ db, log, rewind: () => [], onReanchor: () => undefined },
+      ...{ db, log, onReanchor: () => undefined },
       machine: { now: () => T + HOUR, monotonic: () => monotonic },
       readTime: async () => reading,
     })
@@ -273,5 +268,20 @@ suite('blind windows', () => {
     await one.blind({ beganAt: T, endedAt: T + 8 * SECOND })
     await two.beat()
     assert.deepEqual([windowsOf(one), windowsOf(two)], [[[0, 8]], [[0, 8]]])
+  })
+
+  test('a window is forgotten after 400 days, and not by a clock that leaps ahead', async (t) => {
+    const { open, live, set, pass } = await aStore(t)
+    const clock = await open()
+    await live(20 * SECOND, clock)
+    await clock.blind({ beganAt: T, endedAt: T + 5 * SECOND })
+    set(401 * DAY)
+    await clock.beat()
+    set(-401 * DAY)
+    await clock.beat()
+    assert.deepEqual(windowsOf(clock), [[0, 5]])
+    pass(401 * DAY)
+    await live(10 * SECOND, clock)
+    assert.deepEqual(windowsOf(clock), [[20, 20 + (401 * DAY) / SECOND + 5]])
   })
 })

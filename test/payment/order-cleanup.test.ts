@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { rewind } from '../../src/db/rewind.ts'
+import { rewind } from '../../src/db/clock-store.ts'
 import { insertOrder } from '../../src/payment/opening.ts'
 import { type OrderRow, sealOverdue } from '../../src/payment/store.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'

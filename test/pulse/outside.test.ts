@@ -20,7 +20,7 @@ async function aService(t: After) {
   const note = ({ event }: { event: string }) => void events.push(event)
   const log = { info: note, warn: note, error: note }
   const clock = await openClock({
-    ...{ db, machine, log, rewind: () => [], onReanchor: () => undefined },
+    ...{ db, machine, log, onReanchor: () => undefined },
     readTime: async () => ({ at: now, monotonic: now }),
   })
   let isReached = true

@@ -1,7 +1,8 @@
 /** The doctor's look into a store, which it only reads: it migrates nothing, beside whatever service runs. */
 import { statSync } from 'node:fs'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { databaseTime, lastBeatAt } from '../../db/clock.ts'
+import { databaseTime } from '../../db/clock.ts'
+import { lastBeatAt } from '../../db/clock-store.ts'
 import type { Db, Row } from '../../db/db.ts'
 import { newerMigration } from '../../db/migrate.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'

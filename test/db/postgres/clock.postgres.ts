@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { databaseTime, openClock } from '../../../src/db/clock.ts'
 import type { Db } from '../../../src/db/db.ts'
-import { rewind } from '../../../src/db/rewind.ts'
 import type { After } from '../../support/folder.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
 import { openDatabase } from '../../support/store.ts'
@@ -46,7 +45,7 @@ test('instances whose machines disagree share the time of PostgreSQL, without a 
   const note = ({ event }: { event: string }) => void events.push(event)
   const open = (wrongBy: number) =>
     openClock({
-      ...{ db, rewind, log: { info: note, warn: note, error: note } },
+      ...{ db, log: { info: note, warn: note, error: note } },
       machine: { now: () => Date.now() + wrongBy, monotonic: () => 0 },
       readTime: databaseTime(db, () => 0),
       onReanchor: () => note({ event: 'counted' }),

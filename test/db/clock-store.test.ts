@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rewind } from '../../src/db/rewind.ts'
+import { rewind } from '../../src/db/clock-store.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
