@@ -229,7 +229,9 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (run.ask) return begin(failed, run)
       throw said.refusal ?? new MayflyError('payment failed', 0)
     }
-    if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record))) {
+    /** Nobody knows the end of an earlier call, and the wallet may forget it. */
+    const isOpen = record.state === 'paying' && !isFailed
+    if (isOpen && isJustHanded(lastOf(record))) {
       return uncertain(record, run, { said })
     }
     // Our clock may be behind, so nothing is handed over before the service has said what time it is.
@@ -238,7 +240,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     }
     check(record, lastOf(record), { run, at: said.at })
     await checkPrice(record, lastOf(record), run)
-    return payFrom(record, run, { said, answer })
+    return payFrom(record, run, { said, answer, isOpen })
   }
 
   /** Hands the invoice to the wallet, once the record says so. */
@@ -250,6 +252,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       authorize?: ((preimage: string) => string) | null
       said?: Said
       answer?: WalletAnswer
+      isOpen?: boolean
     },
   ): Promise<unknown> {
     const { wallet } = run
@@ -287,8 +290,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (!(cause instanceof WalletError && cause.outcome === 'not paid')) {
         return uncertain(claimed, run, { cause })
       }
-      // An earlier call's request may reach the wallet yet, so its no to this one is not the last word.
-      if (isJustHanded(invoice)) throw outcomeUnknown(cause)
+      // An earlier call may still pay, so the wallet's no to this one is not the last word.
+      if (known.isOpen || isJustHanded(invoice)) throw outcomeUnknown(cause)
       await write(claimed, { state: 'failed' })
       throw paymentFailed(cause)
     }

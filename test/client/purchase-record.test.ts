@@ -371,6 +371,40 @@ test('an invoice that expires while it is shown, or while the service is silent 
   assert.equal(wallet.asked.length, 1)
 })
 
+test('a wallet that forgets its attempts may be paying one while it refuses the next', async (t) => {
+  for (const { keeps, phrase, state } of [
+    { keeps: false, phrase: 'payment outcome unknown', state: 'paying' },
+    { keeps: true, phrase: 'payment failed', state: 'failed' },
+  ]) {
+    const server = await startServer(t)
+    const wallet = keeping(testWallet(server), server)
+    wallet.keepsEveryAttempt = keeps
+    wallet.next = 'unknown'
+    const store = mortalStore()
+    let passedMs = 0
+    const payments = createPayments(createHttp(server.url, fetch), {
+      ...{ maxSats: 1000, service: server.url, store, now: () => Date.now() + passedMs },
+    })
+    const stop = new AbortController()
+    const purchase = {
+      planId: 'spark',
+      flow: 'native',
+      wallet,
+      idempotencyKey: randomUUID(),
+    } as const
+    const left = payments.buy(planOrder('catch', 'spark'), {
+      ...{ ...purchase, signal: stop.signal },
+      onProgress: ({ stage }) => stage === 'uncertain' && stop.abort(),
+    })
+    await assert.rejects(left)
+    passedMs = 3 * MINUTE
+    wallet.next = 'not paid'
+    await assert.rejects(payments.buy(planOrder('catch', 'spark'), purchase), { phrase })
+    assert.equal(wallet.asked.length, 2)
+    assert.deepEqual(store.state(), [state])
+  }
+})
+
 test('a purchase that reached one wallet is handed to no other', async (t) => {
   const server = await startServer(t)
   const [one, other] = [testWallet(server), testWallet(server)]

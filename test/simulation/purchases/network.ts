@@ -31,8 +31,11 @@ export function callOver<T>(
       void scheduler.after(delay(), () => reject(new TypeError('fetch failed')), caller)
     if (isLost()) return fail()
     const answer = async (): Promise<void> => {
+      const isCut = isLost()
+      // A connection may break while the other side is still at work.
+      if (isCut && random.chance(0.5)) fail()
       const value = await work()
-      if (isLost()) fail()
+      if (isCut) fail()
       else scheduler.after(delay(), () => resolve(value), caller)
     }
     scheduler.after(delay(), () => void answer().catch(fail), null)

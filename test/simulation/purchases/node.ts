@@ -9,8 +9,8 @@ import { callOver, type Weather } from './network.ts'
 import { rightClock, type Seller } from './seller.ts'
 
 export const KINDS = ['lnd', 'cln', 'phoenixd', 'nwc'] as const
-/** How long CLN begins new tries (`retry_for`). */
-const RETRY_MS = 120_000
+/** How long CLN begins new tries: the `retry_for` of our wallet. */
+const RETRY_MS = 50_000
 
 export type Kind = (typeof KINDS)[number]
 
@@ -35,7 +35,7 @@ export function createNode(
   const { random } = scheduler
   const attempts = new Map<string, Attempt>()
   const spent: Spent[] = []
-  /** When each invoice was first handed over, by the right clock. */
+  /** When each invoice was handed over last, by the right clock. */
   const handed = new Map<string, number>()
 
   /** A try takes seconds; a payment that a node on the way holds takes minutes, or until long after its invoice. */
@@ -95,7 +95,7 @@ export function createNode(
   }
 
   async function pay(hash: string, bolt11: string, maxFeeMsat: number): Promise<Payment> {
-    handed.set(bolt11, handed.get(bolt11) ?? scheduler.wallNow(rightClock))
+    handed.set(bolt11, scheduler.wallNow(rightClock))
     // A busy node looks at a request, and stores its payment, some time after it came.
     if (random.chance(weather.busyRate)) await scheduler.sleep(random.int(1_000, 90_000))
     const before = attempts.get(hash)
@@ -122,5 +122,11 @@ export function createNode(
     },
   })
 
-  return { name, kind, connect, spent, handed }
+  /** Whether it has paid this, or may yet. */
+  function mayPay(paymentHash: string): boolean {
+    const attempt = attempts.get(paymentHash)
+    return attempt !== undefined && attempt.state !== 'failed'
+  }
+
+  return { name, kind, connect, spent, handed, mayPay }
 }

@@ -10,6 +10,13 @@ const PAYING = 'client/wallets/paying.ts'
 
 export const PLANTS: readonly Plant[] = [
   {
+    name: 'what a wallet that forgets says of one attempt counts for those before',
+    file: PAYMENTS,
+    text: 'if (known.isOpen || isJustHanded(invoice)) throw',
+    becomes: 'if (isJustHanded(invoice)) throw',
+    breaks: ['what counts as failed stays unpaid'],
+  },
+  {
     name: 'another invoice is possible as soon as the first one expires',
     file: PAYMENTS,
     text: 'earlierOf(record, said) >= expiresAt + LATE_MS',
@@ -106,13 +113,21 @@ export const PLANTS: readonly Plant[] = [
     file: PAYING,
     text: `before.state === 'none' && !node.triesAgain`,
     becomes: `before.state === 'none'`,
-    breaks: ['a day never exceeds its ceiling', 'one purchase pays once'],
+    breaks: [
+      'what counts as failed stays unpaid',
+      'a day never exceeds its ceiling',
+      'one purchase pays once',
+    ],
   },
   {
     name: 'a lost answer counts as not paid',
     file: PAYING,
     text: 'throw unknown(\n          isUnderWay',
     becomes: 'throw notPaid(\n          isUnderWay',
-    breaks: ['a day never exceeds its ceiling', 'one purchase pays once'],
+    breaks: [
+      'what counts as failed stays unpaid',
+      'a day never exceeds its ceiling',
+      'one purchase pays once',
+    ],
   },
 ]

@@ -13,6 +13,7 @@ export const HOSTILITIES = [
   'expired quotes',
   'endless 402',
   'late settlement',
+  'silent polls',
 ] as const
 
 export type Kind = 'honest' | 'restored' | (typeof HOSTILITIES)[number]
@@ -127,6 +128,7 @@ export function createSeller(scheduler: Scheduler, kind: Kind) {
         return answer(200, { checkoutEnabled: true, products: { catch: { plans } } })
       }
       if (path === '/api/payments/catch') return order(key)
+      if (kind === 'silent polls') throw new Error('no answer')
       const sold = [...orders.values()].find(({ orderId }) => path.endsWith(`/${orderId}`))
       return sold && sold.key === key ? state(sold) : answer(404, { error: 'order not found' })
     },
@@ -137,6 +139,8 @@ export function createSeller(scheduler: Scheduler, kind: Kind) {
       const isHostile = kind !== 'honest' && kind !== 'restored'
       const isOpen = !sold.isPaid && scheduler.wallNow(rightClock) < sold.expiresAt
       if (!isOpen && !isHostile) return null
+      // One that waits until its invoice is over, and lets nobody see what time it is.
+      if (kind === 'silent polls' && scheduler.wallNow(rightClock) < sold.expiresAt) return null
       sold.isPaid = true
       return sold
     },
