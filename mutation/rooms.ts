@@ -57,9 +57,9 @@ export const ROOMS: Record<string, Room> = {
   },
   // Of the stores, tests with a server or with PostgreSQL are not asked: they take seconds each.
   'catch-stores': {
-    mutate: ['src/catch/{store,event-store,event-tables,event-rows,event-maps,refusals}.ts'],
+    mutate: ['src/catch/{store,event-store,event-tables,event,found,refusals}.ts'],
     tests: [
-      'test/catch/{store,event-maps,event-places,event-reads,event-store,ingest,refusals,service}.test.ts',
+      'test/catch/{store,event,event-places,event-reads,event-store,ingest,refusals,service}.test.ts',
     ],
   },
   'whisper-stores': {

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
-import { problem } from '../http/errors.ts'
+import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import type { Memory, Reservation } from '../http/memory.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
@@ -13,10 +13,7 @@ import { answer, errors, NoContent } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
 import type { EventStream, EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
-import { bodyOf, eventJson } from './event.ts'
-import { eventId } from './event-id.ts'
-import { follow, lastEventId } from './follow.ts'
-import { checkQuery } from './list.ts'
+import { bodyOf, eventId, eventJson } from './event.ts'
 import { parseResponse, shown } from './response.ts'
 import {
   CatchEvent,
@@ -75,7 +72,7 @@ export function mountOwner(
   })
   const onRequest = owner.required
   const handlers = createHandlers(deps)
-  const answerList = owner.answers(handlers.events)
+  const answerList = owner.answers<Listed>(handlers.events)
 
   app.get<Owned>(
     '/api/catch/:publicId',
@@ -124,7 +121,7 @@ export function mountOwner(
       if (!query.wait) return answerList(request, reply)
       return owner.waits(request, reply, {
         ms: query.wait * 1000,
-        work: (inbox, poll) => handlers.awaitedEvents(inbox, { request, reply, poll }),
+        work: (inbox, poll) => handlers.events(inbox, request, reply, poll),
       })
     },
   )
@@ -188,27 +185,18 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
     return () => reply.code(204).send()
   }
 
-  async function events(inbox: InboxRow, request: FastifyRequest<Listed>, reply: FastifyReply) {
-    const reservation = memory.forAnswer(reply, inbox.public_id)
-    const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
-      const page = service.page(inbox, request.query, { reservation, gone })
-      return { first: await page.next(), rest: page }
-    })
-    return () => sendPage(reply, reservation, { first, rest })
-  }
-
-  async function awaitedEvents(
+  // biome-ignore lint/complexity/useMaxParams: as for a route, and the wait
+  async function events(
     inbox: InboxRow,
-    {
-      request,
-      reply,
-      poll,
-    }: { request: FastifyRequest<Listed>; reply: FastifyReply; poll: LongPoll },
+    request: FastifyRequest<Listed>,
+    reply: FastifyReply,
+    poll?: LongPoll,
   ) {
-    // Like a stream: it may wait for as long as its request does.
-    const reservation = memory.forAnswer(reply, inbox.public_id, { isStream: true })
+    // One that waits is like a stream: it may wait for as long as its request does.
+    const reservation = memory.forAnswer(reply, inbox.public_id, { isStream: poll !== undefined })
     const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
-      const page = service.awaitPage(inbox, request.query, { reservation, gone, poll })
+      const reader = { reservation, gone, ...(poll && { poll }) }
+      const page = service.page(inbox, request.query, reader)
       return { first: await page.next(), rest: page }
     })
     return () => sendPage(reply, reservation, { first, rest })
@@ -218,9 +206,10 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
     const from = lastEventId(request) ?? inbox.last_sequence
     return async (stream: EventStream) => {
       stream.mark(String(from))
-      const query = request.query as StreamQuery
       await withDisconnectSignal(request.raw, (gone) =>
-        follow({ service, publicId: inbox.public_id, from, query, stream, gone }),
+        service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {
+          ...{ stream, gone },
+        }),
       )
     }
   }
@@ -266,8 +255,22 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
 
   return {
     ...{ status, refusals, destroy, response, setResponse, deleteResponse },
-    ...{ events, awaitedEvents, stream, event, body, deleteEvent },
+    ...{ events, stream, event, body, deleteEvent },
   }
+}
+
+/** @throws Problem for parameters that exclude each other. */
+function checkQuery({ after, wait, cursor }: EventQuery): void {
+  if ((after === undefined && wait === undefined) || cursor === undefined) return
+  throw invalid('invalid query', { field: 'cursor', expected: 'none together with after or wait' })
+}
+
+/** The last sequence that the client received, or null if it wants only new events. */
+function lastEventId(request: FastifyRequest): number | null {
+  const value = request.headers['last-event-id']
+  if (value === undefined || value === '') return null
+  if (typeof value === 'string' && /^\d{1,15}$/.test(value)) return Number(value)
+  throw invalid('invalid query', { field: 'Last-Event-ID', expected: 'a sequence' })
 }
 
 function sendPage(

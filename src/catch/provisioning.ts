@@ -9,8 +9,7 @@ import {
 } from '../payment/provisioning.ts'
 import { tokenFromSeed, tokenHash } from '../secrets/tokens.ts'
 import type { CatchCapability, CatchPlan } from './schema.ts'
-import { stateOf } from './state.ts'
-import { createInboxStore, extendInbox, insertInbox } from './store.ts'
+import { createInboxStore, extendInbox, insertInbox, stateOf } from './store.ts'
 
 export const CATCH_PROVISIONING: Provisioning = {
   newPublicId: () => newId('catch'),

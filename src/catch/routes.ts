@@ -14,7 +14,7 @@ import { mountIngest } from './ingest-routes.ts'
 import { mountOwner } from './owner-routes.ts'
 import { CatchCapability, type CatchPlan, publicId } from './schema.ts'
 import type { CatchService } from './service.ts'
-import { stateOf } from './state.ts'
+import { stateOf } from './store.ts'
 
 export function mountCatch(
   app: App,

@@ -13,20 +13,16 @@ import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
-import { eventId, parseEventId } from './event-id.ts'
-import type { EventRow } from './event-rows.ts'
+import { type EventRow, eventId, parseEventId } from './event.ts'
 import { createEventStore, deleteEvent } from './event-store.ts'
 import { eventTables } from './event-tables.ts'
 import { createIngest } from './ingest.ts'
 import { columnOf, contentTypeIn, keptBytes, keptHeaders, packHeaders } from './kept.ts'
-import { createList } from './list.ts'
-import { heldBy } from './page.ts'
 import { createPurge } from './purge.ts'
+import { createReading, heldBy } from './reading.ts'
 import { createRefusals } from './refusals.ts'
 import { createResponses } from './response.ts'
 import type { CatchIpLocation, CatchResponse, CatchStatus, RefusalReason } from './schema.ts'
-import { createSearch } from './search.ts'
-import { stateOf } from './state.ts'
 import {
   createInboxStore,
   destroyInbox,
@@ -35,10 +31,10 @@ import {
   replaceIngestToken,
   reviseInbox,
   setResponse,
+  stateOf,
   takeOverInbox,
   unrevisedInbox,
 } from './store.ts'
-import { createUnread } from './unread.ts'
 
 /** The most memory for an event without its body: path, query and headers. */
 const MAX_HEAD_BYTES = 64 * 1024
@@ -91,8 +87,7 @@ export function createCatch(deps: {
   const store = createInboxStore(db)
   const events = eventTables(db)
   const eventStore = createEventStore(db, events.source)
-  const search = createSearch(eventStore, scheduler)
-  const lists = createList({ store: eventStore, inboxes: store, search, clock })
+  const reading = createReading({ store: eventStore, inboxes: store, scheduler, clock })
   const sealing = createSealing({ db, clock })
   const ingest = createIngest(db, sealing, events.insert)
   const remembered = createRemembered(activeInbox, sizeOfFacts)
@@ -138,7 +133,7 @@ export function createCatch(deps: {
   async function find(inbox: InboxRow, id: string): Promise<EventRow | null> {
     const parsed = parseEventId(id)
     if (!parsed || inbox.expires_at <= clock.now()) return null
-    const [row] = await eventStore.events(inbox.number, [parsed.sequence])
+    const row = await eventStore.event(inbox.number, parsed.sequence)
     return row && eventId(row) === id.toLowerCase() ? row : null
   }
 
@@ -312,7 +307,7 @@ export function createCatch(deps: {
       return unopened
     },
 
-    ...lists,
+    ...reading,
 
     /** One event, or null if the id is unknown or the client has left. */
     async event(inbox: InboxRow, id: string, reservation: Reservation): Promise<EventRow | null> {
@@ -332,8 +327,6 @@ export function createCatch(deps: {
       )
       return 'rows' in done
     },
-
-    after: createUnread({ store, eventStore, search, clock }),
 
     /** Calls back when an inbox may have new events. Returns what stops this; null with too many listeners. */
     listen: hints.listen,

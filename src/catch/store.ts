@@ -1,6 +1,7 @@
 /** Inboxes in the store. Their events are in `event-tables.ts` and `event-store.ts`. */
 import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import type { CatchState } from './schema.ts'
 
 /** How a chosen answer is stored: as its owner sees it, and its secret, which is never shown, sealed. */
 export type StoredResponse = { response: string | null; response_secret: Uint8Array | null }
@@ -26,6 +27,15 @@ export type InboxRow = {
   revision: number
 } & StoredResponse &
   Row
+
+/** The state of an inbox: manually_destroyed > expired > suspended > exhausted > active. */
+export function stateOf(inbox: InboxRow, now: number): CatchState {
+  if (inbox.destroyed_at !== null) return 'manually_destroyed'
+  if (inbox.expires_at <= now) return 'expired'
+  if (inbox.suspended_at !== null) return 'suspended'
+  if (inbox.accepted_request_count >= inbox.request_limit) return 'exhausted'
+  return 'active'
+}
 
 export const insertInbox = (inbox: {
   publicId: string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
-import { eventId } from '../../src/catch/event-id.ts'
+import { eventId } from '../../src/catch/event.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import {
   DAY,

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { type EventSize, isWhole } from '../../src/catch/event-rows.ts'
 import { createEventStore, type EventFilter } from '../../src/catch/event-store.ts'
 import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { keptBytes, MAX_HEADER_LINES, packHeaders } from '../../src/catch/kept.ts'
@@ -13,8 +12,6 @@ import { unit } from '../support/unit.ts'
 const ID = 'catch_0000000000000000000000'
 /** The number of the first inbox of a store. */
 const ONLY = 1
-const NONE_IS_SMALL = { limit: 9, bytes: 0 }
-const ALL_ARE_SMALL = { limit: 9, bytes: 9e6 }
 
 /** The most that headers take in the store besides what counts: short lines, and a type with a column of its own. */
 const MANY_HEADERS = [
@@ -39,11 +36,9 @@ suite('the size that the store tells of an event', () => {
 
   test('an event whose head is above the limit is not read, however short its body is', async (t) => {
     const db = await aStoreWith(t, { path: '/'.repeat(15_000), body: 1 })
-    const [row] = await createEventStore(db, eventTables(db).source).some(ONLY, OLDEST, {
-      limit: 1,
-      bytes: 15_000,
-    })
-    assert.equal(row && isWhole(row), false)
+    const store = createEventStore(db, eventTables(db).source)
+    const [row] = await store.first(ONLY, OLDEST, { limit: 1, bytes: 15_000 })
+    assert.equal(row?.json, null)
   })
 })
 
@@ -74,21 +69,19 @@ async function aStoreWith(
 /** However an event is asked for, its size is told. */
 async function checkSizes(db: Db): Promise<void> {
   const store = createEventStore(db, eventTables(db).source)
-  const [whole] = await store.some(ONLY, OLDEST, ALL_ARE_SMALL)
-  assert.ok(whole && isWhole(whole))
+  const whole = await store.event(ONLY, 1)
+  assert.ok(whole)
   const { path, query, content_type, header_lines, body } = whole
   const columns = [path, query, content_type ?? '', header_lines, body]
   const bytes = columns.reduce((sum, { length }) => sum + length, 0)
-  const filter = { order: 'newest' as const, from: 9, equal: [] }
-  const most = { ...NONE_IS_SMALL, latestSequence: 1 }
-  const asked: Pick<EventSize, 'size'>[][] = [
-    [whole],
-    await store.some(ONLY, OLDEST, NONE_IS_SMALL),
-    await store.first(ONLY, filter, most),
-    await store.sized(ONLY, { sequences: [1], nextCursor: null }, { ...most, order: 'newest' }),
-  ]
-  for (const rows of asked) {
-    const [{ size } = { size: -1 }] = rows
+  const sequences = [1]
+  for (const asked of [
+    store.first(ONLY, OLDEST, { limit: 9, bytes: 0 }),
+    store.first(ONLY, OLDEST, { limit: 9, bytes: 9e6 }),
+    store.json(ONLY, { sequences, order: 'newest' }),
+    store.window(ONLY, OLDEST, 9),
+  ]) {
+    const [{ size } = { size: -1 }] = await asked
     assert.ok(size >= bytes && size <= bytes + 1024, `${size} for ${bytes} bytes`)
   }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { eventsJson, found, smallPage } from '../../src/catch/event-maps.ts'
+import { eventsJson } from '../../src/catch/event.ts'
+import { found } from '../../src/catch/found.ts'
 import { packHeaders } from '../../src/catch/kept.ts'
 
 /** Every character that a header may have in the store: one byte each, but no line feed. */
@@ -9,10 +10,10 @@ const ALL_BYTES = Array.from({ length: 256 }, (_, code) => String.fromCharCode(c
   .filter((letter) => letter !== '\n')
   .join('')
 
-test('every byte that a header can have is in the JSON of a page as JSON.stringify has it', () => {
+test('every byte that a header can have is in the JSON of an event as JSON.stringify has it', () => {
   for (const value of [ALL_BYTES, ...ALL_BYTES, '', 'a: b:c']) {
     const headers = [...['Host', 'a'], ...['X-Odd', value], ...['X-Odd', '']]
-    const [shown] = pageOf({ header_lines: packHeaders(headers) }).events
+    const shown = JSON.parse(jsonOf({ header_lines: packHeaders(headers) }))
     assert.deepEqual(shown.headers, [
       { name: 'Host', value: 'a' },
       { name: 'X-Odd', value },
@@ -23,83 +24,33 @@ test('every byte that a header can have is in the JSON of a page as JSON.stringi
   }
 })
 
-test('a page whose JSON is much longer than what is stored is whole', () => {
-  const events = pageOf(
-    ...Array.from({ length: 50 }, (_, i) => ({
-      header_lines: packHeaders(['a', `"${'\\'.repeat(8000)}"`]),
-      body: Buffer.from('"€'.repeat(i)),
-    })),
-  ).events
-  assert.equal(events.length, 50)
-  assert.deepEqual(events[49].body, '"€'.repeat(49))
-  assert.equal(events[0].headers[0].value.length, 8002)
-})
-
-test('a page whose stored bytes are many is whole', () => {
-  const body = Buffer.from('x'.repeat(100_000))
-  assert.equal(pageOf({ body }, { body }).events[1].body.length, 100_000)
-})
-
-test('a page ends with the events that it may have, and continues after its last if there are others', () => {
-  const rows = [5, 4, 3].map((sequence) => anEvent({ sequence }))
-  const page = (limit: number, isGiven = 0, cursor: number | null = null) => {
-    const [{ json, ...rest } = { json: null }, ...more] = smallPage(rows, limit, 7, isGiven, cursor)
-    const { events, nextCursor } = JSON.parse(Buffer.from(json ?? []).toString())
-    assert.deepEqual([nextCursor, more], ['next' in rest ? rest.next : undefined, []])
-    return { events: events.map((one: { sequence: number }) => one.sequence), ...rest }
-  }
-  assert.deepEqual(page(2), { events: [5, 4], sequence: 4, size: 0, next: 4 })
-  assert.deepEqual(page(3), { events: [5, 4, 3], sequence: 3, size: 0, next: null })
-  assert.deepEqual(page(2, 1), { events: [5, 4], sequence: 4, size: 0, next: null })
-  assert.deepEqual(page(2, 1, 9), { events: [5, 4], sequence: 4, size: 0, next: 9 })
-})
-
-test('an empty page is whole, and has no last event', () => {
-  const [page] = smallPage([], 2, 7, 0, null)
-  assert.deepEqual({ ...page, json: null }, { json: null, sequence: 0, size: 0, next: null })
-  assert.deepEqual(pageOf(), { events: [], nextCursor: null, latestSequence: 7 })
-})
-
-test('each event of a page with one that is too large is told with its size alone', () => {
-  const rows = [
-    anEvent({ sequence: 5, size: 10 }),
-    anEvent({ sequence: 4, size: 2000, body: null }),
-    anEvent({ sequence: 3, size: 30 }),
-  ]
-  assert.deepEqual(smallPage(rows, 2, 7, 0, null), [
-    { json: null, sequence: 5, size: 10, next: 4 },
-    { json: null, sequence: 4, size: 2000, next: 4 },
-  ])
-})
-
-test('each event in JSON is what a page has of it', () => {
-  const rows = [anEvent({ sequence: 5 }), anEvent({ sequence: 4, path: 'x' })]
-  const [page] = smallPage(rows, 2, 7, 0, null)
-  const json = eventsJson(rows)
-  assert.deepEqual(
-    json.map(({ sequence }) => sequence),
-    [5, 4],
-  )
-  const texts = json.map((row) => Buffer.from(row.json).toString())
-  assert.deepEqual(
-    Buffer.from(page?.json ?? []).toString(),
-    `{"events":[${texts.join(',')}],"nextCursor":null,"latestSequence":7}`,
-  )
+test('each event is in JSON on its own, however long that is', () => {
+  const header_lines = packHeaders(['a', `"${'\\'.repeat(8000)}"`])
+  const body = Buffer.from('"€'.repeat(50_000))
+  const rows = [anEvent({ sequence: 5, header_lines, body }), anEvent({ sequence: 4, path: 'x' })]
+  const [first, second] = eventsJson(rows).map((row) => ({
+    sequence: row.sequence,
+    event: JSON.parse(Buffer.from(row.json ?? []).toString()),
+  }))
+  assert.equal(first?.sequence, 5)
+  assert.equal(first?.event.body, '"€'.repeat(50_000))
+  assert.equal(first?.event.headers[0].value.length, 8002)
+  assert.deepEqual([second?.sequence, second?.event.path], [4, 'x'])
 })
 
 test('a search finds in the path, the query and the content type, in either case, and says of which event', () => {
   const longType = `Text/${'x'.repeat(300)}`
   const rows = [
-    anEvent({ sequence: 1, body_bytes: 10, path: '/Hooks/Paid' }),
-    anEvent({ sequence: 2, body_bytes: 20, query: 'State=Open' }),
-    anEvent({ sequence: 3, body_bytes: 30, content_type: 'Application/JSON' }),
-    anEvent({ sequence: 4, body_bytes: 40, header_lines: packHeaders(['Content-Type', longType]) }),
+    anEvent({ sequence: 1, path: '/Hooks/Paid' }),
+    anEvent({ sequence: 2, query: 'State=Open' }),
+    anEvent({ sequence: 3, content_type: 'Application/JSON' }),
+    anEvent({ sequence: 4, header_lines: packHeaders(['Content-Type', longType]) }),
   ]
   const searched = (wanted: string) => found(rows, wanted)
-  assert.deepEqual(searched('hooks/PAID'), [{ sequence: 1, body_bytes: 10 }])
-  assert.deepEqual(searched('STATE=open'), [{ sequence: 2, body_bytes: 20 }])
-  assert.deepEqual(searched('application/json'), [{ sequence: 3, body_bytes: 30 }])
-  assert.deepEqual(searched(longType), [{ sequence: 4, body_bytes: 40 }])
+  assert.deepEqual(searched('hooks/PAID'), [{ sequence: 1, has_text: 1 }])
+  assert.deepEqual(searched('STATE=open'), [{ sequence: 2, has_text: 1 }])
+  assert.deepEqual(searched('application/json'), [{ sequence: 3, has_text: 1 }])
+  assert.deepEqual(searched(longType), [{ sequence: 4, has_text: 1 }])
   assert.deepEqual(searched('nothing'), [])
 })
 
@@ -162,11 +113,8 @@ test('a search finds a text across the pieces in which it looks at a large body'
 
 type Change = {
   header_lines?: Uint8Array | null
-  headers?: string
   body?: Uint8Array | null
-  size?: number
   sequence?: number
-  body_bytes?: number
   path?: string
   query?: string
   content_type?: string
@@ -176,16 +124,13 @@ const anEvent = (change: Change) => ({
   ...{ sequence: 1, salt: 1, received_at: 1_760_000_000_000, access: 'public', method: 'POST' },
   ...{ path: '', query: '', header_lines: packHeaders([]), content_type: null },
   ...{ body: new Uint8Array(), body_bytes: 0, body_sha256: '', source_ip: '', ip_location: null },
-  size: 0,
   ...change,
 })
 
-function jsonOf(...events: Change[]): string {
-  const [page] = smallPage(events.map(anEvent), 50, 7, 0, null)
-  return Buffer.from(page?.json ?? []).toString()
+function jsonOf(event: Change): string {
+  const [row] = eventsJson([anEvent(event)])
+  return Buffer.from(row?.json ?? []).toString()
 }
-
-const pageOf = (...events: Change[]) => JSON.parse(jsonOf(...events))
 
 test('a search finds in a path and a query what people read there, and what was sent', () => {
   const rows = [
@@ -210,7 +155,7 @@ test('a search reads a body that is compressed once, up to 1 MiB of text, and no
   const coded = (coding: string, body: Uint8Array) =>
     anEvent({ body, header_lines: packHeaders(['Content-ENCODING', ` ${coding}`]) })
   const finds = (coding: string, body: Uint8Array, wanted = 'invoice.paid') =>
-    found([coded(coding, body)], wanted).some(({ body_bytes }) => body_bytes !== null)
+    found([coded(coding, body)], wanted).some(({ has_text }) => has_text)
   assert.ok(finds('gzip', gzipSync(text)))
   assert.ok(finds('X-GZIP', gzipSync(text), 'JÜRGEN'))
   assert.ok(finds('deflate', deflateSync(text)))
@@ -238,6 +183,6 @@ test('a search that has inflated 1 MiB stops, and says after which event, whatev
   ] as const) {
     const header_lines = packHeaders(['content-encoding', 'gzip'])
     const rows = [5, 4, 3].map((sequence) => anEvent({ sequence, body, header_lines }))
-    assert.deepEqual(found(rows, 'nothing'), [{ sequence: 6 - looked, body_bytes: null }])
+    assert.deepEqual(found(rows, 'nothing'), [{ sequence: 6 - looked, has_text: 0 }])
   }
 })

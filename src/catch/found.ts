@@ -1,103 +1,44 @@
-/** What is made of events in the thread of the store that has read them. */
+/** Which events contain a text: what a search does in the thread that has read them. */
 import { isUtf8 } from 'node:buffer'
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib'
 import type { Row, RowMap, Value } from '../db/db.ts'
-import { utf8 } from '../lib/bytes.ts'
 import { urlTexts } from '../lib/event-filters.ts'
-import { eventJson } from './event.ts'
-import {
-  type EventRow,
-  type EventSize,
-  type FoundRow,
-  isWhole,
-  type JsonRow,
-  type PageRow,
-  type SearchedEvent,
-  type WholeEvent,
-} from './event-rows.ts'
 import { contentTypeOf, headersOf } from './kept.ts'
 
-const mapped = (name: string, map: RowMap['map']): RowMap => ({
-  module: import.meta.url,
-  name,
-  map,
-})
+/** The parts of an event that a search looks at. */
+export type SearchedEvent = {
+  sequence: number
+  path: string
+  query: string
+  content_type: string | null
+  header_lines: Uint8Array
+  body: Uint8Array
+} & Row
 
-/** About what the JSON of an event adds to its columns. More is made room for. */
-const FRAME_BYTES = 1024
-/** The most bytes that a UTF-16 code unit takes in UTF-8. */
-const BYTES_PER_CHARACTER = 3
+/** An event that contains the text; or, if it has none, the last one that the search has looked at. */
+export type FoundRow = { sequence: number; has_text: 0 | 1 } & Row
 
-/**
- * The JSON of a page out of events, of which there may be one more than `limit`. It continues after its last
- * event if there is another, unless the cursor is given.
- */
-export function smallPage(rows: Row[], ...[limit, latest, isGiven, cursor]: Value[]): PageRow[] {
-  const chosen = (rows as EventSize[]).slice(0, Number(limit))
-  const last = chosen.at(-1)?.sequence ?? null
-  const next = isGiven ? (cursor as number | null) : rows.length > chosen.length ? last : null
-  if (chosen.every(isWhole)) {
-    const json = pageJson(chosen, pageEnd(next, Number(latest)))
-    return [{ json, sequence: last ?? 0, size: 0, next }]
-  }
-  return chosen.map(({ sequence, size }) => ({ json: null, sequence, size, next }))
-}
-export const SMALL_PAGE = mapped('smallPage', smallPage)
-
-/** The JSON of a page before and after its events. */
-export const PAGE_BEGINNING = '{"events":['
-export const pageEnd = (nextCursor: number | null, latestSequence: number): string =>
-  `],"nextCursor":${nextCursor},"latestSequence":${latestSequence}}`
-
-/** Each event in JSON. */
-export const eventsJson = (rows: Row[]): JsonRow[] =>
-  (rows as EventRow[]).map((row) => ({ sequence: row.sequence, json: utf8(eventJson(row)) }))
-export const EVENTS_JSON = mapped('eventsJson', eventsJson)
+export const FOUND: RowMap = { module: import.meta.url, name: 'found', map: found }
 
 /**
- * The events in which a search finds this text. Once it has inflated much, it stops and says after which event: the
- * rest is for another turn.
+ * The events that contain this text. Once it has inflated much, it stops and says after which event: the rest is for
+ * another turn.
  */
 export function found(rows: Row[], text: Value): FoundRow[] {
   const wanted = String(text).toLowerCase()
   const list: FoundRow[] = []
   let inflatedBytes = 0
   for (const event of rows as SearchedEvent[]) {
-    const { sequence, body_bytes } = event
+    const { sequence } = event
     const lines = latin1(event.header_lines).toLowerCase()
     const { text, bytes } = lines.includes(CODING) ? inflated(event) : NOT_CODED
     inflatedBytes += bytes
-    if (matches(wanted, event, { lines, text })) list.push({ sequence, body_bytes })
+    if (matches(wanted, event, { lines, text })) list.push({ sequence, has_text: 1 })
     if (inflatedBytes < MOST_BYTES) continue
-    list.push({ sequence, body_bytes: null })
+    list.push({ sequence, has_text: 0 })
     break
   }
   return list
-}
-export const FOUND = mapped('found', found)
-
-/** Each event is written as it is made: a text of all of them would have to be put together first. */
-function pageJson(events: WholeEvent[], ending: string): Uint8Array {
-  let buffer = Buffer.allocUnsafeSlow(
-    events.reduce((bytes, { body }) => bytes + 2 * body.length + FRAME_BYTES, FRAME_BYTES),
-  )
-  let end = 0
-  const write = (text: string): void => {
-    const needed = end + BYTES_PER_CHARACTER * text.length
-    if (needed > buffer.length) {
-      const larger = Buffer.allocUnsafeSlow(2 * needed)
-      buffer.copy(larger, 0, 0, end)
-      buffer = larger
-    }
-    end += buffer.write(text, end)
-  }
-  write(PAGE_BEGINNING)
-  for (const [place, event] of events.entries()) {
-    if (place > 0) write(',')
-    write(eventJson(event))
-  }
-  write(ending)
-  return new Uint8Array(buffer.buffer.slice(0, end))
 }
 
 /** @param wanted in lower case. */
