@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { unwatchFile, watchFile } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -225,6 +226,17 @@ suite('a database that changes', () => {
     await until('word of the half', () => problems.length > 0)
     assert.equal(locator.locate('203.0.113.7')?.city, 'Berlin')
   })
+})
+
+test('a service that has stopped watches its database no more', async (t) => {
+  const file = join(await temporaryFolder(t), 'places.mmdb')
+  await writeFile(file, mmdb({ networks: { '203.0.113.0/24': BERLIN } }))
+  const server = await startServer(t, { MAYFLY_GEOIP_DATABASE: file })
+  await server.stop()
+  // Node has one watcher of a file for all its listeners.
+  const watcher = watchFile(file, { persistent: false }, () => undefined)
+  t.after(() => unwatchFile(file))
+  assert.equal(watcher.listenerCount('change'), 1)
 })
 
 suite('a start with a database', () => {

@@ -94,6 +94,30 @@ suite('taking turns', () => {
     await turns[1]?.()
     assert.equal(done.length, 1)
   })
+
+  test('a lease is renewed no more once its work has ended, however it ended', async (t) => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    const { db, inTurns, turns, at, advance } = await workers(t, 2)
+    const written: string[] = []
+    const inTurn = createInTurn(
+      {
+        ...db,
+        write: (unit) => {
+          written.push(unit.lockKey)
+          return db.write(unit)
+        },
+      },
+      at,
+    )
+    await inTurn('done', 30_000, async () => undefined)
+    const failing = inTurn('failed', 30_000, () => Promise.reject(new Error('the disk is full')))
+    await assert.rejects(failing, /disk is full/)
+    const before = written.length
+    advance(8_000)
+    t.mock.timers.tick(8_000)
+    await Promise.all([inTurns[0]?.('other', 1, async () => undefined), turns[1]?.()])
+    assert.deepEqual(written.slice(before), [])
+  })
 })
 
 test('a renewal that is still under way when the work ends does not shorten the pause', async (t) => {

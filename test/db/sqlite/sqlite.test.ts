@@ -12,6 +12,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 import { refusedStart } from '../../support/program.ts'
 import { ALL_ROWS, ENDING, NO_ROWS } from '../../support/row-maps.ts'
 import { unit, withDurability } from '../../support/unit.ts'
+import { until } from '../../support/until.ts'
 
 /** Root writes whatever it likes, so as root the program runs as nobody. */
 const NOBODY = 65_534
@@ -287,6 +288,16 @@ suite('the SQLite file', () => {
     await db.write(unit({ text: 'create table t (n integer)', values: [] }))
     await assert.rejects(db.close(), StoreError)
     assert.deepEqual(await readdir(dirname(file)), ['mayfly.db'])
+  })
+
+  test('a writer that has emptied the log waits for other processes as long as before', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const db = await openSqlite(file, { truncateEveryMs: 5 })
+    t.after(() => db.close())
+    await db.write(unit({ text: 'create table t (n integer)', values: [] }))
+    await until('the log is empty', async () => (await stat(`${file}-wal`)).size === 0)
+    const [waits] = await db.tx((tx) => tx.run('pragma busy_timeout'))
+    assert.deepEqual(waits, { timeout: 5_000 })
   })
 
   test('an SQLite store is opened by a thread that could not open another file', async (t) => {
