@@ -1,23 +1,10 @@
 /** What the owner of a monitor is told of its changes, and in which words. */
 
-import type { Alerts } from '../alerts/alerts.ts'
 import type { Alert } from '../alerts/store.ts'
 import type { AlertContent } from '../lib/alert-formats.ts'
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
+import type { ChangeType, PulseChange } from './state.ts'
 import type { MonitorRow } from './store.ts'
-import type { ChangeType, PulseChange, PulseListener } from './transition.ts'
-
-/** Tells the destinations of a monitor of its changes, within their units. */
-export function tellOfChanges(alerts: Alerts): PulseListener {
-  return {
-    onChange(change) {
-      const alert = alertOf(change)
-      return alert ? alerts.tell(change.publicId, alert) : []
-    },
-    onGone: alerts.drop,
-    onStored: alerts.wake,
-  }
-}
 
 /** What a change says to the destinations, or null if it says nothing to them. */
 export function alertOf(change: PulseChange): Alert | null {

@@ -3,8 +3,8 @@
 import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
 import type { MonitorHealth, Monitors } from '../switches/binding.ts'
-import { shortestGapMs } from './schedule.ts'
-import { expectedBy, isFallingSilent, standingAt, timingOf } from './state.ts'
+import { expectedBy, shortestGapMs, timingOf } from './schedule.ts'
+import { isFallingSilent, standingAt } from './state.ts'
 import { createPulseStore } from './store.ts'
 
 /** Like its owner, a buyer does not see a monitor late by an outage. */

@@ -3,12 +3,16 @@
  * unit with everything that follows from it, if the monitor has not changed in between; otherwise it is read again.
  */
 
+import type { Alerts } from '../alerts/alerts.ts'
 import type { ServiceClock } from '../db/clock.ts'
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { alone, type InTurn } from '../db/leases.ts'
 import type { Sealing } from '../payment/sealing.ts'
-import { type Bound, isFallingSilent, newLateness } from './state.ts'
+import type { SwitchOwner } from '../switches/owner.ts'
+import { alertOf } from './alerts.ts'
+import type { Timing } from './schedule.ts'
+import { afterTime, isFallingSilent, type Known, newLateness, type Step } from './state.ts'
 import {
   createPulseStore,
   insertPing,
@@ -17,7 +21,7 @@ import {
   storeSpell,
   updateMonitor,
 } from './store.ts'
-import { type PulseEvent, type PulseListener, type Step, transition } from './transition.ts'
+import { type PulseEvent, transition } from './transition.ts'
 
 /** A monitor that changes more often while it is read is attacked, and its limits are switched off. */
 const MAX_TRIES = 100
@@ -31,9 +35,6 @@ const SCAN_BATCH = 500
 const MAX_BATCHES = 1_000
 /** A monitor that cannot be looked at must not hold up the others. */
 const LATER_MS = 10_000
-
-const NOTHING: Bound = { timings: [], waitMs: 0 }
-const TIME: PulseEvent = { kind: 'time' }
 
 /** An event that waits until those before it are stored. */
 type Waiting = {
@@ -50,15 +51,15 @@ export type MonitorsDeps = {
   db: Db
   hints: Hints
   clock: Pick<ServiceClock, 'now' | 'windows' | 'isHeld' | 'beat'>
-  /** What waits for the silence of a monitor. */
-  boundTo: (publicId: string) => Promise<Bound>
   sealing: Sealing
-  /** They act on changes of monitors. */
-  listeners: readonly PulseListener[]
+  alerts: Pick<Alerts, 'tell' | 'drop' | 'wake'>
+  switches: Pick<SwitchOwner, 'timings' | 'onChange' | 'onGone'>
+  /** A switch waits for at least so long after its monitor is late. */
+  switchWaitMs: number
 }
 
 export function createMonitors(deps: MonitorsDeps) {
-  const { db, hints, clock, boundTo, sealing, listeners } = deps
+  const { db, hints, clock, sealing, alerts, switches, switchWaitMs: waitMs } = deps
   const store = createPulseStore(db)
   /** By monitor. Events that come while others are stored are stored together after them. */
   const queues = new Map<string, Waiting[]>()
@@ -101,59 +102,63 @@ export function createMonitors(deps: MonitorsDeps) {
       const read = await store.monitor(publicId)
       // Nothing happens to a suspended one. The unit below is refused if it is suspended meanwhile.
       if (read === null || read.suspended_at !== null) return []
-      const hasTime = events.some(({ event }) => event.kind === 'time')
-      const now = clock.now()
-      const known = {
-        windows: clock.windows(),
-        bound: hasTime || isFallingSilent(read) ? await boundTo(publicId) : NOTHING,
-        isHeld: clock.isHeld(),
-      }
+      const known = await knownOf(read, isFallingSilent(read))
       let monitor = read
       const steps = events.map(({ monitor: seen, event, at }): Step | null => {
         if (isSignal(event) && !hasSameToken(seen, monitor)) return null
         // The clock may have been set back since.
-        const step = transition(monitor, event, { ...known, now: Math.min(at, now) })
+        const step = transition(monitor, event, { ...known, now: Math.min(at, known.now) })
         if (step) monitor = step.monitor
         return step
       })
       if (monitor === read) return []
-      const isUsed = events.some(({ event }, i) => event.kind !== 'time' && steps[i])
-      const done = await attempt(
-        db.write({
-          lockKey: publicId,
-          statements: {
-            monitor: updateMonitor(read, monitor),
-            follows: steps.flatMap((step) => (step ? followsFrom(publicId, step) : [])),
-            seal: isUsed ? sealing.statements(publicId, now) : [],
-          },
-        }),
-      )
-      if ('rows' in done) {
-        if (isUsed) sealing.sealed(publicId)
-        const changes = steps.flatMap((step) => step?.changes ?? [])
-        if (changes.length > 0) for (const { onStored } of listeners) onStored(changes)
+      const made = steps.filter((step) => step !== null)
+      if (await stored(read, made, sealing.statements(publicId, known.now))) {
+        sealing.sealed(publicId)
         return steps.map((step) => step?.monitor ?? null)
       }
     }
     throw new Error('a monitor changed each time that it was read')
   }
 
-  const followsFrom = (publicId: string, { ping, spells, changes }: Step): Statement[] => [
-    ...(ping ? [insertPing(publicId, ping)] : []),
-    ...spells.map((spell) => storeSpell(publicId, spell)),
-    ...changes.flatMap((change) => listeners.flatMap(({ onChange }) => onChange(change))),
-  ]
+  async function knownOf(monitor: MonitorRow, isLate: boolean): Promise<Known> {
+    const timings = isLate ? await switches.timings(monitor.public_id) : []
+    const bound = { timings: timings.map((text): Timing => JSON.parse(text)), waitMs }
+    return { now: clock.now(), windows: clock.windows(), bound, isHeld: clock.isHeld() }
+  }
+
+  /** Stores steps that follow each other, with all that follows from them. False: the monitor has changed since. */
+  async function stored(read: MonitorRow, steps: Step[], seal: Statement[]): Promise<boolean> {
+    const { public_id: publicId } = read
+    const changes = steps.flatMap((step) => step.changes)
+    const done = await attempt(
+      db.write({
+        lockKey: publicId,
+        statements: {
+          monitor: updateMonitor(read, steps.at(-1)?.monitor ?? read),
+          pings: steps.flatMap(({ ping }) => (ping ? [insertPing(publicId, ping)] : [])),
+          spells: steps.flatMap(({ spells }) => spells).map((one) => storeSpell(publicId, one)),
+          told: changes.flatMap((change) => {
+            const alert = alertOf(change)
+            return alert ? alerts.tell(publicId, alert) : []
+          }),
+          switches: changes.flatMap(switches.onChange),
+          seal,
+        },
+      }),
+    )
+    if ('rows' in done && changes.length > 0) alerts.wake()
+    return 'rows' in done
+  }
 
   /** Looks at a monitor that is due. Mostly it was pinged in time, and only its next look moves. */
   async function look(monitor: MonitorRow): Promise<void> {
-    const [now, windows] = [clock.now(), clock.windows()]
-    const isLate = isFallingSilent(monitor) || newLateness(monitor, now, windows) !== null
-    const bound = isLate ? await boundTo(monitor.public_id) : NOTHING
-    const step = transition(monitor, TIME, { now, windows, bound, isHeld: clock.isHeld() })
-    if (!step || step.changes.length === 0) {
-      return void (await later(monitor, step?.monitor.check_at ?? null))
-    }
-    if (await apply(monitor, TIME)) hints.notify(monitor.public_id)
+    const isLate =
+      isFallingSilent(monitor) || newLateness(monitor, clock.now(), clock.windows()) !== null
+    const step = afterTime(monitor, await knownOf(monitor, isLate))
+    if (step.changes.length === 0) return void (await later(monitor, step.monitor.check_at))
+    // One that was pinged meanwhile is still due.
+    if (await stored(monitor, [step], [])) hints.notify(monitor.public_id)
   }
 
   const later = (monitor: MonitorRow, checkAt: number | null) =>

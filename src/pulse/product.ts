@@ -4,7 +4,6 @@ import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import { NewToken } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
-import { tellOfChanges } from './alerts.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { createMonitorHealth } from './health.ts'
 import { PulseHistory, PulseHistoryEntry } from './history-schema.ts'
@@ -26,7 +25,6 @@ import {
   RevealSwitch,
 } from './schema.ts'
 import { createPulse } from './service.ts'
-import type { Bound, Timing } from './state.ts'
 import { PULSE_TAKEDOWN } from './takedown.ts'
 
 export const PULSE: SoldProductFacts<PulsePlan> = {
@@ -72,7 +70,7 @@ export function openPulse(
   },
 ): OpenProduct {
   const { outsideUrl, switchWaitSeconds } = parts
-  const waitMs = switchWaitSeconds * 1000
+  const switchWaitMs = switchWaitSeconds * 1000
   const outside =
     outsideUrl === null || !isElsewhere(outsideUrl)
       ? []
@@ -84,13 +82,8 @@ export function openPulse(
           },
         ]
   const switches = parts.switches.owner
-  parts.switches.askMonitors(createMonitorHealth({ ...parts, waitMs }))
-  const listeners = [tellOfChanges(parts.alerts), switches]
-  const boundTo = async (publicId: string): Promise<Bound> => ({
-    timings: (await switches.timings(publicId)).map((text): Timing => JSON.parse(text)),
-    waitMs,
-  })
-  const service = createPulse({ ...parts, boundTo, listeners })
+  parts.switches.askMonitors(createMonitorHealth({ ...parts, waitMs: switchWaitMs }))
+  const service = createPulse({ ...parts, switches, switchWaitMs })
   mountPulse(parts.app, { ...parts, service, switches })
   return {
     purge: service.purge,

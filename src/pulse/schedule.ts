@@ -1,7 +1,8 @@
-/** Schedules of cron: when a job runs, in its own time zone, summer time included. */
+/** When a monitor expects pings: by its interval, or by the times of a crontab line in a time zone, summer time included. */
 import { Cron } from 'croner'
 import { LRUCache } from 'lru-cache'
 import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH } from './schema.ts'
+import type { MonitorRow } from './store.ts'
 
 /** Five fields and a time zone by its name in the IANA database, such as `0 3 * * 1-5` and `Europe/Berlin`. */
 export type Timetable = { cron: string; timeZone: string }
@@ -54,4 +55,39 @@ export function shortestGapMs(timetable: Timetable, from: number): number {
     last = next
   }
   return shortest
+}
+
+/** When a monitor expects pings: by its interval, or by its schedule if there is one. */
+export type Timing = {
+  intervalSeconds: number
+  graceSeconds: number
+  /** Empty: there is none. */
+  cron: string
+  timeZone: string
+}
+
+export const timingOf = (monitor: MonitorRow): Timing => ({
+  intervalSeconds: monitor.expected_interval_seconds,
+  graceSeconds:
+    monitor.schedule_cron === '' ? monitor.grace_seconds : monitor.schedule_grace_seconds,
+  cron: monitor.schedule_cron,
+  timeZone: monitor.schedule_time_zone,
+})
+
+/** When a ping is expected, and how long the service waits for it. */
+export type Expected = {
+  nextExpectedAt: number
+  graceMs: number
+  /** When a job that has pinged in vain until this time pings again: an interval later, or at its next run. */
+  expectedAfter(time: number): number
+}
+
+/** What is expected after a time. @param endsAt stands for the next run of a schedule that has none. */
+export function expectedBy(timing: Timing, from: number, endsAt: number): Expected {
+  const { intervalSeconds, graceSeconds, cron, timeZone } = timing
+  const expectedAfter =
+    cron === ''
+      ? (time: number) => time + intervalSeconds * 1000
+      : (time: number) => nextRun({ cron, timeZone }, time) ?? Math.max(endsAt, time)
+  return { nextExpectedAt: expectedAfter(from), graceMs: graceSeconds * 1000, expectedAfter }
 }

@@ -29,7 +29,7 @@ const SHOWN_WINDOWS = 20
 const SHOWN_PINGS = 100
 
 export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
-  const { db, hints, clock, listeners } = deps
+  const { db, hints, clock, alerts, switches } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
   const { apply, scan } = createMonitors({ ...deps, sealing })
@@ -40,8 +40,10 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
     return changed
   }
 
-  const gone = (publicIds: readonly string[]): Statement[] =>
-    listeners.flatMap(({ onGone }) => onGone(publicIds))
+  const gone = (publicIds: readonly string[]): Statement[] => [
+    ...alerts.drop(publicIds),
+    ...switches.onGone(publicIds),
+  ]
 
   /** Nobody sees it any more, or not while it is suspended. */
   const isHidden = ({ expires_at, suspended_at }: MonitorRow): boolean =>

@@ -1,23 +1,17 @@
-/** The state of a monitor at a given time, as pure functions of its facts. Times are unix milliseconds. */
+/**
+ * What time makes of a monitor, as pure functions of its facts: its state, its deadlines, and the step that it takes when
+ * nothing but time has passed. `transition.ts` has the steps of events. Times are unix milliseconds.
+ */
 import { apart, type BlindWindow } from '../lib/windows.ts'
-import { nextRun } from './schedule.ts'
+import { type Expected, expectedBy, type Timing, timingOf } from './schedule.ts'
 import type { PulseState } from './schema.ts'
-import type { MonitorRow } from './store.ts'
+import type { LateSpell, MonitorRow, Ping } from './store.ts'
 import { suspensionsOf } from './takedown.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
 /** When nobody could reach the service: apart from each other, in the order of time. */
 export type Windows = readonly BlindWindow[]
-
-/** When a monitor expects pings: by its interval, or by its schedule if there is one. */
-export type Timing = {
-  intervalSeconds: number
-  graceSeconds: number
-  /** Empty: there is none. */
-  cron: string
-  timeZone: string
-}
 
 /** What waits for the silence of a monitor: the timings that it had when each secret was bound. */
 export type Bound = { timings: readonly Timing[]; waitMs: number }
@@ -162,32 +156,6 @@ export function nextLookAt(
   return looks.length === 0 ? null : Math.min(...looks)
 }
 
-export const timingOf = (monitor: MonitorRow): Timing => ({
-  intervalSeconds: monitor.expected_interval_seconds,
-  graceSeconds:
-    monitor.schedule_cron === '' ? monitor.grace_seconds : monitor.schedule_grace_seconds,
-  cron: monitor.schedule_cron,
-  timeZone: monitor.schedule_time_zone,
-})
-
-/** When a ping is expected, and how long the service waits for it. */
-export type Expected = {
-  nextExpectedAt: number
-  graceMs: number
-  /** When a job that has pinged in vain until this time pings again: an interval later, or at its next run. */
-  expectedAfter(time: number): number
-}
-
-/** What is expected after a time. @param endsAt stands for the next run of a schedule that has none. */
-export function expectedBy(timing: Timing, from: number, endsAt: number): Expected {
-  const { intervalSeconds, graceSeconds, cron, timeZone } = timing
-  const expectedAfter =
-    cron === ''
-      ? (time: number) => time + intervalSeconds * 1000
-      : (time: number) => nextRun({ cron, timeZone }, time) ?? Math.max(endsAt, time)
-  return { nextExpectedAt: expectedAfter(from), graceMs: graceSeconds * 1000, expectedAfter }
-}
-
 /**
  * When a missing ping is late. A blind window that overlaps the time from `nextExpectedAt` less the grace to
  * the deadline moves the deadline to one interval and grace after the window's end, because a job may have pinged
@@ -224,3 +192,154 @@ function openingTime(
   }
   return opening
 }
+
+/** What a step depends on besides the monitor. */
+export type Known = {
+  now: number
+  windows: Windows
+  /** What waits for the silence of a monitor that is late; nothing for others. */
+  bound: Bound
+  /** Nothing final happens now. */
+  isHeld: boolean
+}
+
+/**
+ * `late`: no ping came in time. `silent`: the lateness lasted until it opens what waits for it. `recovered`: the first
+ * good ping after `late` or `failed`, or a change of settings that ends a lateness. `failed`: a run reported a failure,
+ * and the last one had not. `exhausting`: a tenth of the pings is left. `exhausted`: the last ping was accepted.
+ * `expiring`: the monitor ends soon.
+ */
+export type ChangeType =
+  | 'late'
+  | 'silent'
+  | 'recovered'
+  | 'failed'
+  | 'exhausting'
+  | 'exhausted'
+  | 'expiring'
+
+/** Times are unix milliseconds. */
+export type PulseChange = {
+  type: ChangeType
+  publicId: string
+  /** When it was noticed. */
+  at: number
+  /** Since when it is so: the deadline of `late` and `silent`, otherwise `at`. */
+  since: number
+  /** The state after the change, as the owner sees it. */
+  state: PulseState
+  /** The monitor as it was before the change. */
+  monitor: MonitorRow
+  /** The last ping after the change. */
+  lastPingAt: number | null
+  /** How many pings there have been after the change, failed runs included and starts not. */
+  pingCount: number
+  /** The code of a failed run, or null where none was given. */
+  exitCode: number | null
+  /** When a lateness that begins will open what waits for it, if no ping comes; null if nothing waits. */
+  opensAt: number | null
+}
+
+export type Step = {
+  /** The whole row, with the facts that have changed. */
+  monitor: MonitorRow
+  ping: Ping | null
+  spells: LateSpell[]
+  changes: PulseChange[]
+}
+
+export type Noticed = Pick<PulseChange, 'type' | 'since'>
+
+/** A look that has to wait, because the clock is held, is repeated after this time. */
+const LOOK_AGAIN_MS = 10_000
+
+/** What time alone makes of a monitor. An expired one may still fall silent. */
+export function afterTime(monitor: MonitorRow, given: Known): Step {
+  const known = onward(monitor, given)
+  const { now, windows, bound, isHeld } = known
+  const next = { ...monitor }
+  const noticed: Noticed[] = []
+  const lateSince = newLateness(monitor, now, windows)
+  if (lateSince !== null) {
+    next.late_since = lateSince
+    noticed.push({ type: 'late', since: lateSince })
+  }
+  const opening = isHeld ? null : opensAt(monitor, bound, windows)
+  if (opening !== null && now >= opening) {
+    next.is_silent = 1
+    noticed.push({ type: 'silent', since: monitor.late_since ?? now })
+  }
+  const { state } = standingAt(monitor, now, windows)
+  const isOver = state === 'expired' || state === 'exhausted'
+  if (!isOver && monitor.is_expiry_told === 0 && now >= expiringAt(monitor)) {
+    next.is_expiry_told = 1
+    noticed.push({ type: 'expiring', since: now })
+  }
+  const after = step(monitor, next, { known, noticed })
+  if (next.check_at !== null && next.check_at <= now) next.check_at = now + LOOK_AGAIN_MS
+  return after
+}
+
+/**
+ * The time of a monitor never goes back: the clocks of two instances differ a little, and a ping through one of them must
+ * not come before the lateness that the other one has stored.
+ */
+export function onward(monitor: MonitorRow, known: Known): Known {
+  const { last_ping_at, late_since, failed_at, rescheduled_at } = monitor
+  const times = [last_ping_at, late_since, failed_at, rescheduled_at]
+  return { ...known, now: Math.max(known.now, ...times.map((time) => time ?? 0)) }
+}
+
+/** From a monitor to its next facts: when to look at it again, the spells and the changes. */
+export function step(
+  monitor: MonitorRow,
+  next: MonitorRow,
+  { known, noticed, ping = null }: { known: Known; noticed: Noticed[]; ping?: Ping | null },
+): Step {
+  const { now, windows } = known
+  const look = nextLookAt(next, now, known)
+  // A look that comes too early moves itself. To leave it costs nothing.
+  const isSoonEnough =
+    look !== null && next.check_at !== null && next.check_at <= look && next.check_at > now
+  if (!isSoonEnough) next.check_at = look
+  const { state } = standingAt(next, now, windows)
+  const changes = noticed.map(
+    ({ type, since }): PulseChange => ({
+      type,
+      publicId: monitor.public_id,
+      at: now,
+      since,
+      // Noticed together with what ended it.
+      state: type === 'late' ? 'late' : state,
+      monitor,
+      lastPingAt: type === 'late' ? monitor.last_ping_at : next.last_ping_at,
+      pingCount: next.ping_count,
+      exitCode: type === 'failed' ? next.exit_code : null,
+      opensAt: type === 'late' ? opensAt(next, known.bound, windows) : null,
+    }),
+  )
+  return { monitor: next, ping, spells: spellsBetween(monitor, next, known), changes }
+}
+
+/** The spells that begin or end between two facts of a monitor. */
+function spellsBetween(
+  monitor: MonitorRow,
+  next: MonitorRow,
+  { now, windows }: Known,
+): LateSpell[] {
+  const before = latenessAt(monitor, now, windows)
+  const after = latenessAt(next, now, windows)
+  const hasChanged = before?.since !== after?.since
+  const spells: LateSpell[] = []
+  if (before && hasChanged) {
+    spells.push({ beganAt: before.since, cause: before.cause, endedAt: now })
+  }
+  if (after && isStored(after, next) && (hasChanged || !isStored(after, monitor))) {
+    spells.push({ beganAt: after.since, cause: after.cause, endedAt: null })
+  }
+  return spells
+}
+
+/** A deadline that has passed makes a monitor late before the store says so. */
+const isStored = ({ cause }: Lateness, monitor: MonitorRow): boolean =>
+  (cause === 'failure' ? monitor.failed_at : monitor.late_since) !== null

@@ -1,22 +1,11 @@
 /**
- * What becomes of a monitor, as one pure function: from its facts and an event come its next facts, its ping, the late
- * spells that begin or end, and the changes that others are notified of.
+ * What an event makes of a monitor, as one pure function: from its facts come its next facts, its ping, the late spells
+ * that begin or end, and the changes that others are notified of.
  */
-import type { Statement } from '../db/db.ts'
 import { utf8 } from '../lib/bytes.ts'
-import type { PulseSchedule, PulseSettings, PulseState } from './schema.ts'
-import {
-  type Bound,
-  expiringAt,
-  type Lateness,
-  latenessAt,
-  newLateness,
-  nextLookAt,
-  opensAt,
-  standingAt,
-  type Windows,
-} from './state.ts'
-import type { LateSpell, MonitorRow, Ping } from './store.ts'
+import type { PulseSchedule, PulseSettings } from './schema.ts'
+import { type Known, type Noticed, onward, type Step, standingAt, step } from './state.ts'
+import type { MonitorRow, Ping } from './store.ts'
 
 /** What a job sends. Without a rid it has one run at a time. A run that ends without a code has failed. */
 export type Signal = { rid: string | null } & (
@@ -25,105 +14,17 @@ export type Signal = { rid: string | null } & (
   | { kind: 'end'; exitCode: number | null }
 )
 
-/** What may happen to a monitor. `time`: only that it passes. A `schedule` of null is the interval. */
+/** What its owner and its job do to a monitor. A `schedule` of null is the interval. */
 export type PulseEvent =
   | Signal
   | { kind: 'settings'; settings: PulseSettings; nextPublicStatusId: string }
   | { kind: 'schedule'; schedule: PulseSchedule | null }
   | { kind: 'ping token'; hash: Uint8Array }
-  | { kind: 'time' }
 
-/** What a step depends on besides the monitor. */
-export type Known = {
-  now: number
-  windows: Windows
-  /** What waits for the silence of a monitor that is late; nothing for others. */
-  bound: Bound
-  /** Nothing final happens now. */
-  isHeld: boolean
-}
-
-/**
- * `late`: no ping came in time. `silent`: the lateness lasted until it opens what waits for it. `recovered`: the first
- * good ping after `late` or `failed`, or a change of settings that ends a lateness. `failed`: a run reported a failure,
- * and the last one had not. `exhausting`: a tenth of the pings is left. `exhausted`: the last ping was accepted.
- * `expiring`: the monitor ends soon.
- */
-export type ChangeType =
-  | 'late'
-  | 'silent'
-  | 'recovered'
-  | 'failed'
-  | 'exhausting'
-  | 'exhausted'
-  | 'expiring'
-
-/** Times are unix milliseconds. */
-export type PulseChange = {
-  type: ChangeType
-  publicId: string
-  /** When it was noticed. */
-  at: number
-  /** Since when it is so: the deadline of `late` and `silent`, otherwise `at`. */
-  since: number
-  /** The state after the change, as the owner sees it. */
-  state: PulseState
-  /** The monitor as it was before the change. */
-  monitor: MonitorRow
-  /** The last ping after the change. */
-  lastPingAt: number | null
-  /** How many pings there have been after the change, failed runs included and starts not. */
-  pingCount: number
-  /** The code of a failed run, or null where none was given. */
-  exitCode: number | null
-  /** When a lateness that begins will open what waits for it, if no ping comes; null if nothing waits. */
-  opensAt: number | null
-}
-
-/**
- * Acts on changes. All of it runs on the instance that stores the change, within its unit or beside it, so none of it
- * may read the store or wait.
- */
-export type PulseListener = {
-  /** Statements for the unit of a change. They must hold for a monitor that has nobody to notify. */
-  onChange(change: PulseChange): Statement[]
-  /** Statements for the unit that deletes these monitors, destroyed or expired. */
-  onGone(publicIds: readonly string[]): Statement[]
-  /** The changes are stored. */
-  onStored(changes: readonly PulseChange[]): void
-}
-
-export type Step = {
-  /** The whole row, with the facts that have changed. */
-  monitor: MonitorRow
-  ping: Ping | null
-  spells: LateSpell[]
-  changes: PulseChange[]
-}
-
-type Noticed = Pick<PulseChange, 'type' | 'since'>
-
-/** A look that has to wait, because the clock is held, is repeated after this time. */
-const LOOK_AGAIN_MS = 10_000
-
-/**
- * How a monitor goes on after an event. Null: it refuses the event.
- *
- * The time of a monitor never goes back: the clocks of two instances differ a little, and a ping through one of them must
- * not come before the lateness that the other one has stored.
- */
+/** How a monitor goes on after an event. Null: it refuses the event. */
 export function transition(monitor: MonitorRow, event: PulseEvent, given: Known): Step | null {
-  const { last_ping_at, late_since, failed_at, rescheduled_at } = monitor
-  const now = Math.max(
-    given.now,
-    last_ping_at ?? 0,
-    late_since ?? 0,
-    failed_at ?? 0,
-    rescheduled_at,
-  )
-  const known = { ...given, now }
-  if (event.kind === 'time') return afterTime(monitor, known)
-  if (now >= monitor.expires_at) return null
+  const known = onward(monitor, given)
+  if (known.now >= monitor.expires_at) return null
   switch (event.kind) {
     case 'settings':
       return afterSettings(monitor, event, known)
@@ -175,32 +76,6 @@ function afterSignal(monitor: MonitorRow, signal: Signal, known: Known): Step | 
     next.state_since = now
   }
   return step(monitor, next, { known, noticed, ping })
-}
-
-/** What time alone makes of a monitor. An expired one may still fall silent. */
-function afterTime(monitor: MonitorRow, known: Known): Step {
-  const { now, windows, bound, isHeld } = known
-  const next = { ...monitor }
-  const noticed: Noticed[] = []
-  const lateSince = newLateness(monitor, now, windows)
-  if (lateSince !== null) {
-    next.late_since = lateSince
-    noticed.push({ type: 'late', since: lateSince })
-  }
-  const opening = isHeld ? null : opensAt(monitor, bound, windows)
-  if (opening !== null && now >= opening) {
-    next.is_silent = 1
-    noticed.push({ type: 'silent', since: monitor.late_since ?? now })
-  }
-  const { state } = standingAt(monitor, now, windows)
-  const isOver = state === 'expired' || state === 'exhausted'
-  if (!isOver && monitor.is_expiry_told === 0 && now >= expiringAt(monitor)) {
-    next.is_expiry_told = 1
-    noticed.push({ type: 'expiring', since: now })
-  }
-  const after = step(monitor, next, { known, noticed })
-  if (next.check_at !== null && next.check_at <= now) next.check_at = now + LOOK_AGAIN_MS
-  return after
 }
 
 function afterSettings(
@@ -276,59 +151,6 @@ function afterNewToken(monitor: MonitorRow, hash: Uint8Array, known: Known): Ste
   if (lateSince === null) next.rescheduled_at = known.now
   return step(monitor, next, { known, noticed: [] })
 }
-
-function step(
-  monitor: MonitorRow,
-  next: MonitorRow,
-  { known, noticed, ping = null }: { known: Known; noticed: Noticed[]; ping?: Ping | null },
-): Step {
-  const { now, windows } = known
-  const look = nextLookAt(next, now, known)
-  // A look that comes too early moves itself. To leave it costs nothing.
-  const isSoonEnough =
-    look !== null && next.check_at !== null && next.check_at <= look && next.check_at > now
-  if (!isSoonEnough) next.check_at = look
-  const { state } = standingAt(next, now, windows)
-  const changes = noticed.map(
-    ({ type, since }): PulseChange => ({
-      type,
-      publicId: monitor.public_id,
-      at: now,
-      since,
-      // Noticed together with what ended it.
-      state: type === 'late' ? 'late' : state,
-      monitor,
-      lastPingAt: type === 'late' ? monitor.last_ping_at : next.last_ping_at,
-      pingCount: next.ping_count,
-      exitCode: type === 'failed' ? next.exit_code : null,
-      opensAt: type === 'late' ? opensAt(next, known.bound, windows) : null,
-    }),
-  )
-  return { monitor: next, ping, spells: spellsBetween(monitor, next, known), changes }
-}
-
-/** The spells that begin or end between two facts of a monitor. */
-function spellsBetween(
-  monitor: MonitorRow,
-  next: MonitorRow,
-  { now, windows }: Known,
-): LateSpell[] {
-  const before = latenessAt(monitor, now, windows)
-  const after = latenessAt(next, now, windows)
-  const hasChanged = before?.since !== after?.since
-  const spells: LateSpell[] = []
-  if (before && hasChanged) {
-    spells.push({ beganAt: before.since, cause: before.cause, endedAt: now })
-  }
-  if (after && isStored(after, next) && (hasChanged || !isStored(after, monitor))) {
-    spells.push({ beganAt: after.since, cause: after.cause, endedAt: null })
-  }
-  return spells
-}
-
-/** A deadline that has passed makes a monitor late before the store says so. */
-const isStored = ({ cause }: Lateness, monitor: MonitorRow): boolean =>
-  (cause === 'failure' ? monitor.failed_at : monitor.late_since) !== null
 
 /** Runs that have begun and not ended. The oldest one makes room: its job was probably killed. */
 const MAX_OPEN_RUNS = 16

@@ -20,24 +20,10 @@ export type MonitorChange = {
   pingCount: number
 }
 
-export type SwitchOwner = {
-  /** The switch of a monitor; always the same one until it is retired. Null if `isThere` is refused. */
-  make(monitorId: string, isThere: Statement): Promise<string | null>
-  /** Returns false if the monitor has none. What is bound to it stays bound. */
-  retire(monitorId: string): Promise<boolean>
-  /** When the monitor expected pings as each secret was bound that still waits for its silence. */
-  timings(monitorId: string): Promise<string[]>
-  /** Statements for the unit of a change: silence opens what is armed, and exhaustion shuts the rest for good. */
-  onChange(change: MonitorChange): Statement[]
-  /** Statements for the unit that deletes these monitors. */
-  onGone(monitorIds: readonly string[]): Statement[]
-  /** Nobody waits for a switch: the next read sees it. */
-  onStored(): void
-}
-
-export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): SwitchOwner {
+export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }) {
   return {
-    async make(monitorId, isThere) {
+    /** The switch of a monitor; always the same one until it is retired. Null if `isThere` is refused. */
+    async make(monitorId: string, isThere: Statement): Promise<string | null> {
       const done = await attempt(
         db.write({
           lockKey: monitorId,
@@ -50,27 +36,33 @@ export function createSwitchOwner({ db, clock }: { db: Db; clock: Clock }): Swit
       return 'rows' in done ? String(done.rows.made[0]?.switch_id) : null
     },
 
-    async retire(monitorId) {
+    /** Returns false if the monitor has none. What is bound to it stays bound. */
+    async retire(monitorId: string): Promise<boolean> {
       const done = await attempt(
         db.write({ lockKey: monitorId, statements: { retired: retireSwitch(monitorId) } }),
       )
       return 'rows' in done
     },
 
-    timings: (monitorId) => timingsOf(db, monitorId),
+    /** When the monitor expected pings as each secret was bound that still waits for its silence. */
+    timings: (monitorId: string): Promise<string[]> => timingsOf(db, monitorId),
 
-    onChange({ type, publicId: monitorId, at: now, pingCount }) {
+    /** Statements for the unit of a change: silence opens what is armed, and exhaustion shuts the rest for good. */
+    onChange({ type, publicId: monitorId, at: now, pingCount }: MonitorChange): Statement[] {
       if (type === 'exhausted') return [killBindings([monitorId], now)]
       // A failed run is a sign of life, and a lateness alone opens nothing: a ping may still come.
       return type === 'silent' ? [openArmed({ monitorId, pingCount, now })] : []
     },
 
-    // The switches first: whoever reserves a binding locks its switch, and ends before the bindings are read.
-    onGone: (monitorIds) =>
+    /**
+     * Statements for the unit that deletes these monitors. The switches first: whoever reserves a binding locks its
+     * switch, and ends before the bindings are read.
+     */
+    onGone: (monitorIds: readonly string[]): Statement[] =>
       monitorIds.length === 0
         ? []
         : [dropSwitches(monitorIds), killBindings(monitorIds, clock.now())],
-
-    onStored() {},
   }
 }
+
+export type SwitchOwner = ReturnType<typeof createSwitchOwner>

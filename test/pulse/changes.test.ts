@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createHints } from '../../src/db/hints.ts'
 import type { BlindWindow } from '../../src/lib/windows.ts'
+import type { Timing } from '../../src/pulse/schedule.ts'
 import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse } from '../../src/pulse/service.ts'
-import type { Timing } from '../../src/pulse/state.ts'
-import type { PulseChange, PulseListener, Signal } from '../../src/pulse/transition.ts'
+import type { PulseChange } from '../../src/pulse/state.ts'
+import type { Signal } from '../../src/pulse/transition.ts'
 import type { After } from '../support/folder.ts'
 import { provisioned } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -30,22 +31,23 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   let isHeld = false
   let timings: Timing[] = []
   let isBroken = false
-  const stored: string[] = []
+  let wakes = 0
   const seconds = (time: number) => (time - T) / SECOND
   const nameOf = ({ type, since }: PulseChange) => `${type} since ${seconds(since)}`
-  const listener: PulseListener = {
-    onChange: (change) => [
+  const alerts = { tell: () => [], drop: () => [], wake: () => void wakes++ }
+  const switches = {
+    timings: async () => timings.map((timing) => JSON.stringify(timing)),
+    onChange: (change: PulseChange) => [
       {
         text: 'insert into told (public_id, told) values ($1, $2)',
         values: [change.publicId, isBroken ? null : nameOf(change)],
       },
     ],
-    onGone: (publicIds) =>
+    onGone: (publicIds: readonly string[]) =>
       publicIds.map((publicId) => ({
         text: 'delete from told where public_id = $1',
         values: [publicId],
       })),
-    onStored: (changes) => void stored.push(...changes.map(nameOf)),
   }
   let meanwhile: (() => Promise<void>) | null = null
   const write: typeof db.write = async (unit) => {
@@ -62,8 +64,7 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
       isHeld: () => isHeld,
       beat: async () => undefined,
     },
-    boundTo: async () => ({ timings, waitMs: HOUR }),
-    listeners: [listener],
+    ...{ alerts, switches, switchWaitMs: HOUR },
   }
   const [pulse, other] = [createPulse(parts), createPulse(parts)]
   const bought = { ...PULSE_PLANS.spark, ...plan }
@@ -75,7 +76,9 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     return found
   }
   return {
-    ...{ db, pulse, other, stored, monitor },
+    ...{ db, pulse, other, monitor },
+    /** How often the alerts were woken after a unit. */
+    wakes: () => wakes,
     at(ms: number) {
       now = T + ms
     },
@@ -129,7 +132,7 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
 }
 
 test('a lateness is told once, from its deadline, with the silence that begins, and so is the ping that ends it', async (t) => {
-  const { pulse, ping, at, told, spells, stored } = await aMonitor(t)
+  const { pulse, ping, at, told, spells, wakes } = await aMonitor(t)
   await ping()
   at(119 * SECOND)
   await pulse.scan()
@@ -143,11 +146,24 @@ test('a lateness is told once, from its deadline, with the silence that begins, 
   await ping()
   await ping()
   assert.deepEqual(await told(), ['late since 120', 'recovered since 200'])
-  assert.deepEqual(stored, await told())
+  assert.equal(wakes(), 2)
   assert.deepEqual(await spells(), [[120, 200, 'silence']])
   at(320 * SECOND)
   await pulse.scan()
   assert.deepEqual((await told()).slice(2), ['late since 320'])
+})
+
+test('a ping between the look at a late monitor and its lateness is kept, and tells both', async (t) => {
+  const { pulse, ping, at, told, spells, meanwhile, monitor } = await aMonitor(t)
+  await ping()
+  at(121 * SECOND)
+  meanwhile(async () => void (await ping()))
+  await pulse.scan()
+  await pulse.scan()
+  assert.deepEqual(await told(), ['late since 120', 'recovered since 121'])
+  assert.deepEqual(await spells(), [[120, 121, 'silence']])
+  const { ping_count, late_since } = await monitor()
+  assert.deepEqual([ping_count, late_since], [2, null])
 })
 
 test('two instances that scan at once tell of a lateness once', async (t) => {
@@ -160,12 +176,12 @@ test('two instances that scan at once tell of a lateness once', async (t) => {
 })
 
 test('a change and what is told of it are stored together or not at all', async (t) => {
-  const { pulse, ping, at, told, spells, monitor, breakListener, stored } = await aMonitor(t)
+  const { pulse, ping, at, told, spells, monitor, breakListener, wakes } = await aMonitor(t)
   await ping()
   at(121 * SECOND)
   breakListener(true)
   await assert.rejects(pulse.scan())
-  assert.deepEqual([await told(), await spells(), stored], [[], [], []])
+  assert.deepEqual([await told(), await spells(), wakes()], [[], [], 0])
   assert.equal((await monitor()).late_since, null)
   breakListener(false)
   await pulse.scan()

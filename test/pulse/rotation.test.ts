@@ -8,6 +8,7 @@ import { PULSE_PLANS, type PulseCapability } from '../../src/pulse/schema.ts'
 import { createPulse, type PulseService } from '../../src/pulse/service.ts'
 import type { Signal } from '../../src/pulse/transition.ts'
 import type { After } from '../support/folder.ts'
+import { UNWATCHED } from '../support/pulse-monitor.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -132,14 +133,13 @@ async function aFleet(t: After) {
   }
   const instance = (): PulseService =>
     createPulse({
-      ...{ db, hints: createHints(), listeners: [] },
+      ...{ db, hints: createHints(), ...UNWATCHED },
       clock: {
         now: () => now,
         windows: () => [],
         isHeld: () => false,
         beat: async () => undefined,
       },
-      boundTo: async () => ({ timings: [], waitMs: 0 }),
     })
   const instances = [instance(), instance()] as const
   const grant = {

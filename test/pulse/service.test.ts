@@ -8,6 +8,7 @@ import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pul
 import { createPulse, type PulseService } from '../../src/pulse/service.ts'
 import type { MonitorRow } from '../../src/pulse/store.ts'
 import type { After } from '../support/folder.ts'
+import { UNWATCHED } from '../support/pulse-monitor.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -221,8 +222,7 @@ async function aShop(t: After): Promise<Shop> {
     db,
     hints: createHints(),
     clock: { now: () => now, windows: () => [], isHeld: () => false, beat: async () => undefined },
-    boundTo: async () => ({ timings: [], waitMs: 0 }),
-    listeners: [],
+    ...UNWATCHED,
   })
   return {
     db,

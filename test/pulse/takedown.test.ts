@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { timeText } from '../../src/lib/time-list.ts'
-import { opensAt, standingAt, timingOf } from '../../src/pulse/state.ts'
+import { timingOf } from '../../src/pulse/schedule.ts'
+import { opensAt, standingAt } from '../../src/pulse/state.ts'
 import type { MonitorRow } from '../../src/pulse/store.ts'
 import { suspensionsOf } from '../../src/pulse/takedown.ts'
 

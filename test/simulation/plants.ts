@@ -104,7 +104,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'a monitor that falls silent opens nothing',
-    file: 'pulse/transition.ts',
+    file: 'pulse/state.ts',
     text: 'if (opening !== null && now >= opening) {',
     becomes: 'if (opening !== null && now < opening) {',
     breaks: ['a switch opens by silence'],

@@ -8,7 +8,7 @@ import type { PulseHistory, PulseHistoryEntry } from '../../src/pulse/history-sc
 import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse } from '../../src/pulse/service.ts'
 import type { After } from './folder.ts'
-import { provisioned } from './pulse-monitor.ts'
+import { provisioned, UNWATCHED } from './pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
 
 export const SECOND = 1_000
@@ -35,8 +35,7 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
       db: store,
       hints: createHints(),
       clock,
-      boundTo: async () => ({ timings: [], waitMs: 0 }),
-      listeners: [],
+      ...UNWATCHED,
     })
   const pulse = run(db)
   const bought = { ...PULSE_PLANS.long, minimumGraceSeconds: 60, ...plan }

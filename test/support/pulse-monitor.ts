@@ -4,6 +4,13 @@ import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
 import type { PulseCapability, PulsePlan } from '../../src/pulse/schema.ts'
 import { unit } from './unit.ts'
 
+/** Monitors of which nobody is told, and for whose silence nothing waits. */
+export const UNWATCHED = {
+  alerts: { tell: () => [], drop: () => [], wake() {} },
+  switches: { timings: async () => [], onChange: () => [], onGone: () => [] },
+  switchWaitMs: 0,
+}
+
 /** Stores a monitor of this plan that begins now, in unix milliseconds. */
 export async function provisioned(
   db: Pick<Db, 'write'>,
