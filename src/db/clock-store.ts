@@ -105,7 +105,7 @@ const TIMES = {
   clock_beat: ['beat_at'],
   blind_window: ['ended_at'],
   lease: ['held_until'],
-  purchase_order: ['claimed_at', 'looked_up_at'],
+  purchase_order: ['looked_up_at'],
   alert_destination: ['held_until', 'due_at', 'not_before', 'day_started_at'],
   alert: ['not_before'],
   gate_intent: ['next_verify_at'],

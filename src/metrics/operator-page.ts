@@ -71,7 +71,7 @@ export function createOperatorPage(
       ...[sales(today), states(), bytes(), latenciesIn(registry)],
     ] as const)
     const owed = orders.get('paid_unfulfilled') ?? 0
-    const open = (orders.get('opening') ?? 0) + (orders.get('pending') ?? 0)
+    const open = orders.get('pending') ?? 0
     return documentOf(`
 <h1>Mayfly</h1>
 <p>${new Date(clock.now()).toISOString().slice(0, 16).replace('T', ' ')} UTC. It reloads every minute.</p>

@@ -6,7 +6,7 @@ import type { Instruments, LabelledValues } from './instruments.ts'
 /** Each query runs at most this often, with any number of scrapers. */
 const QUERY_INTERVAL_MS = 15_000
 
-const ORDER_STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded']
+const ORDER_STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded']
 const UNPAID_PARTS = ['common', 'small']
 
 export type Stored = { db: Pick<Db, 'read'>; clock: Clock }

@@ -48,12 +48,10 @@ export type Verdict =
 /** @param isForgotten whether the order of the credential was deleted after it was over. */
 export function decide(
   ask: Ask,
-  { byKey, byHash, isForgotten, now }: Candidates & { isForgotten: boolean; now: number },
+  { byKey: own, byHash, isForgotten, now }: Candidates & { isForgotten: boolean; now: number },
 ): Verdict {
   const { request, credential } = ask
   const paymentHash = paymentHashIn(credential)
-  // An order without an invoice is none yet: who opens it gets that invoice.
-  const own = byKey?.state === 'opening' ? null : byKey
   const isOwn = own !== null && own.payment_hash === paymentHash
   // Whatever a credential pays for, the key's own order is another purchase, or has ended.
   const isDecided = own !== null && (!isSameRequest(own, request) || isSealed(own, now))
@@ -95,7 +93,7 @@ function verdictOn(
   if (!isSameRequest(order, request)) return { do: 'refuse another request', ...about }
   if (isSealed(order, now)) return { do: 'say how it ended', ...about }
   // A preimage without a credential counts only together with the key of its order.
-  const isShown = isByKey && provesPayment(preimage ?? '', order.payment_hash ?? '')
+  const isShown = isByKey && provesPayment(preimage ?? '', order.payment_hash)
   if (status === 'verified' || isShown) return { do: 'redeem', ...about }
   if (status === 'mismatched') return { do: 'settle', ...about }
   return { do: status === 'none' ? 'show' : 'show, and refuse the credential', ...about }

@@ -51,9 +51,6 @@ async function rowOf(db: Db, { by, value }: OrderRef): Promise<OrderRow | null> 
   return row ?? null
 }
 
-/** How an order is named in sentences: by its id only if it has no invoice, because the id alone collects it. */
-const nameOf = ({ payment_hash, order_id }: OrderRow): string => payment_hash ?? order_id
-
 const refundCommand = (name: string, more = ''): string =>
   `pay it back, and then: mayfly order refund ${name}${more} --reason <text>`
 
@@ -73,7 +70,7 @@ export async function deliverOrder(deps: Deps, ref: OrderRef): Promise<Provision
   const provisioned = await provisionOwed(deps, order)
   if (provisioned) return provisioned
   // It was provisioned before, or somebody else was faster.
-  const name = nameOf(await deliverable(deps, ref))
+  const name = (await deliverable(deps, ref)).payment_hash
   throw new Refusal(
     `${name} waits for its buyer. A buyer who cannot prove the payment: mayfly order deliver ${name} --print`,
   )
@@ -100,7 +97,7 @@ export async function handOutOrder(
   const statements = { order: handOut(orderId, clock.now()) }
   const done = await attempt(db.write({ lockKey: orderId, statements }))
   if ('refused' in done) throw wasDelivered(await deliverable(deps, ref))
-  return { order: nameOf(order), body, extendedId: publicId === null ? extendsId : null }
+  return { order: order.payment_hash, body, extendedId: publicId === null ? extendsId : null }
 }
 
 /** The order, if it is paid and has something to deliver. @throws Refusal */
@@ -114,7 +111,7 @@ async function deliverable({ db, clock }: Deps, ref: OrderRef): Promise<OrderRow
   }
   const { state, delivered_at: deliveredAt, expires_at: expiresAt, sealed_at: sealedAt } = order
   if (state === 'paid_unfulfilled') return order
-  const name = nameOf(order)
+  const name = order.payment_hash
   if (state !== 'settled') throw new Refusal(`${name} is ${state}: there is nothing to deliver.`)
   if (deliveredAt === null && expiresAt !== null && expiresAt <= clock.now()) {
     throw new Refusal(
@@ -128,7 +125,7 @@ async function deliverable({ db, clock }: Deps, ref: OrderRef): Promise<OrderRow
 function wasDelivered(order: OrderRow): Refusal {
   const at = order.delivered_at ?? order.sealed_at
   const when = at === null ? '' : ` at ${rfc3339(at)}`
-  const name = nameOf(order)
+  const name = order.payment_hash
   return new Refusal(
     `${name} was delivered${when}, and is never delivered twice. If the buyer did not receive it, ${refundCommand(name, ' --settled')}`,
   )
@@ -136,7 +133,7 @@ function wasDelivered(order: OrderRow): Refusal {
 
 const otherSecret = (order: OrderRow): Refusal =>
   new Refusal(
-    `${nameOf(order)} was made under another secret. Set MAYFLY_SECRET to the secret of the service.`,
+    `${order.payment_hash} was made under another secret. Set MAYFLY_SECRET to the secret of the service.`,
     'secret',
   )
 
@@ -148,7 +145,7 @@ async function provisionOwed(deps: Deps, order: OrderRow): Promise<Provisioned |
     now: deps.clock.now(),
     transition: (fields) => [settleUnfulfilled(order.order_id, fields)],
   })
-  const name = nameOf(order)
+  const name = order.payment_hash
   switch (done.kind) {
     case 'settled': {
       const { public_id, expires_at: expiresAt } = done.fields
@@ -205,7 +202,7 @@ export async function refundOrder(
   const { order_id: orderId, state, payment_hash: paymentHash, amount_sats: amountSats } = order
   if (state === 'refunded') throw await wasRefunded(db, ref, paymentHash)
   const isOwed = state === 'paid_unfulfilled'
-  if ((!isOwed && state !== 'settled') || paymentHash === null) {
+  if (!isOwed && state !== 'settled') {
     throw new Refusal(
       `${ref.value} is ${state}: this store knows of no payment. Nothing was changed.`,
     )
@@ -257,8 +254,8 @@ async function refundSale(
   return { amountSats, publicId: null }
 }
 
-async function wasRefunded(db: Db, ref: OrderRef, paymentHash: string | null): Promise<Refusal> {
-  const refund = paymentHash === null ? null : await findRefund(db, paymentHash)
+async function wasRefunded(db: Db, ref: OrderRef, paymentHash: string): Promise<Refusal> {
+  const refund = await findRefund(db, paymentHash)
   const when = refund === null ? '' : ` at ${rfc3339(refund.refunded_at)}`
   return new Refusal(`${ref.value} was recorded as refunded${when}.`)
 }
@@ -296,7 +293,7 @@ type LostDeps = Deps & { lightning: Lightning }
  */
 export const contestRestored: Statement = {
   text: `update purchase_order set contested = 1
-    where contested = 0 and extends_id is null and state in ('opening', 'pending', 'dead')`,
+    where contested = 0 and extends_id is null and state in ('pending', 'dead')`,
   values: [],
 }
 
@@ -365,7 +362,7 @@ const inTheStore = ({ paymentHash }: Lost, state: OrderState): Refusal =>
 /** Why the insert was refused: somebody else was faster, or has the id. */
 async function inTheWay(db: Db, lost: Lost): Promise<Refusal> {
   await refuseKnown(db, lost)
-  return inTheStore(lost, 'opening')
+  return inTheStore(lost, 'pending')
 }
 
 /** @throws Refusal if the order is or was in the store. The insert checks this again. */
@@ -436,10 +433,10 @@ const insertRestored = (
   {
     text: `insert into purchase_order
       (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
-       client_network, state, created_at, claimed_at, looked_up_at, network, bolt11, payment_hash,
+       client_network, state, created_at, looked_up_at, network, bolt11, payment_hash,
        quote_expires_at, settled_at, settled_by, public_id, seed, expires_at, sealed_at, opened_by,
        contested, restored_at)
-      values ($1, $2, $3, $4, $5, $6, '${NO_TERMS}', $7, $8, '', $9, $10, $10, 0, $11, 'unknown', $12,
+      values ($1, $2, $3, $4, $5, $6, '${NO_TERMS}', $7, $8, '', $9, $10, 0, $11, 'unknown', $12,
         $10, $10, $13, $14, $15, $16, $17, '', 1, $10)
       on conflict do nothing`,
     values: [

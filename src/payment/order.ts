@@ -63,26 +63,19 @@ export type Outcome =
 /** It is paid and can be delivered, but this request may not deliver. */
 export type Deliverable = { kind: 'deliverable'; paymentHash: string; settledAt: number }
 
-/** The quote of an order that has its invoice. */
-export function quoteOf(order: OrderRow): Quote {
-  const { bolt11, payment_hash, quote_expires_at, network } = order
-  if (!bolt11 || !payment_hash || !quote_expires_at || !network) {
-    throw new Error('an order without an invoice has no quote')
-  }
-  return {
-    orderId: order.order_id,
-    product: order.product,
-    planId: order.plan_id,
-    amountSats: order.amount_sats,
-    bolt11,
-    paymentHash: payment_hash,
-    expiresAt: quote_expires_at,
-    network,
-    memo: order.memo,
-    durationSeconds: planOf(order).durationSeconds,
-    ...(order.contested === 0 ? {} : { proofRequired: true as const }),
-  }
-}
+export const quoteOf = (order: OrderRow): Quote => ({
+  orderId: order.order_id,
+  product: order.product,
+  planId: order.plan_id,
+  amountSats: order.amount_sats,
+  bolt11: order.bolt11,
+  paymentHash: order.payment_hash,
+  expiresAt: order.quote_expires_at,
+  network: order.network,
+  memo: order.memo,
+  durationSeconds: planOf(order).durationSeconds,
+  ...(order.contested === 0 ? {} : { proofRequired: true as const }),
+})
 
 /** The grant of a settled order, with its delivery seed. */
 export function grantOf(
@@ -199,7 +192,7 @@ export function termsUnder(plan: Json, { terms }: OrderRequest): Json {
 /** How the log names an order. */
 export const namedIn = (
   order: Pick<OrderRow, 'payment_hash' | 'product'>,
-): { paymentHash: string | null; product: string } => ({
+): { paymentHash: string; product: string } => ({
   paymentHash: order.payment_hash,
   product: order.product,
 })

@@ -38,7 +38,7 @@ import { type Products, provisioningOf } from './provisioning.ts'
 import { createQuoting } from './quoting.ts'
 import { findRefund } from './sales.ts'
 import { reseal } from './sealing.ts'
-import { createAlarms, createEnding, createSettling } from './settling.ts'
+import { createAlarms, createSettling } from './settling.ts'
 import {
   contestOrder,
   createOrderStore,
@@ -102,9 +102,8 @@ export function createOrders(deps: {
 }) {
   const { db, health, secrets, clock, log, products } = deps
   const store = createOrderStore(db)
-  const end = createEnding({ db, products })
-  const quoting = createQuoting({ ...deps, store, end })
-  const { settle, prove, lookUp, refresh } = createSettling({ ...deps, store, end })
+  const quoting = createQuoting({ ...deps, store })
+  const { settle, prove, lookUp, refresh } = createSettling({ ...deps, store })
   /** Alarms about proven payments whose order is lost. */
   const isAlarmDue = createAlarms(clock)
 
@@ -157,7 +156,7 @@ export function createOrders(deps: {
       return { kind: shown === null || (await hasSeen(shown)) ? 'new' : 'lost' }
     }
     const { order } = verdict
-    const isShown = preimage !== null && provesPayment(preimage, order.payment_hash ?? '')
+    const isShown = preimage !== null && provesPayment(preimage, order.payment_hash)
     return {
       kind: 'known',
       orderId: order.order_id,
@@ -215,8 +214,7 @@ export function createOrders(deps: {
     if (isExtension || (by !== null && isOpener(secrets, by.client, order))) {
       return { order, claim: 'opener' }
     }
-    const isOpen = order.state === 'pending' || order.state === 'opening'
-    return { order: isOpen ? await contested(order) : order, claim: 'nothing' }
+    return { order: order.state === 'pending' ? await contested(order) : order, claim: 'nothing' }
   }
 
   async function contested(order: OrderRow): Promise<OrderRow> {
@@ -247,7 +245,7 @@ export function createOrders(deps: {
   async function peek(order: OrderRow): Promise<Outcome | Deliverable> {
     const current = await prove(order)
     const { payment_hash: paymentHash, settled_at: settledAt } = current
-    if (current.state === 'settled' && !isOver(current, clock.now()) && paymentHash && settledAt) {
+    if (current.state === 'settled' && !isOver(current, clock.now()) && settledAt) {
       return { kind: 'deliverable', paymentHash, settledAt }
     }
     // It could not be settled, or has ended since: there is nothing that this could deliver.
@@ -267,8 +265,6 @@ export function createOrders(deps: {
   /** The outcome of an order as it stands, for a client with this claim. A paid one is delivered if that suffices. */
   async function hand(order: OrderRow, claim: Claim): Promise<Outcome> {
     switch (order.state) {
-      case 'opening':
-        return UNAVAILABLE
       case 'pending':
         return { kind: 'pending', quote: quoteOf(order) }
       case 'dead':
@@ -309,7 +305,7 @@ export function createOrders(deps: {
 
   function deliveredAs(order: OrderRow, seed = openedSeed(order)): Outcome {
     const { payment_hash, settled_at } = order
-    if (payment_hash === null || settled_at === null) throw new Error('the order is not settled')
+    if (settled_at === null) throw new Error('the order is not settled')
     return {
       kind: 'delivered',
       body: settledPayment(order, seed, products),
@@ -390,15 +386,14 @@ export function createOrders(deps: {
     decide: decideOn,
 
     /**
-     * Opens an order and makes its invoice. Of several calls at once with one key, one does and all get the same;
+     * Makes an invoice and opens its order. Of several calls at once with one key, one opens it and all get the same;
      * without a key, each order is opened for one request alone.
      */
     async open(by: KeyedBy | null, request: OrderRequest, offer: Offer): Promise<Outcome> {
       if (!health.isHealthy()) return UNAVAILABLE
       const orderId = by === null ? newId('order') : orderIds(secrets, by)[0]
       const hash = requestHash(request, offer.plan)
-      const opening = { orderId, by, request, offer, requestHash: hash }
-      const opened = await quoting.open(opening)
+      const opened = await quoting.open({ orderId, by, request, offer, requestHash: hash })
       if (opened.kind !== 'opened') return opened
       const { order } = opened
       // An order that existed before may have been opened under another plan.
@@ -406,7 +401,7 @@ export function createOrders(deps: {
         return { kind: 'idempotency key reused with a different request' }
       }
       // Of several calls at once, some may come from another client than the one who opened it.
-      if (opened.openedBy === opening) return hand(order, 'opener')
+      if (opened.isNew) return hand(order, 'opener')
       const seen = await seenBy(by, order)
       return hand(seen.order, seen.claim)
     },
@@ -423,8 +418,8 @@ export function createOrders(deps: {
       { key, preimage = null, isPrefetch, admit }: PollAsk,
     ): Promise<Outcome> {
       const order = await store.find(orderId)
-      if (!order || order.state === 'opening') return NOT_FOUND
-      const isProven = preimage !== null && provesPayment(preimage, order.payment_hash ?? '')
+      if (!order) return NOT_FOUND
+      const isProven = preimage !== null && provesPayment(preimage, order.payment_hash)
       await admit?.({ isProven, hasWrongPreimage: preimage !== null && !isProven })
       if (key !== null && !(await isKeyOf(key, order))) return NOT_FOUND
       if (isSealed(order, clock.now())) return howItEnded(order)
@@ -447,8 +442,6 @@ export function createOrders(deps: {
 
     /** The same for an order that was read already. False if the node was unreachable. */
     lookUp,
-    /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
-    dropAbandoned: quoting.dropAbandoned,
     /**
      * Encrypts the seeds under an older secret again, under the current one.
      * @returns how many live orders were made under a secret that is not configured.

@@ -1,4 +1,9 @@
-/** Quoting: opens an order with what it reserves, and makes its one invoice. */
+/**
+ * Quoting: makes an invoice, and opens its order with what it reserves in one unit. An invoice that no order stores was
+ * shown to nobody. So of several calls at once with one key, the one whose unit is first opens the order, and all others
+ * find it.
+ */
+import { hash } from 'node:crypto'
 import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
@@ -9,35 +14,12 @@ import { decodeInvoice } from '../protocol/bolt11.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { NodeHealth } from './health.ts'
 import { clientMark, type KeyedBy } from './keys.ts'
-import {
-  dropName,
-  dropOpening,
-  type Invoiced,
-  insertedOrder,
-  insertOrder,
-  invoiceOrder,
-  limitOpen,
-  lockKeyOfTurn,
-  type NewOrder,
-  reclaimOrder,
-  takeTurn,
-} from './opening.ts'
 import { namedIn, type Offer, type OrderRequest, type TooMany, termsUnder } from './order.ts'
-import type { Ending } from './settling.ts'
 import { insertName, type OrderRow, type OrderStore } from './store.ts'
 
-/** No backend takes this long to make an invoice: an older claim belongs to a dead process. */
-const CLAIM_MS = 30_000
-/** How long a repeat waits for the invoice that another instance is making, and how often it checks. */
-const OPENING_WAIT_MS = 10_000
-const OPENING_CHECK_MS = 50
-
-/**
- * An order with its invoice, or why there is no order. `openedBy` is the opening that inserted it, the same
- * object; null if the order existed before.
- */
+/** The order, and whether this call opened it; or why there is none. */
 export type Opened =
-  | { kind: 'opened'; order: OrderRow; openedBy: Opening | null }
+  | { kind: 'opened'; order: OrderRow; isNew: boolean }
   | { kind: 'checkout unavailable' }
   | TooMany
 
@@ -51,6 +33,30 @@ export type Opening = {
   requestHash: Uint8Array
 }
 
+/** The columns of an order that hold its invoice. */
+type Invoiced = Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>
+
+export type NewOrder = Invoiced &
+  Pick<
+    OrderRow,
+    | 'order_id'
+    | 'secret_id'
+    | 'request_hash'
+    | 'product'
+    | 'plan_id'
+    | 'plan'
+    | 'terms'
+    | 'memo'
+    | 'amount_sats'
+    | 'client_network'
+    | 'opened_by'
+    | 'contested'
+    | 'created_at'
+    | 'extends_id'
+  >
+
+const UNAVAILABLE = { kind: 'checkout unavailable' } as const
+
 /** Opens orders at this node. */
 export function createQuoting(deps: {
   db: Db
@@ -61,19 +67,11 @@ export function createQuoting(deps: {
   clock: Clock
   log: Log
   quoteSeconds: number
-  end: Ending
 }) {
-  const { db, store, lightning, health, secrets, clock, log, quoteSeconds, end } = deps
-  const underWay = new Map<string, Promise<Opened>>()
+  const { db, store, lightning, health, secrets, clock, log, quoteSeconds } = deps
   const [secretId] = fingerprints(secrets)
   /** The text of each plan on sale, which orders store. */
   const planTexts = new WeakMap<Offer['plan'], string>()
-
-  const askFor = (order: NewOrder): InvoiceRequest => ({
-    amountMsat: order.amount_sats * 1000,
-    memo: order.memo,
-    expirySeconds: quoteSeconds,
-  })
 
   function textOf(plan: Offer['plan']): string {
     const text = planTexts.get(plan) ?? jcs(plan)
@@ -81,185 +79,187 @@ export function createQuoting(deps: {
     return text
   }
 
-  function logQuoted(order: OrderRow): void {
-    log.info({
-      event: 'order.quoted',
-      ...namedIn(order),
-      planId: order.plan_id,
-      amountSats: order.amount_sats,
-    })
-  }
-
-  /** Without an invoice there is no payment hash, so the line cannot name the order. */
-  function logFailed({ product, plan_id: planId }: NewOrder, error: unknown): void {
-    log.error({ event: 'lightning.invoice_failed', product, planId, reason: messageOf(error) })
-    health.doubt()
-  }
-
-  /** Makes the invoice of an order whose claim we hold. */
-  async function invoice(order: OrderRow): Promise<OrderRow | null> {
-    const { order_id: orderId, claimed_at: claimedAt } = order
-    try {
-      const ask = askFor(order)
-      const made = await lightning.createInvoice(ask)
-      const decoded = decodeInvoice(made.bolt11)
-      if (decoded.amountMsat !== ask.amountMsat || decoded.paymentHash !== made.paymentHash) {
-        throw new Error('the node made a different invoice from the one requested')
-      }
-      const invoiced = {
-        network: networkOf(decoded.network),
-        bolt11: made.bolt11,
-        payment_hash: made.paymentHash,
-        quote_expires_at: decoded.expiresAt,
-      }
-      const given = await attempt(
-        db.write({
-          lockKey: orderId,
-          statements: { order: invoiceOrder(orderId, claimedAt, invoiced) },
-        }),
-      )
-      // The claim ran out and another process took it over: the order has that process's invoice.
-      if ('refused' in given) return awaitInvoice(orderId)
-      const quoted: OrderRow = { ...order, ...invoiced, state: 'pending' }
-      logQuoted(quoted)
-      return quoted
-    } catch (error) {
-      logFailed(order, error)
-      await end(dropOpening(orderId, claimedAt), order, [dropName(orderId)])
-      return null
+  /**
+   * The invoice of a new order. `statements` are those of a node inside this process, which has the invoice once they
+   * are committed.
+   */
+  async function invoiceFor(ask: InvoiceRequest): Promise<Invoiced & { statements: Statement[] }> {
+    if (lightning.signInvoice) {
+      const { bolt11, paymentHash, network, expiresAt, statements } = lightning.signInvoice(ask)
+      return { network, bolt11, payment_hash: paymentHash, quote_expires_at: expiresAt, statements }
+    }
+    const { bolt11, paymentHash } = await lightning.createInvoice(ask)
+    const decoded = decodeInvoice(bolt11)
+    if (decoded.amountMsat !== ask.amountMsat || decoded.paymentHash !== paymentHash) {
+      throw new Error('the node made a different invoice from the one requested')
+    }
+    const network = networkOf(decoded.network)
+    const { expiresAt } = decoded
+    return {
+      network,
+      bolt11,
+      payment_hash: paymentHash,
+      quote_expires_at: expiresAt,
+      statements: [],
     }
   }
 
-  /** Inserts the order or finds it inserted; resolves once it has its invoice or cannot get one. */
-  async function openOnce(opening: Opening): Promise<Opened> {
-    const { orderId, by, request, offer, requestHash } = opening
+  /** Opens the order, or finds it open. */
+  async function open({ orderId, by, request, offer, requestHash }: Opening): Promise<Opened> {
+    const { plan, memo, clientNetwork, maxOpen } = offer
+    const { product, planId } = request
+    // The unit counts again. This spares the node the invoices of a client network that has too many.
+    if (maxOpen !== undefined && !lightning.signInvoice) {
+      const { count } = await store.openOf(clientNetwork, clock.now())
+      if (count >= maxOpen) return tooMany(clientNetwork)
+    }
+    let invoiced: Awaited<ReturnType<typeof invoiceFor>>
+    try {
+      const amountMsat = plan.priceSats * 1000
+      invoiced = await invoiceFor({ amountMsat, memo, expirySeconds: quoteSeconds })
+    } catch (error) {
+      // Without an invoice there is no payment hash, so the line cannot name the order.
+      log.error({ event: 'lightning.invoice_failed', product, planId, reason: messageOf(error) })
+      health.doubt()
+      return UNAVAILABLE
+    }
+    const { statements: invoice, ...columns } = invoiced
     const now = clock.now()
-    const { clientNetwork, maxOpen } = offer
-    const isLimited = maxOpen !== undefined
     const order: NewOrder = {
+      ...columns,
       order_id: orderId,
       secret_id: secretId,
       request_hash: requestHash,
-      product: request.product,
-      plan_id: request.planId,
-      plan: textOf(offer.plan),
-      terms: jcs(termsUnder(offer.plan, request)),
-      memo: offer.memo,
-      amount_sats: offer.plan.priceSats,
+      product,
+      plan_id: planId,
+      plan: textOf(plan),
+      terms: jcs(termsUnder(plan, request)),
+      memo,
+      amount_sats: plan.priceSats,
       client_network: clientNetwork,
       opened_by: clientMark(secrets, by?.client ?? null),
       contested: by === null ? 1 : 0,
       created_at: now,
       extends_id: request.extendsId ?? null,
     }
-    const reserve = offer.reserve?.(orderId) ?? []
-    const signed = signHere(order)
-    if (signed === 'failed') return { kind: 'checkout unavailable' }
+    const isLimited = maxOpen !== undefined
     const done = await attempt(
       db.write({
         lockKey: isLimited ? lockKeyOfTurn(clientNetwork) : orderId,
-        // A claim without an invoice only has to be visible to others: the unit of the invoice flushes it.
-        durability: signed ? 'flushed' : 'deferred',
         statements: {
           turn: isLimited ? [takeTurn(clientNetwork)] : [],
           name: by === null ? [] : [insertName(orderId)],
-          order: insertOrder(order, signed?.invoice),
+          order: insertOrder(order),
           limit: isLimited ? [limitOpen(clientNetwork, now, maxOpen)] : [],
-          reserve,
-          invoice: signed?.statements ?? [],
+          reserve: offer.reserve?.(orderId) ?? [],
+          invoice,
         },
       }),
     )
-    if ('refused' in done) {
-      // The key names an order already.
-      if (done.refused === 'name' || done.refused === 'order') {
-        return opened(await awaitInvoice(orderId), null)
-      }
-      const isOfNetwork = done.refused === 'limit'
-      const retryAfterSeconds = isOfNetwork ? await secondsToNext(offer) : null
-      return { kind: 'rate limited', retryAfterSeconds }
+    if ('rows' in done) {
+      const { plan_id: planId, amount_sats: amountSats } = order
+      log.info({ event: 'order.quoted', ...namedIn(order), planId, amountSats })
+      return { kind: 'opened', order: insertedOrder(order), isNew: true }
     }
-    if (!signed) return opened(await invoice(insertedOrder(order)), opening)
-    const quoted = insertedOrder(order, signed.invoice)
-    logQuoted(quoted)
-    return opened(quoted, opening)
+    if (done.refused === 'limit') return tooMany(clientNetwork)
+    if (done.refused !== 'name' && done.refused !== 'order') {
+      return { kind: 'rate limited', retryAfterSeconds: null }
+    }
+    // The key names an order already, perhaps as an alias.
+    const { byKey } = await store.candidates([orderId], null)
+    return byKey ? { kind: 'opened', order: byKey, isNew: false } : UNAVAILABLE
   }
 
-  /**
-   * The invoice of a new order, signed here. It comes into being only with the unit that stores it, so it
-   * does no harm if the order turns out to exist. Null if a separate node makes the invoices: it gets the
-   * request only after the order is claimed.
-   */
-  function signHere(
-    order: NewOrder,
-  ): { invoice: Invoiced; statements: Statement[] } | 'failed' | null {
-    if (!lightning.signInvoice) return null
-    try {
-      const { bolt11, paymentHash, network, expiresAt, statements } = lightning.signInvoice(
-        askFor(order),
-      )
-      const invoice = { network, bolt11, payment_hash: paymentHash, quote_expires_at: expiresAt }
-      return { invoice, statements }
-    } catch (error) {
-      logFailed(order, error)
-      return 'failed'
-    }
-  }
-
-  /** The time until the first quote among a network's unpaid orders ends. */
-  async function secondsToNext({ clientNetwork }: Offer): Promise<number> {
+  /** There is room again when the first quote among the unpaid orders of the network ends. */
+  async function tooMany(clientNetwork: string): Promise<TooMany> {
     const now = clock.now()
-    const first = await store.firstEndOf(clientNetwork, now)
-    return Math.ceil(((first ?? now) - now) / 1000)
+    const { firstEnd } = await store.openOf(clientNetwork, now)
+    const retryAfterSeconds = Math.ceil(((firstEnd ?? now) - now) / 1000)
+    return { kind: 'rate limited', retryAfterSeconds }
   }
 
-  /** Waits for the invoice that another instance is making; takes over if that instance has died. */
-  async function awaitInvoice(name: string): Promise<OrderRow | null> {
-    for (let waited = 0; waited < OPENING_WAIT_MS; waited += OPENING_CHECK_MS) {
-      const { byKey: order } = await store.candidates([name], null)
-      if (order?.state !== 'opening') return order
-      const { order_id: orderId } = order
-      const now = clock.now()
-      if (order.claimed_at < now - CLAIM_MS) {
-        const claimed = await store.one(orderId, reclaimOrder(orderId, order.claimed_at, now))
-        if (claimed) return invoice(claimed)
-      }
-      await new Promise((resolve) => setTimeout(resolve, OPENING_CHECK_MS))
-    }
-    return null
-  }
-
-  return {
-    /** Opens the order, or finds it open. Of several calls at once, one does it for all. */
-    open(opening: Opening): Promise<Opened> {
-      const { orderId } = opening
-      let work = underWay.get(orderId)
-      if (!work) {
-        work = openOnce(opening).finally(() => underWay.delete(orderId))
-        underWay.set(orderId, work)
-      }
-      return work
-    },
-
-    /** Deletes orders that a process left before they had an invoice, and frees what they reserved. */
-    async dropAbandoned(before: number): Promise<void> {
-      for (;;) {
-        const orders = await store.abandoned(before, 500)
-        for (const order of orders) {
-          const { order_id: orderId, claimed_at: claimedAt } = order
-          await end(dropOpening(orderId, claimedAt), order, [dropName(orderId)])
-        }
-        if (orders.length < 500) return
-      }
-    },
-  }
-}
-
-function opened(order: OrderRow | null, openedBy: Opening | null): Opened {
-  return order ? { kind: 'opened', order, openedBy } : { kind: 'checkout unavailable' }
+  return { open }
 }
 
 function networkOf(network: string): Network {
   if (network === 'mainnet' || network === 'regtest' || network === 'signet') return network
   throw new Error('the node made an invoice for a network that the interface does not know')
 }
+
+/** Opens an order. Refused if it exists. */
+export const insertOrder = (order: NewOrder): Statement => ({
+  text: `insert into purchase_order
+    (order_id, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
+     secret_id, memo, state, created_at, looked_up_at,
+     network, bolt11, payment_hash, quote_expires_at, opened_by, contested, extends_id)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, 0, $12, $13, $14, $15, $16, $17, $18)
+    on conflict (order_id) do nothing`,
+  values: [
+    order.order_id,
+    order.request_hash,
+    order.product,
+    order.plan_id,
+    order.plan,
+    order.terms,
+    order.amount_sats,
+    order.client_network,
+    order.secret_id,
+    order.memo,
+    order.created_at,
+    order.network,
+    order.bolt11,
+    order.payment_hash,
+    order.quote_expires_at,
+    order.opened_by,
+    order.contested,
+    order.extends_id,
+  ],
+  expect: 1,
+})
+
+/** The row that `insertOrder` inserts, so that the store need not send it back. */
+export const insertedOrder = (order: NewOrder): OrderRow => ({
+  ...order,
+  state: 'pending',
+  looked_up_at: 0,
+  is_dead_final: 0,
+  settled_at: null,
+  settled_by: null,
+  public_id: null,
+  seed: null,
+  expires_at: null,
+  delivered_at: null,
+  sealed_at: null,
+  sealed_by: null,
+  restored_at: null,
+  unfulfilled_at: null,
+})
+
+/**
+ * Locks the opening of orders for a client network until the unit commits. It is the first statement of its
+ * unit, and the unit's lock key is `lockKeyOfTurn`.
+ */
+export const takeTurn = (clientNetwork: string): Statement => ({
+  text: `insert into opening_lock (bucket) values (cast($1 as integer))
+    on conflict (bucket) do update set bucket = excluded.bucket`,
+  values: [bucketOf(clientNetwork)],
+})
+
+export const lockKeyOfTurn = (clientNetwork: string): string => `opening ${bucketOf(clientNetwork)}`
+
+/**
+ * Refused if the client network has more than `max` unpaid orders, including the one that this unit has just
+ * inserted. The count is exact only after `takeTurn`: without it, two units do not see each other's orders.
+ * It counts the orders themselves, so there is no counter to reset.
+ */
+export const limitOpen = (clientNetwork: string, now: number, max: number): Statement => ({
+  text: `update opening_lock set bucket = bucket where bucket = cast($1 as integer) and $4 >= (
+      select count(*) from purchase_order
+      where client_network = $2 and state = 'pending' and quote_expires_at > $3)`,
+  values: [bucketOf(clientNetwork), clientNetwork, now, max],
+  expect: 1,
+})
+
+/** A number below 256. */
+const bucketOf = (clientNetwork: string): number =>
+  Number.parseInt(hash('sha256', clientNetwork).slice(0, 2), 16)

@@ -29,14 +29,10 @@ type SaleRow = Sale & Row
 
 const COLUMNS = 'payment_hash, settled_at, product, plan_id, amount_sats, network'
 
-/** Without these the row says nothing to the books; every order that has an invoice has them. */
-const IS_SALE = `state = 'settled' and payment_hash is not null and settled_at is not null
-  and network is not null`
-
 /** Belongs in the unit that settles the order, after the statement that does so. */
 export const recordSale = (orderId: string): Statement => ({
   text: `insert into sale (${COLUMNS}) select ${COLUMNS} from purchase_order
-    where order_id = $1 and ${IS_SALE} on conflict (payment_hash) do nothing`,
+    where order_id = $1 and state = 'settled' on conflict (payment_hash) do nothing`,
   values: [orderId],
 })
 

@@ -40,7 +40,7 @@ const MAX_DEAD_WHILE_PENDING = 10_000
 const GIVE_UP_MS = 7 * 24 * 60 * 60 * 1000
 
 const isGivenUp = ({ quote_expires_at: end }: OrderRow, now: number): boolean =>
-  end !== null && end + GIVE_UP_MS <= now
+  end + GIVE_UP_MS <= now
 
 /** A settled order with its plain delivery seed. */
 export type Settled = { order: OrderRow; seed: Uint8Array }
@@ -54,11 +54,10 @@ export function createSettling(deps: {
   clock: HeldClock
   log: Log
   products: Products
-  end: Ending
   /** Tells those who follow a capability that it was extended. */
   onExtended?: (publicId: string) => void
 }) {
-  const { onExtended, db, store, lightning, secrets, clock, log, products, end } = deps
+  const { onExtended, db, store, lightning, secrets, clock, log, products } = deps
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
   /** Orders that ended while the clock is held: buyers see them as dead, but the row and bytes stay. */
@@ -132,7 +131,6 @@ export function createSettling(deps: {
 
   /** Looks up an order at the node, and settles or ends it. False if the node was unreachable. */
   async function lookUp(order: OrderRow, by: SettledBy): Promise<boolean> {
-    if (!order.payment_hash) return true
     const status = await statusOf(order, order.payment_hash)
     if (status.state === 'settled') await settle(order, { by, delivery: 'later', restored: [] })
     if (status.state === 'dead') await markDead(order, status.isFinal)
@@ -151,8 +149,12 @@ export function createSettling(deps: {
       if (isFinal) await store.one(order.order_id, confirmDead(order.order_id), 'deferred')
     } else if (clock.isHeld()) {
       deadWhilePending.set(order.order_id, true)
-    } else if (await end(killOrder(order.order_id, isFinal), order)) {
-      log.info({ event: 'order.dead', ...namedIn(order), isFinal })
+    } else {
+      const { order_id: lockKey, product } = order
+      const release = products[product]?.release?.(lockKey) ?? []
+      const statements = { order: killOrder(lockKey, isFinal), release }
+      const ended = await attempt(db.write({ lockKey, statements }))
+      if ('rows' in ended) log.info({ event: 'order.dead', ...namedIn(order), isFinal })
     }
   }
 
@@ -214,23 +216,6 @@ async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {
   })
   await Promise.race([work, timeout])
   clearTimeout(timer)
-}
-
-/** Runs the statement that ends an order; false when its condition did not hold. */
-export type Ending = (
-  statement: Statement,
-  order: Pick<OrderRow, 'order_id' | 'product'>,
-  /** What else ends with it. */
-  also?: Statement[],
-) => Promise<boolean>
-
-/** Ends the orders of these products. */
-export function createEnding({ db, products }: { db: Db; products: Products }): Ending {
-  return async (statement, order, also = []) => {
-    const release = products[order.product]?.release?.(order.order_id) ?? []
-    const statements = { order: statement, release, also }
-    return 'rows' in (await attempt(db.write({ lockKey: order.order_id, statements })))
-  }
 }
 
 /** What the node says about an order's invoice. */

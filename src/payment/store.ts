@@ -13,13 +13,7 @@ import {
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Network } from '../lightning/lightning.ts'
 
-export type OrderState =
-  | 'opening'
-  | 'pending'
-  | 'settled'
-  | 'dead'
-  | 'paid_unfulfilled'
-  | 'refunded'
+export type OrderState = 'pending' | 'settled' | 'dead' | 'paid_unfulfilled' | 'refunded'
 export type SettledBy = 'stream' | 'lookup' | 'preimage'
 
 export type OrderRow = {
@@ -42,11 +36,10 @@ export type OrderRow = {
   contested: 0 | 1
   state: OrderState
   created_at: number
-  claimed_at: number
-  network: Network | null
-  bolt11: string | null
-  payment_hash: string | null
-  quote_expires_at: number | null
+  network: Network
+  bolt11: string
+  payment_hash: string
+  quote_expires_at: number
   looked_up_at: number
   /** 1 if the node has confirmed that the invoice can never be settled, 0 if that is a guess. */
   is_dead_final: number
@@ -132,7 +125,7 @@ export const deliverOrder = (orderId: string, now: number, isProven: boolean): S
 /** Notes permanently that the quote of an open order is shown to a client who did not open it. */
 export const contestOrder = (orderId: string): Statement => ({
   text: `update purchase_order set contested = 1
-    where order_id = $1 and contested = 0 and state in ('opening', 'pending') returning *`,
+    where order_id = $1 and contested = 0 and state = 'pending' returning *`,
   values: [orderId],
 })
 
@@ -278,22 +271,25 @@ export function createOrderStore(db: Db) {
       return order ?? null
     },
 
-    /** When the first of a client network's open quotes ends, or null if there is none. */
-    async firstEndOf(clientNetwork: string, now: number): Promise<number | null> {
-      const [open] = await db.read<{ first: number | null }>(
-        `select min(quote_expires_at) as first from purchase_order
-         where client_network = $1 and state in ('opening', 'pending') and quote_expires_at > $2`,
+    /** How many open quotes a client network has, and when the first of them ends. */
+    async openOf(
+      clientNetwork: string,
+      now: number,
+    ): Promise<{ count: number; firstEnd: number | null }> {
+      const [open] = await db.read<{ count: number; first: number | null }>(
+        `select count(*) as count, min(quote_expires_at) as first from purchase_order
+         where client_network = $1 and state = 'pending' and quote_expires_at > $2`,
         clientNetwork,
         now,
       )
-      return open?.first ?? null
+      return { count: Number(open?.count ?? 0), firstEnd: open?.first ?? null }
     },
 
     /** How many unpaid orders would extend a capability. */
     async openExtensions(publicId: string): Promise<number> {
       const [row] = await db.read<{ count: number }>(
         `select count(*) as count from purchase_order
-         where extends_id = $1 and state in ('opening', 'pending')`,
+         where extends_id = $1 and state = 'pending'`,
         publicId,
       )
       return Number(row?.count ?? 0)
@@ -344,20 +340,11 @@ export function createOrderStore(db: Db) {
       const [row] = await db.read<{ count: number }>(
         `select count(*) as count from purchase_order
          where secret_id not in (${list})
-           and (state in ('opening', 'pending') or (seed is not null and expires_at > $1))`,
+           and (state = 'pending' or (seed is not null and expires_at > $1))`,
         now,
         ...secretIds,
       )
       return row?.count ?? 0
-    },
-
-    /** Opening orders whose claim is older than `before`. */
-    abandoned(before: number, limit: number): Promise<OrderRow[]> {
-      return db.read<OrderRow>(
-        `select * from purchase_order where state = 'opening' and claimed_at < $1 ${limitedTo(2)}`,
-        before,
-        limit,
-      )
     },
 
     /** Orders that still have a seed, sorted by id. */

@@ -56,7 +56,7 @@ export function storyOfDeleted(
 }
 
 /** Such an advice ends with its command. */
-const payBack = (hash: string | null, more = ''): string =>
+const payBack = (hash: string, more = ''): string =>
   `pay it back, and then: mayfly order refund ${hash}${more} --reason <text>`
 
 const paidBackFor = (reason: string | null): string =>
@@ -78,7 +78,6 @@ function beginnings(order: ShownOrder): Happened[] {
   }
   const asked = order.extends_id === null ? 'for it' : `to extend ${order.extends_id}`
   const opened = happening(at, 'opened', `The buyer asked ${asked}.`)
-  if (until === null) return [opened]
   const quoted = `Its invoice over ${order.amount_sats} sats was made, payable until ${rfc3339(until)}.`
   return [opened, happening(at, 'quoted', quoted)]
 }
@@ -121,7 +120,7 @@ function provisionedAs(order: ShownOrder): string {
 function endings(order: ShownOrder, now: number): Happened[] {
   const { state, delivered_at: deliveredAt, sealed_at: sealedAt, expires_at: expiresAt } = order
   const ends: Happened[] = []
-  if (state === 'dead' && order.quote_expires_at !== null) {
+  if (state === 'dead') {
     ends.push(happening(order.quote_expires_at, 'expired', 'Its invoice was not paid in time.'))
   }
   if (deliveredAt !== null) {
@@ -150,11 +149,6 @@ function endings(order: ShownOrder, now: number): Happened[] {
 function adviceFor(order: ShownOrder, now: number): Advice {
   const { payment_hash: hash } = order
   switch (order.state) {
-    case 'opening':
-      return {
-        tellBuyer: 'The invoice is being made. Repeat the same request in a moment.',
-        todo: null,
-      }
     case 'pending':
       return whilePending(order, now)
     case 'dead':
@@ -177,7 +171,7 @@ function adviceFor(order: ShownOrder, now: number): Advice {
 }
 
 function whilePending({ quote_expires_at: until }: ShownOrder, now: number): Advice {
-  if (until !== null && now < until) {
+  if (now < until) {
     return {
       tellBuyer: `We have not seen a payment yet. The invoice can be paid until ${rfc3339(until)}. If your wallet says that it is still under way, wait: do not pay twice.`,
       todo: null,
@@ -233,13 +227,13 @@ function whenSettled(order: ShownOrder, now: number): Advice {
   }
 }
 
-const neverCollected = (hash: string | null): Advice => ({
+const neverCollected = (hash: string): Advice => ({
   tellBuyer:
     'It was paid, and ended before it was collected. Tell us why you could not collect it.',
   todo: `If that was your fault, ${payBack(hash, ' --settled')}`,
 })
 
-const handOver = (hash: string | null): string =>
+const handOver = (hash: string): string =>
   `Nothing if the buyer can do that. A buyer who has paid and cannot prove it: mayfly order deliver ${hash} --print`
 
 function howToCollect(order: ShownOrder): string {

@@ -16,7 +16,7 @@ export const KEEP_DEAD_MS = 90 * 24 * 60 * 60 * 1000
 /** Finished orders, but not those that are paid and unfulfilled. The refund outlives its order. */
 const IS_OVER = `((state = 'settled' and expires_at < $1)
   or (state = 'refunded' and sealed_at < $1)
-  or (state = 'dead' and quote_expires_at < $1)) and payment_hash is not null`
+  or (state = 'dead' and quote_expires_at < $1))`
 
 /**
  * The statements that delete the orders which were over before a time; they belong in one unit. Each row

@@ -38,8 +38,6 @@ const RECONNECT_MIN_MS = 500
 const RECONNECT_MAX_MS = 30_000
 /** Rows are kept this long after the end of the quote or the capability: a late repeat finds its order. */
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000
-/** An opening order this old was left by a process that died before it had an invoice. */
-const ABANDONED_MS = 10 * 60 * 1000
 
 export function createWatcher(deps: {
   db: Db
@@ -132,7 +130,6 @@ export function createWatcher(deps: {
         purge: purgeOrders(now - KEEP_MS, now),
       },
     })
-    await orders.dropAbandoned(now - ABANDONED_MS)
   }
 
   async function watch(signal: AbortSignal): Promise<void> {

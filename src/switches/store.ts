@@ -34,7 +34,7 @@ export const retireSwitch = (monitorId: string): Statement => ({
 /**
  * Keeps the monitor for an order, whatever becomes of the switch before it is paid. Refused if that is retired. Locks
  * the switch first: another instance may be destroying the monitor, and must find what is reserved. What an
- * earlier request of this order has left, for which the node made no invoice, is replaced.
+ * earlier order of this key has left, which was never paid and whose row was deleted, is replaced.
  */
 export const reserveBinding = (reserved: {
   orderId: string

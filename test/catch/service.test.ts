@@ -115,9 +115,10 @@ const REQUEST: IngestRequest = {
 const DELIVERED_ORDER = {
   text: `insert into purchase_order
     (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
-     client_network, state, created_at, claimed_at, looked_up_at, settled_at, public_id, seed,
+     client_network, state, created_at, looked_up_at, network, bolt11, payment_hash, quote_expires_at,
+     settled_at, public_id, seed,
      expires_at, delivered_at, opened_by, contested)
-    values ('order_0', '', $1, 'catch', 'spark', '{}', 'null', '', 1, '', 'settled', 0, 0, 0, 0, $2,
+    values ('order_0', '', $1, 'catch', 'spark', '{}', 'null', '', 1, '', 'settled', 0, 0, 'regtest', '', '', 0, 0, $2,
       $1, 10, 0, '', 0)`,
   values: [Buffer.alloc(32), ID],
 }

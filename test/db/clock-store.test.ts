@@ -12,9 +12,9 @@ const COLUMNS: Record<string, { texts: string; numbers: string; times: string }>
   lease: { texts: 'name, holder', numbers: '', times: 'held_until' },
   purchase_order: {
     texts:
-      'order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, client_network, state, opened_by',
-    numbers: 'amount_sats, contested, created_at',
-    times: 'claimed_at, looked_up_at',
+      'order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, client_network, state, opened_by, network, bolt11, payment_hash',
+    numbers: 'amount_sats, contested, created_at, quote_expires_at',
+    times: 'looked_up_at',
   },
   alert_destination: {
     texts: 'destination_id, owner_id, format, host, sealed_target, sealed_secret, state, holder',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import type { Db, Statement } from '../../src/db/db.ts'
-import { insertOrder, limitOpen, lockKeyOfTurn, takeTurn } from '../../src/payment/opening.ts'
+import { insertOrder, limitOpen, lockKeyOfTurn, takeTurn } from '../../src/payment/quoting.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { openDatabase, query } from '../support/store.ts'
 import { aPool, inTransaction } from '../support/transactions.ts'
@@ -62,6 +62,10 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
     contested: 0,
     extends_id: null,
     created_at: 0,
+    network: 'regtest',
+    bolt11: '',
+    payment_hash: id,
+    quote_expires_at: 9,
   }),
   limitOpen(clientNetwork, 1, most),
 ]

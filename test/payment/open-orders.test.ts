@@ -16,7 +16,6 @@ test('the unpaid orders of a network are limited exactly, and each network for i
   const first = await open(0)
   const quotes = first.flatMap((outcome) => (outcome.kind === 'pending' ? [outcome.quote] : []))
   assert.equal(quotes.length, MOST)
-  assert.equal(node.invoices.length, MOST, 'what is refused has no invoice')
   const refused = first.filter(({ kind }) => kind !== 'pending')
   const full = { kind: 'rate limited', retryAfterSeconds: QUOTE_SECONDS }
   for (const outcome of refused) {
@@ -25,6 +24,10 @@ test('the unpaid orders of a network are limited exactly, and each network for i
   const pending = async (answers: ReturnType<typeof open>) =>
     (await answers).filter(({ kind }) => kind === 'pending').length
   assert.equal(await pending(open(100, '198.51.100')), MOST)
+
+  const made = node.invoices.length
+  assert.equal(await pending(open(400)), 0)
+  assert.equal(node.invoices.length, made, 'a full network costs the node no invoice')
 
   // A paid order makes room, and so does a quote that is over, whatever the node says of it.
   const [paid] = quotes

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { rewind } from '../../src/db/clock-store.ts'
-import { insertOrder } from '../../src/payment/opening.ts'
-import { type OrderRow, sealOverdue } from '../../src/payment/store.ts'
+import { sealOverdue } from '../../src/payment/store.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { aShop, DAY, LIFE, openReads, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
@@ -16,9 +15,6 @@ suite('the tidying of the watcher', () => {
     await openReads(shop)
     const settled = await shop.paid(key(1))
     await shop.orders.reconcile(settled.paymentHash, 'stream')
-    const likeness = (await shop.order(settled)) as OrderRow
-    const created_at = shop.clock.now()
-    await shop.db.write(unit(insertOrder({ ...likeness, order_id: 'order_opening', created_at })))
     const states = async () =>
       (
         await shop.db.read('select state, seed is null as wiped from purchase_order order by state')
@@ -31,7 +27,7 @@ suite('the tidying of the watcher', () => {
     shop.clock.hold(true)
     shop.clock.jump(1000 * DAY)
     await sweeps(() => tidied === 2)
-    assert.deepEqual(await states(), ['opening, wiped', 'settled'])
+    assert.deepEqual(await states(), ['settled'])
     shop.clock.hold(false)
     await sweeps(async () => (await states()).length === 0)
   })
@@ -94,38 +90,19 @@ suite('the tidying of the watcher', () => {
     const soldOut = shop.another({ isSoldOut: true })
     const owed = await shop.paid(key(4))
     await soldOut.reconcile(owed.paymentHash, 'stream')
-    const opening = { orderId: 'order_opening' }
-    const likeness = (await shop.order(pending)) as OrderRow
-    await shop.db.write(
-      unit(insertOrder({ ...likeness, order_id: opening.orderId, created_at: shop.clock.now() })),
-    )
     const states = async () =>
-      (await Promise.all([settled, dead, pending, owed, opening].map(shop.order))).map(
+      (await Promise.all([settled, dead, pending, owed].map(shop.order))).map(
         (order) => order?.state ?? 'forgotten',
       )
-    const all = ['settled', 'dead', 'pending', 'paid_unfulfilled', 'opening']
+    const all = ['settled', 'dead', 'pending', 'paid_unfulfilled']
     assert.deepEqual(await states(), all)
 
     await shop.db.write(unit(...purgeOrders(dead.expiresAt, shop.clock.now())))
-    await shop.orders.dropAbandoned(shop.clock.now())
     assert.deepEqual(await states(), all)
     await shop.db.write(unit(...purgeOrders(dead.expiresAt + 1, shop.clock.now())))
-    await shop.orders.dropAbandoned(shop.clock.now() + 1)
-    assert.deepEqual(await states(), [
-      'settled',
-      'forgotten',
-      'pending',
-      'paid_unfulfilled',
-      'forgotten',
-    ])
+    assert.deepEqual(await states(), ['settled', 'forgotten', 'pending', 'paid_unfulfilled'])
     const later = shop.clock.now() + 1000 * DAY
     await shop.db.write(unit(...purgeOrders(later, later)))
-    assert.deepEqual(await states(), [
-      'forgotten',
-      'forgotten',
-      'pending',
-      'paid_unfulfilled',
-      'forgotten',
-    ])
+    assert.deepEqual(await states(), ['forgotten', 'forgotten', 'pending', 'paid_unfulfilled'])
   })
 })

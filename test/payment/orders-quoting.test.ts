@@ -1,8 +1,6 @@
 /** How an order comes by its one invoice, who waits for it, and what refuses it. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { insertOrder } from '../../src/payment/opening.ts'
-import type { OrderRow } from '../../src/payment/store.ts'
 import type { Invoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
 import { events, OTHER_KEY, QUOTE_LIFE } from '../support/orders.ts'
@@ -12,19 +10,16 @@ import {
   aRequest,
   aShop,
   KEY,
-  openReads,
   pendingQuote,
   QUOTE_SECONDS,
   SECOND,
   type Shop,
 } from '../support/shop.ts'
-import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 import { key } from '../support/watching.ts'
 
 const UNAVAILABLE = { kind: 'checkout unavailable' }
-const CLAIM_MS = 30_000
 
 const open = (shop: Shop, { name = KEY, offer = {}, at = shop.orders } = {}) =>
   at.open(aName(name), aRequest(), anOffer(offer))
@@ -155,78 +150,35 @@ suite('the invoice of an order', () => {
   })
 })
 
-suite('waiting for the invoice that another instance makes', () => {
-  test('a repeat does not wait for the invoice for ever, and the same key has it later', async (t) => {
-    const { sweeps } = ownedTimers(t)
+suite('an invoice that no order stores', () => {
+  test('an instance whose node is slow answers with the invoice of the one that opened the order', async (t) => {
     const shop = await aShop(t)
-    await openReads(shop)
     const node = holdingTheNode(shop)
     const slow = open(shop)
     await node.asked
-    const answers: unknown[] = []
-    void open(shop, { at: shop.another() }).then((answer) => answers.push(answer))
-    await sweeps(() => answers.length > 0)
-    assert.deepEqual(answers, [UNAVAILABLE])
+    const quick = await open(shop, { at: shop.another() })
     node.answer()
-    const opened = await slow
-    assert.deepEqual(await shop.repeat(), opened)
-    assert.equal(shop.node.invoices.length, 1)
+    assert.deepEqual(await slow, quick)
+    assert.equal(pendingQuote(quick).paymentHash, shop.node.invoices[0])
+    assert.deepEqual(await orderIds(shop), [pendingQuote(quick).orderId])
+    assert.equal(events(shop, 'order.quoted').length, 1)
   })
 
-  test('a claim that is not older than any node takes is left to the one who has it', async (t) => {
-    const { noSweep, sweeps } = ownedTimers(t)
+  test('a process that dies while the node makes the invoice leaves nothing, and the same key works', async (t) => {
     const shop = await aShop(t)
-    await openReads(shop)
     const node = holdingTheNode(shop)
-    const slow = open(shop)
+    void open(shop, { at: shop.another() })
     await node.asked
-    shop.clock.advance(CLAIM_MS)
-    const repeat = open(shop, { at: shop.another() })
-    for (let i = 0; i < 20; i++) await shop.db.read('select 1 as one')
-    node.answer()
-    await noSweep(() => shop.node.invoices.length > 0)
-    let isAnswered = false
-    void repeat.then(() => {
-      isAnswered = true
-    })
-    await sweeps(() => isAnswered)
-    assert.deepEqual(await repeat, await slow)
-    assert.equal(shop.node.invoices.length, 1)
-  })
-
-  test('an instance whose order was dropped while its node made the invoice shows that to nobody', async (t) => {
-    const { sweeps } = ownedTimers(t)
-    const shop = await aShop(t)
-    await openReads(shop)
-    const node = holdingTheNode(shop)
-    const slow = open(shop)
-    await node.asked
-    await shop.db.write(unit({ text: 'update purchase_order set claimed_at = 1', values: [] }))
-    await shop.orders.dropAbandoned(shop.clock.now())
-    const quote = await shop.quote(OTHER_KEY)
-    const answers: unknown[] = []
-    node.answer()
-    void slow.then((answer) => answers.push(answer))
-    await sweeps(() => answers.length > 0)
-    assert.deepEqual(answers, [UNAVAILABLE])
-    assert.deepEqual(await orderIds(shop), [quote.orderId])
+    assert.deepEqual(await orderIds(shop), [])
+    assert.equal(await shop.repeat(), null)
     pendingQuote(await open(shop))
   })
-})
 
-test('all orders that were left without an invoice are dropped, however many, and no others', async (t) => {
-  const shop = await aShop(t)
-  const quote = await shop.quote()
-  const likeness = (await shop.order(quote)) as OrderRow
-  const before = shop.clock.now()
-  const opening = (orderId: string, created_at: number) =>
-    insertOrder({ ...likeness, order_id: orderId, created_at })
-  await shop.db.write(
-    unit(
-      opening('order_fresh', shop.clock.now()),
-      ...Array.from({ length: 501 }, (_, i) => opening(`order_${i}`, shop.clock.now() - 1)),
-    ),
-  )
-  await shop.orders.dropAbandoned(before)
-  assert.deepEqual((await orderIds(shop)).toSorted(), [quote.orderId, 'order_fresh'].toSorted())
+  test('a network that has too many unpaid orders costs the node no invoice', async (t) => {
+    const shop = await aShop(t)
+    await open(shop)
+    const refused = await open(shop, { name: OTHER_KEY, offer: { maxOpen: 1 } })
+    assert.equal(refused.kind, 'rate limited')
+    assert.equal(shop.node.invoices.length, 1)
+  })
 })

@@ -226,7 +226,7 @@ suite('what restoring a lost order needs', () => {
         values: [paymentHash],
       }))
       const db = meanwhile(shop.db, comes as Statement, goes)
-      await assert.rejects(act(deps(shop, db), lost), /is in this store and is opening/)
+      await assert.rejects(act(deps(shop, db), lost), /is in this store and is pending/)
       assert.deepEqual(await rows(shop), { orders: 1, provisioned: 0 })
     }
   })

@@ -7,7 +7,7 @@ import type { OrderRow } from '../../src/payment/store.ts'
 import { findTombstone, KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 
-const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
+const STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
 
 test('a key names its own order, or the one whose alias it is, and a payment hash names one beside it', async (t) => {
   const { add, insert, store } = await orderRows(t)
@@ -40,27 +40,25 @@ test('a key names its own order, or the one whose alias it is, and a payment has
   assert.equal(await store.findByPaymentHash('another'), null)
 })
 
-test('the first open quote of a client network that is to end is the one that others wait for', async (t) => {
+test('the open quotes of a client network are counted, and the first that ends is the one to wait for', async (t) => {
   const { add, store } = await orderRows(t)
-  assert.equal(await store.firstEndOf('n', T), null)
+  assert.deepEqual(await store.openOf('n', T), { count: 0, firstEnd: null })
   for (const state of ['settled', 'dead', 'paid_unfulfilled', 'refunded'] as const) {
     await add(state, { state, quote_expires_at: T + 1 })
   }
   await add('over', { quote_expires_at: T })
   await add('elsewhere', { client_network: 'elsewhere', quote_expires_at: T + 1 })
   await add('later', { quote_expires_at: T + 9 })
-  assert.equal(await store.firstEndOf('n', T), T + 9)
-  await add('opening', { state: 'opening', quote_expires_at: T + 8 })
-  assert.equal(await store.firstEndOf('n', T), T + 8)
+  assert.deepEqual(await store.openOf('n', T), { count: 1, firstEnd: T + 9 })
   await add('first', { quote_expires_at: T + 7 })
-  assert.equal(await store.firstEndOf('n', T), T + 7)
+  assert.deepEqual(await store.openOf('n', T), { count: 2, firstEnd: T + 7 })
 })
 
 test('the unpaid orders that would extend a capability are counted', async (t) => {
   const { add, store } = await orderRows(t)
   for (const state of STATES) await add(state, { state, extends_id: 'c' })
   await add('another', { extends_id: 'd' })
-  assert.equal(await store.openExtensions('c'), 2)
+  assert.equal(await store.openExtensions('c'), 1)
 })
 
 test('a pass looks up what is pending and was not looked up since it began, the longest waiting first', async (t) => {
@@ -104,27 +102,17 @@ test('orders under foreign secrets are counted while they are open, or can still
   const { add, store } = await orderRows(t)
   for (const state of STATES) await add(state, { state })
   await add('ours', { secret_id: 'ours' })
-  assert.equal(await store.foreign(['ours'], T), 2)
+  assert.equal(await store.foreign(['ours'], T), 1)
   await add('over', { ...SETTLED, expires_at: T })
   await add('wiped', { ...SETTLED, seed: null, expires_at: T + 1 })
-  assert.equal(await store.foreign(['ours'], T), 2)
+  assert.equal(await store.foreign(['ours'], T), 1)
   await add('deliverable', { ...SETTLED, expires_at: T + 1 })
-  assert.equal(await store.foreign(['ours'], T), 3)
+  assert.equal(await store.foreign(['ours'], T), 2)
   assert.equal(await store.foreign(['ours', 'secret'], T), 0)
 })
 
-test('what nobody finished opening is found once its claim is old, and what has a seed by its id', async (t) => {
+test('what has a seed is found by its id', async (t) => {
   const { add, store, ids } = await orderRows(t)
-  for (const state of STATES) await add(state, { state, claimed_at: T - 1 })
-  await add('second', { state: 'opening', claimed_at: T - 1 })
-  await add('fresh', { state: 'opening', claimed_at: T })
-  assert.deepEqual(
-    ids(await store.abandoned(T, 9))
-      .split(' ')
-      .toSorted(),
-    ['opening', 'second'],
-  )
-  assert.equal((await store.abandoned(T, 1)).length, 1)
   for (const id of ['seed 2', 'seed 1', 'seed 3']) await add(id, SETTLED)
   assert.equal(ids(await store.withSeed('', 9)), 'seed 1 seed 2 seed 3')
   assert.equal(ids(await store.withSeed('seed 1', 1)), 'seed 2')
@@ -204,7 +192,7 @@ test('an order that is over leaves a tombstone and takes its names along, and no
   const left = await db.read('select order_id from purchase_order order by order_id')
   assert.equal(
     left.map(({ order_id }) => order_id).join(', '),
-    'died lately, lives, opening, paid_unfulfilled, pending, refunded',
+    'died lately, lives, paid_unfulfilled, pending, refunded',
   )
   assert.deepEqual(await db.read('select name from order_name order by name'), [
     { name: 'alias of lives' },

@@ -2,14 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
-import {
-  dropOpening,
-  insertOrder,
-  invoiceOrder,
-  limitOpen,
-  reclaimOrder,
-  takeTurn,
-} from '../../src/payment/opening.ts'
+import { insertOrder, limitOpen, takeTurn } from '../../src/payment/quoting.ts'
 import {
   claimLookup,
   claimSweep,
@@ -31,15 +24,11 @@ import {
 import type { After } from '../support/folder.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 
-const STATES = ['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
+const STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
 const SEED = new Uint8Array([9])
 const SETTLEMENT = {
   ...{ settled_at: T + 1, settled_by: 'lookup' as const, expires_at: T + 99 },
   delivered_at: T + 2,
-}
-const INVOICE = {
-  ...{ network: 'signet' as const, bolt11: 'ln of one', payment_hash: 'h' },
-  quote_expires_at: T,
 }
 
 const settle = (id: string, isUnfulfilledToo?: boolean) =>
@@ -124,10 +113,9 @@ test('an order is delivered once, while it is settled, not sealed, not over, and
 test('an open order is contested once, and no other is', async (t) => {
   const { changes } = await inEachState(t)
   for (const state of STATES) {
-    const isOpen = state === 'opening' || state === 'pending'
     assert.deepEqual(
       await changes(contestOrder(state)),
-      isOpen ? { [state]: { contested: 1 } } : {},
+      state === 'pending' ? { [state]: { contested: 1 } } : {},
     )
     assert.deepEqual(await changes(contestOrder(state)), {}, state)
   }
@@ -207,35 +195,18 @@ test('a look-up is claimed of orders that may have news, which are pending, or d
   }
 })
 
-test('the right to make an invoice is taken over, used and given up by who has it, before there is one', async (t) => {
-  const { add, changes } = await inEachState(t)
-  await add('another', { state: 'opening' })
-  const claim = { claimed_at: T + 9 }
-  assert.deepEqual(await changes(reclaimOrder('opening', T - 1, T + 9)), {})
-  assert.deepEqual(await changes(reclaimOrder('opening', T, T + 9)), { opening: claim })
-  for (const id of ['opening', ...STATES.slice(1)]) {
-    assert.deepEqual(await changes(reclaimOrder(id, T, T + 10)), {}, id)
-    assert.equal(await changes(invoiceOrder(id, T, INVOICE)), 'refused', id)
-    assert.equal(await changes(dropOpening(id, T)), 'refused', id)
-  }
-  assert.deepEqual(await changes(invoiceOrder('opening', T + 9, INVOICE)), {
-    opening: { ...INVOICE, state: 'pending' },
-  })
-  await add('third', { state: 'opening' })
-  assert.deepEqual(await changes(dropOpening('third', T)), { third: null })
-})
-
 test('an order is opened once', async (t) => {
   const { run } = await orderRows(t)
   const order: Parameters<typeof insertOrder>[0] = {
     ...{ order_id: 'one', secret_id: 's', plan: '{}', terms: '{}' },
     ...{ request_hash: new Uint8Array(1), product: 'catch', plan_id: 'standard', memo: 'm' },
     ...{ amount_sats: 1, client_network: 'n', opened_by: 'c', contested: 0, created_at: T },
-    extends_id: null,
+    ...{ extends_id: null, network: 'signet', bolt11: 'ln of one', payment_hash: 'h' },
+    quote_expires_at: T,
   }
   await run(insertOrder(order))
   await assert.rejects(run(insertOrder(order)), UnitRefused)
-  await run(insertOrder({ ...order, order_id: 'two' }))
+  await run(insertOrder({ ...order, order_id: 'two', payment_hash: 'i' }))
 })
 
 test('the turns of all client networks are 256 rows at most', async (t) => {
@@ -250,12 +221,12 @@ test('the turns of all client networks are 256 rows at most', async (t) => {
 test('the limit of a client network counts its orders that are open and whose quote is not over', async (t) => {
   const { run, add } = await orderRows(t)
   const open = (max: number) => run(takeTurn('n'), limitOpen('n', T, max))
-  for (const state of STATES) await add(state, { state, payment_hash: null })
+  for (const state of STATES) await add(state, { state })
   await add('over', { quote_expires_at: T })
   await add('elsewhere', { client_network: 'elsewhere' })
+  await open(1)
+  await assert.rejects(open(0), UnitRefused)
+  await add('another')
   await open(2)
   await assert.rejects(open(1), UnitRefused)
-  await add('without a quote', { state: 'opening', quote_expires_at: null, payment_hash: null })
-  await open(3)
-  await assert.rejects(open(2), UnitRefused)
 })

@@ -50,11 +50,6 @@ const SOLD = [ASKED, INVOICED, REPORTED, MADE]
 const TO_EXTEND = /^opened: The buyer asked to extend catch_0\.$/
 
 const STORIES: Record<string, Told> = {
-  'whose invoice is being made': {
-    facts: { state: 'opening', quote_expires_at: null },
-    happened: [ASKED],
-    buyer: /^The invoice is being made\. Repeat the same request in a moment\.$/,
-  },
   'that can be paid': {
     facts: { state: 'pending', quote_expires_at: NOW + 1 },
     happened: [ASKED, /^quoted: /],
@@ -67,21 +62,10 @@ const STORIES: Record<string, Told> = {
     buyer: /has expired, and our node has not said yet.*Do not pay again\./,
     todo: /^Nothing: the service asks the node/,
   },
-  'that is pending without the end of a quote': {
-    facts: { state: 'pending', quote_expires_at: null },
-    happened: [ASKED],
-    buyer: /Do not pay again/,
-    todo: /^Nothing: /,
-  },
   'that expired': {
     facts: { state: 'dead' },
     happened: [ASKED, INVOICED, /^expired: Its invoice was not paid in time\.$/],
     buyer: /^The invoice expired without being paid.*buy again with a new key\.$/,
-  },
-  'that expired without the end of a quote': {
-    facts: { state: 'dead', quote_expires_at: null },
-    happened: [ASKED],
-    buyer: /^The invoice expired/,
   },
   'that is owed': {
     facts: OWED,

@@ -9,7 +9,6 @@ import { unit } from '../support/unit.ts'
 import { key, watching, watchingSilence } from '../support/watching.ts'
 
 const KEEP_MS = 30 * DAY
-const ABANDONED_MS = 10 * 60 * SECOND
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -263,7 +262,7 @@ suite('the tidying of the watcher, by age', () => {
     return { shop, rows }
   }
 
-  test('it goes by the age of each order: 30 days after the end, ten minutes without an invoice, a day of repeats', async (t) => {
+  test('it goes by the age of each order: 30 days after the end, a day of repeats', async (t) => {
     const { sweeps } = ownedTimers(t)
     const final = 'is_dead_final = 1'
     const settled = `state = 'settled', seed = request_hash`
@@ -273,8 +272,6 @@ suite('the tidying of the watcher, by age', () => {
         `state = 'dead', ${final}, quote_expires_at = ${now - KEEP_MS - 1}`,
       'over for 30 days': (now) => `state = 'settled', expires_at = ${now - KEEP_MS}`,
       'over for longer': (now) => `state = 'settled', expires_at = ${now - KEEP_MS - 1}`,
-      'opening for ten minutes': (now) => `state = 'opening', claimed_at = ${now - ABANDONED_MS}`,
-      'opening for longer': (now) => `state = 'opening', claimed_at = ${now - ABANDONED_MS - 1}`,
       'delivered a day ago': (now) =>
         `${settled}, expires_at = ${now + DAY}, delivered_at = ${now - DAY}`,
       'delivered later': (now) =>
@@ -289,7 +286,7 @@ suite('the tidying of the watcher, by age', () => {
     await sweeps(() => tidied === 1)
     const left = await rows()
     assert.deepEqual(Object.keys(left), [
-      ...['dead for 30 days', 'over for 30 days', 'opening for ten minutes'],
+      ...['dead for 30 days', 'over for 30 days'],
       ...['delivered a day ago', 'delivered later'],
     ])
     assert.deepEqual(

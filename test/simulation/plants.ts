@@ -36,29 +36,15 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'an invoice is stored by whoever comes last',
-    file: 'payment/opening.ts',
-    text: `where order_id = $1 and state = 'opening' and claimed_at = $2\`,
-  values: [
-    orderId,
-    claimedAt,
-    invoice.network,`,
-    becomes: `where order_id = $1 and state in ('opening', 'pending') and $2 = $2\`,
-  values: [
-    orderId,
-    claimedAt,
-    invoice.network,`,
+    file: 'payment/quoting.ts',
+    text: `name: by === null ? [] : [insertName(orderId)],
+          order: insertOrder(order),`,
+    becomes: `order: {
+            ...insertOrder(order),
+            text: insertOrder(order).text.replace('do nothing',
+              'do update set bolt11 = excluded.bolt11, payment_hash = excluded.payment_hash'),
+          },`,
     breaks: ['one key, one invoice', 'paid means delivered'],
-  },
-  {
-    name: 'an order whose invoice was not made is forgotten with what it reserved of a switch',
-    file: 'switches/store.ts',
-    text: `
-      on conflict (order_id) do update set monitor_id = excluded.monitor_id,
-        monitor_ends_at = excluded.monitor_ends_at, reserved_at = excluded.reserved_at,
-        timing = excluded.timing
-      where reveal_binding.public_id is null`,
-    becomes: '',
-    breaks: ['answers make sense'],
   },
   {
     name: 'a credential is not compared with its payment hash',

@@ -133,7 +133,7 @@ const RULES: readonly Rule[] = [
   {
     text: `select r.order_id from whisper_reservation r where not exists (
         select 1 from purchase_order o
-        where o.order_id = r.order_id and o.state in ('opening', 'pending'))`,
+        where o.order_id = r.order_id and o.state = 'pending')`,
     says: ({ order_id }) => `order ${order_id} is over, and its bytes are still reserved`,
   },
   {

@@ -62,7 +62,7 @@ export async function orderRows(t: After) {
       await insert('purchase_order', {
         ...{ order_id: orderId, secret_id: 'secret', request_hash: SOME_HASH },
         ...{ product: 'catch', plan_id: 'standard', plan: '{}', terms: 'null', memo: 'm' },
-        ...{ amount_sats: 5, client_network: 'n', state: 'pending', created_at: T, claimed_at: T },
+        ...{ amount_sats: 5, client_network: 'n', state: 'pending', created_at: T },
         ...{ network: 'mainnet', bolt11: 'ln', payment_hash: `hash of ${orderId}` },
         ...{ quote_expires_at: T + 5, looked_up_at: T, opened_by: 'client', contested: 0 },
         ...(some as Record<string, Value>),

@@ -7,7 +7,7 @@ import { checkReason, give, operator, withStore } from './command.ts'
 import type { ListOptions, LostOptions } from './order-work.ts'
 
 const STATES: readonly OrderState[] = [
-  ...(['opening', 'pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const),
+  ...(['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const),
 ]
 const ORDER = ['<order>', 'its payment hash, its invoice, or its id, order_…'] as const
 const PREIMAGE = [

@@ -89,13 +89,12 @@ create table purchase_order (
   memo text not null,              -- the invoice's text
   amount_sats integer not null,
   client_network text not null,
-  state text not null,             -- opening | pending | settled | dead | paid_unfulfilled | refunded
+  state text not null,             -- pending | settled | dead | paid_unfulfilled | refunded
   created_at integer not null,
-  claimed_at integer not null,     -- who makes the invoice of an opening order
-  network text,
-  bolt11 text,
-  payment_hash text unique,
-  quote_expires_at integer,
+  network text not null,
+  bolt11 text not null,
+  payment_hash text not null unique,
+  quote_expires_at integer not null,
   looked_up_at integer not null,
   settled_at integer,
   settled_by text,                 -- stream | lookup | preimage
@@ -127,7 +126,7 @@ create table purchase_order (
 );
 create index purchase_order_by_state on purchase_order (state, looked_up_at);
 create index purchase_order_open on purchase_order (client_network)
-  where state in ('opening', 'pending');
+  where state = 'pending';
 create index purchase_order_unsealed on purchase_order (expires_at) where seed is not null;
 create index purchase_order_dead_by_guess on purchase_order (looked_up_at)
   where state = 'dead' and is_dead_final = 0;
