@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { suspendInbox } from '../../src/catch/store.ts'
-import { tokenOf } from '../../src/lib/ids.ts'
-import { type Answer, NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
+import { NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
 import {
   anInbox,
   ask,
@@ -18,7 +16,6 @@ import {
 } from '../support/catch.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-import { typo } from '../support/tokens.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 /** The server looks for what is over this often. */
@@ -60,77 +57,6 @@ test('the owner sees the whole state of an inbox, in each of its states', async 
 
   await owner.destroy()
   assert.deepEqual(await ask(server, `/api/catch/${inbox.publicId}`, inbox.ownerToken), NOT_FOUND)
-})
-
-const ownerCalls: [method: string, path: (id: string) => string, unknown: Answer][] = [
-  ['GET', (id) => `/api/catch/${id}`, NOT_FOUND],
-  ['DELETE', (id) => `/api/catch/${id}`, NOT_FOUND],
-  ['GET', (id) => `/api/catch/${id}/events`, UNAUTHORIZED],
-  ['DELETE', (id) => `/api/catch/${id}/events/${randomUUID()}`, NOT_FOUND],
-]
-
-for (const [method, path, unknown] of ownerCalls) {
-  test(`${method} ${path('{publicId}').replace(/[0-9a-f-]{36}/, '{eventId}')} lets nobody in but the owner`, async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server)
-    const other = await anInbox(server)
-    const { publicId, ownerToken } = inbox
-    const mine = path(publicId)
-    const cases: [note: string, path: string, authorization: string | null, expected: Answer][] = [
-      ['no token', mine, null, UNAUTHORIZED],
-      ['an empty header', mine, '', UNAUTHORIZED],
-      ['a scheme without a token', mine, 'Bearer', UNAUTHORIZED],
-      ['another scheme', mine, `Basic ${ownerToken}`, UNAUTHORIZED],
-      ['a bare token', mine, ownerToken, UNAUTHORIZED],
-      ['a token and more', mine, `Bearer ${ownerToken} ${ownerToken}`, UNAUTHORIZED],
-      ['a list of tokens', mine, `Bearer ${ownerToken}, Bearer ${ownerToken}`, UNAUTHORIZED],
-      ['a token that is none', mine, 'Bearer x', UNAUTHORIZED],
-      ['a typo', mine, `Bearer ${typo(ownerToken)}`, UNAUTHORIZED],
-      ['a token cut short', mine, `Bearer ${ownerToken.slice(0, -1)}`, UNAUTHORIZED],
-      ['its ingest token', mine, `Bearer ${inbox.ingestToken}`, UNAUTHORIZED],
-      [
-        'an owner token of another product',
-        mine,
-        `Bearer ${tokenOf('pulse_owner', randomBytes(32))}`,
-        UNAUTHORIZED,
-      ],
-      ["another owner's token", mine, `Bearer ${other.ownerToken}`, unknown],
-      ["nobody's token", mine, `Bearer ${tokenOf('catch_owner', randomBytes(32))}`, unknown],
-      ['an unknown inbox', path('catch_0000000000000000000000'), `Bearer ${ownerToken}`, unknown],
-      ['an inbox that is none', path('x'), `Bearer ${ownerToken}`, unknown],
-      ['an inbox of any length', path('x'.repeat(200)), `Bearer ${ownerToken}`, unknown],
-      [
-        'an unknown inbox without a token',
-        path('catch_0000000000000000000000'),
-        null,
-        UNAUTHORIZED,
-      ],
-    ]
-    for (const [note, target, authorization, expected] of cases) {
-      const answer = await fetch(server.url + target, {
-        method,
-        ...(authorization === null ? {} : { headers: { authorization } }),
-      })
-      assert.deepEqual({ status: answer.status, text: await answer.text() }, expected, note)
-      assert.equal(
-        answer.headers.get('www-authenticate'),
-        expected.status === 401 ? 'Bearer' : null,
-        note,
-      )
-    }
-    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
-  })
-}
-
-test('the scheme of a token is read in any case', async (t) => {
-  const server = await startServer(t)
-  const { publicId, ownerToken } = await anInbox(server)
-  for (const scheme of ['bearer', 'BEARER', 'Bearer ']) {
-    const answer = await fetch(`${server.url}/api/catch/${publicId}`, {
-      headers: { authorization: `${scheme} ${ownerToken}` },
-    })
-    assert.equal(answer.status, 200, scheme)
-  }
 })
 
 test('the owner token is checked before the request is', async (t) => {

@@ -6,7 +6,7 @@ import { createRefusals } from '../../src/catch/refusals.ts'
 import { suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import type { Db } from '../../src/db/db.ts'
-import { anInbox, aSmallServer, ask, asOperator, send, sendBare } from '../support/catch.ts'
+import { anInbox, aSmallServer, asOperator, send, sendBare } from '../support/catch.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { openDatabase, query } from '../support/store.ts'
@@ -71,23 +71,6 @@ test('a request above the rate of its inbox is counted as rate limited', async (
   }
   const { total, reasons } = await refusalsOf(server, inbox)
   assert.deepEqual([total, reasons[0]?.reason], [2, 'rate_limited'])
-})
-
-test('only the owner reads the refusals of an inbox, and only by GET', async (t) => {
-  const server = await startServer(t)
-  const [inbox, other] = [await anInbox(server), await anInbox(server)]
-  const path = `/api/catch/${inbox.publicId}/refusals`
-  const status = async (token: string | null, at = path) => (await ask(server, at, token)).status
-  assert.equal(await status(null), 401)
-  assert.equal(await status(inbox.ingestToken), 401)
-  assert.equal(await status(other.ownerToken), 404)
-  assert.equal(await status(inbox.ownerToken, path.replace('catch_', 'catch_0')), 404)
-  assert.equal(await status(inbox.ownerToken), 200)
-  const head = await fetch(server.url + path, {
-    method: 'HEAD',
-    headers: { authorization: `Bearer ${inbox.ownerToken}` },
-  })
-  assert.equal(head.status, 405)
 })
 
 test('refusals survive a stop, and end with their inbox', async (t) => {

@@ -1,10 +1,18 @@
 /** What all operations of the documents have in common: methods, browsers, caches, limits, tokens and refusals. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
+import type { TokenKind } from '../../src/lib/ids.ts'
+import { ALL_LIMITS } from '../../src/service/products.ts'
+import { anInbox } from '../support/catch.ts'
+import { register } from '../support/gate.ts'
 import { ask, assertError } from '../support/http.ts'
+import { limited } from '../support/limits.ts'
 import { type Operation, openapi } from '../support/openapi.ts'
-import { startServer } from '../support/server.ts'
+import { aMonitor } from '../support/pulse.ts'
+import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { aToken, typo } from '../support/tokens.ts'
+import { aWhisper } from '../support/whisper.ts'
 
 const GATE = { MAYFLY_GATE: 'on' }
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY']
@@ -89,7 +97,7 @@ suite('every operation', () => {
   test('every preflight of a page is answered before anything else, where pages may call', async () => {
     const { url } = await theServer()
     for (const { path, method, target } of routes) {
-      const headers = `Origin: https://a.test\r\nAccess-Control-Request-Method: ${method}\r\n`
+      const headers = `Origin: https://a.test\r\nAccess-Control-Request-Method: ${method}\r\nAccess-Control-Request-Headers: authorization,x-any\r\n`
       const { status, headers: told } = await ask(url, `OPTIONS ${target}`, { headers })
       const note = `${method} ${path}`
       if (!FOR_BROWSERS.test(path)) {
@@ -97,7 +105,206 @@ suite('every operation', () => {
         continue
       }
       assert.equal(status, 204, note)
+      assert.equal(told.get('access-control-allow-headers'), 'authorization,x-any', note)
       assert.ok(told.get('access-control-allow-methods')?.split(', ').includes(method), note)
     }
   })
+})
+
+/** What opens an operation with a bearer token, and the other tokens of the same capability, which do not. */
+type Own = {
+  kind: TokenKind
+  token: string
+  others: string[]
+  publicId?: string
+  projectId?: string
+}
+
+/** Capabilities of all products, by the beginning of the paths that they open. */
+async function capabilities(server: TestServer): Promise<Record<string, Own>> {
+  const [inbox, monitor, whisper, project] = await Promise.all([
+    anInbox(server),
+    aMonitor(server),
+    aWhisper(server, { headers: { 'x-whisper-receipt': 'on' } }),
+    register(server),
+  ])
+  const { ownerToken, ingestToken } = inbox
+  const { readToken, receiptToken = '' } = whisper
+  const ofInbox = { token: ownerToken, others: [ingestToken], publicId: inbox.publicId }
+  const [owner, pinging] = [monitor.ownerToken, monitor.pingToken]
+  const { publicId } = monitor
+  const ofWhisper = { publicId: whisper.publicId }
+  const { projectId, capability } = project
+  return {
+    '/api/catch/': { kind: 'catch_owner', ...ofInbox },
+    '/api/pulse/': { kind: 'pulse_owner', token: owner, others: [pinging], publicId },
+    '/p/': { kind: 'pulse_ping', token: pinging, others: [owner], publicId },
+    '/w/': { kind: 'whisper_read', token: readToken, others: [receiptToken], ...ofWhisper },
+    '/api/whisper/': {
+      kind: 'whisper_receipt',
+      token: receiptToken,
+      others: [readToken],
+      ...ofWhisper,
+    },
+    '/api/gate/': { kind: 'gate_key', token: capability, others: [], projectId },
+  }
+}
+
+/** The capability of an operation, and its target there. */
+function ownOf({ path, target }: Route, all: Record<string, Own>): { own: Own; target: string } {
+  const [root] = /^\/(?:api\/\w+|\w)\//.exec(path) ?? ['']
+  const own = all[root] ?? assert.fail(`${path} has no capability`)
+  const [, id = ''] = path.includes('{publicId}') ? target.slice(root.length - 1).split('/') : []
+  return { own, target: target.replace(id, own.publicId ?? id) }
+}
+
+const needsBearer = ({ security }: Operation): boolean =>
+  security.length > 0 && security.every((way) => 'bearer' in way)
+
+/** What is not the one bearer token of a capability. */
+const notTheToken = ({ token, others }: Own): [note: string, lines: string[]][] => [
+  ['no token', []],
+  ['an empty header', ['']],
+  ['a scheme without a token', ['Bearer']],
+  ['a bare token', [token]],
+  ['another scheme', [`Basic ${token}`]],
+  ['a token and more', [`Bearer ${token} ${token}`]],
+  ['a list of tokens', [`Bearer ${token}, Bearer ${token}`]],
+  ['two headers', [`Bearer ${token}`, `Bearer ${token}`]],
+  ['a token that is none', ['Bearer x']],
+  ['a typo', [`Bearer ${typo(token)}`]],
+  ['a token cut short', [`Bearer ${token.slice(0, -1)}`]],
+  ['a token of another product', [`Bearer ${aToken('catch_ingest')}`]],
+  ...others.map((other): [string, string[]] => [
+    'its token for something else',
+    [`Bearer ${other}`],
+  ]),
+]
+
+/** A body that is refused if it is read. */
+const UNREADABLE = { headers: 'Content-Type: application/json\r\nContent-Length: 1\r\n', body: '{' }
+
+/** The example of an operation of GATE, for this project. What names the project stands beside its token. */
+function visitTo({ projectId }: Own, { operation }: Route): typeof UNREADABLE {
+  const { headers, body } = exampleOf(operation)
+  return { headers: headers.replace(/(X-Gate-Project: )\S+/i, `$1${projectId}`), body }
+}
+
+suite('every operation with a token', () => {
+  const theServer = shareServer(GATE)
+
+  test('every form that is not its one bearer token gets one answer, and every other one’s token gets one, before anything else is read', async () => {
+    const server = await theServer()
+    const [all, others] = await Promise.all([capabilities(server), capabilities(server)])
+    for (const route of routes.filter(({ operation }) => needsBearer(operation))) {
+      const { own, target } = ownOf(route, all)
+      const { own: other } = ownOf(route, others)
+      const rest = own.kind === 'gate_key' ? visitTo(own, route) : UNREADABLE
+      const refusal = async (where: string, form: string, lines: string[]): Promise<string> => {
+        const answer = await ask(server.url, `${route.method} ${where}`, {
+          headers: lines.map((line) => `Authorization: ${line}\r\n`).join('') + rest.headers,
+          body: rest.body,
+        })
+        const note = `${route.method} ${route.path}: ${form}`
+        const is401 = answer.status === 401
+        assertError(answer, is401 ? `401 ${JSON.parse(answer.body).error}` : '404 not found', note)
+        assert.equal(answer.headers.get('www-authenticate'), is401 ? 'Bearer' : null, note)
+        return answer.body
+      }
+      const malformed = new Set<string>()
+      for (const [form, lines] of notTheToken(own))
+        malformed.add(await refusal(target, form, lines))
+      const strangers = new Set([await refusal(target, 'nobody', [`Bearer ${aToken(own.kind)}`])])
+      // A project of GATE is named by a header.
+      const { publicId } = own
+      if (publicId !== undefined) {
+        strangers.add(await refusal(target, 'another one', [`Bearer ${other.token}`]))
+        const unknown = target.replace(publicId, 'x')
+        strangers.add(await refusal(unknown, 'at another place', [`Bearer ${own.token}`]))
+      }
+      const note = `${route.method} ${route.path}`
+      assert.deepEqual([malformed.size, strangers.size], [1, 1], note)
+    }
+    for (const { token, publicId } of [all['/api/catch/'], all['/api/pulse/']] as Own[]) {
+      const path = `/api/${publicId?.split('_')[0]}/${publicId}`
+      const answer = await ask(server.url, `GET ${path}`, {
+        headers: `Authorization: bearer  ${token}\r\n`,
+      })
+      assert.equal(answer.status, 200, 'the scheme in any case, and any spaces')
+    }
+  })
+
+  test('every body of an owner is refused whole for a member that nobody knows', async () => {
+    const server = await theServer()
+    const all = await capabilities(server)
+    const withMembers = routes.filter(
+      ({ operation, path }) =>
+        needsBearer(operation) &&
+        operation.requestBody?.content['application/json'] &&
+        // What GATE forwards is the payer's, and its proofs are read by a codec of their own.
+        !path.startsWith('/api/gate/'),
+    )
+    assert.ok(withMembers.length > 4)
+    for (const route of withMembers) {
+      const { own, target } = ownOf(route, all)
+      const example = JSON.parse(exampleOf(route.operation).body)
+      const [known, surprising] = await Promise.all(
+        [example, { ...example, surprise: 1 }].map((body) =>
+          fetch(server.url + target, {
+            method: route.method,
+            headers: {
+              authorization: `Bearer ${own.token}`,
+              'content-type': 'application/json',
+            },
+            body: JSON.stringify(body),
+          }),
+        ),
+      )
+      const note = `${route.method} ${route.path}`
+      assert.equal(surprising?.status, 400, note)
+      assert.notEqual(await surprising?.text(), await known?.text(), note)
+    }
+  })
+})
+
+/** They are asked for what exists alone, so that nobody fills the memory with ids that he invents. */
+const LIMITED_IF_KNOWN = /^\/(?:api\/(?:payments|extensions)\/\{orderId\}|c\/)|\/extend$/
+
+test('every operation that is limited refuses alike: how long to wait, which limit it was, and for pages to read', async (t) => {
+  const rates = Object.fromEntries(ALL_LIMITS.map(({ name }) => [name, { perMinute: 1, burst: 1 }]))
+  const server = await limited(t, rates, GATE)
+  const limitedOnes = routes.filter(
+    ({ path, operation }) => '429' in operation.responses && !LIMITED_IF_KNOWN.test(path),
+  )
+  assert.ok(limitedOnes.length > 40)
+  for (const { path, method, target, operation } of limitedOnes) {
+    const note = `${method} ${path}`
+    const { headers, body } = exampleOf(operation)
+    const guess = operation.security.some((way) => 'bearer' in way)
+      ? 'Authorization: Bearer x\r\n'
+      : ''
+    const refusals: Awaited<ReturnType<typeof ask>>[] = []
+    for (let i = 0; i < 3; i++) {
+      const key = headers.replace(/(Idempotency-Key: )\S+/i, `$1${crypto.randomUUID()}`)
+      const answer = await ask(server.url, `${method} ${target}`, { headers: key + guess, body })
+      if (answer.status === 429) refusals.push(answer)
+    }
+    const [refused] = refusals
+    assert.ok(refused, `${note} is never refused`)
+    if (method !== 'HEAD') assertError(refused, '429 rate limited', note)
+    const told = (name: string): string => refused.headers.get(name) ?? ''
+    const [, name, quota, seconds] =
+      /^"(\w[\w.]*)";q=(\d+);w=(\d+)$/.exec(told('ratelimit-policy')) ?? []
+    assert.ok(
+      ALL_LIMITS.some((one) => one.name === name),
+      `${note}: ${told('ratelimit-policy')}`,
+    )
+    assert.deepEqual([quota, seconds], ['1', '60'], note)
+    assert.match(told('retry-after'), /^[1-9]\d?$/, note)
+    assert.equal(told('ratelimit'), `"${name}";r=0;t=${told('retry-after')}`, note)
+    const exposed = told('access-control-expose-headers').split(', ')
+    if (!FOR_BROWSERS.test(path) || path.startsWith('/.well-known/')) continue
+    for (const header of ['Retry-After', 'RateLimit', 'RateLimit-Policy'])
+      assert.ok(exposed.includes(header), `${note} hides ${header}`)
+  }
 })

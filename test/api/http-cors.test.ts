@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ask, assertError } from '../support/http.ts'
+import { ask } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
 
 const OURS =
@@ -8,28 +8,6 @@ const OURS =
   'Payment-Preimage, X-Payment-Protocol, X-Owner-Token, X-Whisper-Max-Bytes, X-Whisper-Read-Limit, X-Whisper-Receipt, ' +
   'X-Whisper-Reveal-At, X-Whisper-Reveal-When, X-Pulse-Settings, X-Gate-Project, X-Gate-Route, X-Gate-Method, X-Gate-Path'
 const ID = 'catch_0000000000000000000000'
-
-test('a preflight is answered for any page, and OPTIONS without one is not', async (t) => {
-  const { url } = await startServer(t)
-  const preflight =
-    'Origin: https://a.test\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization,idempotency-key\r\n'
-  for (const path of ['/api/payments/catch', `/api/catch/${ID}`, `/c/${ID}`, '/api/whatever']) {
-    const answer = await ask(url, `OPTIONS ${path}`, { headers: preflight })
-    assert.deepEqual([answer.status, answer.body], [204, ''], path)
-    assert.equal(answer.headers.get('access-control-allow-origin'), '*')
-    assert.equal(
-      answer.headers.get('access-control-allow-headers'),
-      'authorization,idempotency-key',
-    )
-  }
-  for (const path of ['/health', '/simulator/pay', '/openapi.json']) {
-    assertError(
-      await ask(url, `OPTIONS ${path}`, { headers: preflight }),
-      '405 method not allowed',
-      path,
-    )
-  }
-})
 
 test('a preflight cannot put a header of its own into the answer', async (t) => {
   const { url } = await startServer(t)

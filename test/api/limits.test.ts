@@ -235,12 +235,3 @@ suite('an answer 429 spends nothing', () => {
     assert.equal(answer.status, 429)
   })
 })
-
-test('a page of any origin can read what the limits say', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
-  const { header } = await ask(server, '/api/catalog')
-  const exposed = header('access-control-expose-headers') ?? ''
-  for (const name of ['Retry-After', 'RateLimit', 'RateLimit-Policy']) {
-    assert.ok(exposed.split(', ').includes(name), name)
-  }
-})

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { type Answer, answerOf, NOT_FOUND, UNAUTHORIZED } from '../support/answer.ts'
+import type { Answer } from '../support/answer.ts'
 import {
   aMonitor,
   aServerWith,
@@ -13,7 +13,6 @@ import {
 } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
-import { aToken, typo } from '../support/tokens.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -110,62 +109,6 @@ suite('the owner of a monitor', () => {
     assert.equal(expired.stateChangedAt, expired.expiresAt)
     assert.deepEqual([expired.nextExpectedAt, expired.lateAt], [null, null])
     assert.deepEqual(expired.recentHeartbeats, exhausted.recentHeartbeats)
-  })
-
-  test("an owner call without the owner token is refused: 401 for no token or another kind, 404 for another monitor's", async () => {
-    const server = await theServer()
-    const capability = await aMonitor(server)
-    const other = await aMonitor(server)
-    const { ownerToken } = capability
-    const noToken: (string | null)[] = [
-      null,
-      '',
-      'Bearer',
-      'Bearer x',
-      ownerToken,
-      `Basic ${ownerToken}`,
-      `Bearer ${ownerToken}, Bearer ${ownerToken}`,
-      `Bearer ${typo(ownerToken)}`,
-      `Bearer ${capability.pingToken}`,
-      `Bearer ${aToken('catch_owner')}`,
-    ]
-    const strange = [`Bearer ${other.ownerToken}`, `Bearer ${aToken('pulse_owner')}`]
-    const ids = [capability.publicId, `pulse_${'0'.repeat(22)}`, 'x', 'public']
-    for (const method of ['GET', 'PATCH', 'DELETE']) {
-      // A body that is wrong in itself: authentication comes first.
-      const body = method === 'PATCH' ? '{"surprise":' : undefined
-      for (const id of ids) {
-        for (const authorization of [...noToken, ...strange]) {
-          const answer = await fetch(`${server.url}/api/pulse/${id}`, {
-            method,
-            headers: authorization === null ? {} : { authorization },
-            ...(body === undefined ? {} : { body }),
-          })
-          const note = `${method} ${id} ${authorization}`
-          const isStrange = authorization !== null && strange.includes(authorization)
-          assert.equal(answer.headers.get('www-authenticate'), isStrange ? null : 'Bearer', note)
-          assert.deepEqual(await answerOf(answer), isStrange ? NOT_FOUND : UNAUTHORIZED, note)
-        }
-        if (id === capability.publicId) continue
-        const stray = await owner(server, { publicId: id, ownerToken }, { method, body })
-        assert.deepEqual(stray, NOT_FOUND, `${method} ${id}`)
-      }
-    }
-    assert.equal((await owner(server, capability, { method: 'GET' })).status, 200)
-    assert.equal((await owner(server, other, { method: 'GET' })).status, 200)
-  })
-
-  test('a path of the owner names the methods it takes', async () => {
-    const server = await theServer()
-    const { publicId, ownerToken } = await aMonitor(server)
-    for (const method of ['POST', 'PUT', 'HEAD', 'OPTIONS']) {
-      const answer = await fetch(`${server.url}/api/pulse/${publicId}`, {
-        method,
-        headers: { authorization: `Bearer ${ownerToken}` },
-      })
-      assert.equal(answer.status, 405, method)
-      assert.equal(answer.headers.get('allow'), 'DELETE, GET, PATCH', method)
-    }
   })
 
   test('settings change alone or together, and the answer is the status with them', async (t) => {

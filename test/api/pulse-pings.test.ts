@@ -85,29 +85,6 @@ suite('a ping', () => {
     assert.equal(twice.status, 404)
   })
 
-  test('only POST is a ping, and a preflight is not', async () => {
-    const server = await theServer()
-    const capability = await aMonitor(server)
-    const url = `${server.url}/p/${capability.publicId}`
-    const headers = { authorization: `Bearer ${capability.pingToken}` }
-    for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-      const answer = await fetch(url, { method, headers })
-      assert.equal(answer.status, 405, method)
-      assert.equal(answer.headers.get('allow'), 'POST', method)
-    }
-    const preflight = await fetch(url, {
-      method: 'OPTIONS',
-      headers: {
-        origin: 'https://app.example',
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization',
-      },
-    })
-    assert.equal(preflight.status, 204)
-    assert.equal(preflight.headers.get('access-control-allow-headers'), 'authorization')
-    assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 0)
-  })
-
   test('the body of a ping is ignored, whatever its type and length, and even if it is broken', async () => {
     const server = await theServer()
     const capability = await aMonitor(server)

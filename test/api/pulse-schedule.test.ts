@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { PulseSchedule } from '../../src/client/index.ts'
-import { answerOf, NOT_FOUND } from '../support/answer.ts'
+import { answerOf } from '../support/answer.ts'
 import {
   aMonitor,
   INVALID_BODY,
@@ -109,17 +109,6 @@ suite('a schedule', () => {
     assert.deepEqual(await answerOf(await put({ cron: '0 3 * * *' })), INVALID_SETTINGS)
     assert.deepEqual(await answerOf(await putSchedule(server.url, capability, '{')), INVALID_BODY)
     assert.equal((await server.mayfly.pulse(capability).status()).schedule, null)
-  })
-
-  test('only the owner sets a schedule', async () => {
-    const server = await theServer()
-    const capability = await aMonitor(server)
-    const other = await aMonitor(server)
-    const text = JSON.stringify(HALF_HOURS)
-    const as = async (ownerToken: string) =>
-      answerOf(await putSchedule(server.url, { ...capability, ownerToken }, text))
-    assert.equal((await as(capability.pingToken)).status, 401)
-    assert.deepEqual(await as(other.ownerToken), NOT_FOUND)
   })
 })
 

@@ -97,21 +97,6 @@ test('a stream tells of expiry, then ends', async (t) => {
   assert.deepEqual(await next(), { event: 'end', state: 'expired', count: 0 })
 })
 
-test('a stream needs the owner token', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  const other = await aMonitor(server)
-  const path = `${server.url}/api/pulse/${monitor.publicId}/stream`
-  for (const [token, status] of [
-    [monitor.pingToken, 401],
-    [other.ownerToken, 404],
-  ] as const) {
-    const refused = await fetch(path, { headers: { authorization: `Bearer ${token}` } })
-    assert.equal(refused.status, status)
-  }
-  assert.equal((await fetch(path)).status, 401)
-})
-
 test('the server stops while streams are open', async (t) => {
   const server = await startServer(t)
   const monitor = await aMonitor(server)

@@ -114,27 +114,6 @@ suite('reading a whisper', () => {
     assert.equal((await read(server, whisper)).status, 200)
   })
 
-  test('reading takes GET alone; other methods and a preflight spend nothing', async () => {
-    const server = await theServer()
-    const whisper = await aWhisper(server, { readLimit: 1 })
-    for (const method of ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-      const answer = await read(server, { ...whisper, method })
-      assert.deepEqual([answer.status, answer.headers.allow], [405, 'GET'], method)
-    }
-    const preflight = await read(
-      server,
-      { ...whisper, readToken: null, method: 'OPTIONS' },
-      {
-        origin: 'https://reader.example',
-        'access-control-request-method': 'GET',
-        'access-control-request-headers': 'authorization',
-      },
-    )
-    assert.equal(preflight.status, 204)
-    assert.equal(preflight.headers['access-control-allow-headers'], 'authorization')
-    assert.equal((await read(server, whisper)).status, 200)
-  })
-
   test('reading sends the whole, also to a client that asks for a range or says what it has', async () => {
     const server = await theServer()
     const whisper = await aWhisper(server)
