@@ -64,16 +64,6 @@ export function client<Options = object, Given extends Args = [name: string]>(
   }
 }
 
-/** Parses an option's whole number. @throws CliError that names the option. */
-export function wholeNumber(
-  text: string,
-  { option, least, most }: { option: string; least: number; most: number },
-): number {
-  const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
-  if (number >= least && number <= most) return number
-  throw new CliError(`${option} must be a whole number from ${least} to ${most}.`, EXIT.usage)
-}
-
 /** Runs the work. The first signal aborts it, the second ends the process immediately. */
 async function run(options: GlobalOptions, work: (cli: Cli) => Promise<unknown>): Promise<number> {
   const interruption = new AbortController()
@@ -120,13 +110,10 @@ function openCli(
   const settings = readOptions([...URL_SETTINGS, 'walletUrl', 'maxSats', 'maxSatsPerDay'])
   const url = options.url === undefined ? serviceUrl(settings) : givenUrl('--url', options.url)
   lastAsked.url = url
-  const maxSats =
-    options.maxSats === undefined
-      ? settings.maxSats
-      : wholeNumber(options.maxSats, { option: '--max-sats', least: 0, most: 100_000_000 })
   const mayflyAt: Cli['mayflyAt'] = (baseUrl, store) => {
     lastAsked.url = baseUrl
     const kept = store === undefined ? {} : { store }
+    const { maxSats = settings.maxSats } = options
     return createMayfly({ baseUrl, maxSats, fetch: trace(globalThis.fetch), ...kept })
   }
   const trace = (fetch: typeof globalThis.fetch): typeof globalThis.fetch =>
@@ -134,7 +121,7 @@ function openCli(
   return {
     ...openOutput(options, isForPrograms(options)),
     url,
-    maxSats,
+    maxSats: options.maxSats ?? settings.maxSats,
     maxSatsPerDay: settings.maxSatsPerDay,
     walletUrl: settings.walletUrl,
     folder: dataFolder(),

@@ -10,7 +10,7 @@ export type GlobalOptions = {
   url?: string
   json?: true
   color: boolean
-  maxSats?: string
+  maxSats?: number
   quiet?: true
   debug?: true
 }

@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import type { AnyCapability } from '../client/index.ts'
 import { sharedWhisper } from '../client/whisper.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
-import { firstLine, readSecret } from './ask.ts'
 import { client } from './cli.ts'
+import { secretFrom } from './options.ts'
 import { freeName, keepEnd, savedAs } from './purchase.ts'
 import { examples } from './text.ts'
 import { dropPurchase, isTaken, openPurchases } from './vault/purchases.ts'
@@ -31,10 +31,8 @@ see. A purchase that was begun here is gone on with by its name: \`mayfly list\`
           const bolt11 = invoice.replace(/^lightning:/i, '')
           const { paymentHash } = decodeInvoice(bolt11)
           if (wanted !== undefined) checkName(wanted)
-          const typed =
-            preimageFile === '-' ? await readSecret(cli, 'The preimage: ') : firstLine(preimageFile)
           const { signal } = cli
-          const proof = { bolt11, preimage: typed.trim() }
+          const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
           const done = await cli.mayfly().recover(proof, { signal })
           const open = openPurchases(cli).find(({ record }) =>
             record.invoices.some((each) => each.paymentHash === paymentHash),

@@ -11,14 +11,18 @@ import {
 } from '../../client/index.ts'
 import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
 import { inboxAddress } from '../addresses.ts'
-import { client, wholeNumber } from '../cli.ts'
+import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { wholeOption } from '../options.ts'
 import { columns, examples, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
 
 /** The most events that an inbox can hold. */
 const MAX_EVENTS = 1_000_000
+
+const limitOption = (description: string) =>
+  wholeOption('--limit <count>', description, { least: 1, most: MAX_EVENTS })
 
 export function addCatchEvents(parent: Command): void {
   addEvents(parent)
@@ -31,7 +35,7 @@ function addEvents(parent: Command): void {
     .description('list the webhooks of an inbox, newest first')
     .argument('<name>', 'the inbox')
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--limit <count>', 'the maximum number', '20')
+    .addOption(limitOption('the maximum number').default(20))
     .addHelpText(
       'after',
       examples(
@@ -40,11 +44,10 @@ function addEvents(parent: Command): void {
       ),
     )
     .action(
-      client<{ filter?: string; limit: string }>(async (cli, options, [name]) => {
+      client<{ filter?: string; limit: number }>(async (cli, { filter, limit }, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        const limit = wholeNumber(options.limit, { option: '--limit', least: 1, most: MAX_EVENTS })
         const inbox = cli.mayfly(baseUrl).catch(capability)
-        const events = await newest(inbox, parseFilter(options.filter), limit)
+        const events = await newest(inbox, parseFilter(filter), limit)
         const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
         cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
       }),
@@ -132,7 +135,7 @@ const shownBody = (event: CatchEvent): string =>
     ? harmless(event.body, { lines: true })
     : `(${size(event.bodyBytes)} of binary data; --body > FILE saves it)`
 
-type ExportOptions = { as: 'curl' | 'har' | 'jsonl'; to?: string; filter?: string; limit: string }
+type ExportOptions = { as: 'curl' | 'har' | 'jsonl'; to?: string; filter?: string; limit: number }
 
 export function addCatchExport(parent: Command): void {
   parent
@@ -144,7 +147,7 @@ export function addCatchExport(parent: Command): void {
     )
     .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--limit <count>', 'at most this many, the newest', String(MAX_EVENTS))
+    .addOption(limitOption('at most this many, the newest').default(MAX_EVENTS))
     .addHelpText(
       'after',
       examples(
@@ -156,13 +159,12 @@ export function addCatchExport(parent: Command): void {
     .action(
       client<ExportOptions>(async (cli, options, [name]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        const limit = wholeNumber(options.limit, { option: '--limit', least: 1, most: MAX_EVENTS })
         const url =
           options.to === undefined
             ? inboxAddress({ capability, baseUrl })
             : receiverOf(options.to).href
         const inbox = cli.mayfly(baseUrl).catch(capability)
-        const events = await newest(inbox, parseFilter(options.filter), limit)
+        const events = await newest(inbox, parseFilter(options.filter), options.limit)
         events.reverse()
         if (options.as === 'har') write(toHar(events, { url }))
         else if (options.as === 'jsonl') write(toJsonLines(events))

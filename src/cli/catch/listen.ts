@@ -2,8 +2,9 @@
 import type { Command } from 'commander'
 import type { CatchClient, CatchEvent, CatchState, EventFilter } from '../../client/index.ts'
 import { inboxAddress } from '../addresses.ts'
-import { type Cli, client, wholeNumber } from '../cli.ts'
+import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { wholeOption } from '../options.ts'
 import { examples, harmless } from '../text.ts'
 import { countFailed, type Listener, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -18,11 +19,11 @@ const MAX_TIMEOUT_SECONDS = 86_400
 
 type Options = {
   forward?: string
-  retry?: string
+  retry?: number
   since?: string
   filter?: string
   once?: true
-  timeout?: string
+  timeout?: number
 }
 
 export function addCatchListen(parent: Command): void {
@@ -31,9 +32,12 @@ export function addCatchListen(parent: Command): void {
     .description('show webhooks as they arrive, and forward them to a receiver')
     .argument('<name>', 'the inbox')
     .option('--forward <url>', 'forward each one to this address, in order, once')
-    .option(
-      '--retry <times>',
-      'with --forward, send again what fails (no answer, or 400 and above)',
+    .addOption(
+      wholeOption(
+        '--retry <times>',
+        'with --forward, send again what fails (no answer, or 400 and above)',
+        { least: 0, most: MAX_RETRIES },
+      ),
     )
     .option(
       '--since <where>',
@@ -41,7 +45,11 @@ export function addCatchListen(parent: Command): void {
     )
     .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
     .option('--once', 'stop after the first one; with --forward, a failure if it is not accepted')
-    .option('--timeout <seconds>', 'stop after this time; with --once, that is a failure')
+    .addOption(
+      wholeOption('--timeout <seconds>', 'stop after this time; with --once, that is a failure', {
+        ...{ least: 1, most: MAX_TIMEOUT_SECONDS },
+      }),
+    )
     .addHelpText(
       'after',
       `${examples(
@@ -69,9 +77,6 @@ so all stays below the receiver's address. Each request carries X-Mayfly-Event-I
           throw new CliError('--retry is for what --forward sends.', EXIT.usage)
         }
         const to = receiverOf(options.forward)
-        const retries = wholeNumber(options.retry ?? '0', {
-          ...{ option: '--retry', least: 0, most: MAX_RETRIES },
-        })
         const { publicId } = capability
         return listen(cli, inbox, {
           ...options,
@@ -81,7 +86,7 @@ so all stays below the receiver's address. Each request carries X-Mayfly-Event-I
           address,
           name,
           to,
-          retries,
+          retries: options.retry ?? 0,
         })
       }),
     )
@@ -196,11 +201,7 @@ async function follow(
   inbox: CatchClient,
   { after, filter, once, timeout, take }: Following,
 ): Promise<number> {
-  const seconds =
-    timeout === undefined
-      ? null
-      : wholeNumber(timeout, { option: '--timeout', least: 1, most: MAX_TIMEOUT_SECONDS })
-  const limit = seconds === null ? null : AbortSignal.timeout(seconds * 1000)
+  const limit = timeout === undefined ? null : AbortSignal.timeout(timeout * 1000)
   const signal = limit ? AbortSignal.any([cli.signal, limit]) : cli.signal
   const onConnection = connectionTold(cli, inbox)
   const stream = inbox.stream({ after, filter, signal, onConnection })
@@ -220,7 +221,7 @@ async function follow(
   } catch (error) {
     if (cli.signal.aborted || !limit?.aborted) throw error
     if (!once) return EXIT.ok
-    throw new CliError(`No webhook ${isTaking ? 'was delivered' : 'arrived'} within ${seconds} s.`)
+    throw new CliError(`No webhook ${isTaking ? 'was delivered' : 'arrived'} within ${timeout} s.`)
   } finally {
     refusals.stop()
     await stream.return('active').catch(() => undefined)

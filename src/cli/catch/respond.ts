@@ -2,9 +2,9 @@
 import { type Command, Option } from 'commander'
 import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
 import { CHALLENGERS } from '../../protocol/signatures/signatures.ts'
-import { firstLine, readSecret } from '../ask.ts'
-import { type Cli, client, wholeNumber } from '../cli.ts'
+import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { secretFrom, wholeOption } from '../options.ts'
 import { examples, harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
@@ -22,10 +22,10 @@ type Options = {
   secretFile: string
   echoJson?: string
   echoQuery?: string
-  status?: string
+  status?: number
   body?: string
   contentType?: 'text/plain' | 'application/json'
-  retryAfter?: string
+  retryAfter?: number
   reset?: true
 }
 
@@ -40,9 +40,13 @@ export function addCatchRespond(parent: Command): void {
     .option('--secret-file <file>', 'for zoom and x: the secret of the app, or - for stdin', '-')
     .option('--echo-json <member>', 'send back this member of the JSON body, as text')
     .option('--echo-query <parameter>', 'send back this parameter of the query, as text')
-    .option(
-      '--status <code>',
-      'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
+    .addOption(
+      // The service knows which statuses there are, and says so.
+      wholeOption(
+        '--status <code>',
+        'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
+        { least: 200, most: 429 },
+      ),
     )
     .option('--body <text>', 'with --status: this body')
     .addOption(
@@ -50,7 +54,11 @@ export function addCatchRespond(parent: Command): void {
         ['text/plain', 'application/json'],
       ),
     )
-    .option('--retry-after <seconds>', 'with --status: when the sender should try again')
+    .addOption(
+      wholeOption('--retry-after <seconds>', 'with --status: when the sender should try again', {
+        ...{ least: 0, most: 3600 },
+      }),
+    )
     .option('--reset', 'answer 204 again')
     .addHelpText(
       'after',
@@ -86,21 +94,15 @@ async function chosenIn(cli: Cli, options: Options): Promise<CatchResponse | nul
   }
   if (echoJson !== undefined) return { echo: { json: echoJson } }
   if (echoQuery !== undefined) return { echo: { query: echoQuery } }
-  if (status !== undefined) return fixed(status, options)
+  if (status !== undefined) {
+    const { body, contentType, retryAfter: retryAfterSeconds } = options
+    // JSON leaves out what is undefined.
+    return { status, contentType, body, retryAfterSeconds } as CatchResponse
+  }
   if (sender === undefined) return null
   if (sender !== 'zoom' && sender !== 'x') return { echo: ECHOES[sender] }
-  const { secretFile } = options
-  const secret =
-    secretFile === '-' ? await readSecret(cli, 'The secret of the app: ') : firstLine(secretFile)
-  return { hmac: { provider: sender, secret: secret.trim() } }
-}
-
-function fixed(given: string, { body, contentType, retryAfter }: Options): CatchResponse {
-  const retryAfterSeconds =
-    retryAfter && wholeNumber(retryAfter, { option: '--retry-after', least: 0, most: 3600 })
-  const status = wholeNumber(given, { option: '--status', least: 200, most: 429 })
-  // The service knows which statuses there are, and says so. JSON leaves out what is undefined.
-  return { status, contentType, body, retryAfterSeconds } as CatchResponse
+  const secret = await secretFrom(cli, options.secretFile, 'The secret of the app: ')
+  return { hmac: { provider: sender, secret } }
 }
 
 function inWords(shown: CatchResponseShown): string {

@@ -5,9 +5,9 @@ import { base64, concat, hex, utf8 } from '../../lib/bytes.ts'
 import { mac } from '../../protocol/signatures/mac.ts'
 import { SCHEMES } from '../../protocol/signatures/schemes.ts'
 import { inboxAddress } from '../addresses.ts'
-import { firstLine, readSecret } from '../ask.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { secretFrom } from '../options.ts'
 import { examples, harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
@@ -135,9 +135,7 @@ With --as, a handler behind \`mayfly catch listen --forward\` can be tried befor
         const given =
           as === undefined || secretFile === undefined
             ? null
-            : secretFile === '-'
-              ? await readSecret(cli, 'The secret of the sender: ')
-              : firstLine(secretFile)
+            : await secretFrom(cli, secretFile, 'The secret of the sender: ')
         const sample = as && (await sampleOf(as, { data, secret: given, now: cli.now() }))
         const { headers, body } = sample ?? {
           headers: { authorization: `Bearer ${saved.capability.ingestToken}` },

@@ -1,33 +1,25 @@
 /** `mayfly catch verify NAME EVENT`: whether a stored webhook has a valid signature. */
-import type { Command } from 'commander'
-import {
-  type CatchEvent,
-  guessProvider,
-  type SignatureRules,
-  verifySignature,
-} from '../../client/index.ts'
+import { type Command, Option } from 'commander'
+import { guessProvider, type SignatureRules, verifySignature } from '../../client/index.ts'
 import { HMAC_ALGORITHMS } from '../../protocol/signatures/mac.ts'
 import { SIGNATURE_PROVIDERS } from '../../protocol/signatures/signatures.ts'
-import { firstLine, readSecret } from '../ask.ts'
-import { client, wholeNumber } from '../cli.ts'
+import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { secretFrom, wholeOption } from '../options.ts'
 import { columns, examples, harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
 
-const ENCODINGS = ['hex', 'base64'] as const
-const ALGORITHMS = Object.keys(HMAC_ALGORITHMS) as (keyof typeof HMAC_ALGORITHMS)[]
 /** A thousand years: as good as any. */
 const MAX_TOLERANCE_SECONDS = 9_999_999_999
 
-type Options = {
-  provider?: string
+type HmacRules = Extract<SignatureRules, { provider: 'hmac' }>
+
+type Options = Required<Pick<HmacRules, 'algorithm' | 'encoding' | 'prefix'>> & {
+  provider?: (typeof SIGNATURE_PROVIDERS)[number]
   secretFile: string
-  tolerance: string
+  tolerance: number
   header?: string
-  algorithm: string
-  encoding: string
-  prefix: string
 }
 
 export function addCatchVerify(parent: Command): void {
@@ -36,15 +28,28 @@ export function addCatchVerify(parent: Command): void {
     .description("check a stored webhook's signature on this machine")
     .argument('<name>', 'the inbox')
     .argument('<event>', 'its id or sequence number')
-    .option(
-      '--provider <name>',
-      `whose rules: ${SIGNATURE_PROVIDERS.join(', ')}; by default guessed`,
+    .addOption(
+      new Option('--provider <name>', 'whose rules; by default guessed').choices(
+        SIGNATURE_PROVIDERS,
+      ),
     )
     .option('--secret-file <file>', "the sender's secret: the first line, or - for stdin", '-')
-    .option('--tolerance <seconds>', 'how far a timestamp may be from the arrival', '300')
+    .addOption(
+      wholeOption('--tolerance <seconds>', 'how far a timestamp may be from the arrival', {
+        ...{ least: 0, most: MAX_TOLERANCE_SECONDS },
+      }).default(300),
+    )
     .option('--header <name>', 'for hmac: the header with the signature')
-    .option('--algorithm <name>', `for hmac: ${ALGORITHMS.join(', ')}`, 'sha256')
-    .option('--encoding <name>', `for hmac: ${ENCODINGS.join(' or ')}`, 'hex')
+    .addOption(
+      new Option('--algorithm <name>', 'for hmac: of the MAC')
+        .choices(Object.keys(HMAC_ALGORITHMS))
+        .default('sha256'),
+    )
+    .addOption(
+      new Option('--encoding <name>', 'for hmac: of the signature')
+        .choices(['hex', 'base64'])
+        .default('hex'),
+    )
     .option('--prefix <text>', 'for hmac: what stands before the signature, such as sha256=', '')
     .addHelpText(
       'after',
@@ -60,57 +65,34 @@ with the time at which the webhook came. The exit code is 0 for a valid signatur
     .action(
       client<Options, [name: string, event: string]>(async (cli, options, [name, which]) => {
         const { capability, baseUrl } = loadCatch(cli, name)
-        const rules = rulesOf(options)
+        const { provider: named, tolerance: toleranceSeconds, header, ...rest } = options
+        if (named === 'hmac' && !header) {
+          throw new CliError(
+            '--provider hmac needs --header, the one of the signature.',
+            EXIT.usage,
+          )
+        }
         const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
-        const chosen = rules ?? guessedRules(event, options)
-        const { secretFile } = options
-        const secret =
-          secretFile === '-'
-            ? await readSecret(cli, 'The secret of the sender: ')
-            : firstLine(secretFile)
-        const verdict = await verifySignature(event, { ...chosen, secret })
+        const provider = named ?? guessProvider(event)
+        if (provider === null) {
+          throw new CliError(
+            'No header of this webhook names a known sender. Choose its rules with --provider.',
+            EXIT.usage,
+          )
+        }
+        const { algorithm, encoding, prefix, secretFile } = rest
+        const hmac = { header: String(header), algorithm, encoding, prefix }
+        const rules: SignatureRules =
+          provider === 'hmac'
+            ? { provider, toleranceSeconds, ...hmac }
+            : { provider, toleranceSeconds }
+        const secret = await secretFrom(cli, secretFile, 'The secret of the sender: ')
+        const verdict = await verifySignature(event, { ...rules, secret })
         const { id, sequence } = event
         cli.answer({ id, sequence, ...verdict }, described(verdict.provider, verdict.sentence))
         return verdict.valid ? EXIT.ok : EXIT.failed
       }),
     )
-}
-
-/** The rules that the options name, or null to guess the provider. @throws CliError for a wrong option. */
-function rulesOf({ provider, ...options }: Options): SignatureRules | null {
-  if (provider === undefined) return null
-  const chosen = oneOf(provider, SIGNATURE_PROVIDERS, '--provider')
-  const toleranceSeconds = toleranceOf(options)
-  if (chosen !== 'hmac') return { provider: chosen, toleranceSeconds }
-  if (!options.header) {
-    throw new CliError('--provider hmac needs --header, the header with the signature.', EXIT.usage)
-  }
-  return {
-    provider: chosen,
-    toleranceSeconds,
-    header: options.header,
-    algorithm: oneOf(options.algorithm, ALGORITHMS, '--algorithm'),
-    encoding: oneOf(options.encoding, ENCODINGS, '--encoding'),
-    prefix: options.prefix,
-  }
-}
-
-function guessedRules(event: CatchEvent, options: Pick<Options, 'tolerance'>): SignatureRules {
-  const provider = guessProvider(event)
-  if (provider !== null) return { provider, toleranceSeconds: toleranceOf(options) }
-  throw new CliError(
-    'No header of this webhook names a known sender. Choose its rules with --provider.',
-    EXIT.usage,
-  )
-}
-
-const toleranceOf = ({ tolerance }: Pick<Options, 'tolerance'>): number =>
-  wholeNumber(tolerance, { option: '--tolerance', least: 0, most: MAX_TOLERANCE_SECONDS })
-
-function oneOf<Name extends string>(text: string, names: readonly Name[], option: string): Name {
-  const found = names.find((name) => name === text)
-  if (found !== undefined) return found
-  throw new CliError(`${option} must be one of ${names.join(', ')}.`, EXIT.usage)
 }
 
 const described = (provider: string, sentence: string): string =>

@@ -33,7 +33,6 @@ import type { Config } from '../../service/config.ts'
 import { PROVISIONINGS, readAllPlans } from '../../service/products.ts'
 import { secretsGiven } from '../../service/secret-file.ts'
 import { bindStore } from '../../service/store-identity.ts'
-import { wholeNumber } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { columns, span } from '../text.ts'
@@ -42,14 +41,11 @@ import { timeFrom } from './times.ts'
 
 // Listing and showing
 
-/** The longest list. What is longer is a question for the store itself. */
-const MAX_LISTED = 10_000
-
 export type ListOptions = {
   state?: OrderState
   product?: Product
   since?: string
-  limit: string
+  limit: number
 }
 
 type Wanted = Parameters<typeof listOrders>[1]
@@ -60,7 +56,7 @@ export function readWanted({ state, product, since, limit }: ListOptions): Wante
     state: state ?? null,
     product: product ?? null,
     since: since === undefined ? 0 : timeFrom(since, '--since', systemClock.now()),
-    limit: wholeNumber(limit, { option: '--limit', least: 1, most: MAX_LISTED }),
+    limit,
   }
 }
 

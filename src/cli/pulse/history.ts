@@ -1,8 +1,8 @@
 /** `mayfly pulse history NAME`: what happened to a monitor, newest first, and its uptime. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
-import { type Cli, client, wholeNumber } from '../cli.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { type Cli, client } from '../cli.ts'
+import { wholeOption } from '../options.ts'
 import { columns, examples, span } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
@@ -11,28 +11,27 @@ const PAGE = 200
 /** More than any monitor's history has. */
 const MAX_ENTRIES = 1_000_000_000
 
-type Options = { limit?: string; all?: true }
+type Options = { limit?: number; all?: true }
 
 export function addPulseHistory(parent: Command): void {
   parent
     .command('history')
     .description('show pings, runs, late spells and blind windows of a monitor, and its uptime')
     .argument('<name>', 'the monitor')
-    .option('--limit <count>', 'at most this many, the newest; by default 20')
-    .option('--all', 'its whole life')
+    .addOption(
+      wholeOption('--limit <count>', 'at most this many, the newest; by default 20', {
+        ...{ least: 1, most: MAX_ENTRIES },
+      }),
+    )
+    .addOption(new Option('--all', 'its whole life').conflicts('limit'))
     .addHelpText(
       'after',
       examples('mayfly pulse history backup', 'mayfly pulse history backup --all > backup.json'),
     )
     .action(
-      client<Options>(async (cli, options, [name]) => {
+      client<Options>(async (cli, { all, limit = 20 }, [name]) => {
         const { capability, baseUrl } = loadPulse(cli, name)
-        if (options.all && options.limit !== undefined) {
-          throw new CliError('Give --limit or --all, and only one of them.', EXIT.usage)
-        }
-        const most = options.all
-          ? MAX_ENTRIES
-          : wholeNumber(options.limit ?? '20', { option: '--limit', least: 1, most: MAX_ENTRIES })
+        const most = all ? MAX_ENTRIES : limit
         const monitor = cli.mayfly(baseUrl).pulse(capability)
         const { createdAt } = await monitor.status()
         const { uptime, entries, nextCursor } = await monitor.history({

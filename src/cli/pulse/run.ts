@@ -3,8 +3,7 @@
  * `bin/job.mjs` starts the job before this module is loaded.
  */
 import type { Command } from 'commander'
-import { createMayfly, MayflyError, type PulseClient } from '../../client/index.ts'
-import { wait } from '../../client/wait.ts'
+import { createMayfly, type PulseClient } from '../../client/index.ts'
 import { dataFolder } from '../data-folder.ts'
 import { EXIT, endingOf } from '../exit.ts'
 import { printDebug } from '../output.ts'
@@ -13,8 +12,6 @@ import { traced } from '../trace.ts'
 import { loadPing } from '../vault/saved.ts'
 import { refusedPing } from './rotate.ts'
 
-/** How often a signal is sent if it is lost or refused temporarily. */
-const PING_TRIES = 4
 /** The time limit of all tries. The job is over, and its caller waits for the exit code. */
 const PING_MS = 10_000
 
@@ -56,11 +53,15 @@ export function tellOfRun(
   { isPingOnly, isDebug }: { isPingOnly: boolean; isDebug: boolean },
 ): TellEnd {
   const fetch = isDebug ? traced(globalThis.fetch, printDebug) : globalThis.fetch
-  const sendTo = createSending(name, fetch)
+  const monitorNow = (): PulseClient => {
+    const { capability, baseUrl } = loadPing({ folder: dataFolder() }, name)
+    return createMayfly({ baseUrl, fetch }).pulse(capability)
+  }
   const rid = crypto.randomUUID()
+  const start = async (): Promise<void> => monitorNow().start({ rid, timeoutMs: PING_MS })
   const begun: Promise<Begun> = isPingOnly
     ? Promise.resolve('unknown')
-    : sendTo(AbortSignal.timeout(PING_MS), (monitor) => monitor.start({ rid })).then(
+    : start().then(
         () => 'sent',
         (error: unknown) => (isGone(error) ? 'unknown' : 'failed'),
       )
@@ -76,7 +77,9 @@ export function tellOfRun(
       // A start that arrives after its end would stay open.
       const knows = (await Promise.race([begun, ended(until)])) !== 'unknown'
       if (!knows && exitCode !== 0) return
-      await sendTo(until, (monitor) => (knows ? monitor.exit(exitCode, { rid }) : monitor.ping()))
+      // The SDK sends again what is lost or refused temporarily.
+      const told = { signal: until, timeoutMs: PING_MS }
+      await (knows ? monitorNow().exit(exitCode, { rid, ...told }) : monitorNow().ping(told))
     } catch (error) {
       warn(
         exitCode,
@@ -98,30 +101,6 @@ const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const urlOf = (name: string): string => loadPing({ folder: dataFolder() }, name).baseUrl
 
 const isGone = (error: unknown): boolean => endingOf(error, '')?.code === EXIT.gone
-
-type Sending = (until: AbortSignal, send: (monitor: PulseClient) => Promise<void>) => Promise<void>
-
-/** Sends again what was lost or refused temporarily. */
-function createSending(name: string, platformFetch: typeof globalThis.fetch): Sending {
-  return async (until, send) => {
-    const { capability, baseUrl } = loadPing({ folder: dataFolder() }, name)
-    const fetch: typeof globalThis.fetch = (input, init) =>
-      platformFetch(input, {
-        ...init,
-        signal: AbortSignal.any([until, ...(init?.signal ? [init.signal] : [])]),
-      })
-    const monitor = createMayfly({ baseUrl, fetch }).pulse(capability)
-    for (let tries = 1; ; tries++) {
-      try {
-        return await send(monitor)
-      } catch (error) {
-        const isOver = !(error instanceof MayflyError) || isGone(error)
-        if (isOver || tries === PING_TRIES || until.aborted) throw error
-        await wait(2 ** (tries - 1), until)
-      }
-    }
-  }
-}
 
 const ended = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {

@@ -1,14 +1,62 @@
-/** `mayfly pulse schedule`, a line of crontab instead of an interval, and `switch`, which binds a whisper to its silence. */
+/** `mayfly pulse set`, `schedule`, a line of crontab instead of an interval, and `switch`, which binds a whisper to its silence. */
 import type { Command } from 'commander'
-import { client, wholeNumber } from '../cli.ts'
+import type { PulseSettings } from '../../client/index.ts'
+import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
+import { wholeOption } from '../options.ts'
+import { showMonitor } from '../status.ts'
 import { examples } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
-type Options = { timeZone?: string; grace?: string; off?: true }
+type Options = { timeZone?: string; grace: number; off?: true }
 
-/** The longest grace, for the error message. The service checks it too. */
-const MAX_GRACE_SECONDS = 604_800
+/** The service's maximum, for the error message. The service checks it too. */
+const MAX_SECONDS = 604_800
+
+const graceOption = () =>
+  wholeOption('--grace <seconds>', 'how late a ping may be', { least: 60, most: MAX_SECONDS })
+
+type SetOptions = {
+  title?: string
+  description?: string
+  interval?: number
+  grace?: number
+  public?: boolean
+}
+
+export function addPulseSet(parent: Command): void {
+  parent
+    .command('set')
+    .description('change the settings of a monitor')
+    .argument('<name>', 'the monitor')
+    .option('--title <text>', 'its name on the shared status')
+    .option('--description <text>', 'what it watches')
+    .addOption(
+      wholeOption('--interval <seconds>', 'how often a ping is expected', {
+        ...{ least: 20, most: MAX_SECONDS },
+      }),
+    )
+    .addOption(graceOption())
+    .option('--public', 'share its state with everybody who has its address')
+    .option('--no-public', 'stop sharing it')
+    .addHelpText('after', examples('mayfly pulse set backup --interval 3600 --grace 600 --public'))
+    .action(
+      client<SetOptions>(async (cli, options, [name]) => {
+        const { capability, baseUrl } = loadPulse(cli, name)
+        const { title, description, interval, grace, public: isPublic } = options
+        // JSON leaves out what is undefined.
+        const settings = {
+          ...{ name: title, description, graceSeconds: grace },
+          ...{ expectedIntervalSeconds: interval, publicStatusEnabled: isPublic },
+        }
+        if (Object.values(settings).every((value) => value === undefined)) {
+          throw new CliError('There is nothing to change. --help lists the settings.', EXIT.usage)
+        }
+        const monitor = cli.mayfly(baseUrl).pulse(capability)
+        showMonitor(cli, baseUrl, await monitor.update(settings as PulseSettings))
+      }),
+    )
+}
 
 export function addPulseSchedule(parent: Command): void {
   parent
@@ -20,7 +68,7 @@ export function addPulseSchedule(parent: Command): void {
       '--time-zone <name>',
       'the time zone of the job, such as Europe/Berlin; by default here',
     )
-    .option('--grace <seconds>', 'how late a ping may be', '900')
+    .addOption(graceOption().default(900))
     .option('--off', 'return to the interval')
     .addHelpText(
       'after',
@@ -44,11 +92,7 @@ export function addPulseSchedule(parent: Command): void {
         const schedule = await monitor.setSchedule({
           cron,
           timeZone: options.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-          graceSeconds: wholeNumber(options.grace ?? '900', {
-            option: '--grace',
-            least: 60,
-            most: MAX_GRACE_SECONDS,
-          }),
+          graceSeconds: options.grace,
         })
         const { nextExpectedAt } = await monitor.status()
         const next = nextExpectedAt === null ? 'after its first ping' : `next at ${nextExpectedAt}`

@@ -8,10 +8,10 @@ import type { PlanId } from '../../lib/product-names.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { readingPage } from '../addresses.ts'
 import { askHidden, firstLine, readStdin } from '../ask.ts'
-import { type Cli, client, wholeNumber } from '../cli.ts'
+import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { planOption } from '../plan.ts'
+import { planOption, wholeOption } from '../options.ts'
 import { purchase, resume, savedAs, type Wanted } from '../purchase.ts'
 import { away, columns, examples } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
@@ -21,7 +21,7 @@ type Options = {
   name?: string
   resume?: string
   beside?: string
-  reads?: string
+  reads?: number
   revealAt?: string
   receipt?: true
   whenLate?: string
@@ -38,7 +38,13 @@ export function addWhisperSend(parent: Command, verb: string): void {
     )
     .argument('[file]', 'the file, or - for stdin', '-')
     .addOption(planOption().default('spark'))
-    .option('--reads <count>', 'how often it can be read; by default as often as the plan allows')
+    .addOption(
+      wholeOption(
+        '--reads <count>',
+        'how often it can be read; by default as often as the plan allows',
+        { least: 1, most: MAX_READS },
+      ),
+    )
     .option('--reveal-at <time>', 'do not reveal it before this time, such as 2026-12-24T18:00:00Z')
     .option(
       '--when-late <name>',
@@ -96,9 +102,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
 async function wantedOf(cli: Cli, file: string, options: Options): Promise<Wanted> {
   const { plan: planId, name, reads, revealAt, receipt, whenLate, beside } = options
   const terms = {
-    ...(reads === undefined
-      ? {}
-      : { readLimit: wholeNumber(reads, { option: '--reads', least: 1, most: MAX_READS }) }),
+    ...(reads === undefined ? {} : { readLimit: reads }),
     ...(revealAt === undefined ? {} : { revealAt: new Date(timeOf(revealAt)) }),
     ...(receipt ? { receipt } : {}),
     ...(whenLate === undefined ? {} : { revealWhen: await switchOf(cli, whenLate) }),

@@ -1,0 +1,29 @@
+/** Options of several commands. Commander refuses any other value, and completion offers the choices. */
+import { InvalidArgumentError, Option } from 'commander'
+import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
+import { firstLine, readSecret } from './ask.ts'
+
+export const planOption = (description = 'spark, standard or long'): Option =>
+  new Option('--plan <plan>', description).choices(PLAN_IDS)
+
+export const productOption = (description = PRODUCT_NAMES.join(', ')): Option =>
+  new Option('--product <product>', description).choices(PRODUCT_NAMES)
+
+/** An option whose value is a whole number. */
+export const wholeOption = (
+  flags: string,
+  description: string,
+  { least, most }: { least: number; most: number },
+): Option =>
+  new Option(flags, description).argParser((text) => {
+    const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= least && number <= most) return number
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+  })
+
+/** The secret in an option that names a file, or - to ask for it or take it from stdin. */
+export const secretFrom = async (
+  cli: { signal: AbortSignal },
+  file: string,
+  question: string,
+): Promise<string> => (file === '-' ? await readSecret(cli, question) : firstLine(file)).trim()
