@@ -10,7 +10,7 @@ import type { Log } from '../lib/log.ts'
 import { readPublicUrl } from '../protocol/public-url.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { createDelivery, PER_HOST } from './delivery.ts'
-import { createDestinations, type Destinations, newMessageId } from './destinations.ts'
+import { createDestinations, newMessageId } from './destinations.ts'
 import type { Outbound } from './outbound.ts'
 import { type OutboundRules, requireCallable } from './outbound-rules.ts'
 import { createSealed, createSend, type Inboxes } from './send.ts'
@@ -44,31 +44,6 @@ export const ALERT_OUTBOUND: { hosts: HostLimits; maxAnswerBytes: number } = {
   maxAnswerBytes: 16 * 1024,
 }
 
-export type Alerts = {
-  /** Whether anything is ever sent. If not, nothing is stored to be sent either. */
-  isOn: boolean
-  destinations: Destinations
-  inboxes(): Inboxes | null
-  /** A URL that may be a destination, or what is wrong with it. */
-  readUrl(text: string): { url: URL } | { fault: string }
-  /** Statements that tell an owner's destinations of something, for the unit in which it happens. */
-  tell(ownerId: string, alert: Alert): Statement[]
-  /** Statements for the unit that deletes these owners. */
-  drop(ownerIds: readonly string[]): Statement[]
-  /** Something was stored that may be due. Never throws. */
-  wake(): void
-}
-
-export type RunningAlerts = Alerts & {
-  /** Encrypts what older secrets sealed under the current one. @returns how many no secret opens. */
-  reseal(): Promise<number>
-  /** Deletes what ended long ago. @returns how many were deleted. */
-  purge(now: number): Promise<number>
-  /** Sends what is due. */
-  look(): Promise<void>
-  close(): Promise<void>
-}
-
 export function createAlerts(deps: {
   db: Db
   secrets: Secrets
@@ -80,7 +55,7 @@ export function createAlerts(deps: {
   /** Known once CATCH is open; null without it. */
   inboxes: () => Inboxes | null
   onAttempt?: (outcome: Outcome) => void
-}): RunningAlerts {
+}) {
   const { db, clock, log, rules, out, inboxes, onAttempt = () => undefined } = deps
   const store = createAlertStore(db)
   const sealed = createSealed(deps.secrets)
@@ -115,16 +90,24 @@ export function createAlerts(deps: {
   }
 
   return {
+    /** Whether anything is ever sent. If not, nothing is stored to be sent either. */
     isOn: out !== null,
     destinations: createDestinations({ db, store, sealed, send, clock }),
     inboxes,
-    readUrl: (text) => readUrl(text, rules),
-    tell: (ownerId, alert) => (out ? insertAlert(ownerId, newMessageId(), alert) : []),
+    /** A URL that may be a destination, or what is wrong with it. */
+    readUrl: (text: string) => readUrl(text, rules),
+    /** Statements that tell an owner's destinations of something, for the unit in which it happens. */
+    tell: (ownerId: string, alert: Alert): Statement[] =>
+      out ? insertAlert(ownerId, newMessageId(), alert) : [],
+    /** Statements for the unit that deletes these owners. */
     drop: dropOwners,
+    /** Something was stored that may be due. Never throws. */
     wake,
+    /** Sends what is due. */
     look,
 
-    async reseal() {
+    /** Encrypts what older secrets sealed under the current one. @returns how many no secret opens. */
+    async reseal(): Promise<number> {
       let unopened = 0
       for (let after = ''; ; ) {
         const rows = await store.all(after, 500)
@@ -156,7 +139,8 @@ export function createAlerts(deps: {
       }
     },
 
-    async purge(now) {
+    /** Deletes what ended long ago. @returns how many were deleted. */
+    async purge(now: number): Promise<number> {
       await db.write({ lockKey: 'alert', statements: { secrets: forgetOldSecrets(now) } })
       const endedBefore = now - KEEP_MS
       for (let count = 0; ; ) {
@@ -167,7 +151,7 @@ export function createAlerts(deps: {
       }
     },
 
-    async close() {
+    async close(): Promise<void> {
       isClosed = true
       await looking
       await Promise.race([delivery.idle(), delay(LEAVE_MS, undefined, { ref: false })])
@@ -176,6 +160,8 @@ export function createAlerts(deps: {
     },
   }
 }
+
+export type Alerts = ReturnType<typeof createAlerts>
 
 /** Whether the service may call a URL at all is known before its name is resolved. */
 function readUrl(text: string, rules: OutboundRules): { url: URL } | { fault: string } {

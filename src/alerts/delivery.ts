@@ -1,14 +1,15 @@
 /**
  * Sends what waits: claims destinations whose turn it is, tries each once, and notes how it ended. A destination
- * has one alert under way, and one that waits for its next attempt takes no place.
+ * has one alert under way, and one that waits for its next attempt takes no place. Below: how often a destination gets
+ * something, what it gets once there is more than that, and when a message is tried again.
  */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { nextTurn, paceAfter, pauseAfter, ready, type Turn } from './pacing.ts'
-import type { Attempt, Sealed, Send, Target } from './send.ts'
+import { type Attempt, NOTHING, type Sealed, type Send, type Target } from './send.ts'
 import {
+  type AlertRow,
   type AlertStore,
   claimDestination,
   contentOf,
@@ -31,13 +32,6 @@ export const PER_HOST = 8
 /** Rows that one look reads. */
 const MAX_LOOK = 512
 
-export type Delivery = {
-  /** Starts every attempt that is due and has a place. Resolves when they have started. */
-  turn(): Promise<void>
-  /** Resolves when no attempt is under way. */
-  idle(): Promise<void>
-}
-
 type UnderWay = Pick<DueRow, 'destination_id' | 'owner_id' | 'host'> & { isRepeat: boolean }
 
 export function createDelivery(deps: {
@@ -51,47 +45,50 @@ export function createDelivery(deps: {
   onAttempt: (outcome: Outcome) => void
   /** Called when a place is free again, and something may wait for it. */
   onFree: () => void
-}): Delivery {
+}) {
   const { db, store, sealed, send, clock, log, onAttempt, onFree } = deps
   const instance = randomBytes(9).toString('base64url')
   const underWay = new Map<string, UnderWay>()
   const running = new Set<Promise<void>>()
 
+  /** Starts every attempt that is due and has a place. Resolves when they have started. */
   async function turn(): Promise<void> {
     const now = clock.now()
-    for (;;) {
-      if (underWay.size >= MAX_UNDER_WAY) return
+    while (underWay.size < MAX_UNDER_WAY) {
+      const hosts = new Set([...underWay.values()].map(({ host }) => host))
       const due = await store.due(now, {
-        ...{ limit: MAX_LOOK, exceptHosts: busyHosts() },
-        exceptRepeats: repeatsUnderWay() >= MAX_REPEATS_UNDER_WAY,
+        limit: MAX_LOOK,
+        exceptHosts: [...hosts].filter(isBusy),
+        exceptRepeats: hasEnoughRepeats(),
       })
-      const picked = pick(due)
-      for (const one of picked) start(one)
+      const firstBeforeRepeats = due
+        .map((row) => ({ ...row, isRepeat: row.attempts > 0 }))
+        .sort((a, b) => Number(a.isRepeat) - Number(b.isRepeat))
+      let started = 0
+      for (const one of firstBeforeRepeats) {
+        if (!hasPlace(one)) continue
+        start(one)
+        started++
+      }
       // What was left out waits for a place. A look that was full may have hidden others.
-      if (picked.length === 0 || due.length < MAX_LOOK) return
+      if (started === 0 || due.length < MAX_LOOK) return
     }
   }
 
-  function busyHosts(): string[] {
-    const counts = new Map<string, number>()
-    for (const { host } of underWay.values()) counts.set(host, (counts.get(host) ?? 0) + 1)
-    return [...counts].filter(([, count]) => count >= PER_HOST).map(([host]) => host)
+  function countOf(isCounted: (one: UnderWay) => boolean): number {
+    let count = 0
+    for (const one of underWay.values()) if (isCounted(one)) count++
+    return count
   }
+  const isBusy = (host: string): boolean => countOf((one) => one.host === host) >= PER_HOST
+  const hasEnoughRepeats = (): boolean => countOf((one) => one.isRepeat) >= MAX_REPEATS_UNDER_WAY
 
-  const repeatsUnderWay = (): number =>
-    [...underWay.values()].filter(({ isRepeat }) => isRepeat).length
-
-  /** First attempts before repeats, one of an owner per host, as many as have a place. */
-  function pick(due: DueRow[]): UnderWay[] {
-    const places = createPlaces([...underWay.values()])
-    return due
-      .filter(({ destination_id }) => !underWay.has(destination_id))
-      .map(({ destination_id, owner_id, host, attempts }) => {
-        return { destination_id, owner_id, host, isRepeat: attempts > 0 }
-      })
-      .sort((a, b) => Number(a.isRepeat) - Number(b.isRepeat))
-      .filter(places.take)
-  }
+  /** An owner has one place for each host, so no destination is tried twice at once. */
+  const hasPlace = ({ owner_id, host, isRepeat }: UnderWay): boolean =>
+    underWay.size < MAX_UNDER_WAY &&
+    !(isRepeat && hasEnoughRepeats()) &&
+    !isBusy(host) &&
+    countOf((one) => one.owner_id === owner_id && one.host === host) === 0
 
   function start(one: UnderWay): void {
     underWay.set(one.destination_id, one)
@@ -126,7 +123,10 @@ export function createDelivery(deps: {
       )
     }
     const target = targetOf(destination, sealed, now)
-    const tried: Attempt = target ? await send(target, messageOf(next)) : UNREADABLE
+    // Without a target, no configured secret opens the destination.
+    const tried: Attempt = target
+      ? await send(target, messageOf(next))
+      : { ...NOTHING, outcome: 'failed' }
     onAttempt(tried.outcome)
     await finish(destination, next, tried)
   }
@@ -182,45 +182,11 @@ export function createDelivery(deps: {
 
   return {
     turn,
+    /** Resolves when no attempt is under way. */
     async idle() {
       while (running.size > 0) await Promise.all(running)
     },
   }
-}
-
-/** The places that those under way leave. `take` says whether one more has a place, and takes it. */
-function createPlaces(underWay: UnderWay[]): { take(one: UnderWay): boolean } {
-  const ofHost = new Map<string, number>()
-  const taken = new Set<string>()
-  let all = 0
-  let repeats = 0
-  const isFree = ({ owner_id, host, isRepeat }: UnderWay): boolean =>
-    all < MAX_UNDER_WAY &&
-    !(isRepeat && repeats >= MAX_REPEATS_UNDER_WAY) &&
-    (ofHost.get(host) ?? 0) < PER_HOST &&
-    !taken.has(`${owner_id} ${host}`)
-  const note = ({ owner_id, host, isRepeat }: UnderWay): void => {
-    all++
-    if (isRepeat) repeats++
-    ofHost.set(host, (ofHost.get(host) ?? 0) + 1)
-    taken.add(`${owner_id} ${host}`)
-  }
-  for (const one of underWay) note(one)
-  return {
-    take(one) {
-      const has = isFree(one)
-      if (has) note(one)
-      return has
-    },
-  }
-}
-
-/** No configured secret opens the destination. */
-const UNREADABLE: Attempt = {
-  outcome: 'failed',
-  isGone: false,
-  retryAfterMs: null,
-  has: () => false,
 }
 
 const paceOf = ({ not_before, day_started_at, day_count }: DestinationRow) => ({
@@ -244,4 +210,79 @@ export function targetOf(destination: DestinationRow, sealed: Sealed, now: numbe
   const { sealed_old_secret: sealedOld, old_secret_until: until } = destination
   const old = sealedOld !== null && until !== null && until > now ? open(sealedOld) : null
   return { format, target, ownerId, secrets: old === null ? [current] : [current, old] }
+}
+
+/** At most one alert a minute and 60 a day: more of them say no more, and could flood a stranger. */
+const PAUSE_MS = 60_000
+const PER_DAY = 60
+const DAY_MS = 24 * 60 * 60 * 1000
+
+export type Turn = {
+  /** The alert whose turn it is. */
+  alert: AlertRow
+  /** Those that are never sent, because a later state says more. */
+  dropped: number[]
+}
+
+/**
+ * The turn of a destination with waiting alerts, in their order. Those that the pace held back are coalesced to
+ * the last state; warnings are all sent.
+ */
+export function nextTurn(
+  destination: Pick<DestinationRow, 'not_before'>,
+  waiting: readonly AlertRow[],
+): Turn | null {
+  const [first] = waiting
+  if (!first) return null
+  const readyAt = Math.max(first.occurred_at, first.not_before)
+  const isHeldBack = first.attempts === 0 && readyAt < destination.not_before
+  if (!isHeldBack) return { alert: first, dropped: [] }
+  const lastState = waiting.findLast(({ replaces }) => replaces === 1)
+  const isDropped = (alert: AlertRow): boolean => alert.replaces === 1 && alert !== lastState
+  const alert = waiting.find((some) => !isDropped(some)) ?? first
+  return { alert, dropped: waiting.filter(isDropped).map(({ position }) => position) }
+}
+
+/** Those that may be told now: what comes after one that must wait for its time waits with it. */
+export function ready(waiting: readonly AlertRow[], now: number): AlertRow[] {
+  const first = waiting.findIndex(({ not_before: notBefore }) => notBefore > now)
+  return first === -1 ? [...waiting] : waiting.slice(0, first)
+}
+
+/** The pace after an alert was sent for the first time. Its repeats count no more. */
+export function paceAfter(
+  destination: Pick<DestinationRow, 'day_started_at' | 'day_count'>,
+  now: number,
+): Pick<DestinationRow, 'not_before' | 'day_started_at' | 'day_count'> {
+  const { day_started_at: startedAt } = destination
+  const isOver = now >= startedAt + DAY_MS
+  const day_started_at = isOver ? now : startedAt
+  const day_count = isOver ? 1 : destination.day_count + 1
+  const not_before = day_count >= PER_DAY ? day_started_at + DAY_MS : now + PAUSE_MS
+  return { not_before, day_started_at, day_count }
+}
+
+/** The schedule that Standard Webhooks recommend. */
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+
+/** The pause after each failed attempt. After the last one the message is given up. */
+const PAUSES = [
+  ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
+  ...[2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+]
+
+/** A receiver that asks for more patience than this gets no more. */
+const MAX_PAUSE = 24 * HOUR
+
+/**
+ * The pause before the next attempt in milliseconds, or null if the message is given up.
+ * @param attempts how many have failed, at least 1.
+ * @param retryAfterMs what the receiver asked for, if it did.
+ */
+export function pauseAfter(attempts: number, retryAfterMs: number | null): number | null {
+  const pause = PAUSES[attempts - 1]
+  if (pause === undefined) return null
+  return Math.max(pause, Math.min(retryAfterMs ?? 0, MAX_PAUSE))
 }

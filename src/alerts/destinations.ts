@@ -57,39 +57,13 @@ export type SetDestination = Destination & {
 
 export type Told = { alert: AlertRow; nextAt: number | null }
 
-export type Destinations = {
-  /** Which of these are new to the owner, and must be tested. */
-  untested(ownerId: string, wanted: readonly Wanted[]): Promise<Wanted[]>
-  /**
-   * Sets the owner's destinations to these. Those that were there before keep their place and what waits for
-   * them, and get another secret unless they are to stay as they are.
-   * @param guard must hold in the same unit, such as: the owner exists. Locks the owner first.
-   * @returns null if the guard does not hold.
-   */
-  set(
-    ownerId: string,
-    change: { wanted: readonly Wanted[]; guard: Statement; test: AlertContent },
-  ): Promise<SetDestination[] | null>
-  /** Tests those of the owner's destinations that no test has reached. */
-  testAgain(ownerId: string, test: AlertContent): Promise<SetDestination[]>
-  /** The owner's destination with this id, to stay as it is, or null. */
-  find(ownerId: string, id: string): Promise<Wanted | null>
-  /** Forgets all destinations, and what waits for them. */
-  remove(ownerId: string): Promise<void>
-  /** The owner's destinations that no test has reached. */
-  untestedOf(ownerId: string): Promise<Wanted[]>
-  list(ownerId: string): Promise<Destination[]>
-  /** The owner's alerts of the last day, and those that wait; the newest first. */
-  told(ownerId: string): Promise<Told[]>
-}
-
 export function createDestinations(deps: {
   db: Db
   store: AlertStore
   sealed: Sealed
   send: Send
   clock: Clock
-}): Destinations {
+}) {
   const { db, store, sealed, send, clock } = deps
 
   /** Finds a row for each wanted destination. A destination that wants no more is as good as none. */
@@ -198,12 +172,22 @@ export function createDestinations(deps: {
   }
 
   return {
-    async untested(ownerId, wanted) {
+    /** Which of these are new to the owner, and must be tested. */
+    async untested(ownerId: string, wanted: readonly Wanted[]): Promise<Wanted[]> {
       const { pairs } = await matched(ownerId, wanted)
       return pairs.filter(({ row }) => row?.state !== 'active').map(({ one }) => one)
     },
 
-    async set(ownerId, { wanted, guard, test }) {
+    /**
+     * Sets the owner's destinations to these. Those that were there before keep their place and what waits for
+     * them, and get another secret unless they are to stay as they are.
+     * @param guard must hold in the same unit, such as: the owner exists. Locks the owner first.
+     * @returns null if the guard does not hold.
+     */
+    async set(
+      ownerId: string,
+      { wanted, guard, test }: { wanted: readonly Wanted[]; guard: Statement; test: AlertContent },
+    ): Promise<SetDestination[] | null> {
       for (let tries = 1; ; tries++) {
         const { statements, ids } = await plan(ownerId, wanted)
         const done = await attempt(
@@ -218,26 +202,32 @@ export function createDestinations(deps: {
       }
     },
 
-    async find(ownerId, id) {
+    /** The owner's destination with this id, to stay as it is, or null. */
+    async find(ownerId: string, id: string): Promise<Wanted | null> {
       const row = (await store.ofOwner(ownerId)).find(({ destination_id }) => destination_id === id)
       const wanted = row ? wantedOf(row) : null
       return wanted && { ...wanted, isKept: true }
     },
 
-    testAgain: (ownerId, test) => testAll(ownerId, new Map(), test),
+    /** Tests those of the owner's destinations that no test has reached. */
+    testAgain: (ownerId: string, test: AlertContent) => testAll(ownerId, new Map(), test),
 
-    async remove(ownerId) {
+    /** Forgets all destinations, and what waits for them. */
+    async remove(ownerId: string): Promise<void> {
       await db.write({ lockKey: ownerId, statements: { destinations: dropOwners([ownerId]) } })
     },
 
-    async untestedOf(ownerId) {
+    /** The owner's destinations that no test has reached. */
+    async untestedOf(ownerId: string): Promise<Wanted[]> {
       const rows = await store.ofOwner(ownerId)
       return rows.filter(({ state }) => state === 'untested').flatMap((row) => wantedOf(row) ?? [])
     },
 
-    list: async (ownerId) => (await store.ofOwner(ownerId)).map(shown),
+    list: async (ownerId: string): Promise<Destination[]> =>
+      (await store.ofOwner(ownerId)).map(shown),
 
-    async told(ownerId) {
+    /** The owner's alerts of the last day, and those that wait; the newest first. */
+    async told(ownerId: string): Promise<Told[]> {
       const alerts = await store.told(ownerId, clock.now() - TOLD_MS, MAX_TOLD)
       const next = firstWaiting(alerts)
       return alerts.map((alert) => ({ alert, nextAt: next.has(alert) ? alert.due_at : null }))

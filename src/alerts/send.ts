@@ -5,7 +5,6 @@ import { webhookHeaders } from '../protocol/webhook-signing.ts'
 import { type Secrets, seal, unseal } from '../secrets/secrets.ts'
 import type { Outbound } from './outbound.ts'
 import { OutboundError } from './outbound-rules.ts'
-import { retryAfterMs } from './pacing.ts'
 import type { Outcome } from './store.ts'
 
 /** Marks what the service sends, so that two services never keep each other busy for ever. */
@@ -102,7 +101,19 @@ export function createSend({
   }
 }
 
-const NOTHING = { isGone: false, retryAfterMs: null, has: () => false }
+/** What an attempt without an answer says. */
+export const NOTHING = { isGone: false, retryAfterMs: null, has: () => false }
+
+/** `Date.parse` reads much more, such as a minus sign as a month. */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+
+/** The milliseconds of a Retry-After (RFC 9110 §10.2.3), or null. */
+export function retryAfterMs(value: unknown, now: number): number | null {
+  if (typeof value !== 'string') return null
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
+  const until = HTTP_DATE.test(value) ? Date.parse(value) : Number.NaN
+  return Number.isNaN(until) ? null : Math.max(0, until - now)
+}
 
 function outcomeOf(status: number): Outcome {
   if (status >= 200 && status < 300) return '2xx'

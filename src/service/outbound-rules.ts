@@ -1,6 +1,6 @@
 /** What the settings say of requests to servers that strangers name, and the alerts that keep to it. */
 import type { Logger } from 'pino'
-import { ALERT_OUTBOUND, createAlerts, type RunningAlerts } from '../alerts/alerts.ts'
+import { ALERT_OUTBOUND, type Alerts, createAlerts } from '../alerts/alerts.ts'
 import type { Outbound } from '../alerts/outbound.ts'
 import type { OutboundRules } from '../alerts/outbound-rules.ts'
 import { leadsTo } from '../alerts/outbound-rules.ts'
@@ -40,7 +40,7 @@ export async function openAlerts(
     inboxes: () => Inboxes | null
     onAttempt?: (outcome: Outcome) => void
   },
-): Promise<RunningAlerts> {
+): Promise<Alerts> {
   const isOurselves = leadsTo(deps.publicUrl)
   const rules = { ...outboundRules(config, deps.network), isOurselves }
   const out = config.outbound === 'on' ? laterOutbound(rules, deps.clock) : null

@@ -31,6 +31,27 @@ test('repeats that wait for a place never hide a first attempt, however many the
   await until('the first attempt', () => called.includes('new'), { withinMs: 15_000 })
 })
 
+test('a host has eight attempts at once, an owner one of them, and other hosts their own', async (t) => {
+  const called: string[] = []
+  const { add, delivery } = await aDelivery(t, (destinationId) => {
+    called.push(destinationId)
+    return new Promise(() => {})
+  })
+  for (let i = 0; i < 10; i++) await add(`busy ${i}`, NOW, { host: 'busy:443' })
+  for (let i = 0; i < 2; i++)
+    await add(`own ${i}`, NOW, { ownerId: 'one', host: 'own:443', place: i })
+  await add('last', NOW + 1)
+  const one = delivery(NOW + MINUTE)
+  await Promise.all([one.turn(), one.turn()])
+  await until('the last', () => called.includes('last'))
+  await one.turn()
+  await add('later')
+  await one.turn()
+  await until('the later', () => called.includes('later'))
+  const busy = Array.from({ length: 8 }, (_, i) => `busy ${i}`)
+  assert.deepEqual(called, [...busy, 'own 0', 'last', 'later'])
+})
+
 test('a message that takes the place of one that gave way is tried as often as any other', async (t) => {
   const { db, add, tell, delivery } = await aDelivery(t, async () => FAILED)
   await add('one')
@@ -41,7 +62,7 @@ test('a message that takes the place of one that gave way is tried as often as a
     await one.idle()
     now += pause
   }
-  for (let i = 0; i < MAX_WAITING; i++) await tell('one', NOW + MINUTE)
+  for (let i = 0; i < MAX_WAITING; i++) await tell('owner of one', NOW + MINUTE)
   const one = delivery(now)
   await one.turn()
   await one.idle()
@@ -59,7 +80,7 @@ test('a message is not sent before its time, and one that is early for its turn 
     return { ...FAILED, outcome: '2xx' }
   })
   await add('one')
-  await tell('one', NOW, NOW + 2 * MINUTE)
+  await tell('owner of one', NOW, NOW + 2 * MINUTE)
   for (const ms of [0, MINUTE, MINUTE - 1, 1, MINUTE]) {
     now += ms
     const one = delivery(now)
@@ -82,10 +103,10 @@ const FAILED: Attempt = {
 async function aDelivery(t: After, send: (destinationId: string) => Promise<Attempt>) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
-  const tell = (id: string, occurredAt: number, notBefore = occurredAt) =>
+  const tell = (ownerId: string, occurredAt: number, notBefore = occurredAt) =>
     db.write(
       unit(
-        ...insertAlert(`owner of ${id}`, `msg_${id}`, {
+        ...insertAlert(ownerId, `msg_${ownerId}`, {
           ...{ type: 'pulse.late', occurredAt, notBefore, replaces: true },
           content: { data: {}, title: 't', text: 'x', isUrgent: false },
         }),
@@ -94,15 +115,19 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
   return {
     db,
     tell,
-    async add(id: string, occurredAt = NOW) {
+    async add(
+      id: string,
+      occurredAt = NOW,
+      { host = `${id}:443`, ownerId = `owner of ${id}`, place = 0 } = {},
+    ) {
       const [sealed_target, sealed_secret] = [new Uint8Array(1), new Uint8Array(1)]
       const destination = insertDestination({
         is_private: 0,
-        ...{ destination_id: id, owner_id: `owner of ${id}`, place: 0, format: 'standard' },
-        ...{ host: `${id}:443`, now: NOW, sealed_target, sealed_secret },
+        ...{ destination_id: id, owner_id: ownerId, place, format: 'standard' },
+        ...{ host, now: NOW, sealed_target, sealed_secret },
       })
       await db.write(unit(destination, activate(id)))
-      await tell(id, occurredAt)
+      await tell(ownerId, occurredAt)
     },
     delivery: (now: number) =>
       createDelivery({

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { createAlerts } from '../../src/alerts/alerts.ts'
-import { nextTurn, paceAfter, pauseAfter, ready, retryAfterMs } from '../../src/alerts/pacing.ts'
+import { nextTurn, paceAfter, pauseAfter, ready } from '../../src/alerts/delivery.ts'
+import { retryAfterMs } from '../../src/alerts/send.ts'
 import type { Alert } from '../../src/alerts/store.ts'
 import {
   type AlertRow,

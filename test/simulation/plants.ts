@@ -272,7 +272,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'what happens within a minute is told by its first state',
-    file: 'alerts/pacing.ts',
+    file: 'alerts/delivery.ts',
     text: 'const lastState = waiting.findLast(',
     becomes: 'const lastState = waiting.find(',
     breaks: ['an alert is delivered'],
