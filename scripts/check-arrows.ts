@@ -173,7 +173,8 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // The measured store and node say which observer they report to.
   { from: /^metrics\//, to: /^(?:db|lightning)\/measured\.ts$/, typesOnly: true },
   // The limits know their names and defaults. The rates file only changes them.
-  { from: /^service\/rates\.ts$/, to: /^http\/(?:limits|type)\.ts$/, typesOnly: false },
+  { from: /^service\/rates\.ts$/, to: /^http\/limits\.ts$/, typesOnly: false },
+  { from: /^service\/(?:catalog|rates)\.ts$/, to: /^http\/validation\.ts$/, typesOnly: false },
   // The tools describe and check their inputs as the routes do, and know the errors. Nothing there needs a server.
   { from: /^tools\//, to: /^http\/(?:validation|errors)\.ts$/, typesOnly: false },
   // The payer's route belongs to the simulator alone.
@@ -207,7 +208,7 @@ function whyWrong(file: string, arrow: Arrow, sources: Sources): string | null {
     if (!isInstalled(arrow) && TOOLS[file] !== arrow.to) {
       return 'an installed Mayfly would not have that package; add it to the dependencies of package.json'
     }
-    if (!BROWSER_ROOMS.has(from) || SERVER_ONLY.has(file)) return null
+    if (arrow.isType || !BROWSER_ROOMS.has(from) || SERVER_ONLY.has(file)) return null
     return `browsers load ${from}, so it imports no package and nothing of Node`
   }
   const { to } = arrow

@@ -1,7 +1,6 @@
 /** Sending to an inbox over HTTP: anyone may, with any method, body and sub-path. */
 
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { declaredBytes, hasArrived, readBody } from '../http/body.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
@@ -12,6 +11,7 @@ import type { BodyReservation, Memory } from '../http/memory.ts'
 import type { NewOrders } from '../http/paid/new-orders.ts'
 import { RESPONSE } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 import { MAX_HEADER_LINES } from './kept.ts'
 import { INGEST } from './limits.ts'
 import { ANSWERED, answerOf } from './response.ts'

@@ -1,7 +1,6 @@
 /** The owner's routes of an inbox: read, follow, delete, destroy. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
@@ -13,6 +12,7 @@ import { answer, errors, NoContent } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
 import type { EventStream, EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
+import { Type } from '../lib/json-schema.ts'
 import { bodyOf, eventId, eventJson } from './event.ts'
 import { parseResponse, shown } from './response.ts'
 import {

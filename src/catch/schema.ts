@@ -1,5 +1,5 @@
 /** The types of CATCH: plans, capability, status, events. The interface sets names and bounds. */
-import { type Static, type TOptional, type TUnsafe, Type } from 'typebox'
+import type { Static, TOptional, TUnsafe } from 'typebox'
 import {
   AtLeast1,
   configuredPlanFields,
@@ -18,6 +18,7 @@ import {
   type FilterValue,
   SEARCH,
 } from '../lib/event-filters.ts'
+import { Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CHALLENGERS } from '../protocol/signatures/signatures.ts'
 

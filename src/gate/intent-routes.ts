@@ -2,7 +2,6 @@
 
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { idempotencyKey, invalidKey } from '../http/credentials.ts'
@@ -10,6 +9,7 @@ import { checkoutUnavailable, invalid, type Problem, problem } from '../http/err
 import { type Limits, rateLimited } from '../http/limits.ts'
 import { wwwAuthenticate } from '../http/response-headers.ts'
 import { errors, KEY_EXAMPLE } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
 import type { OpenOutcome, ProtectedRequest } from './intents.ts'

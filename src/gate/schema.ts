@@ -1,6 +1,7 @@
 /** The types of GATE's JSON bodies. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { DateTime, Invoice, NetworkSchema, PaymentHash, PayUntil } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 
 export const VerificationKind = Type.Enum(['provider', 'preimage'])
 export type VerificationKind = Static<typeof VerificationKind>

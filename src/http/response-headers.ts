@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { Type } from '../lib/json-schema.ts'
 
 /** The headers of answers, as the OpenAPI document describes them. */
 

@@ -1,7 +1,8 @@
 /** Schemas that several rooms share. The interface defines their names and bounds. */
 
-import { type Static, type TSchema, Type } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type { TokenKind } from '../lib/ids.ts'
+import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from './errors.ts'

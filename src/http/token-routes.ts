@@ -1,7 +1,7 @@
 /** Replacing a token of a capability, for its owner: whoever has seen the one before can do nothing with it any more. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from '../lib/json-schema.ts'
 import type { AnyProduct } from '../lib/product-names.ts'
 import type { App } from './app.ts'
 import { problem } from './errors.ts'

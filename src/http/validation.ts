@@ -1,7 +1,8 @@
 /** Validates requests with the schemas that also make the types and the OpenAPI document. */
+import { createRequire } from 'node:module'
 import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
+import type { Validator } from 'typebox/schema'
 import { MAX_JSON } from '../lib/json.ts'
 import { oncePer } from '../lib/once-per.ts'
 import type { Fault, Phrase } from './errors.ts'
@@ -54,8 +55,16 @@ export const COMPILERS = {
 
 // Validators of schemas. Compiling one takes longer than a request, so a process compiles each schema once.
 
+/** The compiler is loaded for the first of them: it is 235 files, which a start would wait for. */
+const require = createRequire(import.meta.url)
+const compiled = oncePer((schema: TSchema) => {
+  const { Compile } = require('typebox/schema') as typeof import('typebox/schema')
+  return Compile(schema)
+})
+
 /** Its validator, compiled when it is first asked for. */
-export const validatorOf = oncePer((schema: TSchema) => Compile(schema))
+export const validatorOf = <Schema extends TSchema>(schema: Schema): Validator<Schema> =>
+  compiled(schema) as Validator<Schema>
 
 // Says what is wrong with a refused value: the name of a member and what it must be, never what was sent.
 

@@ -1,6 +1,7 @@
 /** The history of a monitor, as its owner reads it. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { DateTime, DateTimeOrNull } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 import { ExitCode, Rid } from './schema.ts'
 
 export const MAX_ENTRIES = 200

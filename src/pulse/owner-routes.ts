@@ -1,7 +1,6 @@
 /** The owner's routes of a monitor: read, follow, destroy, its tokens, its alerts and its switch. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
@@ -14,6 +13,7 @@ import { STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import type { EventStreams } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
+import { Type } from '../lib/json-schema.ts'
 import type { SwitchOwner } from '../switches/owner.ts'
 import { testAlert } from './alerts.ts'
 import { awaitedStatus, followMonitor } from './following.ts'

@@ -1,12 +1,12 @@
 /** What a job sends: pings, and the signals of its runs. Their bodies are ignored and never stored. */
 
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
-import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/credentials.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import type { Limit, Limits } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 import { PINGS, SIGNALS } from './limits.ts'
 import { publicId } from './schema.ts'
 import type { PulseService } from './service.ts'

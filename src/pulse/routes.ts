@@ -1,7 +1,6 @@
 /** PULSE over HTTP: buying and the shared status. `owner-routes.ts` has the owner's routes, `ping-routes.ts` the job's. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { clientScope } from '../http/client-address.ts'
 import { type Problem, problem } from '../http/errors.ts'
@@ -11,6 +10,7 @@ import { mountPaidRoute, type Paying } from '../http/paid/paid.ts'
 import { MAX_PLAN_SELECTION_BYTES, type PaidRoute, parsePlanSelection } from '../http/paid/route.ts'
 import { CONTENT_POLICY } from '../http/response-headers.ts'
 import { answer, errors, PlanSelection } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { badge } from './badge.ts'
 import { PUBLIC_STATUS } from './limits.ts'

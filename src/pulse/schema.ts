@@ -1,5 +1,5 @@
 /** The types of PULSE: plans, capability, settings, status. The interface sets names and bounds. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import {
   AtLeast0,
   configuredPlanFields,
@@ -12,6 +12,7 @@ import {
   UpTo,
   WorksUntil,
 } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
 /** Bounds of `expectedIntervalSeconds` and `graceSeconds`, in every plan. */

@@ -1,16 +1,15 @@
 /** The settings of a monitor and its schedule: for its owner, and those that it is bought with. */
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
-import { Compile } from 'typebox/schema'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { errors, NoContent } from '../http/schemas.ts'
-import { createFaultFinder } from '../http/validation.ts'
+import { createFaultFinder, validatorOf } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import type { Json } from '../lib/jcs.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
+import { Type } from '../lib/json-schema.ts'
 import { isTimetable } from './schedule.ts'
 import {
   GRACE_SECONDS,
@@ -29,9 +28,9 @@ const MAX_BYTES = 16 * 1024
 
 type Owned = { Params: { publicId: string } }
 
-const settings = { check: Compile(PulseSettings), faultIn: createFaultFinder(PulseSettings) }
-const schedule = { check: Compile(PulseSchedule), faultIn: createFaultFinder(PulseSchedule) }
-const terms = { check: Compile(MonitorTerms), faultIn: createFaultFinder(MonitorTerms) }
+const faultInSettings = createFaultFinder(PulseSettings)
+const faultInSchedule = createFaultFinder(PulseSchedule)
+const faultInTerms = createFaultFinder(MonitorTerms)
 
 const about = {
   tags: ['pulse'],
@@ -145,9 +144,13 @@ function requireGrace(graceSeconds: number | undefined, minimum: number): void {
 /** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
 export function parseSettings(body: Buffer): PulseSettings {
   const value = parseStrictJsonBytes(body)
-  if (value === undefined) throw invalid('invalid request body', settings.faultIn(value))
-  if (!settings.check.Check(value) || !isName(value.name) || !isText(value.description)) {
-    throw invalid('invalid settings', settings.faultIn(value))
+  if (value === undefined) throw invalid('invalid request body', faultInSettings(value))
+  if (
+    !validatorOf(PulseSettings).Check(value) ||
+    !isName(value.name) ||
+    !isText(value.description)
+  ) {
+    throw invalid('invalid settings', faultInSettings(value))
   }
   return value
 }
@@ -161,8 +164,9 @@ const isName = (name: string | undefined): boolean => name === undefined || !has
 /** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
 function parseSchedule(body: Buffer, now: number): PulseSchedule {
   const value = parseStrictJsonBytes(body)
-  if (value === undefined) throw invalid('invalid request body', schedule.faultIn(value))
-  if (!schedule.check.Check(value)) throw invalid('invalid settings', schedule.faultIn(value))
+  if (value === undefined) throw invalid('invalid request body', faultInSchedule(value))
+  if (!validatorOf(PulseSchedule).Check(value))
+    throw invalid('invalid settings', faultInSchedule(value))
   checkTimes(value, now)
   return value
 }
@@ -193,8 +197,12 @@ export function monitorTerms(
 ): null | ((plan: Json) => Json) {
   if (header === undefined) return null
   const value = jsonOf(String(header))
-  if (!terms.check.Check(value) || !isName(value.name) || !isText(value.description)) {
-    throw invalid('invalid settings', terms.faultIn(value))
+  if (
+    !validatorOf(MonitorTerms).Check(value) ||
+    !isName(value.name) ||
+    !isText(value.description)
+  ) {
+    throw invalid('invalid settings', faultInTerms(value))
   }
   return (plan) => checkedTerms(value, plan as PulsePlan, now())
 }

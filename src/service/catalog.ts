@@ -1,12 +1,8 @@
 /** The plans on sale: the built-in plans, in which the operator's file can change each field. */
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
-import { oncePer } from '../lib/once-per.ts'
+import { validatorOf } from '../http/validation.ts'
 import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
 import { ConfigError } from './config.ts'
-
-/** A start and each reload read the plans again; their schemas stay the same. */
-const validatorOf = oncePer((schema: TSchema) => Compile(schema))
 
 /**
  * The plans of one product.
@@ -17,12 +13,13 @@ export function readPlans<Plan extends { planId: string }>(
   { product, schema, builtIn }: { product: string; schema: TSchema; builtIn: Record<PlanId, Plan> },
 ): Record<PlanId, Plan> {
   const changes = section(section(file, null, 'the file')[product], PLAN_IDS, product)
-  const validator = validatorOf(schema)
   const plans = { ...builtIn }
   for (const planId of PLAN_IDS) {
     const fields = Object.keys(builtIn[planId])
     const change = section(changes[planId], fields, `${product}.${planId}`)
+    if (Object.keys(change).length === 0) continue
     const plan: unknown = { ...builtIn[planId], ...change, planId }
+    const validator = validatorOf(schema)
     if (!validator.Check(plan)) {
       const [field] = validator.Errors(plan)[1]
       const where = `${product}.${planId}${field ? field.instancePath.replaceAll('/', '.') : ''}`

@@ -1,8 +1,8 @@
 /** The rate limits in force: the defaults, with the changes of the operator's file. */
 
-import { Type } from 'typebox'
-import { Compile } from 'typebox/schema'
 import { LIMITS, type Limit, OPEN_ORDERS, type Rate, type Rates } from '../http/limits.ts'
+import { validatorOf } from '../http/validation.ts'
+import { Type } from '../lib/json-schema.ts'
 import { ConfigError } from './config.ts'
 
 /** The largest rate, burst and number of open orders. A larger number would limit nothing. */
@@ -63,7 +63,7 @@ const UNCHANGED: Changes = { changes: {} }
 
 function readFile(setting: unknown, limits: readonly Limit[]): Changes {
   const names = limits.map(({ name }) => name)
-  const file = Compile(
+  const file = validatorOf(
     Type.Object(
       {
         ...Object.fromEntries(names.map((name) => [name, Type.Optional(RateSchema)])),

@@ -1,6 +1,7 @@
 /** The tools that buy, and how they say what is to be paid and what was bought. */
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { isObject } from '../lib/json.ts'
+import { Type } from '../lib/json-schema.ts'
 import {
   isPlanId,
   PLAN_IDS,

@@ -1,8 +1,8 @@
 /** The tools of an inbox. What strangers wrote is named as such, escaped, and bounded call by call. */
-import { Type } from 'typebox'
 import { FILTER_NAMES } from '../lib/event-filters.ts'
 import { hideTokens } from '../lib/ids.ts'
 import { isObject } from '../lib/json.ts'
+import { Type } from '../lib/json-schema.ts'
 import { expectDone, expectJson, Refusal } from './answers.ts'
 import {
   DEFAULT_TEXT_BYTES,

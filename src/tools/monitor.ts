@@ -1,7 +1,7 @@
 /** The tools for a monitor that exists, and what a monitor is set to. */
-import { Type } from 'typebox'
 import { URL_FORMATS } from '../lib/alert-formats.ts'
 import { isObject } from '../lib/json.ts'
+import { Type } from '../lib/json-schema.ts'
 import { expectDone, expectJson, Refusal, refusalOf } from './answers.ts'
 import { said } from './strangers.ts'
 import {

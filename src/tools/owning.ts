@@ -1,5 +1,5 @@
 /** The tools for anything that was bought: replace its tokens, end it. */
-import { Type } from 'typebox'
+import { Type } from '../lib/json-schema.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { expectDone, expectJson, Refusal } from './answers.ts'
 import { about, type Role, TOKEN_META, type Tool, text } from './tool.ts'

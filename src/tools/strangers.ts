@@ -2,9 +2,9 @@
  * Text that a stranger wrote, as a tool hands it to a model: named as such, without a character that steers a
  * terminal or hides from a reader, and cut to a length.
  */
-import { Type } from 'typebox'
 import { hideTokens } from '../lib/ids.ts'
 import { jsonEscape, replaceInvisible } from '../lib/invisible.ts'
+import { Type } from '../lib/json-schema.ts'
 
 /** The length of one text of a stranger, unless the caller asks for another. */
 export const DEFAULT_TEXT_BYTES = 4 * 1024

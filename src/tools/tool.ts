@@ -2,13 +2,14 @@
  * A tool, and what a way in gives it. `/mcp` of the service and `mayfly mcp` differ in three things alone: how requests
  * are made, who pays, and where tokens are.
  */
-import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox'
+import type { TOptional, TSchema, TUnsafe } from 'typebox'
 import {
   EVENT_FILTERS,
   FILTER_NAMES,
   type FilterName,
   type FilterValue,
 } from '../lib/event-filters.ts'
+import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, type PlanId, type Product } from '../lib/product-names.ts'
 import type { Answered, Asked } from './answers.ts'
 

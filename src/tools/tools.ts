@@ -1,6 +1,7 @@
 /** All tools, as a host is offered them, and one call of one of them. */
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { createFaultFinder, validatorOf } from '../http/validation.ts'
+import { Type } from '../lib/json-schema.ts'
 import { Refusal } from './answers.ts'
 import { BUY_INBOX, BUY_MONITOR, CATALOG, CHECK_ORDER, EXTEND, SEND_WHISPER } from './buying.ts'
 import { GET_WEBHOOK, READ_INBOX, SET_WEBHOOK_RESPONSE, WAIT_FOR_WEBHOOK } from './inbox.ts'

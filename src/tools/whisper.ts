@@ -1,5 +1,6 @@
 /** Reading a whisper. Where the reader's key is, decides what comes: the text, or the ciphertext. */
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Type } from '../lib/json-schema.ts'
 import { maxTextBytes, resultText, STRANGER_NOTICE, strangerText } from './strangers.ts'
 import { about, savedName, type Tool } from './tool.ts'
 

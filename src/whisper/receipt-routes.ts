@@ -1,7 +1,6 @@
 /** WHISPER for its buyer: when it was read, who is told of it, and destroying it. Needs the receipt token. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { Alerts } from '../alerts/alerts.ts'
 import { mountAlerts } from '../http/alerts/routes.ts'
 import type { App } from '../http/app.ts'
@@ -11,6 +10,7 @@ import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import type { EventStreams } from '../http/streams.ts'
 import type { Clock } from '../lib/clock.ts'
+import { Type } from '../lib/json-schema.ts'
 import { testAlert } from './alerts.ts'
 import { livingReceipt, type ReceiptRow } from './receipt-store.ts'
 import type { Receipts } from './receipts.ts'

@@ -1,7 +1,6 @@
 /** WHISPER over HTTP: buying with the encrypted bytes as the body, and reading them. */
 
 import type { FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { bearerOf } from '../http/credentials.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
@@ -15,6 +14,7 @@ import { answer, errors, PlanIdSchema } from '../http/schemas.ts'
 import { inWords } from '../http/validation.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
+import { Type } from '../lib/json-schema.ts'
 import { isPlanId, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import type { Bindings } from '../switches/binding.ts'

@@ -1,5 +1,5 @@
 /** The types of WHISPER: plans, capability, the answer before the reveal. The interface sets bounds. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import {
   AtLeast0,
   AtLeast1,
@@ -10,6 +10,7 @@ import {
   token,
   WorksUntil,
 } from '../http/schemas.ts'
+import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { SWITCH_STATES } from '../switches/states.ts'

@@ -7,7 +7,7 @@ import { CATCH_PLANS, CatchPlan } from '../../src/catch/schema.ts'
 import type { Product } from '../../src/lib/product-names.ts'
 import { readPlans, refuseUnknownProducts } from '../../src/service/catalog.ts'
 import { ConfigError, readConfig } from '../../src/service/config.ts'
-import { readAllPlans } from '../../src/service/products.ts'
+import { readAllPlans, SOLD_FACTS } from '../../src/service/products.ts'
 import { messageOf } from '../support/config.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -26,6 +26,15 @@ suite('the catalogue file', () => {
   test('a catalogue file that is left out means the built-in plans', () => {
     assert.deepEqual(readPlans(null, CATCH), CATCH_PLANS)
   })
+
+  for (const { name, planSchema, plans } of SOLD_FACTS) {
+    test(`a catalogue file could name the built-in plans of ${name}`, () => {
+      const fields = ([id, { planId, ...rest }]: [string, { planId: string }]) => [id, rest]
+      const file = { [name]: Object.fromEntries(Object.entries(plans).map(fields)) }
+      const read = readPlans(file, { product: name, schema: planSchema, builtIn: plans })
+      assert.deepEqual(read, plans)
+    })
+  }
 
   test('a catalogue file changes the fields that it names, and no others', async (t) => {
     const plans = await read(t, '{"catch": {"spark": {"priceSats": 7, "available": false}}}')

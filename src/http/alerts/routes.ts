@@ -4,12 +4,12 @@
  */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { Alerts } from '../../alerts/alerts.ts'
 import type { Destination, SetDestination, Told, Wanted } from '../../alerts/destinations.ts'
 import type { Statement } from '../../db/db.ts'
 import { type AlertContent, calledUrl } from '../../lib/alert-formats.ts'
 import { rfc3339 } from '../../lib/clock.ts'
+import { Type } from '../../lib/json-schema.ts'
 import type { AnyProduct } from '../../lib/product-names.ts'
 import type { App } from '../app.ts'
 import { inScope, parseAsBytes, rawBody } from '../body.ts'

@@ -1,6 +1,7 @@
 /** The types of alerts: where they go, and what was sent. The same for every product that tells. */
-import { type Static, Type } from 'typebox'
+import type { Static } from 'typebox'
 import { URL_FORMATS } from '../../lib/alert-formats.ts'
+import { Type } from '../../lib/json-schema.ts'
 import { DateTime, DateTimeOrNull } from '../schemas.ts'
 
 /** How many destinations an owner has at most. */

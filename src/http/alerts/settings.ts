@@ -1,14 +1,12 @@
 /** Parses the JSON body that sets the destinations of alerts. */
-import { Compile } from 'typebox/schema'
 import type { Alerts } from '../../alerts/alerts.ts'
 import type { Wanted } from '../../alerts/destinations.ts'
 import { calledUrl, URL_FORMATS } from '../../lib/alert-formats.ts'
 import { containsToken } from '../../lib/ids.ts'
 import { isObject, parseStrictJsonBytes } from '../../lib/json.ts'
 import { invalid } from '../errors.ts'
+import { validatorOf } from '../validation.ts'
 import { AlertSettings } from './schema.ts'
-
-const settings = Compile(AlertSettings)
 
 /**
  * The destinations that a body asks for.
@@ -22,7 +20,7 @@ export async function parseDestinations(
   if (value === undefined) {
     throw invalid('invalid request body', { expected: 'JSON with each member once' })
   }
-  if (!settings.Check(value)) throw refused(...faultOf(value))
+  if (!validatorOf(AlertSettings).Check(value)) throw refused(...faultOf(value))
   const wanted: Wanted[] = []
   for (const one of (value as AlertSettings).destinations) {
     const next = await wantedOf(one, { alerts, ownerId })

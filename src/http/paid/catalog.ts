@@ -1,5 +1,6 @@
 /** The catalogue: what is on sale, composed of each product's entry. */
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
+import { Type } from '../../lib/json-schema.ts'
 import type { NodeHealth } from '../../payment/health.ts'
 import type { App } from '../app.ts'
 import { type ClientAddress, clientScope } from '../client-address.ts'

@@ -1,7 +1,7 @@
 /** How the OpenAPI document describes a paid route. */
 
 import type { FastifySchema } from 'fastify'
-import { Type } from 'typebox'
+import { Type } from '../../lib/json-schema.ts'
 import type { Phrase } from '../errors.ts'
 import { wwwAuthenticate } from '../response-headers.ts'
 import {

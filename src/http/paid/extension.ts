@@ -4,9 +4,10 @@
  * credential that pays for it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Clock } from '../../lib/clock.ts'
 import { isId, type TokenKind } from '../../lib/ids.ts'
+import { Type } from '../../lib/json-schema.ts'
 import type { PlanId } from '../../lib/product-names.ts'
 import { extendedEnd, extendedLimit } from '../../payment/provisioning.ts'
 import type { App } from '../app.ts'

@@ -3,8 +3,9 @@
  * invoice and its preimage, for a buyer who has nothing else left.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type TSchema, Type } from 'typebox'
+import type { TSchema } from 'typebox'
 import { isId } from '../../lib/ids.ts'
+import { Type } from '../../lib/json-schema.ts'
 import { renderPending } from '../../payment/flows/native.ts'
 import type { Outcome } from '../../payment/order.ts'
 import { MAX_INVOICE_CHARS } from '../../protocol/bolt11.ts'

@@ -1,7 +1,6 @@
 /** How a product describes its paid route. */
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify'
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/schema'
 import type { Statement } from '../../db/db.ts'
 import type { Json } from '../../lib/jcs.ts'
 import { isObject, parseStrictJsonBytes } from '../../lib/json.ts'
@@ -9,7 +8,7 @@ import type { PlanId, Product } from '../../lib/product-names.ts'
 import type { PlanTerms } from '../../payment/provisioning.ts'
 import { invalid, type Phrase } from '../errors.ts'
 import { PlanSelection } from '../schemas.ts'
-import { createFaultFinder } from '../validation.ts'
+import { createFaultFinder, validatorOf } from '../validation.ts'
 import type { Shown } from './flows.ts'
 
 export type PaidRoute = {
@@ -82,7 +81,6 @@ export type SoldPlan = PlanTerms & Record<string, Json>
 /** The JSON needs much less, even with spaces. */
 export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
 
-const selection = Compile(PlanSelection)
 const faultIn = createFaultFinder(PlanSelection)
 
 /** @throws Problem `invalid request body` for a body that says anything: the address has said it all. */
@@ -96,7 +94,7 @@ export function refuseAnyBody(body: Buffer): void {
 /** @throws Problem `invalid plan` for an unknown plan, `invalid request body` for anything else. */
 export function parsePlanSelection(body: Buffer): PlanId {
   const value = parseStrictJsonBytes(body)
-  if (selection.Check(value)) return value.planId
+  if (validatorOf(PlanSelection).Check(value)) return value.planId
   const isOnlyThePlan =
     typeof value === 'object' &&
     value !== null &&

@@ -2,9 +2,9 @@
  * Readiness: whether a load balancer should send requests to this instance. It is when the store answers
  * and the node takes payments. Load balancers ask often, so the cost is bounded.
  */
-import { Type } from 'typebox'
 import type { Db } from '../../db/db.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { Type } from '../../lib/json-schema.ts'
 import type { App } from '../app.ts'
 import { ERRORS, type Phrase } from '../errors.ts'
 import { RETRY_AFTER } from '../response-headers.ts'

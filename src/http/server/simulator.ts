@@ -1,7 +1,7 @@
 /** The simulator over HTTP: the payer's side, and who may use a local one. Mounted with that backend only. */
 
 import type { IncomingMessage } from 'node:http'
-import { Type } from 'typebox'
+import { Type } from '../../lib/json-schema.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Simulator } from '../../lightning/simulator.ts'
 import type { App } from '../app.ts'
