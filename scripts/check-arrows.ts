@@ -152,7 +152,7 @@ const SERVER_ONLY = new Set([
   'protocol/webhook-signing.ts',
 ])
 
-/** Rooms that a browser loads. They import nothing from a package or from Node. */
+/** Rooms that a browser loads. They import nothing but types from a package, and nothing from Node. */
 const BROWSER_ROOMS = new Set<Room>(['lib', 'protocol', 'client', 'web'])
 
 /** Packages that are bundled into the pages. A built package needs none of them. */
