@@ -26,8 +26,6 @@ export type OpenWallet = { wallet: Wallet; close(): Promise<void> }
 export type OpenWalletOptions = {
   /** For `simulator:`, the service whose simulator pays. Default: `MAYFLY_URL`. */
   serviceUrl?: string
-  /** The maximum routing fee. A wallet over Nostr has its own budget instead. */
-  maxFeeSats?: number
   /** Tells of each request; not of those over Nostr. */
   traced?: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch
 }
@@ -37,11 +35,8 @@ export async function openWallet(
   url: string,
   options: OpenWalletOptions = {},
 ): Promise<OpenWallet> {
-  const {
-    serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL,
-    traced = (fetch) => fetch,
-    ...paying
-  } = options
+  const { serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL, traced = (fetch) => fetch } =
+    options
   const pinned = (certificate: string | undefined) => {
     const { fetch, close } = pinnedFetch(certificate)
     return { fetch: traced(fetch), close }
@@ -56,17 +51,17 @@ export async function openWallet(
     case 'lnd': {
       const { baseUrl, macaroon, certificate } = await readLndUrl(url, SETTING)
       const { fetch, close } = pinned(certificate)
-      return { wallet: lndWallet({ url: baseUrl, macaroonHex: macaroon, fetch, ...paying }), close }
+      return { wallet: lndWallet({ url: baseUrl, macaroonHex: macaroon, fetch }), close }
     }
     case 'phoenixd': {
       const { baseUrl, password, certificate } = await readPhoenixdUrl(url, SETTING)
       const { fetch, close } = pinned(certificate)
-      return { wallet: phoenixdWallet({ url: baseUrl, password, fetch, ...paying }), close }
+      return { wallet: phoenixdWallet({ url: baseUrl, password, fetch }), close }
     }
     case 'cln': {
       const { baseUrl, rune, certificate } = await readClnUrl(url, SETTING)
       const { fetch, close } = pinned(certificate)
-      return { wallet: clnWallet({ url: baseUrl, rune, fetch, ...paying }), close }
+      return { wallet: clnWallet({ url: baseUrl, rune, fetch }), close }
     }
     case 'nwc': {
       const access = readNwcUrl(url, SETTING)
