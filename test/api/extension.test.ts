@@ -43,6 +43,18 @@ for (const product of EXTENDABLE) {
       assert.equal(await elsewhere.text(), answer.text)
     })
 
+    test('an extension that is opened with the owner token ends the repeats of the sale', async (t) => {
+      const server = await startServer(t)
+      const target = `/api/payments/${name}`
+      const key = randomUUID()
+      await server.pay(quoteOf(await purchase(server, { key, target })).bolt11)
+      const sold = await purchase(server, { key, target })
+      const held: Held = JSON.parse(sold.text).resource
+      assert.equal((await purchase(server, { key, target })).text, sold.text)
+      assert.equal((await extend(server, held)).status, 402)
+      assert.equal(phraseOf(await purchase(server, { key, target })), '404 already delivered')
+    })
+
     test('twenty repeats by key, poll, preimage and credential extend once', async (t) => {
       const server = await startServer(t)
       const held = await buy(server)

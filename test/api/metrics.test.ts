@@ -40,10 +40,8 @@ test('metrics appear after a sale, and alerts, dashboard and documents ask for n
   const unpaid = await purchaseWhisper(server, { body: Buffer.alloc(100) })
   assert.equal(unpaid.status, 402)
 
-  const watching = new AbortController()
   const stream = await fetch(`${server.url}/api/catch/${resource.publicId}/stream`, {
     headers: { authorization: `Bearer ${resource.ownerToken}` },
-    signal: watching.signal,
   })
   assert.equal(stream.status, 200)
 
@@ -99,13 +97,15 @@ test('metrics appear after a sale, and alerts, dashboard and documents ask for n
     assert.ok(!text.includes(secretText), `${secretText} is in the metrics`)
   }
 
-  watching.abort()
-  await until('the stream is gone', async () => {
-    const now = await scrape(server)
-    return now.series.get('mayfly_open_streams{route="/api/catch/:publicId/stream"}') === 0
-  })
-  const after = (await scrape(server)).series
+  // The service ends it: of an answer that its reader breaks off, nothing is counted.
+  await server.mayfly.catch(resource).destroy()
+  await stream.text()
   const watched = '{method="GET",route="/api/catch/:publicId/stream",status="2xx"}'
+  const after = await until('the stream is counted', async () => {
+    const now = (await scrape(server)).series
+    return now.get(`mayfly_http_requests_total${watched}`) === 1 && now
+  })
+  assert.equal(after.get('mayfly_open_streams{route="/api/catch/:publicId/stream"}'), 0)
   assert.equal(after.get(`mayfly_http_request_duration_seconds_count${watched}`), undefined)
 })
 

@@ -89,6 +89,16 @@ suite('the vault', () => {
     )
   })
 
+  test('what is forgotten is nowhere in the file any more', async (t) => {
+    const { cli } = await aBuyer(t)
+    const { out } = await cli.run(['export', 'hooks'])
+    const [token = assert.fail()] = /catch_owner_\w+/.exec(out) ?? []
+    const file = vaultFile(cli.folder)
+    assert.ok(readFileSync(file).includes(token))
+    assert.equal((await cli.run(['forget', 'hooks', '--yes'])).code, 0)
+    assert.ok(!readFileSync(file).includes(token))
+  })
+
   test('of ten commands that save under one name at once one does, and all others under their own', async (t) => {
     const { cli } = await aBuyer(t)
     const { out: input } = await cli.run(['export', 'hooks'])

@@ -56,6 +56,12 @@ suite('a store', () => {
   }
 })
 
+test('how far the settlements were followed never goes back, whoever writes last', async (t) => {
+  const cursor = storedCursor(await aStore(t), CURSORS.lnd)
+  for (const index of [9, 10, 3]) await cursor.write(index)
+  assert.equal(await cursor.read(), 10)
+})
+
 suite('another node in the place of the known one', () => {
   test('another node in the place of the known one is logged at the start, and stops nothing', async (t) => {
     const server = await startServer(t)

@@ -72,6 +72,7 @@ suite('the stream of the node', () => {
     tell(quote.paymentHash)
     await noSweep(() => events(shop, 'order.hint_failed').length === 1)
     assert.match(String(events(shop, 'order.hint_failed')[0]?.reason), /no thread/)
+    assert.equal(shop.levels.get('order.hint_failed'), 'error')
     shop.db.read = read
     tell(quote.paymentHash)
     await noSweep(async () => (await shop.order(quote))?.state === 'settled')

@@ -114,6 +114,8 @@ export type Shop = {
   orders: Orders
   /** The logged events. */
   logged: ({ event: string } & Record<string, unknown>)[]
+  /** The level at which each event was logged last. */
+  levels: Map<string, keyof Log>
   log: Log
   /** Opens an order, and asserts that it is pending. */
   quote(key?: string): Promise<Quote>
@@ -178,8 +180,14 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     await db.close()
   })
   const logged: Shop['logged'] = []
-  const note = (facts: Shop['logged'][number]): void => void logged.push(facts)
-  const log: Log = { info: note, warn: note, error: note }
+  const levels: Shop['levels'] = new Map()
+  const at =
+    (level: keyof Log): Log['info'] =>
+    (facts) => {
+      logged.push(facts)
+      levels.set(facts.event, level)
+    }
+  const log: Log = { info: at('info'), warn: at('warn'), error: at('error') }
   const node = await aNode(db, clock, options)
   const health = createNodeHealth({ lightning: node, network: 'regtest', log })
   await health.start(ending.signal)
@@ -209,6 +217,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     health,
     orders,
     logged,
+    levels,
     log,
     quote: async (key) => pendingQuote(await orders.open(aName(key), aRequest(), anOffer())),
     async paid(key) {
