@@ -27,6 +27,22 @@ test('a fetch-style handler forgets a visitor once it has answered', async (t) =
   )
 })
 
+test('a fetch-style handler learns that its visitor has left', async (t) => {
+  const shop = await aShop(t)
+  const quote = await shop.quote()
+  const leaving = new AbortController()
+  const hasLeft: boolean[] = []
+  const handler = shop.gate.fetch('render', ({ signal }) => {
+    hasLeft.push(signal.aborted)
+    leaving.abort()
+    hasLeft.push(signal.aborted)
+    return new Response('a cat')
+  })
+  const visit = aVisit(proofOf(quote, await shop.pay(quote.bolt11)))
+  await handler(new Request(visit, { signal: leaving.signal }))
+  assert.deepEqual(hasLeft, [false, true])
+})
+
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()

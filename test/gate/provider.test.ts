@@ -411,6 +411,22 @@ describe('the way to a provider', () => {
     await assert.rejects(http.get(new URL(NAME)), refusedAs(/takes too long/))
   })
 
+  test('the way to a provider that keeps all waiting is given up first by who has no turn yet', async (t) => {
+    const { lnurl, clock } = await aGate(t)
+    lnurl.answers.pay = () => undefined
+    const http = createLnurlHttp({ clock, allowed: new Set([lnurl.host]) })
+    t.after(() => http.close())
+    const ended: number[] = []
+    const asked = Array.from({ length: 5 }, (_, i) =>
+      http
+        .get(new URL(`http://${lnurl.host}/.well-known/lnurlp/alice`))
+        .finally(() => ended.push(i)),
+    )
+    await assert.rejects(Promise.race(asked), refusedAs(/takes too long/))
+    assert.deepEqual(ended, [4])
+    await Promise.allSettled(asked)
+  })
+
   test('the way to a provider does not lead to a verify URL that was not checked', async (t) => {
     const client = createLnurlClient({ clock: testClock(), allowed: new Set() })
     t.after(() => client.close())
