@@ -10,6 +10,7 @@ import {
   insertDestination,
   MAX_WAITING,
 } from '../../src/alerts/store.ts'
+import { StoreAway } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -92,6 +93,21 @@ test('a message is not sent before its time, and one that is early for its turn 
   assert.equal(destination?.due_at, null)
 })
 
+test('an attempt that the store fails is told to the log, and its place is free again', async (t) => {
+  const { db, add, delivery } = await aDelivery(t, async () => FAILED)
+  await add('one')
+  const told: unknown[] = []
+  let free = 0
+  const one = delivery(NOW, {
+    db: { ...db, write: () => Promise.reject(new StoreAway('full')) },
+    log: { info() {}, warn() {}, error: ({ event }) => told.push(event) },
+    onFree: () => free++,
+  })
+  await one.turn()
+  await one.idle()
+  assert.deepEqual([told, free], [['alerts.attempt_failed'], 1])
+})
+
 const FAILED: Attempt = {
   outcome: 'failed',
   isGone: false,
@@ -129,7 +145,7 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
       await db.write(unit(destination, activate(id)))
       await tell(ownerId, occurredAt)
     },
-    delivery: (now: number) =>
+    delivery: (now: number, other: Partial<Parameters<typeof createDelivery>[0]> = {}) =>
       createDelivery({
         ...{ db, store: createAlertStore(db), clock: { now: () => now } },
         // What is sealed is the id of the destination.
@@ -143,6 +159,7 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
           },
         } as never,
         ...{ onAttempt() {}, onFree() {} },
+        ...other,
       }),
   }
 }

@@ -6,6 +6,7 @@ import { type Answer, phraseIn } from '../support/answer.ts'
 import { anInbox, ask, send } from '../support/catch.ts'
 import { followed, listen, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { hideTable } from '../support/store.ts'
 import { until } from '../support/until.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -31,6 +32,20 @@ test('a stream begins with what comes next, and tells where that is', async (t) 
     `id: 3\n\nid: 4\nevent: capture\ndata: ${JSON.stringify(event)}\n\n`,
     'exactly this, on the wire',
   )
+})
+
+test('a stream that the store fails ends without a word, so that its reader comes again', async (t) => {
+  const server = await startServer(t)
+  const inbox = await anInbox(server)
+  const stream = await listen(t, server, inbox)
+  const show = await hideTable(server, 'catch_inbox_use')
+  let end: unknown
+  void stream.next().then((event) => {
+    end = event
+  })
+  await until('the stream ends', () => end === null)
+  await show()
+  assert.equal((await listen(t, server, inbox)).status, 200)
 })
 
 test('Last-Event-ID is where a stream goes on: at the beginning, in between, beyond the latest', async (t) => {

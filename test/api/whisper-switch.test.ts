@@ -9,6 +9,7 @@ import { aMonitor, live, ping } from '../support/pulse.ts'
 import { aReceiver } from '../support/receiver.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import {
   iso,
@@ -78,6 +79,19 @@ test('an alert of lateness says when the switch opens only to a destination whos
   const { since, opensAt } = late.body.data as { since: string; opensAt: string }
   assert.equal(Date.parse(opensAt) - Date.parse(since), MINUTE)
   assert.ok(!JSON.stringify(plain.body).includes('opens'))
+})
+
+test('a monitor that is extended is there for longer to what waits for its silence', async (t) => {
+  const server = await startServer(t, SHORT_WAIT)
+  const { monitor } = await aSwitch(server)
+  const waitsUntil = async () =>
+    (await query(server, 'select monitor_ends_at from reveal_binding'))[0]?.monitor_ends_at
+  assert.equal(Number(await waitsUntil()), Date.parse(monitor.expiresAt))
+  const { mayfly, pay } = server
+  await mayfly.extend(monitor, { planId: 'standard', onInvoice: ({ bolt11 }) => pay(bolt11) })
+  const { expiresAt } = await mayfly.pulse(monitor).status()
+  assert.ok(Date.parse(expiresAt) > Date.parse(monitor.expiresAt))
+  assert.equal(Number(await waitsUntil()), Date.parse(expiresAt))
 })
 
 test('a clock that is set back after the ping that armed it keeps no secret shut', async (t) => {

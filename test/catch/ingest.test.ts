@@ -3,11 +3,12 @@ import { test } from 'node:test'
 import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { createIngest } from '../../src/catch/ingest.ts'
 import { insertInbox } from '../../src/catch/store.ts'
-import type { Db, Unit } from '../../src/db/db.ts'
+import { type Db, StoreAway, type Unit } from '../../src/db/db.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createSealing } from '../../src/payment/sealing.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
+import { until } from '../support/until.ts'
 
 test('an event is acknowledged once a flushed unit has stored it', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
@@ -28,6 +29,19 @@ test('an event is acknowledged once a flushed unit has stored it', async (t) => 
   assert.deepEqual(stored, [true, true, true])
   assert.ok(written.length > 0)
   for (const { durability = 'flushed' } of written) assert.equal(durability, 'flushed')
+})
+
+test('a store that fails tells each of those whose events came together', async (t) => {
+  const store = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => store.close())
+  const db: Db = { ...store, write: () => Promise.reject(new StoreAway('full')) }
+  const ingest = createIngest(db, createSealing({ db, clock: systemClock }), eventTables(db).insert)
+  const told: unknown[] = []
+  for (let i = 0; i < 3; i++) {
+    ingest(ONLY, anEvent('public')).catch((error: unknown) => told.push(error))
+  }
+  await until('each is told', () => told.length === 3)
+  for (const error of told) assert.ok(error instanceof StoreAway)
 })
 
 const EDGES: [limit: string, inbox: Partial<Parameters<typeof insertInbox>[0]>][] = [

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type Db, StoreAway } from '../../src/db/db.ts'
 import { readAlert } from '../../src/whisper/alerts.ts'
+import { insertReceipt } from '../../src/whisper/receipt-store.ts'
+import { createWhisper } from '../../src/whisper/service.ts'
+import { createWhisperStore, insertWhisper, reserveCiphertext } from '../../src/whisper/store.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { unit } from '../support/unit.ts'
 
 const NOW = 1_800_000_012_345
 const SECOND = 1_000
@@ -14,3 +20,39 @@ test('the time at which a read is told is spread over nearly a minute, so that i
   assert.ok(least >= 60 * SECOND && least < 70 * SECOND, `${least}`)
   assert.ok(most <= 115 * SECOND && most > 105 * SECOND, `${most}`)
 })
+
+test('a read is spent and told in one unit', async (t) => {
+  const store = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => store.close())
+  await store.write(
+    unit(
+      ...reserveCiphertext({ ...ORDER, ciphertext: new Uint8Array(1) }, UNPAID_BYTES),
+      ...insertWhisper({ ...WHISPER, ...ORDER, readTokenHash: HASH, reads: 2, ...KIND }),
+      insertReceipt({ ...WHISPER, readLimit: 2, receiptTokenHash: HASH }),
+    ),
+  )
+  let writes = 0
+  // The store goes away after one unit, as it may at any moment.
+  const db: Db = {
+    ...store,
+    write: (one) => (writes++ === 0 ? store.write(one) : Promise.reject(new StoreAway('gone'))),
+  }
+  const service = createWhisper({
+    ...{ db, clock: CLOCK, unpaidBytes: UNPAID_BYTES, bindings: { isOpen: async () => true } },
+    alerts: { tell: (id) => [{ text: TOLD, values: [id] }] },
+  })
+  const facts = await createWhisperStore(db).facts(WHISPER.publicId)
+  assert.ok(facts)
+  assert.equal((await service.read(facts)).kind, 'revealed')
+  assert.deepEqual(await store.read(`select name from meta where value = 'told'`), [
+    { name: WHISPER.publicId },
+  ])
+})
+
+const HASH = new Uint8Array(32)
+const ORDER = { orderId: 'order', clientNetwork: '203.0.113' }
+const WHISPER = { publicId: 'whisper', revealAt: null, createdAt: NOW, expiresAt: NOW + SECOND }
+const KIND = { hasReceipt: true, hasSwitch: false }
+const UNPAID_BYTES = { perNetwork: 1_000, inAll: 10_000 }
+const CLOCK = { now: () => NOW, isHeld: () => false, hasGoneBack: () => false }
+const TOLD = `insert into meta (name, value) values ($1, 'told')`
