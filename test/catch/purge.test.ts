@@ -1,8 +1,11 @@
 /** What a purge deletes when something changes between its look and its delete. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eventTables } from '../../src/catch/event-tables.ts'
+import { createPurge } from '../../src/catch/purge.ts'
+import { createRefusals } from '../../src/catch/refusals.ts'
 import { createCatch } from '../../src/catch/service.ts'
-import { extendInbox, insertInbox } from '../../src/catch/store.ts'
+import { createInboxStore, extendInbox, insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
 import { createHints } from '../../src/db/hints.ts'
 import { createScheduler } from '../../src/http/turns.ts'
@@ -66,6 +69,17 @@ test('an inbox that is extended after the purge has read it keeps its events', a
     store.engine === 'sqlite' ? await store.read('select 1 as n from catch_event_recent') : []
   assert.equal(events.length + recent.length, 1)
   assert.deepEqual([Number(use?.n), Number(use?.b) > 0], [1, true])
+})
+
+test('an inbox that is over is deleted although what came lately cannot be sorted', async (t) => {
+  const db = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => db.close())
+  await db.write(unit(...insertInbox(INBOX)))
+  const events = { ...eventTables(db), tidy: () => Promise.reject(new Error('the disk is full')) }
+  const refusals = createRefusals({ db, clock: { now: () => 2 * HOUR } })
+  const purge = createPurge({ db, store: createInboxStore(db), events, refusals })
+  await assert.rejects(purge(2 * HOUR), { message: 'the disk is full' })
+  assert.deepEqual(await db.read('select public_id from catch_inbox'), [])
 })
 
 const INBOX = {

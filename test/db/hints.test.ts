@@ -1,4 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
 import { createHints } from '../../src/db/hints.ts'
 import { hintsContract } from '../contract/hints.ts'
 
 hintsContract('in the process', async () => createHints())
+
+test('a topic is gone with its last listener', () => {
+  const hints = createHints()
+  const stops = [1, 2].map(() => hints.listen('inbox', () => undefined))
+  for (const stop of stops) {
+    assert.equal(hints.isIdle(), false)
+    stop?.()
+  }
+  assert.equal(hints.isIdle(), true)
+})

@@ -16,3 +16,14 @@ test('requests that waited for the first run leave no timer behind, and make roo
   assert.deepEqual(await wait(), Array(9).fill(true))
   assert.equal(timers(), before)
 })
+
+test('visitors that waited in vain leave their places to those of other runs', async () => {
+  const runs = createRuns()
+  for (let i = 0; i < 300; i++) {
+    assert.equal(await runs.begin(`in vain ${i}`, async () => 'recorded').ended(0), false)
+  }
+  const run = runs.begin('told', async () => 'recorded')
+  const waiting = run.ended(60_000)
+  run.spent()
+  assert.equal(await waiting, true)
+})

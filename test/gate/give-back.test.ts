@@ -167,6 +167,32 @@ describe('a payment that could not be honoured', () => {
     assert.equal((await world.projects.unhonoured()).length, 1)
   })
 
+  test('a payment that cannot be honoured is in the store before its payer is told', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    const preimage = world.wallet.pay(intent.bolt11)
+    await world.db.write(unit({ text: 'delete from gate_project', values: [] }))
+    const noting = Promise.withResolvers<void>()
+    const goOn = Promise.withResolvers<void>()
+    const write: typeof world.db.write = async (one) => {
+      if ('unhonoured' in one.statements) {
+        noting.resolve()
+        await goOn.promise
+      }
+      return world.db.write(one)
+    }
+    const service = await world.another({ db: { ...world.db, write } })
+    let isTold = false
+    const answer = service.prove(intent, preimage).finally(() => {
+      isTold = true
+    })
+    await noting.promise
+    await new Promise(setImmediate)
+    assert.equal(isTold, false)
+    goOn.resolve()
+    assert.equal((await answer).kind, 'unhonoured')
+  })
+
   test('no payment can be honoured where nobody knows the intent', async (t) => {
     const world = await aGate(t)
     const intentId = `gate_intent_${'0'.repeat(22)}`

@@ -50,6 +50,17 @@ describe('a part that is away', () => {
     )
   })
 
+  test('a store that failed and is back is ready again', async (t) => {
+    let isAway = true
+    const clock = manualClock()
+    const read = async () => (isAway ? Promise.reject(new Error('gone')) : [])
+    const ask = await anApp(t, { clock, read })
+    assert.equal((await ask()).status, 503)
+    isAway = false
+    clock.advance(SECOND)
+    assert.equal((await ask()).status, 200)
+  })
+
   test('a node that is away is named in a 503 with Retry-After, without a call to the node', async (t) => {
     const ask = await anApp(t, { isNodeReady: () => false })
     assert.deepEqual(await (await ask()).json(), {

@@ -11,6 +11,7 @@ import type { After } from '../support/folder.ts'
 import { provisioned } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
+import { until } from '../support/until.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -189,6 +190,20 @@ test('a change and what is told of it are stored together or not at all', async 
   at(131 * SECOND)
   await pulse.scan()
   assert.deepEqual(await told(), ['late since 120'])
+})
+
+test('a unit that fails is told to each ping that waited for it, and the next ping is stored', async (t) => {
+  const { ping, at, bind, told, breakListener } = await aMonitor(t)
+  bind({})
+  await ping()
+  at(121 * SECOND)
+  breakListener(true)
+  let failed = 0
+  for (const _ of [1, 2, 3]) ping().catch(() => failed++)
+  await until('all three are told', () => failed === 3)
+  breakListener(false)
+  assert.equal(await ping(), true)
+  assert.deepEqual(await told(), ['late since 120', 'recovered since 121'])
 })
 
 test('pings move no time to look at a monitor, and a look that comes too early moves itself', async (t) => {
