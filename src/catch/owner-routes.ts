@@ -1,6 +1,7 @@
 /** The owner's routes of an inbox: read, follow, delete, destroy. */
 
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest, HTTPMethods, RouteGenericInterface } from 'fastify'
+import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
@@ -33,10 +34,10 @@ type Owned = { Params: { publicId: string } }
 type Listed = Owned & { Querystring: EventQuery }
 type OwnedEvent = { Params: { publicId: string; eventId: string } }
 
-const security = [{ bearer: [] }]
 /** For JSON that is already serialized to bytes, which Fastify must not serialize again. */
 const JSON_TYPE = 'application/json; charset=utf-8'
 
+const inboxParams = Type.Object({ publicId })
 const eventParams = Type.Object({
   publicId,
   eventId: Type.String({
@@ -45,24 +46,37 @@ const eventParams = Type.Object({
     examples: ['0190c7a4-6f3e-7c1d-9b2a-5d8e7f6a4b3c'],
   }),
 })
-/** Accepts any event id: a malformed one is answered with `not found`. */
-const anyEventId = () => () => true
-
-const inboxParams = Type.Object({ publicId })
+/** Accepts anything: of what it would check, a malformed id is answered with `not found`, and a body by its handler. */
+const anything = () => () => true
 
 /** Fits the longest body of an answer with every character escaped. */
 const MAX_RESPONSE_BYTES = 32 * 1024
 
+/** What an operation says of itself; its errors are those of every owner's operation and these. */
+type Described = {
+  operationId: string
+  summary: string
+  description: string
+  isLinked?: boolean
+  body?: TSchema
+  response: object
+}
+
+type Work<Params> = (
+  inbox: InboxRow,
+  request: FastifyRequest<Params & RouteGenericInterface>,
+  reply: FastifyReply,
+) => Promise<() => unknown>
+
 export function mountOwner(
   app: App,
-  deps: {
-    service: CatchService
-    limits: Limits
-    streams: EventStreams
-    memory: Memory
-  },
+  {
+    service,
+    limits,
+    streams,
+    memory,
+  }: { service: CatchService; limits: Limits; streams: EventStreams; memory: Memory },
 ): void {
-  const { service, limits, streams } = deps
   const owner = createOwner<InboxRow>(app, {
     ...{ limits, streams },
     kind: 'catch_owner',
@@ -70,58 +84,175 @@ export function mountOwner(
     used: service.used,
     listen: service.listen,
   })
-  const onRequest = owner.required
-  const handlers = createHandlers(deps)
-  const answerList = owner.answers<Listed>(handlers.events)
+  const described = (schema: Described, params: TSchema = inboxParams) => ({
+    ...{ tags: ['catch'], security: [{ bearer: [] }], params },
+    ...schema,
+    response: { ...schema.response, ...errors(...OWNER_ERRORS) },
+  })
 
-  app.get<Owned>(
-    '/api/catch/:publicId',
-    { onRequest, schema: SCHEMAS.status },
-    owner.answers(handlers.status),
+  /** Mounts an operation on an inbox. */
+  function ofInbox(
+    [method, path]: [method: HTTPMethods, path: string],
+    schema: Described,
+    work: Work<Owned>,
+  ): void {
+    app.route<Owned>({
+      ...{ method, url: `/api/catch/:publicId${path}`, onRequest: owner.required },
+      ...{ schema: described(schema), handler: owner.answers(work) },
+    })
+  }
+
+  /** Mounts an operation on one of its events. */
+  function ofEvent(
+    [method, path]: [method: HTTPMethods, path: string],
+    schema: Described,
+    work: Work<OwnedEvent>,
+  ): void {
+    app.route<OwnedEvent>({
+      ...{ method, url: `/api/catch/:publicId/events/:eventId${path}`, onRequest: owner.required },
+      ...{ schema: described(schema, eventParams), validatorCompiler: anything },
+      handler: owner.answers(work),
+    })
+  }
+
+  ofInbox(
+    ['GET', ''],
+    {
+      operationId: 'getInbox',
+      summary: 'The state and counters of an inbox',
+      description:
+        'Reading it costs nothing. The inbox can be read in every state until it expires.',
+      response: { 200: CatchStatus },
+    },
+    async (inbox) => () => service.status(inbox),
   )
-  app.delete<Owned>(
-    '/api/catch/:publicId',
-    { onRequest, schema: SCHEMAS.destroy },
-    owner.answers(handlers.destroy),
+  ofInbox(
+    ['DELETE', ''],
+    {
+      operationId: 'destroyInbox',
+      summary: 'Destroy an inbox with its events and both capabilities',
+      description:
+        'All of it is gone at once, and the address accepts nothing more. This cannot be undone, and nothing is paid back.',
+      response: { 204: NoContent },
+    },
+    async (inbox, _request, reply) => gone(reply, await service.destroy(inbox)),
   )
-  app.get<Owned>(
-    '/api/catch/:publicId/refusals',
-    { onRequest, schema: SCHEMAS.refusals },
-    owner.answers(handlers.refusals),
+  ofInbox(
+    ['GET', '/refusals'],
+    {
+      isLinked: true,
+      operationId: 'getRefusals',
+      summary: 'How many requests the inbox refused, since when, and why',
+      description:
+        'A refused request is not kept: this is how the owner learns that a sender was turned away. Counts are a few seconds late.',
+      response: { 200: CatchRefusals },
+    },
+    async (inbox) => {
+      const found = await service.refusals(inbox)
+      return () => found
+    },
   )
-  app.get<Owned>(
-    '/api/catch/:publicId/response',
-    { onRequest, schema: SCHEMAS.response },
-    owner.answers(handlers.response),
+  ofInbox(
+    ['GET', '/response'],
+    {
+      isLinked: true,
+      operationId: 'getResponse',
+      summary: 'How the inbox answers the requests that it stores; never with the secret',
+      description: 'Senders get 204 until the owner chooses something else.',
+      response: { 200: CatchResponseShown },
+    },
+    async ({ response }) =>
+      (): CatchResponseShown =>
+        response === null ? { status: 204 } : JSON.parse(response),
   )
-  app.delete<Owned>(
-    '/api/catch/:publicId/response',
-    { onRequest, schema: SCHEMAS.deleteResponse },
-    owner.answers(handlers.deleteResponse),
+  ofInbox(
+    ['DELETE', '/response'],
+    {
+      isLinked: true,
+      operationId: 'deleteResponse',
+      summary: 'Answer with 204 again',
+      description: 'What the owner has chosen is forgotten.',
+      response: { 204: NoContent },
+    },
+    async (inbox, _request, reply) => gone(reply, await service.respond(inbox, null)),
   )
   inScope(app, (scope) => {
     parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_RESPONSE_BYTES })
     scope.put<Owned>(
       '/api/catch/:publicId/response',
-      // The handler validates the body, because its errors name the member that is wrong.
-      { onRequest, schema: SCHEMAS.setResponse, validatorCompiler: () => () => true },
-      owner.answers(handlers.setResponse),
+      {
+        onRequest: owner.required,
+        // The handler validates the body, because its errors name the member that is wrong.
+        validatorCompiler: anything,
+        schema: described({
+          isLinked: true,
+          operationId: 'setResponse',
+          summary:
+            'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
+          description:
+            'From then on, senders get it for every request that is stored. A refused request gets its error.',
+          body: CatchResponse,
+          response: {
+            200: CatchResponseShown,
+            ...errors(
+              'invalid settings',
+              'invalid request body',
+              'unsupported media type',
+              'request too large',
+              'request timeout',
+            ),
+          },
+        }),
+      },
+      owner.answers(async (inbox, request) => {
+        const chosen = parseResponse(rawBody(request as FastifyRequest))
+        if (!(await service.respond(inbox, chosen))) throw problem('not found')
+        return () => shown(chosen)
+      }),
     )
   })
+
+  const page =
+    (poll?: LongPoll): Work<Listed> =>
+    async (inbox, request, reply) => {
+      // One that waits is like a stream: it may wait for as long as its request does.
+      const reservation = memory.forAnswer(reply, inbox.public_id, { isStream: poll !== undefined })
+      const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
+        const reader = { reservation, gone, ...(poll && { poll }) }
+        const page = service.page(inbox, request.query, reader)
+        return { first: await page.next(), rest: page }
+      })
+      return () => sendPage(reply, reservation, { first, rest })
+    }
+  const answerPage = owner.answers(page())
   app.get<Listed>(
     '/api/catch/:publicId/events',
     {
       onRequest: owner.requiredOr401,
       config: { invalid: { query: 'invalid query' } },
-      schema: SCHEMAS.events,
+      schema: {
+        tags: ['catch'],
+        operationId: 'listEvents',
+        summary:
+          'Events, newest first, or oldest first after a sequence; a page may end early where bodies are large',
+        description:
+          'Pages newest first, with `nextCursor` for the next one. With `after` it follows the inbox, oldest first; with `wait` too, it answers as soon as a new request is there.',
+        security: [{ bearer: [] }],
+        params: inboxParams,
+        querystring: EventQuery,
+        response: {
+          200: EventPage,
+          ...errors('invalid query', 'unauthorized', 'rate limited', 'internal error'),
+        },
+      },
     },
     (request, reply) => {
       const { query } = request
       checkQuery(query)
-      if (!query.wait) return answerList(request, reply)
+      if (!query.wait) return answerPage(request, reply)
       return owner.waits(request, reply, {
         ms: query.wait * 1000,
-        work: (inbox, poll) => handlers.events(inbox, request, reply, poll),
+        work: (inbox, poll) => page(poll)(inbox, request, reply),
       })
     },
   )
@@ -131,88 +262,52 @@ export function mountOwner(
   })
   app.get<Owned>(
     '/api/catch/:publicId/stream',
-    { onRequest, config: { invalid: { query: 'invalid query' } }, schema: SCHEMAS.stream },
-    owner.streams(handlers.stream),
-  )
-  app.get<OwnedEvent>(
-    '/api/catch/:publicId/events/:eventId',
-    { onRequest, schema: SCHEMAS.event, validatorCompiler: anyEventId },
-    owner.answers(handlers.event),
-  )
-  app.get<OwnedEvent>(
-    '/api/catch/:publicId/events/:eventId/body',
-    { onRequest, schema: SCHEMAS.body, validatorCompiler: anyEventId },
-    owner.answers(handlers.body),
-  )
-  app.delete<OwnedEvent>(
-    '/api/catch/:publicId/events/:eventId',
-    { onRequest, schema: SCHEMAS.deleteEvent, validatorCompiler: anyEventId },
-    owner.answers(handlers.deleteEvent),
-  )
-}
-
-function createHandlers({ service, memory }: { service: CatchService; memory: Memory }) {
-  async function status(inbox: InboxRow) {
-    return () => service.status(inbox)
-  }
-
-  async function refusals(inbox: InboxRow) {
-    const found = await service.refusals(inbox)
-    return () => found
-  }
-
-  async function destroy(inbox: InboxRow, _request: FastifyRequest<Owned>, reply: FastifyReply) {
-    if (!(await service.destroy(inbox))) throw problem('not found')
-    return () => reply.code(204).send()
-  }
-
-  async function response({ response }: InboxRow) {
-    return (): CatchResponseShown => (response === null ? { status: 204 } : JSON.parse(response))
-  }
-
-  async function setResponse(inbox: InboxRow, request: FastifyRequest<Owned>) {
-    const chosen = parseResponse(rawBody(request as FastifyRequest))
-    if (!(await service.respond(inbox, chosen))) throw problem('not found')
-    return () => shown(chosen)
-  }
-
-  async function deleteResponse(
-    inbox: InboxRow,
-    _request: FastifyRequest<Owned>,
-    reply: FastifyReply,
-  ) {
-    if (!(await service.respond(inbox, null))) throw problem('not found')
-    return () => reply.code(204).send()
-  }
-
-  // biome-ignore lint/complexity/useMaxParams: as for a route, and the wait
-  async function events(
-    inbox: InboxRow,
-    request: FastifyRequest<Listed>,
-    reply: FastifyReply,
-    poll?: LongPoll,
-  ) {
-    // One that waits is like a stream: it may wait for as long as its request does.
-    const reservation = memory.forAnswer(reply, inbox.public_id, { isStream: poll !== undefined })
-    const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
-      const reader = { reservation, gone, ...(poll && { poll }) }
-      const page = service.page(inbox, request.query, reader)
-      return { first: await page.next(), rest: page }
-    })
-    return () => sendPage(reply, reservation, { first, rest })
-  }
-
-  function stream(inbox: InboxRow, request: FastifyRequest) {
-    const from = lastEventId(request) ?? inbox.last_sequence
-    return async (stream: EventStream) => {
-      stream.mark(String(from))
-      await withDisconnectSignal(request.raw, (gone) =>
-        service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {
-          ...{ stream, gone },
+    {
+      onRequest: owner.required,
+      config: { invalid: { query: 'invalid query' } },
+      schema: {
+        tags: ['catch'],
+        isLinked: true,
+        operationId: 'streamEvents',
+        summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
+        description:
+          'The stream stays open. Send the id of the last event that you have as Last-Event-ID, and it goes on after it; without, it begins with the next request.',
+        security: [{ bearer: [] }],
+        params: inboxParams,
+        querystring: StreamQuery,
+        headers: Type.Object({
+          'last-event-id': Type.Optional(
+            Type.String({
+              description:
+                'The sequence of the last event that the client has: the stream goes on after it',
+              examples: ['17'],
+            }),
+          ),
         }),
-      )
-    }
-  }
+        response: {
+          200: answer(Type.String(), {
+            type: 'text/event-stream',
+            example: 'id: 1\nevent: capture\ndata: {"sequence":1}\n\n',
+            headers: STREAM,
+            description:
+              'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
+          }),
+          ...errors('invalid query', ...OWNER_ERRORS),
+        },
+      },
+    },
+    owner.streams((inbox, request) => {
+      const from = lastEventId(request) ?? inbox.last_sequence
+      return async (stream: EventStream) => {
+        stream.mark(String(from))
+        await withDisconnectSignal(request.raw, (gone) =>
+          service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {
+            ...{ stream, gone },
+          }),
+        )
+      }
+    }),
+  )
 
   /** The event of a request, and the memory that is reserved for it. */
   async function found(inbox: InboxRow, request: FastifyRequest<OwnedEvent>, reply: FastifyReply) {
@@ -222,41 +317,71 @@ function createHandlers({ service, memory }: { service: CatchService; memory: Me
     return { event, reservation }
   }
 
-  async function event(inbox: InboxRow, request: FastifyRequest<OwnedEvent>, reply: FastifyReply) {
-    const { event, reservation } = await found(inbox, request, reply)
-    await reservation.waitTurn()
-    const json = Buffer.from(eventJson(event))
-    reservation.resize(json.length)
-    return () => reply.type(JSON_TYPE).send(json)
-  }
+  ofEvent(
+    ['GET', ''],
+    {
+      operationId: 'getEvent',
+      summary: 'One event',
+      description:
+        'The whole request: path, query, headers in their order, and body, as text or as base64.',
+      response: { 200: CatchEvent },
+    },
+    async (inbox, request, reply) => {
+      const { event, reservation } = await found(inbox, request, reply)
+      await reservation.waitTurn()
+      const json = Buffer.from(eventJson(event))
+      reservation.resize(json.length)
+      return () => reply.type(JSON_TYPE).send(json)
+    },
+  )
+  ofEvent(
+    ['GET', '/body'],
+    {
+      isLinked: true,
+      operationId: 'getEventBody',
+      summary: 'The raw body of one event, to download',
+      description:
+        'The bytes as they arrived, to be checked against a signature or saved. Browsers store the answer and do not show it.',
+      response: {
+        200: answer(Type.String({ format: 'binary' }), {
+          type: 'application/octet-stream',
+          example: '{"paid":true}',
+          description: 'The body, byte for byte',
+          headers: DOWNLOAD,
+        }),
+      },
+    },
+    async (inbox, request, reply) => {
+      const { event, reservation } = await found(inbox, request, reply)
+      reservation.resize(event.body_bytes)
+      // Bytes from a stranger on our origin: browsers must not render, sniff or run them.
+      return () =>
+        reply
+          .type('application/octet-stream')
+          .header('content-disposition', `attachment; filename="${eventId(event)}.bin"`)
+          .header('content-security-policy', "default-src 'none'; sandbox")
+          .header('cross-origin-resource-policy', 'cross-origin')
+          .serializer((body: string) => body)
+          .send(bodyOf(event))
+    },
+  )
+  ofEvent(
+    ['DELETE', ''],
+    {
+      operationId: 'deleteEvent',
+      summary: 'Delete one event for good; frees its bytes, not its count',
+      description: 'Its bytes are free again. It still counts as one of the requests of the plan.',
+      response: { 204: NoContent },
+    },
+    async (inbox, request, reply) =>
+      gone(reply, await service.deleteEvent(inbox, request.params.eventId)),
+  )
+}
 
-  async function body(inbox: InboxRow, request: FastifyRequest<OwnedEvent>, reply: FastifyReply) {
-    const { event, reservation } = await found(inbox, request, reply)
-    reservation.resize(event.body_bytes)
-    // Bytes from a stranger on our origin: browsers must not render, sniff or run them.
-    return () =>
-      reply
-        .type('application/octet-stream')
-        .header('content-disposition', `attachment; filename="${eventId(event)}.bin"`)
-        .header('content-security-policy', "default-src 'none'; sandbox")
-        .header('cross-origin-resource-policy', 'cross-origin')
-        .serializer((body: string) => body)
-        .send(bodyOf(event))
-  }
-
-  async function deleteEvent(
-    inbox: InboxRow,
-    request: FastifyRequest<OwnedEvent>,
-    reply: FastifyReply,
-  ) {
-    if (!(await service.deleteEvent(inbox, request.params.eventId))) throw problem('not found')
-    return () => reply.code(204).send()
-  }
-
-  return {
-    ...{ status, refusals, destroy, response, setResponse, deleteResponse },
-    ...{ events, stream, event, body, deleteEvent },
-  }
+/** Says that it is gone, or that it was already. */
+function gone(reply: FastifyReply, isGone: boolean): () => unknown {
+  if (!isGone) throw problem('not found')
+  return () => reply.code(204).send()
 }
 
 /** @throws Problem for parameters that exclude each other. */
@@ -281,163 +406,4 @@ function sendPage(
   reply.type(JSON_TYPE)
   if (first.done) return reply.send(first.value)
   return streamParts(reply, reservation, { first: first.value, rest })
-}
-
-const SCHEMAS = {
-  status: {
-    tags: ['catch'],
-    operationId: 'getInbox',
-    summary: 'The state and counters of an inbox',
-    description: 'Reading it costs nothing. The inbox can be read in every state until it expires.',
-    security,
-    params: inboxParams,
-    response: { 200: CatchStatus, ...errors(...OWNER_ERRORS) },
-  },
-  destroy: {
-    tags: ['catch'],
-    operationId: 'destroyInbox',
-    summary: 'Destroy an inbox with its events and both capabilities',
-    description:
-      'All of it is gone at once, and the address accepts nothing more. This cannot be undone, and nothing is paid back.',
-    security,
-    params: inboxParams,
-    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-  },
-  refusals: {
-    tags: ['catch'],
-    isLinked: true,
-    operationId: 'getRefusals',
-    summary: 'How many requests the inbox refused, since when, and why',
-    description:
-      'A refused request is not kept: this is how the owner learns that a sender was turned away. Counts are a few seconds late.',
-    security,
-    params: inboxParams,
-    response: { 200: CatchRefusals, ...errors(...OWNER_ERRORS) },
-  },
-  response: {
-    tags: ['catch'],
-    isLinked: true,
-    operationId: 'getResponse',
-    summary: 'How the inbox answers the requests that it stores; never with the secret',
-    description: 'Senders get 204 until the owner chooses something else.',
-    security,
-    params: inboxParams,
-    response: { 200: CatchResponseShown, ...errors(...OWNER_ERRORS) },
-  },
-  setResponse: {
-    tags: ['catch'],
-    isLinked: true,
-    operationId: 'setResponse',
-    summary:
-      'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
-    description:
-      'From then on, senders get it for every request that is stored. A refused request gets its error.',
-    security,
-    params: inboxParams,
-    body: CatchResponse,
-    response: {
-      200: CatchResponseShown,
-      ...errors(
-        'invalid settings',
-        'invalid request body',
-        'unsupported media type',
-        'request too large',
-        'request timeout',
-        ...OWNER_ERRORS,
-      ),
-    },
-  },
-  deleteResponse: {
-    tags: ['catch'],
-    isLinked: true,
-    operationId: 'deleteResponse',
-    summary: 'Answer with 204 again',
-    description: 'What the owner has chosen is forgotten.',
-    security,
-    params: inboxParams,
-    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-  },
-  events: {
-    tags: ['catch'],
-    operationId: 'listEvents',
-    summary:
-      'Events, newest first, or oldest first after a sequence; a page may end early where bodies are large',
-    description:
-      'Pages newest first, with `nextCursor` for the next one. With `after` it follows the inbox, oldest first; with `wait` too, it answers as soon as a new request is there.',
-    security,
-    params: inboxParams,
-    querystring: EventQuery,
-    response: {
-      200: EventPage,
-      ...errors('invalid query', 'unauthorized', 'rate limited', 'internal error'),
-    },
-  },
-  stream: {
-    tags: ['catch'],
-    isLinked: true,
-    operationId: 'streamEvents',
-    summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
-    description:
-      'The stream stays open. Send the id of the last event that you have as Last-Event-ID, and it goes on after it; without, it begins with the next request.',
-    security,
-    params: inboxParams,
-    querystring: StreamQuery,
-    headers: Type.Object({
-      'last-event-id': Type.Optional(
-        Type.String({
-          description:
-            'The sequence of the last event that the client has: the stream goes on after it',
-          examples: ['17'],
-        }),
-      ),
-    }),
-    response: {
-      200: answer(Type.String(), {
-        type: 'text/event-stream',
-        example: 'id: 1\nevent: capture\ndata: {"sequence":1}\n\n',
-        headers: STREAM,
-        description:
-          'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
-      }),
-      ...errors('invalid query', ...OWNER_ERRORS),
-    },
-  },
-  event: {
-    tags: ['catch'],
-    operationId: 'getEvent',
-    summary: 'One event',
-    description:
-      'The whole request: path, query, headers in their order, and body, as text or as base64.',
-    security,
-    params: eventParams,
-    response: { 200: CatchEvent, ...errors(...OWNER_ERRORS) },
-  },
-  body: {
-    tags: ['catch'],
-    isLinked: true,
-    operationId: 'getEventBody',
-    summary: 'The raw body of one event, to download',
-    description:
-      'The bytes as they arrived, to be checked against a signature or saved. Browsers store the answer and do not show it.',
-    security,
-    params: eventParams,
-    response: {
-      200: answer(Type.String({ format: 'binary' }), {
-        type: 'application/octet-stream',
-        example: '{"paid":true}',
-        description: 'The body, byte for byte',
-        headers: DOWNLOAD,
-      }),
-      ...errors(...OWNER_ERRORS),
-    },
-  },
-  deleteEvent: {
-    tags: ['catch'],
-    operationId: 'deleteEvent',
-    summary: 'Delete one event for good; frees its bytes, not its count',
-    description: 'Its bytes are free again. It still counts as one of the requests of the plan.',
-    security,
-    params: eventParams,
-    response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-  },
 }
