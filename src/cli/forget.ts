@@ -9,7 +9,7 @@ import { refuseHeld, resume } from './purchase.ts'
 import { GONE, stateOf } from './status.ts'
 import { examples } from './text.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
-import { checkName, findKept, forget, isPingOnly, isSaved, type Product } from './vault/saved.ts'
+import { A, checkName, findKept, forget, isPingOnly, isSaved } from './vault/saved.ts'
 import { findUnopened, forgetUnopened } from './vault/unopened.ts'
 
 export function addForget(program: Command): void {
@@ -130,8 +130,6 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
     standing === 'live' ? `${what}.${end}` : `${what}. ${standing.why}`,
   )
 }
-
-const A: Record<Product, string> = { catch: 'an inbox', pulse: 'a monitor', whisper: 'a whisper' }
 
 type Standing = 'live' | 'over' | { why: string }
 

@@ -37,9 +37,13 @@ export async function openWallet(
 ): Promise<OpenWallet> {
   const { serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL, traced = (fetch) => fetch } =
     options
-  const pinned = (certificate: string | undefined) => {
+  /** Over HTTP, trusting the node's certificate alone. */
+  const pinned = (
+    { baseUrl, certificate }: { baseUrl: string; certificate?: string | undefined },
+    make: (to: { url: string; fetch: typeof globalThis.fetch }) => Wallet,
+  ): OpenWallet => {
     const { fetch, close } = pinnedFetch(certificate)
-    return { fetch: traced(fetch), close }
+    return { wallet: make({ url: baseUrl, fetch: traced(fetch) }), close }
   }
   const kind = backendOf(url)
   switch (kind) {
@@ -49,19 +53,16 @@ export async function openWallet(
         close: async () => {},
       }
     case 'lnd': {
-      const { baseUrl, macaroon, certificate } = await readLndUrl(url, SETTING)
-      const { fetch, close } = pinned(certificate)
-      return { wallet: lndWallet({ url: baseUrl, macaroonHex: macaroon, fetch }), close }
+      const node = await readLndUrl(url, SETTING)
+      return pinned(node, (to) => lndWallet({ ...to, macaroonHex: node.macaroon }))
     }
     case 'phoenixd': {
-      const { baseUrl, password, certificate } = await readPhoenixdUrl(url, SETTING)
-      const { fetch, close } = pinned(certificate)
-      return { wallet: phoenixdWallet({ url: baseUrl, password, fetch }), close }
+      const node = await readPhoenixdUrl(url, SETTING)
+      return pinned(node, (to) => phoenixdWallet({ ...to, password: node.password }))
     }
     case 'cln': {
-      const { baseUrl, rune, certificate } = await readClnUrl(url, SETTING)
-      const { fetch, close } = pinned(certificate)
-      return { wallet: clnWallet({ url: baseUrl, rune, fetch }), close }
+      const node = await readClnUrl(url, SETTING)
+      return pinned(node, (to) => clnWallet({ ...to, rune: node.rune }))
     }
     case 'nwc': {
       const access = readNwcUrl(url, SETTING)

@@ -18,7 +18,7 @@ import { type Caller, keepEnd, purchase, refuseSecond, resume } from '../purchas
 import { budgetState, checkBudget, sats } from '../vault/budget.ts'
 import { openPurchase } from '../vault/purchases.ts'
 import { checkName, findSaved } from '../vault/saved.ts'
-import { switchOf } from '../whisper/send.ts'
+import { termsOf } from '../whisper/send.ts'
 import { heldAs } from './secrets.ts'
 import { type Call, cliOf, confirm, type Session } from './session.ts'
 
@@ -74,7 +74,7 @@ async function buy(call: Call, name: string, { wanted, args }: Asked): Promise<S
       `A text is being sent as ${name}, and this may be another one. Nothing was paid now. To go on with it, call check_order with this name; for another text, choose another name.`,
     )
   }
-  const terms = isWhisper ? await termsOf(cli, args) : {}
+  const terms = isWhisper ? await termsOf(cli, args, 'revealAt') : {}
   if (record === null) refuseSecond(cli, { product, planId })
   const maxSats = await agreed(call, {
     ...{ baseUrl: cli.url, product, planId, record },
@@ -100,22 +100,6 @@ async function buy(call: Call, name: string, { wanted, args }: Asked): Promise<S
       return soldAs(session, name, bought.saved)
     },
   })
-}
-
-async function termsOf(cli: Cli, args: Record<string, unknown>) {
-  const { readLimit, revealAt, receipt, revealWhen } = args
-  return {
-    ...(readLimit === undefined ? {} : { readLimit: Number(readLimit) }),
-    ...(revealAt === undefined ? {} : { revealAt: timeOf(text(revealAt)) }),
-    ...(receipt ? ({ receipt: true } as const) : {}),
-    ...(revealWhen === undefined ? {} : { revealWhen: await switchOf(cli, text(revealWhen)) }),
-  }
-}
-
-function timeOf(given: string): Date {
-  const hasOffset = /(?:Z|[+-]\d{2}:\d{2})$/.test(given)
-  if (hasOffset && !Number.isNaN(Date.parse(given))) return new Date(given)
-  throw new Refusal('revealAt must be a time with its offset, such as 2026-12-24T18:00:00Z.')
 }
 
 /** Collects what was paid, and pays nothing. */
@@ -264,7 +248,7 @@ async function agreed(
  * may be gone already. Where no wallet pays, the invoice is the result.
  */
 async function paying(
-  { session, cli, ctx, report }: Call,
+  { session, cli, ctx, progress }: Call,
   {
     name,
     maxSats,
@@ -290,7 +274,7 @@ async function paying(
         ...showing,
         onProgress: ({ stage, quote }) => {
           isPaying ||= stage === 'paying'
-          report(STAGES[stage](quote))
+          void progress(STAGES[stage](quote))
         },
       }),
     )

@@ -8,7 +8,7 @@ import { type Brought, type Context, type Held, type Roles, text } from '../../t
 import type { Cli } from '../cli.ts'
 import { openPurchase } from '../vault/purchases.ts'
 import { lastSeen, sawUpTo } from '../vault/reading.ts'
-import { allKept, findKept, findSaved, forget, type Kept, saveAgain } from '../vault/saved.ts'
+import { A, allKept, findKept, findSaved, forget, type Kept, saveAgain } from '../vault/saved.ts'
 import { fetchKept, keptBefore } from '../whisper/read.ts'
 import { type Call, confirm } from './session.ts'
 
@@ -57,8 +57,6 @@ export function secretsOf(call: Call, args: Record<string, unknown>): Context['s
 }
 
 const UNDONE = 'Nothing was changed.'
-
-const A: Record<Product, string> = { catch: 'an inbox', pulse: 'a monitor', whisper: 'a whisper' }
 
 /** What is saved under a name, with the token for a role. @throws Refusal that lists what is saved. */
 export function heldAs(cli: Cli, name: string, roles: Roles): Held {

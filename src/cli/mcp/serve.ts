@@ -7,15 +7,13 @@ import {
   type ClientCapabilities,
   createRequestStateCodec,
   type InputRequiredResult,
-  ProtocolError,
-  ProtocolErrorCode,
   Server,
-  type ServerContext,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { hideTokens } from '../../lib/ids.ts'
+import { type CheckedCall, offerTools } from '../../tools/offer.ts'
 import { escapeSteering } from '../../tools/strangers.ts'
-import { createTools, errorResult, NO_TOOL, type Result, TOOL_NAMES } from '../../tools/tools.ts'
+import { createTools, errorResult, type Result } from '../../tools/tools.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, endingOf } from '../exit.ts'
 import { allKept } from '../vault/saved.ts'
@@ -56,15 +54,7 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
           requestState: { verify: codec.verify },
         },
       )
-      server.setRequestHandler('tools/list', () => ({ tools: tools.definitions }))
-      server.setRequestHandler('tools/call', ({ params }, ctx) => {
-        const { name, arguments: args = {} } = params
-        if (!TOOL_NAMES.includes(name)) {
-          throw new ProtocolError(ProtocolErrorCode.InvalidParams, NO_TOOL)
-        }
-        const fault = tools.faultIn(name, args)
-        return fault === null ? run(session, tools, { name, args, ctx }) : errorResult(fault)
-      })
+      offerTools(server, tools, (checked) => run(session, tools, checked))
       return server
     },
     { onerror: (error) => cli.warn(`The host sent what is not understood: ${error.message}`) },
@@ -82,16 +72,15 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
 async function run(
   session: Session,
   tools: ReturnType<typeof createTools>,
-  { name, args, ctx }: { name: string; args: Record<string, unknown>; ctx: ServerContext },
+  { name, args, ctx, progress }: CheckedCall,
 ): Promise<Result | InputRequiredResult> {
   try {
-    return await session.run(ctx, (call) =>
+    return await session.run({ ctx, progress }, (call) =>
       tools.run(name, {
         ...{ way: 'local', args, ask: askingOf(call.cli, call.cli.url) },
         pay: payOf(call, args),
         secrets: secretsOf(call, args),
-        monotonic: () => performance.now(),
-        progress: async (message) => call.report(message),
+        ...{ monotonic: () => performance.now(), progress },
       }),
     )
   } catch (error) {

@@ -24,8 +24,8 @@ export type Call = {
   ctx: ServerContext
   /** The context of a command, whose signal is this call's. */
   cli: Cli
-  /** Tells the host of progress, if it wants to know. */
-  report(message: string): void
+  /** Tells the host that the call is under way, if it wants to know. */
+  progress(message: string): Promise<void>
 }
 
 export function createSession(
@@ -59,10 +59,12 @@ export function createSession(
       return done
     },
     /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
-    run<T>(ctx: ServerContext, work: (call: Call) => Promise<T>): Promise<T> {
+    run<T>(
+      { ctx, progress }: Pick<Call, 'ctx' | 'progress'>,
+      work: (call: Call) => Promise<T>,
+    ): Promise<T> {
       const signal = AbortSignal.any([ctx.mcpReq.signal, over.signal])
-      const call: Call = { session, ctx, cli: cliOf(cli, { signal }), report: reporter(ctx) }
-      const done = work(call)
+      const done = work({ session, ctx, cli: cliOf(cli, { signal }), progress })
       calls.add(done)
       const forget = (): boolean => calls.delete(done)
       done.then(forget, forget)
@@ -93,17 +95,6 @@ export function cliOf(
         ...{ baseUrl, maxSats, fetch: cli.traced(globalThis.fetch) },
         ...(store === undefined ? {} : { store }),
       }),
-  }
-}
-
-function reporter({ mcpReq }: ServerContext): (message: string) => void {
-  const progressToken = mcpReq._meta?.progressToken
-  if (progressToken === undefined) return () => undefined
-  let progress = 0
-  return (message) => {
-    progress += 1
-    const params = { progressToken, progress, message }
-    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
   }
 }
 

@@ -3,9 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { formatPing, parsePing, type SavedPing } from '../../client/capability-file.ts'
 import {
   type AnyCapability,
-  type CatchCapability,
   formatCapability,
-  type PulseCapability,
   parseCapability,
   type SavedCapability,
 } from '../../client/index.ts'
@@ -169,37 +167,28 @@ function missing(place: Place, name: string): never {
   throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
 }
 
-/** The inbox with this name, and its service. */
-export function loadCatch(
-  place: Place,
-  name: string,
-): SavedCapability & { capability: CatchCapability } {
-  const { capability, ...rest } = load(place, name)
-  if (capability.product !== 'catch') throw wrongProduct(name, capability.product, 'catch')
-  return { ...rest, capability }
+/** What is kept, if it is of this product. @throws CliError for another one. */
+function only<K extends Kept, P extends Product>(name: string, kept: K, wanted: P): Only<K, P> {
+  const { product } = kept.capability
+  if (product === wanted) return kept as Only<K, P>
+  throw new CliError(`${name} is ${A[product]}, and this command takes ${A[wanted]}.`, EXIT.usage)
 }
+
+type Only<K extends Kept, P> = K & { capability: Extract<K['capability'], { product: P }> }
+
+/** The inbox with this name, and its service. */
+export const loadCatch = (place: Place, name: string) => only(name, load(place, name), 'catch')
 
 /** The monitor with this name, and its service. */
-export function loadPulse(
-  place: Place,
-  name: string,
-): SavedCapability & { capability: PulseCapability } {
-  const { capability, ...rest } = load(place, name)
-  if (capability.product !== 'pulse') throw wrongProduct(name, capability.product, 'pulse')
-  return { ...rest, capability }
-}
+export const loadPulse = (place: Place, name: string) => only(name, load(place, name), 'pulse')
 
 /** What pings the monitor with this name, and its service. Its owner's token may be elsewhere. */
-export function loadPing(place: Place, name: string): SavedPing {
-  const { capability, ...rest } = loadKept(place, name)
-  if (capability.product !== 'pulse') throw wrongProduct(name, capability.product, 'pulse')
-  return { ...rest, capability }
-}
+export const loadPing = (place: Place, name: string): SavedPing =>
+  only(name, loadKept(place, name), 'pulse')
 
 /** The whisper with this name, if it was bought with a receipt, and its service. */
 export function loadReceipt(place: Place, name: string): ReceiptHolder & { baseUrl: string } {
-  const { capability, baseUrl } = load(place, name)
-  if (capability.product !== 'whisper') throw wrongProduct(name, capability.product, 'whisper')
+  const { capability, baseUrl } = only(name, load(place, name), 'whisper')
   return { ...withReceipt(name, capability), baseUrl }
 }
 
@@ -240,15 +229,9 @@ export function publicPart(capability: Kept['capability']): Record<string, strin
   return Object.fromEntries(Object.entries(capability).filter(([field]) => !SECRETS.has(field)))
 }
 
-const WHAT: Record<Product, string> = {
-  catch: 'an inbox (catch)',
-  pulse: 'a monitor (pulse)',
+/** What each product sells, in a sentence. */
+export const A: Record<Product, string> = {
+  catch: 'an inbox',
+  pulse: 'a monitor',
   whisper: 'a whisper',
-}
-
-function wrongProduct(name: string, product: Product, wanted: Product): CliError {
-  return new CliError(
-    `${name} is ${WHAT[product]}, and this command takes ${WHAT[wanted]}.`,
-    EXIT.usage,
-  )
 }

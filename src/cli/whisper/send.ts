@@ -12,7 +12,7 @@ import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { planOption, wholeOption } from '../options.ts'
-import { purchase, resume, savedAs, type Wanted } from '../purchase.ts'
+import { purchase, resume, savedAs, type Wanted, type WhisperTerms } from '../purchase.ts'
 import { away, columns, examples } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
 
@@ -100,13 +100,9 @@ export function addWhisperSend(parent: Command, verb: string): void {
 }
 
 async function wantedOf(cli: Cli, file: string, options: Options): Promise<Wanted> {
-  const { plan: planId, name, reads, revealAt, receipt, whenLate, beside } = options
-  const terms = {
-    ...(reads === undefined ? {} : { readLimit: reads }),
-    ...(revealAt === undefined ? {} : { revealAt: new Date(timeOf(revealAt)) }),
-    ...(receipt ? { receipt } : {}),
-    ...(whenLate === undefined ? {} : { revealWhen: await switchOf(cli, whenLate) }),
-  }
+  const { plan: planId, name, reads: readLimit, revealAt, receipt, whenLate, beside } = options
+  const given = { readLimit, revealAt, receipt, revealWhen: whenLate }
+  const terms = await termsOf(cli, given, '--reveal-at')
   const password = await passwordOf(cli, options)
   const data =
     file === '-'
@@ -140,11 +136,25 @@ function notEmpty(password: string): string {
   throw new CliError('The password is empty.', EXIT.usage)
 }
 
-function timeOf(text: string): string {
+/** The terms of a whisper. @param option what the caller calls its `revealAt`. @throws CliError */
+export async function termsOf(
+  cli: Cli,
+  { readLimit, revealAt, receipt, revealWhen }: Record<string, unknown>,
+  option: string,
+): Promise<Omit<WhisperTerms, 'sealed'>> {
+  return {
+    ...(readLimit === undefined ? {} : { readLimit: Number(readLimit) }),
+    ...(revealAt === undefined ? {} : { revealAt: timeOf(String(revealAt), option) }),
+    ...(receipt ? { receipt: true } : {}),
+    ...(revealWhen === undefined ? {} : { revealWhen: await switchOf(cli, String(revealWhen)) }),
+  }
+}
+
+function timeOf(text: string, option: string): Date {
   const hasOffset = /(?:Z|[+-]\d{2}:\d{2})$/.test(text)
-  if (hasOffset && !Number.isNaN(Date.parse(text))) return new Date(text).toISOString()
+  if (hasOffset && !Number.isNaN(Date.parse(text))) return new Date(text)
   throw new CliError(
-    '--reveal-at must be a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.',
+    `${option} must be a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.`,
     EXIT.usage,
   )
 }
@@ -161,7 +171,7 @@ function armingOf(whenLate: string | undefined): string {
 }
 
 /** The switch of a saved monitor, or the id itself, which a monitor's owner has handed on. */
-export async function switchOf(cli: Cli, given: string): Promise<string> {
+async function switchOf(cli: Cli, given: string): Promise<string> {
   if (isId('pulse_switch', given)) return given
   const { capability, baseUrl } = loadPulse(cli, given)
   const monitor = cli.mayfly(baseUrl).pulse(capability)

@@ -3,19 +3,14 @@
  * each request, so that any instance answers any of them. Loaded at the first request.
  */
 import { readFileSync } from 'node:fs'
-import {
-  createMcpHandler,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-} from '@modelcontextprotocol/server'
+import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/server'
 import type { App } from '../../http/app.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
-import { isObject } from '../../lib/json.ts'
 import { Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
+import { type CheckedCall, offerTools } from '../offer.ts'
 import type { Context, Held, Roles } from '../tool.ts'
-import { createTools, errorResult, NO_TOOL, type Result, TOOL_NAMES } from '../tools.ts'
+import { createTools, errorResult, type Result } from '../tools.ts'
 import { type Call, type Connection, idIn, neededToken } from './call.ts'
 import { createOwnRequests, Unanswered } from './own-requests.ts'
 import { createPaying, REQUIRED_META } from './paying.ts'
@@ -59,7 +54,6 @@ export function createMcpServer({
   )
 
   function serverFor(connection: Connection): Server {
-    const tools = offered[connection.way]
     const server = new Server(
       { name: 'mayfly', title: 'Mayfly', version: VERSION, websiteUrl: publicUrl() },
       {
@@ -71,39 +65,19 @@ export function createMcpServer({
         },
       },
     )
-    server.setRequestHandler('tools/list', () => ({ tools: tools.definitions }))
-    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
-      const { name, arguments: args = {}, _meta: meta = {} } = params
-      if (!TOOL_NAMES.includes(name)) {
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, NO_TOOL)
-      }
-      const fault = tools.faultIn(name, args)
-      if (fault !== null) return errorResult(fault)
-      const { progressToken } = meta
-      let progress = 0
-      const caller = {
-        ...connection,
-        signal: AbortSignal.any([connection.signal, mcpReq.signal]),
-      }
-      const call: Call = {
-        ...{ connection: caller, args },
-        // The library keeps members of _meta that it does not know.
-        meta: isObject(mcpReq._meta) ? { ...meta, ...mcpReq._meta } : meta,
-        ask: (asked) => askOwn(caller, asked),
-      }
-      return run(name, call, async (message) => {
-        if (progressToken === undefined) return
-        progress++
-        const params = { progressToken, progress, message }
-        await mcpReq.notify({ method: 'notifications/progress', params })
-      })
-    })
+    offerTools(server, offered[connection.way], (checked) => run(connection, checked))
     return server
   }
 
-  async function run(name: string, call: Call, progress: Context['progress']): Promise<Result> {
-    const { connection, args, ask } = call
+  async function run(
+    connection: Connection,
+    { name, args, meta, ctx, progress }: CheckedCall,
+  ): Promise<Result> {
     const { way, isPaymentError } = connection
+    const signal = AbortSignal.any([connection.signal, ctx.mcpReq.signal])
+    const caller = { ...connection, signal }
+    const ask: Call['ask'] = (asked) => askOwn(caller, asked)
+    const call: Call = { connection: caller, args, meta, ask }
     let result: Result
     try {
       result = await offered[way].run(name, {
