@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turnOfLoop } from 'node:timers/promises'
+import { pino } from 'pino'
+import { startWorks } from '../../src/service/works.ts'
+
+test('a stop waits for the work under way, whose timer begins none beside it', async () => {
+  const work = Promise.withResolvers<void>()
+  let begun = 0
+  let turn = (): void => assert.fail('no timer')
+  const stop = startWorks(
+    [
+      {
+        ...{ everyMs: 1, event: 'work.failed' },
+        work() {
+          begun++
+          return work.promise
+        },
+      },
+    ],
+    {
+      log: pino({ level: 'silent' }),
+      timer(_ms, next) {
+        turn = next
+        return () => {
+          turn = () => assert.fail('the timer has stopped')
+        }
+      },
+    },
+  )
+  turn()
+  turn()
+  assert.equal(begun, 1)
+  let hasStopped = false
+  const stopped = stop().then(() => {
+    hasStopped = true
+  })
+  for (let i = 0; i < 5; i++) await turnOfLoop()
+  assert.equal(hasStopped, false)
+  work.resolve()
+  await stopped
+})
