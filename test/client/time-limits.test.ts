@@ -43,6 +43,22 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }
 
 suite('a service that accepts and does not end', () => {
+  test('a service that accepts a read of a whisper is given up as soon as its caller says so', async (t) => {
+    const mayfly = aService(t, never)
+    const enough = new AbortController()
+    const ended: unknown[] = []
+    const code = formatWhisperCode({
+      ...{ publicId: newId('whisper'), readToken: aToken('whisper_read') },
+      ...{ key: new Uint8Array(32), hasPassword: false },
+    })
+    mayfly.fetchWhisper(code, { signal: enough.signal }).catch((error: unknown) => {
+      ended.push(error)
+    })
+    enough.abort(new Error('enough'))
+    await settle()
+    assert.deepEqual(ended.map(String), ['Error: enough'])
+  })
+
   test('a service that accepts and never answers is given up after a minute', async (t) => {
     const mayfly = aService(t, never)
     const ended: unknown[] = []

@@ -107,6 +107,11 @@ describe('a fetch-style handler', () => {
   })
 })
 
+const PROOFS = [
+  { 'x-gate-intent': `gate_intent_${'0'.repeat(22)}` },
+  { 'x-gate-intent': `gate_intent_${'0'.repeat(22)}`, 'x-gate-preimage': '00'.repeat(32) },
+]
+
 describe('the network of a visitor', () => {
   test('the network of a visitor is told to the service, and the address is not; a proxy stands for nobody', async (t) => {
     const shop = await aShop(t)
@@ -123,6 +128,14 @@ describe('the network of a visitor', () => {
     const gate = createGate({ ...options, visitorAddress })
     for (let i = 0; i < 5; i++) await gate.fetch('render', shop.handler)(aVisit())
     assert.deepEqual(told, ['8.8.4.0/24', '2600:1:2::/48', null, null, null])
+    // Each way to prove a payment takes from a limit of its own, too.
+    for (const proof of PROOFS) {
+      told.length = 0
+      addresses.push('8.8.4.4')
+      await gate.fetch('render', shop.handler)(aVisit(proof))
+      assert.ok(told.length > 0)
+      assert.deepEqual(new Set(told), new Set(['8.8.4.0/24']))
+    }
     told.length = 0
     const plain = createGate(options)
     const api = await serve(t, (request, response) => {

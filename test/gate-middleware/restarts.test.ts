@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { open, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import {
@@ -232,6 +232,21 @@ describe('a folder', () => {
     }
     const kept = (await filesIn(folder)).filter((file) => !file.endsWith('since'))
     assert.ok(kept.length <= 1)
+  })
+
+  test('a key that a folder could not flush is free again, for nobody was let in by it', async (t) => {
+    const folder = await temporaryFolder(t)
+    const store = fileStore(folder)
+    await store.add('another', HOUR)
+    const handle = await open(folder)
+    const files = Object.getPrototypeOf(handle) as typeof handle
+    await handle.close()
+    const failing = t.mock.method(files, 'sync', () =>
+      Promise.reject(new Error('the disk is full')),
+    )
+    await assert.rejects(async () => store.add('gate_intent_x.0', HOUR), /disk is full/)
+    failing.mock.restore()
+    assert.equal(await store.add('gate_intent_x.0', HOUR), true)
   })
 
   test('a folder that cannot be written lets nobody in', async (t) => {
