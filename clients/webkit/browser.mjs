@@ -81,9 +81,9 @@ function visitor(ask) {
     )
   return {
     run: (script) => ask('POST', '/execute/sync', { script, args: [] }),
-    /** A button or a link whose text begins like this. */
+    /** A button, a link or a fold whose text begins like this. */
     async click(text) {
-      const xpath = `//*[self::a or self::button][starts-with(normalize-space(.), "${text}")]`
+      const xpath = `//*[self::a or self::button or self::summary][starts-with(normalize-space(.), "${text}")]`
       await ask('POST', `${await shown(xpath)}/click`, {})
     },
     /** A field by its label. */
