@@ -23,6 +23,8 @@ type Turn = () => Promise<Measured>
 /** `endings` run before the program is stopped. */
 type Started = { engine: Engine; checkout: string; endings: (() => Promise<unknown>)[] }
 export type PairRow = {
+  /** Default: both. */
+  engine?: 'sqlite' | 'postgres'
   environment?: Record<string, string>
   prepare(program: MayflyProgram, started: Started): Promise<Turn>
   /** The same load on the framework alone. */
@@ -37,6 +39,15 @@ const MOST_TURNS = 9
 
 export const PAIR_ROWS: Record<string, PairRow> = {
   ingest: ingestInto(1, 64),
+  'ingest-256-connections': ingestInto(1, 256),
+  // At half of the rate that it reaches: how long a sender waits on a service that is busy, not full.
+  'ingest-half': {
+    async prepare({ url }) {
+      const { publicId } = await buyInbox(url)
+      const { perSecond } = await ingest(url, publicId, { seconds: 2 * SECONDS })
+      return () => ingest(url, publicId, { seconds: SECONDS, ratePerSecond: perSecond / 2 })
+    },
+  },
   'ingest-64': ingestInto(64, 64),
   'ingest-1000': ingestInto(1000, 64),
   ping: {
@@ -51,6 +62,7 @@ export const PAIR_ROWS: Record<string, PairRow> = {
   },
   // Two instances on one PostgreSQL, and 64 connections between them; `ingest-64` is one. The CPU is the first's.
   instances: {
+    engine: 'postgres',
     async prepare(first, { checkout, endings }) {
       const second = await startMayflyOn(first.store, {}, { checkout })
       endings.push(second.stop)
