@@ -9,16 +9,17 @@ import { messageOf } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
-import type { Lightning } from '../lightning/lightning.ts'
+import type { Lightning, Network } from '../lightning/lightning.ts'
 import { provesPayment } from '../protocol/preimage.ts'
 import { fingerprints, openSeed, type Secrets } from '../secrets/secrets.ts'
 import { settledPayment } from './orders.ts'
 import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts'
 import { findRefund, findSale, recordRefund } from './sales.ts'
-import { type SettledFields, settleSale } from './settlement.ts'
+import { settleSale } from './settlement.ts'
 import { statusAtNode } from './settling.ts'
 import type { OrderRef } from './showing.ts'
-import { insertName, type OrderRow, type OrderState } from './store.ts'
+import { insertName, type OrderRow, type OrderState, type SettledBy } from './store.ts'
+import { payBack } from './story.ts'
 import { findTombstone } from './tombstones.ts'
 
 /** Nothing was changed. The message is a sentence for the operator that says why, and what else to do. */
@@ -50,9 +51,6 @@ async function rowOf(db: Db, { by, value }: OrderRef): Promise<OrderRow | null> 
   const [row] = await db.read<OrderRow>(`select * from purchase_order where ${by} = $1`, value)
   return row ?? null
 }
-
-const refundCommand = (name: string, more = ''): string =>
-  `pay it back, and then: mayfly order refund ${name}${more} --reason <text>`
 
 // Delivering
 
@@ -115,7 +113,7 @@ async function deliverable({ db, clock }: Deps, ref: OrderRef): Promise<OrderRow
   if (state !== 'settled') throw new Refusal(`${name} is ${state}: there is nothing to deliver.`)
   if (deliveredAt === null && expiresAt !== null && expiresAt <= clock.now()) {
     throw new Refusal(
-      `The capability of ${name} ended at ${rfc3339(expiresAt)} and was never collected. If that was your fault, ${refundCommand(name, ' --settled')}`,
+      `The capability of ${name} ended at ${rfc3339(expiresAt)} and was never collected. If that was your fault, ${payBack(name, ' --settled')}`,
     )
   }
   if (deliveredAt !== null || sealedAt !== null) throw wasDelivered(order)
@@ -127,7 +125,7 @@ function wasDelivered(order: OrderRow): Refusal {
   const when = at === null ? '' : ` at ${rfc3339(at)}`
   const name = order.payment_hash
   return new Refusal(
-    `${name} was delivered${when}, and is never delivered twice. If the buyer did not receive it, ${refundCommand(name, ' --settled')}`,
+    `${name} was delivered${when}, and is never delivered twice. If the buyer did not receive it, ${payBack(name, ' --settled')}`,
   )
 }
 
@@ -141,14 +139,15 @@ const otherSecret = (order: OrderRow): Refusal =>
 async function provisionOwed(deps: Deps, order: OrderRow): Promise<Provisioned | null> {
   if (order.state !== 'paid_unfulfilled') return null
   if (!fingerprints(deps.secrets).includes(order.secret_id)) throw otherSecret(order)
+  const { settled_by: by, payment_hash: name } = order
   const done = await settleSale(deps, order, {
-    now: deps.clock.now(),
-    transition: (fields) => [settleUnfulfilled(order.order_id, fields)],
+    ...{ now: deps.clock.now(), by, deliveredAt: null },
+    isOwedToo: true,
+    restored: [],
   })
-  const name = order.payment_hash
   switch (done.kind) {
     case 'settled': {
-      const { public_id, expires_at: expiresAt } = done.fields
+      const { public_id, expires_at: expiresAt } = done.order
       const publicId = public_id ?? order.extends_id ?? ''
       return { order: name, publicId, isExtended: public_id === null, expiresAt }
     }
@@ -156,19 +155,10 @@ async function provisionOwed(deps: Deps, order: OrderRow): Promise<Provisioned |
       return null
     case 'failed':
       throw new Refusal(
-        `${name} still cannot be provisioned: ${messageOf(done.fault)}. Nothing was changed. Mend the cause, or ${refundCommand(name)}`,
+        `${name} cannot be provisioned: ${messageOf(done.fault)}. You still owe it. Mend the cause, or ${payBack(name)}`,
       )
   }
 }
-
-const settleUnfulfilled = (orderId: string, settled: SettledFields): Statement => ({
-  text: `update purchase_order
-    set state = 'settled', settled_at = $2, public_id = $3, seed = $4, expires_at = $5,
-      unfulfilled_at = settled_at
-    where order_id = $1 and state = 'paid_unfulfilled' returning *`,
-  values: [orderId, settled.settled_at, settled.public_id, settled.seed, settled.expires_at],
-  expect: 1,
-})
 
 /** Whether contested or not: the operator judges who the buyer is. */
 const handOut = (orderId: string, now: number): Statement => ({
@@ -298,72 +288,53 @@ export const contestRestored: Statement = {
 }
 
 /**
- * Provisions a lost order again. The new row has its payment hash, so that the buyer's proof finds it; only a credential
- * vouches for the key and the body of the purchase.
+ * Provisions a lost order again. The buyer's proof finds it by its payment hash; only a credential vouches for the key
+ * and the body of the purchase.
  */
-export async function restoreOrder(
-  deps: LostDeps,
-  lost: Lost,
-): Promise<{ publicId: string; expiresAt: number }> {
-  const { db, products } = deps
-  const { paymentHash, product, planId: plan_id } = lost
-  await refuseKnown(db, lost)
+export async function restoreOrder(deps: LostDeps, lost: Lost): Promise<Provisioned> {
+  const { paymentHash, product } = lost
+  await refuseKnown(deps.db, lost)
   // A product that reserves at quote time stores the buyer's bytes, and there is no other copy of them.
-  if (provisioningOf(products, product).release) {
+  if (provisioningOf(deps.products, product).release) {
     throw new Refusal(
       `A ${product} cannot be restored: the content that the buyer sent is lost with the order. Pay it back, and record that: mayfly order refund ${paymentHash} --product ${product} --plan <plan> --reason <text>`,
     )
   }
-  const origin = await originOf(deps, lost)
-  const { orderId: order_id, now } = origin
-  // What was to be extended is not known: the buyer gets the plan anew.
-  const sale = { order_id, product, plan_id, plan: jcs(lost.plan), terms: NO_TERMS }
-  const done = await settleSale(
-    deps,
-    { ...sale, extends_id: null },
-    {
-      now,
-      transition: ({ seed, public_id: publicId, expires_at: expiresAt }) =>
-        insertRestored(lost, {
-          ...{ ...origin, state: 'settled', sealedAt: null, seed, publicId, expiresAt },
-        }),
-    },
-  )
-  if (done.kind === 'failed') throw done.fault
-  if (done.kind === 'not applied') throw await inTheWay(db, lost)
-  return { publicId: done.fields.public_id ?? '', expiresAt: done.fields.expires_at }
+  return deliverOrder(deps, await putBack(deps, lost))
 }
 
 /** Notes that the buyer of a lost order was paid back: its credential then raises no alarm. */
 export async function refundLost(deps: LostDeps, lost: Lost, reason: string): Promise<Refunded> {
-  const { db } = deps
+  await refuseKnown(deps.db, lost)
+  return refundOrder(deps, await putBack(deps, lost), { reason })
+}
+
+/** Puts a lost order into the store as one that is owed. What follows is as with any other. @throws Refusal */
+async function putBack(deps: LostDeps, lost: Lost): Promise<OrderRef> {
+  const { db, lightning, secrets, clock } = deps
+  const { paymentHash, orderId = null } = lost
+  const settledBy = await paymentOf(deps, lost)
+  const { network } = await lightning.info()
+  const lockKey = orderId ?? newId('order')
+  const [secretId] = fingerprints(secrets)
+  const order = insertOwed(lost, {
+    orderId: lockKey,
+    secretId,
+    network,
+    settledBy,
+    now: clock.now(),
+  })
+  const done = await attempt(db.write({ lockKey, statements: { order } }))
+  if ('rows' in done) return { by: 'payment_hash', value: paymentHash }
+  // Somebody else was faster, or has the id.
   await refuseKnown(db, lost)
-  const origin = await originOf(deps, lost)
-  const { orderId, now } = origin
-  const { paymentHash } = lost
-  const amountSats = lost.plan.priceSats
-  const statements = {
-    order: insertRestored(lost, {
-      ...{ ...origin, state: 'refunded', sealedAt: now, seed: null, publicId: null },
-      expiresAt: null,
-    }),
-    refund: recordRefund({ paymentHash, amountSats, reason, refundedAt: now }),
-  }
-  const done = await attempt(db.write({ lockKey: orderId, statements }))
-  if ('refused' in done) throw await inTheWay(db, lost)
-  return { amountSats, publicId: null }
+  throw inTheStore(lost, 'paid_unfulfilled')
 }
 
 const inTheStore = ({ paymentHash }: Lost, state: OrderState): Refusal =>
   new Refusal(
     `${paymentHash}, or the id of --order, is in this store and is ${state}: mayfly order show ${paymentHash}`,
   )
-
-/** Why the insert was refused: somebody else was faster, or has the id. */
-async function inTheWay(db: Db, lost: Lost): Promise<Refusal> {
-  await refuseKnown(db, lost)
-  return inTheStore(lost, 'pending')
-}
 
 /** @throws Refusal if the order is or was in the store. The insert checks this again. */
 async function refuseKnown(db: Db, lost: Lost): Promise<void> {
@@ -381,24 +352,11 @@ async function refuseKnown(db: Db, lost: Lost): Promise<void> {
   )
 }
 
-/** What a restored row has of this store and node. @throws Refusal if it was not paid. */
-async function originOf(deps: LostDeps, lost: Lost) {
-  const { lightning, secrets, clock } = deps
-  const by = await paymentOf(deps, lost)
-  const { network } = await lightning.info()
-  return {
-    orderId: lost.orderId ?? newId('order'),
-    secretId: fingerprints(secrets)[0],
-    network,
-    now: clock.now(),
-    by,
-  }
-}
-
+/** How the payment was seen. @throws Refusal if it was not paid. */
 async function paymentOf(
   { lightning }: LostDeps,
   { paymentHash, preimage }: Lost,
-): Promise<'lookup' | 'preimage'> {
+): Promise<SettledBy> {
   if (preimage !== null) {
     if (provesPayment(preimage, paymentHash)) return 'preimage'
     throw new Refusal(`That is not the preimage of ${paymentHash}. Nothing was changed.`)
@@ -417,16 +375,17 @@ const NO_TERMS = 'null'
 
 /**
  * Inserts the row; refused if the order is in the store. Its key is known by the order's id alone, if the buyer told
- * that. It is contested from the start, because nobody knows who opened it.
+ * that. What was to be extended is not known: the buyer gets the plan anew. It is contested from the start, because
+ * nobody knows who opened it.
  */
-const insertRestored = (
+const insertOwed = (
   { paymentHash, product, planId, plan }: Lost,
-  row: Awaited<ReturnType<typeof originOf>> & {
-    state: 'settled' | 'refunded'
-    publicId: string | null
-    seed: Uint8Array | null
-    expiresAt: number | null
-    sealedAt: number | null
+  row: {
+    orderId: string
+    secretId: string
+    network: Network
+    settledBy: SettledBy
+    now: number
   },
 ): Statement[] => [
   insertName(row.orderId),
@@ -434,10 +393,9 @@ const insertRestored = (
     text: `insert into purchase_order
       (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
        client_network, state, created_at, looked_up_at, network, bolt11, payment_hash,
-       quote_expires_at, settled_at, settled_by, public_id, seed, expires_at, sealed_at, opened_by,
-       contested, restored_at)
-      values ($1, $2, $3, $4, $5, $6, '${NO_TERMS}', $7, $8, '', $9, $10, 0, $11, 'unknown', $12,
-        $10, $10, $13, $14, $15, $16, $17, '', 1, $10)
+       quote_expires_at, settled_at, settled_by, opened_by, contested)
+      values ($1, $2, $3, $4, $5, $6, '${NO_TERMS}', $7, $8, '', 'paid_unfulfilled', $9, 0, $10,
+        'unknown', $11, $9, $9, $12, '', 1)
       on conflict do nothing`,
     values: [
       row.orderId,
@@ -448,15 +406,10 @@ const insertRestored = (
       jcs(plan),
       `Mayfly ${product.toUpperCase()} ${planId}`,
       plan.priceSats,
-      row.state,
       row.now,
       row.network,
       paymentHash,
-      row.by,
-      row.publicId,
-      row.seed,
-      row.expiresAt,
-      row.sealedAt,
+      row.settledBy,
     ],
     expect: 1,
   },

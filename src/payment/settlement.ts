@@ -1,30 +1,14 @@
 /**
- * The one settlement: it gives a paid order its public id, its seed and its end of life, and provisions
- * what was sold, in one unit, which also records the sale. The service, the operator's repair and the
- * operator's restore all settle here; each brings the statements that change the order's row, with their
- * condition.
+ * The one settlement: it gives a paid order its public id, its seed and its end of life, and provisions what was sold,
+ * in one unit, which also records the sale. The service and the operator both settle here.
  */
 import { randomBytes } from 'node:crypto'
 import { type Db, type Statement, StoreError } from '../db/db.ts'
 import { type Secrets, seal } from '../secrets/secrets.ts'
 import { endOfLife, grantOf, planOf } from './order.ts'
-import { type Extension, type Products, provisioningOf } from './provisioning.ts'
+import { type Products, provisioningOf } from './provisioning.ts'
 import { recordSale } from './sales.ts'
-import { type OrderRow, written } from './store.ts'
-
-/** The part of an order that says what was sold. */
-export type Sale = Pick<
-  OrderRow,
-  'order_id' | 'product' | 'plan_id' | 'plan' | 'terms' | 'extends_id'
->
-
-/** What settlement writes into the order's row. `seed` is sealed. An extension has no public id of its own. */
-export type SettledFields = {
-  settled_at: number
-  public_id: string | null
-  seed: Uint8Array
-  expires_at: number
-}
+import { type OrderRow, type SettledBy, settleOrder, written } from './store.ts'
 
 /**
  * How often an extension is tried: each try but the last was overtaken by another extension of the same
@@ -33,41 +17,69 @@ export type SettledFields = {
 const MAX_TRIES = 100
 
 export type Settlement =
-  /** `seed` is the plain one, which need not be opened again. */
-  | { kind: 'settled'; fields: SettledFields; seed: Uint8Array }
+  /** The order as it is now. `seed` is the plain one, which need not be opened again. */
+  | { kind: 'settled'; order: OrderRow & { expires_at: number }; seed: Uint8Array }
   /** The condition of the transition did not hold: somebody else has changed the order. */
   | { kind: 'not applied' }
-  /** The sale itself cannot be settled, and would fail in the same way every time. */
+  /** The order itself cannot be settled, and would fail in the same way every time. */
   | { kind: 'failed'; fault: unknown }
 
 export type SettlementDeps = { db: Db; secrets: Secrets; products: Products }
 
-type Step = {
-  now: number
-  /** The statements that change the order's row, if it is still as they expect it. */
-  transition: (fields: SettledFields) => Statement[]
-  /** The statements that reserve again what the product released when the order died. */
-  restored?: Statement[]
-}
-
 /**
- * Settles a sale whose payment is proven, or changes nothing.
+ * Settles an order whose payment is proven, or changes nothing.
  * @throws StoreError when the store failed, which says nothing about the order.
  */
 export async function settleSale(
   deps: SettlementDeps,
-  sale: Sale,
-  step: Step,
+  order: OrderRow,
+  step: {
+    now: number
+    /** How the payment was seen. */
+    by: SettledBy | null
+    /** If it is set, the same unit claims the delivery. */
+    deliveredAt: number | null
+    /** Whether an order that is owed is settled, too. */
+    isOwedToo: boolean
+    /** The statements that reserve again what the product released when the order died. */
+    restored: Statement[]
+  },
 ): Promise<Settlement> {
+  const { now, by, deliveredAt, isOwedToo, restored } = step
+  const { order_id: orderId, extends_id: extendsId } = order
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const unit = (await extendingUnit(deps, sale, step)) ?? settlingUnit(deps, sale, step)
-    if ('fault' in unit) return { kind: 'failed', fault: unit.fault }
-    const { statements, fields, seed } = unit
-    const isExtension = fields.public_id === null
-    // Whatever changes a capability has its id as the key.
-    const lockKey = (isExtension ? sale.extends_id : null) ?? sale.order_id
-    const done = await written(deps.db, { lockKey, statements })
-    if ('rows' in done) return { kind: 'settled', fields, seed }
+    const seed = randomBytes(32)
+    let sold: Sold
+    try {
+      sold = (await extended(deps, order, now)) ?? provisioned(deps, order, { now, seed })
+    } catch (fault) {
+      // A store that failed says nothing about the order.
+      if (fault instanceof StoreError) throw fault
+      return { kind: 'failed', fault }
+    }
+    const fields = {
+      settled_at: now,
+      settled_by: by,
+      public_id: sold.publicId,
+      // Every order that can be delivered has one; an extension derives nothing from it.
+      seed: seal(deps.secrets.seedKeys[0], seed, orderId),
+      expires_at: sold.expiresAt,
+      delivered_at: deliveredAt,
+    }
+    const isExtension = sold.publicId === null
+    const done = await written(deps.db, {
+      // Whatever changes a capability has its id as the key.
+      lockKey: (isExtension ? extendsId : null) ?? orderId,
+      statements: {
+        order: settleOrder(orderId, fields, isOwedToo),
+        restored: isExtension ? [] : restored,
+        provision: sold.statements,
+        sold: recordSale(orderId),
+      },
+    })
+    if ('rows' in done) {
+      return { kind: 'settled', order: { ...order, ...fields, state: 'settled' }, seed }
+    }
     if ('fault' in done) return { kind: 'failed', fault: done.fault }
     if (done.refused === 'order') return { kind: 'not applied' }
     // The capability was extended by another order meanwhile, or has ended: it is read again.
@@ -77,61 +89,31 @@ export async function settleSale(
   throw new StoreError('a capability changed each time that it was to be extended')
 }
 
-/**
- * The statements that extend the capability of the sale in one unit. Null if the sale extends none, or that one
- * cannot be extended any more: then the plan is provisioned anew, because it is paid.
- */
-async function extendingUnit(
-  { db, secrets, products }: SettlementDeps,
-  sale: Sale,
-  { now, transition }: Step,
-) {
-  const { extends_id: publicId } = sale
+/** What a payment has bought, and the statements that make it. An extension has no public id of its own. */
+type Sold = { publicId: string | null; expiresAt: number; statements: Statement[] }
+
+/** Null if the order extends nothing, or cannot any more: then its plan is provisioned anew, because it is paid. */
+async function extended(
+  { db, products }: SettlementDeps,
+  order: OrderRow,
+  now: number,
+): Promise<Sold | null> {
+  const { extends_id: publicId } = order
   if (publicId === null) return null
-  let extension: Extension | null | undefined
-  try {
-    const { extend } = provisioningOf(products, sale.product)
-    extension = await extend?.(db, { publicId, plan: planOf(sale), now })
-  } catch (fault) {
-    // A store that failed says nothing about the sale.
-    if (fault instanceof StoreError) throw fault
-    return { fault }
-  }
-  if (!extension) return null
-  const seed = randomBytes(32)
-  const fields: SettledFields = {
-    settled_at: now,
-    public_id: null,
-    // Every order that can be delivered has one; an extension derives nothing from it.
-    seed: seal(secrets.seedKeys[0], seed, sale.order_id),
-    expires_at: extension.expiresAt,
-  }
-  const statements: Record<'order' | 'restored' | 'provision' | 'sold', Statement | Statement[]> = {
-    ...{ order: transition(fields), restored: [] },
-    ...{ provision: extension.statements, sold: recordSale(sale.order_id) },
-  }
-  return { statements, fields, seed }
+  const { extend } = provisioningOf(products, order.product)
+  const extension = await extend?.(db, { publicId, plan: planOf(order), now })
+  return extension ? { publicId: null, ...extension } : null
 }
 
-/** The statements that settle the sale in one unit, or the fault that makes this impossible. */
-function settlingUnit(
-  { secrets, products }: SettlementDeps,
-  sale: Sale,
-  { now, transition, restored = [] }: Step,
-) {
-  try {
-    const provisioning = provisioningOf(products, sale.product)
-    const seed = randomBytes(32)
-    const fields = {
-      settled_at: now,
-      public_id: provisioning.newPublicId(),
-      seed: seal(secrets.seedKeys[0], seed, sale.order_id),
-      expires_at: endOfLife(planOf(sale), now),
-    }
-    const provision = provisioning.provision(grantOf({ ...sale, ...fields }, seed))
-    const sold = recordSale(sale.order_id)
-    return { statements: { order: transition(fields), restored, provision, sold }, fields, seed }
-  } catch (fault) {
-    return { fault }
-  }
+function provisioned(
+  { products }: SettlementDeps,
+  order: OrderRow,
+  { now, seed }: { now: number; seed: Uint8Array },
+): Sold {
+  const provisioning = provisioningOf(products, order.product)
+  const publicId = provisioning.newPublicId()
+  const expiresAt = endOfLife(planOf(order), now)
+  const facts = { public_id: publicId, settled_at: now, expires_at: expiresAt }
+  const statements = provisioning.provision(grantOf({ ...order, ...facts }, seed))
+  return { publicId, expiresAt, statements }
 }

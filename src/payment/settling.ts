@@ -18,7 +18,6 @@ import {
   type OrderRow,
   type OrderStore,
   type SettledBy,
-  settleOrder,
 } from './store.ts'
 
 /** The node is asked about one order at most this often, however many clients poll it. */
@@ -88,25 +87,21 @@ export function createSettling(deps: {
     const now = clock.now()
     const deliveredAt = delivery === 'now' ? now : null
     const facts = { ...namedIn(order), amountSats: order.amount_sats }
-    const done = await settleSale({ db, secrets, products }, order, {
-      now,
-      restored,
-      transition: (fields) => [
-        // The bytes that come with the proof may be all that an unfulfilled order lacked.
-        settleOrder(
-          order.order_id,
-          { ...fields, settled_by: by, delivered_at: deliveredAt },
-          restored.length > 0,
-        ),
-      ],
-    })
+    // The bytes that come with the proof may be all that an unfulfilled order lacked.
+    const isOwedToo = restored.length > 0
+    const step = { now, by, deliveredAt, isOwedToo, restored }
+    const done = await settleSale({ db, secrets, products }, order, step)
     switch (done.kind) {
       case 'settled': {
-        const { fields, seed } = done
-        log.info({ event: 'order.settled', ...facts, by, ...renewalOf(order, fields.public_id) })
-        if (order.extends_id !== null && fields.public_id === null) onExtended?.(order.extends_id)
-        const state = { state: 'settled', settled_by: by, delivered_at: deliveredAt } as const
-        return { order: { ...order, ...fields, ...state }, seed }
+        const { extends_id: extendsId, public_id: publicId } = done.order
+        const isExtension = extendsId !== null && publicId === null
+        const renewal = isExtension ? 'extended' : 'replaced'
+        log.info({
+          ...{ event: 'order.settled', ...facts, by },
+          ...(extendsId === null ? {} : { renewal }),
+        })
+        if (isExtension) onExtended?.(extendsId)
+        return done
       }
       case 'not applied':
         return null
@@ -198,15 +193,6 @@ export function createSettling(deps: {
   }
 
   return { settle, prove, lookUp, refresh }
-}
-
-/** How the log says what became of an extension. */
-function renewalOf(
-  { extends_id }: OrderRow,
-  publicId: string | null,
-): { renewal?: 'extended' | 'replaced' } {
-  if (extends_id === null) return {}
-  return { renewal: publicId === null ? 'extended' : 'replaced' }
 }
 
 async function withinMs(work: Promise<unknown>, ms: number): Promise<void> {

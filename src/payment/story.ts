@@ -56,7 +56,7 @@ export function storyOfDeleted(
 }
 
 /** Such an advice ends with its command. */
-const payBack = (hash: string, more = ''): string =>
+export const payBack = (hash: string, more = ''): string =>
   `pay it back, and then: mayfly order refund ${hash}${more} --reason <text>`
 
 const paidBackFor = (reason: string | null): string =>
@@ -95,10 +95,11 @@ function payments(order: ShownOrder): Happened[] {
   if (settledAt === null) return []
   const paidAt = failedAt ?? settledAt
   const paid = happening(paidAt, 'paid', `It was paid${by === null ? '' : `: ${SEEN[by]}`}.`)
+  // What was restored is owed from its start.
+  const hasFailed = order.restored_at === null && (failedAt !== null || !wasProvisioned(order))
   const failed = happening(paidAt, 'unfulfilled', 'It could not be provisioned.')
-  if (!wasProvisioned(order)) return order.restored_at !== null ? [paid] : [paid, failed]
   const made = happening(settledAt, 'provisioned', provisionedAs(order))
-  return failedAt === null ? [paid, made] : [paid, failed, made]
+  return [paid, ...(hasFailed ? [failed] : []), ...(wasProvisioned(order) ? [made] : [])]
 }
 
 /** Whether it was settled, whatever it is now. */

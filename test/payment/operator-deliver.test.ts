@@ -75,7 +75,7 @@ suite('delivering what is owed', () => {
     const deps = { db: shop.db, secrets: secretOf(SECRET), clock: shop.clock, products }
     assert.match(
       String(await told(deliverOrder(deps, byId(orderId)))),
-      /still cannot be provisioned: the product refused\. Nothing was changed/,
+      /cannot be provisioned: the product refused\. You still owe it/,
     )
     assert.deepEqual(await shop.order({ orderId }), before)
     assert.deepEqual(await shop.provisioned(), [])

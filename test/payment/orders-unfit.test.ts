@@ -85,7 +85,7 @@ suite('a paid order whose plan is broken', () => {
       await shop.orders.reconcile(quote.paymentHash, 'stream')
       const before = await shop.order(quote)
       const early = await told(deliverOrder(deps(shop), byId(quote.orderId)))
-      assert.match(String(early), /still cannot be provisioned: .+ Nothing was changed/)
+      assert.match(String(early), /cannot be provisioned: .+ You still owe it/)
       assert.deepEqual(await shop.order(quote), before)
       await mend(shop, quote)
       await deliverOrder(deps(shop), byId(quote.orderId))

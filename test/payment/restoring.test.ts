@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { Statement } from '../../src/db/db.ts'
 import { isId, newId } from '../../src/lib/ids.ts'
-import { type Lost, refundLost, restoreOrder } from '../../src/payment/operator.ts'
+import {
+  deliverOrder,
+  type Lost,
+  refundLost,
+  refundOrder,
+  restoreOrder,
+} from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
@@ -95,12 +101,21 @@ suite('restoring a lost order', () => {
     assert.deepEqual(await rows(shop), { orders: 1, provisioned: 1 })
   })
 
-  test('restoring a lost order fails when the product refuses, and changes nothing', async (t) => {
-    const { shop, lost } = await aLost(t)
-    const refusing = deps(shop, shop.db, aProduct({ refuses: true }))
-    await assert.rejects(restoreOrder(refusing, lost), { message: 'the product refused' })
-    assert.deepEqual(await rows(shop), { orders: 0, provisioned: 0 })
-    await restoreOrder(deps(shop), lost)
+  test('a lost order that the product refuses is owed from then on, and delivered or refunded as any other', async (t) => {
+    for (const finish of [deliverOrder, refundOrder]) {
+      const { shop, lost } = await aLost(t)
+      const refusing = deps(shop, shop.db, aProduct({ refuses: true }))
+      await assert.rejects(restoreOrder(refusing, lost), /the product refused\. You still owe it/)
+      assert.deepEqual(await rows(shop), { orders: 1, provisioned: 0 })
+      const ref = { by: 'payment_hash', value: lost.paymentHash } as const
+      await assert.rejects(
+        restoreOrder(deps(shop), lost),
+        /is in this store and is paid_unfulfilled/,
+      )
+      await finish(deps(shop), ref, { reason: 'gone' })
+      const isRefund = finish === refundOrder
+      assert.deepEqual(await rows(shop), { orders: 1, provisioned: isRefund ? 0 : 1 })
+    }
   })
 })
 
@@ -117,7 +132,7 @@ suite('what restoring a lost order needs', () => {
     const row = await shop.order({ orderId })
     const now = shop.clock.now()
     assert.deepEqual(restored, {
-      publicId: row?.public_id,
+      ...{ order: lost.paymentHash, publicId: row?.public_id, isExtended: false },
       expiresAt: now + LIFE,
     })
     assert.deepEqual(
@@ -226,7 +241,7 @@ suite('what restoring a lost order needs', () => {
         values: [paymentHash],
       }))
       const db = meanwhile(shop.db, comes as Statement, goes)
-      await assert.rejects(act(deps(shop, db), lost), /is in this store and is pending/)
+      await assert.rejects(act(deps(shop, db), lost), /is in this store and is paid_unfulfilled/)
       assert.deepEqual(await rows(shop), { orders: 1, provisioned: 0 })
     }
   })

@@ -23,8 +23,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'a settlement reaches the disk later',
     file: 'payment/settlement.ts',
-    text: 'await written(deps.db, { lockKey, statements })',
-    becomes: `await written(deps.db, { lockKey, statements, durability: 'deferred' })`,
+    text: 'lockKey: (isExtension ? extendsId : null) ?? orderId,',
+    becomes: `lockKey: (isExtension ? extendsId : null) ?? orderId, durability: 'deferred',`,
     breaks: ['one delivery', 'the books balance'],
   },
   {
