@@ -8,7 +8,7 @@ import { insertReceipt } from './receipt-store.ts'
 import type { WhisperCapability } from './schema.ts'
 import { insertWhisper, releaseCiphertext, restoreCiphertext } from './store.ts'
 
-/** What the buyer chose. An order from before receipts and switches has neither field. */
+/** What the buyer chose. */
 export type WhisperTerms = {
   readLimit: number
   /** Unix milliseconds. */

@@ -22,20 +22,6 @@ import { dropWhisper } from './store.ts'
 const SHOW_ENDED_MS = (24 * 60 + 1) * 60 * 1000
 const PURGE_RECEIPTS = 200
 
-export type Receipts = {
-  /** The receipt that this token opens, or null. */
-  owned(publicId: string, token: string): Promise<ReceiptRow | null>
-  /** Seals the delivery after the token was used: the sale's answer is not repeated any more. */
-  used(receipt: ReceiptRow): Promise<void>
-  /** What the buyer is told. */
-  shown(receipt: ReceiptRow): Promise<WhisperReceipt>
-  hasEnded(receipt: ReceiptRow): boolean
-  /** Deletes the bytes now, and who is told. Returns false if the WHISPER has ended before. */
-  destroy(receipt: ReceiptRow): Promise<boolean>
-  /** Deletes receipts a day after their end. @returns the number of deleted ones. */
-  purge(now: number): Promise<number>
-}
-
 export function createReceipts({
   db,
   clock,
@@ -46,21 +32,24 @@ export function createReceipts({
   clock: Clock
   bindings: Bindings
   alerts: Pick<Alerts, 'drop'>
-}): Receipts {
+}) {
   const sealing = createSealing({ db, clock })
   const isForgotten = ({ ended_at }: ReceiptRow): boolean => ended_at + SHOW_ENDED_MS <= clock.now()
 
   return {
-    async owned(publicId, token) {
+    /** The receipt that this token opens, or null. */
+    async owned(publicId: string, token: string): Promise<ReceiptRow | null> {
       if (!isId('whisper', publicId)) return null
       const receipt = await findReceipt(db, publicId)
       if (!receipt || isForgotten(receipt)) return null
       return isTokenOf('whisper_receipt', token, receipt.receipt_token_hash) ? receipt : null
     },
 
-    used: ({ public_id }) => sealing.seal(public_id),
+    /** Seals the delivery after the token was used: the sale's answer is not repeated any more. */
+    used: ({ public_id }: ReceiptRow) => sealing.seal(public_id),
 
-    async shown(receipt) {
+    /** What the buyer is told. */
+    async shown(receipt: ReceiptRow): Promise<WhisperReceipt> {
       const state = stateAt(receipt, clock.now())
       return {
         publicId: receipt.public_id,
@@ -77,9 +66,10 @@ export function createReceipts({
       }
     },
 
-    hasEnded: ({ ended_at }) => ended_at <= clock.now(),
+    hasEnded: ({ ended_at }: ReceiptRow): boolean => ended_at <= clock.now(),
 
-    async destroy({ public_id: publicId }) {
+    /** Deletes the bytes now, and who is told. Returns false if the WHISPER has ended before. */
+    async destroy({ public_id: publicId }: ReceiptRow): Promise<boolean> {
       const now = clock.now()
       const done = await attempt(
         db.write({
@@ -97,7 +87,8 @@ export function createReceipts({
       return true
     },
 
-    async purge(now) {
+    /** Deletes receipts a day after their end. @returns the number of deleted ones. */
+    async purge(now: number): Promise<number> {
       const endedBefore = now - SHOW_ENDED_MS
       await bindings.purge(now)
       let gone = 0
@@ -119,6 +110,8 @@ export function createReceipts({
     },
   }
 }
+
+export type Receipts = ReturnType<typeof createReceipts>
 
 /** Precedence of what has ended: destroyed, then exhausted, then expired. */
 function stateAt(receipt: ReceiptRow, now: number): WhisperState {

@@ -15,7 +15,7 @@ import {
   spendRead,
   type WhisperFacts,
 } from './store.ts'
-import { recountUnpaid, type UnpaidBytes } from './unpaid.ts'
+import type { UnpaidBytes } from './unpaid.ts'
 
 const PURGE_AT_ONCE = 100
 
@@ -25,28 +25,13 @@ export type Reading =
   /** Exhausted, expired or suspended. The reader gets the same answer as for an unknown id. */
   | { kind: 'gone' }
 
-export type WhisperService = {
-  /** Statements that store the bytes of a quote. Refused if too many bytes await payment. */
-  reserve: (reserved: {
-    orderId: string
-    clientNetwork: string
-    ciphertext: Uint8Array
-  }) => ReturnType<typeof reserveCiphertext>
-  /** The WHISPER that this token reads, or null. `read` checks whether reads are left. */
-  find(publicId: string, token: string): Promise<WhisperFacts | null>
-  /** Spends a read durably, then returns the bytes. */
-  read(whisper: WhisperFacts): Promise<Reading>
-  /** Deletes exhausted and expired whispers. @returns the number of deleted ones. */
-  purge(now: number): Promise<number>
-}
-
 export function createWhisper(deps: {
   db: Db
   clock: HeldClock
   unpaidBytes: UnpaidBytes
   bindings: Pick<Bindings, 'isOpen'>
   alerts: Pick<Alerts, 'tell'>
-}): WhisperService {
+}) {
   const { db, clock, unpaidBytes, bindings, alerts } = deps
   const store = createWhisperStore(db)
   const sealing = createSealing({ db, clock })
@@ -66,10 +51,8 @@ export function createWhisper(deps: {
         remembered.forget(publicId)
         if ('rows' in done) dropped++
       }
-      if (over.length < PURGE_AT_ONCE) break
+      if (over.length < PURGE_AT_ONCE) return dropped
     }
-    await db.write({ lockKey: 'whisper_unpaid', statements: { counters: recountUnpaid() } })
-    return dropped
   }
 
   /** The facts may be of a WHISPER that was destroyed or suspended meanwhile, here or on another instance. */
@@ -80,14 +63,18 @@ export function createWhisper(deps: {
   }
 
   return {
-    reserve: (reserved) => reserveCiphertext(reserved, unpaidBytes),
+    /** Statements that store the bytes of a quote. Refused if too many bytes await payment. */
+    reserve: (reserved: Parameters<typeof reserveCiphertext>[0]) =>
+      reserveCiphertext(reserved, unpaidBytes),
 
-    async find(publicId, token) {
+    /** The WHISPER that this token reads, or null. `read` checks whether reads are left. */
+    async find(publicId: string, token: string): Promise<WhisperFacts | null> {
       const facts = await remembered.of(publicId)
       return facts && isTokenOf('whisper_read', token, facts.read_token_hash) ? facts : null
     },
 
-    async read(whisper) {
+    /** Spends a read durably, then returns the bytes. */
+    async read(whisper: WhisperFacts): Promise<Reading> {
       const { public_id: publicId, expires_at, reveal_at, has_switch, has_receipt } = whisper
       const isShut = has_switch === 1 && !(await bindings.isOpen(publicId))
       const now = clock.now()
@@ -120,9 +107,12 @@ export function createWhisper(deps: {
       return { kind: 'revealed', ciphertext }
     },
 
+    /** Deletes exhausted and expired whispers. @returns the number of deleted ones. */
     purge,
   }
 }
+
+export type WhisperService = ReturnType<typeof createWhisper>
 
 /** The earliest that a reader may come again for a secret whose time may have come. */
 const HELD_SECONDS = 1

@@ -79,6 +79,7 @@ const dropReservation = (orderId: string): Statement => ({
   values: [orderId],
 })
 
+/** Subtracts an order's bytes. A counter that comes to nothing goes, so that no network leaves one behind. */
 const uncount = (orderId: string): Statement[] => [
   {
     text: `update whisper_unpaid set byte_count = byte_count
@@ -92,39 +93,12 @@ const uncount = (orderId: string): Statement[] => [
   },
   {
     text: `update whisper_unpaid set byte_count = byte_count - (${RESERVED_BYTES})
-      where scope in (${scopesOf('r.order_id = $1')})`,
+      where scope in (${SCOPES})`,
     values: [orderId],
   },
-]
-
-/**
- * Counts anew from the reservations. This drops the counters of networks without reservations, and
- * corrects those of an older version's instance, which does not know the parts.
- */
-export const recountUnpaid = (): Statement[] => [
   {
-    text: `insert into whisper_unpaid (scope, byte_count) values ('${ALL}', 0)
-      on conflict (scope) do update set byte_count = whisper_unpaid.byte_count`,
-    values: [],
-  },
-  {
-    text: `update whisper_unpaid
-      set byte_count = (select coalesce(sum(byte_count), 0) from whisper_reservation)
-      where scope = '${ALL}'`,
-    values: [],
-  },
-  { text: `delete from whisper_unpaid where scope <> '${ALL}'`, values: [] },
-  {
-    text: `insert into whisper_unpaid (scope, byte_count)
-      select scope, sum(byte_count) from (
-        select r.client_network as scope, r.byte_count from whisper_reservation r
-        union all select r.part, r.byte_count from whisper_reservation r
-        union all select ${WIDER}, r.byte_count from whisper_reservation r
-        union all select ${NARROW}, r.byte_count from whisper_reservation r where r.part = 'small'
-      ) counted
-      where true group by scope
-      on conflict (scope) do update set byte_count = excluded.byte_count`,
-    values: [],
+    text: `delete from whisper_unpaid where byte_count = 0 and scope in (${SCOPES})`,
+    values: [orderId],
   },
 ]
 
@@ -134,11 +108,9 @@ const NARROW = `r.part || ' ' || r.client_network`
 
 const RESERVED_BYTES = 'select r.byte_count from whisper_reservation r where r.order_id = $1'
 
-function scopesOf(condition: string): string {
-  return ['r.client_network', 'r.part', WIDER, NARROW]
-    .map((scope) => `select ${scope} from whisper_reservation r where ${condition}`)
-    .join(' union all ')
-}
+const SCOPES = ['r.client_network', 'r.part', WIDER, NARROW]
+  .map((scope) => `select ${scope} from whisper_reservation r where r.order_id = $1`)
+  .join(' union all ')
 
 /** PostgreSQL infers the type of the comparison from its parameters, so it needs the casts. */
 const add = (scope: string, bytes: number, limit: number): Statement => ({
