@@ -1,5 +1,6 @@
 /** What the SDK does with answers that are lost or late: what may be repeated is, as long as its caller has time. */
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import {
   createMayfly,
@@ -158,6 +159,16 @@ test('a signal ends a call with its own reason, also between two tries', async (
   })
   await assert.rejects(busy.mayfly.catalog({ signal: leaving.signal }), reason)
   assert.equal(busy.asked(), 1)
+})
+
+test('neither a lost call nor a repeated one leaves a timer, or a listener of its signal', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((what) => what === 'Timeout').length
+  const { signal } = new AbortController()
+  const before = timers()
+  await assert.rejects(monitorOf(service(lost)).update({ name: 'x' }, { signal }))
+  const catalog = async () => Response.json({ checkoutEnabled: true, products: {} })
+  await service(limited(0), catalog).mayfly.catalog({ signal })
+  assert.deepEqual([timers(), getEventListeners(signal, 'abort').length], [before, 0])
 })
 
 test('a phrase that could steer a terminal is not taken from a service', async () => {

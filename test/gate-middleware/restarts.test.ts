@@ -27,6 +27,15 @@ describe('a restart', () => {
     assert.equal(shop.served.length, 1)
   })
 
+  test('a folder that could not be made is used once it can be', async (t) => {
+    const folder = join(await temporaryFolder(t), 'gate')
+    await writeFile(folder, 'in the way')
+    const store = fileStore(folder)
+    await assert.rejects(store.add('key', HOUR), { code: 'EEXIST' })
+    await rm(folder)
+    assert.equal(await store.add('key', HOUR), true)
+  })
+
   test('a restart admits each receipt of the last five minutes once more where the guard has no folder, as the page says', async (t) => {
     const shop = await aShop(t)
     const again = () => anApi(shop, {})
