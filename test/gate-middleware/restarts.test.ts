@@ -31,7 +31,7 @@ describe('a restart', () => {
     const folder = join(await temporaryFolder(t), 'gate')
     await writeFile(folder, 'in the way')
     const store = fileStore(folder)
-    await assert.rejects(store.add('key', HOUR), { code: 'EEXIST' })
+    await assert.rejects(async () => store.add('key', HOUR), { code: 'EEXIST' })
     await rm(folder)
     assert.equal(await store.add('key', HOUR), true)
   })
