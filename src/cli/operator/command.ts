@@ -4,7 +4,6 @@ import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type Db, StoreUnusable } from '../../db/db.ts'
 import { type Config, readConfig } from '../../service/config.ts'
-import type { Args } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
 
@@ -17,20 +16,20 @@ export type Answer = {
 }
 
 /** A command's work: its exit code, or anything else for 0. */
-export type OperatorWork<Options, Given extends Args> = (
+export type OperatorWork<Options, Given extends readonly unknown[]> = (
   output: Output,
   options: GlobalOptions & Options,
   args: Given,
 ) => Promise<unknown>
 
 /** The action of an operator's command. It answers in text unless `--json` is given. */
-export function operator<Options = object, Given extends Args = []>(
+export function operator<Options = object, Given extends readonly unknown[] = []>(
   work: OperatorWork<Options, Given>,
 ) {
   return async function action(this: Command): Promise<void> {
     const options = this.optsWithGlobals<GlobalOptions & Options>()
     const output = openOutput(options, options.json ?? false)
-    const args = this.args as Args as Given
+    const args = this.processedArgs as readonly unknown[] as Given
     process.exitCode = await finish(options, async () => {
       try {
         return await work(output, options, args)

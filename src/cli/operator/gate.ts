@@ -1,17 +1,15 @@
 /** `mayfly gate project|route|credits|payment …`: the operator's part of GATE. */
-import type { Command } from 'commander'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { MAX_CREDITS } from '../../gate/project-store.ts'
 import type { ProjectDetails, Projects } from '../../gate/projects.ts'
 import { isRouteId, parseRouteSpec, type RouteSpec } from '../../gate/route-spec.ts'
 import { rfc3339 } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
-import type { Args } from '../cli.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { wholeNumber, wholeOption } from '../options.ts'
 import { examples } from '../text.ts'
 import { type Answer, give, operator } from './command.ts'
 
-const PROJECT = ['<project>', 'its id, gate_project_…'] as const
 const ROUTE_FORM = `
 A route is <id>=<method>:<path>:<sats>. In the path, * is one segment and **, at the end, is the rest.
 `
@@ -25,77 +23,102 @@ export function addGateOperator(gate: Command): void {
   addPayments(gate.command('payment').description('find payments that were not honoured'))
 }
 
-/**
- * The action of a command. It reads its arguments first, and throws a CliError for those that cannot be meant. The
- * store loads the server with it, so only a running command does.
- */
-function onProjects<Given extends Args = [], Options = object>(
-  read: (args: Given, options: Options) => (projects: Projects) => Promise<Answer>,
-) {
-  return operator<Options, Given>(async (output, options, args) => {
-    const work = read(args, options)
-    const { withProjects } = await import('./gate-projects.ts')
-    return give(output, await withProjects(output, work))
-  })
-}
+type Named = [parent: Command, name: string, description: string]
 
-function addProjects(project: Command): void {
-  project
-    .command('add')
-    .description('register an API, and print its capability once')
-    .requiredOption('--address <name@domain>', 'the Lightning Address that is paid')
-    .option('--route <route>', 'a route with its price; may be given several times', append)
-    .option('--credits <count>', 'how many requests it may sell', '0')
+/**
+ * Adds a command. Its arguments are read before it runs, and refuse what cannot be meant. The store loads the server
+ * with it, so only a running command opens it.
+ */
+function add<Given extends readonly unknown[], Options = object>(
+  [parent, name, description]: Named,
+  {
+    takes = [],
+    example = '',
+    notes = '',
+  }: { takes?: Argument[]; example?: string; notes?: string },
+  work: (projects: Projects, args: Given, options: Options) => Promise<Answer>,
+): Command {
+  const command = parent.command(name).description(description)
+  for (const argument of takes) command.addArgument(argument)
+  return command
     .addHelpText(
       'after',
-      examples(
-        'mayfly gate project add --address alice@example.com --route ping=GET:/ping:1 --credits 100',
-      ) + ROUTE_FORM,
+      examples(`mayfly gate ${parent.name()} ${name} ${example}`.trim()) + notes,
     )
     .action(
-      onProjects<[], { address: string; route?: string[]; credits: string }>(
-        (_none, { address, route = [], credits: count }) => {
-          const routes = route.map(readRoute)
-          const credits = readCredits(count, 0)
-          return async (projects) => {
-            const added = await projects.add({ address, routes, credits })
-            const how =
-              added.verification === 'provider'
-                ? 'provider (it confirms its payments itself)'
-                : 'preimage (payers need a wallet that shows the preimage)'
-            return {
-              json: added,
-              text: `Project       ${added.projectId}
+      operator<Options, Given>(async (output, options, args) => {
+        const { withProjects } = await import('./gate-projects.ts')
+        return give(output, await withProjects(output, (projects) => work(projects, args, options)))
+      }),
+    )
+}
+
+/** An argument that `read` takes, or says why not. */
+const argument = (name: string, description: string, read: (text: string) => unknown): Argument =>
+  new Argument(name, description).argParser(read)
+
+const PROJECT = () =>
+  argument('<project>', 'its id, gate_project_…', idOf('gate_project', 'project'))
+const THE_PROJECT = 'gate_project_…'
+
+function addProjects(project: Command): void {
+  type New = { address: string; route?: RouteSpec[]; credits: number }
+  const example = '--address alice@example.com --route ping=GET:/ping:1 --credits 100'
+  add<[], New>(
+    [project, 'add', 'register an API, and print its capability once'],
+    { example, notes: ROUTE_FORM },
+    async (projects, _none, { address, route: routes = [], credits }) => {
+      const added = await projects.add({ address, routes, credits })
+      const how =
+        added.verification === 'provider'
+          ? 'provider (it confirms its payments itself)'
+          : 'preimage (payers need a wallet that shows the preimage)'
+      return {
+        json: added,
+        text: `Project       ${added.projectId}
 Verification  ${how}
 Capability    ${added.capability}
 
 The capability is shown only once. Keep it on the server of the API.
 `,
-            }
-          }
-        },
-      ),
+      }
+    },
+  )
+    .requiredOption('--address <name@domain>', 'the Lightning Address that is paid')
+    .addOption(
+      new Option('--route <route>', 'a route with its price; may be given several times').argParser<
+        RouteSpec[]
+      >((text, before = []) => [...before, readRoute(text)]),
     )
-  project
-    .command('list')
-    .description('list all projects')
-    .addHelpText('after', examples('mayfly gate project list'))
-    .action(
-      onProjects(() => async (projects) => {
-        const all = await projects.list()
-        const lines = all.map(
-          ({ projectId, address, credits, isSuspended }) =>
-            `${projectId}  ${isSuspended ? 'suspended' : 'active   '}  ${String(credits).padStart(8)} credits  ${address}\n`,
-        )
-        return {
-          json: all.map((each) => ({ ...each, createdAt: rfc3339(each.createdAt) })),
-          text: lines.length > 0 ? lines.join('') : 'There are no projects.\n',
-        }
-      }),
+    .addOption(
+      wholeOption('--credits <count>', 'how many requests it may sell', {
+        ...{ least: 0, most: MAX_CREDITS },
+      }).default(0),
     )
-  addOfProject(
-    project,
-    ['show', 'show a project with its routes, credits and intents'],
+  add([project, 'list', 'list all projects'], {}, async (projects) => {
+    const all = await projects.list()
+    const lines = all.map(
+      ({ projectId, address, credits, isSuspended }) =>
+        `${projectId}  ${isSuspended ? 'suspended' : 'active   '}  ${String(credits).padStart(8)} credits  ${address}\n`,
+    )
+    return {
+      json: all.map((each) => ({ ...each, createdAt: rfc3339(each.createdAt) })),
+      text: lines.length > 0 ? lines.join('') : 'There are no projects.\n',
+    }
+  })
+  const addOfOne = (
+    name: string,
+    description: string,
+    work: (projects: Projects, projectId: string) => Promise<Answer>,
+  ): Command =>
+    add<[string]>(
+      [project, name, description],
+      { takes: [PROJECT()], example: THE_PROJECT },
+      (projects, [projectId]) => work(projects, projectId),
+    )
+  addOfOne(
+    'show',
+    'show a project with its routes, credits and intents',
     async (projects, projectId) => {
       const details = await projects.show(projectId)
       return {
@@ -104,9 +127,9 @@ The capability is shown only once. Keep it on the server of the API.
       }
     },
   )
-  addOfProject(
-    project,
-    ['suspend', 'stop new intents; those that were made before are still honoured'],
+  addOfOne(
+    'suspend',
+    'stop new intents; those that were made before are still honoured',
     async (projects, projectId) => {
       await projects.suspend(projectId)
       return {
@@ -115,13 +138,13 @@ The capability is shown only once. Keep it on the server of the API.
       }
     },
   )
-  addOfProject(project, ['resume', 'allow new intents again'], async (projects, projectId) => {
+  addOfOne('resume', 'allow new intents again', async (projects, projectId) => {
     await projects.resume(projectId)
     return { json: { projectId, isSuspended: false }, text: `${projectId} is active.\n` }
   })
-  addOfProject(
-    project,
-    ['rotate-key', 'print a new capability; the old one stops working at once'],
+  addOfOne(
+    'rotate-key',
+    'print a new capability; the old one stops working at once',
     async (projects, projectId) => {
       const capability = await projects.rotateKey(projectId)
       return {
@@ -132,131 +155,84 @@ The capability is shown only once. Keep it on the server of the API.
   )
 }
 
-/** Adds a command that takes a project and nothing else. */
-function addOfProject(
-  project: Command,
-  [name, description]: [name: string, description: string],
-  work: (projects: Projects, projectId: string) => Promise<Answer>,
-): void {
-  project
-    .command(name)
-    .description(description)
-    .argument(...PROJECT)
-    .addHelpText('after', examples(`mayfly gate project ${name} gate_project_…`))
-    .action(
-      onProjects<[string]>(([text]) => {
-        const projectId = readProjectId(text)
-        return (projects) => work(projects, projectId)
-      }),
-    )
-}
-
 function addRoutes(route: Command): void {
-  route
-    .command('add')
-    .description('add a route with its price')
-    .argument(...PROJECT)
-    .argument('<route>', '<id>=<method>:<path>:<sats>')
-    .addHelpText(
-      'after',
-      examples("mayfly gate route add gate_project_… 'render=POST:/render/*:50'") + ROUTE_FORM,
-    )
-    .action(
-      onProjects<[string, string]>(([project, text]) => {
-        const projectId = readProjectId(project)
-        const added = readRoute(text)
-        return async (projects) => {
-          await projects.addRoute(projectId, added)
-          return {
-            json: { projectId, ...added },
-            text: `${projectId} has the route ${routeText(added)}.\n`,
-          }
-        }
-      }),
-    )
-  route
-    .command('remove')
-    .description('remove a route; its open intents are still honoured')
-    .argument(...PROJECT)
-    .argument('<routeId>', 'the id of the route')
-    .addHelpText('after', examples('mayfly gate route remove gate_project_… render'))
-    .action(
-      onProjects<[string, string]>(([project, routeId]) => {
-        const projectId = readProjectId(project)
-        if (!isRouteId(routeId)) {
-          throw new CliError('The id of a route is letters, digits, - and _.', EXIT.usage)
-        }
-        return async (projects) => {
-          await projects.removeRoute(projectId, routeId)
-          return {
-            json: { projectId, routeId },
-            text: `${projectId} has no route ${routeId} any more. Its open intents are still honoured.\n`,
-          }
-        }
-      }),
-    )
+  const spec = argument('<route>', '<id>=<method>:<path>:<sats>', readRoute)
+  add<[string, RouteSpec]>(
+    [route, 'add', 'add a route with its price'],
+    {
+      ...{ takes: [PROJECT(), spec], notes: ROUTE_FORM },
+      example: `${THE_PROJECT} 'render=POST:/render/*:50'`,
+    },
+    async (projects, [projectId, added]) => {
+      await projects.addRoute(projectId, added)
+      return {
+        json: { projectId, ...added },
+        text: `${projectId} has the route ${routeText(added)}.\n`,
+      }
+    },
+  )
+  add<[string, string]>(
+    [route, 'remove', 'remove a route; its open intents are still honoured'],
+    {
+      takes: [PROJECT(), argument('<routeId>', 'the id of the route', readRouteId)],
+      example: `${THE_PROJECT} render`,
+    },
+    async (projects, [projectId, routeId]) => {
+      await projects.removeRoute(projectId, routeId)
+      return {
+        json: { projectId, routeId },
+        text: `${projectId} has no route ${routeId} any more. Its open intents are still honoured.\n`,
+      }
+    },
+  )
 }
 
 function addCredits(credits: Command): void {
-  credits
-    .command('grant')
-    .description('add credits; each authorized request uses one')
-    .argument(...PROJECT)
-    .argument('<count>', 'how many')
-    .addHelpText('after', examples('mayfly gate credits grant gate_project_… 100'))
-    .action(
-      onProjects<[string, string]>(([project, count]) => {
-        const projectId = readProjectId(project)
-        const granted = readCredits(count, 1)
-        return async (projects) => {
-          const left = await projects.grant(projectId, granted)
-          return {
-            json: { projectId, credits: left },
-            text: `${projectId} has ${left} credits.\n`,
-          }
-        }
-      }),
-    )
+  const count = argument('<count>', 'how many', wholeNumber({ least: 1, most: MAX_CREDITS }))
+  add<[string, number]>(
+    [credits, 'grant', 'add credits; each authorized request uses one'],
+    { takes: [PROJECT(), count], example: `${THE_PROJECT} 100` },
+    async (projects, [projectId, granted]) => {
+      const left = await projects.grant(projectId, granted)
+      return {
+        json: { projectId, credits: left },
+        text: `${projectId} has ${left} credits.\n`,
+      }
+    },
+  )
 }
 
 function addPayments(payment: Command): void {
-  payment
-    .command('list')
-    .description('list payments that were proven but not honoured')
-    .addHelpText('after', examples('mayfly gate payment list'))
-    .action(
-      onProjects(() => async (projects) => {
-        const all = await projects.unhonoured()
-        const lines = all.map(
-          ({ noticedAt, intentId, paymentHash, amountSats, reason }) =>
-            `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat  ${reason}\n  payment hash ${paymentHash}\n`,
-        )
-        return {
-          json: all.map((each) => ({ ...each, noticedAt: rfc3339(each.noticedAt) })),
-          text: lines.length > 0 ? lines.join('') : 'Every proven payment was honoured.\n',
-        }
-      }),
-    )
-  payment
-    .command('honour')
-    .description('let the payer in once more, or allow the provider to be asked again')
-    .argument('<intent>', 'its id, gate_intent_…')
-    .addHelpText('after', examples('mayfly gate payment honour gate_intent_…'))
-    .action(
-      onProjects<[string]>(([intentId]) => {
-        if (!isId('gate_intent', intentId)) {
-          throw new CliError('The id of an intent is gate_intent_….', EXIT.usage)
-        }
-        return async (projects) => {
-          const honoured = await projects.honour(intentId)
-          const text =
-            honoured === 'fresh receipt'
-              ? 'When the payer repeats the request with the same proof, it is let in once more.\n'
-              : 'The provider may be asked for another 24 hours. The payer repeats the request with X-Gate-Intent.\n'
-          return { json: { intentId, honoured }, text }
-        }
-      }),
-    )
+  add(
+    [payment, 'list', 'list payments that were proven but not honoured'],
+    {},
+    async (projects) => {
+      const all = await projects.unhonoured()
+      const lines = all.map(
+        ({ noticedAt, intentId, paymentHash, amountSats, reason }) =>
+          `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat  ${reason}\n  payment hash ${paymentHash}\n`,
+      )
+      return {
+        json: all.map((each) => ({ ...each, noticedAt: rfc3339(each.noticedAt) })),
+        text: lines.length > 0 ? lines.join('') : 'Every proven payment was honoured.\n',
+      }
+    },
+  )
+  add<[string]>(
+    [payment, 'honour', 'let the payer in once more, or allow the provider to be asked again'],
+    {
+      takes: [argument('<intent>', 'its id, gate_intent_…', idOf('gate_intent', 'intent'))],
+      example: 'gate_intent_…',
+    },
+    async (projects, [intentId]) => {
+      const honoured = await projects.honour(intentId)
+      const text =
+        honoured === 'fresh receipt'
+          ? 'When the payer repeats the request with the same proof, it is let in once more.\n'
+          : 'The provider may be asked for another 24 hours. The payer repeats the request with X-Gate-Intent.\n'
+      return { json: { intentId, honoured }, text }
+    },
+  )
 }
 
 function describe(project: ProjectDetails): string {
@@ -274,25 +250,26 @@ ${routes === '' ? '  none\n' : routes}`
 const routeText = ({ routeId, method, pattern, priceSats }: RouteSpec): string =>
   `${routeId}=${method}:${pattern}:${priceSats}`
 
-function readProjectId(projectId: string): string {
-  if (isId('gate_project', projectId)) return projectId
-  throw new CliError('The id of a project is gate_project_….', EXIT.usage)
+const idOf =
+  (kind: 'gate_project' | 'gate_intent', what: string) =>
+  (id: string): string => {
+    if (isId(kind, id)) return id
+    throw new InvalidArgumentError(
+      `The id of ${what === 'intent' ? 'an' : 'a'} ${what} is ${kind}_….`,
+    )
+  }
+
+function readRouteId(id: string): string {
+  if (isRouteId(id)) return id
+  throw new InvalidArgumentError('The id of a route is letters, digits, - and _.')
 }
 
 function readRoute(text: string): RouteSpec {
   try {
     return parseRouteSpec(text)
   } catch (error) {
-    throw new CliError(`${capitalized(messageOf(error))}.`, EXIT.usage)
+    throw new InvalidArgumentError(`${capitalized(messageOf(error))}.`)
   }
 }
 
-function readCredits(text: string, least: number): number {
-  const credits = /^\d{1,10}$/.test(text) ? Number(text) : -1
-  if (credits >= least && credits <= MAX_CREDITS) return credits
-  throw new CliError(`Credits are a whole number from ${least} to ${MAX_CREDITS}.`, EXIT.usage)
-}
-
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
-
-const append = (value: string, before: string[] = []): string[] => [...before, value]
