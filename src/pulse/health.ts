@@ -2,7 +2,7 @@
 
 import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
-import type { MonitorHealth, Monitors } from '../switches/binding.ts'
+import type { MonitorHealth, Monitors } from '../switches/switches.ts'
 import { expectedBy, shortestGapMs, timingOf } from './schedule.ts'
 import { isFallingSilent, standingAt } from './state.ts'
 import { createPulseStore } from './store.ts'

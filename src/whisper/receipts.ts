@@ -6,8 +6,8 @@ import { isId } from '../lib/ids.ts'
 import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
-import type { Bindings } from '../switches/binding.ts'
 import { dropBindings } from '../switches/store.ts'
+import type { Bindings } from '../switches/switches.ts'
 import {
   dropReceipts,
   endedReceipts,

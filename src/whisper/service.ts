@@ -6,7 +6,7 @@ import type { HeldClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
-import type { Bindings } from '../switches/binding.ts'
+import type { Bindings } from '../switches/switches.ts'
 import { expiredAlert, readAlert } from './alerts.ts'
 import {
   createWhisperStore,

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
 import { insertMonitor } from '../../src/pulse/store.ts'
-import { createBindings, type MonitorHealth } from '../../src/switches/binding.ts'
-import { createSwitchOwner } from '../../src/switches/owner.ts'
 import { bindSecret } from '../../src/switches/store.ts'
+import {
+  createBindings,
+  createSwitchOwner,
+  type MonitorHealth,
+} from '../../src/switches/switches.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
