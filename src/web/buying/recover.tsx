@@ -90,11 +90,18 @@ function Page() {
   const [found, setFound] = useState<Found | null>(null)
   const isInvoice = /^ln[a-z0-9]{20,}$/.test(plainInvoice(text))
   if (found) return <Recovered found={found} />
-  const submit = async (field: Fields) => setFound(await recover(text, field('preimage')))
+  const submit = async (field: Fields) => setFound(await recover(text, field('preimage').trim()))
   return (
     <div class="stack loose narrow">
       <Head title="Recover a payment">You paid, and have nothing? Your payment proves it.</Head>
-      <Form card label="Recover a payment" action="Recover" explain={refusalOf} onSubmit={submit}>
+      <Form
+        card
+        label="Recover a payment"
+        action="Recover"
+        explain={refusalOf}
+        onSubmit={submit}
+        note="Both are sent to this service alone. A payment of another service is recovered there."
+      >
         <Input
           label="Recovery text, or the whole invoice"
           hint="Your wallet shows the invoice (lnbc…) among the details of the payment."
@@ -114,9 +121,6 @@ function Page() {
             pattern="\s*[0-9a-fA-F]{64}\s*"
           />
         )}
-        <p class="small quiet">
-          Both are sent to this service alone. A payment of another service is recovered there.
-        </p>
       </Form>
     </div>
   )

@@ -1,21 +1,20 @@
 /** The answer that the inbox gives to those who send to it. */
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { CatchClient } from '../../client/catch.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
 import { sentence } from '../lib/format.ts'
-import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
+import { type Fields, Form, Input, Select } from '../ui/field.tsx'
 import { toast } from '../ui/overlay.tsx'
-import { Notice } from '../ui/show.tsx'
 
 export type AnswerOptions = {
   inbox: Pick<CatchClient, 'response' | 'setResponse' | 'deleteResponse'>
 }
 
-const STATUSES = [200, 201, 202, 204, 400, 403, 404, 409, 410, 422, 429] as const
-type Status = (typeof STATUSES)[number]
+type Status = NonNullable<Extract<CatchResponse, { status: unknown }>['status']>
+type ContentType = 'application/json' | 'text/plain'
+const STATUSES = '200 201 202 204 400 403 404 409 410 422 429'.split(' ')
+const CONTENT_TYPES: ContentType[] = ['application/json', 'text/plain']
 
 /** What a sender expects when an address is set up there. */
 const PRESETS = {
@@ -35,128 +34,103 @@ type Preset = keyof typeof PRESETS
 const NAMES = Object.keys(PRESETS) as Preset[]
 
 export function Answer({ inbox }: AnswerOptions) {
-  const current = useSignal<CatchResponseShown | null>(null)
-  const preset = useSignal<Preset>('JSON {"ok":true}')
-  const problem = useSignal<string | null>(null)
+  const [current, setCurrent] = useState<string>('Loading the answer…')
+  const [preset, setPreset] = useState<Preset>('JSON {"ok":true}')
   useEffect(() => {
     inbox.response().then(
-      (shown) => {
-        current.value = shown
-      },
-      (error) => {
-        problem.value = sentence(error)
-      },
+      (shown) => setCurrent(words(shown)),
+      (error) => setCurrent(sentence(error)),
     )
   }, [])
 
-  async function save(event: Event & { currentTarget: HTMLFormElement }): Promise<void> {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget)
-    try {
-      const chosen = chosenIn(preset.value, form)
-      if ('status' in chosen && chosen.status === 204) {
-        await inbox.deleteResponse()
-        current.value = { status: 204 }
-      } else current.value = await inbox.setResponse(chosen)
-      problem.value = null
-      toast('Saved. The next request gets this answer.')
-    } catch (error) {
-      const isRefused = error instanceof MayflyError && error.expected !== null
-      problem.value = isRefused ? `${error.field}: ${error.expected}.` : sentence(error)
-    }
+  async function save(field: Fields): Promise<void> {
+    const wanted = chosenIn(preset, field)
+    if ('status' in wanted && wanted.status === 204) {
+      await inbox.deleteResponse()
+      setCurrent(words({ status: 204 }))
+    } else setCurrent(words(await inbox.setResponse(wanted)))
+    toast('Saved. The next request gets this answer.')
   }
 
-  const chosen = PRESETS[preset.value]
+  const chosen = PRESETS[preset]
   return (
-    <form class="stack" aria-label="Answer" onSubmit={save}>
-      <p>
-        {current.value === null
-          ? 'Loading the answer…'
-          : `The inbox answers ${words(current.value)}.`}
-      </p>
-      <Field label="Answer for">
-        <select
-          value={preset.value}
-          onChange={({ currentTarget }) => {
-            preset.value = currentTarget.value as Preset
-          }}
-        >
-          {NAMES.map((name) => (
-            <option key={name}>{name}</option>
-          ))}
-        </select>
-      </Field>
+    <Form
+      label="Answer"
+      action="Save the answer"
+      onSubmit={save}
+      explain={refusalOf}
+      note="GET requests and browsers always get 204, except for challenges."
+    >
+      <p>{current}</p>
+      <Select label="Answer for" options={NAMES} chosen={preset} onChoose={setPreset} />
       {'fixed' in chosen && chosen.fixed.status !== 204 && (
-        <Fixed key={preset.value} fixed={chosen.fixed} />
+        <Fixed key={preset} fixed={chosen.fixed} />
       )}
       {'hmac' in chosen && (
-        <Field label="Secret" hint="The service keeps it encrypted, to prove that you know it.">
-          <input name="secret" type="password" autocomplete="off" required />
-        </Field>
+        <Input
+          label="Secret"
+          hint="The service keeps it encrypted, to prove that you know it."
+          name="secret"
+          type="password"
+          required
+        />
       )}
       {'echo' in chosen && (
         <p class="small quiet">{`Sends back “${Object.values(chosen.echo)[0]}” of the request as text. Other requests get 204.`}</p>
       )}
-      {problem.value !== null && <Notice kind="bad">{problem.value}</Notice>}
-      <div class="row">
-        <Button submits weight="primary">
-          Save the answer
-        </Button>
-      </div>
-      <p class="small quiet">GET requests and browsers always get 204, except for challenges.</p>
-    </form>
+    </Form>
   )
 }
 
-function Fixed({ fixed }: { fixed: { status: number; contentType?: string; body: string } }) {
+function refusalOf(error: unknown): string {
+  const isRefused = error instanceof MayflyError && error.expected !== null
+  return isRefused ? `${error.field}: ${error.expected}.` : sentence(error)
+}
+
+function Fixed({ fixed }: { fixed: { status: Status; contentType?: ContentType; body: string } }) {
   return (
     <>
       <div class="pairs">
-        <Field label="Status">
-          <select name="status">
-            {STATUSES.map((status) => (
-              <option key={status} selected={status === fixed.status}>
-                {status}
-              </option>
-            ))}
-          </select>
-        </Field>
-        <Field label="Content type">
-          <select name="contentType">
-            <option selected={fixed.contentType === 'application/json'}>application/json</option>
-            <option selected={fixed.contentType !== 'application/json'}>text/plain</option>
-          </select>
-        </Field>
-      </div>
-      <Field label="Response body" hint="Up to 4 KiB.">
-        <textarea
-          name="body"
-          rows={4}
-          class="mono"
-          spellcheck={false}
-          maxLength={4096}
-          defaultValue={fixed.body}
+        <Select label="Status" name="status" options={STATUSES} chosen={`${fixed.status}`} />
+        <Select
+          label="Content type"
+          name="contentType"
+          options={CONTENT_TYPES}
+          chosen={fixed.contentType}
         />
-      </Field>
+      </div>
+      <Input
+        label="Response body"
+        hint="Up to 4 KiB."
+        name="body"
+        rows={4}
+        class="mono"
+        maxLength={4096}
+        defaultValue={fixed.body}
+      />
     </>
   )
 }
 
-function chosenIn(preset: Preset, form: FormData): CatchResponse {
+function chosenIn(preset: Preset, field: Fields): CatchResponse {
   const chosen = PRESETS[preset]
   if ('echo' in chosen) return { echo: { ...chosen.echo } }
   if ('hmac' in chosen) {
-    return { hmac: { provider: chosen.hmac, secret: String(form.get('secret') ?? '').trim() } }
+    return { hmac: { provider: chosen.hmac, secret: field('secret').trim() } }
   }
   if (chosen.fixed.status === 204) return { status: 204 }
   return {
-    status: Number(form.get('status')) as Status,
-    contentType: form.get('contentType') === 'text/plain' ? 'text/plain' : 'application/json',
-    body: String(form.get('body') ?? ''),
+    status: Number(field('status')) as Status,
+    contentType: field('contentType') as ContentType,
+    body: field('body'),
   }
 }
 
 function words(shown: CatchResponseShown): string {
+  return `The inbox answers ${answerIn(shown)}.`
+}
+
+function answerIn(shown: CatchResponseShown): string {
   if ('echo' in shown) return `with the “${Object.values(shown.echo)[0]}” of each request`
   if ('hmac' in shown) return `the challenges of ${shown.hmac.provider === 'x' ? 'X' : 'Zoom'}`
   const { status, body = '' } = shown

@@ -14,7 +14,7 @@ import { forget, noteEnd } from '../lib/keys.ts'
 import { now } from '../lib/service.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { CodeBox, CopyButton, copied } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { Form, Input, Select } from '../ui/field.tsx'
 import { announce, attempt, confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
 import { LiveState, Notice, Ticking } from '../ui/show.tsx'
 import { Activity } from './activity.tsx'
@@ -35,7 +35,8 @@ const ASK_EVERY_MS = 20_000
 /** A pause of this length ends the typing of a word. */
 const TYPING_MS = 250
 const DAY_MS = 24 * 60 * 60 * 1000
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
+const ANY = 'any'
+const METHODS = [ANY, 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 
 type Counters = { status: CatchStatus; refusals: CatchRefusals }
 type Loaded = Counters & {
@@ -569,7 +570,7 @@ function Filters({
 
   function set(name: keyof typeof more.value, value: string): void {
     const { [name]: _, ...rest } = more.value
-    more.value = value === '' ? rest : { ...rest, [name]: value }
+    more.value = value === '' || value === ANY ? rest : { ...rest, [name]: value }
     changed()
   }
 
@@ -612,40 +613,26 @@ function Filters({
       </div>
       {isOpen.value && (
         <div class="pairs">
-          <Field label="Method">
-            <select
-              value={more.value.method ?? ''}
-              onChange={({ currentTarget }) => set('method', currentTarget.value)}
-            >
-              {['', ...METHODS].map((name) => (
-                <option key={name} value={name}>
-                  {name || 'any'}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <Field label="Access">
-            <select
-              value={more.value.access ?? ''}
-              onChange={({ currentTarget }) => set('access', currentTarget.value)}
-            >
-              {['', 'public', 'authenticated'].map((name) => (
-                <option key={name} value={name}>
-                  {name || 'any'}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <Field label="Content type">
-            <input
-              type="search"
-              maxLength={255}
-              autocomplete="off"
-              placeholder="application/json"
-              value={more.value.contentType ?? ''}
-              onInput={({ currentTarget }) => set('contentType', currentTarget.value.trim())}
-            />
-          </Field>
+          <Select
+            label="Method"
+            options={METHODS}
+            chosen={more.value.method ?? ANY}
+            onChoose={(method) => set('method', method)}
+          />
+          <Select
+            label="Access"
+            options={[ANY, 'public', 'authenticated']}
+            chosen={more.value.access ?? ANY}
+            onChoose={(access) => set('access', access)}
+          />
+          <Input
+            label="Content type"
+            type="search"
+            maxLength={255}
+            placeholder="application/json"
+            value={more.value.contentType ?? ''}
+            onText={(text) => set('contentType', text.trim())}
+          />
         </div>
       )}
       {failed.value !== null && (
@@ -658,34 +645,27 @@ function Filters({
 }
 
 function Jump({ events, close }: { events: Events; close: () => void }) {
-  const isBusy = useSignal(false)
   async function go(before: number | null): Promise<void> {
-    isBusy.value = true
     await attempt(() => events.jump(before))
     close()
   }
   return (
-    <form
-      class="stack"
-      onSubmit={(event) => {
-        event.preventDefault()
-        const value = String(new FormData(event.currentTarget).get('time') ?? '')
-        if (value !== '') void go(new Date(value).getTime() + 1)
-      }}
+    <Form
+      label="Go to a time"
+      action="Go"
+      onSubmit={(field) => go(new Date(field('time')).getTime() + 1)}
+      onCancel={close}
+      more={<Button onClick={() => go(null)}>Oldest requests</Button>}
     >
-      <Field label="Date and time" hint="Shows the requests from then and before.">
-        <input name="time" type="datetime-local" step="1" required />
-      </Field>
-      <div class="row">
-        <Button submits weight="primary" disabled={isBusy.value}>
-          Go
-        </Button>
-        <Button disabled={isBusy.value} onClick={() => go(null)}>
-          Oldest requests
-        </Button>
-        <Button onClick={close}>Cancel</Button>
-      </div>
-    </form>
+      <Input
+        label="Date and time"
+        hint="Shows the requests from then and before."
+        name="time"
+        type="datetime-local"
+        step="1"
+        required
+      />
+    </Form>
   )
 }
 

@@ -1,24 +1,21 @@
 /** What one does with a request: check its signature, send it again, compare it with another. */
-import { useSignal } from '@preact/signals'
+import { signal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import { eventBody, toCurl } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
 import { guessProvider, verifySignature } from '../../client/signature.ts'
 import { toFetch, toHttpie, toPython } from '../../client/snippets.ts'
 import { HMAC_ALGORITHMS, type HmacAlgorithm } from '../../protocol/signatures/mac.ts'
-import {
-  SIGNATURE_PROVIDERS,
-  type SignatureProvider,
-  type SignatureRules,
-} from '../../protocol/signatures/signatures.ts'
+import type { SignatureProvider, SignatureRules } from '../../protocol/signatures/signatures.ts'
 import { textOf } from '../content/charset.ts'
 import { type Change, diffLines } from '../content/diff.ts'
 import { jsonLines } from '../content/json-lines.ts'
 import { mediaOf } from '../content/media.ts'
 import { plainly } from '../lib/foreign.ts'
 import { plural, time } from '../lib/format.ts'
-import { Button, Choice } from '../ui/button.tsx'
+import { Choice } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { type Fields, Form, Input, Select } from '../ui/field.tsx'
 
 const PROVIDERS: Record<SignatureProvider, string> = {
   github: 'GitHub',
@@ -30,101 +27,76 @@ const PROVIDERS: Record<SignatureProvider, string> = {
   x: 'X',
   hmac: 'Another HMAC',
 }
-const ALGORITHMS = Object.keys(HMAC_ALGORITHMS) as HmacAlgorithm[]
+const HASHES = Object.fromEntries(
+  Object.entries(HMAC_ALGORITHMS).map(([id, { name }]) => [id, name]),
+) as Record<HmacAlgorithm, string>
 
 /** Checks the signature. The secret stays in this form: it is neither stored nor sent. */
 export function Verify({ event }: { event: CatchEvent }) {
   const guessed = guessProvider(event)
-  const provider = useSignal<SignatureProvider>(guessed ?? 'hmac')
-  const verdict = useSignal<{ valid: boolean; sentence: string } | null>(null)
+  const [provider, setProvider] = useState<SignatureProvider>(guessed ?? 'hmac')
+  const [verdict, setVerdict] = useState<{ valid: boolean; sentence: string } | null>(null)
   if (!globalThis.crypto?.subtle) {
     return <p>Browsers check signatures only on pages of https addresses.</p>
   }
-  async function check(submitted: Event & { currentTarget: HTMLFormElement }): Promise<void> {
-    submitted.preventDefault()
-    const form = submitted.currentTarget
-    const fieldOf = (label: string): string =>
-      form.querySelector<HTMLInputElement>(`[data-field="${label}"]`)?.value ?? ''
+  async function check(field: Fields): Promise<void> {
     const rules: SignatureRules =
-      provider.value === 'hmac'
+      provider === 'hmac'
         ? {
-            provider: 'hmac',
-            header: fieldOf('header').trim(),
-            prefix: fieldOf('prefix'),
-            algorithm: fieldOf('algorithm') as HmacAlgorithm,
-            encoding: fieldOf('encoding') as 'hex' | 'base64',
+            provider,
+            header: field('header').trim(),
+            prefix: field('prefix'),
+            algorithm: field('algorithm') as HmacAlgorithm,
+            encoding: field('encoding') as 'hex' | 'base64',
           }
-        : { provider: provider.value }
-    verdict.value = await verifySignature(event, { ...rules, secret: fieldOf('secret') })
+        : { provider }
+    setVerdict(await verifySignature(event, { ...rules, secret: field('secret') }))
   }
-  const plain = { type: 'text', autocomplete: 'off', spellcheck: false } as const
   return (
-    <form class="stack" onSubmit={check} autocomplete="off" aria-label="Verify signature">
-      {guessed !== null && (
-        <p class="small quiet">Its headers are those of {PROVIDERS[guessed]}.</p>
-      )}
-      <div class="pairs">
-        <Field label="Sender">
-          <select
-            value={provider.value}
-            onChange={({ currentTarget }) => {
-              provider.value = currentTarget.value as SignatureProvider
-              verdict.value = null
-            }}
-          >
-            {SIGNATURE_PROVIDERS.map((name) => (
-              <option key={name} value={name}>
-                {PROVIDERS[name]}
-              </option>
-            ))}
-          </select>
-        </Field>
-        <Field label="Signing secret">
-          <input {...plain} type="password" required data-field="secret" />
-        </Field>
-      </div>
-      {provider.value === 'hmac' && (
+    <>
+      <Form
+        label="Verify signature"
+        action="Verify signature"
+        onSubmit={check}
+        more={
+          <span class="small quiet">The secret stays in this page. It is not stored or sent.</span>
+        }
+      >
+        {guessed !== null && (
+          <p class="small quiet">Its headers are those of {PROVIDERS[guessed]}.</p>
+        )}
         <div class="pairs">
-          <Field label="Header">
-            <input {...plain} required placeholder="X-Signature" data-field="header" />
-          </Field>
-          <Field label="Before the signature">
-            <input {...plain} placeholder="sha256=" data-field="prefix" />
-          </Field>
-          <Field label="Hash">
-            <select data-field="algorithm">
-              {ALGORITHMS.map((name) => (
-                <option key={name} value={name} selected={name === 'sha256'}>
-                  {HMAC_ALGORITHMS[name].name}
-                </option>
-              ))}
-            </select>
-          </Field>
-          <Field label="Written in">
-            <select data-field="encoding">
-              <option value="hex">hex</option>
-              <option value="base64">base64</option>
-            </select>
-          </Field>
+          <Select
+            label="Sender"
+            options={PROVIDERS}
+            chosen={provider}
+            onChoose={(next) => {
+              setProvider(next)
+              setVerdict(null)
+            }}
+          />
+          <Input label="Signing secret" name="secret" type="password" required />
         </div>
-      )}
-      <div class="row">
-        <Button submits weight="primary">
-          Verify signature
-        </Button>
-        <span class="small quiet">The secret stays in this page. It is not stored or sent.</span>
-      </div>
+        {provider === 'hmac' && (
+          <div class="pairs">
+            <Input label="Header" name="header" required placeholder="X-Signature" />
+            <Input label="Before the signature" name="prefix" placeholder="sha256=" />
+            <Select label="Hash" name="algorithm" options={HASHES} chosen="sha256" />
+            <Select label="Written in" name="encoding" options={['hex', 'base64']} />
+          </div>
+        )}
+      </Form>
       <p class="row" role="status">
-        {verdict.value && (
+        {verdict && (
           <>
-            <span class={`badge ${verdict.value.valid ? 'good' : 'bad'}`}>
-              {verdict.value.valid ? 'Valid' : 'Not valid'}
+            <span class={`badge ${verdict.valid ? 'good' : 'bad'}`}>
+              {verdict.valid ? 'Valid' : 'Not valid'}
             </span>
-            {plainly(verdict.value.sentence)}
+            {plainly(verdict.sentence)}
           </>
         )}
       </p>
-    </form>
+    </>
   )
 }
 
@@ -133,43 +105,41 @@ const MAX_SHOWN_CHARACTERS = 20_000
 const WRITERS = { curl: toCurl, fetch: toFetch, HTTPie: toHttpie, Python: toPython } as const
 type Writer = keyof typeof WRITERS
 const TARGET = 'http://localhost:3000'
-/** The target that was typed last, for the next request. */
-const typed = { target: TARGET, writer: 'curl' as Writer }
+/** As chosen last, for the next request too. */
+const typed = { target: signal(TARGET), writer: signal<Writer>('curl') }
 
 /** The request as code that sends it again. The page itself connects to nobody but its own service. */
 export function Replay({ event }: { event: CatchEvent }) {
-  const target = useSignal(typed.target)
-  const writer = useSignal<Writer>(typed.writer)
-  const code = WRITERS[writer.value](event, { url: target.value.trim() || TARGET })
-  const cli = `mayfly catch replay <name> ${event.sequence} --to ${target.value.trim() || TARGET}`
+  const writer = typed.writer.value
+  const url = typed.target.value.trim() || TARGET
+  const code = WRITERS[writer](event, { url })
+  const cli = `mayfly catch replay <name> ${event.sequence} --to ${url}`
   return (
     <>
       <div class="row between">
         <div class="target">
-          <Field label="Target" hint="The path and the query of the request are added.">
-            <input
-              type="url"
-              autocomplete="off"
-              spellcheck={false}
-              value={target.value}
-              onInput={({ currentTarget }) => {
-                typed.target = target.value = currentTarget.value
-              }}
-            />
-          </Field>
+          <Input
+            label="Target"
+            hint="The path and the query of the request are added."
+            type="url"
+            value={typed.target.value}
+            onText={(text) => {
+              typed.target.value = text
+            }}
+          />
         </div>
         <Choice
           label="Language"
           names={Object.keys(WRITERS) as Writer[]}
-          chosen={writer.value}
+          chosen={writer}
           onChoose={(name) => {
-            typed.writer = writer.value = name
+            typed.writer.value = name
           }}
         />
       </div>
       <CodeBox
         text={code}
-        label={`the request for ${writer.value}`}
+        label={`the request for ${writer}`}
         shown={
           code.length > MAX_SHOWN_CHARACTERS ? `${code.slice(0, MAX_SHOWN_CHARACTERS)}…` : code
         }
@@ -196,29 +166,24 @@ export function Compare({ event, others }: { event: CatchEvent; others: readonly
   const choices = others.filter(({ id }) => id !== event.id).slice(0, MAX_OTHERS)
   // What usually is asked: what is new since the one before?
   const before = choices.find(({ sequence }) => sequence < event.sequence) ?? choices[0]
-  const chosen = useSignal(before?.id ?? '')
-  const other = choices.find(({ id }) => id === chosen.value) ?? before
+  const [chosen, choose] = useState(before?.id)
+  const other = choices.find(({ id }) => id === chosen) ?? before
   if (!other) return <p class="quiet">There is no other request in the list.</p>
   return (
     <>
-      <Field label="The other request">
-        <select
-          value={other.id}
-          onChange={({ currentTarget }) => {
-            chosen.value = currentTarget.value
-          }}
-        >
-          {choices.map(({ id, sequence, method, path, receivedAt }) => (
-            <option key={id} value={id}>
-              {`#${sequence} ${method} ${plainly((path || '/').slice(0, MAX_PATH_CHARACTERS))}, ${time(receivedAt)}`}
-            </option>
-          ))}
-        </select>
-      </Field>
+      <Select
+        label="The other request"
+        options={Object.fromEntries(choices.map((each) => [each.id, titleOf(each)]))}
+        chosen={other.id}
+        onChoose={choose}
+      />
       <Comparison before={other} after={event} />
     </>
   )
 }
+
+const titleOf = ({ sequence, method, path, receivedAt }: CatchEvent): string =>
+  `#${sequence} ${method} ${plainly((path || '/').slice(0, MAX_PATH_CHARACTERS))}, ${time(receivedAt)}`
 
 function Comparison({ before, after }: { before: CatchEvent; after: CatchEvent }) {
   const parts: [name: string, changes: Change[] | string][] = [

@@ -1,12 +1,12 @@
 /** Every component with its states, for who works on the pages. A built package has no such page. */
 import '../buying/buying.css'
 import '../content/content.css'
-import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import { PlanCard } from '../buying/plans.tsx'
 import { ContentView } from '../content/content-view.tsx'
 import { Button, Choice, Menu, Tabs } from '../ui/button.tsx'
 import { CodeBox, CopyButton } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { Input, Select } from '../ui/field.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
 import { Fold, Meter, Notice, Qr, State, Ticking, Working } from '../ui/show.tsx'
@@ -19,8 +19,8 @@ const OFFER = {
 const LIMITS = ['100 requests']
 
 function Page() {
-  const tab = useSignal('one')
-  const choice = useSignal<'Text' | 'File'>('Text')
+  const [tab, setTab] = useState('one')
+  const [choice, setChoice] = useState<'Text' | 'File'>('Text')
   return (
     <div class="stack loose">
       <h1>Components</h1>
@@ -48,26 +48,13 @@ function Page() {
       <section class="card stack" aria-label="Fields">
         <h2>Fields</h2>
         <div class="pairs">
-          <Field label="Plain" hint="A hint.">
-            <input type="text" />
-          </Field>
-          <Field label="Choice">
-            <select>
-              <option>One</option>
-            </select>
-          </Field>
+          <Input label="Plain" hint="A hint." />
+          <Select label="Select" options={['One', 'Two']} />
         </div>
         <label class="check">
           <input type="checkbox" /> <span>A box</span>
         </label>
-        <Choice
-          label="Kind"
-          names={['Text', 'File']}
-          chosen={choice.value}
-          onChoose={(name) => {
-            choice.value = name
-          }}
-        />
+        <Choice label="Kind" names={['Text', 'File']} chosen={choice} onChoose={setChoice} />
       </section>
       <section class="card stack" aria-label="Messages">
         <h2>Messages</h2>
@@ -119,15 +106,8 @@ function Page() {
       </section>
       <section class="card stack" aria-label="Views">
         <h2>Views</h2>
-        <Tabs
-          label="Tabs"
-          names={['one', 'two']}
-          chosen={tab.value}
-          onChoose={(id) => {
-            tab.value = id
-          }}
-        >
-          <p>The panel of {tab.value}.</p>
+        <Tabs label="Tabs" names={['one', 'two']} chosen={tab} onChoose={setTab}>
+          <p>The panel of {tab}.</p>
         </Tabs>
         <Fold title="A fold">{() => <p>What it opens.</p>}</Fold>
         <CodeBox text="curl https://example.com" label="an example" />

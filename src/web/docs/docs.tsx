@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Button } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
 import { Notice } from '../ui/show.tsx'
 import { curlFor, needsToken } from './curl.ts'
@@ -82,17 +82,14 @@ function Page() {
   return (
     <div class="reference">
       <nav class="aside stack tight" aria-label="Operations">
-        <Field label="Filter">
-          <input
-            type="search"
-            autocomplete="off"
-            spellcheck={false}
-            value={filter.value}
-            onInput={({ currentTarget }) => {
-              filter.value = currentTarget.value
-            }}
-          />
-        </Field>
+        <Input
+          label="Filter"
+          type="search"
+          value={filter.value}
+          onText={(text) => {
+            filter.value = text
+          }}
+        />
         <p class="small quiet" role="status">
           {`${found.length} of ${operations.length} operations`}
         </p>

@@ -9,7 +9,7 @@ import { type GateKey, type GateReceipt, verifyReceipt } from '../../protocol/ga
 import { sats, sentence, when } from '../lib/format.ts'
 import { clock, service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
+import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
 import { Notice, State } from '../ui/show.tsx'
 
@@ -24,7 +24,7 @@ function Page() {
   const keys = useSignal<readonly GateKey[] | 'off' | null>(null)
   const failure = useSignal<unknown>(null)
   const verdict = useSignal<{ verdict: Verdict; receipt: string } | null>(null)
-  const text = useRef<HTMLTextAreaElement>(null)
+  const text = useRef('')
   const asked = useRef(0)
 
   async function load(): Promise<void> {
@@ -41,7 +41,7 @@ function Page() {
     if (keys.value === null || keys.value === 'off') return
     asked.current++
     const mine = asked.current
-    const receipt = text.current?.value.trim() ?? ''
+    const receipt = text.current
     const next =
       receipt === '' ? null : { verdict: await verifyReceipt(receipt, keys.value), receipt }
     // The person has entered another text meanwhile, which gets its own answer.
@@ -67,18 +67,16 @@ function Page() {
       )}
       {keys.value !== 'off' && failure.value === null && (
         <div class="card stack">
-          <Field label="The receipt, from the header Gate-Receipt or the answer’s “receipt”">
-            <textarea
-              ref={text}
-              rows={5}
-              class="mono"
-              spellcheck={false}
-              autocomplete="off"
-              autocapitalize="off"
-              placeholder="eyJhbGciOiJFZERTQSIs…"
-              onInput={check}
-            />
-          </Field>
+          <Input
+            label="The receipt, from the header Gate-Receipt or the answer’s “receipt”"
+            rows={5}
+            class="mono"
+            placeholder="eyJhbGciOiJFZERTQSIs…"
+            onText={(entered) => {
+              text.current = entered.trim()
+              return check()
+            }}
+          />
           <div class="verdict stack" aria-live="polite">
             {shown &&
               (shown.verdict.outcome === 'ok' ? (

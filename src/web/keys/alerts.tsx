@@ -1,19 +1,15 @@
 /** Who is alerted of a monitor's changes or a secret's reads: up to three destinations, tests, and what was sent. */
 import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import type { AlertsClient } from '../../client/alerts.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { AlertSettings, AlertsSet, AlertsStatus } from '../../client/index.ts'
-import {
-  ALERT_FORMATS,
-  type AlertFormat,
-  URL_FORMATS,
-  type UrlFormat,
-} from '../../lib/alert-formats.ts'
+import { ALERT_FORMATS, type AlertFormat, URL_FORMATS } from '../../lib/alert-formats.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, sentence, when } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { type Fields, Form, Input, Select } from '../ui/field.tsx'
 import { attempt, confirmed, openDialog, toast } from '../ui/overlay.tsx'
 import { Fold, Notice } from '../ui/show.tsx'
 
@@ -23,6 +19,9 @@ type Shown = AlertsStatus['destinations'][number] & Partial<AlertsSet['destinati
 const MOST = 3
 const labelOf = (format: AlertFormat): string =>
   format === 'inbox' ? 'An inbox here' : ALERT_FORMATS[format].label
+const KINDS = Object.fromEntries(
+  [...URL_FORMATS, 'inbox' as const].map((format) => [format, labelOf(format)]),
+) as Record<AlertFormat, string>
 
 const STATES: Record<Shown['state'], string> = {
   untested: 'no test has reached it',
@@ -214,66 +213,40 @@ function AddAlert({
   close: () => void
   event: string
 }) {
-  const format = useSignal<AlertFormat>('standard')
-  const problem = useSignal<string | null>(null)
-  const isBusy = useSignal(false)
-  async function submit(submitted: Event & { currentTarget: HTMLFormElement }): Promise<void> {
-    submitted.preventDefault()
-    const form = new FormData(submitted.currentTarget)
-    const fieldOf = (name: string): string => String(form.get(name) ?? '').trim()
-    isBusy.value = true
-    try {
-      await add(
-        format.value === 'inbox'
-          ? { inbox: fieldOf('inbox'), ingestToken: fieldOf('token') }
-          : { url: fieldOf('url'), format: format.value as UrlFormat },
-      )
-      close()
-    } catch (error) {
-      problem.value = refusalOf(error)
-    }
-    isBusy.value = false
+  const [format, setFormat] = useState<AlertFormat>('standard')
+  async function submit(field: Fields): Promise<void> {
+    await add(
+      format === 'inbox'
+        ? { inbox: field('inbox').trim(), ingestToken: field('token').trim() }
+        : { url: field('url').trim(), format },
+    )
+    close()
   }
-  const plain = { autocomplete: 'off', autocapitalize: 'off', spellcheck: false } as const
   return (
-    <form class="stack" aria-label="Add an alert" onSubmit={submit}>
+    <Form
+      label="Add an alert"
+      action="Save and test"
+      onSubmit={submit}
+      explain={refusalOf}
+      onCancel={close}
+    >
       <p class="quiet">It is tested at once, and then alerted {event}.</p>
-      <Field label="Kind">
-        <select
-          value={format.value}
-          onChange={({ currentTarget }) => {
-            format.value = currentTarget.value as AlertFormat
-          }}
-        >
-          {[...URL_FORMATS, 'inbox' as const].map((value) => (
-            <option key={value} value={value}>
-              {labelOf(value)}
-            </option>
-          ))}
-        </select>
-      </Field>
-      {format.value === 'inbox' ? (
+      <Select label="Kind" options={KINDS} chosen={format} onChoose={setFormat} />
+      {format === 'inbox' ? (
         <>
-          <Field label="Inbox">
-            <input {...plain} name="inbox" type="text" placeholder="catch_…" required />
-          </Field>
-          <Field label="Its ingest token">
-            <input {...plain} name="token" type="password" placeholder="catch_ingest_…" required />
-          </Field>
+          <Input label="Inbox" name="inbox" placeholder="catch_…" required />
+          <Input
+            label="Its ingest token"
+            name="token"
+            type="password"
+            placeholder="catch_ingest_…"
+            required
+          />
         </>
       ) : (
-        <Field label="Address">
-          <input {...plain} name="url" type="url" placeholder="https://…" required />
-        </Field>
+        <Input label="Address" name="url" type="url" placeholder="https://…" required />
       )}
-      {problem.value !== null && <Notice kind="bad">{problem.value}</Notice>}
-      <div class="row">
-        <Button submits weight="primary" disabled={isBusy.value}>
-          Save and test
-        </Button>
-        <Button onClick={close}>Cancel</Button>
-      </div>
-    </form>
+    </Form>
   )
 }
 

@@ -25,7 +25,7 @@ import {
 import { BLOCKED } from '../lib/storage.ts'
 import { THINGS } from '../lib/terms.ts'
 import { Button, Menu } from '../ui/button.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, Form, Input } from '../ui/field.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
 import { Notice, useGuard } from '../ui/show.tsx'
 import { Things } from './things.tsx'
@@ -178,39 +178,23 @@ function OpenForm({
   pasted: string
   onText: (text: string) => void
 }) {
-  const text = useSignal(pasted)
   async function loaded({ currentTarget }: { currentTarget: HTMLInputElement }): Promise<void> {
     onText((await currentTarget.files?.[0]?.slice(0, 65_536).text()) ?? '')
   }
   return (
-    <form
-      class="card stack"
-      aria-label={`Open ${nameOf(product)}`}
-      onSubmit={(event) => {
-        event.preventDefault()
-        onText(text.value)
-      }}
+    <Form
+      card
+      label={`Open ${nameOf(product)}`}
+      heading={<h2>Open {nameOf(product)}</h2>}
+      action="Open"
+      weight="secondary"
+      onSubmit={(field) => onText(field('key'))}
     >
-      <h2>Open {nameOf(product)}</h2>
       <Field label="Key file" hint="You downloaded it when you bought this.">
         <input type="file" accept="application/json,.json" onChange={loaded} />
       </Field>
-      <Field label="Or paste the key">
-        <textarea
-          rows={3}
-          class="mono"
-          spellcheck={false}
-          autocomplete="off"
-          value={text.value}
-          onInput={({ currentTarget }) => {
-            text.value = currentTarget.value
-          }}
-        />
-      </Field>
-      <div class="row">
-        <Button submits>Open</Button>
-      </div>
-    </form>
+      <Input label="Or paste the key" name="key" rows={3} class="mono" defaultValue={pasted} />
+    </Form>
   )
 }
 

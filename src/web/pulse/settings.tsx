@@ -1,5 +1,6 @@
 /** What an owner sets: name and interval or schedule, what is shared, the ping token, and the switch. */
 import { useSignal } from '@preact/signals'
+import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import type { PulseClient } from '../../client/pulse.ts'
@@ -7,9 +8,8 @@ import { hasInvisible } from '../../lib/invisible.ts'
 import { duration, sentence, ZONE } from '../lib/format.ts'
 import { Button, Choice, Tabs } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { type Fields, Form, Input } from '../ui/field.tsx'
 import { attempt, confirmed, toast } from '../ui/overlay.tsx'
-import { Notice } from '../ui/show.tsx'
 import { SETUPS } from './snippets.ts'
 
 /** The bounds of the interface, whatever the plan says. */
@@ -26,6 +26,8 @@ const UNITS = [
   { name: 'days', seconds: 86_400 },
 ]
 
+const EXPECTS = ['At an interval', 'By a schedule'] as const
+
 export function Setup({
   capability: { publicId, pingToken },
   status,
@@ -36,7 +38,7 @@ export function Setup({
   onRotate: () => Promise<void>
 }) {
   const names = Object.keys(SETUPS)
-  const chosen = useSignal(names[0] ?? '')
+  const [chosen, choose] = useState(names[0] ?? '')
   const job = {
     url: `${location.origin}/p/${publicId}`,
     pingToken,
@@ -46,15 +48,8 @@ export function Setup({
   return (
     <section class="card stack" aria-label="Set up your job">
       <h2>Set up your job</h2>
-      <Tabs
-        label="Runner"
-        names={names}
-        chosen={chosen.value}
-        onChoose={(name) => {
-          chosen.value = name
-        }}
-      >
-        {SETUPS[chosen.value]?.(job).map(({ label, before, text }) => (
+      <Tabs label="Runner" names={names} chosen={chosen} onChoose={choose}>
+        {SETUPS[chosen]?.(job).map(({ label, before, text }) => (
           <div class="stack tight" key={label}>
             {before !== undefined && <p class="small">{before}</p>}
             <CodeBox text={text} label={label} wrapped />
@@ -82,97 +77,81 @@ export function Settings({
   onStatus: (status: PulseStatus) => void
 }) {
   const { schedule } = status
-  const expects = useSignal<'At an interval' | 'By a schedule'>(
+  const [expects, setExpects] = useState<(typeof EXPECTS)[number]>(
     schedule === null ? 'At an interval' : 'By a schedule',
   )
-  const problem = useSignal<string | null>(null)
+  const isScheduled = expects === 'By a schedule'
+  const grace = schedule?.graceSeconds ?? status.graceSeconds
 
-  async function submit(submitted: Event & { currentTarget: HTMLFormElement }): Promise<void> {
-    submitted.preventDefault()
-    const form = new FormData(submitted.currentTarget)
-    const name = String(form.get('name') ?? '')
-    const description = String(form.get('description') ?? '')
-    const graceSeconds = secondsIn(form, 'grace')
-    const common: PulseSettings = { name, description }
-    problem.value = problemIn({ name, description })
-    if (problem.value !== null) return
-    try {
-      if (expects.value === 'By a schedule') {
-        const cron = String(form.get('cron') ?? '').trim()
-        const timeZone = String(form.get('zone') ?? '').trim()
-        await monitor.setSchedule({ cron, timeZone, graceSeconds: graceSeconds ?? 0 })
-        await monitor.update(common)
-        onStatus(await monitor.status())
-      } else {
-        const expectedIntervalSeconds = secondsIn(form, 'interval')
-        problem.value = boundsProblem(expectedIntervalSeconds, graceSeconds)
-        if (problem.value !== null || expectedIntervalSeconds === null || graceSeconds === null)
-          return
-        if (schedule !== null) await monitor.deleteSchedule()
-        onStatus(await monitor.update({ ...common, expectedIntervalSeconds, graceSeconds }))
-      }
-      toast('Saved.')
-    } catch (error) {
-      problem.value = refusalOf(error, expects.value === 'By a schedule')
+  async function submit(field: Fields): Promise<string | undefined> {
+    const common = { name: field('name'), description: field('description') }
+    const graceSeconds = secondsIn(field, 'grace') ?? 0
+    if (isScheduled) {
+      const problem = problemIn(common)
+      if (problem !== null) return problem
+      const [cron, timeZone] = [field('cron').trim(), field('zone').trim()]
+      await monitor.setSchedule({ cron, timeZone, graceSeconds })
+      await monitor.update(common)
+      onStatus(await monitor.status())
+    } else {
+      const expectedIntervalSeconds = secondsIn(field, 'interval') ?? 0
+      const problem = problemIn(common) ?? boundsProblem(expectedIntervalSeconds, graceSeconds)
+      if (problem !== null) return problem
+      if (schedule !== null) await monitor.deleteSchedule()
+      onStatus(await monitor.update({ ...common, expectedIntervalSeconds, graceSeconds }))
     }
+    toast('Saved.')
+    return undefined
   }
 
-  const isScheduled = expects.value === 'By a schedule'
-  const grace = isScheduled ? (schedule?.graceSeconds ?? status.graceSeconds) : status.graceSeconds
   return (
-    <form class="card stack" noValidate aria-label="Settings" onSubmit={submit}>
-      <h2>Settings</h2>
-      <Field label="Name">
-        <input name="name" type="text" dir="auto" autocomplete="off" defaultValue={status.name} />
-      </Field>
-      <Field label="Description">
-        <textarea name="description" dir="auto" rows={2} defaultValue={status.description} />
-      </Field>
+    <Form
+      card
+      label="Settings"
+      heading={<h2>Settings</h2>}
+      action="Save"
+      onSubmit={submit}
+      explain={(error) => refusalOf(error, isScheduled)}
+    >
+      <Input label="Name" name="name" dir="auto" defaultValue={status.name} />
+      <Input
+        label="Description"
+        name="description"
+        rows={2}
+        dir="auto"
+        spellcheck
+        autocapitalize="sentences"
+        defaultValue={status.description}
+      />
       <Choice
         label="When a ping is expected"
-        names={['At an interval', 'By a schedule']}
-        chosen={expects.value}
-        onChoose={(chosen) => {
-          expects.value = chosen
-        }}
+        names={EXPECTS}
+        chosen={expects}
+        onChoose={setExpects}
       />
       {isScheduled ? (
         <>
-          <Field label="Minute, hour, day, month, weekday" hint="Five fields of crontab.">
-            <input
-              name="cron"
-              type="text"
-              class="mono"
-              autocomplete="off"
-              spellcheck={false}
-              placeholder="0 3 * * 1-5"
-              defaultValue={schedule?.cron ?? ''}
-            />
-          </Field>
-          <Field label="Time zone">
-            <input
-              name="zone"
-              type="text"
-              autocomplete="off"
-              spellcheck={false}
-              defaultValue={schedule?.timeZone ?? ZONE}
-            />
-          </Field>
+          <Input
+            label="Minute, hour, day, month, weekday"
+            hint="Five fields of crontab."
+            name="cron"
+            class="mono"
+            placeholder="0 3 * * 1-5"
+            defaultValue={schedule?.cron ?? ''}
+          />
+          <Input label="Time zone" name="zone" defaultValue={schedule?.timeZone ?? ZONE} />
         </>
       ) : (
         <Duration name="interval" label="A ping every" initial={status.expectedIntervalSeconds} />
       )}
-      <Duration key={String(isScheduled)} name="grace" label="Grace" initial={grace} />
+      <Duration
+        key={expects}
+        name="grace"
+        label="Grace"
+        initial={isScheduled ? grace : status.graceSeconds}
+      />
       <p class="small quiet">It is late once a ping is overdue by more than the grace.</p>
-      <div aria-live="assertive">
-        {problem.value !== null && <Notice kind="bad">{problem.value}</Notice>}
-      </div>
-      <div class="row">
-        <Button submits weight="primary">
-          Save
-        </Button>
-      </div>
-    </form>
+    </Form>
   )
 }
 
@@ -204,10 +183,9 @@ function Duration({ name, label, initial }: { name: string; label: string; initi
 }
 
 /** Whole seconds, or null. Half a minute is 30 seconds, but floating point must not make 29.999 of it. */
-function secondsIn(form: FormData, name: string): number | null {
-  const text = String(form.get(name) ?? '')
-  const seconds = Math.round(Number(text) * Number(form.get(`${name}-unit`)) * 1000) / 1000
-  return text !== '' && Number.isInteger(seconds) ? seconds : null
+function secondsIn(field: Fields, name: string): number | null {
+  const seconds = Math.round(Number(field(name)) * Number(field(`${name}-unit`)) * 1000) / 1000
+  return Number.isInteger(seconds) ? seconds : null
 }
 
 /** A sentence about what the service would refuse, or null. */
@@ -221,7 +199,7 @@ function problemIn({ name, description }: { name: string; description: string })
   return null
 }
 
-function boundsProblem(interval: number | null, grace: number | null): string | null {
+function boundsProblem(interval: number, grace: number): string | null {
   if (!isWithin(interval, MIN_INTERVAL_SECONDS))
     return `The interval must be ${boundsFrom(MIN_INTERVAL_SECONDS)}.`
   if (!isWithin(grace, MIN_GRACE_SECONDS))
@@ -229,8 +207,7 @@ function boundsProblem(interval: number | null, grace: number | null): string | 
   return null
 }
 
-const isWithin = (seconds: number | null, min: number): boolean =>
-  seconds !== null && seconds >= min && seconds <= MAX_SECONDS
+const isWithin = (seconds: number, min: number): boolean => seconds >= min && seconds <= MAX_SECONDS
 
 const boundsFrom = (min: number): string =>
   `${duration(min * 1000)} to ${duration(MAX_SECONDS * 1000)}, in whole seconds`

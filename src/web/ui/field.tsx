@@ -2,7 +2,7 @@
 import { type ComponentChildren, cloneElement, type InputHTMLAttributes, type VNode } from 'preact'
 import { useState } from 'preact/hooks'
 import { sentence } from '../lib/format.ts'
-import { Button } from './button.tsx'
+import { Button, type ButtonProps } from './button.tsx'
 import { useOwnId } from './own-id.ts'
 import { Notice } from './show.tsx'
 
@@ -52,63 +52,99 @@ export function Input({ label, hint, rows, onText, ...rest }: InputProps) {
   )
 }
 
-/** What the fields of a form have, trimmed, by their names. */
-export type Fields = (name: string) => string
+/** One of a list. Its options are names, or values with their titles. */
+export function Select<Value extends string>({
+  label,
+  options,
+  chosen,
+  name,
+  onChoose,
+}: {
+  label: string
+  options: readonly Value[] | Readonly<Record<Value, string>>
+  chosen?: Value | undefined
+  name?: string
+  onChoose?: (value: Value) => unknown
+}) {
+  const titles = Array.isArray(options)
+    ? options.map((each) => [each, each])
+    : Object.entries(options)
+  return (
+    <Field label={label}>
+      <select
+        name={name}
+        onChange={({ currentTarget }) => onChoose?.(currentTarget.value as Value)}
+      >
+        {titles.map(([value, title]) => (
+          <option key={value} value={value} selected={value === chosen}>
+            {title}
+          </option>
+        ))}
+      </select>
+    </Field>
+  )
+}
 
-/** Calls back with the fields of a form that the browser has found complete. */
-export const submitted =
-  (work: (field: Fields) => unknown) =>
-  (event: Event & { currentTarget: HTMLFormElement }): void => {
-    event.preventDefault()
-    const form = new FormData(event.currentTarget)
-    work((name) => String(form.get(name) ?? '').trim())
-  }
+/** What the fields of a form have, by their names. */
+export type Fields = (name: string) => string
 
 /** A form that is at work until it is done, and says why it is not. */
 export function Form({
   label,
+  heading,
   action,
   onSubmit,
   explain = sentence,
   onCancel,
   more,
+  note,
+  weight = 'primary',
   card = false,
   children,
 }: {
   label: string
+  heading?: ComponentChildren
+  /** The button that sends it. */
   action: string
+  /** Gives what is wrong, in words, or throws what `explain` says. */
   onSubmit: (field: Fields) => unknown
-  /** What is wrong, in words. */
   explain?: (error: unknown) => string
   onCancel?: () => unknown
   /** Besides its buttons. */
   more?: ComponentChildren
+  /** Below its buttons. */
+  note?: string
+  weight?: ButtonProps['weight']
   card?: boolean
   children: ComponentChildren
 }) {
   const [problem, setProblem] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
-  async function submit(field: Fields): Promise<void> {
+  async function submit(event: Event & { currentTarget: HTMLFormElement }): Promise<void> {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
     setBusy(true)
     try {
-      await onSubmit(field)
-      setProblem(null)
+      const wrong = await onSubmit((name) => String(form.get(name) ?? ''))
+      setProblem(typeof wrong === 'string' ? wrong : null)
     } catch (error) {
       setProblem(explain(error))
     }
     setBusy(false)
   }
   return (
-    <form class={`${card ? 'card' : ''} stack`} aria-label={label} onSubmit={submitted(submit)}>
+    <form class={`${card ? 'card' : ''} stack`} aria-label={label} onSubmit={submit}>
+      {heading}
       {children}
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
       <div class="row">
-        <Button submits weight="primary" disabled={isBusy}>
+        <Button submits weight={weight} disabled={isBusy}>
           {action}
         </Button>
         {onCancel && <Button onClick={onCancel}>Cancel</Button>}
         {more}
       </div>
+      {note !== undefined && <p class="small quiet">{note}</p>}
     </form>
   )
 }

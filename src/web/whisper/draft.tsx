@@ -9,7 +9,7 @@ import { bytes, ZONE } from '../lib/format.ts'
 import { clock } from '../lib/service.ts'
 import { Button, Choice } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, Input } from '../ui/field.tsx'
 import { Fold } from '../ui/show.tsx'
 import { type Sealing, sizeOf } from './fits.ts'
 
@@ -126,17 +126,15 @@ export function DraftForm() {
         onChoose={(kind) => set({ kind })}
       />
       {now.kind === 'Text' ? (
-        <Field label="Text">
-          <textarea
-            rows={5}
-            dir="auto"
-            spellcheck={false}
-            autocomplete="off"
-            data-at="text"
-            value={now.text}
-            onInput={({ currentTarget }) => set({ text: currentTarget.value })}
-          />
-        </Field>
+        <Input
+          label="Text"
+          rows={5}
+          dir="auto"
+          autocapitalize="sentences"
+          data-at="text"
+          value={now.text}
+          onText={(text) => set({ text })}
+        />
       ) : (
         <Field label="File" hint={now.file ? now.file.name : 'Or drop one here.'}>
           <input
@@ -151,27 +149,22 @@ export function DraftForm() {
         {found === null ? 'Encrypted in this page before it is sent.' : sizeText(now, found)}
       </p>
       <div class="pairs">
-        <Field label="How often it can be read">
-          <input
-            type="number"
-            min="1"
-            max={MAX_READS}
-            step="1"
-            data-at="reads"
-            value={now.reads}
-            onInput={({ currentTarget }) => set({ reads: currentTarget.value })}
-          />
-        </Field>
-        <Field label="Password (optional)">
-          <input
-            type="text"
-            autocomplete="off"
-            spellcheck={false}
-            placeholder="none"
-            value={now.password}
-            onInput={({ currentTarget }) => set({ password: currentTarget.value })}
-          />
-        </Field>
+        <Input
+          label="How often it can be read"
+          type="number"
+          min="1"
+          max={MAX_READS}
+          step="1"
+          data-at="reads"
+          value={now.reads}
+          onText={(reads) => set({ reads })}
+        />
+        <Input
+          label="Password (optional)"
+          placeholder="none"
+          value={now.password}
+          onText={(password) => set({ password })}
+        />
         <div class="row password-tools">
           <Button onClick={suggest}>Suggest a password</Button>
           {now.password !== '' && (
@@ -203,30 +196,23 @@ function More() {
         />
         <span>With a receipt that shows when it was read</span>
       </label>
-      <Field label={`Opens at (${ZONE})`} hint="Nobody can read it before.">
-        <input
-          type="datetime-local"
-          step="60"
-          data-at="opens"
-          value={now.opensAt}
-          onInput={({ currentTarget }) => set({ opensAt: currentTarget.value })}
-        />
-      </Field>
-      <Field
+      <Input
+        label={`Opens at (${ZONE})`}
+        hint="Nobody can read it before."
+        type="datetime-local"
+        step="60"
+        data-at="opens"
+        value={now.opensAt}
+        onText={(opensAt) => set({ opensAt })}
+      />
+      <Input
         label="Opens when a monitor falls silent"
         hint="Paste the switch id from the page of the monitor. It comes with a receipt."
-      >
-        <input
-          type="text"
-          autocomplete="off"
-          autocapitalize="off"
-          spellcheck={false}
-          placeholder="pulse_switch_…"
-          data-at="switch"
-          value={now.switchId}
-          onInput={({ currentTarget }) => set({ switchId: currentTarget.value })}
-        />
-      </Field>
+        placeholder="pulse_switch_…"
+        data-at="switch"
+        value={now.switchId}
+        onText={(switchId) => set({ switchId })}
+      />
     </div>
   )
 }

@@ -17,7 +17,7 @@ import { bytes, remaining, sentence, when } from '../lib/format.ts'
 import { now, service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { Field } from '../ui/field.tsx'
+import { Field, Form, Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
 import { Notice, StepHeading, Ticking, useGuard, Working } from '../ui/show.tsx'
 import { codeIn } from './code.ts'
@@ -117,7 +117,9 @@ function Shown() {
             The key in this code does not fit, or the bytes were changed. The read is used. Ask the
             sender for a new one.
           </Notice>
-          <AnotherCode />
+          <div class="row">
+            <AnotherCode />
+          </div>
         </Card>
       )
     case 'early':
@@ -129,38 +131,22 @@ function Shown() {
   }
 }
 
-function Card({
-  heading,
-  onSubmit,
-  children,
-}: {
-  heading?: string
-  onSubmit?: (form: FormData) => unknown
-  children: ComponentChildren
-}) {
+function Card({ heading, children }: { heading: string; children: ComponentChildren }) {
   return (
-    <form
-      class="card stack"
-      onSubmit={(event) => {
-        event.preventDefault()
-        onSubmit?.(new FormData(event.currentTarget))
-      }}
-    >
-      {heading !== undefined && (
-        <StepHeading key={heading} level="h2">
-          {heading}
-        </StepHeading>
-      )}
+    <section class="card stack">
+      <Heading>{heading}</Heading>
       {children}
-    </form>
+    </section>
   )
 }
 
-const AnotherCode = () => (
-  <div class="row">
-    <Button onClick={askAgain}>Another code</Button>
-  </div>
+const Heading = ({ children }: { children: string }) => (
+  <StepHeading key={children} level="h2">
+    {children}
+  </StepHeading>
 )
+
+const AnotherCode = () => <Button onClick={askAgain}>Another code</Button>
 
 function Asking({ pasted, problem }: { pasted: string; problem: string | null }) {
   const shown = useSignal(problem)
@@ -173,12 +159,16 @@ function Asking({ pasted, problem }: { pasted: string; problem: string | null })
     if (code && !isTyped(event)) step.value = { at: 'waiting', code }
   }
   return (
-    <Card
-      onSubmit={(form) => {
-        const next = stepFor(String(form.get('code') ?? ''))
+    <Form
+      card
+      label="Read a secret"
+      action="Continue"
+      onSubmit={(field) => {
+        const next = stepFor(field('code'))
         step.value = next
         if (next.at === 'asking') shown.value = next.problem
       }}
+      note="Nothing is fetched until you say so."
     >
       {shown.value !== null && <Notice kind="bad">{shown.value}</Notice>}
       <Field label="Share code" hint="Paste the code, or the whole message that it came in.">
@@ -193,13 +183,7 @@ function Asking({ pasted, problem }: { pasted: string; problem: string | null })
           onInput={changed}
         />
       </Field>
-      <div class="row">
-        <Button submits weight="primary" size="large">
-          Continue
-        </Button>
-      </div>
-      <p class="small quiet">Nothing is fetched until you say so.</p>
-    </Card>
+    </Form>
   )
 }
 
@@ -209,51 +193,41 @@ const isTyped = (event: InputEvent): boolean =>
 
 function Waiting({ code }: { code: WhisperCode }) {
   return (
-    <Card
-      heading="A secret is waiting"
-      onSubmit={(form) => reveal(code, String(form.get('password') ?? ''))}
+    <Form
+      card
+      label="Reveal the secret"
+      heading={<Heading>A secret is waiting</Heading>}
+      action="Reveal it"
+      onSubmit={(field) => reveal(code, field('password'))}
+      more={<AnotherCode />}
+      note="It is decrypted in this page and shown as plain text."
     >
       <p>
         Revealing it uses <strong>one read</strong>, which may be the last one. Nothing has been
         fetched yet.
       </p>
-      {code.hasPassword && <PasswordField />}
-      <div class="row">
-        <Button submits weight="primary" size="large">
-          Reveal it
-        </Button>
-        <Button onClick={askAgain}>Another code</Button>
-      </div>
-      <p class="small quiet">It is decrypted in this page and shown as plain text.</p>
-    </Card>
+      {code.hasPassword && <Password />}
+    </Form>
   )
 }
 
-function PasswordField() {
-  return (
-    <Field label="Password">
-      <input name="password" type="password" autocomplete="off" required />
-    </Field>
-  )
-}
+const Password = () => <Input label="Password" name="password" type="password" required />
 
 function Locked({ code, fetched }: { code: WhisperCode; fetched: Uint8Array }) {
   return (
-    <Card
-      heading="It does not open yet"
-      onSubmit={(form) => open(code, fetched, String(form.get('password') ?? ''))}
+    <Form
+      card
+      label="Open the secret"
+      heading={<Heading>It does not open yet</Heading>}
+      action="Try again"
+      onSubmit={(field) => open(code, fetched, field('password'))}
+      note="Keep this tab open: closing it loses the content and the read."
     >
       <Notice kind="warn">
         Most likely the password is wrong. Trying again uses no other read.
       </Notice>
-      <PasswordField />
-      <div class="row">
-        <Button submits weight="primary">
-          Try again
-        </Button>
-      </div>
-      <p class="small quiet">Keep this tab open: closing it loses the content and the read.</p>
-    </Card>
+      <Password />
+    </Form>
   )
 }
 
@@ -273,7 +247,7 @@ function Refused({ code, password, error }: Extract<Step, { at: 'refused' }>) {
         {phrase !== 'not found' && (
           <Button onClick={() => reveal(code, password)}>Try again</Button>
         )}
-        <Button onClick={askAgain}>Another code</Button>
+        <AnotherCode />
       </div>
     </Card>
   )
@@ -301,7 +275,7 @@ function Early({ code, password, opensAt, wait }: Extract<Step, { at: 'early' }>
         <Button weight="primary" onClick={() => reveal(code, password)}>
           Ask again
         </Button>
-        <Button onClick={askAgain}>Another code</Button>
+        <AnotherCode />
       </div>
     </Card>
   )
