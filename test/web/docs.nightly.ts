@@ -63,12 +63,15 @@ suite('the reference', () => {
     await page.goto(`${site.server.url}/docs`)
     const buying = page.locator('#post-api-payments-catch')
     await buying.locator('summary').filter({ hasText: /^402/ }).click()
-    const answers = await buying.getByRole('table').allInnerTexts()
-    assert.ok(answers.some((table) => /bolt11\s+string/.test(table)))
+    const answers = await buying.getByRole('group', { name: 'Answer' }).allInnerTexts()
+    assert.ok(answers.some((shape) => /^ {2}bolt11: string$/m.test(shape)))
     assert.match(await buying.innerText(), /L402Challenge[\s\S]+PaymentQuote[\s\S]+PaymentAuthCh/)
     assert.match(await buying.innerText(), /-d '\{"planId":"spark"\}'/)
     await buying.locator('summary').filter({ hasText: /^200/ }).click()
-    assert.match(await buying.innerText(), /resource\.ingestToken\s+string/)
+    assert.match(
+      await buying.innerText(),
+      /resource: CatchCapability \{[\s\S]+\n {4}ingestToken: string\n/,
+    )
     assert.deepEqual(await seriousFaults(page), [])
   })
 

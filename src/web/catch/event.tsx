@@ -112,7 +112,7 @@ function Body({ event }: { event: CatchEvent }) {
   const sent = useMemo(() => eventBody(event), [event])
   const encoding = contentEncoding(event) ?? (isGzip(sent) ? 'gzip' : null)
   if (event.bodyBytes === 0) return <p class="quiet">The request has no body.</p>
-  const plain = { bytes: sent, contentType: event.contentType, label: 'Body', depth: 0 }
+  const plain = { bytes: sent, contentType: event.contentType, label: 'Body' }
   if (encoding === null) return <ContentView key={event.id} content={plain} />
   return <Unpacked key={event.id} content={plain} encoding={encoding} />
 }

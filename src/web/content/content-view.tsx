@@ -10,7 +10,7 @@ import { Fold } from '../ui/show.tsx'
 import { textOf } from './charset.ts'
 import { JsonView } from './json-view.tsx'
 import { mediaOf, pictureType } from './media.ts'
-import { multipartOf, type Part } from './multipart.ts'
+import { type Part, partsOf } from './multipart.ts'
 import { Marked, PairsTable } from './table.tsx'
 
 /** What a stranger sent, to be shown. */
@@ -19,8 +19,6 @@ export type Content = {
   contentType: string | null
   /** What a screen reader calls it, such as `Body`. */
   label: string
-  /** How many multipart bodies it is in. */
-  depth: number
   /** The bytes as they were sent, if others are shown. */
   sent?: Uint8Array
 }
@@ -30,9 +28,9 @@ const MAX_SHOWN_CHARACTERS = 200_000
 const MAX_SHOWN_BYTES = 16 * 1024
 /** A longer form, which only unpacking makes, would have millions of fields. */
 const MAX_FORM_CHARACTERS = 1024 * 1024
-/** Mail nests forwarded mail. Deeper parts are shown as text. */
-const MAX_DEPTH = 3
 const HEX_COLUMNS = 16
+/** A form has far fewer parts. */
+const MAX_PARTS = 200
 /** A form with more parts opens folded. */
 const MAX_OPEN_PARTS = 5
 const MAX_OPEN_BYTES = 256 * 1024
@@ -75,12 +73,12 @@ function Shown({ form, content, text }: { form: Form; content: Content; text: st
 }
 
 /** The forms that fit, the best first. */
-function formsOf({ bytes, contentType, sent, depth }: Content, text: string | null): Form[] {
+function formsOf({ bytes, contentType, sent }: Content, text: string | null): Form[] {
   const { type } = mediaOf(contentType)
   const isForm = type === 'application/x-www-form-urlencoded'
   const forms: (Form | false)[] = [
     pictureType(bytes) !== null && 'Picture',
-    type.startsWith('multipart/') && depth < MAX_DEPTH && 'Parts',
+    type === 'multipart/form-data' && 'Parts',
     text !== null && isForm && text.length <= MAX_FORM_CHARACTERS && 'Form',
     text !== null && !isForm && isJson(text, type) && 'JSON',
     text !== null && 'Text',
@@ -157,61 +155,49 @@ function Pre({
   )
 }
 
-function Parts({ content }: { content: Content }) {
-  const { parameters } = mediaOf(content.contentType)
-  const multipart = multipartOf(content.bytes, parameters.get('boundary'))
-  if (!multipart) return <p>Its Content-Type divides it into no parts. Text and Hex show it.</p>
-  const { parts, remark } = multipart
+function Parts({ content: { bytes, contentType } }: { content: Content }) {
+  const [parts, setParts] = useState<Part[] | null>([])
+  useEffect(() => void partsOf(bytes, contentType).then(setParts), [bytes, contentType])
+  if (!parts) return <p>Its Content-Type divides it into no parts. Text and Hex show it.</p>
   const isOpen = ({ bytes }: Part): boolean =>
     parts.length <= MAX_OPEN_PARTS && bytes.length <= MAX_OPEN_BYTES
   return (
     <div class="stack">
-      {remark && <p class="small quiet">{remark}</p>}
-      {parts.map((part, index) => (
+      {parts.length > MAX_PARTS && (
+        <p class="small quiet">{`Only its first ${MAX_PARTS} parts are shown.`}</p>
+      )}
+      {parts.slice(0, MAX_PARTS).map((part, index) => (
         <Fold key={index} title={titleOf(part, index)} open={isOpen(part)}>
-          {() => <PartView part={part} index={index} depth={content.depth + 1} />}
+          {() => <PartView part={part} number={index + 1} />}
         </Fold>
       ))}
     </div>
   )
 }
 
-function PartView({ part, index, depth }: { part: Part; index: number; depth: number }) {
-  const number = index + 1
-  // A field of a form is text if it does not say more (RFC 7578 §4.4).
-  const contentType = part.contentType ?? 'text/plain'
+function PartView({ part: { bytes, contentType }, number }: { part: Part; number: number }) {
+  if (bytes.length === 0) return <p class="quiet part">Empty.</p>
   return (
     <div class="stack part">
-      {part.bytes.length === 0 ? (
-        <p class="quiet">Empty.</p>
-      ) : (
-        <ContentView content={{ bytes: part.bytes, contentType, label: `Part ${number}`, depth }} />
-      )}
-      <PairsTable
-        label={`Headers of part ${number}`}
-        pairs={part.headers.map(({ name, value }) => [name, value])}
-      />
-      {part.bytes.length > 0 && (
-        <div class="row">
-          <Button
-            icon="download"
-            // Under a name of our own: a stranger's could end like a program.
-            onClick={() => download(`part-${number}.bin`, part.bytes, 'application/octet-stream')}
-          >
-            Download part {number}
-          </Button>
-        </div>
-      )}
+      <ContentView content={{ bytes, contentType, label: `Part ${number}` }} />
+      <div class="row">
+        <Button
+          icon="download"
+          // Under a name of our own: a stranger's could end like a program.
+          onClick={() => download(`part-${number}.bin`, bytes, 'application/octet-stream')}
+        >
+          Download part {number}
+        </Button>
+      </div>
     </div>
   )
 }
 
 function titleOf({ name, filename, contentType, bytes: { length } }: Part, index: number): string {
-  const file = filename === null ? null : `file ${filename || 'without a name'}`
-  const names = [name, file, contentType].filter((each) => each !== null)
+  const file = filename === null ? [] : [`file ${filename || 'without a name'}`, contentType]
   return [
     `Part ${count(index + 1)}`,
-    ...names.map((each) => plainly(cut(each))),
+    ...[name, ...file].filter(Boolean).map((each) => plainly(cut(each))),
     sized(length),
   ].join(' · ')
 }

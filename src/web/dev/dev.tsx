@@ -111,9 +111,7 @@ function Page() {
         </Tabs>
         <Fold title="A fold">{() => <p>What it opens.</p>}</Fold>
         <CodeBox text="curl https://example.com" label="an example" />
-        <ContentView
-          content={{ bytes: BODY, contentType: 'application/json', label: 'Body', depth: 0 }}
-        />
+        <ContentView content={{ bytes: BODY, contentType: 'application/json', label: 'Body' }} />
         <Qr text="LIGHTNING:LNBC1" label="A QR code" />
       </section>
       <div class="plans">

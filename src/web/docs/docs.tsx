@@ -10,18 +10,16 @@ import { Notice } from '../ui/show.tsx'
 import { curlFor, needsToken } from './curl.ts'
 import {
   type Answer,
-  choicesOf,
-  type FieldRow,
-  fieldsOf,
   headerName,
   joined,
+  linesOf,
   noteOf,
   type Openapi,
   type Operation,
   operationsOf,
   resolved,
   type Schema,
-  typeOf,
+  shapeOf,
 } from './openapi.ts'
 
 /** The groups in the order in which people need them. Any others follow. */
@@ -184,13 +182,13 @@ function OperationView({ operation, openapi }: { operation: Operation; openapi: 
       {parameters.length > 0 && (
         <section class="stack tight">
           <h4>Parameters</h4>
-          <Fields label="Parameters" rows={parameterRows(operation, openapi)} />
+          <Shape label="Parameters" text={parameterLines(operation, openapi)} />
         </section>
       )}
       {Object.entries(requestBody?.content ?? {}).map(([type, { schema = {} }]) => (
         <section class="stack tight" key={type}>
           <h4>Body: {type}</h4>
-          <SchemaView schema={schema} openapi={openapi} />
+          <Shape label="Body" text={described(schema, openapi)} />
         </section>
       ))}
       <section class="stack tight">
@@ -219,15 +217,22 @@ function accessOf(operation: Operation): string {
 
 const PLACES = ['path', 'query', 'header'] as const
 
-function parameterRows({ parameters = [] }: Operation, openapi: Openapi): FieldRow[] {
+function parameterLines({ parameters = [] }: Operation, openapi: Openapi): string {
   const sorted = PLACES.flatMap((place) => parameters.filter((each) => each.in === place))
-  return sorted.map(({ name, in: place, required = false, description = '', schema = {} }) => ({
-    name: place === 'header' ? headerName(name) : name,
-    type: typeOf(schema, openapi),
-    place,
-    isRequired: required,
-    note: [description, noteOf(schema)].filter((part) => part !== '').join('; '),
-  }))
+  return linesOf(
+    sorted.map(({ name, in: place, required = false, description = '', schema = {} }) => ({
+      name: place === 'header' ? headerName(name) : name,
+      note: [`in the ${place}`, description, noteOf(schema)].filter(Boolean).join('; '),
+      isRequired: required,
+      shape: shapeOf(schema, openapi),
+    })),
+  )
+}
+
+/** A schema without fields says what it is in its note alone. */
+function described(schema: Schema, openapi: Openapi): string {
+  const note = noteOf(schema)
+  return `${note === '' ? '' : `// ${note}\n`}${shapeOf(schema, openapi)}`
 }
 
 function AnswerView({
@@ -261,17 +266,19 @@ function AnswerView({
       <summary class="answer">{head}</summary>
       <div class="stack">
         {names.length > 0 && (
-          <Fields
+          <Shape
             label="Headers"
-            rows={names.map(([name, { description: note = '', schema = {} }]) => {
-              return { name, type: typeOf(schema, openapi), isRequired: true, note }
-            })}
+            text={linesOf(
+              names.map(([name, { description: note = '', schema = {} }]) => {
+                return { name, note, isRequired: true, shape: shapeOf(schema, openapi) }
+              }),
+            )}
           />
         )}
         {kinds.map(([type, { schema = {} }]) => (
           <div key={type} class="stack tight">
             <p class="small quiet">{type}</p>
-            <SchemaView schema={schema} openapi={openapi} />
+            <Shape label="Answer" text={described(schema, openapi)} />
           </div>
         ))}
       </div>
@@ -279,57 +286,16 @@ function AnswerView({
   )
 }
 
-/** A table for each alternative of a schema. */
-function SchemaView({ schema, openapi }: { schema: Schema; openapi: Openapi }) {
-  const { schema: whole } = resolved(schema, openapi)
-  const choices = whole.anyOf || whole.oneOf ? choicesOf(whole) : [schema]
+/** Long notes wrap. */
+function Shape({ label, text }: { label: string; text: string }) {
   return (
-    <div class="stack tight">
-      {choices.map((choice, index) => {
-        const rows = fieldsOf(choice, openapi)
-        const { name } = resolved(choice, openapi)
-        const words = [typeOf(choice, openapi), noteOf(choice)].filter(Boolean).join('; ')
-        return (
-          <div key={index} class="stack tight">
-            {rows.length === 0 && <p class="small">{words}</p>}
-            {rows.length > 0 && name !== null && (
-              <p class="small">
-                <strong>{name}</strong>
-              </p>
-            )}
-            {rows.length > 0 && <Fields label={name ?? 'Fields'} rows={rows} />}
-          </div>
-        )
-      })}
-    </div>
-  )
-}
-
-function Fields({ label, rows }: { label: string; rows: readonly FieldRow[] }) {
-  return (
-    <table aria-label={label}>
-      <tbody>
-        {rows.map(({ name, type, place, isRequired, note }) => (
-          <tr key={`${place} ${name}`}>
-            <th scope="row">
-              <code>
-                <Breakable text={name} />
-              </code>
-            </th>
-            <td>
-              <span class="type">{type}</span>{' '}
-              {place !== undefined && <span class="small quiet">in the {place} </span>}
-              {!isRequired && <span class="badge">optional</span>}
-              {note !== '' && (
-                <div class="small quiet">
-                  <WithCode text={note} />
-                </div>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <pre class="content" tabIndex={0} role="group" aria-label={label}>
+      <code>
+        {text
+          .split(/^(\s*\/\/ .*)$/m)
+          .map((part, index) => (index % 2 === 1 ? <span class="quiet">{part}</span> : part))}
+      </code>
+    </pre>
   )
 }
 

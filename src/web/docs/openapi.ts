@@ -56,16 +56,6 @@ export type Openapi = {
 /** An operation. It has several methods if they all do the same. */
 export type Operation = Described & { id: string; path: string; methods: string[]; tag: string }
 
-/** A row in a table of fields: a name such as `plans[].planId`, its type, and a note. */
-export type FieldRow = {
-  name: string
-  type: string
-  /** Where a parameter goes. */
-  place?: Parameter['in']
-  isRequired: boolean
-  note: string
-}
-
 /** Deeper fields are only in openapi.json. A schema that contains itself would never end. */
 const MAX_DEPTH = 5
 
@@ -131,43 +121,41 @@ export function resolved(
   return found ? { schema: found, name: name ?? null } : { schema, name: null }
 }
 
-/** The alternatives of a schema, or only the schema itself. */
-export function choicesOf(schema: Schema): Schema[] {
-  return schema.anyOf ?? schema.oneOf ?? [schema]
-}
-
-/** The fields of a schema, and the fields of its fields. */
-export function fieldsOf(schema: Schema, openapi: Openapi, { depth = 0 } = {}): FieldRow[] {
-  if (depth > MAX_DEPTH) return []
-  const { properties = {}, required = [] } = resolved(schema, openapi).schema
-  return Object.entries(properties).flatMap(([name, property]) => {
-    const row: FieldRow = {
-      name,
-      type: typeOf(property, openapi),
-      isRequired: required.includes(name),
-      note: noteOf(property),
-    }
-    const inner = choicesOf(property).flatMap((choice) => {
-      const { schema: whole } = resolved(choice, openapi)
-      const [held, link] = whole.items ? [whole.items, `${name}[].`] : [whole, `${name}.`]
-      const rows = fieldsOf(held, openapi, { depth: depth + 1 })
-      return rows.map((each) => ({ ...each, name: link + each.name }))
-    })
-    return [row, ...inner]
-  })
-}
-
-/** The type in words: `string`, `date-time or null`, `list of object`, `"a" or "b"`. */
-export function typeOf(some: Schema, openapi: Openapi): string {
-  const choices = some.anyOf ?? some.oneOf
-  if (choices) return choices.map((choice) => typeOf(choice, openapi)).join(' or ')
+/** A schema as text, much like TypeScript, with what is said of a field above it. */
+export function shapeOf(some: Schema, openapi: Openapi, depth = 0): string {
   const { schema, name } = resolved(some, openapi)
+  const choices = schema.anyOf ?? schema.oneOf
+  if (choices) return choices.map((choice) => shapeOf(choice, openapi, depth)).join(' | ')
   if (schema.const !== undefined) return JSON.stringify(schema.const)
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' or ')
-  if (schema.items) return `list of ${typeOf(schema.items, openapi)}`
-  if (name !== null) return name
-  if (schema.format !== undefined) return schema.format === 'binary' ? 'bytes' : schema.format
-  return [schema.type ?? 'any'].flat().join(' or ')
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  if (schema.items) return `list of ${shapeOf(schema.items, openapi, depth)}`
+  if (!schema.properties || depth > MAX_DEPTH) {
+    const type = [schema.type ?? 'any'].flat().join(' | ')
+    return schema.format === 'binary' ? 'bytes' : (schema.format ?? type)
+  }
+  const { properties, required = [] } = schema
+  const rows = Object.entries(properties).map(([field, value]) => ({
+    name: field,
+    note: noteOf(value),
+    isRequired: required.includes(field),
+    shape: shapeOf(value, openapi, depth + 1),
+  }))
+  return `${name === null ? '' : `${name} `}{\n${linesOf(rows, depth + 1)}\n${INDENT.repeat(depth)}}`
+}
+
+const INDENT = '  '
+
+type Row = { name: string; note: string; isRequired: boolean; shape: string }
+
+/** A line for each field, `?` after the name of an optional one, and its note in the line above. */
+export function linesOf(rows: readonly Row[], depth = 0): string {
+  const pad = INDENT.repeat(depth)
+  return rows
+    .map(({ name, note, isRequired, shape }) => {
+      const above = note === '' ? '' : `${pad}// ${note}\n`
+      return `${above}${pad}${name}${isRequired ? '' : '?'}: ${shape}`
+    })
+    .join('\n')
 }
 
 /** The description of a value, then its limits. */

@@ -94,14 +94,12 @@ export const SETUPS: Record<string, (job: Job) => Snippet[]> = {
       {
         label: 'the service unit',
         before: 'In ~/.config/systemd/user/job.service:',
-        text: [
-          '[Service]',
-          'Type=oneshot',
-          `ExecStartPre=-${curl} ${job.url}/start`,
-          'ExecStart=/path/to/job',
-          '# A job that was killed has no exit code.',
-          `ExecStopPost=/bin/sh -c 'case $EXIT_STATUS in [0-9]*) s=$EXIT_STATUS;; *) s=fail;; esac; exec ${curl} ${job.url}/$$s'`,
-        ].join('\n'),
+        text: `[Service]
+Type=oneshot
+ExecStartPre=-${curl} ${job.url}/start
+ExecStart=/path/to/job
+# A job that was killed has no exit code.
+ExecStopPost=/bin/sh -c 'case $EXIT_STATUS in [0-9]*) s=$EXIT_STATUS;; *) s=fail;; esac; exec ${curl} ${job.url}/$$s'`,
       },
       {
         label: 'the timer unit',
@@ -121,26 +119,25 @@ export const SETUPS: Record<string, (job: Job) => Snippet[]> = {
       {
         label: 'the workflow',
         before: 'In .github/workflows/job.yml. GitHub’s clock is UTC, and may be minutes late.',
-        text: [
-          'on:',
-          '  schedule:',
-          `    - cron: '${cronOf(job) ?? '0 3 * * *'}'`,
-          'jobs:',
-          '  job:',
-          '    runs-on: ubuntu-latest',
-          '    env:',
-          `      TOKEN: \${{ secrets.MAYFLY_PING_TOKEN }}`,
-          '    steps:',
-          `      - run: ${curl} ${job.url}/start`,
-          '      - run: /path/to/job',
-          '      - if: always()',
-          `        run: ${curl} ${job.url}/\${{ job.status == 'success' && '0' || 'fail' }}`,
-        ].join('\n'),
+        text: `on:
+  schedule:
+    - cron: '${cronOf(job) ?? '0 3 * * *'}'
+jobs:
+  job:
+    runs-on: ubuntu-latest
+    env:
+      TOKEN: \${{ secrets.MAYFLY_PING_TOKEN }}
+    steps:
+      - run: ${curl} ${job.url}/start
+      - run: /path/to/job
+      - if: always()
+        run: ${curl} ${job.url}/\${{ job.status == 'success' && '0' || 'fail' }}`,
       },
     ]
   },
   Kubernetes(job) {
     const curl = `${CURL} -H "Authorization: Bearer $TOKEN"`
+    const zone = job.schedule ? `  timeZone: ${job.schedule.timeZone}\n` : ''
     return [
       {
         label: 'the secret',
@@ -150,33 +147,30 @@ export const SETUPS: Record<string, (job: Job) => Snippet[]> = {
       {
         label: 'the CronJob',
         before: 'The image needs sh and curl.',
-        text: [
-          'apiVersion: batch/v1',
-          'kind: CronJob',
-          'metadata: { name: job }',
-          'spec:',
-          `  schedule: '${cronOf(job) ?? '0 3 * * *'}'`,
-          ...(job.schedule ? [`  timeZone: ${job.schedule.timeZone}`] : []),
-          '  jobTemplate:',
-          '    spec:',
-          '      backoffLimit: 0',
-          '      template:',
-          '        spec:',
-          '          restartPolicy: Never',
-          '          containers:',
-          '            - name: job',
-          '              image: IMAGE',
-          '              env:',
-          '                - name: TOKEN',
-          '                  valueFrom: { secretKeyRef: { name: mayfly-ping, key: token } }',
-          '              command: [sh, -c]',
-          '              args:',
-          '                - |',
-          `                  ${curl} ${job.url}/start`,
-          '                  /path/to/job; code=$?',
-          `                  ${curl} ${job.url}/$code`,
-          '                  exit $code',
-        ].join('\n'),
+        text: `apiVersion: batch/v1
+kind: CronJob
+metadata: { name: job }
+spec:
+  schedule: '${cronOf(job) ?? '0 3 * * *'}'
+${zone}  jobTemplate:
+    spec:
+      backoffLimit: 0
+      template:
+        spec:
+          restartPolicy: Never
+          containers:
+            - name: job
+              image: IMAGE
+              env:
+                - name: TOKEN
+                  valueFrom: { secretKeyRef: { name: mayfly-ping, key: token } }
+              command: [sh, -c]
+              args:
+                - |
+                  ${curl} ${job.url}/start
+                  /path/to/job; code=$?
+                  ${curl} ${job.url}/$code
+                  exit $code`,
       },
     ]
   },
@@ -190,13 +184,11 @@ export const SETUPS: Record<string, (job: Job) => Snippet[]> = {
       {
         label: 'the script',
         before: 'The script that the Task Scheduler starts:',
-        text: [
-          '$token = Get-Content "$HOME\\.mayfly-ping"',
-          '$ping = @{ Method = "Post"; TimeoutSec = 10; Headers = @{ Authorization = "Bearer $token" } }',
-          `Invoke-RestMethod @ping "${job.url}/start"`,
-          '& C:\\path\\to\\job.exe',
-          `Invoke-RestMethod @ping "${job.url}/$([int]($LASTEXITCODE -ne 0))"`,
-        ].join('\n'),
+        text: `$token = Get-Content "$HOME\\.mayfly-ping"
+$ping = @{ Method = "Post"; TimeoutSec = 10; Headers = @{ Authorization = "Bearer $token" } }
+Invoke-RestMethod @ping "${job.url}/start"
+& C:\\path\\to\\job.exe
+Invoke-RestMethod @ping "${job.url}/$([int]($LASTEXITCODE -ne 0))"`,
       },
     ]
   },
