@@ -1,6 +1,98 @@
-/** Why an inbox accepts nothing, and what it refused. */
+/** How an inbox stands: what is used, what it refused, and why it accepts nothing. */
 import type { CatchRefusals, CatchStatus, RefusalReason } from '../../client/index.ts'
-import { bytes, count, plural, when } from '../lib/format.ts'
+import { bytes, count, duration, plural, when } from '../lib/format.ts'
+import { now } from '../lib/service.ts'
+import { Button } from '../ui/button.tsx'
+import { CodeBox } from '../ui/copy.tsx'
+import { attempt, openDialog, toast } from '../ui/overlay.tsx'
+import { Ticking } from '../ui/show.tsx'
+import type { Counters } from './model.ts'
+
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** How much is used and when it ends; and Extend, once that is soon. */
+export function Usage({ status, refusals, onExtend }: Counters & { onExtend: () => void }) {
+  const { acceptedRequestCount, requestLimit, storedBytes, storageLimitBytes, expiresAt } = status
+  const left = Date.parse(expiresAt) - now.value
+  const warnFrom = Math.min((Date.parse(expiresAt) - Date.parse(status.createdAt)) / 10, DAY_MS)
+  const isSoon = status.status === 'active' && left > 0 && left < warnFrom
+  const showRefused = (): void =>
+    openDialog('Refused requests', (close) => (
+      <>
+        <Refused refusals={refusals} status={status} />
+        <div class="row">
+          <Button onClick={close}>Close</Button>
+        </div>
+      </>
+    ))
+  return (
+    <p class="inbox-used small number quiet">
+      <span>{`${count(acceptedRequestCount)} of ${count(requestLimit)}`}</span> requests ·{' '}
+      <span>{`${bytes(storedBytes)} of ${bytes(storageLimitBytes)}`}</span> ·{' '}
+      <span title={`Ends ${when(expiresAt)}`}>
+        <Ticking
+          text={(at) => {
+            const time = Date.parse(expiresAt) - at
+            return time > 0 ? `ends in ${duration(time)}` : 'ended'
+          }}
+        />
+      </span>
+      {refusals.total > 0 && (
+        <button type="button" class="link refused-link" onClick={showRefused}>
+          {count(refusals.total)} refused
+        </button>
+      )}
+      {isSoon && <Button onClick={onExtend}>Extend</Button>}
+    </p>
+  )
+}
+
+/** How to send a first request, or why there are none. */
+export function Vacant({ ingestUrl, status, refusals }: Counters & { ingestUrl: string }) {
+  const example = `curl --json '{"hello":"world"}' ${ingestUrl}/first`
+  if (ended(status) !== null) {
+    return (
+      <section class="card stack narrow" aria-label="Requests">
+        <h2>No requests are kept here</h2>
+        <Refused refusals={refusals} status={status} />
+      </section>
+    )
+  }
+  return (
+    <section class="card stack narrow" aria-label="Requests">
+      <h2>Waiting for requests</h2>
+      <Refused refusals={refusals} status={status} />
+      <p>Give the address above to the sender of your webhooks. Each request shows here at once.</p>
+      <div class="row">
+        <Button weight="primary" icon="send" onClick={() => sendTest(ingestUrl)}>
+          Send a test request
+        </Button>
+      </div>
+      <p>Or send one from a terminal:</p>
+      <CodeBox text={example} label="an example" wrapped />
+      <p class="small quiet">
+        Anything after the address is kept as the path. Senders with the ingest token, as
+        Authorization: Bearer, are marked authenticated.
+      </p>
+    </section>
+  )
+}
+
+/** Sends a request to the inbox, like any sender would. It counts as one. */
+export async function sendTest(ingestUrl: string): Promise<void> {
+  await attempt(async () => {
+    const answer = await fetch(`${ingestUrl}/test`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ hello: 'world', sentFrom: 'this page' }),
+      credentials: 'omit',
+      referrerPolicy: 'no-referrer',
+    })
+    // Its owner may have chosen another answer, and it is stored all the same.
+    if (answer.status === 401) toast('The inbox refused it: it is full, suspended or over.')
+    else if (answer.status === 429) toast('Too many requests at once. Try again in a minute.')
+  })
+}
 
 /** Null if it accepts requests. */
 export function ended(status: CatchStatus): string | null {

@@ -1,0 +1,253 @@
+/** What the page of an inbox knows and does: its requests, which of them is shown, and what keys and presses mean. */
+import { computed, effect, signal } from '@preact/signals'
+import { createCatchClient } from '../../client/catch.ts'
+import type { CatchCapability, CatchEvent, CatchRefusals, CatchStatus } from '../../client/index.ts'
+import { createConnection } from '../lib/connection.ts'
+import { plainly } from '../lib/foreign.ts'
+import { noteEnd } from '../lib/keys.ts'
+import { copied } from '../ui/copy.tsx'
+import { announce, toast } from '../ui/overlay.tsx'
+import { createDeletion } from './deletion.ts'
+import type { TabName } from './event.tsx'
+import { createEvents } from './events.ts'
+import type { ListHandle } from './list.tsx'
+import { createUnseen } from './unseen.ts'
+
+/** As in inbox.css: narrower pages show the list or a request, not both. */
+const NARROW = '(max-width: 52rem)'
+/** Requests that arrive within this time refresh the counters once. */
+const STATUS_DELAY_MS = 400
+/** Refused requests do not show by themselves, so the page asks. */
+const ASK_EVERY_MS = 20_000
+
+export type Counters = { status: CatchStatus; refusals: CatchRefusals }
+export type Inbox = Awaited<ReturnType<typeof loadInbox>>
+
+export async function loadInbox(capability: CatchCapability) {
+  const { publicId, ownerToken } = capability
+  const connection = createConnection()
+  const client = createCatchClient(connection.http, capability)
+  const events = createEvents(client)
+  const count = async (): Promise<Counters> => {
+    const [status, refusals] = await Promise.all([client.status(), client.refusals()])
+    noteEnd(publicId, status.expiresAt)
+    return { status, refusals }
+  }
+  const counters = signal(await count())
+  let { latestSequence: latest } = await events.load()
+
+  const chosenId = signal<string | null>(null)
+  const tab = signal<TabName>('Body')
+  const unread = signal<ReadonlySet<string>>(new Set())
+  const narrow = matchMedia(NARROW)
+  const isNarrow = signal(narrow.matches)
+  const list: { current: ListHandle | null } = { current: null }
+  const search: { current: HTMLInputElement | null } = { current: null }
+  const stop = new AbortController()
+  const unseen = createUnseen(stop.signal)
+  const deletion = createDeletion(stop.signal)
+  let scrolledTo = 0
+  let willCount = false
+
+  const chosen = computed(() => events.shown.value.find(({ id }) => id === chosenId.value) ?? null)
+  /** A wide page shows the newest request until another is chosen. */
+  const shown = computed(
+    () => chosen.value ?? (isNarrow.value ? null : (events.shown.value[0] ?? null)),
+  )
+
+  /** Counters that could not be had stay as they were. */
+  async function refresh(): Promise<void> {
+    willCount = false
+    counters.value = await count().catch(() => counters.value)
+  }
+
+  /** Also after the stream has ended: from where it did. */
+  function follow(): void {
+    const stream = client.stream({ after: latest, signal: stop.signal })
+    void connection.follow(stream, arrived, stop.signal).then((hasEnded) => {
+      if (hasEnded) void refresh()
+    })
+  }
+
+  function arrived(event: CatchEvent): void {
+    latest = event.sequence
+    if (!willCount) setTimeout(refresh, STATUS_DELAY_MS)
+    willCount = true
+    unseen.arrived()
+    if (!events.add(event)) return
+    unread.value = new Set([...unread.value, event.id])
+    announce(`New request: ${event.method} ${plainly(event.path)}`)
+  }
+
+  function markRead(): void {
+    const id = shown.value?.id
+    if (id === undefined || document.hidden || !unread.value.has(id)) return
+    unread.value = new Set([...unread.value].filter((each) => each !== id))
+  }
+
+  function focusDetail(): void {
+    requestAnimationFrame(() => {
+      document.getElementById('event-title')?.focus({ preventScroll: true })
+      if (isNarrow.value) scrollTo(0, 0)
+    })
+  }
+
+  function choose(event: CatchEvent): void {
+    if (isNarrow.value) {
+      const here = { inboxEvent: event.id }
+      if (chosen.value) history.replaceState(here, '')
+      else {
+        scrolledTo = scrollY
+        history.pushState(here, '')
+      }
+    }
+    chosenId.value = event.id
+  }
+
+  /** Back to the list of a phone, over the same way as the browser's own button. */
+  function leaveDetail(): void {
+    if (history.state?.inboxEvent) history.back()
+    else returned()
+  }
+
+  function returned(): void {
+    if (!isNarrow.value) return
+    const id = chosenId.value ?? undefined
+    const forward = events.shown.value.find((event) => event.id === history.state?.inboxEvent)
+    chosenId.value = forward?.id ?? null
+    if (forward) focusDetail()
+    else {
+      requestAnimationFrame(() => {
+        scrollTo(0, scrolledTo)
+        list.current?.focus(id)
+      })
+    }
+  }
+
+  function step(by: 1 | -1): void {
+    const all = events.shown.value
+    const focusedRow = document.activeElement?.closest<HTMLElement>('[data-id]')?.dataset.id
+    const from = isNarrow.value && !chosen.value ? focusedRow : shown.value?.id
+    const at = all.findIndex(({ id }) => id === from)
+    const next = at === -1 ? all[0] : all[at + by]
+    if (!next) return
+    const wasInDetail = document.activeElement?.closest('.pane-detail') !== null
+    // On a phone, the list moves its focus only: a request would take its place.
+    if (!isNarrow.value || chosen.value) choose(next)
+    if (wasInDetail) focusDetail()
+    else list.current?.focus(next.id)
+  }
+
+  function leave(): void {
+    if (chosen.value && isNarrow.value) {
+      leaveDetail()
+      return
+    }
+    list.current?.focus(shown.value?.id)
+    chosenId.value = null
+  }
+
+  function remove(event: CatchEvent): void {
+    const all = events.shown.value
+    const at = all.findIndex(({ id }) => id === event.id)
+    const next = all[at + 1] ?? all[at - 1]
+    const wasReading = isNarrow.value && chosen.value !== null
+    events.hide(event.id)
+    chosenId.value = isNarrow.value ? null : (next?.id ?? null)
+    if (wasReading) leaveDetail()
+    else requestAnimationFrame(() => list.current?.focus(next?.id))
+    deletion.start({
+      path: `/api/catch/${encodeURIComponent(publicId)}/events/${encodeURIComponent(event.id)}`,
+      token: ownerToken,
+      restore() {
+        events.unhide(event.id)
+        if (!isNarrow.value) chosenId.value = event.id
+      },
+      onDeleted: refresh,
+    })
+  }
+
+  function copyBody(): void {
+    const event = shown.value
+    if (!event) return
+    const isBase64 = event.bodyEncoding === 'base64'
+    if (event.bodyBytes === 0) toast('This request has no body.')
+    else void copied(event.body, () => toast(`The body is copied${isBase64 ? ' as base64' : ''}.`))
+  }
+
+  const keys: Record<string, () => unknown> = {
+    j: () => step(1),
+    k: () => step(-1),
+    '/': () => search.current?.focus(),
+    c: copyBody,
+    z: deletion.undo,
+    Escape: leave,
+  }
+  const listKeys: typeof keys = { ArrowDown: () => step(1), ArrowUp: () => step(-1) }
+
+  function pressed(event: KeyboardEvent): void {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
+    if (document.querySelector('dialog[open]')) return
+    if ((event.target as Element).closest('input, textarea, select, [role="tablist"]')) return
+    const doing = keys[event.key] ?? (list.current?.hasFocus() ? listKeys[event.key] : undefined)
+    if (!doing) return
+    event.preventDefault()
+    doing()
+  }
+
+  /** Follows the inbox and the keyboard until what it returns is called. */
+  function start(showShortcuts: () => void): () => void {
+    const { signal } = stop
+    keys['?'] = showShortcuts
+    const narrowed = (): void => {
+      isNarrow.value = narrow.matches
+    }
+    narrow.addEventListener('change', narrowed, { signal })
+    addEventListener('popstate', returned, { signal })
+    document.addEventListener('keydown', pressed, { signal })
+    document.addEventListener('visibilitychange', markRead, { signal })
+    history.scrollRestoration = 'manual'
+    const timer = setInterval(() => !document.hidden && refresh(), ASK_EVERY_MS)
+    const endReading = effect(markRead)
+    follow()
+    return () => {
+      stop.abort()
+      clearInterval(timer)
+      endReading()
+      history.scrollRestoration = 'auto'
+    }
+  }
+
+  return {
+    capability,
+    ingestUrl: `${location.origin}/c/${publicId}`,
+    connection,
+    client,
+    events,
+    counters,
+    chosen,
+    shown,
+    tab,
+    unread,
+    list,
+    search,
+    isVacant: computed(() => events.loaded.value.length === 0 && !events.isFiltered.value),
+    start,
+    follow,
+    refresh,
+    remove,
+    leaveDetail,
+    open(event: CatchEvent, { byKeyboard }: { byKeyboard: boolean }): void {
+      choose(event)
+      if (byKeyboard || isNarrow.value) focusDetail()
+    },
+    /** Whoever works in a request wants to keep it, although a newer one comes. */
+    holdShown(): void {
+      if (shown.value && !isNarrow.value) chosenId.value ??= shown.value.id
+    },
+    clearFilter(): void {
+      if (search.current) search.current.value = ''
+      search.current?.focus()
+    },
+  }
+}
