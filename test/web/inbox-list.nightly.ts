@@ -277,6 +277,17 @@ suite('the list of an inbox', () => {
     }
   })
 
+  test('clearing a filter clears its fields', async (t) => {
+    const inbox = await withEvents(2)
+    const { page } = await site.visit(t)
+    await open(page, inbox)
+    await page.getByRole('button', { name: 'Filters' }).click()
+    await page.getByLabel('Method').selectOption('GET')
+    await page.getByRole('button', { name: 'Clear the filter' }).click()
+    await linesOf(page).nth(1).waitFor()
+    assert.equal(await page.getByLabel('Method').inputValue(), 'any')
+  })
+
   test('the question before an inbox is destroyed counts all of its requests, whatever is filtered', async (t) => {
     const inbox = await withEvents(25)
     const { page } = await site.visit(t, { expected: /status of 404/ })

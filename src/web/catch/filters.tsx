@@ -15,48 +15,39 @@ const TYPING_MS = 250
 const ANY = 'any'
 const METHODS = [ANY, 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 
-export function Filters({
-  inbox: { events, search, list, shown },
-}: {
-  inbox: Pick<Inbox, 'events' | 'search' | 'list' | 'shown'>
-}) {
+export function Filters({ inbox }: { inbox: Inbox }) {
+  const { events, wanted, search, list, shown } = inbox
   const isOpen = useSignal(false)
-  const more = useSignal<Pick<EventFilter, 'method' | 'access' | 'contentType'>>({})
   const failed = useSignal<string | null>(null)
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const used = Object.keys(more.value).length
+  const { q = '', ...more } = wanted.value
+  const used = Object.keys(more).length
 
   async function apply(): Promise<void> {
     clearTimeout(typing.current)
-    const q = search.current?.value ?? ''
     try {
-      await events.filterBy({ ...(q === '' ? {} : { q }), ...more.value })
+      await events.filterBy(wanted.value)
       failed.value = null
     } catch (error) {
       failed.value = sentence(error)
     }
   }
 
-  function changed(): void {
+  function set(name: keyof EventFilter, value: string): void {
+    const { [name]: _, ...rest } = wanted.value
+    wanted.value = value === '' || value === ANY ? rest : { ...rest, [name]: value }
     clearTimeout(typing.current)
     typing.current = setTimeout(apply, TYPING_MS)
   }
 
-  function set(name: keyof typeof more.value, value: string): void {
-    const { [name]: _, ...rest } = more.value
-    more.value = value === '' || value === ANY ? rest : { ...rest, [name]: value }
-    changed()
-  }
-
-  function leave(event: KeyboardEvent & { currentTarget: HTMLInputElement }): void {
+  function leave(event: KeyboardEvent): void {
     if (event.key !== 'Escape') return
     event.preventDefault()
-    if (event.currentTarget.value === '') {
-      list.current?.focus(shown.value?.id)
-      return
+    if (q === '') list.current?.focus(shown.value?.id)
+    else {
+      set('q', '')
+      void apply()
     }
-    event.currentTarget.value = ''
-    void apply()
   }
 
   const showJump = (): void =>
@@ -72,7 +63,8 @@ export function Filters({
           placeholder="Search"
           aria-label="Search"
           aria-keyshortcuts="/"
-          onInput={changed}
+          value={q}
+          onInput={({ currentTarget }) => set('q', currentTarget.value)}
           onKeyDown={leave}
         />
         <Button
@@ -90,13 +82,13 @@ export function Filters({
           <Select
             label="Method"
             options={METHODS}
-            chosen={more.value.method ?? ANY}
+            chosen={more.method ?? ANY}
             onChoose={(method) => set('method', method)}
           />
           <Select
             label="Access"
             options={[ANY, 'public', 'authenticated']}
-            chosen={more.value.access ?? ANY}
+            chosen={more.access ?? ANY}
             onChoose={(access) => set('access', access)}
           />
           <Input
@@ -104,7 +96,7 @@ export function Filters({
             type="search"
             maxLength={255}
             placeholder="application/json"
-            value={more.value.contentType ?? ''}
+            value={more.contentType ?? ''}
             onText={(text) => set('contentType', text.trim())}
           />
         </div>

@@ -125,10 +125,6 @@ function Requests({ inbox }: { inbox: Inbox }) {
   const { events } = inbox
   const all = events.shown.value
   const { missed } = events
-  async function clear(): Promise<void> {
-    inbox.clearFilter()
-    await attempt(() => events.filterBy({}))
-  }
   return (
     <>
       <Filters inbox={inbox} />
@@ -154,7 +150,7 @@ function Requests({ inbox }: { inbox: Inbox }) {
       {all.length === 0 ? (
         <div class="empty">
           <p>No requests match.</p>
-          <Button onClick={clear}>Clear the filter</Button>
+          <Button onClick={() => attempt(inbox.clearFilter)}>Clear the filter</Button>
         </div>
       ) : (
         <EventList

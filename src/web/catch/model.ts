@@ -1,6 +1,7 @@
 /** What the page of an inbox knows and does: its requests, which of them is shown, and what keys and presses mean. */
 import { computed, effect, signal } from '@preact/signals'
 import { createCatchClient } from '../../client/catch.ts'
+import type { EventFilter } from '../../client/event-filter.ts'
 import type { CatchCapability, CatchEvent, CatchRefusals, CatchStatus } from '../../client/index.ts'
 import { createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
@@ -42,6 +43,8 @@ export async function loadInbox(capability: CatchCapability) {
   const narrow = matchMedia(NARROW)
   const isNarrow = signal(narrow.matches)
   const list: { current: ListHandle | null } = { current: null }
+  /** The filter in the fields, which the requests follow in a moment. */
+  const wanted = signal<EventFilter>({})
   const search: { current: HTMLInputElement | null } = { current: null }
   const stop = new AbortController()
   const unseen = createUnseen(stop.signal)
@@ -230,6 +233,7 @@ export async function loadInbox(capability: CatchCapability) {
     tab,
     unread,
     list,
+    wanted,
     search,
     isVacant: computed(() => events.loaded.value.length === 0 && !events.isFiltered.value),
     start,
@@ -245,9 +249,10 @@ export async function loadInbox(capability: CatchCapability) {
     holdShown(): void {
       if (shown.value && !isNarrow.value) chosenId.value ??= shown.value.id
     },
-    clearFilter(): void {
-      if (search.current) search.current.value = ''
+    clearFilter(): Promise<unknown> {
+      wanted.value = {}
       search.current?.focus()
+      return events.filterBy({})
     },
   }
 }
