@@ -289,7 +289,7 @@ function AnswerView({
 /** Long notes wrap. */
 function Shape({ label, text }: { label: string; text: string }) {
   return (
-    <pre class="content" tabIndex={0} role="group" aria-label={label}>
+    <pre class="content shape" tabIndex={0} role="group" aria-label={label}>
       <code>
         {text
           .split(/^(\s*\/\/ .*)$/m)
