@@ -193,6 +193,21 @@ suite('what a monitor can do besides', () => {
     assert.deepEqual(await allFaults(page), [])
   })
 
+  test('a monitor whose news are refused says why, and connects again', async (t) => {
+    const monitor = await aMonitor(site.server)
+    const { page } = await site.visit(t, { expected: /status of 401/ })
+    await open(page, monitor)
+    await page.route('**/stream', (route) =>
+      route.fulfill({ status: 401, json: { error: 'unauthorized' } }),
+    )
+    await page.reload()
+    await page.getByText('This key does not fit.').waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Connect again' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    assert.equal(await page.getByRole('button', { name: 'Connect again' }).count(), 0)
+  })
+
   async function open(page: Page, capability: PulseCapability): Promise<void> {
     const { url } = site.server
     await page.goto(`${url}/pulse`)

@@ -7,9 +7,9 @@ import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
 import { end, type Unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
-import { CopyButton, Token } from '../ui/copy.tsx'
+import { CopyButton } from '../ui/copy.tsx'
 import { confirmed } from '../ui/overlay.tsx'
-import { Fold, Notice, State, StepHeading } from '../ui/show.tsx'
+import { Fold, Notice, Pre, State, StepHeading } from '../ui/show.tsx'
 
 export function Bought({
   capability,
@@ -97,7 +97,9 @@ export function Bought({
               <CopyButton text={() => keyText(held)}>Copy the key</CopyButton>
               {!isBlocked && <Button onClick={() => open()}>Open without saving</Button>}
             </div>
-            <Token text={keyText(held).trim()} label="The key" />
+            <Pre kind="content token" label="The key">
+              {keyText(held).trim()}
+            </Pre>
           </div>
         )}
       </Fold>

@@ -20,10 +20,10 @@ import {
   unfinished,
 } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
-import { CopyButton, Token } from '../ui/copy.tsx'
+import { CopyButton } from '../ui/copy.tsx'
 import { type Fields, Form, Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Fold, Head, Notice, State, StepHeading } from '../ui/show.tsx'
+import { Fold, Head, Notice, Pre, State, StepHeading } from '../ui/show.tsx'
 
 /** A payment shows at the service within seconds. */
 const PATIENCE_MS = 5_000
@@ -179,7 +179,11 @@ function Recovered({ found }: { found: Found }) {
         <CopyButton text={() => keyText(held)}>Copy the key</CopyButton>
       </div>
       <Fold title="Show the key">
-        {() => <Token text={keyText(held).trim()} label="The key" />}
+        {() => (
+          <Pre kind="content token" label="The key">
+            {keyText(held).trim()}
+          </Pre>
+        )}
       </Fold>
     </section>
   )

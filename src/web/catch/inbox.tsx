@@ -8,7 +8,7 @@ import { forget } from '../lib/keys.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { attempt, confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
-import { LiveState, Notice } from '../ui/show.tsx'
+import { LiveState, Problem } from '../ui/show.tsx'
 import { Activity } from './activity.tsx'
 import { EventView } from './event.tsx'
 import { Export } from './export.tsx'
@@ -94,11 +94,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
         )}
         <Usage {...inbox.counters.value} onExtend={extend} />
       </div>
-      {connection.problem.value !== null && (
-        <Notice kind="bad" action={<Button onClick={inbox.follow}>Connect again</Button>}>
-          {connection.problem.value}
-        </Notice>
-      )}
+      <Problem connection={connection} onAgain={inbox.follow} />
       {isVacant ? (
         <Vacant ingestUrl={ingestUrl} {...inbox.counters.value} />
       ) : (

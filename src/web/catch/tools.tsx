@@ -16,6 +16,7 @@ import { plural, time } from '../lib/format.ts'
 import { Choice } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { type Fields, Form, Input, Select } from '../ui/field.tsx'
+import { Pre } from '../ui/show.tsx'
 
 const PROVIDERS: Record<SignatureProvider, string> = {
   github: 'GitHub',
@@ -210,19 +211,17 @@ function Comparison({ before, after }: { before: CatchEvent; after: CatchEvent }
         <p key={remark}>{remark}</p>
       ))}
       {drawn.length > 0 && (
-        <pre class="content diff" tabIndex={0} role="group" aria-label="Differences">
-          <code>
-            {drawn.map(([name, lines], index) => (
-              <span key={name}>
-                {index > 0 && '\n'}
-                {lines.map(({ kind, text }, at) => {
-                  const Tag = kind === 'added' ? 'ins' : kind === 'removed' ? 'del' : 'span'
-                  return <Tag key={at} class={kind === 'skip' ? 'quiet' : ''}>{`${text}\n`}</Tag>
-                })}
-              </span>
-            ))}
-          </code>
-        </pre>
+        <Pre kind="content diff" label="Differences">
+          {drawn.map(([name, lines], index) => (
+            <span key={name}>
+              {index > 0 && '\n'}
+              {lines.map(({ kind, text }, at) => {
+                const Tag = kind === 'added' ? 'ins' : kind === 'removed' ? 'del' : 'span'
+                return <Tag key={at} class={kind === 'skip' ? 'quiet' : ''}>{`${text}\n`}</Tag>
+              })}
+            </span>
+          ))}
+        </Pre>
       )}
     </>
   )

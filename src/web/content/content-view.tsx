@@ -6,7 +6,7 @@ import { plainly } from '../lib/foreign.ts'
 import { count, bytes as sized } from '../lib/format.ts'
 import { Button, Choice } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { Fold } from '../ui/show.tsx'
+import { Fold, Pre } from '../ui/show.tsx'
 import { textOf } from './charset.ts'
 import { JsonView } from './json-view.tsx'
 import { mediaOf, pictureType } from './media.ts'
@@ -121,18 +121,18 @@ function Text({ text, label }: { text: string; label: string }) {
   const isCut = text.length > MAX_SHOWN_CHARACTERS
   const shown = isCut ? text.slice(0, MAX_SHOWN_CHARACTERS) : text
   const cut = `The first ${count(shown.length)} of ${count(text.length)} characters`
-  return <Pre text={shown} label={label} cut={isCut ? cut : null} />
+  return <Cut text={shown} label={label} cut={isCut ? cut : null} />
 }
 
 function Hex({ bytes, label }: { bytes: Uint8Array; label: string }) {
   const isCut = bytes.length > MAX_SHOWN_BYTES
   const cut = `The first ${sized(MAX_SHOWN_BYTES)} of ${sized(bytes.length)}`
   const dump = hexDump(bytes.subarray(0, MAX_SHOWN_BYTES))
-  return <Pre text={dump} label={label} kind="hex" cut={isCut ? cut : null} />
+  return <Cut text={dump} label={label} kind="hex" cut={isCut ? cut : null} />
 }
 
 /** What is cut is said first: nobody reads to the end to learn it. */
-function Pre({
+function Cut({
   text,
   label,
   cut,
@@ -146,11 +146,9 @@ function Pre({
   return (
     <>
       {cut !== null && <p class="small quiet">{cut}; the rest is in the download.</p>}
-      <pre class={`content ${kind}`} tabIndex={0} role="group" aria-label={label}>
-        <code>
-          <Marked text={text} />
-        </code>
-      </pre>
+      <Pre kind={`content ${kind}`} label={label}>
+        <Marked text={text} />
+      </Pre>
     </>
   )
 }

@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Notice } from '../ui/show.tsx'
+import { Notice, Pre } from '../ui/show.tsx'
 import { curlFor, needsToken } from './curl.ts'
 import {
   type Answer,
@@ -289,13 +289,11 @@ function AnswerView({
 /** Long notes wrap. */
 function Shape({ label, text }: { label: string; text: string }) {
   return (
-    <pre class="content shape" tabIndex={0} role="group" aria-label={label}>
-      <code>
-        {text
-          .split(/^(\s*\/\/ .*)$/m)
-          .map((part, index) => (index % 2 === 1 ? <span class="quiet">{part}</span> : part))}
-      </code>
-    </pre>
+    <Pre kind="content shape" label={label}>
+      {text
+        .split(/^(\s*\/\/ .*)$/m)
+        .map((part, index) => (index % 2 === 1 ? <span class="quiet">{part}</span> : part))}
+    </Pre>
   )
 }
 

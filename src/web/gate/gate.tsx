@@ -11,7 +11,7 @@ import { clock, service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Notice, State } from '../ui/show.tsx'
+import { Head, Notice, State } from '../ui/show.tsx'
 
 const OFF =
   'This service does not run GATE, so it has no keys to check a receipt. A receipt names the service that signed it: check it there.'
@@ -52,13 +52,10 @@ function Page() {
   const shown = verdict.value
   return (
     <div class="stack loose narrow">
-      <div class="stack tight">
-        <h1>Check a receipt</h1>
-        <p class="lead">
-          GATE signs a receipt for each paid request. Paste one to see whether it is genuine. It
-          never leaves this page.
-        </p>
-      </div>
+      <Head title="Check a receipt">
+        GATE signs a receipt for each paid request. Paste one to see whether it is genuine. It never
+        leaves this page.
+      </Head>
       {keys.value === 'off' && <Notice>{OFF}</Notice>}
       {failure.value !== null && (
         <Notice kind="bad" action={<Button onClick={load}>Try again</Button>}>

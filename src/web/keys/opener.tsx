@@ -27,7 +27,7 @@ import { THINGS } from '../lib/terms.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
-import { Notice, useGuard } from '../ui/show.tsx'
+import { Head, Notice, useGuard } from '../ui/show.tsx'
 import { Things } from './things.tsx'
 
 type Of<Product> = AnyCapability & { product: Product }
@@ -129,10 +129,7 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
   const hasKept = kept.value.some(({ capability }) => isOurs(capability))
   return (
     <div class="stack loose narrow">
-      <div class="stack tight">
-        <h1>{title}</h1>
-        <p class="lead">{about}</p>
-      </div>
+      <Head title={title}>{about}</Head>
       {asking.value.problem !== undefined && <Notice kind="bad">{asking.value.problem}</Notice>}
       {hasKept && (
         <section class="card stack tight" aria-label="Kept in this browser">

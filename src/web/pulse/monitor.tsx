@@ -20,7 +20,7 @@ import { forget, keptOf, noteEnd, rename } from '../lib/keys.ts'
 import { clock } from '../lib/service.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { announce, attempt, confirmed, mount, toast } from '../ui/overlay.tsx'
-import { LiveState, Meter, Notice, State, showTitle, Ticking } from '../ui/show.tsx'
+import { LiveState, Meter, Problem, State, showTitle, Ticking } from '../ui/show.tsx'
 import { History, loadPast, type Past } from './bars.tsx'
 import { Settings, Setup, Sharing, Switch } from './settings.tsx'
 
@@ -139,9 +139,8 @@ function Monitor({
       onReplaced: opened.onReplaced,
     })
 
-  useEffect(() => {
+  function follow(): void {
     const { signal } = stop
-    const { title } = document
     void connection.follow(
       monitor.stream({ signal }),
       (news) => {
@@ -152,6 +151,11 @@ function Monitor({
       },
       signal,
     )
+  }
+
+  useEffect(() => {
+    const { title } = document
+    follow()
     return () => {
       stop.abort()
       document.title = title
@@ -174,7 +178,7 @@ function Monitor({
           </Button>
         </Menu>
       </KeyBar>
-      {connection.problem.value !== null && <Notice kind="bad">{connection.problem.value}</Notice>}
+      <Problem connection={connection} onAgain={follow} />
       <div class="monitor">
         <StateCard status={status.value} isOver={isOver} onPing={ping} onExtend={extend} />
         <Alerts alerts={monitor} initial={loaded.alerts} event="when it is late" />

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button, type ButtonProps } from './button.tsx'
 import { Icon } from './icons.tsx'
 import { announce, openDialog } from './overlay.tsx'
+import { Pre } from './show.tsx'
 
 const COPIED_MS = 1_600
 
@@ -110,20 +111,8 @@ export function CodeBox({
 }) {
   return (
     <div class={wrapped ? 'code wrapped' : 'code'}>
-      {/* With a tabindex, the keyboard can scroll wide code too. */}
-      <pre tabIndex={0} role="group" aria-label={label}>
-        <code>{shown}</code>
-      </pre>
+      <Pre label={label}>{shown}</Pre>
       <CopyButton text={text} label={`Copy ${label}`} isBare />
     </div>
-  )
-}
-
-/** A secret text, such as a key or a code, to be read and selected. */
-export function Token({ text, label }: { text: string; label: string }) {
-  return (
-    <pre class="content token" tabIndex={0} role="group" aria-label={label}>
-      <code>{text}</code>
-    </pre>
   )
 }

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { encodeQR } from 'qr'
 import { type Connection, isOnline } from '../lib/connection.ts'
 import { now } from '../lib/service.ts'
+import { Button } from './button.tsx'
 import { Icon } from './icons.tsx'
 
 export function Notice({
@@ -64,6 +65,16 @@ export function LiveState({ connection }: { connection: Connection }) {
       {kind === 'waiting' && <span class="visually-hidden">Connecting</span>}
       {kind === 'lost' && !isOnline.value ? 'You are offline. Waiting…' : words}
     </State>
+  )
+}
+
+/** Why it shows no news any more, and the way to try again. */
+export function Problem({ connection, onAgain }: { connection: Connection; onAgain: () => void }) {
+  if (connection.problem.value === null) return null
+  return (
+    <Notice kind="bad" action={<Button onClick={onAgain}>Connect again</Button>}>
+      {connection.problem.value}
+    </Notice>
   )
 }
 
@@ -139,6 +150,26 @@ export function Qr({ text, label }: { text: string; label: string }) {
         <path d={path} fill="currentColor" />
       </svg>
     </div>
+  )
+}
+
+/** Text as it is written. With a tabindex, the keyboard can scroll it too. */
+export function Pre({
+  label,
+  kind,
+  dir,
+  children,
+}: {
+  label: string
+  /** Its classes. */
+  kind?: string
+  dir?: 'auto'
+  children: ComponentChildren
+}) {
+  return (
+    <pre class={kind} dir={dir} tabIndex={0} role="group" aria-label={label}>
+      <code>{children}</code>
+    </pre>
   )
 }
 

@@ -19,7 +19,7 @@ import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Notice, StepHeading, Ticking, useGuard, Working } from '../ui/show.tsx'
+import { Notice, Pre, StepHeading, Ticking, useGuard, Working } from '../ui/show.tsx'
 import { codeIn } from './code.ts'
 
 type Step =
@@ -300,9 +300,9 @@ function Opened({ opened: { data, name, mediaType } }: { opened: OpenedWhisper }
       {text === null ? (
         <p>Files are not shown here. Download it, and open it with care.</p>
       ) : (
-        <pre class="content" dir="auto" tabIndex={0} role="group" aria-label="The text">
+        <Pre kind="content" dir="auto" label="The text">
           {isCut ? `${shown}\n… the rest is in the download` : shown}
-        </pre>
+        </Pre>
       )}
       <div class="row">
         {text !== null && (

@@ -12,7 +12,7 @@ import type { PendingSecret, Unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
-import { Fold, Notice, Qr, State, StepHeading } from '../ui/show.tsx'
+import { Fold, Notice, Pre, Qr, State, StepHeading } from '../ui/show.tsx'
 
 type Part = 'code' | 'password' | 'receipt'
 
@@ -74,9 +74,9 @@ export function Share({
       <p role="status" class="small">
         {stateOf(left, needed)}
       </p>
-      <pre class="content token" tabIndex={0} role="group" aria-label="The message">
+      <Pre kind="content token" label="The message">
         {message(whisper, secret)}
-      </pre>
+      </Pre>
       <p class="small quiet">
         {`Anyone with the code${secret.hasPassword ? ' and the password' : ''} can read it ${timesOf(secret)}${opening(secret)}, until ${when(expiresAt)}.`}
       </p>
@@ -92,9 +92,9 @@ export function Share({
       <Fold title="Other ways to pass on the code">
         {() => (
           <div class="stack">
-            <pre class="content token" tabIndex={0} role="group" aria-label="The share code">
-              <code>{code}</code>
-            </pre>
+            <Pre kind="content token" label="The share code">
+              {code}
+            </Pre>
             <div class="row">
               <CopyButton text={code} onCopied={() => take('code')}>
                 Copy the code
@@ -152,9 +152,9 @@ function Password({ password, onCopied }: { password: string | null; onCopied: (
     <div class="stack tight">
       <h3>The password</h3>
       <p class="small quiet">{lead}</p>
-      <pre class="content token" tabIndex={0} role="group" aria-label="The password">
-        <code>{password}</code>
-      </pre>
+      <Pre kind="content token" label="The password">
+        {password}
+      </Pre>
       <div class="row">
         <CopyButton text={password} onCopied={onCopied}>
           Copy the password
