@@ -148,9 +148,11 @@ suite('one request of an inbox', () => {
     await page.getByText('Its headers are those of GitHub.').waitFor()
     const field = page.getByLabel('Signing secret')
     assert.deepEqual(
-      await Promise.all(['type', 'autocomplete', 'name'].map((name) => field.getAttribute(name))),
-      ['password', 'off', null],
+      await Promise.all(['type', 'autocomplete'].map((name) => field.getAttribute(name))),
+      ['password', 'off'],
     )
+    const form = page.getByRole('form', { name: 'Verify signature' })
+    assert.equal(await form.getAttribute('method'), 'dialog', 'the browser itself sends nothing')
     await field.fill('wrong')
     await page.keyboard.press('Enter')
     await page.getByText('The signature does not match').waitFor()

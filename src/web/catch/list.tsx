@@ -89,7 +89,8 @@ export function EventList({
   const held = events.findIndex(({ id }) => id === tabId)
   if (held !== -1 && (held < from || held >= to)) indexes.push(held)
 
-  useEffect(() => {
+  // Before the next key can be pressed.
+  useLayoutEffect(() => {
     if (!mustFocus.current) return
     mustFocus.current = false
     scroller.current

@@ -133,7 +133,13 @@ export function Form({
     setBusy(false)
   }
   return (
-    <form class={`${card ? 'card' : ''} stack`} aria-label={label} onSubmit={submit}>
+    // By this method a browser sends nothing itself, so that no field can get into an address.
+    <form
+      method="dialog"
+      class={`${card ? 'card' : ''} stack`}
+      aria-label={label}
+      onSubmit={submit}
+    >
       {heading}
       {children}
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
