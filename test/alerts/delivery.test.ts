@@ -108,6 +108,24 @@ test('an attempt that the store fails is told to the log, and its place is free 
   assert.deepEqual([told, free], [['alerts.attempt_failed'], 1])
 })
 
+/** It waits 12 s for its turn, 2 s for its address and 10 s for its answer. */
+const LONGEST_ATTEMPT_MS = 24_000
+
+test('no other instance sends what the longest attempt may still bring', async (t) => {
+  const called: string[] = []
+  const { add, delivery } = await aDelivery(t, (destinationId) => {
+    called.push(destinationId)
+    return called.length === 1 ? new Promise(() => {}) : Promise.resolve(FAILED)
+  })
+  await add('one')
+  await delivery(NOW).turn()
+  await until('the attempt', () => called.length === 1)
+  const other = delivery(NOW + LONGEST_ATTEMPT_MS)
+  await other.turn()
+  await other.idle()
+  assert.deepEqual(called, ['one'])
+})
+
 const FAILED: Attempt = {
   outcome: 'failed',
   isGone: false,

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { suite, test } from 'node:test'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
 import { l402Credential, poll, purchase, quoteOf } from '../support/buying.ts'
 import { listener, scrape } from '../support/scrape.ts'
 import { startServer } from '../support/server.ts'
@@ -193,4 +195,36 @@ suite('the listener', () => {
       message: /^MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT .* \(EADDRINUSE\)\.$/,
     })
   })
+})
+
+test('what is read at a scrape stands under its own name', async () => {
+  const metrics = createMetrics()
+  metrics.watch({
+    db: { engine: 'sqlite', read: async () => [] },
+    clock: systemClock,
+    isSelling: () => true,
+    isClockHeld: () => false,
+    streams: () => new Map([['/stream', 2]]),
+    memory: {
+      bytesByKind: () => ({ inbox: 0, unpaid: 0, paid: 0, message: 0, answer: 3 }),
+      waiting: () => 4,
+      closedReaders: () => 5,
+    },
+    connections: { closed: () => ({ stalled: 6, idle: 7 }) },
+    searches: () => 8,
+  })
+  const lines = (await metrics.text()).split('\n')
+  for (const line of [
+    'mayfly_checkout_open 1',
+    'mayfly_clock_held 0',
+    'mayfly_open_streams{route="/stream"} 2',
+    'mayfly_reserved_bytes{kind="answer"} 3',
+    'mayfly_answers_waiting 4',
+    'mayfly_readers_closed_total{reason="room"} 5',
+    'mayfly_readers_closed_total{reason="stalled"} 6',
+    'mayfly_readers_closed_total{reason="idle"} 7',
+    'mayfly_searches 8',
+  ]) {
+    assert.ok(lines.includes(line), line)
+  }
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -24,5 +25,6 @@ test('a second service on one SQLite file is refused, and told who holds it and 
   const second = await startProgram(t, file)
   second.signal('SIGTERM')
   assert.equal((await second.ended).code, 0)
+  assert.equal(existsSync(`${file}.lock.pid`), false)
   await (await startProgram(t, file)).kill()
 })
