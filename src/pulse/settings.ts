@@ -1,5 +1,6 @@
 /** The settings of a monitor and its schedule: for its owner, and those that it is bought with. */
 import type { FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
 import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
@@ -27,10 +28,6 @@ import type { MonitorRow } from './store.ts'
 const MAX_BYTES = 16 * 1024
 
 type Owned = { Params: { publicId: string } }
-
-const faultInSettings = createFaultFinder(PulseSettings)
-const faultInSchedule = createFaultFinder(PulseSchedule)
-const faultInTerms = createFaultFinder(MonitorTerms)
 
 const about = {
   tags: ['pulse'],
@@ -106,7 +103,8 @@ export function mountSettings(
         },
       },
       owner.answers(async (monitor, request) => {
-        const wanted = parseSchedule(rawBody(request as FastifyRequest), now())
+        const wanted = parseSchedule(rawBody(request as FastifyRequest))
+        checkTimes(wanted, now())
         requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
         if (!(await service.setSchedule(monitor, wanted))) throw problem('not found')
         return () => wanted
@@ -141,35 +139,33 @@ function requireGrace(graceSeconds: number | undefined, minimum: number): void {
   throw invalid('invalid settings', { field: 'graceSeconds', expected })
 }
 
-/** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
-export function parseSettings(body: Buffer): PulseSettings {
-  const value = parseStrictJsonBytes(body)
-  if (value === undefined) throw invalid('invalid request body', faultInSettings(value))
-  if (
-    !validatorOf(PulseSettings).Check(value) ||
-    !isName(value.name) ||
-    !isText(value.description)
-  ) {
-    throw invalid('invalid settings', faultInSettings(value))
+function reader<Schema extends TSchema>(schema: Schema) {
+  const faultIn = createFaultFinder(schema)
+  /** @throws Problem `invalid settings` */
+  function read(value: unknown): Static<Schema> {
+    if (!validatorOf(schema).Check(value) || !hasPlainTexts(value as PulseSettings)) {
+      throw invalid('invalid settings', faultIn(value))
+    }
+    return value
   }
-  return value
+  return {
+    read,
+    /** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
+    readBody(body: Buffer): Static<Schema> {
+      const value = parseStrictJsonBytes(body)
+      if (value === undefined) throw invalid('invalid request body', faultIn(value))
+      return read(value)
+    },
+  }
 }
 
-/** JSON can escape a lone surrogate, which is not a character. */
-const isText = (text: string | undefined): boolean => text === undefined || text.isWellFormed()
+/** JSON can escape a lone surrogate, which is not a character. What looks like another monitor's name is none. */
+const hasPlainTexts = ({ name = '', description = '' }: PulseSettings): boolean =>
+  !hasInvisible(name) && description.isWellFormed()
 
-/** What looks like another monitor's name is none. */
-const isName = (name: string | undefined): boolean => name === undefined || !hasInvisible(name)
-
-/** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
-function parseSchedule(body: Buffer, now: number): PulseSchedule {
-  const value = parseStrictJsonBytes(body)
-  if (value === undefined) throw invalid('invalid request body', faultInSchedule(value))
-  if (!validatorOf(PulseSchedule).Check(value))
-    throw invalid('invalid settings', faultInSchedule(value))
-  checkTimes(value, now)
-  return value
-}
+export const { readBody: parseSettings } = reader(PulseSettings)
+const { readBody: parseSchedule } = reader(PulseSchedule)
+const { read: readTerms } = reader(MonitorTerms)
 
 /** @throws Problem `invalid settings` for times that never come. */
 function checkTimes({ cron, timeZone }: PulseSchedule, now: number): void {
@@ -196,15 +192,8 @@ export function monitorTerms(
   now: () => number,
 ): null | ((plan: Json) => Json) {
   if (header === undefined) return null
-  const value = jsonOf(String(header))
-  if (
-    !validatorOf(MonitorTerms).Check(value) ||
-    !isName(value.name) ||
-    !isText(value.description)
-  ) {
-    throw invalid('invalid settings', faultInTerms(value))
-  }
-  return (plan) => checkedTerms(value, plan as PulsePlan, now())
+  const wanted = readTerms(jsonOf(String(header)))
+  return (plan) => checkedTerms(wanted, plan as PulsePlan, now())
 }
 
 /** Not an object if it is no JSON. */
