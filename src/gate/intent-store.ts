@@ -26,6 +26,15 @@ export type IntentRow = {
   next_verify_at: number
 }
 
+/** The fields of an intent in log events. */
+export const intentFacts = (
+  intent: Pick<IntentRow, 'intent_id' | 'payment_hash' | 'project_id'>,
+) => ({
+  intentId: intent.intent_id,
+  paymentHash: intent.payment_hash,
+  projectId: intent.project_id,
+})
+
 export type NewIntent = Omit<IntentRow, 'state' | 'verify_count' | 'next_verify_at'>
 
 /**

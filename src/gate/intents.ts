@@ -8,8 +8,7 @@ import type { Network } from '../lightning/lightning.ts'
 import { fingerprints, keyedHash, type Secrets } from '../secrets/secrets.ts'
 import { isBoundTo, requestDigest } from './binding.ts'
 import type { CheckedInvoice } from './check-invoice.ts'
-import { type IntentRow, insertIntent, type NewIntent } from './intent-store.ts'
-import { intentFacts } from './log-facts.ts'
+import { type IntentRow, insertIntent, intentFacts, type NewIntent } from './intent-store.ts'
 import { isBindable, matchesPattern } from './patterns.ts'
 import type { ProjectRow, RouteRow } from './project-store.ts'
 import { failureReason, type Provider } from './provider.ts'
@@ -45,15 +44,6 @@ export type OpenOutcome =
   /** The provider returned no valid invoice, or the clock went back: invoice and quote would expire too early. */
   | { kind: 'checkout unavailable' }
 
-export type Intents = {
-  /** Creates the intent of this key, or returns the existing one. */
-  open(project: ProjectRow, key: string, request: ProtectedRequest): Promise<OpenOutcome>
-  /** The intent, if it belongs to this project. */
-  intent(projectId: string, intentId: string): Promise<IntentRow | null>
-  /** Whether this is the request that the intent was made for. */
-  isBound(intent: IntentRow, request: { method: string; path: string }): boolean
-}
-
 export function createIntents(deps: {
   db: Db
   provider: Provider
@@ -62,7 +52,7 @@ export function createIntents(deps: {
   clock: HeldClock
   log: Log
   quoteSeconds: number
-}): Intents {
+}) {
   const { db, provider, secrets, network, clock, log, quoteSeconds } = deps
   const store = createGateStore(db)
   /** Intents being created, by id, so that concurrent requests with one key share one invoice. */
@@ -159,7 +149,8 @@ export function createIntents(deps: {
   }
 
   return {
-    async open(project, key, request) {
+    /** Creates the intent of this key, or returns the existing one. */
+    async open(project: ProjectRow, key: string, request: ProtectedRequest): Promise<OpenOutcome> {
       if (!isBindable(request.path)) return { kind: 'invalid binding' }
       const intentIds = intentIdsOf(secrets, project.project_id, key)
       const [intentId = ''] = intentIds
@@ -175,12 +166,14 @@ export function createIntents(deps: {
       return created
     },
 
-    async intent(projectId, intentId) {
+    /** The intent, if it belongs to this project. */
+    async intent(projectId: string, intentId: string): Promise<IntentRow | null> {
       const intent = isId('gate_intent', intentId) ? await store.intent(intentId) : null
       return intent?.project_id === projectId ? intent : null
     },
 
-    isBound: (intent, { method, path }) =>
+    /** Whether this is the request that the intent was made for. */
+    isBound: (intent: IntentRow, { method, path }: { method: string; path: string }): boolean =>
       isBoundTo(intent.request_digest, {
         project: intent.project_id,
         route: intent.route_id,

@@ -3,8 +3,7 @@ import { attempt, type Db, StoreAway } from '../db/db.ts'
 import type { HeldClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { provesPayment } from '../protocol/preimage.ts'
-import { claimVerification, type IntentRow } from './intent-store.ts'
-import { intentFacts } from './log-facts.ts'
+import { claimVerification, type IntentRow, intentFacts } from './intent-store.ts'
 import { failureReason, type Provider } from './provider.ts'
 import {
   authorizeIntent,
@@ -36,23 +35,6 @@ export type ProofOutcome =
   /** The intent is paid but cannot be authorized. This is recorded for the operator. */
   | { kind: 'unhonoured' }
 
-export type Proofs = {
-  /** The state of the intent. Asks the provider if that is due. */
-  poll(intent: IntentRow): Promise<ProofOutcome>
-  /** Authorizes by the preimage of the intent's invoice. */
-  prove(intent: IntentRow, preimage: string): Promise<ProofOutcome>
-  /**
-   * Records that the project's server failed the request of this receipt: the next proof or poll
-   * makes a fresh one. Repeats are recorded once. Refused for any but the newest receipt, and after
-   * two failures. A receipt that expired unused takes neither.
-   */
-  giveBack(
-    intent: IntentRow,
-    receiptId: string,
-    options?: { isUnused?: boolean | undefined },
-  ): Promise<'recorded' | 'refused'>
-}
-
 export function createProofs(deps: {
   db: Db
   provider: Provider
@@ -60,7 +42,7 @@ export function createProofs(deps: {
   clock: HeldClock
   log: Log
   publicUrl: () => string
-}): Proofs {
+}) {
   const { db, provider, receipts, clock, log, publicUrl } = deps
   const store = createGateStore(db)
 
@@ -145,7 +127,8 @@ export function createProofs(deps: {
   }
 
   return {
-    async poll(intent) {
+    /** The state of the intent. Asks the provider if that is due. */
+    async poll(intent: IntentRow): Promise<ProofOutcome> {
       const now = clock.now()
       const { verify_url: verify, verify_count: count } = intent
       if (intent.state === 'authorized') return currentOutcome(intent)
@@ -162,7 +145,8 @@ export function createProofs(deps: {
       return currentOutcome(intent, Math.max(1, Math.ceil(untilMs / 1000)))
     },
 
-    async prove(intent, preimage) {
+    /** Authorizes by the preimage of the intent's invoice. */
+    async prove(intent: IntentRow, preimage: string): Promise<ProofOutcome> {
       if (!provesPayment(preimage, intent.payment_hash)) {
         return (await store.receiptOf(intent.intent_id))
           ? { kind: 'wrong preimage' }
@@ -172,7 +156,16 @@ export function createProofs(deps: {
       return current.kind === 'authorized' ? current : authorize(intent, 'preimage')
     },
 
-    async giveBack(intent, receiptId, { isUnused = false } = {}) {
+    /**
+     * Records that the project's server failed the request of this receipt: the next proof or poll
+     * makes a fresh one. Repeats are recorded once. Refused for any but the newest receipt, and after
+     * two failures. A receipt that expired unused takes neither.
+     */
+    async giveBack(
+      intent: IntentRow,
+      receiptId: string,
+      { isUnused = false }: { isUnused?: boolean | undefined } = {},
+    ): Promise<'recorded' | 'refused'> {
       const intentId = intent.intent_id
       const now = clock.now()
       const statements = giveBackReceipt({

@@ -9,9 +9,9 @@ import type { Network } from '../lightning/lightning.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import { purgeUnpaid } from './intent-store.ts'
-import { createIntents, type Intents } from './intents.ts'
+import { createIntents } from './intents.ts'
 import type { ProjectRow } from './project-store.ts'
-import { createProofs, type Proofs } from './proofs.ts'
+import { createProofs } from './proofs.ts'
 import type { Provider } from './provider.ts'
 import type { Receipts } from './receipts.ts'
 import { createGateStore } from './store.ts'
@@ -21,16 +21,7 @@ const KEEP_MS = 30 * 24 * 60 * 60 * 1000
 /** Intents that one statement deletes at most: a large purge would block the writer. */
 const PURGE_INTENTS = 500
 
-export type GateService = Intents &
-  Proofs & {
-    /** The project of this capability, or null. */
-    projectOf(capability: string): Promise<ProjectRow | null>
-    jwks: Receipts['jwks']
-    /** The number of intents that may still be paid but whose secret is not configured. */
-    foreign(): Promise<number>
-    /** Deletes intents that were never paid, long after they expired. @returns how many. */
-    purge(now: number): Promise<number>
-  }
+export type GateService = ReturnType<typeof createGate>
 
 export function createGate(deps: {
   db: Db
@@ -42,7 +33,7 @@ export function createGate(deps: {
   log: Log
   publicUrl: () => string
   quoteSeconds: number
-}): GateService {
+}) {
   const { db, receipts, secrets, clock } = deps
   const store = createGateStore(db)
   return {
@@ -50,14 +41,17 @@ export function createGate(deps: {
     ...createProofs(deps),
     jwks: receipts.jwks,
 
-    async projectOf(capability) {
+    /** The project of this capability, or null. */
+    async projectOf(capability: string): Promise<ProjectRow | null> {
       const project = await store.projectOfKey(tokenHash(capability))
       return project && isTokenOf('gate_key', capability, project.key_hash) ? project : null
     },
 
-    foreign: () => store.foreign(fingerprints(secrets), clock.now()),
+    /** The number of intents that may still be paid but whose secret is not configured. */
+    foreign: (): Promise<number> => store.foreign(fingerprints(secrets), clock.now()),
 
-    async purge(now) {
+    /** Deletes intents that were never paid, long after they expired. @returns how many. */
+    async purge(now: number): Promise<number> {
       const { deleted } = await db.write({
         lockKey: 'gate_intent',
         statements: { deleted: purgeUnpaid(now - KEEP_MS, PURGE_INTENTS) },
