@@ -7,6 +7,21 @@ import { ConfigError } from '../src/service/config.ts'
 import { bindStore } from '../src/service/store-identity.ts'
 import { temporaryFolder } from './support/folder.ts'
 import { refusedStart, startProgram } from './support/program.ts'
+import { until } from './support/until.ts'
+
+test('a second signal ends a service whose stop takes long, and says so by its code', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const program = await startProgram(t, file, { environment: { MAYFLY_DRAIN_SECONDS: '300' } })
+  program.signal('SIGTERM')
+  await until('it stops', () => program.told().includes('Signal again to stop at once'))
+  program.signal('SIGTERM')
+  let code: number | null = null
+  void program.ended.then((end) => {
+    code = end.code
+  })
+  await until('it has ended', () => code !== null)
+  assert.equal(code, 1)
+})
 
 suite('a start that would give something away', () => {
   const REFUSAL =

@@ -4,7 +4,10 @@ import { createServer } from 'node:net'
 import { suite, test } from 'node:test'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
+import { put } from '../support/alerts.ts'
 import { l402Credential, poll, purchase, quoteOf } from '../support/buying.ts'
+import { aMonitor, live, ping } from '../support/pulse.ts'
+import { aReceiver } from '../support/receiver.ts'
 import { listener, scrape } from '../support/scrape.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -138,6 +141,21 @@ test('a refusal is counted under the limit that refused', async (t) => {
     ),
     [1, 1, 1],
   )
+})
+
+test('what becomes of an alert is counted', async (t) => {
+  const receiver = await aReceiver(t)
+  const server = await startServer(t, { ...ON, MAYFLY_ALLOWED_HOSTS: receiver.host })
+  const monitor = await aMonitor(server, 'standard')
+  await server.mayfly.pulse(monitor).update({ expectedIntervalSeconds: 60, graceSeconds: 60 })
+  await put(server, monitor, [{ url: receiver.url }])
+  await ping(server, monitor)
+  await live(server, 180_000)
+  await receiver.until('pulse.late')
+  await until('the attempt is counted', async () => {
+    const { series } = await scrape(server)
+    return series.get('mayfly_alert_attempts_total{outcome="2xx"}') === 1
+  })
 })
 
 test('orders are counted every 15 seconds at most, whoever scrapes', async (t) => {

@@ -81,6 +81,19 @@ test('an alert of lateness says when the switch opens only to a destination whos
   assert.ok(!JSON.stringify(plain.body).includes('opens'))
 })
 
+test('a monitor must last longer by the wait of its switch', async (t) => {
+  const week = 7 * 24 * 60 * MINUTE
+  const server = await startServer(t, { MAYFLY_SWITCH_WAIT_SECONDS: String(week / SECOND) })
+  const monitor = await aMonitor(server, 'standard')
+  await ping(server, monitor)
+  const lasts = (ms: number) =>
+    query(server, 'update pulse_monitor set expires_at = $1', server.clock.now() + ms)
+  await lasts(week)
+  await assert.rejects(bind(server, monitor), mayflyError('invalid switch', 400))
+  await lasts(2 * week)
+  assert.equal(await stateOf(server, await bind(server, monitor)), 'waiting')
+})
+
 test('a monitor that is extended is there for longer to what waits for its silence', async (t) => {
   const server = await startServer(t, SHORT_WAIT)
   const { monitor } = await aSwitch(server)

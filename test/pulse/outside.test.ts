@@ -5,7 +5,9 @@ import { test } from 'node:test'
 import { openClock } from '../../src/db/clock.ts'
 import { createOutsideCheck, isElsewhere, lookAt } from '../../src/pulse/outside.ts'
 import type { After } from '../support/folder.ts'
+import { startServer } from '../support/server.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { until } from '../support/until.ts'
 
 const SECOND = 1_000
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
@@ -92,4 +94,22 @@ test('a service looks at itself only through an address that leads out of its ma
   assert.deepEqual(here.filter(isElsewhere), [])
   const elsewhere = ['https://mayfly.example', 'https://203.0.113.7', 'http://[2001:db8::1]:8402']
   assert.deepEqual(elsewhere.filter(isElsewhere), elsewhere)
+})
+
+test('a service that calls nobody does not call its own address', async (t) => {
+  const asked: string[] = []
+  t.mock.method(globalThis, 'fetch', async (url: unknown) => {
+    asked.push(String(url))
+    return new Response()
+  })
+  const silent = await startServer(t, {
+    ...{ MAYFLY_BASE_URL: 'https://silent.example', MAYFLY_OUTBOUND: 'off' },
+  })
+  const other = await startServer(t, { MAYFLY_BASE_URL: 'https://other.example' })
+  for (const { clock } of [silent, other]) clock.advance(10 * SECOND)
+  await until('the other looks', () => asked.includes('https://other.example/health'))
+  assert.deepEqual(
+    asked.filter((url) => url.includes('silent')),
+    [],
+  )
 })
