@@ -14,7 +14,7 @@ import {
 import { byName, nameAt } from '../unit.ts'
 import type { Connection, PipelineAnswer, Query, Result } from './connection.ts'
 import { isConflict } from './errors.ts'
-import type { Slot } from './slot.ts'
+import type { Slot } from './sessions.ts'
 
 export type Job = {
   unit: Unit

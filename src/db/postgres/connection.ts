@@ -7,7 +7,7 @@
  * ended, and the methods of `client.connection` that send a message each. Any release of `pg` may change
  * them. `test/contract/db.postgres.ts` and `test/db/postgres/postgres.postgres.ts` fail then.
  *
- * The library `postgres` pipelines too, but opens a lost connection again by itself, past the checks of `session.ts`.
+ * The library `postgres` pipelines too, but opens a lost connection again by itself, past the checks of `sessions.ts`.
  */
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -85,7 +85,7 @@ type PgConnection = {
 /** The types of values, as PostgreSQL numbers them (pg_type.dat). */
 const TYPE_OF = { bytes: 17, integer: 20, text: 25, unspecified: 0 }
 
-/** How every connection is made. What the URL says has precedence. `session.ts` has the settings of sessions. */
+/** How every connection is made. What the URL says has precedence. `sessions.ts` has the settings of sessions. */
 export function settingsOf(url: string): ClientConfig {
   return {
     connectionString: url,

@@ -7,7 +7,7 @@ import { hash, randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { messageOf } from '../../lib/errors.ts'
 import { createHints, type Hints } from '../hints.ts'
-import { primaryOf } from './primary.ts'
+import { primaryOf } from './sessions.ts'
 
 const CHANNEL = 'mayfly_hints'
 /** Changes within this time are sent together. A reader hardly notices the delay. */

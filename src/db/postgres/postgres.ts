@@ -15,10 +15,8 @@ import { serverUrls } from '../server-urls.ts'
 import type { Connection } from './connection.ts'
 import { isAway, unusable } from './errors.ts'
 import { refuseTooFewSessions } from './pooler.ts'
-import { primaryOf } from './primary.ts'
 import { createReader } from './reader.ts'
-import type { Session } from './session.ts'
-import { createSlots } from './slot.ts'
+import { primaryOf, type Session } from './sessions.ts'
 import { createWriter } from './writer.ts'
 
 /** All connections of a store, if the URL has no `pool`. */
@@ -29,7 +27,7 @@ const WRITERS = 2
 const START_WITHIN_MS = 30_000
 const START_EVERY_MS = 500
 const MIN_VERSION = 14
-/** A migration may rewrite a large table. A server that has disappeared is noticed by TCP, and one that was replaced by `primary.ts`. */
+/** A migration may rewrite a large table. A server that has disappeared is noticed by TCP, and one that was replaced by `sessions.ts`. */
 const MIGRATION_ANSWER_WITHIN_MS = Number.POSITIVE_INFINITY
 
 export type PostgresOptions = {
@@ -49,11 +47,10 @@ export async function openPostgres(
   url: string,
   { startWithinMs = START_WITHIN_MS, besides, onWaiting = () => {} }: PostgresOptions = {},
 ): Promise<Db> {
-  const { connect, lastUrl } = primaryOf(url)
+  const { open, slot, lastUrl } = primaryOf(url)
   const { isPooled } = await ready({
-    ...{ url, connect, deadline: Date.now() + startWithinMs, onWaiting },
+    ...{ url, open, deadline: Date.now() + startWithinMs, onWaiting },
   })
-  const { slot } = createSlots(connect)
   const [{ searchParams }] = serverUrls(url).map((one) => new URL(one)) as [URL]
   const pool = Math.max(WRITERS + 1, Number(searchParams.get('pool') ?? POOL))
   if (isPooled && besides !== undefined) await refuseTooFewSessions(lastUrl(), pool + besides)
@@ -136,15 +133,15 @@ async function transaction<T>(connection: Connection, work: Parameters<Db['tx']>
 /** Waits until the server accepts connections, and checks that the database is usable. */
 async function ready(start: {
   url: string
-  connect: () => Promise<Session>
+  open: () => Promise<Session>
   deadline: number
   onWaiting: (reason: string) => void
 }): Promise<Pick<Session, 'isPooled'>> {
-  const { url, connect, deadline, onWaiting } = start
+  const { url, open, deadline, onWaiting } = start
   for (let tries = 0; ; tries++) {
     let session: Session
     try {
-      session = await connect()
+      session = await open()
     } catch (error) {
       const sentence = unusable(error, url)
       if (!isAway(error) || Date.now() >= deadline) throw sentence

@@ -2,7 +2,7 @@
 import { coalesce } from '../coalesce.ts'
 import { type Row, StoreAway, type Value } from '../db.ts'
 import type { Query } from './connection.ts'
-import type { Slot } from './slot.ts'
+import type { Slot } from './sessions.ts'
 
 export type Reader = {
   read(text: string, values: Value[]): Promise<Row[]>

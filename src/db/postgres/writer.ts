@@ -8,7 +8,7 @@ import { type Answer, type Statement, StoreAway, type Unit } from '../db.ts'
 import { byName, inARow } from '../unit.ts'
 import { type Job, runBatch } from './batch.ts'
 import type { Connection } from './connection.ts'
-import type { Slot } from './slot.ts'
+import type { Slot } from './sessions.ts'
 
 export type Writer = {
   write(unit: Unit): Promise<Answer>
