@@ -9,7 +9,7 @@ import { startServer } from '../support/server.ts'
 const KIB = 1024
 const RETRY_MS = 1
 
-test('20 readers that are cut off again and again each see 10 000 events once and in order', async (t) => {
+test('10 readers that are cut off again and again each see 10 000 events once and in order', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server, 'long')
   const total = 10_000
@@ -17,7 +17,7 @@ test('20 readers that are cut off again and again each see 10 000 events once an
   const over = new AbortController()
   t.after(() => over.abort())
   let cuts = 0
-  const readers = Array.from({ length: 20 }, (_, place) => {
+  const readers = Array.from({ length: 10 }, (_, place) => {
     const random = mulberry32(place + 1)
     const opened = Promise.withResolvers<void>()
     const fetch = cutting((connection) => {
@@ -39,7 +39,7 @@ test('20 readers that are cut off again and again each see 10 000 events once an
   for (const { ended } of readers) {
     assert.deepEqual(await ended, { told: total, end: 'exhausted' })
   }
-  assert.ok(cuts > 200, `${cuts} cuts`)
+  assert.ok(cuts > 100, `${cuts} cuts`)
 })
 
 test('a reader that stops reading costs a bounded number of bytes, and nobody else anything', async (t) => {
