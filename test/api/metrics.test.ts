@@ -68,7 +68,9 @@ test('metrics appear after a sale, and alerts, dashboard and documents ask for n
 
   const of = (name: string): number => series.get(name) ?? Number.NaN
   assert.equal(of('mayfly_orders{state="settled"}'), 2)
-  assert.equal(of('mayfly_orders{state="paid_unfulfilled"}'), 0)
+  for (const state of ['pending', 'dead', 'paid_unfulfilled', 'refunded']) {
+    assert.equal(of(`mayfly_orders{state="${state}"}`), state === 'pending' ? 1 : 0, state)
+  }
   assert.equal(of('mayfly_orders_quoted_total{product="catch"}'), 2)
   assert.equal(of('mayfly_orders_delivered_total{product="catch"}'), 2)
   assert.equal(of('mayfly_settled_sats_total{product="catch"}'), 200)

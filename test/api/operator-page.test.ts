@@ -54,7 +54,10 @@ suite("the operator's page", () => {
     assert.match(text, /100 sat of CATCH/)
     assert.match(text, /50 sat of PULSE/)
     assert.match(text, /<td>requests in inboxes<\/td><td>[5-9](?:\.\d)? KiB/)
-    assert.match(text, /<code>POST \/c\/:publicId/)
+    assert.match(
+      text,
+      /<code>POST \/c\/:publicId<\/code><\/td><td>1<\/td><td>(?:≤ [1-9][\d,.]* ms|above 10 s)</,
+    )
     assert.ok(!text.includes(inbox.publicId) && !containsToken(text))
     assert.doesNotMatch(text, /[0-9a-f]{64}|127\.0\.0\.1/)
   })

@@ -266,15 +266,16 @@ describe('a receiver that fails', () => {
     assert.equal(again.destinations[0]?.state, 'active')
   })
 
-  test('the patience that a receiver asks for with 429 is granted, for a day at most', async (t) => {
-    for (const [asked, granted] of [
-      ['120', 2 * MINUTE],
-      ['1', 5_000],
-      ['9999999', 24 * HOUR],
+  test('the patience that a receiver asks for with 429 or 503 is granted, for a day at most', async (t) => {
+    for (const [status, asked, granted] of [
+      [429, '120', 2 * MINUTE],
+      [503, '120', 2 * MINUTE],
+      [429, '1', 5_000],
+      [429, '9999999', 24 * HOUR],
     ] as const) {
       const { server, monitor, receiver } = await aTold(t)
       receiver.answer = (_received, response) =>
-        void response.writeHead(429, { 'retry-after': asked }).end()
+        void response.writeHead(status, { 'retry-after': asked }).end()
       await live(server, 3 * MINUTE)
       const { nextTryAt } = await tried(server, monitor, 1)
       const wait = Date.parse(nextTryAt ?? '') - server.clock.now()
