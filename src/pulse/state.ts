@@ -286,8 +286,9 @@ export function afterTime(monitor: MonitorRow, given: Known): Step {
  */
 export function onward(monitor: MonitorRow, known: Known): Known {
   const { last_ping_at, late_since, failed_at, rescheduled_at } = monitor
-  const times = [last_ping_at, late_since, failed_at, rescheduled_at]
-  return { ...known, now: Math.max(known.now, ...times.map((time) => time ?? 0)) }
+  const latest = Math.max(last_ping_at ?? 0, late_since ?? 0, failed_at ?? 0, rescheduled_at)
+  return latest <= known.now ? known : { ...known, now: latest }
+}
 }
 
 /** From a monitor to its next facts: when to look at it again, the spells and the changes. */
