@@ -289,7 +289,6 @@ export function onward(monitor: MonitorRow, known: Known): Known {
   const latest = Math.max(last_ping_at ?? 0, late_since ?? 0, failed_at ?? 0, rescheduled_at)
   return latest <= known.now ? known : { ...known, now: latest }
 }
-}
 
 /** From a monitor to its next facts: when to look at it again, the spells and the changes. */
 export function step(
