@@ -120,14 +120,15 @@ export const PLANTS: readonly Plant[] = [
     name: 'an extension that comes beside another one is sold as a new capability',
     file: 'payment/settlement.ts',
     text: 'if (isExtension) continue',
-    becomes: 'if (isExtension) { sale = { ...sale, extends_id: null }; continue }',
+    becomes: 'if (isExtension) { order = { ...order, extends_id: null }; continue }',
     breaks: ['extended once'],
   },
   {
     name: 'an extension whose target has ended is not sold anew',
     file: 'payment/settlement.ts',
-    text: 'if (!extension) return null',
-    becomes: `if (!extension) return { fault: new Error('it has ended') }`,
+    text: 'return extension ? { publicId: null, ...extension } : null',
+    becomes: `if (!extension) throw new Error('it has ended')
+  return { publicId: null, ...extension }`,
     breaks: ['paid means delivered'],
   },
   {
@@ -302,20 +303,26 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'a sale is recorded in a second unit',
     file: 'payment/settlement.ts',
-    text: 'const done = await written(deps.db, { lockKey, statements })',
-    becomes: `const { sold, ...first } = statements
-    const done = await written(deps.db, { lockKey, statements: first as typeof statements })
-    if ('rows' in done) await written(deps.db, { lockKey, statements: { sold } })`,
+    text: `        sold: recordSale(orderId),
+      },
+    })
+`,
+    becomes: `        sold: [],
+      },
+    })
+    if ('rows' in done) {
+      await written(deps.db, { lockKey: orderId, statements: { sold: recordSale(orderId) } })
+    }
+`,
     breaks: ['the books balance'],
   },
   {
     name: 'what an order reserved is freed in a second unit',
     file: 'payment/settling.ts',
-    text: `return 'rows' in (await attempt(db.write({ lockKey: order.order_id, statements })))`,
-    becomes: `const lockKey = order.order_id
-    const done = await attempt(db.write({ lockKey, statements: { order: statement, also } }))
-    if ('rows' in done) await db.write({ lockKey, statements: { release } })
-    return 'rows' in done`,
-    breaks: ['the books balance'],
+    text: 'const ended = await attempt(db.write({ lockKey, statements }))',
+    becomes: `const first = { order: statements.order }
+      const ended = await attempt(db.write({ lockKey, statements: first }))
+      if ('rows' in ended) await db.write({ lockKey, statements: { release } })`,
+    breaks: ['the books balance', 'paid means delivered'],
   },
 ]
