@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Db } from '../../src/db/db.ts'
+import { type Db, StoreAway } from '../../src/db/db.ts'
 import { createSealing } from '../../src/payment/sealing.ts'
 import { delivered, keyPoll } from '../support/orders.ts'
 import { aShop, KEY, SECRET } from '../support/shop.ts'
@@ -49,6 +49,17 @@ suite('sealing a delivery', () => {
     // Another instance does not know of it, and changes nothing.
     await createSealing(shop).seal(publicId)
     assert.deepEqual(await order(), sealed)
+  })
+
+  test('a delivery whose seal the store refused is sealed by the next use', async (t) => {
+    const { shop, publicId, order } = await aDelivered(t)
+    const sealing = createSealing(shop)
+    const write = shop.db.write
+    shop.db.write = () => Promise.reject(new StoreAway('full'))
+    await assert.rejects(sealing.seal(publicId), StoreAway)
+    shop.db.write = write
+    await sealing.seal(publicId)
+    assert.equal((await order())?.sealed_by, 'use')
   })
 
   test('a delivery is sealed by the next use if the unit of the first one was not committed', async (t) => {
