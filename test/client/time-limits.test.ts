@@ -43,8 +43,11 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }
 
 suite('a service that accepts and does not end', () => {
-  test('a service that accepts a read of a whisper is given up as soon as its caller says so', async (t) => {
-    const mayfly = aService(t, never)
+  test('a service that accepts a read of a whisper is given up as soon as its caller says so', async () => {
+    const mayfly = createMayfly({
+      baseUrl: 'https://mayfly.example',
+      fetch: (_input, init) => never(init?.signal as AbortSignal),
+    })
     const enough = new AbortController()
     const ended: unknown[] = []
     const code = formatWhisperCode({
