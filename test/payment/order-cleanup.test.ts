@@ -20,7 +20,7 @@ suite('the tidying of the watcher', () => {
         await shop.db.read('select state, seed is null as wiped from purchase_order order by state')
       ).map(({ state, wiped }) => `${state}${Number(wiped) === 1 ? ', wiped' : ''}`)
     let tidied = 0
-    watching(t, shop, async (_name, _everyMs, work) => {
+    watching(shop, async (_name, _everyMs, work) => {
       await work()
       tidied++
     })

@@ -54,7 +54,7 @@ suite('an order that is dead by a guess, and that the node calls settled later',
     const shop = await aShop(t)
     const quote = await aDeadOrder(shop)
     nodeSays(shop, 'settled')
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await until('it is settled', async () => (await shop.order(quote))?.state === 'settled')
     assert.equal((await shop.provisioned()).length, 1)
   })
@@ -98,7 +98,7 @@ suite('an order that is dead', () => {
       shop.clock.advance(DAY)
     }
     const open = await shop.quote(key(1))
-    const { stop } = watchingSilence(t, shop)
+    const { stop } = watchingSilence(shop)
     await until('the open order was looked up', () => shop.node.lookups.length > 0)
     for (let i = 0; i < 50; i++) await shop.db.write(unit())
     await stop()
@@ -198,7 +198,7 @@ suite('the start with many orders that are dead by a guess', () => {
     const { sweeps, noSweep } = ownedTimers(t)
     const { shop, dead, open } = await aMonthOfDead(t, 150)
     nodeSays(shop, 'open')
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length === 3 + 64)
     assert.deepEqual(
       new Set(shop.node.lookups.slice(0, 3)),
@@ -220,7 +220,7 @@ suite('the start with many orders that are dead by a guess', () => {
     const { sweeps, noSweep } = ownedTimers(t)
     const { shop, dead } = await aMonthOfDead(t, 5)
     nodeSays(shop, 'nothing')
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length > 0)
     const settledAtNode = new Set(dead.map(({ paymentHash }) => paymentHash))
     shop.node.replaced.lookupInvoice = async (paymentHash) => {

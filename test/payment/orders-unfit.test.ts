@@ -179,7 +179,7 @@ suite('the pass at the start', () => {
     await plant(shop, broken, '{"planId":')
     shop.clock.advance(1)
     const others = await Promise.all(Array.from({ length: 33 }, (_, i) => shop.paid(key(i + 1))))
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await until('all others are provisioned', async () => {
       return (await shop.provisioned()).length === others.length
     })
@@ -191,7 +191,7 @@ suite('the pass at the start', () => {
     const broken = await shop.paid(key(0))
     const others = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.paid(key(i + 1))))
     failSettling(shop.db, broken, new StoreError('the page is damaged'))
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await until('all others are provisioned', async () => {
       return (await shop.provisioned()).length === others.length
     })
@@ -206,7 +206,7 @@ suite('the pass at the start', () => {
     const shop = await aShop(t)
     const quotes = await Promise.all(Array.from({ length: 40 }, (_, i) => shop.paid(key(i))))
     for (const quote of quotes) failSettling(shop.db, quote, new StoreAway('the disk is full'))
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await until('the pass ended', () => events(shop, 'order.pass_failed').length === 1)
     assert.ok(shop.node.lookups.length <= 8, `${shop.node.lookups.length} look-ups`)
   })

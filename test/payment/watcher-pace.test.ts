@@ -24,7 +24,7 @@ suite('the stream of the node', () => {
       watch(shop, opened.length)
       throw new Error('the node restarts')
     }
-    const { stop } = watching(t, shop)
+    const { stop } = watching(shop)
     for (; elapsed < ms; elapsed += 500) {
       for (let i = 0; i < 5; i++) await turn()
       t.mock.timers.tick(500)
@@ -58,7 +58,7 @@ suite('the stream of the node', () => {
     }
     const quote = await shop.quote()
     nodeSays(shop, 'open')
-    watching(t, shop)
+    watching(shop)
     const tell = await tells.promise
     // The pass at the start has seen it, and does not look again.
     await noSweep(() => shop.node.lookups.length === 1)
@@ -93,7 +93,7 @@ suite('the look-ups of the watcher', () => {
       underWay--
       return { state: 'open' }
     }
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length === 20)
     assert.equal(most, 8)
   })
@@ -116,7 +116,7 @@ suite('the look-ups of the watcher', () => {
       ),
     )
     nodeSays(shop, 'open')
-    const { stop } = watchingSilence(t, shop)
+    const { stop } = watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length >= 401)
     for (let i = 0; i < 20; i++) await shop.db.read('select 1 as one')
     await stop()
@@ -137,7 +137,7 @@ suite('the look-ups of the watcher', () => {
         await write(unit({ text, values: [asked.lockKey, shop.clock.now()] }))
       return write(asked)
     }
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length === 12)
     assert.deepEqual(events(shop, 'order.pass_failed'), [])
   })
@@ -152,7 +152,7 @@ suite('the look-ups of the watcher', () => {
       'provision' in asked.statements && settlements++ < 8
         ? Promise.reject(new StoreError('the page is damaged'))
         : write(asked)
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(async () => (await shop.provisioned()).length === 4)
     assert.equal(events(shop, 'order.lookup_failed').length, 8)
   })
@@ -167,7 +167,7 @@ suite('the look-ups of the watcher', () => {
       shop.clock.advance(10 * SECOND)
       return { state: 'open' }
     }
-    const { stop } = watchingSilence(t, shop)
+    const { stop } = watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length === 12)
     await stop()
     const rows = await Promise.all(quotes.map((quote) => shop.order(quote)))
@@ -201,7 +201,7 @@ suite('a pass of the watcher that the store refuses', () => {
     await openReads(shop)
     const quote = await shop.paid()
     const { allow } = refusing(shop, 'pending')
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(() => events(shop, 'order.pass_failed').length === 1)
     assert.match(String(reasons(shop, 'order.pass_failed')), /no thread/)
     allow()
@@ -215,7 +215,7 @@ suite('a pass of the watcher that the store refuses', () => {
     const shop = await aShop(t)
     await openReads(shop)
     const quote = await shop.quote()
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length === 1)
     await shop.pay(quote)
     shop.clock.advance(16 * SECOND)
@@ -232,7 +232,7 @@ suite('a pass of the watcher that the store refuses', () => {
     const shop = await aShop(t)
     await shop.quote()
     refusing(shop, 'dead')
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await noSweep(() => events(shop, 'order.pass_failed').length === 1)
     assert.equal(shop.node.lookups.length, 1)
     assert.match(String(reasons(shop, 'order.pass_failed')), /no thread/)
@@ -279,7 +279,7 @@ suite('the tidying of the watcher, by age', () => {
         `${settled}, expires_at = ${now + DAY}, delivered_at = ${now - DAY + 1}`,
     })
     let tidied = 0
-    watching(t, shop, async (name, everyMs, work) => {
+    watching(shop, async (name, everyMs, work) => {
       assert.deepEqual([name, everyMs], ['order.cleanup', 15 * SECOND])
       await work()
       tidied++
@@ -309,7 +309,7 @@ suite('the tidying of the watcher, by age', () => {
       isRefused && 'purge' in ask.statements
         ? Promise.reject(new StoreError('no thread'))
         : write(ask)
-    watchingSilence(t, shop)
+    watchingSilence(shop)
     await sweeps(() => events(shop, 'order.cleanup_failed').length === 1)
     assert.match(String(events(shop, 'order.cleanup_failed')[0]?.reason), /no thread/)
     assert.deepEqual(Object.keys(await rows()), ['old'])

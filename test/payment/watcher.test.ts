@@ -24,7 +24,7 @@ suite('the watcher', () => {
     const paid = await Promise.all([1, 2, 3, 4, 5].map((i) => shop.paid(key(i))))
     const open = await shop.quote(key(6))
     silence(shop)
-    watching(t, shop)
+    watching(shop)
     await until('all that was paid is provisioned', async () => {
       return (await shop.provisioned()).length === paid.length
     })
@@ -45,7 +45,7 @@ suite('the watcher', () => {
         ? Promise.reject(new UnknownInvoice())
         : shop.node.simulator.lookupInvoice(paymentHash)
     silence(shop)
-    watching(t, shop)
+    watching(shop)
     await until('all others are provisioned', async () => {
       return (await shop.provisioned()).length === paid.length
     })
@@ -62,7 +62,7 @@ suite('the watcher', () => {
         ? Promise.reject(new Error('an invoice is in an unknown state'))
         : shop.node.simulator.lookupInvoice(paymentHash)
     silence(shop)
-    watching(t, shop)
+    watching(shop)
     await noSweep(async () => {
       return (await shop.provisioned()).length === paid.length
     })
@@ -74,7 +74,7 @@ suite('the watcher', () => {
     await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
     shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
     silence(shop)
-    const { stop } = watching(t, shop)
+    const { stop } = watching(shop)
     await until('the node was asked', () => shop.node.lookups.length > 0)
     // Were it to go on, it would have marked and asked many more by then.
     for (let i = 0; i < 50; i++) await shop.db.write(unit())
@@ -86,7 +86,7 @@ suite('the watcher', () => {
     const shop = await aShop(t)
     const quotes = await Promise.all(Array.from({ length: 30 }, (_, i) => shop.quote(key(i))))
     silence(shop)
-    const watchers = [watching(t, shop), watching(t, shop), watching(t, shop)]
+    const watchers = [watching(shop), watching(shop), watching(shop)]
     await until('each order was looked up', () => shop.node.lookups.length >= quotes.length)
     await Promise.all(watchers.map(({ stop }) => stop()))
     assert.deepEqual(
@@ -112,7 +112,7 @@ suite('the watcher', () => {
           return { state: 'open' }
         }
         silence(shop)
-        const { stop } = watching(t, shop)
+        const { stop } = watching(shop)
         await sweeps(() => shop.node.lookups.length >= quotes.length)
         // Were it to go on, it would ask many times more by then.
         for (let i = 0; i < 50; i++) await shop.db.write(unit())
@@ -127,7 +127,7 @@ suite('the watcher', () => {
 
   test('the watcher settles as soon as the node tells of it', async (t) => {
     const shop = await aShop(t)
-    watching(t, shop)
+    watching(shop)
     const quote = await shop.paid()
     await until('the order is settled', () => isSettled(shop, quote))
     assert.equal((await shop.order(quote))?.settled_by, 'stream')
@@ -140,7 +140,7 @@ suite('the watcher', () => {
       if (++streams === 1) return Promise.reject(new Error('the node restarts'))
       return shop.node.simulator.watch(onSettled, signal)
     }
-    watching(t, shop)
+    watching(shop)
     await until('the stream is open again', () => streams === 2)
     const quote = await shop.paid()
     await until('the order is settled', () => isSettled(shop, quote))
@@ -159,7 +159,7 @@ suite('the watcher', () => {
       listening.resolve(onSettled)
       return shop.node.simulator.watch(onSettled, signal)
     }
-    watching(t, shop)
+    watching(shop)
     const tell = await listening.promise
     for (const hash of ['', 'ff'.repeat(32), 'not a hash']) tell(hash)
     const quote = await shop.paid()
@@ -177,7 +177,7 @@ suite('the watcher', () => {
     const answer = Promise.withResolvers<{ state: 'open' }>()
     shop.node.replaced.lookupInvoice = () => answer.promise
     silence(shop)
-    const { stop } = watching(t, shop)
+    const { stop } = watching(shop)
     await noSweep(() => shop.node.lookups.length === 1)
     let hasStopped = false
     const stopping = stop().then(() => {
@@ -191,7 +191,7 @@ suite('the watcher', () => {
 
   test('the watcher ends once it was told to stop', async (t) => {
     const shop = await aShop(t)
-    const { stop } = watching(t, shop)
+    const { stop } = watching(shop)
     await stop()
     const quote = await shop.paid()
     assert.equal(await isSettled(shop, quote), false)
@@ -205,7 +205,7 @@ suite('the sweep', () => {
     await openReads(shop)
     silence(shop)
     const quote = await shop.quote()
-    watching(t, shop)
+    watching(shop)
     await sweeps(() => shop.node.lookups.length === 1)
     await shop.pay(quote)
     shop.clock.advance(16 * SECOND)
@@ -219,7 +219,7 @@ suite('the sweep', () => {
     await openReads(shop)
     silence(shop)
     const { orderId } = await shop.quote()
-    watching(t, shop)
+    watching(shop)
     await sweeps(() => shop.node.lookups.length === 1)
     shop.clock.advance(16 * SECOND)
     await sweeps(() => shop.node.lookups.length === 2)
@@ -240,7 +240,7 @@ suite('the sweep', () => {
     const silent = await shop.quote(key(2))
     const isNoted = async (quote: { orderId: string }) =>
       Number((await shop.order(quote))?.looked_up_at) > 0
-    watching(t, shop)
+    watching(shop)
     // Noted before the time passes: a look-up that is noted later counts from then.
     await sweeps(async () => (await isNoted(polled)) && isNoted(silent))
     assert.equal(shop.node.lookups.length, 2)
@@ -259,7 +259,7 @@ suite('the sweep', () => {
     shop.clock.advance(DAY)
     const asked: string[] = []
     let isOurs = false
-    watching(t, shop, async (name, _everyMs, work) => {
+    watching(shop, async (name, _everyMs, work) => {
       asked.push(name)
       if (isOurs) await work()
     })
@@ -310,7 +310,7 @@ suite('the sweep', () => {
     await openReads(shop)
     const quote = await shop.paid()
     await shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
-    watching(t, shop)
+    watching(shop)
     shop.clock.advance(DAY)
     await sweeps(async () => (await shop.order(quote))?.seed === null)
   })

@@ -117,6 +117,8 @@ export type Shop = {
   /** The level at which each event was logged last. */
   levels: Map<string, keyof Log>
   log: Log
+  /** Runs before the store is closed, as a service stops its work before. */
+  beforeClose(work: () => Promise<void>): void
   /** Opens an order, and asserts that it is pending. */
   quote(key?: string): Promise<Quote>
   /** Opens an order and pays it. The service has not learned of the payment yet. */
@@ -175,8 +177,10 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const clock = manualClock()
   const db = await openDatabase(databaseUrl)
   const ending = new AbortController()
+  const closing: (() => Promise<void>)[] = []
   t.after(async () => {
     ending.abort()
+    for (const work of closing) await work()
     await db.close()
   })
   const logged: Shop['logged'] = []
@@ -219,6 +223,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     logged,
     levels,
     log,
+    beforeClose: (work) => void closing.push(work),
     quote: async (key) => pendingQuote(await orders.open(aName(key), aRequest(), anOffer())),
     async paid(key) {
       const quote = await shop.quote(key)

@@ -1,5 +1,4 @@
 /** Runs the watcher of a shop's orders. */
-import type { TestContext } from 'node:test'
 import type { InTurn } from '../../src/db/leases.ts'
 import { createWatcher } from '../../src/payment/watcher.ts'
 import type { Shop } from './shop.ts'
@@ -8,14 +7,14 @@ import type { Shop } from './shop.ts'
 export const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
 /** Watches like `watching`, at a node that does not report settlements. */
-export function watchingSilence(t: TestContext, shop: Shop): { stop(): Promise<void> } {
+export function watchingSilence(shop: Shop): { stop(): Promise<void> } {
   shop.node.replaced.watch = (_onSettled, signal) =>
     new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-  return watching(t, shop)
+  return watching(shop)
 }
 
 /** Watches until the test ends, or `stop` is called. */
-export function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
+export function watching(shop: Shop, inTurn?: InTurn): { stop(): Promise<void> } {
   const { db, node: lightning, orders, clock, log } = shop
   const turns = inTurn ? { inTurn } : {}
   const watcher = createWatcher({ db, lightning, orders, clock, log, ...turns })
@@ -25,6 +24,6 @@ export function watching(t: TestContext, shop: Shop, inTurn?: InTurn): { stop():
     await watcher.stopped()
   }
   watcher.start(ending.signal)
-  t.after(stop)
+  shop.beforeClose(stop)
   return { stop }
 }
