@@ -5,7 +5,12 @@
  */
 import { Problem, problem, unauthorized } from '../http/errors.ts'
 import type { Reservation } from '../http/memory.ts'
-import { type EventStream, type LongPoll, POLL_EVERY_MS } from '../http/streams.ts'
+import {
+  type EventStream,
+  type LongPoll,
+  POLL_EVERY_MS,
+  type StreamEvent,
+} from '../http/streams.ts'
 import type { RunSlice, Scheduler } from '../http/turns.ts'
 import { utf8 } from '../lib/bytes.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -35,6 +40,8 @@ type Ask = EventFilter & { text: string; gone: AbortSignal }
 
 /** `nextCursor` is null if no older events are left, or newer ones are. */
 type Chosen = { events: EventSize[]; nextCursor: number | null }
+/** `last` is null if there are none. */
+type Captures = { events: StreamEvent[]; last: number | null }
 type Memory = Pick<Reservation, 'reserve' | 'whileReading'>
 
 type Store = { store: EventStore; inboxes: InboxStore }
@@ -151,6 +158,20 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
     return ending(nextCursor)
   }
 
+  /** The next events for a stream, and the sequence of the last; null if that cannot be said now. */
+  async function captures(
+    inbox: InboxRow,
+    ask: Ask,
+    stream: EventStream,
+  ): Promise<Captures | null> {
+    const asked = { ask, limit: STREAM_EVENTS, bytes: STREAM_BYTES }
+    const chosen = await choose(inbox.number, asked, stream).catch(noneForNow)
+    const [run] = runs(chosen?.events ?? [], STREAM_BYTES)
+    if (!run) return chosen && NO_CAPTURES
+    const events = await read(inbox, { order: ask.order, run }, stream)
+    return events && { events: events.map(capture), last: run.at(-1)?.sequence ?? null }
+  }
+
   async function isShown(publicId: string): Promise<boolean> {
     const inbox = await inboxes.inbox(publicId)
     return inbox !== null && stateOf(inbox, clock.now()) !== 'expired'
@@ -203,25 +224,18 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
         const inbox = await inboxes.inbox(publicId)
         const state = inbox ? stateOf(inbox, clock.now()) : 'manually_destroyed'
         const isNew = inbox !== null && state !== 'expired' && inbox.last_sequence > above
-        const chosen = isNew
-          ? await choose(
-              inbox.number,
-              { ask: { ...ask, from: above }, limit: STREAM_EVENTS, bytes: STREAM_BYTES },
-              stream,
-            ).catch(noneForNow)
-          : NONE
-        const [run] = runs(chosen?.events ?? [], STREAM_BYTES)
-        if (isNew && run) {
-          const events = await read(inbox, { order: 'oldest', run }, stream)
-          if (!events || !(await stream.sendAll(events.map(capture)))) return
-          above = run.at(-1)?.sequence ?? above
+        const next = isNew ? await captures(inbox, { ...ask, from: above }, stream) : NO_CAPTURES
+        if (isNew && next && next.last !== null) {
+          // It empties the list, which alone holds the events while a slow reader takes them.
+          if (!(await stream.sendAll(next.events))) return
+          above = next.last
           continue
         }
         // The filter leaves out all events up to here.
-        if (isNew && chosen) above = inbox.last_sequence
+        if (isNew && next) above = inbox.last_sequence
         // Without a word: its clients come back, and find it resumed or over.
-        if (chosen && state === 'suspended') return
-        if (chosen && state !== 'active') {
+        if (next && state === 'suspended') return
+        if (next && state !== 'active') {
           await stream.send({ event: 'end', data: JSON.stringify({ status: state }) })
           return
         }
@@ -234,6 +248,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
 export type Reading = ReturnType<typeof createReading>
 
 const NONE: Chosen = { events: [], nextCursor: null }
+const NO_CAPTURES: Captures = { events: [], last: null }
 const BEGINNING = utf8('{"events":[')
 const COMMA = utf8(',')
 
@@ -267,7 +282,7 @@ function noneForNow(error: unknown): null {
   throw error
 }
 
-const capture = ({ sequence, json }: EventSize) => ({
+const capture = ({ sequence, json }: EventSize): StreamEvent => ({
   event: 'capture',
   data: Buffer.from(json ?? []).toString(),
   id: String(sequence),
