@@ -169,7 +169,10 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
     const [run] = runs(chosen?.events ?? [], STREAM_BYTES)
     if (!run) return chosen && NO_CAPTURES
     const events = await read(inbox, { order: ask.order, run }, stream)
-    return events && { events: events.map(capture), last: run.at(-1)?.sequence ?? null }
+    if (!events) return null
+    // To make text of them takes its time, and many streams may have read at once.
+    await stream.waitTurn()
+    return { events: events.map(capture), last: run.at(-1)?.sequence ?? null }
   }
 
   async function isShown(publicId: string): Promise<boolean> {

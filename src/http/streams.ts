@@ -24,6 +24,8 @@ export type EventStream = {
   mark(id: string): void
   /** Reserves memory for bytes that are about to be read. False once the client has disconnected. */
   reserve(bytes: number): Promise<boolean>
+  /** Waits for a turn of the event loop in which to serialize events. */
+  waitTurn(): Promise<void>
   /** Runs a read into the reserved memory. */
   whileReading<T>(read: () => Promise<T>): Promise<T>
   /** Sends one event and releases its memory. False once the client has disconnected. */
@@ -130,6 +132,7 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
     },
     reserve: reservation.reserve,
     whileReading: reservation.whileReading,
+    waitTurn: reservation.waitTurn,
     send: (event) => write([event]),
     sendAll: write,
     wait,

@@ -45,6 +45,7 @@ test('a stream whose search is refused does not end before it has looked at what
   const stream = {
     ...MEMORY,
     isOpen: () => true,
+    waitTurn: async () => undefined,
     send: async (event: StreamEvent) => sent.push(event) > 0,
     async sendAll(events: StreamEvent[]) {
       sent.push(...events)
