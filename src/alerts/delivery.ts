@@ -262,12 +262,11 @@ export function paceAfter(
   return { not_before, day_started_at, day_count }
 }
 
-/** The schedule that Standard Webhooks recommend. */
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 
-/** The pause after each failed attempt. After the last one the message is given up. */
+/** The pause after each failed attempt, as Standard Webhooks recommend. After the last one the message is given up. */
 const PAUSES = [
   ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
   ...[2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],

@@ -4,22 +4,13 @@
  */
 import { base62, base62Number } from './base62.ts'
 import { crc32 } from './crc32.ts'
-import {
-  PRODUCT_ID_KINDS,
-  PRODUCT_TOKEN_KINDS,
-  type ProductIdKind,
-  type ProductTokenKind,
-} from './product-names.ts'
+import { PRODUCT_TOKEN_KINDS, type ProductIdKind, type ProductTokenKind } from './product-names.ts'
 
 /** Orders and switches belong to no product alone. */
 export type IdKind = 'order' | 'pulse_switch' | ProductIdKind
 export type TokenKind = ProductTokenKind
 
 const TOKEN = /^([a-z]+_[a-z]+)_[0-9A-Za-z]{49}$/
-/** The length is exact: a longer word after the same prefix is not an id of Mayfly. */
-const ID_ANYWHERE = new RegExp(
-  `(?:${['order', 'pulse_switch', ...PRODUCT_ID_KINDS].join('|')})_[0-9A-Za-z]{22}(?![0-9A-Za-z])`,
-)
 /** The shortest kind, a `_` and 49 digits. */
 const SHORTEST_TOKEN = Math.min(...PRODUCT_TOKEN_KINDS.map((kind) => kind.length)) + 50
 const TOKEN_ANYWHERE = new RegExp(`(?:${PRODUCT_TOKEN_KINDS.join('|')})_[0-9A-Za-z]{49}`, 'g')
@@ -59,11 +50,6 @@ export function containsToken(text: string): boolean {
 
 /** The text without what looks like a token of any kind, or like most of one: its kind stays. */
 export const hideTokens = (text: string): string => text.replace(PART_OF_TOKEN, '$1_[hidden]')
-
-/** Whether `text` contains anything that looks like one of Mayfly's identifiers or tokens. */
-export function containsId(text: string): boolean {
-  return ID_ANYWHERE.test(text) || text.search(TOKEN_ANYWHERE) !== -1
-}
 
 function hasChecksum(token: string): boolean {
   return token.slice(-6) === checksum(token.slice(0, -6))

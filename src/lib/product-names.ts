@@ -60,7 +60,6 @@ export type ProductIdKind = Kinds['ids'][number]
 export type ProductTokenKind = Values<Kinds['tokens']> | Values<Kinds['extraTokens']>
 
 const kinds = Object.values<Kinds>({ ...SOLD_PRODUCTS, ...OPERATED_PRODUCTS })
-export const PRODUCT_ID_KINDS: ProductIdKind[] = kinds.flatMap(({ ids }) => [...ids])
 export const PRODUCT_TOKEN_KINDS = kinds.flatMap(({ tokens, extraTokens }) =>
   Object.values<ProductTokenKind>({ ...tokens, ...extraTokens }),
 )

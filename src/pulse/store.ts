@@ -354,5 +354,3 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
       ),
   }
 }
-
-export type PulseStore = ReturnType<typeof createPulseStore>
