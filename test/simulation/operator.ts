@@ -33,11 +33,13 @@ export async function mendPayments(run: Run): Promise<void> {
     if (run.operator.isRestoring) continue
     run.operator.isMending = true
     const owed = disk.read(
-      `select payment_hash, product from purchase_order where state = 'paid_unfulfilled'`,
+      `select payment_hash, product, restored_at from purchase_order
+        where state = 'paid_unfulfilled'`,
     )
-    for (const { payment_hash, product } of owed) {
-      // The bytes of a WHISPER go when its quote ends.
-      if (product !== 'whisper' && !run.weather.disasters.includes('refusal')) {
+    for (const { payment_hash, product, restored_at } of owed) {
+      // The bytes of a WHISPER go when its quote ends. What the operator puts back is owed until it is provisioned.
+      const mayBeOwed = product === 'whisper' || restored_at !== null
+      if (!mayBeOwed && !run.weather.disasters.includes('refusal')) {
         run.ledger.break('paid means delivered', `${payment_hash} is owed, and nothing was refused`)
       }
       await mend(run, String(payment_hash))
