@@ -58,8 +58,8 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
   let isCalm = false
   let endedAt = Number.POSITIVE_INFINITY
   let secret: { text: string; learnedAt: number } | null = null
-  /** What is being answered, and by how much all clocks were off when it came. */
-  const answering = new Set<{ cameAt: number }>()
+  /** What is being answered. */
+  const answering = new Set<{ cameAt: number; signal: AbortSignal }>()
 
   const receiver: Receiver = {
     ...{ host, url: `https://${host}/hook`, told: [], faults: [] },
@@ -79,7 +79,7 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
   }
 
   async function answer(received: Received): Promise<Reply> {
-    const { headers, body } = received
+    const { headers, body, signal } = received
     const { type, data } = JSON.parse(body) as { type: string; data: Record<string, string> }
     const { 'webhook-id': id = '' } = headers
     if (elapsed() > endedAt + UNDER_WAY_MS) {
@@ -89,12 +89,14 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
     if (!isSigned(headers, body)) find('an alert is signed', `${host} cannot verify ${type} ${id}`)
     const one = noted({ id, type, since: data.since ?? '', body })
     // A clock that jumps ends the hold of the instance that is sending, which began before the message came.
-    const isHeld = ({ cameAt }: { cameAt: number }): boolean =>
-      elapsed() < cameAt + ATTEMPT_MS && scheduler.jumpedAt() < cameAt - UNTIL_IT_COMES_MS
+    const isHeld = (turn: { cameAt: number; signal: AbortSignal }): boolean =>
+      !turn.signal.aborted &&
+      elapsed() < turn.cameAt + ATTEMPT_MS &&
+      scheduler.jumpedAt() < turn.cameAt - UNTIL_IT_COMES_MS
     if ([...answering].some(isHeld)) {
       find('alerts come in order', `${host} got ${type} ${id} while it answered`)
     }
-    const turn = { cameAt: elapsed() }
+    const turn = { cameAt: elapsed(), signal }
     answering.add(turn)
     const reply = await replyTo({})
     answering.delete(turn)

@@ -10,6 +10,8 @@ export type Received = {
   method: string
   headers: Record<string, string>
   body: string
+  /** Aborts when the caller hangs up. */
+  signal: AbortSignal
 }
 
 export type Reply = { status: number; headers?: Record<string, string>; body?: string }

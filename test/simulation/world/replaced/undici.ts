@@ -17,7 +17,7 @@ export class Agent {
     this.#silenceMs = headersTimeout as number
   }
 
-  async request({ origin, path, method, headers, body }: Request) {
+  async request({ origin, path, method, headers, body, signal }: Request) {
     const url = new URL(path, origin)
     let timer: ReturnType<typeof setTimeout> | undefined
     const silence = new Promise<never>((_, reject) => {
@@ -25,7 +25,7 @@ export class Agent {
         reject(Object.assign(new Error('no answer'), { code: 'UND_ERR_HEADERS_TIMEOUT' }))
       timer = setTimeout(give, this.#silenceMs)
     })
-    const answer = call({ url, method, headers, body: body ?? '' })
+    const answer = call({ url, method, headers, body: body ?? '', signal })
     const reply = await Promise.race([answer, silence]).finally(() => clearTimeout(timer))
     return {
       statusCode: reply.status,
