@@ -45,7 +45,7 @@ export const CATALOG: Tool = {
   name: 'catalog',
   title: 'List plans and prices',
   description: () =>
-    'What Mayfly sells over the Lightning network, without accounts: webhook inboxes (catch), encrypted secrets (whisper) and heartbeat monitors (pulse), in three plans each. Costs nothing.',
+    'The plans of webhook inboxes (catch), encrypted secrets (whisper) and heartbeat monitors (pulse), with prices and limits. Costs nothing.',
   hints: { reads: true, repeatable: true },
   input: () => ({}),
   output: Type.Object({
@@ -110,18 +110,23 @@ const SALE = Type.Object({
   next: Type.String(),
 })
 
-const WHERE: Record<Way, string> = {
+const PAID: Record<Way, string> = {
   local:
-    'Pays from the wallet of this machine within its limits, and saves the tokens. Without a wallet the result has the invoice for the user.',
-  results:
-    'Without a payment the result has the invoice. Pay it once, then call check_order, or repeat the call with the credential in _meta["org.paymentauth/credential"]. The result then has the tokens, which are secrets.',
-  meta: `Without a payment the result has the invoice. Pay it once, then call check_order, or repeat the call with the credential in _meta["org.paymentauth/credential"]. The tokens are then in _meta["${CAPABILITY_META}"].`,
+    'Pays from the wallet of this machine within its limits. Without a wallet the result has the invoice for the user.',
+  results: 'The result has an invoice: pay it once, then call check_order.',
+  meta: 'The result has an invoice: pay it once, then call check_order.',
 }
-const LOST: Record<Way, string> = {
+const TOKENS_IN: Record<Way, string> = {
+  local: 'The tokens are saved.',
+  results: 'It answers the tokens, which are secrets.',
+  meta: `It answers the tokens in _meta["${CAPABILITY_META}"].`,
+}
+const REPEATED: Record<Way, string> = {
   local: 'If an answer is lost, repeat the same call: nothing is paid twice.',
-  results: 'If an answer is lost, repeat it with its purchaseId: nothing is paid twice.',
-  meta: 'If an answer is lost, repeat it with its purchaseId: nothing is paid twice.',
+  results: 'A repeat with its purchaseId pays nothing twice.',
+  meta: 'A repeat with its purchaseId pays nothing twice.',
 }
+const buying = (way: Way): string => `${PAID[way]} ${TOKENS_IN[way]} ${REPEATED[way]}`
 
 const BUYING = { open: true } as const
 
@@ -129,7 +134,7 @@ export const BUY_INBOX: Tool = {
   name: 'buy_inbox',
   title: 'Buy a webhook inbox',
   description: (way) =>
-    `Buys an address that stores every HTTP request sent to it, for its owner alone. ${WHERE[way]} ${LOST[way]}`,
+    `Buys an address that stores every HTTP request sent to it, for its owner alone. ${buying(way)}`,
   hints: BUYING,
   input: (way) => ({ planId, ...purchaseName(way) }),
   output: SALE,
@@ -140,7 +145,7 @@ export const BUY_MONITOR: Tool = {
   name: 'buy_monitor',
   title: 'Buy a heartbeat monitor',
   description: (way) =>
-    `Buys a monitor that is late when a job stops to ping it, already set up for the job: by an interval, or by the times of cron. The result has the line to put into the job. ${WHERE[way]} ${LOST[way]}`,
+    `Buys a monitor that is late when a job stops to ping it, set up for the job by an interval or cron. The result has the line to put into the job. ${buying(way)}`,
   hints: BUYING,
   input: (way) => ({ planId, ...monitorSettings, ...purchaseName(way) }),
   output: SALE,
@@ -168,7 +173,7 @@ export const SEND_WHISPER: Tool = {
       way === 'local'
         ? 'Encrypts the text here; the result has the code that opens it.'
         : 'Takes ciphertext alone: never send a plain secret.'
-    } ${WHERE[way]} ${LOST[way]}`,
+    } ${buying(way)}`,
   hints: BUYING,
   input: (way): Record<string, TSchema> => ({
     planId,
@@ -205,11 +210,7 @@ export const EXTEND: Tool = {
   name: 'extend',
   title: 'Extend an inbox or a monitor',
   description: (way) =>
-    `Buys the plan of an inbox or a monitor once more, before it ends: its time and limits are added, and its address and tokens stay. ${WHERE[way].split('. ').slice(0, -1).join('. ')}. ${
-      way === 'local'
-        ? 'If an answer is lost, repeat the call with the same expiresAt: nothing is paid twice.'
-        : LOST[way]
-    }`,
+    `Buys the plan of an inbox or a monitor once more, before it ends. Its address and tokens stay. ${PAID[way]} ${REPEATED[way]}`,
   hints: BUYING,
   input: (way): Record<string, TSchema> =>
     way === 'local'
@@ -236,7 +237,7 @@ export const CHECK_ORDER: Tool = {
   description: (way) =>
     way === 'local'
       ? 'Collects what was paid elsewhere, and says what is saved under a name. Pays nothing.'
-      : 'Says whether an invoice is paid, and hands over what it bought, again and again until one of its tokens is used. Ask once a second.',
+      : 'Says whether an invoice is paid, and hands over what it bought, until one of its tokens is used. Ask once a second.',
   hints: { repeatable: true, open: true },
   input: (way): Record<string, TSchema> =>
     way === 'local'
