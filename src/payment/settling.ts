@@ -28,9 +28,6 @@ const LOOKUP_WAIT_MS = 2_000
 /** Polls of dead orders cost a client nothing, so no more of them than this may ask the node at once. */
 const DEAD_LOOKUPS_AT_ONCE = 8
 
-/** Orders that ended while the clock was held. The node is asked again about an evicted one. */
-const MAX_DEAD_WHILE_PENDING = 10_000
-
 /**
  * An order whose invoice the node does not know stays open for this long after its quote: until then somebody mends the
  * node or its address. Then it dies by guess, like any that the node has forgotten: a preimage, or a node that knows
@@ -59,12 +56,6 @@ export function createSettling(deps: {
   const { onExtended, db, store, lightning, secrets, clock, log, products } = deps
   /** Alarms about invoices that the node does not know. */
   const isAlarmDue = createAlarms(clock)
-  /** Orders that ended while the clock is held: buyers see them as dead, but the row and bytes stay. */
-  const deadWhilePending = new LRUCache<string, true>({
-    maxSize: MAX_DEAD_WHILE_PENDING,
-    sizeCalculation: () => 1,
-  })
-
   /** Look-ups of dead orders that polls wait for. */
   let deadUnderWay = 0
 
@@ -129,22 +120,18 @@ export function createSettling(deps: {
     const status = await statusOf(order, order.payment_hash)
     if (status.state === 'settled') await settle(order, { by, delivery: 'later', restored: [] })
     if (status.state === 'dead') await markDead(order, status.isFinal)
-    else if (status.state === 'unknown' && isGivenUp(order, clock.now()))
-      await markDead(order, false)
-    else deadWhilePending.delete(order.order_id)
+    if (status.state === 'unknown' && isGivenUp(order, clock.now())) await markDead(order, false)
     return status.state !== 'unreachable'
   }
 
   /**
-   * Ends an open order, which deletes what it reserved, unless the clock is held. For an order that
-   * is dead already, notes that the node has confirmed it.
+   * Ends an open order, which deletes what it reserved. While the clock is held, it stays open. For an order that is
+   * dead already, notes that the node has confirmed it.
    */
   async function markDead(order: OrderRow, isFinal: boolean): Promise<void> {
     if (order.state === 'dead') {
       if (isFinal) await store.one(order.order_id, confirmDead(order.order_id), 'deferred')
-    } else if (clock.isHeld()) {
-      deadWhilePending.set(order.order_id, true)
-    } else {
+    } else if (!clock.isHeld()) {
       const { order_id: lockKey, product } = order
       const release = products[product]?.release?.(lockKey) ?? []
       const statements = { order: killOrder(lockKey, isFinal), release }
@@ -181,9 +168,7 @@ export function createSettling(deps: {
       if (isDead) deadUnderWay--
     })
     await withinMs(work, LOOKUP_WAIT_MS)
-    const current = (await store.find(order.order_id)) ?? order
-    const isDeadNow = current.state === 'pending' && deadWhilePending.has(order.order_id)
-    return isDeadNow ? { ...current, state: 'dead' } : current
+    return (await store.find(order.order_id)) ?? order
   }
 
   async function claimAndLookUp({ order_id: orderId }: OrderRow): Promise<void> {
