@@ -129,6 +129,14 @@ export class StoreUnusable extends Error {
 export const places = (values: readonly unknown[], first = 1): string =>
   values.map((_, i) => `$${first + i}`).join(', ')
 
+/** Inserts a row. `more` follows its values, such as `on conflict do nothing`. Refused if it is not inserted. */
+export const insertRow = (table: string, row: Row, more = ''): Statement => ({
+  text: `insert into ${table} (${Object.keys(row).join(', ')})
+    values (${places(Object.keys(row))}) ${more}`,
+  values: Object.values(row),
+  expect: 1,
+})
+
 /**
  * `limit $2 + 0`: a limit by this value. The `+ 0` hides the parameter from SQLite's planner, which looks at the
  * value of a bare one, and would plan each execution anew.

@@ -3,13 +3,13 @@
  * restores what the store has lost. Each change is one conditional unit. What cannot be done throws a `Refusal`.
  */
 import { randomBytes } from 'node:crypto'
-import { attempt, type Db, type Statement } from '../db/db.ts'
+import { attempt, type Db, insertRow, type Statement } from '../db/db.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
-import type { Lightning, Network } from '../lightning/lightning.ts'
+import type { Lightning } from '../lightning/lightning.ts'
 import { provesPayment } from '../protocol/preimage.ts'
 import { fingerprints, openSeed, type Secrets } from '../secrets/secrets.ts'
 import { settledPayment } from './orders.ts'
@@ -18,7 +18,7 @@ import { findRefund, findSale, recordRefund } from './sales.ts'
 import { settleSale } from './settlement.ts'
 import { statusAtNode } from './settling.ts'
 import type { OrderRef } from './showing.ts'
-import { insertName, type OrderRow, type OrderState, type SettledBy } from './store.ts'
+import { insertName, NEW_ORDER, type OrderRow, type OrderState, type SettledBy } from './store.ts'
 import { payBack } from './story.ts'
 import { findTombstone } from './tombstones.ts'
 
@@ -309,27 +309,63 @@ export async function refundLost(deps: LostDeps, lost: Lost, reason: string): Pr
   return refundOrder(deps, await putBack(deps, lost), { reason })
 }
 
-/** Puts a lost order into the store as one that is owed. What follows is as with any other. @throws Refusal */
+/**
+ * Puts a lost order into the store as one that is owed. What follows is as with any other. Its key is known by the
+ * order's id alone, if the buyer told that. What was to be extended is not known: the buyer gets the plan anew. It is
+ * contested from the start, because nobody knows who opened it.
+ * @throws Refusal
+ */
 async function putBack(deps: LostDeps, lost: Lost): Promise<OrderRef> {
   const { db, lightning, secrets, clock } = deps
-  const { paymentHash, orderId = null } = lost
+  const { paymentHash, product, planId, plan } = lost
   const settledBy = await paymentOf(deps, lost)
   const { network } = await lightning.info()
-  const lockKey = orderId ?? newId('order')
-  const [secretId] = fingerprints(secrets)
-  const order = insertOwed(lost, {
-    orderId: lockKey,
-    secretId,
+  const now = clock.now()
+  const orderId = lost.orderId ?? newId('order')
+  const order: OrderRow = {
+    ...NEW_ORDER,
+    order_id: orderId,
+    secret_id: fingerprints(secrets)[0],
+    request_hash: randomBytes(32),
+    product,
+    plan_id: planId,
+    plan: jcs(plan),
+    // The buyer's are lost.
+    terms: 'null',
+    memo: `Mayfly ${product.toUpperCase()} ${planId}`,
+    amount_sats: plan.priceSats,
+    client_network: '',
+    opened_by: '',
+    contested: 1,
+    state: 'paid_unfulfilled',
+    created_at: now,
     network,
-    settledBy,
-    now: clock.now(),
-  })
-  const done = await attempt(db.write({ lockKey, statements: { order } }))
+    bolt11: 'unknown',
+    payment_hash: paymentHash,
+    quote_expires_at: now,
+    settled_at: now,
+    settled_by: settledBy,
+  }
+  const statements = [
+    insertName(orderId),
+    insertRow('purchase_order', order, 'on conflict do nothing'),
+    markRestored(paymentHash, now),
+  ]
+  const done = await attempt(db.write({ lockKey: orderId, statements: { order: statements } }))
   if ('rows' in done) return { by: 'payment_hash', value: paymentHash }
   // Somebody else was faster, or has the id.
   await refuseKnown(db, lost)
   throw inTheStore(lost, 'paid_unfulfilled')
 }
+
+/** Refused if the order was delivered or expired: its tombstone says so. */
+const markRestored = (paymentHash: string, now: number): Statement => ({
+  text: `update purchase_order set restored_at = $2
+    where payment_hash = $1 and not exists (
+      select 1 from order_tombstone where payment_hash = $1 and ended <> 'dead')`,
+  values: [paymentHash, now],
+  expect: 1,
+})
 
 const inTheStore = ({ paymentHash }: Lost, state: OrderState): Refusal =>
   new Refusal(
@@ -369,56 +405,3 @@ async function paymentOf(
       : `The node says that ${paymentHash} is ${state} and not paid. Nothing was changed.`,
   )
 }
-
-/** JSON: the buyer's terms are lost. */
-const NO_TERMS = 'null'
-
-/**
- * Inserts the row; refused if the order is in the store. Its key is known by the order's id alone, if the buyer told
- * that. What was to be extended is not known: the buyer gets the plan anew. It is contested from the start, because
- * nobody knows who opened it.
- */
-const insertOwed = (
-  { paymentHash, product, planId, plan }: Lost,
-  row: {
-    orderId: string
-    secretId: string
-    network: Network
-    settledBy: SettledBy
-    now: number
-  },
-): Statement[] => [
-  insertName(row.orderId),
-  {
-    text: `insert into purchase_order
-      (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
-       client_network, state, created_at, looked_up_at, network, bolt11, payment_hash,
-       quote_expires_at, settled_at, settled_by, opened_by, contested)
-      values ($1, $2, $3, $4, $5, $6, '${NO_TERMS}', $7, $8, '', 'paid_unfulfilled', $9, 0, $10,
-        'unknown', $11, $9, $9, $12, '', 1)
-      on conflict do nothing`,
-    values: [
-      row.orderId,
-      row.secretId,
-      randomBytes(32),
-      product,
-      planId,
-      jcs(plan),
-      `Mayfly ${product.toUpperCase()} ${planId}`,
-      plan.priceSats,
-      row.now,
-      row.network,
-      paymentHash,
-      row.settledBy,
-    ],
-    expect: 1,
-  },
-  // Refused if the order was delivered or expired: its tombstone says so.
-  {
-    text: `update purchase_order set restored_at = $2
-      where payment_hash = $1 and not exists (
-        select 1 from order_tombstone where payment_hash = $1 and ended <> 'dead')`,
-    values: [paymentHash, row.now],
-    expect: 1,
-  },
-]

@@ -4,7 +4,7 @@
  * find it.
  */
 import { hash } from 'node:crypto'
-import { attempt, type Db, type Statement } from '../db/db.ts'
+import { attempt, type Db, insertRow, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { jcs } from '../lib/jcs.ts'
@@ -15,7 +15,7 @@ import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { NodeHealth } from './health.ts'
 import { clientMark, type KeyedBy } from './keys.ts'
 import { namedIn, type Offer, type OrderRequest, type TooMany, termsUnder } from './order.ts'
-import { insertName, type OrderRow, type OrderStore } from './store.ts'
+import { insertName, NEW_ORDER, type OrderRow, type OrderStore } from './store.ts'
 
 /** The order, and whether this call opened it; or why there is none. */
 export type Opened =
@@ -35,25 +35,6 @@ export type Opening = {
 
 /** The columns of an order that hold its invoice. */
 type Invoiced = Pick<OrderRow, 'network' | 'bolt11' | 'payment_hash' | 'quote_expires_at'>
-
-export type NewOrder = Invoiced &
-  Pick<
-    OrderRow,
-    | 'order_id'
-    | 'secret_id'
-    | 'request_hash'
-    | 'product'
-    | 'plan_id'
-    | 'plan'
-    | 'terms'
-    | 'memo'
-    | 'amount_sats'
-    | 'client_network'
-    | 'opened_by'
-    | 'contested'
-    | 'created_at'
-    | 'extends_id'
-  >
 
 const UNAVAILABLE = { kind: 'checkout unavailable' } as const
 
@@ -125,7 +106,8 @@ export function createQuoting(deps: {
     }
     const { statements: invoice, ...columns } = invoiced
     const now = clock.now()
-    const order: NewOrder = {
+    const order: OrderRow = {
+      ...NEW_ORDER,
       ...columns,
       order_id: orderId,
       secret_id: secretId,
@@ -157,9 +139,8 @@ export function createQuoting(deps: {
       }),
     )
     if ('rows' in done) {
-      const { plan_id: planId, amount_sats: amountSats } = order
-      log.info({ event: 'order.quoted', ...namedIn(order), planId, amountSats })
-      return { kind: 'opened', order: insertedOrder(order), isNew: true }
+      log.info({ event: 'order.quoted', ...namedIn(order), planId, amountSats: plan.priceSats })
+      return { kind: 'opened', order, isNew: true }
     }
     if (done.refused === 'limit') return tooMany(clientNetwork)
     if (done.refused !== 'name' && done.refused !== 'order') {
@@ -187,53 +168,8 @@ function networkOf(network: string): Network {
 }
 
 /** Opens an order. Refused if it exists. */
-export const insertOrder = (order: NewOrder): Statement => ({
-  text: `insert into purchase_order
-    (order_id, request_hash, product, plan_id, plan, terms, amount_sats, client_network,
-     secret_id, memo, state, created_at, looked_up_at,
-     network, bolt11, payment_hash, quote_expires_at, opened_by, contested, extends_id)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, 0, $12, $13, $14, $15, $16, $17, $18)
-    on conflict (order_id) do nothing`,
-  values: [
-    order.order_id,
-    order.request_hash,
-    order.product,
-    order.plan_id,
-    order.plan,
-    order.terms,
-    order.amount_sats,
-    order.client_network,
-    order.secret_id,
-    order.memo,
-    order.created_at,
-    order.network,
-    order.bolt11,
-    order.payment_hash,
-    order.quote_expires_at,
-    order.opened_by,
-    order.contested,
-    order.extends_id,
-  ],
-  expect: 1,
-})
-
-/** The row that `insertOrder` inserts, so that the store need not send it back. */
-export const insertedOrder = (order: NewOrder): OrderRow => ({
-  ...order,
-  state: 'pending',
-  looked_up_at: 0,
-  is_dead_final: 0,
-  settled_at: null,
-  settled_by: null,
-  public_id: null,
-  seed: null,
-  expires_at: null,
-  delivered_at: null,
-  sealed_at: null,
-  sealed_by: null,
-  restored_at: null,
-  unfulfilled_at: null,
-})
+export const insertOrder = (order: OrderRow): Statement =>
+  insertRow('purchase_order', order, 'on conflict (order_id) do nothing')
 
 /**
  * Locks the opening of orders for a client network until the unit commits. It is the first statement of its

@@ -1,5 +1,5 @@
 /** Orders as an operator sees them: found by any of their names, shown and listed. `story.ts` says what it means. */
-import { type Db, limitedTo, type Row, type Value } from '../db/db.ts'
+import { type Db, limitedTo, type Value } from '../db/db.ts'
 import { isId } from '../lib/ids.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { copiedInvoice, decodeInvoice, MAX_INVOICE_CHARS } from '../protocol/bolt11.ts'
@@ -10,54 +10,12 @@ import { findTombstone, type Tombstone } from './tombstones.ts'
 /** A column of orders, and its value. */
 export type OrderRef = { by: 'payment_hash' | 'order_id' | 'public_id'; value: string }
 
-/** What may be shown of an order: no key, no seed, no hash of either, and no network of the buyer. */
-export type ShownOrder = Pick<
-  OrderRow,
-  | 'order_id'
-  | 'product'
-  | 'plan_id'
-  | 'amount_sats'
-  | 'network'
-  | 'payment_hash'
-  | 'state'
-  | 'contested'
-  | 'created_at'
-  | 'quote_expires_at'
-  | 'settled_at'
-  | 'settled_by'
-  | 'public_id'
-  | 'expires_at'
-  | 'delivered_at'
-  | 'sealed_at'
-  | 'sealed_by'
-  | 'restored_at'
-  | 'unfulfilled_at'
-  | 'extends_id'
-> & {
-  delivered_by: 'operator' | null
-  /** 1 while the service can repeat the answer or deliver it. */
-  has_seed: 0 | 1
-  refunded_at: number | null
-  refund_reason: string | null
-}
-
-/** An order in a list. */
-export type ListedOrder = Pick<
-  OrderRow,
-  | 'created_at'
-  | 'state'
-  | 'product'
-  | 'plan_id'
-  | 'amount_sats'
-  | 'payment_hash'
-  | 'order_id'
-  | 'public_id'
-  | 'extends_id'
->
+/** An order, and its refund. */
+export type ShownOrder = OrderRow & { refunded_at: number | null; refund_reason: string | null }
 
 export type Shown =
   /** `others`: the other orders that bought, extended or replaced the same capability, newest first. */
-  | { kind: 'order'; order: ShownOrder; others: ListedOrder[] }
+  | { kind: 'order'; order: ShownOrder; others: OrderRow[] }
   | { kind: 'deleted'; tombstone: Tombstone; sale: Sale | null; refund: Refund | null }
   | { kind: 'none' }
 
@@ -94,14 +52,11 @@ export async function showOrder(db: Db, ref: OrderRef): Promise<Shown> {
 
 /** A public id names the order that bought it; once that is deleted, the newest that has extended it. */
 async function shownOrder(db: Db, { by, value }: OrderRef): Promise<ShownOrder | null> {
-  const shown = `select order_id, product, plan_id, o.amount_sats, network, o.payment_hash, state, contested,
-      created_at, quote_expires_at, settled_at, settled_by, public_id, expires_at, delivered_at, delivered_by,
-      sealed_at, sealed_by, restored_at, unfulfilled_at, extends_id,
-      case when seed is null then 0 else 1 end as has_seed, refunded_at, reason as refund_reason
+  const shown = `select o.*, refunded_at, reason as refund_reason
     from purchase_order o left join refund r on r.payment_hash = o.payment_hash`
-  const [order] = await db.read<ShownOrder & Row>(`${shown} where o.${by} = $1`, value)
+  const [order] = await db.read<ShownOrder>(`${shown} where o.${by} = $1`, value)
   if (order || by !== 'public_id') return order ?? null
-  const [extension] = await db.read<ShownOrder & Row>(
+  const [extension] = await db.read<ShownOrder>(
     `${shown} where extends_id = $1 and state = 'settled' and public_id is null
       order by settled_at desc limit 1`,
     value,
@@ -109,15 +64,13 @@ async function shownOrder(db: Db, { by, value }: OrderRef): Promise<ShownOrder |
   return extension ?? null
 }
 
-const LISTED = `created_at, state, product, plan_id, amount_sats, payment_hash, order_id, public_id, extends_id`
-
 function othersOf(
   db: Db,
   { order_id: orderId, public_id: publicId, extends_id: extendsId }: ShownOrder,
-): Promise<ListedOrder[]> {
+): Promise<OrderRow[]> {
   // Null is in no list.
-  return db.read<ListedOrder & Row>(
-    `select ${LISTED} from purchase_order
+  return db.read<OrderRow>(
+    `select * from purchase_order
      where (public_id in ($3, $4) or extends_id in ($3, $4)) and order_id <> $1
      order by created_at desc, order_id ${limitedTo(2)}`,
     orderId,
@@ -137,12 +90,12 @@ export function listOrders(
     since: number
     limit: number
   },
-): Promise<ListedOrder[]> {
+): Promise<OrderRow[]> {
   const values: Value[] = [wanted.since, wanted.limit]
   const only = (column: string, value: string | null): string =>
     value === null ? '' : ` and ${column} = $${values.push(value)}`
-  return db.read<ListedOrder & Row>(
-    `select ${LISTED} from purchase_order
+  return db.read<OrderRow>(
+    `select * from purchase_order
      where created_at >= $1${only('state', wanted.state)}${only('product', wanted.product)}
      order by created_at desc, order_id ${limitedTo(2)}`,
     ...values,

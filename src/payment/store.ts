@@ -49,6 +49,8 @@ export type OrderRow = {
   seed: Uint8Array | null
   expires_at: number | null
   delivered_at: number | null
+  /** Null: the service. */
+  delivered_by: 'operator' | null
   sealed_at: number | null
   sealed_by: 'use' | 'age' | null
   /** The capability that it extends, or null: see `isExtended`. */
@@ -58,6 +60,25 @@ export type OrderRow = {
   /** When the payment was seen of an order that could be provisioned only later, at settled_at. */
   unfulfilled_at: number | null
 } & Row
+
+/** What is the same in every new order. */
+export const NEW_ORDER = {
+  state: 'pending',
+  extends_id: null,
+  looked_up_at: 0,
+  is_dead_final: 0,
+  settled_at: null,
+  settled_by: null,
+  public_id: null,
+  seed: null,
+  expires_at: null,
+  delivered_at: null,
+  delivered_by: null,
+  sealed_at: null,
+  sealed_by: null,
+  restored_at: null,
+  unfulfilled_at: null,
+} as const
 
 /** Once a quote ended `endedMs` ago, its order is looked up every `everyMs`. */
 export type Pauses = readonly [Pause, Pause, ...Pause[]]

@@ -201,7 +201,7 @@ function whenSettled(order: ShownOrder, now: number): Advice {
   const { delivered_at: deliveredAt, expires_at: expiresAt, payment_hash: hash } = order
   const ended = expiresAt !== null && expiresAt <= now
   if (deliveredAt === null) {
-    if (ended || order.has_seed === 0) return neverCollected(hash)
+    if (ended || order.seed === null) return neverCollected(hash)
     return { tellBuyer: howToCollect(order), todo: handOver(hash) }
   }
   if (order.delivered_by === 'operator') {
@@ -216,7 +216,7 @@ function whenSettled(order: ShownOrder, now: number): Advice {
       todo: null,
     }
   }
-  if (order.has_seed === 0 || deliveredAt + REPLAY_MS <= now) {
+  if (order.seed === null || deliveredAt + REPLAY_MS <= now) {
     return {
       tellBuyer: `It was paid and delivered at ${rfc3339(deliveredAt)}, and cannot be delivered twice. Look for the answer where the purchase was made; mayfly list shows what the command line saved.`,
       todo: `Nothing, as a rule: only a token that was handed out can have been used. If the buyer never got the answer, ${payBack(hash, ' --settled')}`,

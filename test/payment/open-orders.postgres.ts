@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import type { Db, Statement } from '../../src/db/db.ts'
 import { insertOrder, limitOpen, lockKeyOfTurn, takeTurn } from '../../src/payment/quoting.ts'
+import { NEW_ORDER } from '../../src/payment/store.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { openDatabase, query } from '../support/store.ts'
 import { aPool, inTransaction } from '../support/transactions.ts'
@@ -48,6 +49,7 @@ test('two instances that open orders of many networks never wait for each other 
 const anOrder = (id: string, clientNetwork: string, most: number): Statement[] => [
   takeTurn(clientNetwork),
   insertOrder({
+    ...NEW_ORDER,
     order_id: `order_${id}`,
     secret_id: '',
     request_hash: Buffer.alloc(1),
@@ -60,7 +62,6 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
     client_network: clientNetwork,
     opened_by: '',
     contested: 0,
-    extends_id: null,
     created_at: 0,
     network: 'regtest',
     bolt11: '',

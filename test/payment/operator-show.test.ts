@@ -154,14 +154,6 @@ suite('finding an order', () => {
     assert.deepEqual(await find(shop, newId('order')), { kind: 'none' })
   })
 
-  test('what is found has no seed, key or address', async (t) => {
-    const shop = await aShop(t)
-    const found = await find(shop, (await settled(shop)).paymentHash)
-    assert.ok(found.kind === 'order')
-    for (const column of Object.keys(found.order))
-      assert.doesNotMatch(column, /^seed$|hash$(?<!payment_hash)|client|opened|terms|bolt11/)
-  })
-
   test('orders are listed newest first, of one state, of one product, since a time, up to a number', async (t) => {
     const shop = await aShop(t)
     const first = await settled(shop)

@@ -15,6 +15,7 @@ import {
   killOrder,
   MAX_ALIASES,
   mayHaveNews,
+  NEW_ORDER,
   type OrderRow,
   resealOrder,
   sealDelivery,
@@ -197,11 +198,12 @@ test('a look-up is claimed of orders that may have news, which are pending, or d
 
 test('an order is opened once', async (t) => {
   const { run } = await orderRows(t)
-  const order: Parameters<typeof insertOrder>[0] = {
+  const order: OrderRow = {
+    ...NEW_ORDER,
     ...{ order_id: 'one', secret_id: 's', plan: '{}', terms: '{}' },
     ...{ request_hash: new Uint8Array(1), product: 'catch', plan_id: 'standard', memo: 'm' },
     ...{ amount_sats: 1, client_network: 'n', opened_by: 'c', contested: 0, created_at: T },
-    ...{ extends_id: null, network: 'signet', bolt11: 'ln of one', payment_hash: 'h' },
+    ...{ network: 'signet', bolt11: 'ln of one', payment_hash: 'h' },
     quote_expires_at: T,
   }
   await run(insertOrder(order))

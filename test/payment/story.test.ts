@@ -18,7 +18,7 @@ const order = (facts: Partial<ShownOrder>): ShownOrder =>
     ...{ order_id: 'order_1', payment_hash: 'abc', amount_sats: 100, created_at: OPENED },
     ...{ quote_expires_at: QUOTED, settled_at: null, settled_by: null, unfulfilled_at: null },
     ...{ public_id: null, extends_id: null, expires_at: null, delivered_at: null },
-    ...{ delivered_by: null, sealed_at: null, sealed_by: null, restored_at: null, has_seed: 0 },
+    ...{ delivered_by: null, sealed_at: null, sealed_by: null, restored_at: null, seed: null },
     ...{ refunded_at: null, refund_reason: null },
     contested: 0,
     ...facts,
@@ -26,7 +26,7 @@ const order = (facts: Partial<ShownOrder>): ShownOrder =>
 
 const SETTLED: Partial<ShownOrder> = {
   ...{ state: 'settled', settled_at: PAID, settled_by: 'stream', public_id: 'catch_1' },
-  ...{ expires_at: END, has_seed: 1 },
+  ...{ expires_at: END, seed: new Uint8Array(1) },
 }
 const DELIVERED: Partial<ShownOrder> = { ...SETTLED, delivered_at: PAID + MINUTE }
 const EXTENDED: Partial<ShownOrder> = { ...SETTLED, public_id: null, extends_id: 'catch_0' }
@@ -95,7 +95,7 @@ const STORIES: Record<string, Told> = {
   },
   'that was paid back after it was delivered and used': {
     facts: {
-      ...{ ...DELIVERED, has_seed: 0, sealed_at: NOW - 2 * MINUTE, sealed_by: 'use' },
+      ...{ ...DELIVERED, seed: null, sealed_at: NOW - 2 * MINUTE, sealed_by: 'use' },
       ...{ state: 'refunded', refunded_at: NOW - MINUTE, refund_reason: 'case 17' },
     },
     happened: [
@@ -156,7 +156,7 @@ const STORIES: Record<string, Told> = {
     todo: /^If that was your fault, pay it back, and then: mayfly order refund abc --settled --reason <text>$/,
   },
   'that nobody collected before its seal': {
-    facts: { ...SETTLED, has_seed: 0, sealed_at: NOW - MINUTE, sealed_by: 'age' },
+    facts: { ...SETTLED, seed: null, sealed_at: NOW - MINUTE, sealed_by: 'age' },
     happened: [...SOLD, /^sealed: It is not handed out again: its time was over\.$/],
     buyer: /ended before it was collected/,
     todo: /^If that was your fault/,
@@ -178,13 +178,13 @@ const STORIES: Record<string, Told> = {
     buyer: /the same request with proof of payment/,
   },
   'that was used': {
-    facts: { ...DELIVERED, has_seed: 0, sealed_at: NOW - MINUTE, sealed_by: 'use' },
+    facts: { ...DELIVERED, seed: null, sealed_at: NOW - MINUTE, sealed_by: 'use' },
     happened: [...SOLD, HANDED, /^sealed: It is not handed out again: a token was used\.$/],
     buyer: /delivered at 2026-01-02T02:15:00.000Z, and cannot be delivered twice/,
     todo: /^Nothing, as a rule: .*: mayfly order refund abc --settled --reason <text>$/,
   },
   'that the operator delivered': {
-    facts: { ...DELIVERED, delivered_by: 'operator', has_seed: 0, sealed_at: PAID + MINUTE },
+    facts: { ...DELIVERED, delivered_by: 'operator', seed: null, sealed_at: PAID + MINUTE },
     happened: [
       ...[...SOLD, /^delivered: The operator handed out the capability\.$/],
       /^sealed: It is not handed out again\.$/,

@@ -19,14 +19,13 @@ import {
   unknownOrder,
 } from '../../payment/operator.ts'
 import {
-  type ListedOrder,
   listOrders,
   type OrderRef,
   readOrderRef,
   type Shown,
   showOrder,
 } from '../../payment/showing.ts'
-import type { OrderState } from '../../payment/store.ts'
+import type { OrderRow, OrderState } from '../../payment/store.ts'
 import { type Story, storyOf, storyOfDeleted } from '../../payment/story.ts'
 import { createSecrets } from '../../secrets/secrets.ts'
 import type { Config } from '../../service/config.ts'
@@ -77,7 +76,7 @@ export async function list(db: Db, wanted: Wanted): Promise<Answer> {
   }
 }
 
-const listed = (order: ListedOrder) => ({
+const listed = (order: OrderRow) => ({
   openedAt: rfc3339(order.created_at),
   state: order.state,
   product: order.product,
