@@ -11,7 +11,7 @@ import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { DOWNLOAD, STREAM } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
-import type { EventStream, EventStreams, LongPoll } from '../http/streams.ts'
+import type { EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
 import { Type } from '../lib/json-schema.ts'
 import { bodyOf, eventId, eventJson } from './event.ts'
@@ -217,7 +217,7 @@ export function mountOwner(
     async (inbox, request, reply) => {
       // One that waits is like a stream: it may wait for as long as its request does.
       const reservation = memory.forAnswer(reply, inbox.public_id, { isStream: poll !== undefined })
-      const { first, rest } = await withDisconnectSignal(request.raw, async (gone) => {
+      const { first, rest } = await withDisconnectSignal(reply.raw, async (gone) => {
         const reader = { reservation, gone, ...(poll && { poll }) }
         const page = service.page(inbox, request.query, reader)
         return { first: await page.next(), rest: page }
@@ -298,13 +298,11 @@ export function mountOwner(
     },
     owner.streams((inbox, request) => {
       const from = lastEventId(request) ?? inbox.last_sequence
-      return async (stream: EventStream) => {
+      return (stream, gone) => {
         stream.mark(String(from))
-        await withDisconnectSignal(request.raw, (gone) =>
-          service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {
-            ...{ stream, gone },
-          }),
-        )
+        return service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {
+          ...{ stream, gone },
+        })
       }
     }),
   )

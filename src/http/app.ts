@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import type { ServiceClock } from '../db/clock.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import { boundRest, deferContinue, sendContinue } from './body.ts'
+import { boundRest } from './body.ts'
 import { problem } from './errors.ts'
 import type { Reservation } from './memory.ts'
 import { mountOpenapi } from './openapi/openapi.ts'
@@ -20,6 +20,8 @@ import { COMPILERS, type InvalidPhrases } from './validation.ts'
 const MAX_HEADER_BYTES = 32 * 1024
 /** A whole request must arrive within `requestMs`, and its headers within `headersMs`. */
 const DEFAULT_TIMEOUTS = { requestMs: 30_000, headersMs: 15_000, checkEveryMs: 1_000 }
+/** In which nothing is received and nothing sent. The whole time of an answer is not limited. */
+const STALLED_MS = 60_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** A stop waits this long for requests under way: Node's own timeouts end when it stops listening. */
 const STOPPING_MS = 10_000
@@ -32,8 +34,6 @@ declare module 'fastify' {
     invalid?: InvalidPhrases
     /** Its requests are not logged, because machines send them all the time. */
     isUnlogged?: true
-    /** The handler reads the body itself, when it wants it. */
-    readsBody?: true
     /** Its schema as it is now, for the OpenAPI document, where that can change after the start. */
     describe?: () => FastifySchema
     /** It is mounted to answer 405 where the pattern of another route would fit. */
@@ -70,7 +70,7 @@ export type AppOptions = {
   /** The reservation of a request whose answer is counted. Default: none is. */
   reservationOf?: (request: FastifyRequest) => Reservation | undefined
   /** Tests shorten these; the defaults are the documented ones. */
-  timeouts?: { requestMs: number; headersMs: number; checkEveryMs: number }
+  timeouts?: typeof DEFAULT_TIMEOUTS
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
@@ -87,7 +87,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   sliceAnswers(app, reservationOf)
   closeConnectionsOnStop(app, connections)
   app.server.prependListener('request', useOriginForm)
-  answerExpectations(app)
+  // RFC 9110 §10.1.1 lets a server ignore unknown expectations; Node would answer 417 without a body.
+  app.server.on('checkExpectation', (request, response) => {
+    app.server.emit('request', request, response)
+  })
   // The service is not a proxy. By default, Node closes the connection without an answer.
   app.server.on('connect', (_request, socket) => answerClientError(new Error(), socket))
   const allowed = collectMethods(app)
@@ -169,6 +172,7 @@ function createServer(
     // An error that is logged gets an id. Making one for each request would cost every ingest.
     genReqId: () => '',
     requestTimeout: timeouts.requestMs,
+    connectionTimeout: STALLED_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     exposeHeadRoutes: false,
     // Nothing that is mounted waits for anything, so that a timer for each route would only cost.
@@ -206,25 +210,6 @@ function closeConnectionsOnStop(app: App, connections: Connections): void {
     // Node does not count a connection that has sent nothing as idle, so it would never end.
     for (const socket of connections.sockets()) if (socket.bytesRead === 0) socket.destroy()
     setTimeout(() => app.server.closeAllConnections(), STOPPING_MS).unref()
-  })
-}
-
-/** Node would send `100 Continue` at once. Here a route that reads its body sends it when it wants the body. */
-function answerExpectations(app: App): void {
-  app.server.on('checkContinue', (request, response) => {
-    deferContinue(request, response)
-    app.server.emit('request', request, response)
-  })
-  // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
-  app.addHook('preParsing', (request, _reply, payload, done) => {
-    const { config, bodyLimit } = request.routeOptions
-    const declared = Number(request.headers['content-length'] ?? 0)
-    if (!config.readsBody && declared <= bodyLimit) sendContinue(request.raw)
-    done(null, payload)
-  })
-  // RFC 9110 §10.1.1 lets a server ignore unknown expectations; Node would answer 417 without a body.
-  app.server.on('checkExpectation', (request, response) => {
-    app.server.emit('request', request, response)
   })
 }
 

@@ -3,7 +3,7 @@
  * is refused or has no meaning is answered at once, so that its client can read the answer while it still sends: Node
  * throws the rest away, until the time of the request is over.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import { type Phrase, type Problem, problem } from './errors.ts'
@@ -13,9 +13,6 @@ const RETRY_UPLOAD_SECONDS = 10
 /** The first allocation for a body in several chunks. Keeping the chunks would cost some hundred bytes each. */
 const FIRST_BYTES = 16 * 1024
 
-/** This many bytes of a body must arrive in each interval, until it is complete. */
-export type MinimumRate = { everyMs: number; bytes: number }
-
 export type BodyOptions = {
   /** The error for a body above the limit. Default `request too large`. */
   tooLarge?: Phrase | undefined
@@ -23,8 +20,6 @@ export type BodyOptions = {
   reserve?: (bytes: number) => boolean
   /** Aborted when the memory goes to another body, which refuses this one with `rate limited`. */
   evicted?: AbortSignal
-  /** A slower body ends with `request timeout`. Without it only the server's own timeout applies. */
-  minimumRate?: MinimumRate
 }
 
 /**
@@ -34,7 +29,7 @@ export type BodyOptions = {
 export function readBody(
   request: IncomingMessage,
   limit: number,
-  { tooLarge = 'request too large', reserve = () => true, evicted, minimumRate }: BodyOptions = {},
+  { tooLarge = 'request too large', reserve = () => true, evicted }: BodyOptions = {},
 ): Promise<Buffer> {
   const declared = declaredBytes(request)
   // Most bodies arrive together with the headers, and need no listeners.
@@ -46,19 +41,11 @@ export function readBody(
     // The client may have disconnected before, while its order was looked up. No event would follow.
     if (request.destroyed) return reject(problem('request timeout'))
     if (declared !== null && declared > limit) return reject(problem(tooLarge))
-    sendContinue(request)
     const body = createGrowingBuffer(declared ?? limit)
     let bytes = 0
-    const stopWatching = minimumRate
-      ? watchRate(minimumRate, {
-          received: () => bytes,
-          onStalled: () => refuse(problem('request timeout', { connection: 'close' })),
-        })
-      : () => undefined
 
     /** Without a listener the bytes that still come are thrown away. */
     function refuse(reason: Problem): void {
-      stopWatching()
       request.off('data', add)
       body.drop()
       reject(reason)
@@ -73,10 +60,7 @@ export function readBody(
 
     evicted?.addEventListener('abort', () => refuse(noMemory()))
     request.on('data', add)
-    request.on('end', () => {
-      stopWatching()
-      resolve(body.taken())
-    })
+    request.on('end', () => resolve(body.taken()))
     request.on('error', () => refuse(problem('request timeout')))
     request.on('close', () => {
       if (!request.complete) refuse(problem('request timeout'))
@@ -151,20 +135,6 @@ function createGrowingBuffer(max: number) {
   }
 }
 
-/** Calls `onStalled` after an interval with too few bytes. @returns a function that stops watching. */
-function watchRate(
-  rate: MinimumRate,
-  { received, onStalled }: { received: () => number; onStalled: () => void },
-): () => void {
-  let before = 0
-  const timer = setInterval(() => {
-    const now = received()
-    if (now - before >= rate.bytes) before = now
-    else onStalled()
-  }, rate.everyMs)
-  return () => clearInterval(timer)
-}
-
 const noMemory = (): Problem =>
   problem('rate limited', { 'retry-after': String(RETRY_UPLOAD_SECONDS) })
 
@@ -202,31 +172,6 @@ class InvalidJson extends Error {
 /** The body of a request to such a route; empty if there is none. */
 export const rawBody = ({ body }: FastifyRequest): Buffer =>
   Buffer.isBuffer(body) ? body : Buffer.alloc(0)
-
-// `Expect: 100-continue` (RFC 9110 §10.1.1): a client that asks before it sends the body.
-
-/** Requests whose client waits for `100 Continue`, until that has been sent. */
-const waiting = new WeakMap<IncomingMessage, ServerResponse>()
-
-/**
- * Notes that the client waits before it sends the body. If the request is answered without a
- * `100 Continue`, the connection closes, because the body may or may not follow.
- */
-export function deferContinue(request: IncomingMessage, response: ServerResponse): void {
-  const { 'content-length': length, 'transfer-encoding': coding } = request.headers
-  if (coding === undefined && Number(length ?? 0) === 0) return
-  waiting.set(request, response)
-  response.shouldKeepAlive = false
-}
-
-/** Sends `100 Continue`, if the client waits for it. */
-export function sendContinue(request: IncomingMessage): void {
-  const response = waiting.get(request)
-  if (!response) return
-  waiting.delete(request)
-  response.shouldKeepAlive = !/\bclose\b/i.test(request.headers.connection ?? '')
-  response.writeContinue()
-}
 
 // Bodies that a purchase is bound to must arrive as they were sent.
 

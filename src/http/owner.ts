@@ -8,6 +8,7 @@ import type { App } from './app.ts'
 import { bearerOf } from './credentials.ts'
 import { type Problem, problem, unauthorized } from './errors.ts'
 import { LIMITS, type Limits, rateLimited } from './limits.ts'
+import { withDisconnectSignal } from './sending.ts'
 import type { EventStream, EventStreams, LongPoll } from './streams.ts'
 
 /** Retry-After when a capability has too many streams and waiting requests: one may have ended by then. */
@@ -56,9 +57,12 @@ export type Owner<Row> = {
     reply: FastifyReply,
     waiting: { ms: number; work: (row: Row, poll: LongPoll) => Promise<() => unknown> },
   ): Promise<unknown>
-  /** Answers with a stream that news wakes. It ends with the promise of the returned function. */
+  /** Answers with a stream that news wakes. It ends with the promise of the returned function. `gone`: its client has left. */
   streams(
-    prepare: (row: Row, request: FastifyRequest) => (stream: EventStream) => Promise<void>,
+    prepare: (
+      row: Row,
+      request: FastifyRequest,
+    ) => (stream: EventStream, gone: AbortSignal) => Promise<void>,
   ): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 }
 
@@ -121,7 +125,7 @@ export function createOwner<Row extends { public_id: string }>(
         const stream = streams.open(reply, row.public_id)
         wake = stream.wake
         try {
-          await follow(stream)
+          await withDisconnectSignal(reply.raw, (gone) => follow(stream, gone))
         } finally {
           stream.end()
         }

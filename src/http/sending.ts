@@ -1,7 +1,6 @@
 /** Sends large answers in slices, so that it is known how far their readers are. */
 
-import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
 import type { Reservation } from './memory.ts'
@@ -89,30 +88,18 @@ export function writeAndFlush(response: FastifyReply['raw'], bytes: Buffer): Pro
 
 // Ends the work for a request when its client disconnects.
 
-/** The work under way, by connection: one listener each, however many requests are pipelined on it. */
-const underWay = new WeakMap<Socket, Set<AbortController>>()
-
-/** Runs work with a signal that is aborted when the connection of the request closes. */
+/** Runs work with a signal that is aborted when the response is over before it: its client has left. */
 export async function withDisconnectSignal<T>(
-  { socket }: IncomingMessage,
+  response: ServerResponse,
   work: (disconnected: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const controller = new AbortController()
-  if (socket.destroyed) controller.abort()
-  const controllers = underWay.get(socket) ?? watch(socket)
-  controllers.add(controller)
+  const leave = (): void => controller.abort()
+  if (response.destroyed) leave()
+  response.once('close', leave)
   try {
     return await work(controller.signal)
   } finally {
-    controllers.delete(controller)
+    response.off('close', leave)
   }
-}
-
-function watch(socket: Socket): Set<AbortController> {
-  const controllers = new Set<AbortController>()
-  underWay.set(socket, controllers)
-  socket.once('close', () => {
-    for (const controller of controllers) controller.abort()
-  })
-  return controllers
 }

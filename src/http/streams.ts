@@ -105,7 +105,8 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
   const { wait, wake } = createNews(isOpen)
   if (isOpen()) {
     const heartbeat = setInterval(() => {
-      if (isOpen() && !response.writableNeedDrain) response.write(':\n\n')
+      // A reader that takes nothing gets none, which would look like progress.
+      if (isOpen() && response.writableLength === 0) response.write(':\n\n')
     }, HEARTBEAT_MS)
     response.on('close', () => clearInterval(heartbeat))
     response.flushHeaders()

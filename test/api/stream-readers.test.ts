@@ -5,6 +5,7 @@ import { type CatchEvent, createMayfly } from '../../src/client/index.ts'
 import { anInbox } from '../support/catch.ts'
 import { answersTo, openUnread, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const KIB = 1024
 const RETRY_MS = 1
@@ -80,6 +81,21 @@ test('a reader that stops reading costs a bounded number of bytes, and nobody el
     if (late.length === total) break
   }
   assert.deepEqual(late, told)
+})
+
+test('a reader that takes nothing gets no sign of life, which would keep its connection open', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const server = await startServer(t)
+  const inbox = await anInbox(server, 'long')
+  await sendMany(server, inbox, { count: 100, body: () => 'x'.repeat(64 * KIB) })
+  const responses = answersTo(t, '/stream')
+  await openUnread(t, server, inbox)
+  const [answer] = responses
+  assert.ok(answer)
+  await until('nothing goes out', () => answer.writableNeedDrain)
+  const waiting = answer.writableLength
+  t.mock.timers.tick(15_000)
+  assert.equal(answer.writableLength, waiting)
 })
 
 /** Every event is the next one, and whole. */

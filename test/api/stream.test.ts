@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import type { CatchCapability, CatchEvent, EventFilter } from '../../src/client/index.ts'
 import { type Answer, phraseIn } from '../support/answer.ts'
 import { anInbox, ask, send } from '../support/catch.ts'
-import { followed, listen, sendMany, sequenceOf } from '../support/catch-stream.ts'
+import { answersTo, followed, listen, sendMany, sequenceOf } from '../support/catch-stream.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { hideTable } from '../support/store.ts'
 import { until } from '../support/until.ts'
@@ -120,9 +120,13 @@ test('a silent stream says now and then that it is there', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t)
   const inbox = await anInbox(server)
+  const answers = answersTo(t, '/stream')
   const stream = await listen(t, server, inbox)
-  t.mock.timers.tick(HEARTBEAT)
-  t.mock.timers.tick(HEARTBEAT)
+  const [answer] = answers
+  for (let times = 0; times < 2; times++) {
+    await until('all is sent', () => answer?.writableLength === 0)
+    t.mock.timers.tick(HEARTBEAT)
+  }
   await sendMany(server, inbox, { count: 1, body: String })
   assert.equal(sequenceOf((await stream.next())?.data), 1)
   assert.ok(stream.text().startsWith('id: 0\n\n:\n\n:\n\nid: 1\n'), stream.text().slice(0, 40))

@@ -175,7 +175,7 @@ suite('buying a whisper', () => {
     const ask = (headers = '') =>
       exchange(
         server.url,
-        `POST /api/payments/whisper HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${randomUUID()}\r\nX-Whisper-Plan: spark\r\nContent-Type: application/octet-stream\r\nExpect: 100-continue\r\nContent-Length: 50000\r\n${headers}\r\n`,
+        `POST /api/payments/whisper HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${randomUUID()}\r\nX-Whisper-Plan: spark\r\nContent-Type: application/octet-stream\r\nConnection: close\r\nContent-Length: 50000\r\n${headers}\r\n`,
       )
     assert.deepEqual((await ask('X-Forwarded-For: 203.0.113.1\r\n')).statuses, [503])
     assert.equal((await purchaseWhisper(server, {})).status, 402)

@@ -39,49 +39,6 @@ for (const piece of [1, 7, 1_000, 64 * KIB]) {
   }
 }
 
-test('a body that stalls is ended by its pace, and one that comes slowly but steadily is not', async (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] })
-  const pace = { everyMs: 10_000, bytes: 100 }
-  for (const [turns, each] of [
-    [1, 0],
-    [1, 99],
-    [3, 100],
-  ] as const) {
-    const request = new Readable({ read() {} })
-    let held = 0
-    const reading = readBody(
-      Object.assign(request, { headers: {} }) as unknown as IncomingMessage,
-      1024 * KIB,
-      {
-        minimumRate: pace,
-        reserve(bytes) {
-          held += bytes
-          return true
-        },
-      },
-    )
-    const outcome = reading.then(
-      (body) => body.length,
-      ({ phrase, headers }) => [phrase, headers],
-    )
-    for (let turn = 0; turn < turns; turn++) {
-      const before = held
-      request.push(Buffer.alloc(each))
-      while (each > 0 && held === before && turn === 0) await new Promise(setImmediate)
-      await new Promise(setImmediate)
-      t.mock.timers.tick(pace.everyMs)
-    }
-    if (each < pace.bytes) {
-      assert.deepEqual(await outcome, ['request timeout', { connection: 'close' }])
-    } else {
-      request.push(null)
-      assert.equal(await outcome, turns * each)
-    }
-    // Nothing runs on behind what has ended.
-    t.mock.timers.tick(10 * pace.everyMs)
-  }
-})
-
 test('a body that finds no room is refused at once, and nothing of it is held', async () => {
   const request = new Readable({ read() {} })
   const reading = readBody(

@@ -1,25 +1,26 @@
 import assert from 'node:assert/strict'
-import type { IncomingMessage } from 'node:http'
+import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { withDisconnectSignal } from '../../src/http/sending.ts'
 
-test('the end of a connection ends the work of the requests that are under way, and of no other', async () => {
-  const socket = new Socket()
-  const request = { socket } as IncomingMessage
+test('a client that leaves ends the work of its request, and of no other', async () => {
+  const response = new ServerResponse(new IncomingMessage(new Socket()))
   const signals: AbortSignal[] = []
-  await withDisconnectSignal(request, async (signal) => signals.push(signal))
-  const failing = withDisconnectSignal(request, async (signal) => {
+  await withDisconnectSignal(response, async (signal) => signals.push(signal))
+  const failing = withDisconnectSignal(response, async (signal) => {
     signals.push(signal)
     throw new Error('the store is away')
   })
   await assert.rejects(failing, /store is away/)
-  const underWay = withDisconnectSignal(request, async (signal) => {
+  const underWay = withDisconnectSignal(response, async (signal) => {
     signals.push(signal)
     await new Promise((resolve) => signal.addEventListener('abort', resolve))
   })
-  socket.destroy()
+  response.destroy()
+  response.emit('close')
   await underWay
-  const late = await withDisconnectSignal(request, async (signal) => signal.aborted)
+  const late = await withDisconnectSignal(response, async (signal) => signal.aborted)
   assert.deepEqual([...signals.map(({ aborted }) => aborted), late], [false, false, true, true])
+  assert.equal(response.listenerCount('close'), 0)
 })

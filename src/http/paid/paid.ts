@@ -10,7 +10,7 @@ import { extensionRoute, type KeyedBy, purchaseRoute } from '../../payment/keys.
 import { type OrderRequest, termsUnder } from '../../payment/order.ts'
 import type { LookedAhead, Orders } from '../../payment/orders.ts'
 import type { App } from '../app.ts'
-import { declaredBytes, inScope, type MinimumRate, readBody, refuseEncoding } from '../body.ts'
+import { declaredBytes, inScope, readBody, refuseEncoding } from '../body.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -75,7 +75,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       scope.route({
         method,
         url: route.path,
-        config: { readsBody: true, ...(oneUrl ? { describe } : {}) },
+        config: oneUrl ? { describe } : {},
         schema: describe(),
         // The order is bound to the bytes of the body, so the handler parses those.
         validatorCompiler: () => () => true,
@@ -206,11 +206,6 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   }
 }
 
-/**
- * Any connection that can send 64 KiB within the server's 30 seconds is faster, even with a short
- * interruption.
- */
-const MINIMUM_RATE: MinimumRate = { everyMs: 10_000, bytes: 8 * 1024 }
 /** Retry-After when a budget is full: other bodies have arrived or ended by then. */
 const RETRY_BODY_SECONDS = 10
 
@@ -238,8 +233,7 @@ export async function receiveLarge(
   response.once('close', reservation.release)
   try {
     const { reserve, evicted } = reservation
-    const options = { reserve, evicted, minimumRate: MINIMUM_RATE, tooLarge }
-    const body = await readBody(request, maxBytes, options)
+    const body = await readBody(request, maxBytes, { reserve, evicted, tooLarge })
     reservation.received()
     return body
   } catch (error) {

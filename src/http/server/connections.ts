@@ -1,6 +1,6 @@
 /**
- * Bounds what connections hold beside answers: heads that were sent in part, requests that are pipelined, and
- * readers that have stalled.
+ * Bounds what connections hold beside answers: heads that were sent in part, and requests that are pipelined. Node
+ * itself ends the time of a connection that has stalled.
  */
 import { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -16,9 +16,6 @@ const MAX_IDLE = { perNetwork: 256, inAll: 4096 }
  * a few; a connection with more is closed.
  */
 const MAX_PIPELINED = 64
-const CHECK_MS = 5_000
-/** A socket is closed after this many checks without progress: a minute. Its total time is not limited. */
-const MAX_STALLED_CHECKS = 12
 
 type Connection = {
   /** Null if all clients may share it. */
@@ -28,9 +25,6 @@ type Connection = {
   /** The response to the latest request. */
   last: FastifyReply['raw'] | null
   waiting: number
-  /** Bytes that the socket had sent at the last check, and for how many checks that has not changed. */
-  sent: number
-  stalledChecks: number
 }
 
 export type Connections = ReturnType<typeof createConnections>
@@ -81,8 +75,7 @@ export function createConnections({
       // A request of this process to itself has a stream of another kind.
       if (!(socket instanceof Socket)) return
       const network = networkOf(socket.remoteAddress ?? '')
-      const none = { last: null, underWay: 0, waiting: 0, sent: 0, stalledChecks: 0 }
-      connections.set(socket, { network, ...none })
+      connections.set(socket, { network, last: null, underWay: 0, waiting: 0 })
       beIdle(socket, network)
       socket.once('close', () => {
         connections.delete(socket)
@@ -119,21 +112,11 @@ export function createConnections({
       })
     })
 
-    const checking = setInterval(closeStalled, CHECK_MS).unref()
-    app.addHook('onClose', async () => clearInterval(checking))
-  }
-
-  function closeStalled(): void {
-    for (const [socket, connection] of connections) {
-      const unsent = socket.writableLength
-      const sent = socket.bytesWritten - unsent
-      connection.stalledChecks =
-        unsent > 0 && sent === connection.sent ? connection.stalledChecks + 1 : 0
-      connection.sent = sent
-      if (connection.stalledChecks < MAX_STALLED_CHECKS) continue
-      closed.stalled++
+    app.server.on('timeout', (socket) => {
+      // The time to wait for another request ends so, too.
+      if (socket.writableLength > 0) closed.stalled++
       socket.destroy()
-    }
+    })
   }
 
   return {

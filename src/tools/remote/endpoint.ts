@@ -30,8 +30,6 @@ export const MCP_PATH = '/mcp'
 
 /** The largest ciphertext in base64, and the rest of a message. */
 const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BYTES
-/** Any connection that can send 64 KiB within the server's 30 seconds is faster. */
-const MINIMUM_RATE = { everyMs: 10_000, bytes: 8 * 1024 }
 /** Retry-After when memory or calls are used up: some have ended by then. */
 const RETRY_SECONDS = 10
 
@@ -64,7 +62,7 @@ export function mountMcp(app: App, parts: McpParts): void {
   inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/json', (_request, _payload, done) => done(null))
-    scope.post(MCP_PATH, { config: { readsBody: true } }, async (request, reply) => {
+    scope.post(MCP_PATH, async (request, reply) => {
       refuseForeign(request.headers, publicUrl())
       const address = clientAddress(request.raw)
       const network = clientNetwork(address)
@@ -80,7 +78,7 @@ export function mountMcp(app: App, parts: McpParts): void {
       const { message, hold } = await read(request, reply, { network, maxBytes })
       server ??= open()
       const { answer } = await server
-      return withDisconnectSignal(request.raw, async (signal) => {
+      return withDisconnectSignal(reply.raw, async (signal) => {
         const asked = new Request(new URL(MCP_PATH, publicUrl()), {
           method: 'POST',
           headers: textHeaders(request.headers),
@@ -108,7 +106,6 @@ export function mountMcp(app: App, parts: McpParts): void {
       const body = await readBody(request.raw, maxBytes, {
         reserve: reservation.reserve,
         evicted: reservation.evicted,
-        minimumRate: MINIMUM_RATE,
       })
       reservation.received()
       const sized = sizedUp(body)
