@@ -10,10 +10,14 @@ import {
 import { type AccessProblem, accessProblem } from '../node/access.ts'
 import { NodeError, quotable, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp } from '../node/http.ts'
-import { nodeIdOf } from '../node/id.ts'
-import { type Fields, jsonOf } from '../node/json-fields.ts'
-import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
-import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
+import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
+import {
+  createNode,
+  type LightningNode,
+  NODE_TIMEOUTS,
+  type NodeCalls,
+  type NodeTimeouts,
+} from '../node/node.ts'
 import type { Cursor } from '../node/watch.ts'
 import type { ClnAccess } from './url.ts'
 import { type ClnCall, watchCln } from './watch.ts'

@@ -2,7 +2,7 @@
 
 import { NodeError } from '../node/error.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
-import type { NodeTimeouts } from '../node/timeouts.ts'
+import type { NodeTimeouts } from '../node/node.ts'
 import { type Cursor, keepFollowing } from '../node/watch.ts'
 
 /** Calls one method. @throws NodeError */

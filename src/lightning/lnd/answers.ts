@@ -1,12 +1,15 @@
 /** Checks LND's JSON. In it, bytes are base64 and 64-bit integers are decimal strings (proto3 JSON). */
 import { base64Bytes, hex } from '../../lib/bytes.ts'
 import type { InvoiceState, NodeInfo } from '../lightning.ts'
-import { supportedNetwork } from '../node/error.ts'
-import { nodeIdOf } from '../node/id.ts'
-import { type Fields, jsonOf } from '../node/json-fields.ts'
-import { lndError } from './error.ts'
+import { type NodeAnswer, NodeError, type NodeFailure, supportedNetwork } from '../node/error.ts'
+import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
 
 const read = jsonOf('LND')
+
+/** `answer` has the gRPC code and message if LND refused the call. */
+export function lndError(reason: NodeFailure, message: string, answer?: NodeAnswer): NodeError {
+  return new NodeError('LND', message, { reason, answer })
+}
 
 export function madeInvoice(answer: Fields): { bolt11: string; paymentHash: string } {
   return { bolt11: read.string(answer, 'payment_request'), paymentHash: paymentHash(answer) }

@@ -3,8 +3,7 @@ import { isObject, objectIn } from '../../lib/json.ts'
 import { type NodeError, quotable, transportError } from '../node/error.ts'
 import { createNodeHttp, MAX_BODY_BYTES } from '../node/http.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
-import { lndError } from './error.ts'
-import { linesOf } from './lines.ts'
+import { lndError } from './answers.ts'
 
 const read = jsonOf('LND')
 
@@ -71,4 +70,31 @@ function refusalAnswer(text: string): { code: number; message: string } | null {
   const { code, message } = isObject(body?.error) ? body.error : (body ?? {})
   if (typeof code !== 'number' || typeof message !== 'string') return null
   return { code, message: quotable(message) }
+}
+
+/** Each line, once it has ended. One of more than `maxBytes` is dropped while it is read, and given as an empty one. */
+export async function* linesOf(
+  body: AsyncIterable<Buffer>,
+  maxBytes: number,
+): AsyncGenerator<string> {
+  /** What there is of a line, or null if that is too much. */
+  let parts: Buffer[] | null = []
+  let bytes = 0
+  for await (const chunk of body) {
+    let from = 0
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
+      add(chunk.subarray(from, end))
+      yield Buffer.concat(parts ?? []).toString('utf8')
+      parts = []
+      bytes = 0
+      from = end + 1
+    }
+    add(chunk.subarray(from))
+  }
+
+  function add(part: Buffer): void {
+    bytes += part.length
+    if (bytes > maxBytes) parts = null
+    parts?.push(part)
+  }
 }

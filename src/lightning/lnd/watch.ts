@@ -1,10 +1,9 @@
 /** Follows LND's invoice stream across restarts and outages, also of a node that hangs. */
 
 import { NodeError } from '../node/error.ts'
-import type { NodeTimeouts } from '../node/timeouts.ts'
+import type { NodeTimeouts } from '../node/node.ts'
 import { type Cursor, keepFollowing, probeUntilDead } from '../node/watch.ts'
-import { type SeenInvoice, streamedInvoice } from './answers.ts'
-import { lndError } from './error.ts'
+import { lndError, type SeenInvoice, streamedInvoice } from './answers.ts'
 import type { LndHttp } from './http.ts'
 
 export type WatchOptions = {

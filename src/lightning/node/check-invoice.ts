@@ -1,7 +1,12 @@
-/** The checks before and after a node makes an invoice. */
+/** The checks before and after a node makes an invoice, and what becomes of one that is not paid. */
 import { utf8 } from '../../lib/bytes.ts'
-import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
-import type { InvoiceRequest, Network } from '../lightning.ts'
+import {
+  decodeInvoice,
+  InvalidInvoice,
+  type Invoice,
+  readableInvoice,
+} from '../../protocol/bolt11.ts'
+import type { InvoiceRequest, InvoiceStatus, Network } from '../lightning.ts'
 
 // BOLT 11: the length of a `d` field has ten bits, in words of five.
 const MAX_MEMO_BYTES = 639
@@ -63,4 +68,22 @@ function requirePositive(name: string, value: number): void {
   if (!Number.isSafeInteger(value) || value <= 0) {
     throw new RangeError(`${name} must be a positive integer`)
   }
+}
+
+/** This long after the expiry, a payment is hardly still under way. */
+const GRACE_MS = 10 * 60_000
+
+/**
+ * The state of an unpaid invoice of a node that has no final state for it: `open` until long after the expiry, and from
+ * then on `dead` with `isFinal` false.
+ */
+export function unpaidStatus(expiresAt: number | undefined, now: number): InvoiceStatus {
+  return expiresAt !== undefined && now > expiresAt + GRACE_MS
+    ? { state: 'dead', isFinal: false }
+    : { state: 'open' }
+}
+
+/** When an invoice expires, in unix milliseconds. Undefined if it is missing or unreadable. */
+export function expiryOf(bolt11: unknown): number | undefined {
+  return typeof bolt11 === 'string' ? readableInvoice(bolt11)?.expiresAt : undefined
 }

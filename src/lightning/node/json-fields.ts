@@ -56,3 +56,9 @@ export function jsonOf(node: string) {
     },
   }
 }
+
+/** The id of a node, which is the public key that signs its invoices: 66 lower-case hex digits. Null for any other value. */
+export function nodeIdOf(value: unknown): string | null {
+  const text = typeof value === 'string' ? value.toLowerCase() : ''
+  return /^0[23][0-9a-f]{64}$/.test(text) ? text : null
+}

@@ -1,7 +1,7 @@
 /** Follows the settlements that a node reports, across restarts and outages. */
 import { setTimeout as wait } from 'node:timers/promises'
 import { NodeError } from './error.ts'
-import type { NodeTimeouts } from './timeouts.ts'
+import type { NodeTimeouts } from './node.ts'
 
 type RetryTimeouts = Pick<NodeTimeouts, 'retryFirstMs' | 'retryMaxMs'>
 

@@ -9,7 +9,7 @@ import { unlessAborted } from '../../lib/abort.ts'
 import { isObject } from '../../lib/json.ts'
 import { NodeError, quotable } from '../node/error.ts'
 import type { Fields } from '../node/json-fields.ts'
-import type { NodeTimeouts } from '../node/timeouts.ts'
+import type { NodeTimeouts } from '../node/node.ts'
 import { keepFollowing, probeUntilDead } from '../node/watch.ts'
 import type { NwcClient } from './client.ts'
 

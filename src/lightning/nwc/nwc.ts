@@ -13,8 +13,13 @@ import {
 import type { AccessProblem } from '../node/access.ts'
 import { NodeError, supportedNetwork } from '../node/error.ts'
 import { jsonOf } from '../node/json-fields.ts'
-import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
-import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
+import {
+  createNode,
+  type LightningNode,
+  NODE_TIMEOUTS,
+  type NodeCalls,
+  type NodeTimeouts,
+} from '../node/node.ts'
 import { createNwcCalls } from './calls.ts'
 import { createNwcClient, type NwcClient } from './client.ts'
 import { statusOf } from './status.ts'

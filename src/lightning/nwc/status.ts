@@ -1,8 +1,8 @@
 /** The state of an invoice in a wallet's answer to `lookup_invoice` (NIP-47). */
 import { provesPayment } from '../../protocol/preimage.ts'
 import type { InvoiceStatus } from '../lightning.ts'
+import { expiryOf, unpaidStatus } from '../node/check-invoice.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
-import { expiryOf, unpaidStatus } from '../node/unpaid.ts'
 
 const read = jsonOf('NWC')
 

@@ -7,13 +7,17 @@ import {
   UnknownInvoice,
 } from '../lightning.ts'
 import { accessProblem } from '../node/access.ts'
+import { expiryOf, unpaidStatus } from '../node/check-invoice.ts'
 import { NodeError, quotable, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp, type NodeRequest } from '../node/http.ts'
-import { nodeIdOf } from '../node/id.ts'
-import { type Fields, jsonOf } from '../node/json-fields.ts'
-import { createNode, type LightningNode, type NodeCalls } from '../node/node.ts'
-import { NODE_TIMEOUTS, type NodeTimeouts } from '../node/timeouts.ts'
-import { expiryOf, unpaidStatus } from '../node/unpaid.ts'
+import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
+import {
+  createNode,
+  type LightningNode,
+  NODE_TIMEOUTS,
+  type NodeCalls,
+  type NodeTimeouts,
+} from '../node/node.ts'
 import type { PhoenixdAccess } from './url.ts'
 import { watchPhoenixd } from './watch.ts'
 

@@ -2,7 +2,7 @@
 import { Agent, WebSocket } from 'undici'
 import { objectIn } from '../../lib/json.ts'
 import { NodeError } from '../node/error.ts'
-import type { NodeTimeouts } from '../node/timeouts.ts'
+import type { NodeTimeouts } from '../node/node.ts'
 import { keepFollowing, probeUntilDead } from '../node/watch.ts'
 
 export type PhoenixdWatchOptions = {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findProblem } from '../../../src/lightning/lnd/access.ts'
-import { lndError } from '../../../src/lightning/lnd/error.ts'
+import { lndError } from '../../../src/lightning/lnd/answers.ts'
 import type { LndCall } from '../../../src/lightning/lnd/http.ts'
 import type { AccessProblem } from '../../../src/lightning/node/access.ts'
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { lndError } from '../../../src/lightning/lnd/error.ts'
+import { lndError } from '../../../src/lightning/lnd/answers.ts'
 import { type WatchOptions, watchSettlements } from '../../../src/lightning/lnd/watch.ts'
-import { NODE_TIMEOUTS } from '../../../src/lightning/node/timeouts.ts'
+import { NODE_TIMEOUTS } from '../../../src/lightning/node/node.ts'
 import { settledHash, settlement } from '../../support/fake-lnd.ts'
 import { until } from '../../support/until.ts'
 

@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { InvoiceRequest } from '../../../src/lightning/lightning.ts'
-import { checkInvoice, checkInvoiceRequest } from '../../../src/lightning/node/check-invoice.ts'
-import { expiryOf, unpaidStatus } from '../../../src/lightning/node/unpaid.ts'
+import {
+  checkInvoice,
+  checkInvoiceRequest,
+  expiryOf,
+  unpaidStatus,
+} from '../../../src/lightning/node/check-invoice.ts'
 import { readableInvoice } from '../../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields } from '../../../src/protocol/bolt11-sign.ts'
 

@@ -1,7 +1,6 @@
 /** How a node is asked over HTTP: what is sent, and how long and how much is waited for. */
 import assert from 'node:assert/strict'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import { type AddressInfo, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'

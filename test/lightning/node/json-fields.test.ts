@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NodeError } from '../../../src/lightning/node/error.ts'
-import { nodeIdOf } from '../../../src/lightning/node/id.ts'
-import { jsonOf } from '../../../src/lightning/node/json-fields.ts'
+import { jsonOf, nodeIdOf } from '../../../src/lightning/node/json-fields.ts'
 
 const read = jsonOf('A node')
 const HASH = 'ab'.repeat(32)

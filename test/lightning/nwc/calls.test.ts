@@ -12,7 +12,7 @@ import {
   Nip47WalletError,
 } from '@getalby/sdk/nwc'
 import type { NodeFailure } from '../../../src/lightning/node/error.ts'
-import { NODE_TIMEOUTS, type NodeTimeouts } from '../../../src/lightning/node/timeouts.ts'
+import { NODE_TIMEOUTS, type NodeTimeouts } from '../../../src/lightning/node/node.ts'
 import { createNwcCalls, type NwcCall } from '../../../src/lightning/nwc/calls.ts'
 import type { NwcClient } from '../../../src/lightning/nwc/client.ts'
 import { until } from '../../support/until.ts'

@@ -1,7 +1,7 @@
 /** What the watch of phoenixd does with a listener that throws. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { NODE_TIMEOUTS } from '../../../src/lightning/node/timeouts.ts'
+import { NODE_TIMEOUTS } from '../../../src/lightning/node/node.ts'
 import { watchPhoenixd } from '../../../src/lightning/phoenixd/watch.ts'
 import { manualClock } from '../../support/shop.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'

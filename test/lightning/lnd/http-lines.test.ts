@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { linesOf } from '../../../src/lightning/lnd/lines.ts'
+import { linesOf } from '../../../src/lightning/lnd/http.ts'
 
 async function linesIn(chunks: (string | Buffer)[], maxBytes = 1_000): Promise<string[]> {
   async function* body() {
