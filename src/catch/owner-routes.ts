@@ -3,7 +3,6 @@
 import type { FastifyReply, FastifyRequest, HTTPMethods, RouteGenericInterface } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
-import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import type { Memory, Reservation } from '../http/memory.ts'
@@ -15,7 +14,7 @@ import type { EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
 import { Type } from '../lib/json-schema.ts'
 import { bodyOf, eventId, eventJson } from './event.ts'
-import { parseResponse, shown } from './response.ts'
+import { checkResponse, shown } from './response.ts'
 import {
   CatchEvent,
   CatchRefusals,
@@ -46,7 +45,7 @@ const eventParams = Type.Object({
     examples: ['0190c7a4-6f3e-7c1d-9b2a-5d8e7f6a4b3c'],
   }),
 })
-/** Accepts anything: of what it would check, a malformed id is answered with `not found`, and a body by its handler. */
+/** Accepts anything: a malformed id is answered with `not found`. */
 const anything = () => () => true
 
 /** Fits the longest body of an answer with every character escaped. */
@@ -176,41 +175,39 @@ export function mountOwner(
     },
     async (inbox, _request, reply) => gone(reply, await service.respond(inbox, null)),
   )
-  inScope(app, (scope) => {
-    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_RESPONSE_BYTES })
-    scope.put<Owned>(
-      '/api/catch/:publicId/response',
-      {
-        onRequest: owner.required,
-        // The handler validates the body, because its errors name the member that is wrong.
-        validatorCompiler: anything,
-        schema: described({
-          isLinked: true,
-          operationId: 'setResponse',
-          summary:
-            'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
-          description:
-            'From then on, senders get it for every request that is stored. A refused request gets its error.',
-          body: CatchResponse,
-          response: {
-            200: CatchResponseShown,
-            ...errors(
-              'invalid settings',
-              'invalid request body',
-              'unsupported media type',
-              'request too large',
-              'request timeout',
-            ),
-          },
-        }),
-      },
-      owner.answers(async (inbox, request) => {
-        const chosen = parseResponse(rawBody(request as FastifyRequest))
-        if (!(await service.respond(inbox, chosen))) throw problem('not found')
-        return () => shown(chosen)
+  app.put<Owned & { Body: CatchResponse }>(
+    '/api/catch/:publicId/response',
+    {
+      onRequest: owner.required,
+      bodyLimit: MAX_RESPONSE_BYTES,
+      config: { invalid: { body: 'invalid settings' } },
+      schema: described({
+        isLinked: true,
+        operationId: 'setResponse',
+        summary:
+          'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
+        description:
+          'From then on, senders get it for every request that is stored. A refused request gets its error.',
+        body: CatchResponse,
+        response: {
+          200: CatchResponseShown,
+          ...errors(
+            'invalid settings',
+            'invalid request body',
+            'unsupported media type',
+            'request too large',
+            'request timeout',
+          ),
+        },
       }),
-    )
-  })
+    },
+    owner.answers(async (inbox, request) => {
+      const chosen = request.body
+      checkResponse(chosen)
+      if (!(await service.respond(inbox, chosen))) throw problem('not found')
+      return () => shown(chosen)
+    }),
+  )
 
   const page =
     (poll?: LongPoll): Work<Listed> =>

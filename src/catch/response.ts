@@ -1,17 +1,9 @@
 /** The answer that an owner has chosen for the requests to an inbox. Without one, each is answered with 204. */
-import type { TSchema } from 'typebox'
 import { invalid } from '../http/errors.ts'
-import { createFaultFinder, validatorOf } from '../http/validation.ts'
 import { isObject, parseStrictJsonBytes } from '../lib/json.ts'
 import { answerChallenge } from '../protocol/signatures/signatures.ts'
 import { type Secrets, seal, unseal } from '../secrets/secrets.ts'
-import {
-  type CatchResponse,
-  type CatchResponseShown,
-  EchoResponse,
-  FixedResponse,
-  HmacResponse,
-} from './schema.ts'
+import type { CatchResponse, CatchResponseShown } from './schema.ts'
 import type { InboxRow, StoredResponse } from './store.ts'
 
 /** The longest body of an answer: enough for a sender, and too little to host anything. */
@@ -21,35 +13,13 @@ const MAX_PARSED_BYTES = 64 * 1024
 /** What a stranger's request says is sent back only if it is plain text of one line. */
 const ECHO = /^[\x20-\x7e]{1,1024}$/
 
-const shape = (schema: TSchema, isMeant: (value: object) => boolean) => ({
-  ...{ schema, isMeant },
-  faultIn: createFaultFinder(schema),
-})
-const FIXED = shape(FixedResponse, () => true)
-const SHAPES = [
-  shape(EchoResponse, (value) => 'echo' in value),
-  shape(HmacResponse, (value) => 'hmac' in value),
-]
-
-/** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
-export function parseResponse(body: Buffer): CatchResponse {
-  const value = parseStrictJsonBytes(body)
-  const { schema, faultIn } =
-    SHAPES.find(({ isMeant }) => isObject(value) && isMeant(value)) ?? FIXED
-  if (value === undefined) throw invalid('invalid request body', faultIn(value))
-  if (!validatorOf(schema).Check(value)) throw invalid('invalid settings', faultIn(value))
-  const response = value as CatchResponse
-  if ('status' in response) {
-    const { status, body: text = '' } = response
-    const most = status === 204 ? 0 : MAX_BODY_BYTES
-    if (!text.isWellFormed() || Buffer.byteLength(text) > most) {
-      throw invalid('invalid settings', {
-        field: 'body',
-        expected: `at most ${most} bytes of UTF-8`,
-      })
-    }
-  }
-  return response
+/** @throws Problem `invalid settings` for a body that is too long, or no text. */
+export function checkResponse(response: CatchResponse): void {
+  if (!('status' in response)) return
+  const { status, body = '' } = response
+  const most = status === 204 ? 0 : MAX_BODY_BYTES
+  if (body.isWellFormed() && Buffer.byteLength(body) <= most) return
+  throw invalid('invalid settings', { field: 'body', expected: `at most ${most} bytes of UTF-8` })
 }
 
 /** What an owner sees of it. */

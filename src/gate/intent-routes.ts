@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
-import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
+import { inScope } from '../http/body.ts'
 import { idempotencyKey, invalidKey } from '../http/credentials.ts'
 import { checkoutUnavailable, invalid, type Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
@@ -117,10 +117,12 @@ export function mountIntents(
   }
 
   inScope(app, (scope) => {
-    parseAsBytes(scope, {
-      contentTypes: ['application/json', 'application/octet-stream'],
-      maxBytes: MAX_BODY_BYTES,
-    })
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser(
+      ['application/json', 'application/octet-stream'],
+      { parseAs: 'buffer' },
+      (_request, body, done) => done(null, body),
+    )
     scope.post(
       '/api/gate/intents',
       {
@@ -176,7 +178,8 @@ function protectedRequest(request: FastifyRequest): ProtectedRequest {
   if (method === null) throw missing('X-Gate-Method')
   const path = header(request, 'x-gate-path')
   if (path === null) throw missing('X-Gate-Path')
-  return { routeId, method, path, bodySha256: hash('sha256', rawBody(request), 'hex') }
+  const { body = '' } = request as { body?: Buffer }
+  return { routeId, method, path, bodySha256: hash('sha256', body, 'hex') }
 }
 
 /** The refusal of a request that lacks this header, or has it twice. */

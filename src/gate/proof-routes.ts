@@ -2,7 +2,6 @@
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
-import { inScope, parseStrictJson } from '../http/body.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { RETRY_AFTER } from '../http/response-headers.ts'
@@ -167,118 +166,112 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
     return { intent, credentialPreimage: reading.credential.payload.preimage }
   }
 
-  inScope(app, (scope) => {
-    parseStrictJson(scope)
-    scope.post<OfIntent & { Body: GateProof }>(
-      '/api/gate/intents/:intentId/prove',
-      {
-        onRequest: async (request, reply) => {
-          request.gateClaim = await claim(request, reply)
-        },
-        config: { invalid: { body: 'malformed proof' } },
-        schema: {
-          tags: ['gate'],
-          isLinked: true,
-          operationId: 'proveIntent',
-          summary: 'Prove the payment of an intent by its preimage',
-          description:
-            'The answer has the receipt, which lets one request in. Proving again returns it again.',
-          security: [...security, { payment: [] }],
-          params: intentParams,
-          headers: Type.Object({
-            'x-gate-project': Type.String({ pattern: PROJECT.source, ...gateHeaders.project }),
-            'x-gate-method': Type.Optional(
-              Type.String({
-                description: 'Required with Authorization: Payment',
-                examples: gateHeaders.method.examples,
-              }),
-            ),
-            'x-gate-path': Type.Optional(
-              Type.String({
-                pattern: '^/',
-                description: 'Required with Authorization: Payment',
-                examples: gateHeaders.path.examples,
-              }),
-            ),
-          }),
-          body: GateProof,
-          response: {
-            200: authorized,
-            402: pending,
-            ...errors(
-              'malformed proof',
-              'unsupported media type',
-              'request too large',
-              'invalid project capability',
-              'intent mismatch',
-              'wrong preimage',
-              'payment not honoured',
-              'request timeout',
-              ...commonErrors,
-            ),
-          },
-        },
-        validatorCompiler: uncheckedHeaders,
+  app.post<OfIntent & { Body: GateProof }>(
+    '/api/gate/intents/:intentId/prove',
+    {
+      onRequest: async (request, reply) => {
+        request.gateClaim = await claim(request, reply)
       },
-      async (request, reply) => {
-        const { intent, credentialPreimage } = claimOf(request)
-        const { preimage } = request.body
-        if (credentialPreimage !== null && credentialPreimage !== preimage) throw mismatch()
-        return sendOutcome(reply, await service.prove(intent, preimage), clock)
+      config: { invalid: { json: 'malformed proof', body: 'malformed proof' } },
+      schema: {
+        tags: ['gate'],
+        isLinked: true,
+        operationId: 'proveIntent',
+        summary: 'Prove the payment of an intent by its preimage',
+        description:
+          'The answer has the receipt, which lets one request in. Proving again returns it again.',
+        security: [...security, { payment: [] }],
+        params: intentParams,
+        headers: Type.Object({
+          'x-gate-project': Type.String({ pattern: PROJECT.source, ...gateHeaders.project }),
+          'x-gate-method': Type.Optional(
+            Type.String({
+              description: 'Required with Authorization: Payment',
+              examples: gateHeaders.method.examples,
+            }),
+          ),
+          'x-gate-path': Type.Optional(
+            Type.String({
+              pattern: '^/',
+              description: 'Required with Authorization: Payment',
+              examples: gateHeaders.path.examples,
+            }),
+          ),
+        }),
+        body: GateProof,
+        response: {
+          200: authorized,
+          402: pending,
+          ...errors(
+            'malformed proof',
+            'unsupported media type',
+            'request too large',
+            'invalid project capability',
+            'intent mismatch',
+            'wrong preimage',
+            'payment not honoured',
+            'request timeout',
+            ...commonErrors,
+          ),
+        },
       },
-    )
-  })
+      validatorCompiler: uncheckedHeaders,
+    },
+    async (request, reply) => {
+      const { intent, credentialPreimage } = claimOf(request)
+      const { preimage } = request.body
+      if (credentialPreimage !== null && credentialPreimage !== preimage) throw mismatch()
+      return sendOutcome(reply, await service.prove(intent, preimage), clock)
+    },
+  )
 }
 
 /** The project's server reports that it failed a request, so that the payer can repeat it. */
 function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
-  inScope(app, (scope) => {
-    parseStrictJson(scope)
-    scope.post<OfIntent & { Body: GateGiveBack }>(
-      '/api/gate/intents/:intentId/give-back',
-      {
-        onRequest: async (request, reply) => {
-          // Its own bucket: a payer's polls must not use up the project's give-backs.
-          const bucketOf = ({ intent_id }: IntentRow): string => `${intent_id} give-back`
-          const intent = await ownIntent({ service, limits, request, reply, bucketOf })
-          request.gateClaim = { intent, credentialPreimage: null }
-        },
-        schema: {
-          tags: ['gate'],
-          isLinked: true,
-          operationId: 'giveBackReceipt',
-          summary: "Give a receipt back: the project's server failed the request that it let in",
-          description: 'The payer then gets a new receipt for the same payment, at most twice.',
-          security,
-          params: intentParams,
-          headers: namedRequest,
-          body: GateGiveBack,
-          response: {
-            204: NoContent,
-            ...errors(
-              'invalid request body',
-              'unsupported media type',
-              'request too large',
-              'invalid project capability',
-              'intent mismatch',
-              'give-back refused',
-              'request timeout',
-              ...commonErrors,
-            ),
-          },
-        },
-        validatorCompiler: uncheckedHeaders,
-        config: { invalid: { body: 'invalid request body' } },
+  app.post<OfIntent & { Body: GateGiveBack }>(
+    '/api/gate/intents/:intentId/give-back',
+    {
+      onRequest: async (request, reply) => {
+        // Its own bucket: a payer's polls must not use up the project's give-backs.
+        const bucketOf = ({ intent_id }: IntentRow): string => `${intent_id} give-back`
+        const intent = await ownIntent({ service, limits, request, reply, bucketOf })
+        request.gateClaim = { intent, credentialPreimage: null }
       },
-      async (request, reply) => {
-        const { intent } = claimOf(request)
-        const { receiptId, isUnused } = request.body
-        const given = await service.giveBack(intent, receiptId, { isUnused })
-        if (given === 'refused') throw problem('give-back refused')
-        return reply.code(204).send()
+      schema: {
+        tags: ['gate'],
+        isLinked: true,
+        operationId: 'giveBackReceipt',
+        summary: "Give a receipt back: the project's server failed the request that it let in",
+        description: 'The payer then gets a new receipt for the same payment, at most twice.',
+        security,
+        params: intentParams,
+        headers: namedRequest,
+        body: GateGiveBack,
+        response: {
+          204: NoContent,
+          ...errors(
+            'invalid request body',
+            'unsupported media type',
+            'request too large',
+            'invalid project capability',
+            'intent mismatch',
+            'give-back refused',
+            'request timeout',
+            ...commonErrors,
+          ),
+        },
       },
-    )
-  })
+      validatorCompiler: uncheckedHeaders,
+      config: { invalid: { body: 'invalid request body' } },
+    },
+    async (request, reply) => {
+      const { intent } = claimOf(request)
+      const { receiptId, isUnused } = request.body
+      const given = await service.giveBack(intent, receiptId, { isUnused })
+      if (given === 'refused') throw problem('give-back refused')
+      return reply.code(204).send()
+    },
+  )
 }
 
 function sendOutcome(reply: FastifyReply, outcome: ProofOutcome, clock: Clock): FastifyReply {

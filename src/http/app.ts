@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { TSchema } from 'typebox'
 import type { ServiceClock } from '../db/clock.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import { boundRest } from './body.ts'
+import { boundRest, parseStrictJson } from './body.ts'
 import { problem } from './errors.ts'
 import type { Reservation } from './memory.ts'
 import { mountOpenapi } from './openapi/openapi.ts'
@@ -25,7 +25,7 @@ const STALLED_MS = 60_000
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** A stop waits this long for requests under way: Node's own timeouts end when it stops listening. */
 const STOPPING_MS = 10_000
-/** The limit of the API's JSON bodies. A route that accepts more reads its body itself. */
+/** The limit of the API's JSON bodies, unless a route has its own. */
 const MAX_JSON_BYTES = 16 * 1024
 
 declare module 'fastify' {
@@ -195,6 +195,7 @@ function createServer(
       answerUndecodable(request, reply)
     },
   })
+  parseStrictJson(app)
   // Clients that send a content type with every request must be able to delete.
   app.addHttpMethod('DELETE', { hasBody: false, overrideExisting: true })
   // MAX_HEADER_BYTES bounds the headers. With a maximum count, Node would drop some silently.

@@ -6,7 +6,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseStrictJsonBytes } from '../lib/json.ts'
-import { type Phrase, type Problem, problem } from './errors.ts'
+import { invalid, type Phrase, type Problem, problem } from './errors.ts'
+import { NO_JSON } from './validation.ts'
 
 /** After this time, the uploads that fill the memory now are complete or timed out. */
 const RETRY_UPLOAD_SECONDS = 10
@@ -138,40 +139,16 @@ function createGrowingBuffer(max: number) {
 const noMemory = (): Problem =>
   problem('rate limited', { 'retry-after': String(RETRY_UPLOAD_SECONDS) })
 
-// Gives a route the bytes of its body. Fastify reads them whole, within a limit, so this is for callers with a
-// token. Bodies that anyone may send are read by `body.ts`, which can charge them to a memory budget.
-
-/** Takes bodies of these types as bytes in a scope of its own, and refuses all others. */
-export function parseAsBytes(
-  scope: FastifyInstance,
-  { contentTypes, maxBytes }: { contentTypes: string[]; maxBytes: number },
-): void {
-  scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser(
-    contentTypes,
-    { parseAs: 'buffer', bodyLimit: maxBytes },
-    (_request, body, done) => done(null, body),
-  )
-}
-
 /** Takes bodies of JSON alone, in which no object has a member twice. The library would take the last one. */
-export function parseStrictJson(scope: FastifyInstance): void {
-  scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+export function parseStrictJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const value = parseStrictJsonBytes(body as Buffer)
-    if (value === undefined) done(new InvalidJson())
-    else done(null, value)
+    if (value !== undefined) return done(null, value)
+    const { json = 'invalid request body' } = request.routeOptions.config.invalid ?? {}
+    done(invalid(json, NO_JSON))
   })
 }
-
-/** Named like the library's own errors, which the answer is made by. */
-class InvalidJson extends Error {
-  readonly code = 'FST_ERR_CTP_INVALID_JSON_BODY'
-}
-
-/** The body of a request to such a route; empty if there is none. */
-export const rawBody = ({ body }: FastifyRequest): Buffer =>
-  Buffer.isBuffer(body) ? body : Buffer.alloc(0)
 
 // Bodies that a purchase is bound to must arrive as they were sent.
 

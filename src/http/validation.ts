@@ -3,25 +3,26 @@ import { createRequire } from 'node:module'
 import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Validator } from 'typebox/schema'
-import { MAX_JSON } from '../lib/json.ts'
+import { isObject, MAX_JSON } from '../lib/json.ts'
 import { oncePer } from '../lib/once-per.ts'
 import type { Fault, Phrase } from './errors.ts'
 
-/** The error phrases for a body and for a query that the schema refuses. */
-export type InvalidPhrases = { body?: Phrase; query?: Phrase }
+/** The error phrases for what is no JSON, and for a body and a query that the schema refuses. */
+export type InvalidPhrases = { json?: Phrase; body?: Phrase; query?: Phrase }
 
 /**
  * Bodies are checked as they are. Query values arrive as text, so integers of the schema are parsed. Text that
  * is not an integer stays text and is refused.
  */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  const faultIn = createFaultFinder(schema)
   const integers = httpPart === 'querystring' ? integerProperties(schema) : []
   return (value: unknown) => {
     const read = integers.length > 0 ? withIntegers(value, integers) : value
     // Compiled for the first request: most routes of a service wait long for theirs, or for ever.
     if (validatorOf(schema).Check(read)) return { value: read }
-    return { error: Object.assign(new Error('refused by its schema'), { fault: faultIn(read) }) }
+    return {
+      error: Object.assign(new Error('refused by its schema'), { fault: faultIn(schema, read) }),
+    }
   }
 }
 
@@ -76,37 +77,48 @@ type Schema = {
   maximum?: number
   minLength?: number
   maxLength?: number
+  maxItems?: number
   pattern?: string
+  items?: Schema
+  anyOf?: readonly Schema[]
   properties?: Record<string, Schema>
   required?: readonly string[]
 }
 
-/** Finds the fault of an object that its schema refuses. The members' schemas are compiled for the first one. */
-export function createFaultFinder(schema: TSchema): (value: unknown) => Fault {
-  const { properties = {}, required = [] } = schema as Schema
-  let members: { name: string; isFine: (value: unknown) => boolean }[] | null = null
-  return (value) => {
-    if (value === undefined)
-      return {
-        expected: `JSON with each member once, and at most ${MAX_JSON.signs} of { } [ ] , :`,
-      }
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      return { expected: 'an object' }
-    }
-    members ??= Object.entries(properties).map(([name, property]) => {
-      const validator = validatorOf(property as TSchema)
-      return { name, isFine: (some) => validator.Check(some) }
-    })
-    for (const { name, isFine } of members) {
-      const isThere = Object.hasOwn(value, name)
-      const isFault = isThere
-        ? !isFine((value as Record<string, unknown>)[name])
-        : required.includes(name)
-      if (isFault) return { field: name, expected: inWords(properties[name] ?? {}) }
-    }
-    // The name of a member that nobody knows is the client's own text.
-    return { expected: `only ${listed(Object.keys(properties), 'and')}` }
+/** What is said of a body that is no JSON, or more than is read. */
+export const NO_JSON: Fault = {
+  expected: `JSON with each member once, and at most ${MAX_JSON.signs} of { } [ ] , :`,
+}
+
+const isFine = (schema: Schema, value: unknown): boolean =>
+  validatorOf(schema as TSchema).Check(value)
+
+/** The fault of an object that its schema refuses. */
+export function faultIn(schema: object, value: unknown): Fault {
+  if (value === undefined) return NO_JSON
+  if (!isObject(value)) return { expected: 'an object' }
+  const { properties = {}, required = [] } = meant(schema, value)
+  for (const [name, property] of Object.entries(properties)) {
+    const isThere = Object.hasOwn(value, name)
+    if (isThere ? isFine(property, value[name]) : !required.includes(name)) continue
+    return { field: name, expected: inWords(property), ...faultOfItem(property, value[name]) }
   }
+  // The name of a member that nobody knows is the client's own text.
+  return { expected: `only ${listed(Object.keys(properties), 'and')}` }
+}
+
+/** Of several schemas, the one of which the value has a required member. */
+function meant(schema: Schema, value: object): Schema {
+  const { anyOf = [schema] } = schema
+  const isMeant = ({ required = [] }: Schema) => required.some((name) => Object.hasOwn(value, name))
+  return anyOf.find(isMeant) ?? anyOf[0] ?? schema
+}
+
+/** The fault of the first item of a list that is refused; null if the list itself is. */
+function faultOfItem({ items, maxItems = 0 }: Schema, value: unknown): Fault | null {
+  if (!items || !Array.isArray(value) || value.length > maxItems) return null
+  const refused = value.find((item) => !isFine(items, item))
+  return faultIn(items, refused ?? null)
 }
 
 /** What a value must be: `20 to 604800`, `at most 80 characters`, `spark, standard or long`. */
@@ -119,6 +131,7 @@ export function inWords(schema: object): string {
   const isForm = pattern !== undefined || type === undefined || type === 'object'
   if (isForm && description !== undefined) return description
   if (type === 'integer') return range(minimum, maximum) || 'an integer'
+  if (type === 'array') return range(undefined, rest.maxItems) || 'an array'
   const length = range(minLength, maxLength)
   return length === '' ? 'a string' : `${length} characters`
 }

@@ -1,12 +1,10 @@
 /** The settings of a monitor and its schedule: for its owner, and those that it is bought with. */
-import type { FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
-import { inScope, parseAsBytes, rawBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
 import { errors, NoContent } from '../http/schemas.ts'
-import { createFaultFinder, validatorOf } from '../http/validation.ts'
+import { faultIn, validatorOf } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import type { Json } from '../lib/jcs.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
@@ -23,9 +21,6 @@ import {
 } from './schema.ts'
 import type { PulseService } from './service.ts'
 import type { MonitorRow } from './store.ts'
-
-/** Fits the longest name and description with every character escaped. */
-const MAX_BYTES = 16 * 1024
 
 type Owned = { Params: { publicId: string } }
 
@@ -58,59 +53,54 @@ export function mountSettings(
     now(): number
   },
 ): void {
-  inScope(app, (scope) => {
-    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_BYTES })
-    // The handlers validate the bodies, because invalid JSON and invalid settings are different errors.
-    const validatorCompiler = () => () => true
-    scope.patch<Owned>(
-      '/api/pulse/:publicId',
-      {
-        onRequest: changeable,
-        validatorCompiler,
-        schema: {
-          ...about,
-          operationId: 'updateMonitor',
-          summary: 'Change any of the settings of a monitor',
-          description:
-            'Members that are left out stay as they are. A new interval or grace begins to count now.',
-          body: PulseSettings,
-          response: { 200: PulseStatus, ...errors(...BODY_ERRORS) },
-        },
+  const config = { invalid: { body: 'invalid settings' } } as const
+  app.patch<Owned>(
+    '/api/pulse/:publicId',
+    {
+      onRequest: changeable,
+      config,
+      schema: {
+        ...about,
+        operationId: 'updateMonitor',
+        summary: 'Change any of the settings of a monitor',
+        description:
+          'Members that are left out stay as they are. A new interval or grace begins to count now.',
+        body: PulseSettings,
+        response: { 200: PulseStatus, ...errors(...BODY_ERRORS) },
       },
-      owner.answers(async (monitor, request) => {
-        const wanted = parseSettings(rawBody(request as FastifyRequest))
-        requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
-        const changed = await service.change(monitor, wanted)
-        if (!changed) throw problem('not found')
-        const status = await service.status(changed)
-        return () => status
-      }),
-    )
-    scope.put<Owned>(
-      '/api/pulse/:publicId/schedule',
-      {
-        onRequest: changeable,
-        validatorCompiler,
-        schema: {
-          ...about,
-          isLinked: true,
-          operationId: 'setSchedule',
-          summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
-          description:
-            'A ping is then expected at each of these times, and is late after the grace.',
-          body: PulseSchedule,
-          response: { 200: PulseSchedule, ...errors(...BODY_ERRORS) },
-        },
+    },
+    owner.answers(async (monitor, request) => {
+      const wanted = readAs(PulseSettings, request.body)
+      requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
+      const changed = await service.change(monitor, wanted)
+      if (!changed) throw problem('not found')
+      const status = await service.status(changed)
+      return () => status
+    }),
+  )
+  app.put<Owned>(
+    '/api/pulse/:publicId/schedule',
+    {
+      onRequest: changeable,
+      config,
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'setSchedule',
+        summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
+        description: 'A ping is then expected at each of these times, and is late after the grace.',
+        body: PulseSchedule,
+        response: { 200: PulseSchedule, ...errors(...BODY_ERRORS) },
       },
-      owner.answers(async (monitor, request) => {
-        const wanted = parseSchedule(rawBody(request as FastifyRequest))
-        checkTimes(wanted, now())
-        requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
-        if (!(await service.setSchedule(monitor, wanted))) throw problem('not found')
-        return () => wanted
-      }),
-    )
-  })
+    },
+    owner.answers(async (monitor, request) => {
+      const wanted = readAs(PulseSchedule, request.body)
+      checkTimes(wanted, now())
+      requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
+      if (!(await service.setSchedule(monitor, wanted))) throw problem('not found')
+      return () => wanted
+    }),
+  )
   app.delete<Owned>(
     '/api/pulse/:publicId/schedule',
     {
@@ -139,33 +129,17 @@ function requireGrace(graceSeconds: number | undefined, minimum: number): void {
   throw invalid('invalid settings', { field: 'graceSeconds', expected })
 }
 
-function reader<Schema extends TSchema>(schema: Schema) {
-  const faultIn = createFaultFinder(schema)
-  /** @throws Problem `invalid settings` */
-  function read(value: unknown): Static<Schema> {
-    if (!validatorOf(schema).Check(value) || !hasPlainTexts(value as PulseSettings)) {
-      throw invalid('invalid settings', faultIn(value))
-    }
-    return value
+/** @throws Problem `invalid settings` for what its schema refuses, and for texts that are none. */
+export function readAs<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
+  if (!validatorOf(schema).Check(value) || !hasPlainTexts(value as PulseSettings)) {
+    throw invalid('invalid settings', faultIn(schema, value))
   }
-  return {
-    read,
-    /** @throws Problem `invalid request body` for invalid JSON, `invalid settings` for anything else. */
-    readBody(body: Buffer): Static<Schema> {
-      const value = parseStrictJsonBytes(body)
-      if (value === undefined) throw invalid('invalid request body', faultIn(value))
-      return read(value)
-    },
-  }
+  return value
 }
 
 /** JSON can escape a lone surrogate, which is not a character. What looks like another monitor's name is none. */
 const hasPlainTexts = ({ name = '', description = '' }: PulseSettings): boolean =>
   !hasInvisible(name) && description.isWellFormed()
-
-export const { readBody: parseSettings } = reader(PulseSettings)
-const { readBody: parseSchedule } = reader(PulseSchedule)
-const { read: readTerms } = reader(MonitorTerms)
 
 /** @throws Problem `invalid settings` for times that never come. */
 function checkTimes({ cron, timeZone }: PulseSchedule, now: number): void {
@@ -192,7 +166,7 @@ export function monitorTerms(
   now: () => number,
 ): null | ((plan: Json) => Json) {
   if (header === undefined) return null
-  const wanted = readTerms(jsonOf(String(header)))
+  const wanted = readAs(MonitorTerms, jsonOf(String(header)))
   return (plan) => checkedTerms(wanted, plan as PulsePlan, now())
 }
 

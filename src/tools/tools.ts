@@ -1,6 +1,6 @@
 /** All tools, as a host is offered them, and one call of one of them. */
 import type { TSchema } from 'typebox'
-import { createFaultFinder, validatorOf } from '../http/validation.ts'
+import { faultIn, validatorOf } from '../http/validation.ts'
 import { Type } from '../lib/json-schema.ts'
 import { Refusal } from './answers.ts'
 import { BUY_INBOX, BUY_MONITOR, CATALOG, CHECK_ORDER, EXTEND, SEND_WHISPER } from './buying.ts'
@@ -113,10 +113,9 @@ function escaped(value: unknown): unknown {
 
 /** Says what arguments must be instead, or null if they fit. Compiled by its first use. */
 function checkOf(schema: TSchema): (given: unknown) => string | null {
-  const faultIn = createFaultFinder(schema)
   return (given) => {
     if (validatorOf(schema).Check(given)) return null
-    const { field, expected } = faultIn(given)
+    const { field, expected } = faultIn(schema, given)
     return field === undefined ? `Expected: ${expected}` : `${field} must be ${expected}`
   }
 }

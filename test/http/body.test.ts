@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { pino } from 'pino'
+import { createApp } from '../../src/http/app.ts'
 import { readBody } from '../../src/http/body.ts'
+import { Type } from '../../src/lib/json-schema.ts'
 
 const KIB = 1024
 
@@ -81,4 +84,31 @@ test('a body that came together with the headers is refused above the limit, and
   assert.equal(await phrase(readBody(arrived(Buffer.alloc(KIB + 1)), KIB)), 'request too large')
   const full = readBody(arrived(Buffer.alloc(KIB)), KIB, { reserve: () => false })
   assert.equal(await phrase(full), 'rate limited')
+})
+
+test('a body that is no JSON, or has a member twice, never reaches a route', async () => {
+  const app = await createApp({
+    log: pino({ level: 'silent' }),
+    publicUrl: () => 'http://x',
+    schemas: {},
+  })
+  app.post('/', { schema: { body: Type.Object({}) } }, async ({ body }) => body)
+  const post = async (payload: string | Buffer): Promise<string> =>
+    (
+      await app.inject({
+        method: 'POST',
+        url: '/',
+        headers: { 'content-type': 'application/json' },
+        payload,
+      })
+    ).body
+  const bad = ['', ' ', '{', '{"name":"x"', "{'name':'x'}", 'name=x', '{"name":"\n"}', '{}x', 'NaN']
+  const notUtf8 = Buffer.from('{"name":"\xff"}', 'latin1')
+  for (const text of [...bad, '{"name":1,"name":1}', notUtf8]) {
+    assert.deepEqual(JSON.parse(await post(text)), {
+      error: 'invalid request body',
+      expected: 'JSON with each member once, and at most 2000 of { } [ ] , :',
+    })
+  }
+  assert.equal(await post('{"name":1}'), '{"name":1}')
 })

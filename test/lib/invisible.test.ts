@@ -6,7 +6,8 @@ import { isTypeable } from '../../src/client/export.ts'
 import type { CatchEvent } from '../../src/client/index.ts'
 import { hasInvisible, jsonEscape, replaceInvisible } from '../../src/lib/invisible.ts'
 import { badge } from '../../src/pulse/badge.ts'
-import { parseSettings } from '../../src/pulse/settings.ts'
+import { PulseSettings } from '../../src/pulse/schema.ts'
+import { readAs } from '../../src/pulse/settings.ts'
 import { escapeSteering, resultText } from '../../src/tools/strangers.ts'
 import { plainly } from '../../src/web/lib/foreign.ts'
 
@@ -41,8 +42,8 @@ test('what nobody sees is shown or refused the same everywhere', () => {
     assert.ok(hasInvisible(text), code)
     for (const [where, show] of shows)
       assert.ok(!show(text).includes(character), `${where}: ${code}`)
-    const name = Buffer.from(JSON.stringify({ name: text }))
-    assert.throws(() => parseSettings(name), { phrase: 'invalid settings' }, code)
+    const refused = { phrase: 'invalid settings' }
+    assert.throws(() => readAs(PulseSettings, { name: text }), refused, code)
     assert.equal(isTypeable({ body: text, bodyEncoding: 'utf8' } as CatchEvent), false, code)
   }
 })
@@ -51,7 +52,7 @@ test('what is seen stays as it is everywhere, such as an emoji of several charac
   for (const text of VISIBLE) {
     assert.equal(hasInvisible(text), false, text)
     assert.deepEqual([plainly(text), harmless(text), escapeSteering(text)], [text, text, text])
-    assert.equal(parseSettings(Buffer.from(JSON.stringify({ name: text }))).name, text)
+    assert.equal(readAs(PulseSettings, { name: text }).name, text)
   }
 })
 

@@ -12,13 +12,12 @@ import { rfc3339 } from '../../lib/clock.ts'
 import { Type } from '../../lib/json-schema.ts'
 import type { AnyProduct } from '../../lib/product-names.ts'
 import type { App } from '../app.ts'
-import { inScope, parseAsBytes, rawBody } from '../body.ts'
 import { problem } from '../errors.ts'
 import { LIMITS, type Limits } from '../limits.ts'
 import { OWNER_ERRORS, type Owner } from '../owner.ts'
 import { errors, NoContent } from '../schemas.ts'
 import { AlertSettings, AlertsSet, AlertsStatus } from './schema.ts'
-import { parseDestinations } from './settings.ts'
+import { readDestinations } from './settings.ts'
 
 /** Fits three of the longest destinations with every character escaped. */
 const MAX_BODY_BYTES = 48 * 1024
@@ -99,25 +98,26 @@ export function mountAlerts<Row extends { public_id: string }>(
       return () => ({ destinations: set.map(setOf) })
     }),
   )
-  inScope(app, (scope) => {
-    parseAsBytes(scope, { contentTypes: ['application/json'], maxBytes: MAX_BODY_BYTES })
-    scope.put<Owned>(
-      path,
-      // The handler validates the body, because its errors name the member that is wrong.
-      { onRequest: requireOn, schema: schemas.set, validatorCompiler: () => () => true },
-      owner.answers(async (row, request, reply) => {
-        const { public_id: id } = row
-        const wanted = await parseDestinations(rawBody(request as FastifyRequest), {
-          alerts,
-          ownerId: id,
-        })
-        await takeTests(id, await destinations.untested(id, wanted), reply)
-        const set = await destinations.set(id, { wanted, guard: guard(row), test: test(row) })
-        if (!set) throw problem('not found')
-        return () => ({ destinations: set.map(setOf) })
-      }),
-    )
-  })
+  app.put<Owned & { Body: AlertSettings }>(
+    path,
+    {
+      onRequest: requireOn,
+      bodyLimit: MAX_BODY_BYTES,
+      config: { invalid: { body: 'invalid destinations' } },
+      schema: schemas.set,
+    },
+    owner.answers(async (row, request, reply) => {
+      const { public_id: id } = row
+      const wanted = await readDestinations(request.body, {
+        alerts,
+        ownerId: id,
+      })
+      await takeTests(id, await destinations.untested(id, wanted), reply)
+      const set = await destinations.set(id, { wanted, guard: guard(row), test: test(row) })
+      if (!set) throw problem('not found')
+      return () => ({ destinations: set.map(setOf) })
+    }),
+  )
 }
 
 const destinationOf = ({ id, format, host, state, isPrivate }: Destination) => ({

@@ -1,28 +1,21 @@
-/** Parses the JSON body that sets the destinations of alerts. */
+/** Reads the settings of where alerts go. */
 import type { Alerts } from '../../alerts/alerts.ts'
 import type { Wanted } from '../../alerts/destinations.ts'
-import { calledUrl, URL_FORMATS } from '../../lib/alert-formats.ts'
+import { calledUrl } from '../../lib/alert-formats.ts'
 import { containsToken } from '../../lib/ids.ts'
-import { isObject, parseStrictJsonBytes } from '../../lib/json.ts'
 import { invalid } from '../errors.ts'
-import { validatorOf } from '../validation.ts'
-import { AlertSettings } from './schema.ts'
+import type { AlertSettings } from './schema.ts'
 
 /**
- * The destinations that a body asks for.
- * @throws Problem `invalid request body` for invalid JSON, `invalid destinations` for anything else.
+ * The destinations that settings ask for.
+ * @throws Problem `invalid destinations`.
  */
-export async function parseDestinations(
-  body: Buffer,
+export async function readDestinations(
+  { destinations }: AlertSettings,
   { alerts, ownerId }: { alerts: Alerts; ownerId: string },
 ): Promise<Wanted[]> {
-  const value = parseStrictJsonBytes(body)
-  if (value === undefined) {
-    throw invalid('invalid request body', { expected: 'JSON with each member once' })
-  }
-  if (!validatorOf(AlertSettings).Check(value)) throw refused(...faultOf(value))
   const wanted: Wanted[] = []
-  for (const one of (value as AlertSettings).destinations) {
+  for (const one of destinations) {
     const next = await wantedOf(one, { alerts, ownerId })
     if (wanted.some((other) => isSame(other, next))) {
       throw refused('destinations', 'each destination once')
@@ -92,33 +85,4 @@ function hidesToken(text: string): boolean {
     decoded = next
   }
   return true
-}
-
-/** What is wrong with a value that the schema refuses: a member, and what it must be. */
-function faultOf(value: unknown): [field: string, expected: string] {
-  const list = isObject(value) ? value.destinations : undefined
-  if (!isObject(value) || !Array.isArray(list) || Object.keys(value).length !== 1) {
-    return ['destinations', 'an array, and no other member']
-  }
-  if (list.length > 3) return ['destinations', 'at most 3']
-  for (const one of list) {
-    if (!isObject(one)) return ['destinations', 'objects']
-    if ('opensAt' in one && typeof one.opensAt !== 'boolean') return ['opensAt', 'true or false']
-    if ('inbox' in one || 'ingestToken' in one) {
-      if (typeof one.inbox !== 'string') return ['inbox', 'the id of an inbox']
-      if (typeof one.ingestToken !== 'string' || one.ingestToken.length > 256) {
-        return ['ingestToken', 'the ingest token of that inbox']
-      }
-      if (one.inbox.length > 64) return ['inbox', 'the id of an inbox']
-    } else if ('id' in one) {
-      if (typeof one.id !== 'string' || one.id.length > 64) {
-        return ['id', 'the id of a destination that is set']
-      }
-    } else if (typeof one.url !== 'string' || one.url.length > 2048) {
-      return ['url', 'an https URL of at most 2048 characters']
-    } else if ('format' in one) {
-      return ['format', `one of ${URL_FORMATS.join(', ')}`]
-    }
-  }
-  return ['destinations', '{"url", "format"}, {"inbox", "ingestToken"} or {"id"}, and nothing else']
 }

@@ -10,7 +10,6 @@ import { renderPending } from '../../payment/flows/native.ts'
 import type { Outcome } from '../../payment/order.ts'
 import { MAX_INVOICE_CHARS } from '../../protocol/bolt11.ts'
 import type { App } from '../app.ts'
-import { inScope, parseStrictJson } from '../body.ts'
 import { clientScope } from '../client-address.ts'
 import { idempotencyKey, invalidKey, preimageIn } from '../credentials.ts'
 import { checkoutUnavailable, problem } from '../errors.ts'
@@ -174,49 +173,46 @@ const answers = {
 /** Both are in the body alone, because addresses and headers are logged by others. */
 function mountRecovery(app: App, { orders, limits, clientAddress, resources }: Deps): void {
   const path = '/api/payments/recover'
-  inScope(app, (scope) => {
-    parseStrictJson(scope)
-    scope.post<{ Body: { bolt11: string; preimage: string } }>(
-      path,
-      {
-        config: { invalid: { body: 'invalid request body' } },
-        schema: {
-          tags: ['payments'],
-          isLinked: true,
-          operationId: 'recoverPurchase',
-          summary: 'Collect a paid purchase by its whole invoice and the preimage of the payment',
-          description:
-            'For a buyer who has nothing else left: no key, no order id. The answer is that of the poll.',
-          body: PaidInvoice,
-          response: {
-            200: answer(settledOrder(resources), {
-              description: 'The capability, or the new end. Save it before anything else',
-            }),
-            ...errors(
-              'invalid request body',
-              'unsupported media type',
-              'request too large',
-              'order not found',
-              'order expired',
-              'order refunded',
-              'already delivered',
-              'request timeout',
-              'rate limited',
-              'internal error',
-              'checkout unavailable',
-            ),
-          },
+  app.post<{ Body: { bolt11: string; preimage: string } }>(
+    path,
+    {
+      config: { invalid: { body: 'invalid request body' } },
+      schema: {
+        tags: ['payments'],
+        isLinked: true,
+        operationId: 'recoverPurchase',
+        summary: 'Collect a paid purchase by its whole invoice and the preimage of the payment',
+        description:
+          'For a buyer who has nothing else left: no key, no order id. The answer is that of the poll.',
+        body: PaidInvoice,
+        response: {
+          200: answer(settledOrder(resources), {
+            description: 'The capability, or the new end. Save it before anything else',
+          }),
+          ...errors(
+            'invalid request body',
+            'unsupported media type',
+            'request too large',
+            'order not found',
+            'order expired',
+            'order refunded',
+            'already delivered',
+            'request timeout',
+            'rate limited',
+            'internal error',
+            'checkout unavailable',
+          ),
         },
       },
-      async (request, reply) => {
-        const { bolt11, preimage } = request.body
-        const outcome = await orders.recover(bolt11, preimage)
-        if (outcome !== null) return collected(reply, outcome)
-        await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
-        throw problem('order not found')
-      },
-    )
-  })
+    },
+    async (request, reply) => {
+      const { bolt11, preimage } = request.body
+      const outcome = await orders.recover(bolt11, preimage)
+      if (outcome !== null) return collected(reply, outcome)
+      await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
+      throw problem('order not found')
+    },
+  )
 
   // The pattern of the poll would take this for the id of an order.
   app.get(path, { config: { isRefused: true } }, async () => {

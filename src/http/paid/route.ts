@@ -8,7 +8,7 @@ import type { PlanId, Product } from '../../lib/product-names.ts'
 import type { PlanTerms } from '../../payment/provisioning.ts'
 import { invalid, type Phrase } from '../errors.ts'
 import { PlanSelection } from '../schemas.ts'
-import { createFaultFinder, validatorOf } from '../validation.ts'
+import { faultIn, validatorOf } from '../validation.ts'
 import type { Shown } from './flows.ts'
 
 export type PaidRoute = {
@@ -81,8 +81,6 @@ export type SoldPlan = PlanTerms & Record<string, Json>
 /** The JSON needs much less, even with spaces. */
 export const MAX_PLAN_SELECTION_BYTES = 4 * 1024
 
-const faultIn = createFaultFinder(PlanSelection)
-
 /** @throws Problem `invalid request body` for a body that says anything: the address has said it all. */
 export function refuseAnyBody(body: Buffer): void {
   if (body.length === 0) return
@@ -101,5 +99,8 @@ export function parsePlanSelection(body: Buffer): PlanId {
     Object.keys(value).join() === 'planId' &&
     'planId' in value &&
     typeof value.planId === 'string'
-  throw invalid(isOnlyThePlan ? 'invalid plan' : 'invalid request body', faultIn(value))
+  throw invalid(
+    isOnlyThePlan ? 'invalid plan' : 'invalid request body',
+    faultIn(PlanSelection, value),
+  )
 }

@@ -13,6 +13,7 @@ import {
   problem,
   serviceUnavailable,
 } from '../errors.ts'
+import { NO_JSON } from '../validation.ts'
 
 /** Sends an error in the form that the client may see. Bugs of the service are logged here, once. */
 export function sendError(
@@ -39,13 +40,16 @@ function publicProblem(error: unknown, request: FastifyRequest): Problem | null 
   if (error instanceof Problem) return error
   const phrases = request.routeOptions.config.invalid
   if (isValidationError(error)) {
-    const phrase = phrases?.[error.validationContext === 'body' ? 'body' : 'query']
-    return invalid(phrase ?? 'invalid query', error.fault ?? {})
+    if (error.validationContext !== 'body') {
+      return invalid(phrases?.query ?? 'invalid query', error.fault ?? {})
+    }
+    if (request.body === undefined) return invalid(phrases?.json ?? 'invalid request body', NO_JSON)
+    return invalid(phrases?.body ?? 'invalid request body', error.fault ?? {})
   }
   const code = codeOf(error)
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return problem('request too large')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('unsupported media type')
-  if (code.startsWith('FST_ERR_CTP_')) return problem(phrases?.body ?? 'invalid request body')
+  if (code.startsWith('FST_ERR_CTP_')) return problem(phrases?.json ?? 'invalid request body')
   // The client disconnected or was timed out, so nobody reads this response.
   if (code === 'ECONNRESET' || code === 'ABORT_ERR') return problem('request timeout')
   return null

@@ -5,7 +5,6 @@ import { Type } from '../../lib/json-schema.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Simulator } from '../../lightning/simulator.ts'
 import type { App } from '../app.ts'
-import { inScope, parseStrictJson } from '../body.ts'
 import { PROXY_HEADERS } from '../client-address.ts'
 import { problem } from '../errors.ts'
 import { errors, PaymentHash } from '../schemas.ts'
@@ -77,46 +76,43 @@ export function mountSimulator(
     refuseStrangers?: RefuseStrangers | undefined
   },
 ): void {
-  inScope(app, (scope) => {
-    parseStrictJson(scope)
-    scope.post<{ Body: { bolt11: string } }>(
-      '/simulator/pay',
-      {
-        schema: {
-          tags: ['simulator'],
-          operationId: 'payWithSimulator',
-          summary: 'Pay an invoice of the simulator, once; a repeat gives the same preimage',
-          description: 'Only a service on the simulator has it. No real money moves.',
-          body: SimulatedPayment,
-          response: {
-            200: SimulatedProof,
-            ...errors(
-              'invalid request body',
-              'unsupported media type',
-              'request too large',
-              'invoice expired',
-              'not found',
-              'simulator is local',
-              'request timeout',
-              'internal error',
-            ),
-          },
+  app.post<{ Body: { bolt11: string } }>(
+    '/simulator/pay',
+    {
+      schema: {
+        tags: ['simulator'],
+        operationId: 'payWithSimulator',
+        summary: 'Pay an invoice of the simulator, once; a repeat gives the same preimage',
+        description: 'Only a service on the simulator has it. No real money moves.',
+        body: SimulatedPayment,
+        response: {
+          200: SimulatedProof,
+          ...errors(
+            'invalid request body',
+            'unsupported media type',
+            'request too large',
+            'invoice expired',
+            'not found',
+            'simulator is local',
+            'request timeout',
+            'internal error',
+          ),
         },
-        config: { invalid: { body: 'invalid request body' } },
       },
-      async (request) => {
-        refuseStrangers(request.raw)
-        const outcome = await simulator.pay(request.body.bolt11)
-        switch (outcome.kind) {
-          case 'paid':
-            await onPaid(outcome.paymentHash)
-            return { preimage: outcome.preimage, paymentHash: outcome.paymentHash }
-          case 'unknown':
-            throw problem('not found')
-          case 'expired':
-            throw problem('invoice expired')
-        }
-      },
-    )
-  })
+      config: { invalid: { body: 'invalid request body' } },
+    },
+    async (request) => {
+      refuseStrangers(request.raw)
+      const outcome = await simulator.pay(request.body.bolt11)
+      switch (outcome.kind) {
+        case 'paid':
+          await onPaid(outcome.paymentHash)
+          return { preimage: outcome.preimage, paymentHash: outcome.paymentHash }
+        case 'unknown':
+          throw problem('not found')
+        case 'expired':
+          throw problem('invoice expired')
+      }
+    },
+  )
 }
