@@ -92,7 +92,6 @@ export function mountMcp(app: App, parts: McpParts): void {
       })
     })
   })
-  app.addHook('onClose', async () => (await server)?.close())
 
   async function read(
     request: FastifyRequest,

@@ -71,13 +71,11 @@ export function createMcpServer({
 
   async function run(
     connection: Connection,
-    { name, args, meta, ctx, progress }: CheckedCall,
+    { name, args, meta, progress }: CheckedCall,
   ): Promise<Result> {
     const { way, isPaymentError } = connection
-    const signal = AbortSignal.any([connection.signal, ctx.mcpReq.signal])
-    const caller = { ...connection, signal }
-    const ask: Call['ask'] = (asked) => askOwn(caller, asked)
-    const call: Call = { connection: caller, args, meta, ask }
+    const ask: Call['ask'] = (asked) => askOwn(connection, asked)
+    const call: Call = { connection, args, meta, ask }
     let result: Result
     try {
       result = await offered[way].run(name, {
@@ -103,7 +101,6 @@ export function createMcpServer({
       connections.set(request, connection)
       return handler.fetch(request, { parsedBody: message })
     },
-    close: handler.close,
   }
 }
 

@@ -6,10 +6,9 @@ import { TOKEN_META } from '../../../src/tools/tool.ts'
 import { anInbox } from '../../support/catch.ts'
 import type { After } from '../../support/folder.ts'
 import { limited } from '../../support/limits.ts'
-import { connect, message, post } from '../../support/mcp.ts'
+import { connect, message, post, readIn } from '../../support/mcp.ts'
 import { scrape } from '../../support/scrape.ts'
 import type { TestServer } from '../../support/server.ts'
-import { until } from '../../support/until.ts'
 
 /** From now on no wait is over by itself: what ends was told to end. */
 const holdTimers = (t: TestContext): void => t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -62,44 +61,6 @@ const aCrowd = (t: After): Promise<TestServer> =>
   )
 
 suite('a crowd that waits', () => {
-  test('540 waits at once: 512 are let in, the others are told when to come again, and the service answers', async (t) => {
-    const server = await aCrowd(t)
-    const inboxes: CatchCapability[] = []
-    for (let i = 0; i < 16; i++) inboxes.push(await anInbox(server))
-    const leaving = new AbortController()
-    t.after(() => leaving.abort())
-    let refused = 0
-    const all = Array.from({ length: 540 }, async (_, i) => {
-      const inbox = inboxes[i % 16] as CatchCapability
-      const ended = await wait(server, {
-        ...{ inbox, from: `198.51.${i % 20}.1` },
-        signal: leaving.signal,
-      })
-      if (ended?.answer.status !== 429) return ended
-      assert.ok(Number(ended.answer.headers.get('retry-after')) > 0)
-      refused++
-      return null
-    })
-    await until('all are in or refused', async () => (await waits(server)) === 512)
-    await until('the others know', async () => refused === 28)
-    const [first] = inboxes
-    assert.ok(first)
-    assert.equal((await fetch(`${server.url}/health`)).status, 200)
-    const late = { 'x-forwarded-for': '203.0.113.1' }
-    assert.equal((await post(server.url, message('ping'), late)).status, 429)
-    // A webhook ends the waits of its inbox, and makes room for others.
-    const sent = await fetch(`${server.url}/c/${first.publicId}`, { method: 'POST', body: 'x' })
-    assert.equal(sent.status, 204)
-    const [told] = await Promise.all(all.slice(0, 1))
-    assert.match(told?.text ?? '', /\\"reason\\":\\"received\\"/)
-    await until('there is room', async () => {
-      return (await post(server.url, message('ping'), late)).status === 200
-    })
-    leaving.abort()
-    await Promise.all(all)
-    await until('all have ended', async () => (await waits(server)) === 0)
-  })
-
   test('a network has 64 waits; one that is cancelled frees its place at once', async (t) => {
     const server = await aCrowd(t)
     const inbox = await anInbox(server)
@@ -113,7 +74,9 @@ suite('a crowd that waits', () => {
     for (const { signal } of cancels) void wait(server, { inbox, from, signal })
     await soon('all wait', async () => (await waits(server)) === 64)
     const asked = () => post(server.url, message('ping'), { 'x-forwarded-for': from })
-    assert.equal((await asked()).status, 429)
+    const { status, headers } = await asked()
+    assert.equal(status, 429)
+    assert.ok(Number(headers.get('retry-after')) > 0)
     cancels[0]?.abort()
     await soon('its place is free', async () => (await asked()).status === 200)
     assert.equal(await waits(server), 63, 'the places of the inbox are free as well')
@@ -136,6 +99,38 @@ suite('a crowd that waits', () => {
     cancel.abort()
     await cancelled
     await soon('it has ended', async () => (await waits(server)) === 0)
+  })
+
+  test('a wait that has told of its progress ends at once when its client cancels it', async (t) => {
+    const server = await aCrowd(t)
+    const { publicId, ownerToken: token } = await anInbox(server)
+    const agent = await connect(t, server.url)
+    holdTimers(t)
+    const cancel = new AbortController()
+    const given = { publicId, after: 0, timeoutSeconds: 600 }
+    const { signal } = cancel
+    const told: (string | undefined)[] = []
+    const onProgress = (message: string | undefined): void => void told.push(message)
+    const cancelled = assert.rejects(
+      agent.call('wait_for_webhook', given, { token, signal, onProgress }),
+    )
+    // From here on its answer is a stream, which is all that the call still has of its client.
+    await soon('it is told', async () => told.length > 0 && (await waits(server)) === 1)
+    cancel.abort()
+    await cancelled
+    await soon('it has ended', async () => (await waits(server)) === 0)
+  })
+
+  test('a wait ends with an answer when the service stops, and does not keep it', async (t) => {
+    const server = await aCrowd(t)
+    const { publicId, ownerToken: token } = await anInbox(server)
+    const agent = await connect(t, server.url)
+    holdTimers(t)
+    const given = { publicId, after: 0, timeoutSeconds: 600 }
+    const ended = agent.call('wait_for_webhook', given, { token })
+    await soon('it waits', async () => (await waits(server)) === 1)
+    await server.stop()
+    assert.equal(readIn(await ended).reason, 'timeout')
   })
 
   test("a notification of 2025-11-25 cancels nobody's wait, and closing the connection ends one's own at once", async (t) => {

@@ -1,8 +1,11 @@
 /** The parts of /mcp that bound and name things. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
 import { suite, test } from 'node:test'
+import type { App } from '../../../src/http/app.ts'
 import { createCalls } from '../../../src/tools/remote/bounds.ts'
+import { createOwnRequests, Unanswered } from '../../../src/tools/remote/own-requests.ts'
 import { createPurchaseIds } from '../../../src/tools/remote/purchase-id.ts'
 
 suite('the names of purchases', () => {
@@ -26,6 +29,20 @@ suite('the names of purchases', () => {
 })
 
 suite('the requests under way', () => {
+  test('the requests under way are 64 for a network and 512 in all', () => {
+    const calls = createCalls()
+    const begun = (network: string): number => {
+      let count = 0
+      while (calls.begin(network)) count++
+      return count
+    }
+    assert.deepEqual([begun('a'), begun('a')], [64, 0])
+    assert.equal(
+      Array.from({ length: 20 }, (_, n) => begun(`${n}`)).reduce((a, b) => a + b),
+      448,
+    )
+  })
+
   test('the requests under way are so many for a network and so many in all, and an end counts once', () => {
     const calls = createCalls({ perNetwork: 2, inAll: 3 })
     const first = calls.begin('a')
@@ -38,5 +55,23 @@ suite('the requests under way', () => {
     assert.ok(calls.begin('a'))
     assert.equal(calls.begin('a'), null)
     assert.equal(calls.begin('c'), null)
+  })
+})
+
+suite('a request of the service to itself', () => {
+  const MB = 1024 * 1024
+
+  test('a request of the service to itself takes an answer of 64 MiB, and no byte more', async () => {
+    for (const extra of [0, 1]) {
+      const server = createServer((_request, response) => {
+        for (let i = 0; i < 64; i++) response.write(Buffer.alloc(MB))
+        response.end(Buffer.alloc(extra))
+      })
+      const ask = createOwnRequests({ server } as unknown as App)
+      const { signal } = new AbortController()
+      const asked = ask({ peer: '', forwarding: {}, signal }, { method: 'GET', path: '/' })
+      if (extra === 0) assert.equal((await asked).bytes.length, 64 * MB)
+      else await assert.rejects(asked, Unanswered)
+    }
   })
 })
