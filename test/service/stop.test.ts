@@ -1,0 +1,78 @@
+/** What a service lets go of when it stops, though its process lives on. */
+import assert from 'node:assert/strict'
+import { createHook } from 'node:async_hooks'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { put } from '../support/alerts.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
+import { mmdb } from '../support/mmdb.ts'
+import { aMonitor, live, ping } from '../support/pulse.ts'
+import { aReceiver } from '../support/receiver.ts'
+import { startServer, testClock } from '../support/server.ts'
+import { createLedger } from '../support/stand-ins/ledger.ts'
+import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
+import { query } from '../support/store.ts'
+
+/** Files that are watched, sockets, and servers. Threads of stores go to the next one. */
+const HELD = ['STATWATCHER', 'TCPWRAP', 'TCPSERVERWRAP']
+
+/** Asserts of what is opened from now on that nothing is open. */
+function watchOpened(t: After): () => Promise<void> {
+  const open = new Map<number, string>()
+  const hook = createHook({
+    init: (id, type) => void (HELD.includes(type) && open.set(id, type)),
+    destroy: (id) => void open.delete(id),
+  })
+  hook.enable()
+  t.after(() => hook.disable())
+  return async () => {
+    // The handles of what was closed end within some turns, and what is kept alive does not.
+    for (let turn = 0; turn < 200 && open.size > 0; turn++) await new Promise(setImmediate)
+    assert.deepEqual([...open.values()], [])
+  }
+}
+
+test('a stop closes the store, the files and listeners, and the attempts of alerts', async (t) => {
+  const file = join(await temporaryFolder(t), 'places.mmdb')
+  await writeFile(file, mmdb({ networks: { '203.0.113.0/24': { country: { iso_code: 'DE' } } } }))
+  const receiver = await aReceiver(t)
+  const assertClosed = watchOpened(t)
+  const server = await startServer(t, {
+    MAYFLY_ALLOWED_HOSTS: receiver.host,
+    MAYFLY_GEOIP_DATABASE: file,
+    MAYFLY_METRICS_PORT: '0',
+  })
+  const monitor = await aMonitor(server)
+  await put(server, monitor, [{ url: receiver.url }])
+  await server.mayfly.pulse(monitor).update({ expectedIntervalSeconds: 60, graceSeconds: 60 })
+  await ping(server, monitor)
+  receiver.answer = () => undefined
+  await live(server, 3 * 60_000)
+  await receiver.until('pulse.late')
+  assert.ok(existsSync(`${server.file}-wal`))
+  await server.stop()
+  await assertClosed()
+  assert.equal(existsSync(`${server.file}-wal`), false)
+})
+
+test('a stop takes the instance off the clock, so that no gap is seen at the next start', async (t) => {
+  const server = await startServer(t)
+  assert.equal((await query(server, 'select * from clock_beat')).length, 1)
+  await server.stop()
+  assert.deepEqual(await query(server, 'select * from clock_beat'), [])
+})
+
+test('a stop closes the connections to the node', async (t) => {
+  const clock = testClock()
+  const node = await startPhoenixd({ clock, own: createLedger(clock) })
+  t.after(node.close)
+  const assertClosed = watchOpened(t)
+  const login = `phoenixd+http://:${encodeURIComponent(node.limitedPassword)}@`
+  const server = await startServer(t, {
+    MAYFLY_LIGHTNING_URL: node.baseUrl.replace('http://', login),
+  })
+  await server.stop()
+  await assertClosed()
+})
