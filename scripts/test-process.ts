@@ -3,7 +3,7 @@ import hooks from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 
 /** Far longer than a process takes on a busy machine. One that never ends would stop the whole run. */
-const MAX_MINUTES = 10
+const MAX_MINUTES = 20
 
 setTimeout(() => {
   const open = process.getActiveResourcesInfo().join(', ')

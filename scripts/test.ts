@@ -4,7 +4,15 @@
  * also those that only it can pass (`*.postgres.ts`). Prints the time of each folder. Several files share a process,
  * because loading the service takes longer than most files.
  */
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
@@ -12,10 +20,11 @@ import { spec } from 'node:test/reporters'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const FILES_PER_PROCESS = 16
+/** Loading the service takes a process a second, and a processor waits for the last process. */
+const FILES_PER_PROCESS = 40
 /** These start browsers and nodes. A few files in a process share what they start. */
 const SLOW_FOLDERS = ['test/e2e', 'test/web']
-const SLOW_FILES_PER_PROCESS = 4
+const SLOW_FILES_PER_PROCESS = 8
 /** They sell from the same nodes, one after another: test/e2e/shared-nodes.ts. */
 const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd', 'mcp-lnd', 'one-url-lnd', 'wallet-lnd'].map(
   (name) => `test/e2e/${name}.nightly.ts`,
@@ -72,18 +81,30 @@ function testFiles(path: string): string[] {
 
 /** The files of each process, the slowest process first. */
 function batches(): string[][] {
-  const groups = Object.values(
-    Object.groupBy(files, (file) => (SHARE_NODES.includes(file) ? 'nodes' : folderOf(file))),
-  )
+  const groups = Object.values(Object.groupBy(files, groupOf))
   return groups
-    .flatMap((group = []) => chunks(group.toSorted(bySlowness)))
+    .flatMap((group = []) => chunks(group.toSorted()))
     .toSorted((a, b) => durationOf(b) - durationOf(a))
 }
 
+function groupOf(file: string): string {
+  if (SHARE_NODES.includes(file)) return 'nodes'
+  const folder = folderOf(file)
+  return SLOW_FOLDERS.includes(folder) ? folder : 'others'
+}
+
+/** Parts that take about as long as each other. Neighbours load the same parts of the service. */
 function chunks(group: string[]): string[][] {
-  const isSlow = group.some((file) => SLOW_FOLDERS.includes(folderOf(file)))
+  const isSlow = group.some((file) => groupOf(file) !== 'others')
   const count = Math.ceil(group.length / (isSlow ? SLOW_FILES_PER_PROCESS : FILES_PER_PROCESS))
-  return Array.from({ length: count }, (_, i) => group.filter((_, at) => at % count === i))
+  const share = durationOf(group) / count
+  const parts: string[][] = Array.from({ length: count }, () => [])
+  let before = 0
+  for (const file of group) {
+    parts[Math.min(count - 1, Math.floor((before + msOf(file) / 2) / share))]?.push(file)
+    before += msOf(file)
+  }
+  return parts.filter(({ length }) => length > 0)
 }
 
 /** Two files for each process: one imports the tests, which run one after another, and one prepares for them. */
@@ -103,13 +124,10 @@ function durationOf(batch: string[]): number {
   return batch.reduce((sum, file) => sum + msOf(file), 0)
 }
 
-function bySlowness(a: string, b: string): number {
-  return msOf(b) - msOf(a) || a.localeCompare(b)
-}
-
-/** Without a duration, a file of a slow folder is slow. */
+/** Without a duration, the longer of two files is the slower one, and those of slow folders are slower. */
 function msOf(file: string): number {
-  return durations[file] ?? (SLOW_FOLDERS.includes(folderOf(file)) ? 20_000 : 1_000)
+  const bytesPerMs = groupOf(file) === 'others' ? 10 : 1
+  return durations[file] ?? statSync(join(ROOT, file)).size / bytesPerMs
 }
 
 function readDurations(): Record<string, number> {

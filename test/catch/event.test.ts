@@ -58,7 +58,7 @@ test('a search finds in a body exactly what both have in lower case', () => {
   const letters = [...'aZäÖßkKiI\u212a\u0130\u0307€Σςσ😀 ']
   const texts = letters.flatMap((a) => letters.map((b) => `${a}${b}`))
   const long = 'x'.repeat(64 * 1024 - 1)
-  for (const body of [...texts, ...texts.map((text) => `${long}${text}${long}`)]) {
+  for (const body of [...texts, ...letters.map((text) => `${long}${text}k${long}`)]) {
     for (const wanted of ['k', 'i', 'az', 'ZA', 'ä', 'ö', 'k\u212a', 'i\u0307', 'σ', '😀', 'xk']) {
       assert.equal(
         found([anEvent({ body: Buffer.from(body) })], wanted).length === 1,

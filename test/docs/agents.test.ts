@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 
-const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const text = (file: string): Promise<string> => readFile(join(ROOT, file), 'utf8')
 
@@ -67,15 +64,5 @@ suite('the commands of AGENTS.md', () => {
       const [program = ''] = /\b(?:scripts|clients|bench|test|mutation)\/\S+/.exec(own) ?? []
       assert.ok(program !== '' && existsSync(join(ROOT, program)), `${command} has no program`)
     }
-  })
-
-  test('the line of AGENTS.md for one folder tests that folder', async () => {
-    const [command = ''] = commands.filter((each) => each.startsWith('npx node --test'))
-    const line = command.replace('test/catch/', 'test/lib/')
-    assert.notEqual(line, command)
-    // Inside of a test run, a runner reports to the one above it, and not to this test.
-    const { NODE_TEST_CONTEXT: _, ...env } = process.env
-    const { stdout } = await run('bash', ['-c', line], { cwd: ROOT, env })
-    assert.match(stdout, /^ℹ pass [1-9]\d*$/m)
   })
 })

@@ -179,27 +179,25 @@ describe('a receipt that ran out unused', () => {
     assert.equal(shop.served.length, 0)
   })
 
-  for (const days of [31, 33, 400]) {
-    test(`a receipt that ran out unused lets nobody in after ${days} days, when a folder may have forgotten that it did`, async (t) => {
-      const shop = await aShop(t)
-      const store = fileStore(await temporaryFolder(t), shop.clock.now)
-      const api = anApi(shop, { store })
-      assert.equal((await api(await aProof(shop))).status, 200)
-      shop.clock.advance(2 * MINUTE)
-      const proof = await aProof(shop)
-      assert.equal((await api(proof)).status, 200)
-      shop.clock.advance(days * 24 * HOUR)
-      // Every part of the folder is swept.
-      for (let i = 0; i < 256; i++) {
-        await store.add(`another ${i}`, 1)
-        shop.clock.advance(5 * MINUTE)
-      }
-      const { status, headers } = await api(proof)
-      assert.ok([403, 409].includes(status))
-      assert.equal(headers.get('www-authenticate'), null)
-      assert.equal(shop.served.length, 2)
-    })
-  }
+  test('a receipt that ran out unused lets nobody in after 31 days, when a folder may have forgotten that it did', async (t) => {
+    const shop = await aShop(t)
+    const store = fileStore(await temporaryFolder(t), shop.clock.now)
+    const api = anApi(shop, { store })
+    assert.equal((await api(await aProof(shop))).status, 200)
+    shop.clock.advance(2 * MINUTE)
+    const proof = await aProof(shop)
+    assert.equal((await api(proof)).status, 200)
+    shop.clock.advance(31 * 24 * HOUR)
+    // Every part of the folder is swept.
+    for (let i = 0; i < 256; i++) {
+      await store.add(`another ${i}`, 1)
+      shop.clock.advance(5 * MINUTE)
+    }
+    const { status, headers } = await api(proof)
+    assert.ok([403, 409].includes(status))
+    assert.equal(headers.get('www-authenticate'), null)
+    assert.equal(shop.served.length, 2)
+  })
 
   test('a receipt that ran out unused lets nobody in where the folder cannot say when it began', async (t) => {
     const shop = await aShop(t)

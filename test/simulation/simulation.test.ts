@@ -28,7 +28,7 @@ test('no promise is broken by kills, lost answers, loss of power, slow nodes and
 })
 
 test('the same seed gives the same run, however often the loop of the machine turns meanwhile', async () => {
-  const SAME = 4
+  const SAME = 2
   const fingerprints = async (options: { threads: number; eventsPerTurn?: number }) => {
     const bySeed: string[] = []
     await runPool({

@@ -1,31 +1,49 @@
 /** The thread of `command-threads.ts`: runs one command after another, and sends back how each ended. */
-import { parentPort } from 'node:worker_threads'
+import { Readable } from 'node:stream'
+import { type MessagePort, parentPort } from 'node:worker_threads'
 import { runProgram } from '../../src/cli/program.ts'
 
-export type Order = { args: string[]; environment: Record<string, string> }
+/** With `live`, its input comes through the port, and its output goes there as it is written. */
+export type Order = { args: string[]; environment: Record<string, string>; live?: MessagePort }
 export type RanInThread = { code: number; bytes: Uint8Array; out: string; err: string }
+export type Wrote = { to: 'out' | 'err'; text: string }
 
 parentPort?.on('message', async (order: Order) => {
   parentPort?.postMessage(await run(order))
 })
 
-async function run({ args, environment }: Order): Promise<RanInThread> {
+async function run({ args, environment, live }: Order): Promise<RanInThread> {
   for (const name of Object.keys(process.env)) delete process.env[name]
   Object.assign(process.env, environment)
-  // A new process has no code of an earlier command, nor its listeners.
+  // A new process has no code of an earlier command, nor its listeners, nor its console.
   process.exitCode = undefined
   process.stdout.removeAllListeners('error')
-  const out = written(process.stdout)
-  const err = written(process.stderr)
+  const { console } = globalThis
+  if (live) takeInput(live)
+  const tell = (to: Wrote['to']) => (chunk: Buffer) =>
+    live?.postMessage({ to, text: chunk.toString() } satisfies Wrote)
+  const out = written(process.stdout, tell('out'))
+  const err = written(process.stderr, tell('err'))
   const code = await runProgram(args)
+  globalThis.console = console
+  live?.close()
   return { code, bytes: out(), out: out().toString(), err: err().toString() }
 }
 
+/** Makes stdin of what comes through the port. Null ends it. */
+function takeInput(live: MessagePort): void {
+  const stdin = new Readable({ read: () => undefined })
+  Object.defineProperty(process, 'stdin', { value: stdin, configurable: true })
+  live.on('message', (text: string | null) => stdin.push(text))
+}
+
 /** Everything that is written from now on, in place of its way out. */
-function written(stream: NodeJS.WriteStream): () => Buffer {
+function written(stream: NodeJS.WriteStream, tell: (chunk: Buffer) => void): () => Buffer {
   const chunks: Buffer[] = []
   stream.write = (chunk: string | Uint8Array, ...rest: unknown[]) => {
-    chunks.push(Buffer.from(chunk as string))
+    const bytes = Buffer.from(chunk as string)
+    chunks.push(bytes)
+    tell(bytes)
     const done = rest.at(-1)
     if (typeof done === 'function') process.nextTick(done)
     return true

@@ -1,10 +1,12 @@
-/** Hosts of `mayfly mcp`: the official clients of both generations, each with a process of its own. */
-import { Client } from '@modelcontextprotocol/client'
+/** Hosts of `mayfly mcp`: the official clients of both generations, each with a process or a thread of its own. */
+import assert from 'node:assert/strict'
+import { Client, type Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { BIN, ENVIRONMENT } from './bin.ts'
+import { hostInThread } from './command-threads.ts'
 import type { After } from './folder.ts'
 
 export type HostKind = 'client 2.4.0, 2026-07-28' | 'client 2.4.0, 2025-11-25' | 'sdk 1.32.2'
@@ -14,8 +16,9 @@ const ALL: readonly HostKind[] = [
   'client 2.4.0, 2025-11-25',
   'sdk 1.32.2',
 ]
+export const IS_NIGHTLY = process.env.MAYFLY_TEST_NIGHTLY === '1'
 /** The newest for each commit. */
-export const HOSTS = process.env.MAYFLY_TEST_NIGHTLY === '1' ? ALL : ALL.slice(0, 1)
+export const HOSTS = IS_NIGHTLY ? ALL : ALL.slice(0, 1)
 
 export type ToolResult = {
   isError: boolean
@@ -25,6 +28,7 @@ export type ToolResult = {
 }
 
 export type Host = {
+  /** Of its process, if it has one. */
   pid: number
   instructions: string
   tools(): Promise<{ name: string; inputSchema: object }[]>
@@ -50,14 +54,17 @@ export type HostOptions = {
   args?: string[]
   /** The program, if it is not the one of the sources. */
   bin?: string
+  /** It is killed, or another host of this user runs beside it. Each night all have processes. */
+  hasProcess?: boolean
   /** How the user answers questions. Without it, this host cannot ask. */
   answer?: (message: string) => 'accept' | 'decline' | 'cancel'
 }
 
-/** Connects a host. Its process ends with the test. */
+/** Connects a host, which ends with the test. */
 export async function connectHost(t: After, options: HostOptions): Promise<Host> {
   const { kind = 'client 2.4.0, 2026-07-28', home, url, environment, answer } = options
   const { args = [], bin = BIN } = options
+  const hasProcess = (options.hasProcess ?? IS_NIGHTLY) || options.bin !== undefined
   const params = {
     command: process.execPath,
     args: [bin, 'mcp', ...args],
@@ -82,7 +89,7 @@ export async function connectHost(t: After, options: HostOptions): Promise<Host>
     if (answer) {
       client.setRequestHandler('elicitation/create', async ({ params }) => elicited(params.message))
     }
-    const transport = new StdioClientTransport(params)
+    const transport = hasProcess ? new StdioClientTransport(params) : inThread()
     hear(transport)
     await client.connect(transport)
     return { client, transport }
@@ -93,9 +100,9 @@ export async function connectHost(t: After, options: HostOptions): Promise<Host>
     if (answer) {
       client.setRequestHandler(ElicitRequestSchema, async ({ params }) => elicited(params.message))
     }
-    const transport = new OldTransport(params)
+    const transport = hasProcess ? new OldTransport(params) : inThread()
     hear(transport)
-    await client.connect(transport)
+    await client.connect(transport as OldTransport)
     return { client, transport }
   }
 
@@ -104,7 +111,15 @@ export async function connectHost(t: After, options: HostOptions): Promise<Host>
     return action === 'accept' ? { action, content: {} } : { action }
   }
 
-  function hear(transport: StdioClientTransport | OldTransport): void {
+  function inThread() {
+    const environmentOfUser = { XDG_DATA_HOME: home, MAYFLY_URL: url, ...environment }
+    return hostInThread(args, environmentOfUser, (text) => {
+      err += text
+    })
+  }
+
+  function hear(transport: StdioClientTransport | OldTransport | Transport): void {
+    if (!('stderr' in transport)) return
     transport.stderr?.on('data', (chunk: Buffer) => {
       err += chunk.toString('utf8')
     })
@@ -117,7 +132,12 @@ export async function connectHost(t: After, options: HostOptions): Promise<Host>
     listening?.(message)
   }
   return {
-    pid: transport.pid ?? 0,
+    get pid() {
+      if (transport instanceof StdioClientTransport || transport instanceof OldTransport) {
+        return transport.pid ?? assert.fail('it has ended')
+      }
+      return assert.fail('this host is in a thread')
+    },
     instructions: client.getInstructions() ?? '',
     tools: async () => (await client.listTools()).tools,
     async call(name, asked = {}, { signal, onprogress } = {}) {

@@ -1,13 +1,14 @@
 /** Both ways in to the tools, driven by three hosts each: one interface, so that one suite runs on all of them. */
 import assert from 'node:assert/strict'
-import { createMCPClient } from '@ai-sdk/mcp'
+import { createMCPClient, type MCPTransport } from '@ai-sdk/mcp'
 import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio'
 import { parseJson } from '../../src/lib/json.ts'
 import { BIN, ENVIRONMENT } from './bin.ts'
 import { WITH_WALLET } from './command-line.ts'
+import { hostInThread } from './command-threads.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { connect, type Revision } from './mcp.ts'
-import { connectHost, type HostKind } from './mcp-host.ts'
+import { connectHost, type HostKind, IS_NIGHTLY } from './mcp-host.ts'
 import { startServer, type TestServer } from './server.ts'
 
 export type Answered = { isError: boolean; text: string; value: Record<string, unknown> }
@@ -91,14 +92,17 @@ export async function openHost(t: After, { way, client }: Kind): Promise<Host> {
   }
 
   async function withAiSdk() {
-    const env = {
-      ...{ ...ENVIRONMENT, XDG_DATA_HOME: home, MAYFLY_URL: server.url },
+    const environment = {
+      ...{ XDG_DATA_HOME: home, MAYFLY_URL: server.url },
       ...WITH_WALLET.environment,
     }
+    const env = { ...ENVIRONMENT, ...environment }
     const host = await createMCPClient({
       transport:
         way === 'local'
-          ? new StdioTransport({ command: process.execPath, args: [BIN, 'mcp'], env })
+          ? IS_NIGHTLY
+            ? new StdioTransport({ command: process.execPath, args: [BIN, 'mcp'], env })
+            : (hostInThread([], environment) as MCPTransport)
           : { type: 'http', url: `${server.url}/mcp` },
     })
     t.after(() => host.close())

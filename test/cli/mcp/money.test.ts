@@ -78,7 +78,7 @@ describe('a repeated purchase', () => {
     const service = await stuckService(t, (path) => path === '/simulator/pay')
     const home = await temporaryFolder(t)
     const environment = { ...wallet, MAYFLY_MAX_SATS_PER_DAY: '149' }
-    const options: HostOptions = { home, url: service.url, environment }
+    const options: HostOptions = { home, url: service.url, environment, hasProcess: true }
     const first = await connectHost(t, options)
     const lost = first.call('buy_inbox', { planId: 'spark', name: 'hooks' }).catch(() => 'lost')
     await service.reached
@@ -100,7 +100,10 @@ describe('a repeated purchase', () => {
   test('a process that is killed after it has paid collects by the same name, and pays nothing more', async (t) => {
     const service = await stuckService(t, (_path, isPaid) => isPaid)
     const home = await temporaryFolder(t)
-    const options: HostOptions = { home, url: service.url, environment: wallet }
+    const options: HostOptions = {
+      ...{ home, url: service.url, environment: wallet },
+      hasProcess: true,
+    }
     const first = await connectHost(t, options)
     const lost = first.call('buy_inbox', { planId: 'spark', name: 'hooks' }).catch(() => 'lost')
     await service.reached
