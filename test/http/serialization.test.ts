@@ -67,17 +67,10 @@ suite('answers by their schemas', () => {
     assert.throws(() => written(schema, { kind: 'c', one: 'x' }), TypeError)
   })
 
-  test('a schema that says more than the writer follows is refused before any answer', () => {
-    for (const more of [
-      ...[
-        { $ref: 'x' },
-        { oneOf: [] },
-        { allOf: [] },
-        { type: 'object', additionalProperties: true },
-      ],
-      { type: 'object', properties: { a: { type: 'array', items: { anyOf: [{ not: {} }] } } } },
-    ]) {
-      assert.throws(() => compileSerializer({ schema: more as TSchema }), /cannot be written/)
+  test('no object is written of which the schema says more than the writer follows', () => {
+    for (const more of [{ $ref: 'x' }, { oneOf: [] }, { allOf: [] }, { type: 'object' }, {}]) {
+      const schema = { type: 'array', items: more } as unknown as TSchema
+      assert.throws(() => compileSerializer({ schema })([{ token_hash: 'secret' }]), TypeError)
     }
   })
 })
