@@ -68,7 +68,6 @@ import {
   refusePublicSimulator,
 } from './start-checks.ts'
 import { noteNode } from './store-identity.ts'
-import { createTakedownLook, LOOK_EVERY_MS as TAKEDOWNS_EVERY_MS } from './takedowns.ts'
 import { machineTimer, purging, startWorks, type Timer } from './works.ts'
 
 /** Added to each product's description in the catalogue while the simulator is the node. */
@@ -280,8 +279,6 @@ export async function serve(
       simulator: node.simulator,
       quoteSeconds: config.quoteSeconds,
     }
-    const lookForTakedowns = createTakedownLook({ db, hints, log })
-    await lookForTakedowns()
     let inboxes: Inboxes | null = null
     const alerts = await openAlerts(config, {
       ...{ db, secrets, clock, log, network, publicUrl, inboxes: () => inboxes },
@@ -334,7 +331,6 @@ export async function serve(
       purging('alerts', alerts.purge, turns),
       purging('sales', (now) => purgeSales(db, { keptDays: config.salesKeptDays, now }), turns),
       { everyMs: LOOK_EVERY_MS, event: 'alerts.turn_failed', work: alerts.look },
-      { everyMs: TAKEDOWNS_EVERY_MS, event: 'takedown.look_failed', work: lookForTakedowns },
       { everyMs: BEAT_EVERY_MS, event: 'clock.beat_failed', work: clock.beat },
     )
     const stopWorks = startWorks(works, { log, timer })

@@ -1,17 +1,11 @@
 /**
  * Takedowns: the operator suspends a capability by its public id, whatever the product, and resumes it. Commands
  * write to the store, running or not. The statements that use a capability carry the condition, so nothing uses a
- * suspended one; instances look for changes only to wake who waits for it, and to log them.
+ * suspended one. Who waits for it looks at the store every few seconds anyway.
  */
-import { attempt, type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
-import type { Hints } from '../db/hints.ts'
+import { attempt, type Db, type Row, type Statement } from '../db/db.ts'
 import type { Takedown } from '../http/product.ts'
-import type { Log } from '../lib/log.ts'
 
-/** Who waits for a suspended capability is told within this time. */
-export const LOOK_EVERY_MS = 1_000
-/** Changes of one look: the next one goes on. */
-const MAX_CHANGES = 1_000
 /** Another instance changes the capability between reading and writing. More than twice is no accident. */
 const MAX_TRIES = 10
 
@@ -39,7 +33,6 @@ export async function suspend(
       lockKey: publicId,
       statements: {
         capability: takedown.suspend(publicId, now),
-        number: NEXT_NUMBER,
         record: recordSuspension({ publicId, product, reason, suspendedAt: now }),
       },
     }),
@@ -63,7 +56,6 @@ export async function resume(
         lockKey: publicId,
         statements: {
           capability: capability ?? [],
-          number: NEXT_NUMBER,
           record: { ...recordResumption(publicId, now), ...(capability ? {} : { expect: 1 }) },
         },
       }),
@@ -85,47 +77,12 @@ export async function listSuspensions(
   return rows.map(suspensionOf)
 }
 
-/** Looks for takedowns since the last look. The first look only learns where to begin. */
-export function createTakedownLook({
-  db,
-  hints,
-  log,
-}: {
-  db: Pick<Db, 'read'>
-  hints: Pick<Hints, 'notify'>
-  log: Log
-}): () => Promise<void> {
-  let seen: number | null = null
-  return async () => {
-    if (seen === null) {
-      const [last] = await db.read<{ change_number: number }>(
-        'select change_number from takedown_change',
-      )
-      seen = last?.change_number ?? 0
-      return
-    }
-    const changes = await db.read<TakedownRow>(
-      `select * from takedown where change_number > $1 order by change_number ${limitedTo(2)}`,
-      seen,
-      MAX_CHANGES,
-    )
-    for (const row of changes) {
-      const { publicId, product, reason, resumedAt } = suspensionOf(row)
-      if (resumedAt === null) log.warn({ event: 'takedown.suspended', publicId, product, reason })
-      else log.info({ event: 'takedown.resumed', publicId, product })
-      hints.notify(publicId)
-      seen = row.change_number
-    }
-  }
-}
-
 type TakedownRow = {
   public_id: string
   product: string
   reason: string
   suspended_at: number
   resumed_at: number | null
-  change_number: number
 } & Row
 
 const suspensionOf = (row: TakedownRow): Suspension => ({
@@ -136,26 +93,15 @@ const suspensionOf = (row: TakedownRow): Suspension => ({
   resumedAt: row.resumed_at,
 })
 
-const NEXT_NUMBER: Statement = {
-  text: 'update takedown_change set change_number = change_number + 1 where id = 1',
-  values: [],
-  expect: 1,
-}
-
 const recordSuspension = (suspension: Omit<Suspension, 'resumedAt'>): Statement => ({
-  text: `insert into takedown (public_id, product, reason, suspended_at, change_number)
-    select $1, $2, $3, cast($4 as bigint), change_number from takedown_change where id = 1
+  text: `insert into takedown (public_id, product, reason, suspended_at) values ($1, $2, $3, $4)
     on conflict (public_id) do update
-    set reason = excluded.reason, suspended_at = excluded.suspended_at, resumed_at = null,
-        change_number = excluded.change_number`,
+    set reason = excluded.reason, suspended_at = excluded.suspended_at, resumed_at = null`,
   values: [suspension.publicId, suspension.product, suspension.reason, suspension.suspendedAt],
   expect: 1,
 })
 
 const recordResumption = (publicId: string, now: number): Statement => ({
-  text: `update takedown
-    set resumed_at = $2,
-        change_number = (select c.change_number from takedown_change c where c.id = 1)
-    where public_id = $1 and resumed_at is null`,
+  text: 'update takedown set resumed_at = $2 where public_id = $1 and resumed_at is null',
   values: [publicId, now],
 })

@@ -1,4 +1,4 @@
-/** A takedown changes one capability and its own record, and instances see each change once. */
+/** A takedown changes one capability and its own record. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { insertInbox } from '../../src/catch/store.ts'
@@ -8,12 +8,7 @@ import type { Takedown } from '../../src/http/product.ts'
 import { timesIn } from '../../src/lib/time-list.ts'
 import { insertMonitor } from '../../src/pulse/store.ts'
 import { PULSE_TAKEDOWN } from '../../src/pulse/takedown.ts'
-import {
-  createTakedownLook,
-  listSuspensions,
-  resume,
-  suspend,
-} from '../../src/service/takedowns.ts'
+import { listSuspensions, resume, suspend } from '../../src/service/takedowns.ts'
 import { insertWhisper, reserveCiphertext } from '../../src/whisper/store.ts'
 import { WHISPER_TAKEDOWN } from '../../src/whisper/takedown.ts'
 import type { After } from '../support/folder.ts'
@@ -142,64 +137,12 @@ test('the list has what is suspended, the latest first, with its own reason, and
   assert.deepEqual(await listSuspensions(db, { isAll: true }), [again, b, a])
 })
 
-test('a suspension that is refused is on no list, and no instance hears of it', async (t) => {
-  const { listed, suspends, resumes, look, told } = await aStore(t, 'catch')
-  await look()
+test('a suspension that is refused is on no list', async (t) => {
+  const { listed, suspends, resumes } = await aStore(t, 'catch')
   await suspends('none')
   await resumes('a')
   await suspends('b', END)
-  await look()
-  assert.deepEqual([await listed(), told], [[], []])
-})
-
-test('each look hears of the changes since the last one, in their order, and the first of none', async (t) => {
-  const { suspends, resumes, look, told } = await aStore(t, 'catch')
-  await suspends('c')
-  await look()
-  assert.deepEqual(told.splice(0), [])
-  await look()
-  assert.deepEqual(told.splice(0), [])
-  await suspends('b', T, 'spam')
-  await suspends('a')
-  await look()
-  assert.deepEqual(told.splice(0), [
-    { event: 'takedown.suspended', publicId: 'b', product: 'catch', reason: 'spam' },
-    'b',
-    { event: 'takedown.suspended', publicId: 'a', product: 'catch', reason: '' },
-    'a',
-  ])
-  await resumes('b')
-  await look()
-  assert.deepEqual(told.splice(0), [
-    { event: 'takedown.resumed', publicId: 'b', product: 'catch' },
-    'b',
-  ])
-  await suspends('b', T + 2, 'again')
-  await look()
-  assert.deepEqual(told.splice(0), [
-    { event: 'takedown.suspended', publicId: 'b', product: 'catch', reason: 'again' },
-    'b',
-  ])
-  await look()
-  assert.deepEqual(told, [])
-})
-
-test('a look takes a thousand changes, and the next one the rest', async (t) => {
-  const { db, look, told } = await aStore(t, 'catch')
-  await look()
-  await db.write(
-    unit({
-      text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 1001)
-        insert into takedown select 'catch_' || i, 'catch', '', i, null, i from n`,
-      values: [],
-    }),
-  )
-  const ids = () => told.splice(0).filter((one) => typeof one === 'string')
-  await look()
-  const first = ids()
-  assert.deepEqual([first.length, first.at(-1)], [1000, 'catch_1000'])
-  await look()
-  assert.deepEqual(ids(), ['catch_1001'])
+  assert.deepEqual(await listed(), [])
 })
 
 test('a resumption tries again when the capability changed in between, and gives up after ten times', async (t) => {
@@ -235,13 +178,8 @@ async function aStore(t: After, product: Product) {
   t.after(() => db.close())
   for (const name of NAMES) await sell(db, product, name)
   const target = (publicId: string) => ({ publicId, product, takedown: TAKEDOWNS[product] })
-  const told: unknown[] = []
-  const log = { info: keep, warn: keep, error: keep }
-  function keep(line: unknown): void {
-    told.push(line)
-  }
   return {
-    ...{ db, told, look: createTakedownLook({ db, log, hints: { notify: keep } }) },
+    db,
     suspends: (publicId: string, now = T, reason = '') =>
       suspend(db, target(publicId), { reason, now }),
     resumes: (publicId: string, now = T + 1) => resume(db, target(publicId), now),

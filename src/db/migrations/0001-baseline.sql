@@ -46,23 +46,14 @@ create table blind_window (
 );
 create index blind_window_by_end on blind_window (ended_at);
 
--- What the operator has suspended. Running instances look here for what is new.
+-- What the operator has suspended.
 create table takedown (
   public_id text primary key,
   product text not null,
   reason text not null,            -- the operator's own words; never shown to a buyer
   suspended_at integer not null,
-  resumed_at integer,
-  change_number integer not null   -- each suspension and resumption has the next number
+  resumed_at integer
 );
-create index takedown_by_change on takedown (change_number);
-
--- The newest of these numbers. Whoever takes one locks this row until the commit, so they are committed in order.
-create table takedown_change (
-  id integer primary key,          -- always 1
-  change_number integer not null
-);
-insert into takedown_change (id, change_number) values (1, 0);
 
 -- The invoices of the simulator.
 create table simulator_invoice (
