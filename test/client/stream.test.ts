@@ -184,6 +184,29 @@ test('a stream does not hammer a service that tells one event and drops, again a
   assert.deepEqual((await outcome).sequences, [1, 2, 3, 4, 5, 6])
 })
 
+test('a connection that lasted half a minute makes the next loss a first one', async (t) => {
+  let lose: (() => void) | undefined
+  const quiet = new ReadableStream<Uint8Array>({
+    start: (controller) => {
+      lose = () => controller.error(new TypeError('terminated'))
+    },
+  })
+  const losses = Array.from({ length: 5 }, () => new TypeError('fetch failed'))
+  const { asked, following, afterSeconds } = paced(
+    t,
+    [told(capture(1)), ...losses, new Response(quiet, EVENTS), told(end('exhausted'))],
+    ['setTimeout', 'Date'],
+  )
+  const outcome = following({ after: 0 })
+  for (const pause of [0, 0.5, 1, 2, 4, 8]) await afterSeconds(pause)
+  assert.equal(asked.length, 7)
+  await afterSeconds(30.001)
+  lose?.()
+  await afterSeconds(0)
+  assert.equal(asked.length, 8, 'at once')
+  assert.equal((await outcome).end, 'exhausted')
+})
+
 test('a stream takes the pause that the server names, up to the most', async (t) => {
   const { asked, following, afterSeconds } = paced(t, [
     told('retry: 2000\n\n'),
@@ -278,8 +301,8 @@ function scripted(t: TestContext, script: Script) {
 }
 
 /** The same, where the test owns the time. */
-function paced(t: TestContext, script: Script) {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
+function paced(t: TestContext, script: Script, apis: ('setTimeout' | 'Date')[] = ['setTimeout']) {
+  t.mock.timers.enable({ apis })
   const { asked, follow } = scripted(t, script)
   return {
     asked,

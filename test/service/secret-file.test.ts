@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { ConfigError } from '../../src/service/config.ts'
@@ -11,8 +11,10 @@ const NEW = { isStoreUsed: false }
 
 suite('the secret beside the database', () => {
   test('the secret beside the database is made once, for its owner alone', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const folder = await temporaryFolder(t)
+    const file = join(folder, 'mayfly.db')
     const secret = secretBeside(file, NEW)
+    assert.deepEqual(await readdir(folder), ['mayfly.secret'], 'no draft of it stays')
     assert.equal(secret.length, 32)
     assert.deepEqual(secretBeside(file, NEW), secret)
     assert.deepEqual(secretBeside(file, { isStoreUsed: true }), secret)
