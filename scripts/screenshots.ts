@@ -87,7 +87,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByRole('button', { name: 'Copy message' }).click()
-    await page.getByRole('button', { name: 'Keep the receipt' }).click()
+    await page.getByRole('button', { name: 'Save the receipt' }).click()
     await page.getByRole('button', { name: 'Open receipt' }).click()
     await page.getByRole('heading', { name: 'Not read yet' }).waitFor()
   },

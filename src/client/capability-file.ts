@@ -21,7 +21,7 @@ export type SavedCapability = {
   capability: AnyCapability
   /** The address of the service that sold it, without a trailing slash. */
   baseUrl: string
-  planId?: PlanId
+  planId?: PlanId | undefined
 }
 
 /** Fits a share code, which is the longest part, and the ids, tokens and address. */
@@ -97,7 +97,7 @@ export function parseCapability(text: string): SavedCapability | null {
 export type PingCapability = Omit<PulseCapability, 'ownerToken'>
 
 /** The contents of a file for a machine whose jobs only ping. */
-export type SavedPing = { capability: PingCapability; baseUrl: string; planId?: PlanId }
+export type SavedPing = { capability: PingCapability; baseUrl: string; planId?: PlanId | undefined }
 
 /** Formats the file of a monitor without its owner's token. Whatever reads only whole capabilities refuses it. */
 export function formatPing({ capability, baseUrl, planId }: SavedPing): string {

@@ -28,8 +28,8 @@ export type StreamOptions = {
   signal?: AbortSignal | undefined
   /** Ends the stream after this time, in milliseconds. Default: when the inbox ends. */
   timeoutMs?: number | undefined
-  /** Told when the connection is lost, and when it is back. No event is missed meanwhile. */
-  onConnection?: (state: 'lost' | 'back') => void
+  /** Told when the connection opens, and when it is lost. No event is missed meanwhile. */
+  onConnection?: ((state: 'open' | 'lost') => void) | undefined
 }
 
 /** Options for waiting for one event. */

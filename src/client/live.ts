@@ -19,8 +19,8 @@ export type Following = {
   /** The event id to resume after; null starts with new events. */
   after: string | null
   signal?: AbortSignal | undefined
-  /** Told once when the connection is lost, and once when it is back. */
-  onConnection?: ((state: 'lost' | 'back') => void) | undefined
+  /** Told when the connection opens, and once when it is lost. */
+  onConnection?: ((state: 'open' | 'lost') => void) | undefined
 }
 
 /**
@@ -48,7 +48,7 @@ export async function* follow(
       }
       const body = await http.open({ path, token, headers, signal })
       wasOpen = isOpen = true
-      if (isLost) onConnection?.('back')
+      onConnection?.('open')
       isLost = false
       for await (const event of readEvents(body, parser)) {
         broughtEvents = true

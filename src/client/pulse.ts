@@ -12,7 +12,7 @@ import type {
 import { createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
 import { type CallOptions, type Http, searchOf } from './http.ts'
-import { dataOf, endOf, follow } from './live.ts'
+import { dataOf, endOf, type Following, follow } from './live.ts'
 import { within } from './wait.ts'
 
 /** Names a run by a UUID, where runs of a job overlap. Without it the job has one run at a time. */
@@ -105,12 +105,20 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
      * for await (const { event, status } of monitor.stream()) console.log(event, status.state)
      * ```
      */
-    async *stream(options: CallOptions = {}): AsyncGenerator<PulseNews, string, undefined> {
+    async *stream({
+      onConnection,
+      ...options
+    }: CallOptions & Pick<Following, 'onConnection'> = {}): AsyncGenerator<
+      PulseNews,
+      string,
+      undefined
+    > {
       for await (const message of follow(http, {
         path: `${path}/stream`,
         token: ownerToken ?? '',
         after: null,
         signal: within(options),
+        onConnection,
       })) {
         if (message.event === 'end') return endOf(message)
         if (message.event !== 'ping' && message.event !== 'state') continue

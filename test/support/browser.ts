@@ -153,6 +153,19 @@ export async function visit(
   return { page, context, complaints }
 }
 
+/** A person or a policy has switched the browser's storage off. */
+export function blockStorage(page: Page): Promise<unknown> {
+  return page.addInitScript(() => {
+    for (const name of ['localStorage', 'sessionStorage']) {
+      Object.defineProperty(globalThis, name, {
+        get: () => {
+          throw new DOMException('blocked', 'SecurityError')
+        },
+      })
+    }
+  })
+}
+
 /** The serious and critical findings of axe-core, a line each. */
 export function seriousFaults(page: Page): Promise<string[]> {
   return faults(page, ['serious', 'critical'])

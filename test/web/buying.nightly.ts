@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { blockStorage, layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { openWithoutSaving, shownKey } from '../support/inbox-page.ts'
 
 suite('buying', () => {
@@ -96,13 +96,13 @@ suite('buying', () => {
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('The service could not be reached').waitFor()
+    await page.getByText('The service does not answer. Your data and payments are safe').waitFor()
     assert.deepEqual(await stored(page), {
       local: ['mayfly.unfinished'],
       session: ['mayfly.paying'],
     })
     await page.unrouteAll({ behavior: 'wait' })
-    await page.getByRole('button', { name: 'Ask again for the same order' }).click()
+    await page.getByRole('button', { name: 'Try again' }).click()
     await invoiceOf(page)
   })
 
@@ -149,7 +149,7 @@ suite('buying', () => {
     const { page } = await site.visit(t, { expected: /ERR_FAILED/ })
     await page.route('**/api/catalog', (route) => route.abort())
     await page.goto(`${site.server.url}/buy`)
-    await page.getByText('The service could not be reached. Nothing is lost').waitFor()
+    await page.getByText('The service does not answer. Your data and payments are safe').waitFor()
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
@@ -239,15 +239,7 @@ suite('buying', () => {
 
   test('a browser that stores nothing still buys, and says that the key must be downloaded', async (t) => {
     const { page } = await site.visit(t)
-    await page.addInitScript(() => {
-      for (const name of ['localStorage', 'sessionStorage']) {
-        Object.defineProperty(globalThis, name, {
-          get: () => {
-            throw new DOMException('blocked', 'SecurityError')
-          },
-        })
-      }
-    })
+    await blockStorage(page)
     await page.goto(`${site.server.url}/whisper`)
     await page.getByLabel('Text', { exact: true }).waitFor()
     await page.getByText('This browser stores nothing for this site.').waitFor()
@@ -275,6 +267,7 @@ suite('buying', () => {
     )
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText('Too many requests. Trying again in 7 s…').waitFor()
+    await page.getByText('Too many requests. Trying again in 5 s…').waitFor()
   })
 
   test('who paid and has nothing recovers it by the invoice and its preimage, or by the recovery text', async (t) => {
@@ -307,7 +300,7 @@ suite('buying', () => {
     const proof = third.page.getByLabel('Preimage, or proof of payment')
     await proof.fill('00'.repeat(32))
     await third.page.getByRole('button', { name: 'Recover' }).click()
-    await third.page.getByText('No paid order fits this.').waitFor()
+    await third.page.getByText('No paid order matches.').waitFor()
     assert.deepEqual(await seriousFaults(third.page), [])
     const asked = third.page.waitForRequest('**/api/payments/recover')
     await proof.fill(preimage)
@@ -426,7 +419,9 @@ suite('buying', () => {
     await page.getByRole('button', { name: /^Spark/ }).click()
     const invoice = await invoiceOf(page)
     await page.route('**/api/payments/order_*', (route) => route.abort())
-    await page.getByText('The service does not answer. Retrying; your payment is safe.').waitFor()
+    await page
+      .getByText('The service does not answer. Trying again… Your payment is safe.')
+      .waitFor()
     await site.server.pay(invoice)
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()

@@ -29,6 +29,26 @@ suite('extending on the pages', () => {
     await assertExtended(server, { held, times: 1, limits: INBOX?.limits ?? {} })
   })
 
+  test('a price that is not known is no plan that is off: the reason counts down to another try', async (t) => {
+    const { server } = site
+    const held = await buyInbox(server)
+    const { page } = await site.visit(t, { expected: /status of 429/ })
+    await openInbox(page, held, server)
+    await page.route('**/api/catalog', (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'retry-after': '2' },
+        json: { error: 'rate limited' },
+      }),
+    )
+    await pressInMenu(page, 'Extend the inbox')
+    await page.getByText('Too many requests. Nothing was spent.').waitFor()
+    assert.ok(await page.getByRole('button', { name: /^Try again in \d s$/ }).isDisabled())
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Try again', exact: true }).click()
+    await page.getByRole('button', { name: /^Extend for / }).waitFor()
+  })
+
   test('an inbox that ends soon offers to be extended without its menu', async (t) => {
     const { server } = site
     const held = await buyInbox(server)

@@ -19,7 +19,7 @@ suite('a receipt of GATE', () => {
     const sent: string[] = []
     page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`))
     await page.goto(site.server.url)
-    await page.getByRole('link', { name: 'Check a receipt' }).click()
+    await page.getByRole('link', { name: 'Check a GATE receipt' }).click()
     await paste(page, receipt)
     await page.getByText('The signature is valid').waitFor()
     const worth = await page.locator('.verdict .notice').innerText()
@@ -71,7 +71,7 @@ suite('a receipt of GATE', () => {
     const { page } = await site.visit(t, { expected: /status of 404/ })
     await page.goto(`${off.url}/gate`)
     await page.getByText('This service does not run GATE').waitFor()
-    assert.equal(await page.getByRole('link', { name: 'Check a receipt' }).count(), 0)
+    assert.equal(await page.getByRole('link', { name: 'Check a GATE receipt' }).count(), 0)
     assert.equal(await page.getByRole('textbox').count(), 0)
   })
 })

@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { formatCapability } from '../../src/client/index.ts'
-import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { blockStorage, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { pressInKeyMenu } from '../support/inbox-page.ts'
+import { aMonitor } from '../support/pulse.ts'
 import { until } from '../support/until.ts'
 
 suite('keeping what was bought', () => {
@@ -20,7 +21,7 @@ suite('keeping what was bought', () => {
       await page.getByText('Live', { exact: true }).waitFor()
       await pressInKeyMenu(page, 'Save in this browser')
       await page.getByRole('heading', { level: 1, name: /^Inbox \d$/ }).waitFor()
-      await pressInKeyMenu(page, 'Close, and open another')
+      await pressInKeyMenu(page, 'Close')
     }
     await page.getByRole('button', { name: 'Open Inbox 1' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
@@ -31,7 +32,7 @@ suite('keeping what was bought', () => {
     await page.getByText('Shop ‹U+202E› hooks', { exact: true }).waitFor()
     await page.reload()
     await page.getByText('Shop ‹U+202E› hooks', { exact: true }).waitFor()
-    await pressInKeyMenu(page, 'Close, and open another')
+    await pressInKeyMenu(page, 'Close')
     await page
       .getByText(/^Inbox · Spark · until /)
       .first()
@@ -53,7 +54,7 @@ suite('keeping what was bought', () => {
       await page.getByRole('button', { name: 'Open', exact: true }).click()
       await page.getByText('Live', { exact: true }).waitFor()
       await pressInKeyMenu(page, 'Save in this browser')
-      await pressInKeyMenu(page, 'Close, and open another')
+      await pressInKeyMenu(page, 'Close')
     }
     await page.goto(site.server.url)
     await page.getByRole('button', { name: 'Open Inbox 1' }).waitFor()
@@ -90,6 +91,45 @@ suite('keeping what was bought', () => {
     await page.getByRole('button', { name: 'Remove Inbox 1' }).click()
     await page.getByText('This inbox is gone').waitFor({ state: 'detached' })
     assert.equal(await page.evaluate(() => localStorage.length), 0)
+  })
+
+  test('what is destroyed elsewhere is closed where it is open, and its key is called gone', async (t) => {
+    const inbox = await buyInbox()
+    const { page } = await site.visit(t, { expected: /status of 40[14]/ })
+    await page.goto(`${site.server.url}/catch`)
+    await page.getByLabel('Or paste the key').fill(fileOf(inbox))
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await pressInKeyMenu(page, 'Save in this browser')
+    await site.server.mayfly.catch(inbox).destroy()
+    await page.getByText('The service has nothing for this key').waitFor()
+    await page.getByText('This inbox is gone').waitFor()
+
+    const monitor = await aMonitor(site.server)
+    await page.goto(`${site.server.url}/pulse`)
+    await page
+      .getByLabel('Or paste the key')
+      .fill(formatCapability({ capability: monitor, baseUrl: site.server.url }))
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await site.server.mayfly.pulse(monitor).destroy()
+    await page.getByText('The service has nothing for this key').waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('a browser that stores nothing never calls a key saved', async (t) => {
+    const inbox = await buyInbox()
+    const { page } = await site.visit(t)
+    await blockStorage(page)
+    await page.goto(`${site.server.url}/catch`)
+    await page.getByLabel('Or paste the key').fill(fileOf(inbox))
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await pressInKeyMenu(page, 'Save in this browser')
+    await page.getByText('This browser stores nothing for this site.').waitFor()
+    await page.getByText('Key', { exact: true }).click()
+    await page.getByText('Open in this tab only.').waitFor()
+    assert.equal(await page.getByText('Saved in this browser.').count(), 0)
   })
 
   function buyInbox(): Promise<CatchCapability> {

@@ -84,7 +84,7 @@ suite('what a monitor can do besides', () => {
     await fields.fill(' 0 3 * * 1-5 ')
     await page.getByLabel('Time zone').fill('Europe/Atlantis')
     await save.click()
-    await page.getByText('This is no time zone of the IANA database').waitFor()
+    await page.getByText('Enter a time zone of the IANA database').waitFor()
     assert.deepEqual(await allFaults(page), [])
     await page.getByLabel('Time zone').fill('Europe/Paris')
     await page.getByLabel('Grace', { exact: true }).fill('15')
@@ -139,7 +139,7 @@ suite('what a monitor can do besides', () => {
     })
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 400/ })
     await open(page, monitor)
-    await page.getByText('Nobody is alerted when it is late.').waitFor()
+    await page.getByText('Nobody is alerted when the monitor is late.').waitFor()
     const add = page.getByRole('button', { name: 'Add an alert' })
     await add.click()
     const dialog = page.getByRole('dialog')
@@ -162,7 +162,7 @@ suite('what a monitor can do besides', () => {
     assert.deepEqual(await allFaults(page), [], 'what was sent')
     await page.getByRole('button', { name: `Remove ${inbox.publicId}` }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove it' }).click()
-    await page.getByText('Nobody is alerted when it is late.').waitFor()
+    await page.getByText('Nobody is alerted when the monitor is late.').waitFor()
     assert.deepEqual((await site.server.mayfly.pulse(monitor).alerts()).destinations, [])
     const kept = await page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }]),
@@ -203,9 +203,9 @@ suite('what a monitor can do besides', () => {
     await page.reload()
     await page.getByText('This key does not fit.').waitFor()
     await page.unrouteAll({ behavior: 'wait' })
-    await page.getByRole('button', { name: 'Connect again' }).click()
+    await page.getByRole('button', { name: 'Try again' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
-    assert.equal(await page.getByRole('button', { name: 'Connect again' }).count(), 0)
+    assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
   })
 
   async function open(page: Page, capability: PulseCapability): Promise<void> {

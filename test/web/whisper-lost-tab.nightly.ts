@@ -76,7 +76,7 @@ suite('a whisper whose tab is lost while it is paid', () => {
     await page.getByLabel('Text', { exact: true }).fill('a secret')
     await page.getByRole('button', { name: /^Spark/ }).click()
     assert.match(await asked.promise, /idempotencyKey/)
-    await page.getByText('The service could not be reached').waitFor()
+    await page.getByText('The service does not answer. Your data and payments are safe').waitFor()
     await page.reload()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     assert.equal(await everythingStored(page), '')

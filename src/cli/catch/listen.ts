@@ -162,7 +162,7 @@ const SUSPENDED =
   'The operator has suspended the inbox: it takes no webhooks until the operator resumes it. Waiting.'
 
 /** Says that the connection is lost or back. The stream of a suspended inbox ends at once, again and again. */
-function connectionTold(cli: Cli, inbox: CatchClient): (state: 'lost' | 'back') => void {
+function connectionTold(cli: Cli, inbox: CatchClient): (state: 'open' | 'lost') => void {
   let told = 'back'
   let isAsking = false
   const tell = (state: string, say: () => void): void => {
@@ -171,10 +171,11 @@ function connectionTold(cli: Cli, inbox: CatchClient): (state: 'lost' | 'back') 
   }
   return (state) => {
     if (isAsking) return
-    if (state === 'lost') {
-      if (told === 'back') tell('lost', () => cli.note(LOST))
+    if (told === 'back') {
+      if (state === 'lost') tell('lost', () => cli.note(LOST))
       return
     }
+    if (state === 'lost') return
     isAsking = true
     void inbox
       .status()

@@ -19,7 +19,7 @@ export function Bought({
   purchase: Unfinished
 }) {
   const { product, publicId, expiresAt } = capability
-  const { noun, an, title, page } = THINGS[product]
+  const { noun, an, page } = THINGS[product]
   const held = { capability, planId: purchase.planId }
   const [saved, setSaved] = useState<string | null>(null)
 
@@ -32,7 +32,7 @@ export function Bought({
     const there = whatIsOpen(product)
     const isLost = there?.isSaved === false && there.capability.publicId !== publicId
     const question = {
-      body: `This tab has ${an} open whose key is not saved. Opening this one closes it for good.`,
+      body: `The key of the open ${noun} is not saved. Opening this one loses it for good.`,
       action: 'Lose it',
     }
     if (isLost && !(await confirmed(`Close ${an} that is not saved?`, question))) return
@@ -69,7 +69,7 @@ export function Bought({
             Download the key
           </Button>
           <p class="small quiet">
-            Then open it on the page <a href={page}>{title}</a>.
+            Then <a href={page}>open the {noun}</a> with the downloaded file.
           </p>
         </>
       ) : (
@@ -78,7 +78,7 @@ export function Bought({
             Save and open
           </Button>
           <p class="small quiet">
-            Saves its key in this browser. Anyone who uses this browser can open it.
+            The key is saved in this browser. Anyone who uses this browser can open your {noun}.
           </p>
         </>
       )}
@@ -87,7 +87,7 @@ export function Bought({
         {() => (
           <div class="stack">
             <p class="small quiet">
-              The key is the only way in. Whoever has it can use this {noun}, and we cannot recover
+              Only the key opens this {noun}. Anyone with the key can use it, and nobody can recover
               it.
             </p>
             <div class="row">

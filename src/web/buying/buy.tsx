@@ -21,11 +21,6 @@ type Capability = CatchCapability | PulseCapability
 /** What the address asks for. */
 type Wanted = { product?: Product; planId?: PlanId }
 
-const ABOUT: Record<Product, string> = {
-  catch: 'An address that stores every request it gets, exact to the byte.',
-  pulse: 'A monitor that your job pings. If the pings stop, you are alerted.',
-}
-
 type BoughtHere = Unfinished & { product: Product }
 const isBoughtHere = (each: Unfinished): each is BoughtHere =>
   each.product !== 'whisper' && each.extends === undefined
@@ -95,14 +90,18 @@ function Page() {
   return (
     <div class="stack">
       <h1>Buy {THINGS[product.value].an}</h1>
-      <Others of={isBoughtHere} paid="You have not saved what you paid for" onOpen={show} />
+      <Others
+        of={isBoughtHere}
+        paid="You have not saved the key of a paid purchase"
+        onOpen={show}
+      />
       <Choice
-        label="What to buy"
+        label="Product"
         names={['Inbox', 'Monitor']}
         chosen={THINGS[product.value].title}
         onChoose={(name) => choose(name === 'Monitor' ? 'pulse' : 'catch')}
       />
-      <p class="quiet">{ABOUT[product.value]}</p>
+      <p class="quiet">{THINGS[product.value].about}</p>
       <Plans
         key={product.value}
         product={product.value}

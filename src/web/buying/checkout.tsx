@@ -5,14 +5,14 @@ import { useEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { download } from '../lib/download.ts'
 import { sats, sentence } from '../lib/format.ts'
-import type { Reach } from '../lib/service.ts'
+import { troubleOf } from '../lib/service.ts'
 import { isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
 import { end, latest, recoveryText, type Unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed } from '../ui/overlay.tsx'
-import { Fold, Notice, StepHeading, showTitle, useGuard, Working } from '../ui/show.tsx'
+import { Failure, Fold, Notice, StepHeading, showTitle, useGuard, Working } from '../ui/show.tsx'
 import { type Buy, isRefusal, type Phase, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
 
@@ -46,7 +46,7 @@ export function Checkout<Bought>({
 
   async function leave(): Promise<void> {
     const isWanted = await confirmed('Choose another plan?', {
-      body: 'If you have already paid this invoice, stay: what you bought shows here within seconds.',
+      body: 'If you have paid this invoice, stay: your purchase shows here within seconds.',
       action: 'Choose another',
       keep: 'Stay here',
     })
@@ -57,14 +57,14 @@ export function Checkout<Bought>({
 
   switch (shown.at) {
     case 'asking':
-      return <Working>{askingText(asking, reach.value)}</Working>
+      return <Working>{troubleOf(reach.value) ?? `${asking}…`}</Working>
     case 'bought':
       return <>{children(shown.bought as Bought)}</>
     case 'failed':
       return (
         <section class="card stack narrow" aria-label="Checkout">
           <p class="small quiet">{termsLine(purchase)}</p>
-          <Failure error={shown.error} onAgain={again} onRenew={onRenew} onLeave={onLeave} />
+          <NotBought error={shown.error} onAgain={again} onRenew={onRenew} onLeave={onLeave} />
         </section>
       )
     case 'invoice':
@@ -94,21 +94,18 @@ function titleOf(phase: Phase, { product }: Unfinished): string | null {
   return phase.at === 'failed' ? failureTitle(phase.error) : null
 }
 
-const askingText = (asking: string, { isReached, pauseSeconds }: Reach): string => {
-  if (pauseSeconds !== null) return `Too many requests. Trying again in ${pauseSeconds} s…`
-  return isReached ? `${asking}…` : 'The service does not answer. Trying again…'
-}
-
 /** Where the order is kept, and a text that collects it from anywhere. */
 export function KeptHere({ purchase }: { purchase: Unfinished }) {
   const text = (): string => recoveryText(latest(purchase))
   const save = (): void => download('mayfly-recovery.txt', text(), 'text/plain')
+  const { noun } = THINGS[purchase.product]
+  const end = purchase.extends === undefined ? `you have your ${noun}` : `your ${noun} is extended`
   return (
     <div class="small quiet">
       <p>
         {isStorageBlocked()
           ? 'This browser stores nothing. Keep this page open, or save the recovery text.'
-          : `This browser keeps the order until you have your ${THINGS[purchase.product].noun}, even if the tab closes.`}
+          : `This browser keeps the order until ${end}, even if the tab closes.`}
       </p>
       <Fold title="Recovery text" open={isStorageBlocked()}>
         {() => (
@@ -128,18 +125,20 @@ export function KeptHere({ purchase }: { purchase: Unfinished }) {
 }
 
 const TITLES: Record<string, string> = {
+  'sold out': 'Sold out for today',
+  'checkout unavailable': 'Nothing can be bought now',
   'order expired': 'Invoice expired',
-  'already delivered': 'Already handed out',
-  'order refunded': 'Paid back',
+  'already delivered': 'Already delivered',
+  'order refunded': 'Refunded',
   'order not found': 'Order not found',
 }
 
 function failureTitle(error: unknown): string {
-  if (!isRefusal(error)) return 'Not finished'
-  return TITLES[(error as MayflyError).phrase] ?? 'Nothing was bought'
+  const title = error instanceof MayflyError ? TITLES[error.phrase] : undefined
+  return title ?? (isRefusal(error) ? 'Nothing was bought' : 'Not finished')
 }
 
-function Failure({
+function NotBought({
   error,
   onAgain,
   onRenew,
@@ -154,17 +153,12 @@ function Failure({
   return (
     <>
       <StepHeading>{failureTitle(error)}</StepHeading>
-      {isExpired ? (
-        <Notice>{sentence(error)}</Notice>
+      {isRefusal(error) ? (
+        <Notice {...(isExpired ? {} : { kind: 'bad' as const })}>{sentence(error)}</Notice>
       ) : (
-        <Notice kind="bad">{sentence(error)}</Notice>
+        <Failure error={error} weight="primary" onAgain={onAgain} />
       )}
       <div class="row">
-        {!isRefusal(error) && (
-          <Button weight="primary" onClick={onAgain}>
-            Ask again for the same order
-          </Button>
-        )}
         {isExpired && onRenew && (
           <Button weight="primary" onClick={onRenew}>
             Get a new invoice

@@ -4,17 +4,17 @@ import { useEffect } from 'preact/hooks'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
 import type { AnyCapability } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
-import { sats, sentence, when } from '../lib/format.ts'
+import { sats, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { lifetimeMs, offersOf, type Terms, THINGS } from '../lib/terms.ts'
 import { begin, end, type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { openDialog, toast } from '../ui/overlay.tsx'
-import { Notice, Working } from '../ui/show.tsx'
+import { Failure, Working } from '../ui/show.tsx'
 import { KeptHere } from './checkout.tsx'
 import { useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
-import { loadPlans, onSale } from './plans.tsx'
+import { loadPlans, onSale, plansFailure } from './plans.tsx'
 
 export type Extending = {
   capability: Extract<AnyCapability, { ownerToken: string }>
@@ -35,11 +35,9 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
   const { capability, planId, expiresAt } = extending
   const { publicId, product } = capability
   const purchase = useSignal<Unfinished | null>(null)
-  const isLoaded = useSignal(false)
   useEffect(() => {
-    void loadPlans().then(() => {
-      isLoaded.value = true
-    })
+    onSale.value = null
+    void loadPlans()
   }, [])
 
   function start(terms: Terms): void {
@@ -54,7 +52,9 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
     <>
       {purchase.value ? (
         <Paying purchase={purchase.value} close={close} {...extending} />
-      ) : !isLoaded.value ? (
+      ) : plansFailure.value !== null ? (
+        <Failure error={plansFailure.value} onAgain={loadPlans} />
+      ) : onSale.value === null ? (
         <Working>Asking for the price…</Working>
       ) : offer && isSold ? (
         <>
@@ -62,7 +62,7 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
             Adds {offer.terms.lifetime} and {offer.terms.limits[0]}.{' '}
             {newEnd(expiresAt, offer.terms)}
           </p>
-          <p class="small quiet">Address, keys and stored data stay as they are.</p>
+          <p class="small quiet">Address, keys and data stay the same.</p>
           <div class="row">
             <Button weight="primary" onClick={() => start(offer.terms)}>
               Extend for {sats(offer.terms.priceSats)}
@@ -70,7 +70,7 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
           </div>
         </>
       ) : (
-        <p>Its plan cannot be bought now. What is sold keeps working.</p>
+        <p>Its plan is not on sale now. Your {THINGS[product].noun} keeps working until it ends.</p>
       )}
       <div class="row">
         <Button onClick={close}>Close</Button>
@@ -100,7 +100,7 @@ function Paying({
     close()
     const done = extensionOf(bought)
     if ('replacement' in done) {
-      toast('It had ended before it was paid. This new one was sold in its place.')
+      toast('It had ended before the payment. You have a new one in its place.')
       onReplaced(done.replacement)
       return
     }
@@ -111,11 +111,7 @@ function Paying({
 
   const shown = phase.value
   if (shown.at === 'failed') {
-    return (
-      <Notice kind="bad" action={<Button onClick={again}>Try again</Button>}>
-        {sentence(shown.error)}
-      </Notice>
-    )
+    return <Failure error={shown.error} onAgain={again} />
   }
   if (shown.at !== 'invoice') return <Working>Asking for an invoice…</Working>
   return (

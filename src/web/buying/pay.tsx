@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks'
 import type { PaymentQuote } from '../../client/index.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
 import { remaining } from '../lib/format.ts'
-import { isSimulator, now, type Reach } from '../lib/service.ts'
+import { isSimulator, now, type Reach, troubleOf } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { toast } from '../ui/overlay.tsx'
@@ -29,7 +29,10 @@ export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach
   const left = Date.parse(quote.expiresAt) - now.value
   const whole = useMemo(() => Math.max(WHOLE_MS, Date.parse(quote.expiresAt) - now.peek()), [quote])
   const isOver = left <= 0
-  const isLost = !reach.isReached
+  const trouble = troubleOf(reach)
+  const waiting = isOver
+    ? 'The invoice has expired. Checking for a payment…'
+    : 'Waiting for payment…'
   return (
     <>
       {/* A wallet would refuse an expired invoice. */}
@@ -39,26 +42,14 @@ export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach
       <div class="stack tight">
         <progress aria-label="Time left" max={whole} value={Math.max(left, 0)} />
         <div class="row between small">
-          <State kind={isLost ? 'lost' : 'waiting'} busy={!isLost} live>
-            {waitingText(reach, isOver)}
+          <State kind={trouble === null ? 'waiting' : 'lost'} busy={trouble === null} live>
+            {trouble === null ? waiting : `${trouble} Your payment is safe.`}
           </State>
           <span class="quiet number">{isOver ? 'Expired' : `${remaining(left)} left`}</span>
         </div>
       </div>
     </>
   )
-}
-
-function waitingText({ pauseSeconds, isReached }: Reach, isOver: boolean): string {
-  if (pauseSeconds !== null) {
-    return `Too many requests. Checking again in ${pauseSeconds} s; your payment is safe.`
-  }
-  if (!isReached) {
-    return navigator.onLine
-      ? 'The service does not answer. Retrying; your payment is safe.'
-      : 'You are offline. Waiting; your payment is safe.'
-  }
-  return isOver ? 'The invoice has expired. Checking for a payment…' : 'Waiting for payment…'
 }
 
 /** One primary action: what pays at once, or else what the device is used to. */

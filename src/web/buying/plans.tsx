@@ -3,31 +3,25 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Catalog } from '../../client/index.ts'
 import type { Product } from '../../lib/product-names.ts'
-import { sats, sentence } from '../lib/format.ts'
+import { CLOSED, sats } from '../lib/format.ts'
 import { catalog } from '../lib/service.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
-import {
-  CLOSED,
-  type Offer,
-  offersOf,
-  planTitle,
-  type Terms,
-  termsWithPrice,
-} from '../lib/terms.ts'
+import { type Offer, offersOf, planTitle, type Terms, termsWithPrice } from '../lib/terms.ts'
 import { type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
-import { Notice } from '../ui/show.tsx'
+import { Failure, Notice } from '../ui/show.tsx'
 
 /** What is on sale, once it is known. */
 export const onSale = signal<Catalog | null>(null)
-const failure = signal<unknown>(null)
+/** Why it is not known. */
+export const plansFailure = signal<unknown>(null)
 
 export async function loadPlans(): Promise<void> {
-  failure.value = null
+  plansFailure.value = null
   try {
     onSale.value = await catalog()
   } catch (error) {
-    failure.value = error
+    plansFailure.value = error
   }
 }
 
@@ -47,12 +41,8 @@ export function Plans<Name extends Product>({
   onChoose: (terms: Terms) => unknown
 }) {
   useEffect(() => void loadPlans(), [])
-  if (failure.value !== null) {
-    return (
-      <Notice kind="bad" action={<Button onClick={loadPlans}>Try again</Button>}>
-        {sentence(failure.value)}
-      </Notice>
-    )
+  if (plansFailure.value !== null) {
+    return <Failure error={plansFailure.value} onAgain={loadPlans} />
   }
   if (onSale.value === null) {
     return (

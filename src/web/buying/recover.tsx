@@ -42,11 +42,11 @@ const plainInvoice = (text: string): string =>
 
 function refusalOf(error: unknown): string {
   if (error instanceof DOMException) {
-    return 'The service has not seen the payment yet. If your wallet says that it is paid, try again soon.'
+    return 'The service has not seen the payment yet. If your wallet shows it as paid, try again soon.'
   }
   const isUnknown = error instanceof MayflyError && error.phrase === 'order not found'
   return isUnknown
-    ? 'No paid order fits this. Check that the invoice is whole, and that the preimage is of this payment.'
+    ? 'No paid order matches. Check that the invoice is complete and that the preimage belongs to it.'
     : sentence(error)
 }
 
@@ -93,14 +93,16 @@ function Page() {
   const submit = async (field: Fields) => setFound(await recover(text, field('preimage').trim()))
   return (
     <div class="stack loose narrow">
-      <Head title="Recover a payment">You paid, and have nothing? Your payment proves it.</Head>
+      <Head title="Recover a payment">
+        Paid, and nothing came? The payment itself proves your claim.
+      </Head>
       <Form
         card
         label="Recover a payment"
         action="Recover"
         explain={refusalOf}
         onSubmit={submit}
-        note="Both are sent to this service alone. A payment of another service is recovered there."
+        note="They are sent to this service alone. Recover payments to other services there."
       >
         <Input
           label="Recovery text, or the whole invoice"
@@ -114,7 +116,7 @@ function Page() {
         {isInvoice && (
           <Input
             label="Preimage, or proof of payment"
-            hint="64 digits, beside the invoice."
+            hint="64 digits and letters, shown beside the invoice."
             name="preimage"
             class="mono"
             required

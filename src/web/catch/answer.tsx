@@ -69,14 +69,14 @@ export function Answer({ inbox }: AnswerOptions) {
       {'hmac' in chosen && (
         <Input
           label="Secret"
-          hint="The service keeps it encrypted, to prove that you know it."
+          hint="The service stores it encrypted, and answers the challenges with it."
           name="secret"
           type="password"
           required
         />
       )}
       {'echo' in chosen && (
-        <p class="small quiet">{`Sends back “${Object.values(chosen.echo)[0]}” of the request as text. Other requests get 204.`}</p>
+        <p class="small quiet">{`Answers with the “${Object.values(chosen.echo)[0]}” of the request as text. Other requests get 204.`}</p>
       )}
     </Form>
   )

@@ -170,7 +170,7 @@ function Origin({
 }: {
   place: NonNullable<CatchEvent['ipLocation']>
 }) {
-  const name = [city, country].filter((part) => part !== null).join(', ') || 'Somewhere'
+  const name = [city, country].filter((part) => part !== null).join(', ') || 'Unknown place'
   return (
     <p class="small quiet">
       {name}, guessed from the address ({source}).

@@ -1,9 +1,7 @@
 /** Writes all requests of an inbox into one file, page after page, without holding them all. */
 import type { CatchClient } from '../../client/catch.ts'
-import { MayflyError } from '../../client/errors.ts'
 import { HAR_BETWEEN, HAR_END, HAR_START, harEntry, toJsonLines } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
-import { wait } from '../../client/wait.ts'
 import { utf8 } from '../../lib/bytes.ts'
 
 export type ExportFormat = 'HAR' | 'NDJSON'
@@ -17,7 +15,7 @@ export type ExportProgress = { requests: number; bytes: number; share: number }
 export const MAX_EXPORT_BYTES = 256 * 1024 * 1024
 const EVENTS_A_PAGE = 50
 /** A service that is busy for longer has a fault, which its error tells. */
-const MAX_PAUSES = 60
+const PATIENCE_MS = 5 * 60_000
 
 export async function exportFile(
   inbox: Pick<CatchClient, 'page'>,
@@ -36,14 +34,14 @@ export async function exportFile(
     maxBytes?: number
   },
 ): Promise<ExportedFile> {
-  const { latestSequence: end } = await patiently(() => inbox.page({ limit: 1 }), signal)
+  const patiently = { signal, timeoutMs: PATIENCE_MS }
+  const { latestSequence: end } = await inbox.page({ limit: 1 }, patiently)
   const parts: Blob[] = []
   let requests = 0
   let bytes = 0
   let isCut = false
   for (let after = 0; after < end && !isCut; ) {
-    const from = after
-    const page = await patiently(() => inbox.page({ after: from, limit: EVENTS_A_PAGE }), signal)
+    const page = await inbox.page({ after, limit: EVENTS_A_PAGE }, patiently)
     // A request that came after the start is not counted in the progress.
     const events = page.events.filter(({ sequence }) => sequence <= end)
     const texts: string[] = []
@@ -70,21 +68,4 @@ function pieceOf(
 ): string {
   if (format === 'NDJSON') return toJsonLines([event])
   return `${isFirst ? '' : HAR_BETWEEN}${harEntry(event, url)}`
-}
-
-/** Asks again after the pause that a busy service names. */
-async function patiently<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (let pauses = 0; ; pauses++) {
-    signal.throwIfAborted()
-    try {
-      return await ask()
-    } catch (error) {
-      const isBusy =
-        error instanceof MayflyError &&
-        (error.status === 429 || error.status === 503) &&
-        pauses < MAX_PAUSES
-      if (!isBusy) throw error
-      await wait(error.retryAfterSeconds ?? 1, signal)
-    }
-  }
 }

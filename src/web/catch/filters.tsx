@@ -2,11 +2,11 @@
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import type { EventFilter } from '../../client/event-filter.ts'
-import { sentence } from '../lib/format.ts'
+import { reasonOf } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
 import { Form, Input, Select } from '../ui/field.tsx'
 import { attempt, openDialog } from '../ui/overlay.tsx'
-import { Notice } from '../ui/show.tsx'
+import { Failure } from '../ui/show.tsx'
 import type { Events } from './events.ts'
 import type { Inbox } from './model.ts'
 
@@ -18,7 +18,7 @@ const METHODS = [ANY, 'GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'
 export function Filters({ inbox }: { inbox: Inbox }) {
   const { events, wanted, search, list, shown } = inbox
   const isOpen = useSignal(false)
-  const failed = useSignal<string | null>(null)
+  const failed = useSignal<unknown>(null)
   const typing = useRef<ReturnType<typeof setTimeout>>(undefined)
   const { q = '', ...more } = wanted.value
   const used = Object.keys(more).length
@@ -29,7 +29,7 @@ export function Filters({ inbox }: { inbox: Inbox }) {
       await events.filterBy(wanted.value)
       failed.value = null
     } catch (error) {
-      failed.value = sentence(error)
+      failed.value = error
     }
   }
 
@@ -102,9 +102,11 @@ export function Filters({ inbox }: { inbox: Inbox }) {
         </div>
       )}
       {failed.value !== null && (
-        <Notice kind="bad" action={<Button onClick={apply}>Try again</Button>}>
-          {failed.value} The list shows the requests from before.
-        </Notice>
+        <Failure
+          error={failed.value}
+          says={`${reasonOf(failed.value)} The list is still that of the filter before.`}
+          onAgain={apply}
+        />
       )}
     </search>
   )
@@ -125,7 +127,7 @@ function Jump({ events, close }: { events: Events; close: () => void }) {
     >
       <Input
         label="Date and time"
-        hint="Shows the requests from then and before."
+        hint="Shows the requests up to this time."
         name="time"
         type="datetime-local"
         step="1"

@@ -8,7 +8,7 @@ import { forget } from '../lib/keys.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { attempt, confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
-import { LiveState, Problem } from '../ui/show.tsx'
+import { Failure, LiveState } from '../ui/show.tsx'
 import { Activity } from './activity.tsx'
 import { EventView } from './event.tsx'
 import { Export } from './export.tsx'
@@ -21,12 +21,13 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
   const { capability, client, connection, ingestUrl } = inbox
   const { publicId } = capability
   const { status } = inbox.counters.value
-  useEffect(() => inbox.start(showShortcuts), [inbox])
+  const { closedBy } = opened
+  useEffect(() => inbox.start({ showShortcuts, closedBy }), [inbox])
 
   async function destroy(): Promise<void> {
     const received = plural(status.acceptedRequestCount, 'request')
     const isWanted = await confirmed('Destroy this inbox?', {
-      body: `Its address stops working. What it keeps of the ${received} is deleted for good. No refund.`,
+      body: `Its address stops working. All that came (${received}) is deleted for good. No refund.`,
       action: 'Destroy it',
     })
     if (!isWanted) return
@@ -57,7 +58,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
   return (
     <div class={`inbox-open ${isReading ? 'reading' : ''}`}>
       <KeyBar opened={opened}>
-        <LiveState connection={connection} />
+        {end === null && <LiveState connection={connection} />}
         {status.status !== 'active' && status.status !== 'manually_destroyed' && (
           <Button weight="primary" onClick={extend}>
             Extend
@@ -94,7 +95,9 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
         )}
         <Usage {...inbox.counters.value} onExtend={extend} />
       </div>
-      <Problem connection={connection} onAgain={inbox.follow} />
+      {connection.error.value !== null && (
+        <Failure error={connection.error.value} onAgain={inbox.follow} />
+      )}
       {isVacant ? (
         <Vacant ingestUrl={ingestUrl} {...inbox.counters.value} />
       ) : (
@@ -188,7 +191,7 @@ function Shown({ inbox }: { inbox: Inbox }) {
 const SHORTCUTS: [keys: string[], what: string][] = [
   [['j', '↓'], 'Next request'],
   [['k', '↑'], 'Previous request'],
-  [['Enter'], 'Open the request, and go to it'],
+  [['Enter'], 'Open the request'],
   [['Esc'], 'Back to the list'],
   [['/'], 'Search'],
   [['c'], 'Copy the body'],
@@ -223,12 +226,7 @@ function showShortcuts(): void {
 }
 
 mount(
-  <Opener
-    product="catch"
-    title="Inboxes"
-    about="An inbox is an address that stores every request it gets, exact to the byte."
-    load={loadInbox}
-  >
+  <Opener product="catch" title="Inboxes" load={loadInbox}>
     {(_, inbox, opened) => <InboxView inbox={inbox} opened={opened} />}
   </Opener>,
 )

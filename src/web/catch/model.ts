@@ -6,6 +6,7 @@ import type { CatchCapability, CatchEvent, CatchRefusals, CatchStatus } from '..
 import { createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
 import { noteEnd } from '../lib/keys.ts'
+import { service } from '../lib/service.ts'
 import { copied } from '../ui/copy.tsx'
 import { announce, toast } from '../ui/overlay.tsx'
 import { createDeletion } from './deletion.ts'
@@ -22,12 +23,14 @@ const STATUS_DELAY_MS = 400
 const ASK_EVERY_MS = 20_000
 
 export type Counters = { status: CatchStatus; refusals: CatchRefusals }
+/** What the page does around the inbox. */
+type Around = { showShortcuts: () => void; closedBy: (error: unknown) => boolean }
 export type Inbox = Awaited<ReturnType<typeof loadInbox>>
 
 export async function loadInbox(capability: CatchCapability) {
   const { publicId, ownerToken } = capability
   const connection = createConnection()
-  const client = createCatchClient(connection.http, capability)
+  const client = createCatchClient(service, capability)
   const events = createEvents(client)
   const count = async (): Promise<Counters> => {
     const [status, refusals] = await Promise.all([client.status(), client.refusals()])
@@ -49,6 +52,7 @@ export async function loadInbox(capability: CatchCapability) {
   const stop = new AbortController()
   const unseen = createUnseen(stop.signal)
   const deletion = createDeletion(stop.signal)
+  let page: Around = { showShortcuts: () => undefined, closedBy: () => false }
   let scrolledTo = 0
   let willCount = false
 
@@ -61,15 +65,21 @@ export async function loadInbox(capability: CatchCapability) {
   /** Counters that could not be had stay as they were. */
   async function refresh(): Promise<void> {
     willCount = false
-    counters.value = await count().catch(() => counters.value)
+    try {
+      counters.value = await count()
+    } catch (error) {
+      if (!stop.signal.aborted) page.closedBy(error)
+    }
   }
 
   /** Also after the stream has ended: from where it did. */
-  function follow(): void {
-    const stream = client.stream({ after: latest, signal: stop.signal })
-    void connection.follow(stream, arrived, stop.signal).then((hasEnded) => {
-      if (hasEnded) void refresh()
-    })
+  async function follow(): Promise<void> {
+    await connection.follow(
+      (told) => client.stream({ after: latest, ...told }),
+      arrived,
+      stop.signal,
+    )
+    await refresh()
   }
 
   function arrived(event: CatchEvent): void {
@@ -199,9 +209,10 @@ export async function loadInbox(capability: CatchCapability) {
   }
 
   /** Follows the inbox and the keyboard until what it returns is called. */
-  function start(showShortcuts: () => void): () => void {
+  function start(around: Around): () => void {
     const { signal } = stop
-    keys['?'] = showShortcuts
+    page = around
+    keys['?'] = page.showShortcuts
     const narrowed = (): void => {
       isNarrow.value = narrow.matches
     }
@@ -212,7 +223,7 @@ export async function loadInbox(capability: CatchCapability) {
     history.scrollRestoration = 'manual'
     const timer = setInterval(() => !document.hidden && refresh(), ASK_EVERY_MS)
     const endReading = effect(markRead)
-    follow()
+    void follow()
     return () => {
       stop.abort()
       clearInterval(timer)

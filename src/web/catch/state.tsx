@@ -53,7 +53,7 @@ export function Vacant({ ingestUrl, status, refusals }: Counters & { ingestUrl: 
   if (ended(status) !== null) {
     return (
       <section class="card stack narrow" aria-label="Requests">
-        <h2>No requests are kept here</h2>
+        <h2>No requests are stored</h2>
         <Refused refusals={refusals} status={status} />
       </section>
     )
@@ -71,8 +71,8 @@ export function Vacant({ ingestUrl, status, refusals }: Counters & { ingestUrl: 
       <p>Or send one from a terminal:</p>
       <CodeBox text={example} label="an example" wrapped />
       <p class="small quiet">
-        Anything after the address is kept as the path. Senders with the ingest token, as
-        Authorization: Bearer, are marked authenticated.
+        Text after the address is stored as the path. Requests with the ingest token as
+        Authorization: Bearer are marked authenticated.
       </p>
     </section>
   )
@@ -89,7 +89,7 @@ export async function sendTest(ingestUrl: string): Promise<void> {
       referrerPolicy: 'no-referrer',
     })
     // Its owner may have chosen another answer, and it is stored all the same.
-    if (answer.status === 401) toast('The inbox refused it: it is full, suspended or over.')
+    if (answer.status === 401) toast('The inbox refused it: it is full, suspended or has ended.')
     else if (answer.status === 429) toast('Too many requests at once. Try again in a minute.')
   })
 }
@@ -120,7 +120,7 @@ export function Refused({ refusals, status }: { refusals: CatchRefusals; status:
   return (
     <div>
       <p>
-        {`${plural(total, 'request')} ${total === 1 ? 'was' : 'were'} refused and not kept, since ${when(first)}:`}
+        {`${plural(total, 'request')} ${total === 1 ? 'was' : 'were'} refused and not stored, since ${when(first)}:`}
       </p>
       <ul class="small">
         {reasons.map(({ reason, count: times, lastAt }) => (

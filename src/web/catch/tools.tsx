@@ -38,7 +38,7 @@ export function Verify({ event }: { event: CatchEvent }) {
   const [provider, setProvider] = useState<SignatureProvider>(guessed ?? 'hmac')
   const [verdict, setVerdict] = useState<{ valid: boolean; sentence: string } | null>(null)
   if (!globalThis.crypto?.subtle) {
-    return <p>Browsers check signatures only on pages of https addresses.</p>
+    return <p>Browsers verify signatures on HTTPS pages alone. Open this page over HTTPS.</p>
   }
   async function check(field: Fields): Promise<void> {
     const rules: SignatureRules =
@@ -81,9 +81,9 @@ export function Verify({ event }: { event: CatchEvent }) {
         {provider === 'hmac' && (
           <div class="pairs">
             <Input label="Header" name="header" required placeholder="X-Signature" />
-            <Input label="Before the signature" name="prefix" placeholder="sha256=" />
+            <Input label="Prefix" name="prefix" placeholder="sha256=" />
             <Select label="Hash" name="algorithm" options={HASHES} chosen="sha256" />
-            <Select label="Written in" name="encoding" options={['hex', 'base64']} />
+            <Select label="Encoding" name="encoding" options={['hex', 'base64']} />
           </div>
         )}
       </Form>
@@ -145,9 +145,7 @@ export function Replay({ event }: { event: CatchEvent }) {
           code.length > MAX_SHOWN_CHARACTERS ? `${code.slice(0, MAX_SHOWN_CHARACTERS)}…` : code
         }
       />
-      <p class="small quiet">
-        Or by the command line, with the name that you saved the inbox under:
-      </p>
+      <p class="small quiet">Or on the command line, with the name of your saved inbox:</p>
       <CodeBox text={cli} label="the command that replays the request" wrapped />
     </>
   )
@@ -242,9 +240,9 @@ function bodyChanges(before: CatchEvent, after: CatchEvent): Change[] | string {
   if (before.bodySha256 === after.bodySha256) return []
   const [old, fresh] = [bodyLines(before), bodyLines(after)]
   if (!old || !fresh) {
-    return 'The bodies differ. They are not both text of a size that is compared here.'
+    return 'The bodies differ. Only texts of up to 1 MB are compared.'
   }
-  return diffLines(old, fresh) ?? 'The bodies differ in too many lines to compare them here.'
+  return diffLines(old, fresh) ?? 'The bodies differ in too many lines to compare.'
 }
 
 /** JSON as it is shown; any other text as it was sent. */

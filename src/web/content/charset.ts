@@ -22,7 +22,7 @@ export function textOf(bytes: Uint8Array, { type, parameters }: Media): DecodedT
     const isUnknown = charset !== undefined && decoderFor(charset) === null
     return {
       text: plain.replace(/^\ufeff/, ''),
-      remark: isUnknown ? 'The charset it names is unknown here. Read as UTF-8.' : null,
+      remark: isUnknown ? 'This browser does not know its charset. Read as UTF-8.' : null,
     }
   }
   // Someone who says that it is text may have forgotten to say in which charset. Text has no zero bytes.

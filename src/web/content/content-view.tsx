@@ -103,13 +103,13 @@ function Picture({ bytes }: { bytes: Uint8Array<ArrayBuffer> }) {
       {url !== '' && (
         <img
           class="picture"
-          alt="What was sent"
+          alt="As it was sent"
           decoding="async"
           src={url}
           onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) =>
             say(`${type}, ${naturalWidth} × ${naturalHeight} pixels`)
           }
-          onError={() => say(`This browser cannot show it, although it begins like ${type}.`)}
+          onError={() => say(`This browser cannot show this picture (${type}).`)}
         />
       )}
       <figcaption class="small quiet">{said}</figcaption>
@@ -156,7 +156,8 @@ function Cut({
 function Parts({ content: { bytes, contentType } }: { content: Content }) {
   const [parts, setParts] = useState<Part[] | null>([])
   useEffect(() => void partsOf(bytes, contentType).then(setParts), [bytes, contentType])
-  if (!parts) return <p>Its Content-Type divides it into no parts. Text and Hex show it.</p>
+  if (!parts)
+    return <p>The body has no parts as its Content-Type describes them. Text and Hex show it.</p>
   const isOpen = ({ bytes }: Part): boolean =>
     parts.length <= MAX_OPEN_PARTS && bytes.length <= MAX_OPEN_BYTES
   return (

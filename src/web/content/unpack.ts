@@ -40,14 +40,16 @@ export async function unpack(
   let bytes = packed
   const undone: string[] = []
   const stopped = (remark: string): Unpacked => ({ bytes, undone, remark })
-  if (encodings.length > MAX_ENCODINGS) return stopped('It names too many encodings to undo.')
+  if (encodings.length > MAX_ENCODINGS)
+    return stopped('It has too many encodings. Shown as it was sent.')
   for (const encoding of encodings.toReversed()) {
     const formats = FORMATS[encoding]?.filter(canDecompress)
     if (!formats?.length) {
       return stopped(`This browser cannot unpack ${shortened(encoding)}. Shown as it was sent.`)
     }
     const result = await firstThatFits(bytes, formats, limit)
-    if (!result) return stopped(`It says that it is ${encoding}, and is not. Shown as it was sent.`)
+    if (!result)
+      return stopped(`It is not ${encoding}, although its header says so. Shown as it was sent.`)
     bytes = result.bytes
     undone.push(encoding)
     if (result.end !== 'whole') return stopped(ENDS[result.end])
@@ -58,8 +60,8 @@ export async function unpack(
 type Result = { bytes: Uint8Array<ArrayBuffer>; end: 'whole' | 'too large' | 'broken' }
 
 const ENDS = {
-  'too large': 'It unpacks to more than this page shows: the rest was left packed.',
-  broken: 'It breaks off while it is unpacked: only its beginning is shown.',
+  'too large': 'It is too large to unpack here: only its beginning is shown.',
+  broken: 'Its packed data is damaged: only its beginning is shown.',
 }
 
 async function firstThatFits(

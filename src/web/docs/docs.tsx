@@ -6,7 +6,7 @@ import { Button } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Notice, Pre } from '../ui/show.tsx'
+import { Failure, Notice, Pre } from '../ui/show.tsx'
 import { curlFor, needsToken } from './curl.ts'
 import {
   type Answer,
@@ -60,15 +60,11 @@ function Page() {
     }
   }
   useEffect(() => void start(), [])
-  useEffect(unfoldForPrint, [])
   const shown = openapi.value
   if (shown === null) return <div class="skeleton operation" aria-hidden="true" />
   if (shown === 'failed') {
-    return (
-      <Notice kind="bad" action={<Button onClick={start}>Try again</Button>}>
-        The list of operations could not be loaded.
-      </Notice>
-    )
+    const says = 'The list of operations could not be loaded.'
+    return <Failure error={null} says={says} onAgain={start} />
   }
   const operations = operationsOf(shown)
   const words = filter.value.toLowerCase().split(/\s+/)
@@ -175,10 +171,7 @@ function OperationView({ operation, openapi }: { operation: Operation; openapi: 
         </code>
       </p>
       <p class="small quiet">{accessOf(operation)}</p>
-      <CodeBox
-        text={curlFor(operation, openapi, location.origin)}
-        label={`an example: ${summary}`}
-      />
+      <CodeBox text={curlFor(operation, location.origin)} label={`an example: ${summary}`} />
       {parameters.length > 0 && (
         <section class="stack tight">
           <h4>Parameters</h4>
@@ -305,24 +298,6 @@ function Breakable({ text }: { text: string }) {
 /** The document marks code like Markdown. */
 function WithCode({ text }: { text: string }) {
   return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code>{part}</code> : part))}</>
-}
-
-/** Opens all details before printing, since paper cannot be clicked. */
-function unfoldForPrint(): () => void {
-  let folded: HTMLDetailsElement[] = []
-  const before = (): void => {
-    folded = [...document.querySelectorAll<HTMLDetailsElement>('.operation details:not([open])')]
-    for (const each of folded) each.open = true
-  }
-  const after = (): void => {
-    for (const each of folded) each.open = false
-  }
-  addEventListener('beforeprint', before)
-  addEventListener('afterprint', after)
-  return () => {
-    removeEventListener('beforeprint', before)
-    removeEventListener('afterprint', after)
-  }
 }
 
 mount(<Page />)

@@ -26,9 +26,10 @@ export type Parameter = {
   required?: boolean
   description?: string
   schema?: Schema
+  example?: unknown
 }
 
-type Content = Record<string, { schema?: Schema }>
+type Content = Record<string, { schema?: Schema; example?: unknown }>
 
 export type Answer = {
   description: string

@@ -6,12 +6,11 @@ import { MayflyError } from '../../client/errors.ts'
 import { fetchGateKeys } from '../../client/gate.ts'
 import { base64Bytes, utf8Text } from '../../lib/bytes.ts'
 import { type GateKey, type GateReceipt, verifyReceipt } from '../../protocol/gate-receipt.ts'
-import { sats, sentence, when } from '../lib/format.ts'
+import { sats, when } from '../lib/format.ts'
 import { clock, service } from '../lib/service.ts'
-import { Button } from '../ui/button.tsx'
 import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Head, Notice, State } from '../ui/show.tsx'
+import { Failure, Head, Notice, State } from '../ui/show.tsx'
 
 const OFF =
   'This service does not run GATE, so it has no keys to check a receipt. A receipt names the service that signed it: check it there.'
@@ -52,16 +51,12 @@ function Page() {
   const shown = verdict.value
   return (
     <div class="stack loose narrow">
-      <Head title="Check a receipt">
+      <Head title="Check a GATE receipt">
         GATE signs a receipt for each paid request. Paste one to see whether it is genuine. It never
         leaves this page.
       </Head>
       {keys.value === 'off' && <Notice>{OFF}</Notice>}
-      {failure.value !== null && (
-        <Notice kind="bad" action={<Button onClick={load}>Try again</Button>}>
-          {sentence(failure.value)}
-        </Notice>
-      )}
+      {failure.value !== null && <Failure error={failure.value} onAgain={load} />}
       {keys.value !== 'off' && failure.value === null && (
         <div class="card stack">
           <Input
@@ -132,8 +127,7 @@ const TITLES: Record<string, string> = {
 }
 
 const REASONS: Record<string, string> = {
-  malformed:
-    'A receipt is one line of three parts with two dots between them. Was all of it copied?',
+  malformed: 'A receipt is one line of three parts with two dots between them. Copy all of it.',
   'not a GATE receipt':
     'This is some other kind of signed text. The header of a receipt says EdDSA and gate-receipt+jwt.',
   'unknown key':

@@ -52,7 +52,7 @@ export function Alerts({
 }: {
   alerts: AlertsClient
   initial: AlertsStatus | null
-  /** What they tell: `when it is late`. */
+  /** When they come: `when the monitor is late`. */
   event: string
   /** Nobody can be added any more, but what was sent is shown. */
   hasEnded?: boolean
@@ -68,6 +68,7 @@ export function Alerts({
       </section>
     )
   }
+  if (hasEnded && shown.destinations.length === 0) return null
   const told = new Map(set.value?.destinations.map((each) => [each.id, each]))
   const destinations: Shown[] = shown.destinations.map((each) => ({
     ...each,
@@ -109,11 +110,9 @@ export function Alerts({
         <Notice
           kind="warn"
           action={
-            !hasEnded && (
-              <Button icon="bell" onClick={open}>
-                Add an alert
-              </Button>
-            )
+            <Button icon="bell" onClick={open}>
+              Add an alert
+            </Button>
           }
         >
           Nobody is alerted {event}.
@@ -125,7 +124,6 @@ export function Alerts({
           ))}
         </ul>
       )}
-      {hasEnded && <p class="small quiet">It has ended, so no alert can be added.</p>}
       {destinations.length > 0 && (
         <>
           <div class="row">
@@ -230,7 +228,7 @@ function AddAlert({
       explain={refusalOf}
       onCancel={close}
     >
-      <p class="quiet">It is tested at once, and then alerted {event}.</p>
+      <p class="quiet">The service tests it now, and alerts it {event}.</p>
       <Select label="Kind" options={KINDS} chosen={format} onChoose={setFormat} />
       {format === 'inbox' ? (
         <>

@@ -27,7 +27,7 @@ import { THINGS } from '../lib/terms.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
-import { Head, Notice, useGuard } from '../ui/show.tsx'
+import { Failure, Head, Notice, useGuard } from '../ui/show.tsx'
 import { Things } from './things.tsx'
 
 type Of<Product> = AnyCapability & { product: Product }
@@ -36,15 +36,16 @@ export type Opened = {
   here: OpenHere
   /** Closes what is open in this tab. */
   onClose: () => void
+  /** Closes it and says why, if the service has nothing for its key any more. Returns whether that is so. */
+  closedBy: (error: unknown) => boolean
   /** A token of the key was replaced: it is saved where it was saved here, and opened anew. */
   onReplaced: (capability: AnyCapability) => void
 }
 
 export type OpenerProps<Product, Loaded> = {
   product: Product
-  /** The page's heading, and what it says while nothing is open. */
+  /** The page's heading while nothing is open. */
   title: string
-  about: string
   /** What must be known before anything is shown. */
   load: (capability: Of<Product>) => Promise<Loaded>
   children: (capability: Of<Product>, loaded: Loaded, opened: Opened) => ComponentChildren
@@ -55,7 +56,6 @@ type Asking = { problem?: string; pasted?: string }
 export function Opener<Product extends AnyCapability['product'], Loaded>({
   product,
   title,
-  about,
   load,
   children,
 }: OpenerProps<Product, Loaded>) {
@@ -87,7 +87,10 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
     const saved = parseCapability(text)
     if (saved && saved.baseUrl !== location.origin) {
       // Tokens must go only to their own service, and this page can only reach its own.
-      asking.value = { problem: `This key is of another service: ${saved.baseUrl}.`, pasted: text }
+      asking.value = {
+        problem: `This key belongs to another service: ${saved.baseUrl}.`,
+        pasted: text,
+      }
     } else if (saved && isOurs(saved.capability)) {
       show({ ...saved, isSaved: true })
     } else {
@@ -106,6 +109,12 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
     const opened: Opened = {
       here,
       onClose: () => close(),
+      closedBy(error) {
+        if (!isGone(error)) return false
+        noteFailure(here.capability.publicId, error)
+        close(sentence(error))
+        return true
+      },
       onReplaced: (capability) => {
         const isKept = keptOf(here.capability.publicId) !== undefined
         const isSaved = isKept && keep({ ...here, capability })
@@ -113,15 +122,7 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
       },
     }
     return (
-      <Loading
-        key={keyText(here)}
-        opened={opened}
-        load={() => load(here.capability)}
-        onGone={(error) => {
-          noteFailure(here.capability.publicId, error)
-          close(sentence(error))
-        }}
-      >
+      <Loading key={keyText(here)} opened={opened} load={() => load(here.capability)}>
         {(loaded) => children(here.capability, loaded, opened)}
       </Loading>
     )
@@ -129,11 +130,11 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
   const hasKept = kept.value.some(({ capability }) => isOurs(capability))
   return (
     <div class="stack loose narrow">
-      <Head title={title}>{about}</Head>
+      <Head title={title}>{THINGS[product].about}</Head>
       {asking.value.problem !== undefined && <Notice kind="bad">{asking.value.problem}</Notice>}
       {hasKept && (
-        <section class="card stack tight" aria-label="Kept in this browser">
-          <h2>Kept in this browser</h2>
+        <section class="card stack tight" aria-label="Saved in this browser">
+          <h2>Saved in this browser</h2>
           <Things product={product} onOpen={(thing) => show({ ...thing, isSaved: true })} />
         </section>
       )}
@@ -187,7 +188,7 @@ function OpenForm({
       weight="secondary"
       onSubmit={(field) => onText(field('key'))}
     >
-      <Field label="Key file" hint="You downloaded it when you bought this.">
+      <Field label="Key file" hint="You downloaded it after the purchase.">
         <input type="file" accept="application/json,.json" onChange={loaded} />
       </Field>
       <Input label="Or paste the key" name="key" rows={3} class="mono" defaultValue={pasted} />
@@ -199,12 +200,10 @@ function OpenForm({
 function Loading<Loaded>({
   opened,
   load,
-  onGone,
   children,
 }: {
   opened: Opened
   load: () => Promise<Loaded>
-  onGone: (error: unknown) => void
   children: (loaded: Loaded) => ComponentChildren
 }) {
   const loaded = useSignal<{ value: Loaded } | { error: unknown } | null>(null)
@@ -213,25 +212,17 @@ function Loading<Loaded>({
     try {
       loaded.value = { value: await load() }
     } catch (error) {
-      if (isGone(error)) onGone(error)
-      else loaded.value = { error }
+      if (!opened.closedBy(error)) loaded.value = { error }
     }
   }
   useEffect(() => void start(), [])
   const shown = loaded.value
   if (shown && 'value' in shown) return <>{children(shown.value)}</>
   if (!shown) return <div class="skeleton opening" role="status" aria-label="Loading" />
-  const again = (
-    <Button weight="primary" onClick={start}>
-      Try again
-    </Button>
-  )
   return (
-    <div class="stack">
+    <div class="stack narrow">
       <KeyBar opened={opened} />
-      <Notice kind="bad" action={again}>
-        {sentence(shown.error)}
-      </Notice>
+      <Failure error={shown.error} weight="primary" onAgain={start} />
     </div>
   )
 }
@@ -254,7 +245,7 @@ export function KeyBar({
   const { an, title } = THINGS[product]
   const isSaved = useSignal(here.isSaved)
   const isRenaming = useSignal(false)
-  const held: Held = { capability, ...(planId === undefined ? {} : { planId }) }
+  const held: Held = { capability, planId }
   const mine = kept.value.find((each) => each.capability.publicId === publicId)
   const shown = plainly(name || mine?.name || title)
 
@@ -274,9 +265,9 @@ export function KeyBar({
   }
 
   async function forgetIt(): Promise<void> {
-    const isWanted = await confirmed('Forget the key in this browser?', {
+    const isWanted = await confirmed('Remove the key from this browser?', {
       body: 'Without its key file nobody can open it again.',
-      action: 'Forget it',
+      action: 'Remove it',
     })
     if (!isWanted) return
     forget(publicId)
@@ -323,7 +314,7 @@ export function KeyBar({
           <Menu label="Key">
             <p class="small quiet">
               {mine
-                ? 'Kept in this browser.'
+                ? 'Saved in this browser.'
                 : isSaved.value
                   ? 'Open in this tab only.'
                   : 'Not saved.'}
@@ -333,7 +324,7 @@ export function KeyBar({
             </Button>
             {mine ? (
               <Button weight="quiet" danger icon="trash" onClick={forgetIt}>
-                Forget it here
+                Remove from this browser
               </Button>
             ) : (
               <Button weight="quiet" icon="lock" onClick={keepIt}>
@@ -341,7 +332,7 @@ export function KeyBar({
               </Button>
             )}
             <Button weight="quiet" icon="x" onClick={closeIt}>
-              Close, and open another
+              Close
             </Button>
           </Menu>
         </div>

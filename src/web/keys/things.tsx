@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { CatchStatus, PulseStatus, WhisperReceipt } from '../../client/index.ts'
 import { plainly } from '../lib/foreign.ts'
-import { count, plural, when } from '../lib/format.ts'
+import { plural, when } from '../lib/format.ts'
 import { forget, type Kept, kept, noteEnd, noteFailure, openHere } from '../lib/keys.ts'
 import { service } from '../lib/service.ts'
 import { planTitle, THINGS } from '../lib/terms.ts'
@@ -14,6 +14,7 @@ import { State, type StateKind } from '../ui/show.tsx'
 type Product = Kept['capability']['product']
 type Told = { kind: StateKind; text: string }
 
+const NO_ANSWER: Told = { kind: 'lost', text: 'The service does not answer' }
 /** A page asks about so many at once: more would be too many requests. */
 const MAX_ASKED = 12
 
@@ -35,7 +36,10 @@ export function Things({
         (told) => {
           states.value = { ...states.value, [thing.capability.publicId]: told }
         },
-        (error) => noteFailure(thing.capability.publicId, error),
+        (error) => {
+          noteFailure(thing.capability.publicId, error)
+          states.value = { ...states.value, [thing.capability.publicId]: NO_ANSWER }
+        },
       )
     }
   }, [])
@@ -112,10 +116,7 @@ async function stateOf({ capability }: Kept): Promise<Told> {
     const token = capability.receiptToken ?? ''
     const receipt = await service.get<WhisperReceipt>({ path: `/api/whisper/${id}/receipt`, token })
     noteEnd(publicId, receipt.expiresAt)
-    return {
-      kind: 'over',
-      text: `${count(receipt.readsSpent)} of ${plural(receipt.readLimit, 'read')}`,
-    }
+    return stateOfSecret(receipt)
   }
   const asked = { path: `/api/${product}/${id}`, token: capability.ownerToken }
   if (product === 'pulse') {
@@ -126,7 +127,23 @@ async function stateOf({ capability }: Kept): Promise<Told> {
   const { status, acceptedRequestCount: used, expiresAt } = await service.get<CatchStatus>(asked)
   noteEnd(publicId, expiresAt)
   if (status === 'active') return { kind: 'good', text: plural(used, 'request') }
-  return { kind: 'over', text: status === 'exhausted' ? 'All requests used' : `${status}` }
+  return { kind: 'over', text: status === 'exhausted' ? 'All requests used' : ENDS[status] }
+}
+
+const ENDS = {
+  suspended: 'Suspended by the operator',
+  expired: 'Expired',
+  destroyed: 'Destroyed',
+  manually_destroyed: 'Destroyed',
+}
+
+/** How a secret stands, in the words of each page. */
+export function stateOfSecret({ state, readsSpent }: WhisperReceipt): Told {
+  if (state === 'exhausted') return { kind: 'over', text: 'All reads used' }
+  if (state !== 'active') return { kind: 'over', text: ENDS[state] }
+  return readsSpent === 0
+    ? { kind: 'waiting', text: 'Not read yet' }
+    : { kind: 'good', text: 'It was read' }
 }
 
 export const STATE_TITLES: Record<PulseStatus['state'], string> = {
@@ -135,6 +152,15 @@ export const STATE_TITLES: Record<PulseStatus['state'], string> = {
   late: 'Late',
   exhausted: 'Exhausted',
   expired: 'Expired',
+}
+
+/** What each state means, to anybody: the cause of lateness is its owner's. */
+export const STATE_MEANINGS: Record<PulseStatus['state'], string> = {
+  waiting: 'No pings yet.',
+  operational: 'Pings are arriving on time.',
+  late: 'No ping came in time, or the last run failed.',
+  exhausted: 'All pings are used. New ones are refused.',
+  expired: 'This monitor has ended.',
 }
 
 export const MARKS: Record<PulseStatus['state'], StateKind> = {

@@ -4,7 +4,6 @@ import { faultIn, MayflyError } from '../../client/errors.ts'
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 // Creating a formatter costs more than formatting a long list.
-const dayAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
 
 const PARTS: Intl.DateTimeFormatOptions = {
   day: 'numeric',
@@ -31,13 +30,14 @@ export function bytes(value: number): string {
   return `${short.format(value / 1024 ** 2)} MiB`
 }
 
-/** The date and time in the user's own zone, to the second. */
-export function moment(iso: string): string {
-  return dayAndTime.format(new Date(iso))
-}
-
 /** The date and time to the minute, with the zone: `22 Nov 2026, 11:00 CET`. */
 export const when = (iso: string): string => withZone.format(new Date(iso))
+
+/** When something ends and how long that is, or when it ended. */
+export function endOf(iso: string, now: number): string {
+  const left = Date.parse(iso) - now
+  return left > 0 ? `Ends ${when(iso)}, in ${duration(left)}` : `Ended ${when(iso)}`
+}
 
 /** The same in UTC, for somebody in another zone. */
 export const utc = (iso: string): string => inUtc.format(new Date(iso))
@@ -95,52 +95,59 @@ const UNITS = [
   ['s', 1],
 ] as const
 
-/** What went wrong, and where the money is. */
+/** What went wrong, where the money is, and how long to wait. */
 export function sentence(error: unknown): string {
+  const pause = pauseOf(error)
+  return pause === 0 ? reasonOf(error) : `${reasonOf(error)} Try again in ${pause} s.`
+}
+
+/** The seconds that a busy service asks to wait, or 0. */
+export const pauseOf = (error: unknown): number =>
+  error instanceof MayflyError && error.status === 429 ? (error.retryAfterSeconds ?? 0) : 0
+
+/** What went wrong, and where the money is. */
+export function reasonOf(error: unknown): string {
   const isUnreachable = !(error instanceof MayflyError) || error.phrase === 'service unreachable'
   if (isUnreachable && !navigator.onLine) {
-    return 'You are offline. Nothing is lost: what was stored or paid is kept by the service.'
+    return 'You are offline. Your data and payments are safe.'
   }
   if (isUnreachable) {
-    return 'The service could not be reached. Nothing is lost: what you stored or paid for is safe there.'
-  }
-  if (error.phrase === 'rate limited' && error.retryAfterSeconds !== null) {
-    return `Too many requests. Nothing was spent; try again in ${error.retryAfterSeconds} s.`
+    return 'The service does not answer. Your data and payments are safe.'
   }
   const fault = faultIn(error)
   const told = fault === null ? error.phrase : `${error.phrase} (${fault})`
   return SENTENCES[error.phrase] ?? `The service answered: ${told}.`
 }
 
+/** While the checkout is closed. */
+export const CLOSED =
+  'Nothing can be bought now: this service cannot reach its Lightning node. Nothing was charged, and sold things keep working.'
+
 const SENTENCES: Record<string, string> = {
-  'checkout unavailable':
-    'The Lightning node of this service is offline, so nothing can be bought right now. No invoice was made. What you already bought keeps working.',
+  'checkout unavailable': CLOSED,
   'sold out':
-    'This service has sold what its operator sells in a day, and sells again after midnight UTC. No invoice was made. What you already bought keeps working.',
+    'Everything for today is sold, and sales begin again at midnight UTC. Nothing was charged, and sold things keep working.',
   'invalid plan': 'This plan is no longer on sale. Nothing was charged.',
   'price above the ceiling':
-    'The price has changed since you opened this page. Nothing was charged; reload to see the new price.',
+    'The price has changed. Nothing was charged; reload the page to see the new price.',
   'ciphertext too large':
-    'This is larger than the plan allows. Nothing was charged; choose a larger plan.',
+    'The secret is larger than the plan allows. Nothing was charged; choose a larger plan.',
   'invalid reveal time':
     'The opening time is after this plan ends. Nothing was charged; choose an earlier time or a longer plan.',
   'invalid switch':
-    'This switch cannot be bound: its monitor must be pinged in time, with no failed run, and last longer than this plan. Nothing was charged.',
+    'This switch cannot be used. Its monitor must be on time, and must last longer than this plan. Nothing was charged.',
   'order expired':
     'The invoice expired before it was paid. Nothing was charged. If your wallet is still sending a payment, wait until it fails before you try again.',
-  'order refunded':
-    'The operator has refunded you for this. You owe nothing; to get it, buy it again.',
+  'order refunded': 'The operator has refunded this purchase. You owe nothing.',
   'already delivered':
     'This was already delivered and cannot be shown again. You owe nothing; do not pay again.',
   'order not found':
     'The service does not know this order. If you have paid, contact the operator.',
-  'rate limited': 'Too many requests. Nothing was spent; try again in a minute.',
+  'rate limited': 'Too many requests. Nothing was spent.',
   'service unavailable':
-    'The service cannot reach its storage right now. Your payment is safe; try again shortly.',
-  'internal error':
-    'Something went wrong in the service. Your payment is safe: this page can ask for the order again.',
+    'The service cannot reach its storage. Your payment is safe; try again soon.',
+  'internal error': 'The service has failed. Your payment is safe: try again for the same order.',
   unauthorized: 'This key does not fit. Check that you loaded the whole key file.',
   'not found': 'The service has nothing for this key: it expired, was destroyed, or never existed.',
-  'unexpected answer':
-    'The service gave an answer that this page does not understand. Reload the page and try again.',
+  'unexpected answer': 'This page does not understand the answer of the service. Reload the page.',
 }

@@ -37,8 +37,7 @@ export const MAX_NAME_CHARS = 60
 
 /** The text of a key file. */
 export function keyText({ capability, planId }: Held): string {
-  const plan = planId === undefined ? {} : { planId }
-  return formatCapability({ capability, baseUrl: location.origin, ...plan })
+  return formatCapability({ capability, baseUrl: location.origin, planId })
 }
 
 /** Saves a key as a file. */
@@ -82,8 +81,7 @@ export function keep({ capability, planId }: Held): boolean {
   const { publicId, product } = capability
   const others = stored().keys.filter((each) => each.capability.publicId !== publicId)
   const name = keptOf(publicId)?.name ?? freeName(product, others)
-  const plan = planId === undefined ? {} : { planId }
-  return save([{ capability, ...plan, name, isGone: false }, ...others])
+  return save([{ capability, planId, name, isGone: false }, ...others])
 }
 
 /** An empty name changes nothing. */
@@ -142,7 +140,10 @@ function save(keys: readonly Kept[]): boolean {
     ...keys.map((each) => ({ text: keyText(each), name: each.name, isGone: each.isGone })),
     ...stored().others,
   ]
+  const before = browserStore.read(KEPT)
   const isStored = browserStore.write(KEPT, entries.length === 0 ? null : entries)
+  // A key that only this page holds must not be listed as kept.
+  if (!isStored) browserStore.write(KEPT, before)
   refresh()
   return isStored
 }
@@ -158,9 +159,8 @@ function stored(): { keys: Kept[]; others: unknown[] } {
     else {
       const { capability, planId } = saved
       const given = typeof name === 'string' ? tidied(name) : ''
-      const plan = planId === undefined ? {} : { planId }
       const { title } = THINGS[capability.product]
-      keys.push({ capability, ...plan, name: given || title, isGone: isGone === true })
+      keys.push({ capability, planId, name: given || title, isGone: isGone === true })
     }
   }
   return { keys, others }

@@ -38,22 +38,41 @@ export const timedFetch: typeof globalThis.fetch = async (...request) => {
 /** Each page imports only the clients that it needs, because the whole SDK is larger than most pages. */
 export const service: Http = createHttp(location.origin, timedFetch)
 
-/** How a request went: the service was not reached, or it answered; then with the pause that it asks for. */
-export type Reach = { isReached: boolean; pauseSeconds: number | null }
+/** Whether this browser has a network. */
+export const isOnline = signal(globalThis.navigator?.onLine !== false)
+globalThis.addEventListener?.('online', () => {
+  isOnline.value = true
+})
+globalThis.addEventListener?.('offline', () => {
+  isOnline.value = false
+})
+
+/** The whole seconds until a time by the service's clock, or 0. */
+export const secondsUntil = (at: number): number => Math.max(0, Math.ceil((at - now.value) / 1_000))
+
+/** How a request went: whether it reached the service, and from when the service wants the next one. */
+export type Reach = { isReached: boolean; againAt: number }
+
+/** Why nothing comes from the service, or null. */
+export function troubleOf({ isReached, againAt }: Reach): string | null {
+  const left = secondsUntil(againAt)
+  if (left > 0) return `Too many requests. Trying again in ${left} s…`
+  if (isReached) return null
+  return isOnline.value
+    ? 'The service does not answer. Trying again…'
+    : 'You are offline. Trying again…'
+}
 
 /** @param onReach is called after each request. */
 export function watchfulService(onReach: (reach: Reach) => void): Http {
   return createHttp(location.origin, async (input, init) => {
     try {
       const answer = await timedFetch(input, init)
-      const isBusy = answer.status === 429
-      onReach({
-        isReached: answer.status < 500,
-        pauseSeconds: isBusy ? (retryAfterSeconds(answer.headers) ?? 1) : null,
-      })
+      const pause = answer.status === 429 ? (retryAfterSeconds(answer.headers) ?? 1) : 0
+      onReach({ isReached: answer.status < 500, againAt: now.peek() + pause * 1_000 })
       return answer
     } catch (error) {
-      if (init?.signal?.aborted !== true) onReach({ isReached: false, pauseSeconds: null })
+      if (init?.signal?.aborted !== true) onReach({ isReached: false, againAt: 0 })
       throw error
     }
   })

@@ -55,4 +55,4 @@ export const tabStore = {
 export const isStorageBlocked = (): boolean => storageOf('localStorage') === null
 
 export const BLOCKED =
-  'This browser stores nothing for this site. You can buy, but download the key: it is lost with this page.'
+  'This browser stores nothing for this site. You can buy, but closing this page loses a key or code that you have not saved.'

@@ -14,11 +14,30 @@ export type Terms = {
   limits: readonly string[]
 }
 
-/** What a product's key opens, and the page that does. */
+/** What a product's key opens, the page that does, and what it says while nothing is open. */
 export const THINGS = {
-  catch: { noun: 'inbox', an: 'an inbox', title: 'Inbox', page: '/catch' },
-  whisper: { noun: 'secret', an: 'a secret', title: 'Secret', page: '/receipt' },
-  pulse: { noun: 'monitor', an: 'a monitor', title: 'Monitor', page: '/pulse' },
+  catch: {
+    noun: 'inbox',
+    an: 'an inbox',
+    title: 'Inbox',
+    page: '/catch',
+    about: 'An inbox is an address that stores every request it gets, exact to the byte.',
+  },
+  whisper: {
+    noun: 'secret',
+    an: 'a secret',
+    title: 'Secret',
+    page: '/receipt',
+    about: 'A receipt shows when your secret was read, and can destroy it. It cannot open it.',
+  },
+  pulse: {
+    noun: 'monitor',
+    an: 'a monitor',
+    title: 'Monitor',
+    page: '/pulse',
+    about:
+      'A monitor waits for the pings of your job. If they stop, or a run fails, you are alerted.',
+  },
 } as const satisfies Record<Product, Record<string, string>>
 
 type Plans = { [Name in Product]: Catalog['products'][Name]['plans'][number] }
@@ -79,10 +98,6 @@ const UNITS = [
   ['hour', 3_600],
   ['minute', 60],
 ] as const
-
-/** The notice above the plans while the checkout is closed. */
-export const CLOSED =
-  'Nothing can be bought now: this service cannot reach its Lightning node. Sold things keep working.'
 
 const LIFETIME_MS: Record<string, number> = {
   minute: 60_000,

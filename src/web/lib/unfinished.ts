@@ -91,9 +91,9 @@ export function adopt({ idempotencyKey }: Unfinished): void {
 export function recoveryText(purchase: Unfinished): string {
   const { quote, idempotencyKey, secret } = purchase
   const lines = [
-    'Mayfly recovery text. Whoever has it can collect this order.',
+    'Mayfly recovery text. Anyone with it can collect this order.',
     `service: ${location.origin}`,
-    `what: ${termsWithPrice(purchase)}`,
+    `purchase: ${termsWithPrice(purchase)}`,
     `order: ${quote?.orderId ?? ''}`,
     `key: ${idempotencyKey}`,
     ...(secret ? [`opens: ${secret.key}${secret.hasPassword ? ':p' : ''}`] : []),

@@ -106,14 +106,14 @@ type Day = { from: number; isKnown: boolean; lateMs: number }
 
 function titleOf({ from, isKnown, lateMs }: Day): string {
   const day = new Date(from).toISOString().slice(0, 10)
-  if (!isKnown) return `${day}: nothing is known`
+  if (!isKnown) return `${day}: no data`
   return lateMs === 0 ? `${day}: on time` : `${day}: late for ${duration(lateMs)}`
 }
 
 function wordsOf(days: readonly Day[]): string {
   const late = days.filter(({ lateMs }) => lateMs > 0)
   const known = days.filter(({ isKnown }) => isKnown).length
-  if (known === 0) return 'The last 30 days: nothing is known yet'
+  if (known === 0) return 'The last 30 days: no data yet'
   return `The last ${plural(known, 'day')}: ${late.length === 0 ? 'on time' : late.map(titleOf).join('; ')}`
 }
 
@@ -124,10 +124,11 @@ function Runs({ entries }: { entries: readonly PulseHistoryEntry[] }) {
   const seconds = pings.map(({ run }) => run?.durationSeconds ?? 0)
   const longest = Math.max(...seconds)
   const failed = pings.filter(({ type }) => type === 'failed').length
-  const words = `${plural(pings.length, 'ping')}, ${count(failed)} failed${longest > 0 ? `, the longest run took ${duration(longest * 1000)}` : ''}`
+  const longestWords = longest > 0 ? `, longest run ${duration(longest * 1000)}` : ''
+  const words = `Last ${plural(pings.length, 'ping')}: ${count(failed)} failed${longestWords}`
   return (
     <figure class="stack tight">
-      <div class="runs" role="img" aria-label={`The last ${words}`}>
+      <div class="runs" role="img" aria-label={words}>
         {pings.map((ping, index) => (
           <span
             key={index}
@@ -139,7 +140,7 @@ function Runs({ entries }: { entries: readonly PulseHistoryEntry[] }) {
           />
         ))}
       </div>
-      <figcaption class="small quiet">The last {words}.</figcaption>
+      <figcaption class="small quiet">{words}.</figcaption>
     </figure>
   )
 }

@@ -12,15 +12,15 @@ import { createPulseClient } from '../../client/pulse.ts'
 import { showExtension } from '../buying/extend.tsx'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
-import { MARKS, STATE_TITLES } from '../keys/things.tsx'
+import { MARKS, STATE_MEANINGS, STATE_TITLES } from '../keys/things.tsx'
 import { type Connection, createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
-import { count, duration, when } from '../lib/format.ts'
+import { count, duration, endOf, when } from '../lib/format.ts'
 import { forget, keptOf, noteEnd, rename } from '../lib/keys.ts'
-import { clock } from '../lib/service.ts'
+import { clock, service } from '../lib/service.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { announce, attempt, confirmed, mount, toast } from '../ui/overlay.tsx'
-import { LiveState, Meter, Problem, State, showTitle, Ticking } from '../ui/show.tsx'
+import { Failure, LiveState, Meter, State, showTitle, Ticking } from '../ui/show.tsx'
 import { History, loadPast, type Past } from './bars.tsx'
 import { Settings, Setup, Sharing, Switch } from './settings.tsx'
 
@@ -37,7 +37,7 @@ type Loaded = {
 
 async function load(capability: PulseCapability): Promise<Loaded> {
   const connection = createConnection()
-  const monitor = createPulseClient(connection.http, capability)
+  const monitor = createPulseClient(service, capability)
   const status = await monitor.status()
   noteEnd(capability.publicId, status.expiresAt)
   const [past, alerts] = await Promise.all([loadPast(monitor), loadAlerts(monitor)])
@@ -118,7 +118,7 @@ function Monitor({
 
   async function destroy(): Promise<void> {
     const isWanted = await confirmed('Destroy this monitor?', {
-      body: 'It accepts no more pings. History, tokens and shared status are deleted for good. No refund.',
+      body: 'It stops accepting pings. History, tokens and public status are deleted for good. No refund.',
       action: 'Destroy it',
     })
     if (!isWanted) return
@@ -139,23 +139,24 @@ function Monitor({
       onReplaced: opened.onReplaced,
     })
 
-  function follow(): void {
-    const { signal } = stop
-    void connection.follow(
-      monitor.stream({ signal }),
+  /** After its end, the service says why: an exhausted monitor shows so, and a destroyed one is closed. */
+  async function follow(): Promise<void> {
+    await connection.follow(
+      (told) => monitor.stream(told),
       (news) => {
         if (news.event === 'ping') clock.passed(news.status.lastPingAt)
         const hasChanged = news.status.state !== status.value.state
         show(news.status)
         if (hasChanged) announce(`The monitor is ${news.status.state}.`)
       },
-      signal,
+      stop.signal,
     )
+    await monitor.status().then(show, (error) => stop.signal.aborted || opened.closedBy(error))
   }
 
   useEffect(() => {
     const { title } = document
-    follow()
+    void follow()
     return () => {
       stop.abort()
       document.title = title
@@ -168,7 +169,7 @@ function Monitor({
   return (
     <div class="stack" data-stale={connection.state.value === 'lost' ? '' : undefined}>
       <KeyBar opened={opened} name={name} onRename={renameIt}>
-        <LiveState connection={connection} />
+        {!isOver && <LiveState connection={connection} />}
         <Menu label="More">
           <Button weight="quiet" icon="plus" onClick={extend}>
             Extend the monitor
@@ -178,10 +179,17 @@ function Monitor({
           </Button>
         </Menu>
       </KeyBar>
-      <Problem connection={connection} onAgain={follow} />
+      {connection.error.value !== null && (
+        <Failure error={connection.error.value} onAgain={follow} />
+      )}
       <div class="monitor">
         <StateCard status={status.value} isOver={isOver} onPing={ping} onExtend={extend} />
-        <Alerts alerts={monitor} initial={loaded.alerts} event="when it is late" />
+        <Alerts
+          alerts={monitor}
+          initial={loaded.alerts}
+          event="when the monitor is late"
+          hasEnded={state === 'expired'}
+        />
       </div>
       <History past={past.value} status={status.value} monitor={monitor} />
       <Setup capability={capability} status={status.value} onRotate={rotate} />
@@ -214,13 +222,15 @@ function StateCard({
         <p class="monitor-state">
           <State kind={MARKS[state]}>{STATE_TITLES[state]}</State>
         </p>
-        <Button
-          weight={state === 'waiting' ? 'primary' : 'secondary'}
-          disabled={isOver}
-          onClick={onPing}
-        >
-          Ping now
-        </Button>
+        {isOver ? (
+          <Button weight="primary" onClick={onExtend}>
+            Extend
+          </Button>
+        ) : (
+          <Button weight={state === 'waiting' ? 'primary' : 'secondary'} onClick={onPing}>
+            Ping now
+          </Button>
+        )}
       </div>
       <p>
         {meaningOf(status)} <span class="quiet">{`Since ${when(status.stateChangedAt)}.`}</span>
@@ -241,40 +251,19 @@ function StateCard({
         ))}
       </dl>
       <Meter label="Pings" used={acceptedHeartbeatCount} limit={heartbeatLimit} show={count} />
-      <div class="row between small quiet">
-        <span>
-          <Ticking
-            text={(now) => {
-              const left = Date.parse(expiresAt) - now
-              return left > 0
-                ? `Ends ${when(expiresAt)}, in ${duration(left)}`
-                : `Ended ${when(expiresAt)}`
-            }}
-          />
-        </span>
-        {isOver && <Button onClick={onExtend}>Extend</Button>}
-      </div>
+      <p class="small quiet">
+        <Ticking text={(now) => endOf(expiresAt, now)} />
+      </p>
     </section>
   )
 }
 
 /** What the state means, with its actual cause. */
 function meaningOf({ state, failure }: PulseStatus): string {
-  switch (state) {
-    case 'waiting':
-      return 'No pings yet.'
-    case 'operational':
-      return 'Pings are arriving on time.'
-    case 'late': {
-      if (failure === null) return 'No ping came in time.'
-      const code = failure.exitCode === null ? '' : ` with exit code ${failure.exitCode}`
-      return `The last run failed${code}.`
-    }
-    case 'exhausted':
-      return 'Every ping of the plan is used, so no more are accepted.'
-    case 'expired':
-      return 'This monitor has ended.'
-  }
+  if (state !== 'late') return STATE_MEANINGS[state]
+  if (failure === null) return 'No ping came in time.'
+  const code = failure.exitCode === null ? '' : ` with exit code ${failure.exitCode}`
+  return `The last run failed${code}.`
 }
 
 type Fact = [name: string, text: (now: number) => string]
@@ -318,12 +307,7 @@ function lastRunWords({
 }
 
 mount(
-  <Opener
-    product="pulse"
-    title="Monitors"
-    about="A monitor waits for the pings of your job. If they stop, or a run fails, you are alerted."
-    load={load}
-  >
+  <Opener product="pulse" title="Monitors" load={load}>
     {(capability, loaded, opened) => (
       <Monitor capability={capability} loaded={loaded} opened={opened} />
     )}

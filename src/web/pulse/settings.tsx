@@ -4,20 +4,20 @@ import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import type { PulseClient } from '../../client/pulse.ts'
-import { hasInvisible } from '../../lib/invisible.ts'
-import { duration, sentence, ZONE } from '../lib/format.ts'
+import { sentence, ZONE } from '../lib/format.ts'
 import { Button, Choice, Tabs } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { type Fields, Form, Input } from '../ui/field.tsx'
 import { attempt, confirmed, toast } from '../ui/overlay.tsx'
 import { SETUPS } from './snippets.ts'
 
-/** The bounds of the interface, whatever the plan says. */
-const MAX_NAME = 80
-const MAX_DESCRIPTION = 240
-const MIN_INTERVAL_SECONDS = 20
-const MIN_GRACE_SECONDS = 60
-const MAX_SECONDS = 604_800
+/** The fields by their names in the API. */
+const LABELS: Record<string, string> = {
+  name: 'Name',
+  description: 'Description',
+  expectedIntervalSeconds: 'A ping every, in seconds',
+  graceSeconds: 'Grace, in seconds',
+}
 
 const UNITS = [
   { name: 'seconds', seconds: 1 },
@@ -83,25 +83,21 @@ export function Settings({
   const isScheduled = expects === 'By a schedule'
   const grace = schedule?.graceSeconds ?? status.graceSeconds
 
-  async function submit(field: Fields): Promise<string | undefined> {
+  /** A schedule is replaced last, so that a refusal leaves it as it was. */
+  async function submit(field: Fields): Promise<void> {
     const common = { name: field('name'), description: field('description') }
-    const graceSeconds = secondsIn(field, 'grace') ?? 0
+    const graceSeconds = secondsIn(field, 'grace')
     if (isScheduled) {
-      const problem = problemIn(common)
-      if (problem !== null) return problem
       const [cron, timeZone] = [field('cron').trim(), field('zone').trim()]
-      await monitor.setSchedule({ cron, timeZone, graceSeconds })
       await monitor.update(common)
-      onStatus(await monitor.status())
+      await monitor.setSchedule({ cron, timeZone, graceSeconds })
     } else {
-      const expectedIntervalSeconds = secondsIn(field, 'interval') ?? 0
-      const problem = problemIn(common) ?? boundsProblem(expectedIntervalSeconds, graceSeconds)
-      if (problem !== null) return problem
+      const expectedIntervalSeconds = secondsIn(field, 'interval')
+      await monitor.update({ ...common, expectedIntervalSeconds, graceSeconds })
       if (schedule !== null) await monitor.deleteSchedule()
-      onStatus(await monitor.update({ ...common, expectedIntervalSeconds, graceSeconds }))
     }
+    onStatus(await monitor.status())
     toast('Saved.')
-    return undefined
   }
 
   return (
@@ -150,7 +146,7 @@ export function Settings({
         label="Grace"
         initial={isScheduled ? grace : status.graceSeconds}
       />
-      <p class="small quiet">It is late once a ping is overdue by more than the grace.</p>
+      <p class="small quiet">The monitor is late once a ping is overdue by more than the grace.</p>
     </Form>
   )
 }
@@ -182,44 +178,16 @@ function Duration({ name, label, initial }: { name: string; label: string; initi
   )
 }
 
-/** Whole seconds, or null. Half a minute is 30 seconds, but floating point must not make 29.999 of it. */
-function secondsIn(field: Fields, name: string): number | null {
-  const seconds = Math.round(Number(field(name)) * Number(field(`${name}-unit`)) * 1000) / 1000
-  return Number.isInteger(seconds) ? seconds : null
-}
-
-/** A sentence about what the service would refuse, or null. */
-function problemIn({ name, description }: { name: string; description: string }): string | null {
-  if ([...name].length > MAX_NAME) return `The name can have up to ${MAX_NAME} characters.`
-  if (hasInvisible(name))
-    return 'The name contains invisible characters. Type it instead of pasting it.'
-  if ([...description].length > MAX_DESCRIPTION) {
-    return `The description can have up to ${MAX_DESCRIPTION} characters.`
-  }
-  return null
-}
-
-function boundsProblem(interval: number, grace: number): string | null {
-  if (!isWithin(interval, MIN_INTERVAL_SECONDS))
-    return `The interval must be ${boundsFrom(MIN_INTERVAL_SECONDS)}.`
-  if (!isWithin(grace, MIN_GRACE_SECONDS))
-    return `The grace must be ${boundsFrom(MIN_GRACE_SECONDS)}.`
-  return null
-}
-
-const isWithin = (seconds: number, min: number): boolean => seconds >= min && seconds <= MAX_SECONDS
-
-const boundsFrom = (min: number): string =>
-  `${duration(min * 1000)} to ${duration(MAX_SECONDS * 1000)}, in whole seconds`
+/** Half a minute is 30 seconds, but floating point must not make 29.999 of it. */
+const secondsIn = (field: Fields, name: string): number =>
+  Math.round(Number(field(name)) * Number(field(`${name}-unit`)) * 1000) / 1000
 
 function refusalOf(error: unknown, isSchedule: boolean): string {
   if (!(error instanceof MayflyError) || error.status !== 400) return sentence(error)
+  const label = LABELS[error.field ?? '']
+  if (label !== undefined && error.expected !== null) return `${label}: ${error.expected}.`
   if (error.field === 'timeZone') {
-    return 'This is no time zone of the IANA database, such as Europe/Berlin or UTC.'
-  }
-  if (error.field === 'graceSeconds') {
-    const seconds = error.expected ?? 'long enough for the plan, and at most 604800'
-    return `The grace must be ${seconds} seconds in this plan.`
+    return 'Enter a time zone of the IANA database, such as Europe/Berlin or UTC.'
   }
   return isSchedule
     ? 'The service refused this schedule. It needs five fields, with no two runs closer than 20 s.'
@@ -241,8 +209,8 @@ export function Sharing({
       {isShared ? (
         <>
           <p class="small">
-            Anyone with this address sees name, description, state and last ping. If you stop
-            sharing, it stops for good.
+            Anyone with this address sees name, description, state and last ping. It ends for good
+            when you stop sharing.
           </p>
           <CodeBox text={statusUrl} label="the address of the status" wrapped />
           <p>
@@ -267,11 +235,11 @@ export function Sharing({
 }
 
 const NEXT: Record<PulseStatus['state'], string> = {
-  waiting: 'Ping it first: nothing can be bound to a monitor that was never pinged.',
+  waiting: 'Ping the monitor first. Then a secret can be bound to it.',
   operational: 'Ready. Buy a secret with this id, then ping again: that ping arms it.',
-  late: 'It is late now. Nothing can be bound until the next ping.',
-  exhausted: 'All pings are used. Extend it before you bind anything.',
-  expired: 'It has ended. Nothing can be bound to it.',
+  late: 'The monitor is late. Ping it before you bind a secret.',
+  exhausted: 'All pings are used. Extend the monitor before you bind a secret.',
+  expired: 'This monitor has ended, so no secret can be bound to it.',
 }
 
 /** The switch, which binds secrets to the monitor's silence. The service shows its id to who asks to make it. */
@@ -285,7 +253,7 @@ export function Switch({
   const switchId = useSignal<string | null>(null)
   async function retire(): Promise<void> {
     const isWanted = await confirmed('Retire the switch?', {
-      body: 'Nothing more can be bound to it. Secrets that are bound stay bound.',
+      body: 'No more secrets can be bound to it. Bound secrets stay bound.',
       action: 'Retire it',
     })
     if (!isWanted) return

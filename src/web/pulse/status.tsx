@@ -5,10 +5,10 @@ import { useEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import type { PublicPulseStatus } from '../../client/index.ts'
 import { pulsePublicStatus } from '../../client/pulse.ts'
-import { MARKS, STATE_TITLES } from '../keys/things.tsx'
+import { MARKS, STATE_MEANINGS, STATE_TITLES } from '../keys/things.tsx'
 import { plainly } from '../lib/foreign.ts'
-import { duration, sentence, when } from '../lib/format.ts'
-import { clock, now, service } from '../lib/service.ts'
+import { duration, when } from '../lib/format.ts'
+import { clock, service } from '../lib/service.ts'
 import { mount } from '../ui/overlay.tsx'
 import { Notice, State, Ticking } from '../ui/show.tsx'
 
@@ -17,34 +17,22 @@ const LOOK_AGAIN_MS = 15_000
 /** A service that takes longer to answer is one that cannot be reached. */
 const PATIENCE_MS = 10_000
 
-const MEANINGS: Record<PublicPulseStatus['state'], string> = {
-  waiting: 'No pings yet.',
-  operational: 'Pings are arriving on time.',
-  late: 'No ping came in time, or the last run failed.',
-  exhausted: 'It accepts no more pings.',
-  expired: 'This monitor has ended.',
-}
-
 const publicStatusId = location.pathname.split('/').pop() ?? ''
 const status = signal<PublicPulseStatus | null>(null)
-const failure = signal<'gone' | string | null>(null)
+const failure = signal<'gone' | 'no answer' | null>(null)
 const seenAt = signal('')
-/** When the first look began that has no answer yet, by this computer's clock, or null. */
-let askedAt: number | null = null
 
 async function look(): Promise<void> {
-  askedAt ??= Date.now()
   try {
-    const next = await pulsePublicStatus(service, publicStatusId)
+    const next = await pulsePublicStatus(service, publicStatusId, { timeoutMs: PATIENCE_MS })
     clock.passed(next.lastPingAt)
     seenAt.value = when(new Date(clock.now()).toISOString())
     failure.value = null
     status.value = next
   } catch (error) {
     const isGone = error instanceof MayflyError && error.status === 404
-    failure.value = isGone ? 'gone' : sentence(error)
+    failure.value = isGone ? 'gone' : 'no answer'
   }
-  askedAt = null
 }
 
 function Page() {
@@ -60,8 +48,7 @@ function Page() {
     }
   }, [])
   const shown = status.value
-  const isSlow = askedAt !== null && now.value > 0 && Date.now() - askedAt > PATIENCE_MS
-  const isStale = failure.value !== null || isSlow
+  const isStale = failure.value !== null
   const name = shown === null ? '' : plainly(shown.name) || 'Status'
   const title = shown === null ? 'Status' : `${STATE_TITLES[shown.state]} · ${name}`
   useEffect(() => {
@@ -77,8 +64,14 @@ function Page() {
     )
   }
   if (shown === null) {
-    if (failure.value !== null)
-      return <Notice kind="bad">{`${failure.value} This page keeps trying.`}</Notice>
+    if (failure.value !== null) {
+      return (
+        <div class="card stack">
+          <h1>Status</h1>
+          <Notice kind="bad">The status cannot be loaded. Trying again…</Notice>
+        </div>
+      )
+    }
     return <div class="skeleton status-skeleton" aria-hidden="true" />
   }
   const { state, description, lastPingAt } = shown
@@ -95,7 +88,7 @@ function Page() {
           <p class="monitor-state">
             <State kind={MARKS[state]}>{STATE_TITLES[state]}</State>
           </p>
-          <p>{MEANINGS[state]}</p>
+          <p>{STATE_MEANINGS[state]}</p>
         </div>
         <p class="small quiet number">
           <Ticking

@@ -1,11 +1,12 @@
 /** What says something: notices, states, meters, times, and steps. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { encodeQR } from 'qr'
-import { type Connection, isOnline } from '../lib/connection.ts'
-import { now } from '../lib/service.ts'
-import { Button } from './button.tsx'
+import type { Connection } from '../lib/connection.ts'
+import { pauseOf, reasonOf } from '../lib/format.ts'
+import { isOnline, now, secondsUntil } from '../lib/service.ts'
+import { Button, type ButtonProps } from './button.tsx'
 import { Icon } from './icons.tsx'
 
 export function Notice({
@@ -18,10 +19,38 @@ export function Notice({
   action?: ComponentChildren
 }) {
   return (
-    <div class={`notice ${kind ?? ''}`} role={kind === 'bad' ? 'alert' : undefined}>
-      <p>{children}</p>
+    <div class={`notice ${kind ?? ''}`}>
+      <p role={kind === 'bad' ? 'alert' : undefined}>{children}</p>
       {action}
     </div>
+  )
+}
+
+/** Why something failed, and the way to try again: after the pause, if the service asks for one. */
+export function Failure({
+  error,
+  says = reasonOf(error),
+  weight,
+  onAgain,
+}: {
+  error: unknown
+  says?: string
+  weight?: ButtonProps['weight']
+  onAgain: () => unknown
+}) {
+  const againAt = useMemo(() => now.peek() + pauseOf(error) * 1_000, [error])
+  const left = secondsUntil(againAt)
+  return (
+    <Notice
+      kind="bad"
+      action={
+        <Button weight={weight} disabled={left > 0} onClick={onAgain}>
+          {left > 0 ? `Try again in ${left} s` : 'Try again'}
+        </Button>
+      }
+    >
+      {says}
+    </Notice>
   )
 }
 
@@ -52,29 +81,22 @@ export function State({
 
 const CONNECTIONS = {
   connecting: ['waiting', '…'],
-  live: ['good', 'Live'],
-  lost: ['lost', 'Connection lost. Retrying…'],
-  closed: ['over', 'Closed'],
+  open: ['good', 'Live'],
+  lost: ['lost', 'Connection lost. Trying again…'],
+  ended: ['over', 'Not live'],
 } as const
 
 /** Whether what is open shows news at once. */
-export function LiveState({ connection }: { connection: Connection }) {
-  const [kind, words] = CONNECTIONS[connection.state.value]
+export function LiveState({ connection: { state } }: { connection: Connection }) {
+  const isOffline = !isOnline.value && state.value !== 'ended'
+  const [kind, words] = isOffline
+    ? (['lost', 'You are offline'] as const)
+    : CONNECTIONS[state.value]
   return (
     <State kind={kind} live>
       {kind === 'waiting' && <span class="visually-hidden">Connecting</span>}
-      {kind === 'lost' && !isOnline.value ? 'You are offline. Waiting…' : words}
+      {words}
     </State>
-  )
-}
-
-/** Why it shows no news any more, and the way to try again. */
-export function Problem({ connection, onAgain }: { connection: Connection; onAgain: () => void }) {
-  if (connection.problem.value === null) return null
-  return (
-    <Notice kind="bad" action={<Button onClick={onAgain}>Connect again</Button>}>
-      {connection.problem.value}
-    </Notice>
   )
 }
 

@@ -80,7 +80,7 @@ export function problemIn(now: Draft): { text: string; at: string } | null {
   }
   if (switchId.trim() !== '' && !isId('pulse_switch', switchId.trim())) {
     return {
-      text: 'This is not a switch id. It begins with pulse_switch_ and 22 letters or digits follow.',
+      text: 'This is not a switch id. A switch id is pulse_switch_ and 22 letters or digits.',
       at: 'switch',
     }
   }
@@ -120,7 +120,7 @@ export function DraftForm() {
   return (
     <div class="card stack draft" onDragOver={(event) => event.preventDefault()} onDrop={dropped}>
       <Choice
-        label="What to send"
+        label="Content"
         names={['Text', 'File']}
         chosen={now.kind}
         onChoose={(kind) => set({ kind })}
@@ -207,7 +207,7 @@ function More() {
       />
       <Input
         label="Opens when a monitor falls silent"
-        hint="Paste the switch id from the page of the monitor. It comes with a receipt."
+        hint="Paste the switch id from the monitor’s page. The secret then has a receipt."
         placeholder="pulse_switch_…"
         data-at="switch"
         value={now.switchId}

@@ -13,13 +13,13 @@ import {
 } from '../../protocol/whisper-envelope.ts'
 import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
-import { bytes, remaining, sentence, when } from '../lib/format.ts'
+import { bytes, reasonOf, remaining, when } from '../lib/format.ts'
 import { now, service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Notice, Pre, StepHeading, Ticking, useGuard, Working } from '../ui/show.tsx'
+import { Failure, Notice, Pre, StepHeading, Ticking, useGuard, Working } from '../ui/show.tsx'
 import { codeIn } from './code.ts'
 
 type Step =
@@ -114,8 +114,8 @@ function Shown() {
       return (
         <Card heading="It does not open">
           <Notice kind="bad">
-            The key in this code does not fit, or the bytes were changed. The read is used. Ask the
-            sender for a new one.
+            The key in this code is wrong, or the content was changed. A read was used. Ask the
+            sender for a new secret.
           </Notice>
           <div class="row">
             <AnotherCode />
@@ -233,20 +233,21 @@ function Locked({ code, fetched }: { code: WhisperCode; fetched: Uint8Array }) {
 
 const REFUSALS: Record<string, string> = {
   'not found':
-    'There is nothing to read with this code: all its reads are used, it has expired, or it never existed.',
-  'service unreachable':
-    'The answer did not arrive. If the service had sent it, the read is used; otherwise it is not.',
+    'This code reads nothing: its reads are used, it was destroyed, it expired, or it never existed.',
+  'service unreachable': 'The answer did not arrive. It may have used a read.',
 }
 
 function Refused({ code, password, error }: Extract<Step, { at: 'refused' }>) {
   const phrase = error instanceof MayflyError ? error.phrase : ''
+  const says = REFUSALS[phrase] ?? reasonOf(error)
   return (
     <Card heading="Not revealed">
-      <Notice kind="bad">{REFUSALS[phrase] ?? sentence(error)}</Notice>
+      {phrase === 'not found' ? (
+        <Notice kind="bad">{says}</Notice>
+      ) : (
+        <Failure error={error} says={says} onAgain={() => reveal(code, password)} />
+      )}
       <div class="row">
-        {phrase !== 'not found' && (
-          <Button onClick={() => reveal(code, password)}>Try again</Button>
-        )}
         <AnotherCode />
       </div>
     </Card>
@@ -273,7 +274,7 @@ function Early({ code, password, opensAt, wait }: Extract<Step, { at: 'early' }>
       <p>No read was used. Asking early costs nothing.</p>
       <div class="row">
         <Button weight="primary" onClick={() => reveal(code, password)}>
-          Ask again
+          Try again
         </Button>
         <AnotherCode />
       </div>
@@ -291,14 +292,14 @@ function Opened({ opened: { data, name, mediaType } }: { opened: OpenedWhisper }
   const text = isText ? utf8Text(data) : null
   const isCut = text !== null && text.length > MAX_SHOWN_CHARACTERS
   const shown = text === null ? '' : plainly(text.slice(0, MAX_SHOWN_CHARACTERS))
-  const called = mediaType === null ? '' : `, which its sender calls ${mediaType}`
+  const called = mediaType === null ? '' : `, sent as ${mediaType}`
   return (
     <Card heading={name === null ? 'The secret' : plainly(name)}>
       <p class="small quiet">
         {`${bytes(data.length)}${called}. One read was used. Closing this tab closes it.`}
       </p>
       {text === null ? (
-        <p>Files are not shown here. Download it, and open it with care.</p>
+        <p>This page shows no files. Download it, and open it with care.</p>
       ) : (
         <Pre kind="content" dir="auto" label="The text">
           {isCut ? `${shown}\n… the rest is in the download` : shown}

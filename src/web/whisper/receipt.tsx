@@ -1,28 +1,22 @@
 /** The page of a receipt: the state of a secret, its reads, its switch, who is alerted, and the way to destroy it. */
 import './whisper.css'
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { createAlertsClient } from '../../client/alerts.ts'
 import type { AlertsStatus, WhisperReceipt } from '../../client/index.ts'
 import type { ReceiptHolder } from '../../client/whisper.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
-import { count, duration, plural, sentence, when } from '../lib/format.ts'
+import { stateOfSecret } from '../keys/things.tsx'
+import { count, endOf, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
-import { clock, now, service } from '../lib/service.ts'
+import { now, service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { announce, attempt, confirmed, mount } from '../ui/overlay.tsx'
-import { Meter, Notice, State, type StateKind, Ticking } from '../ui/show.tsx'
+import { Failure, Meter, State, Ticking } from '../ui/show.tsx'
 
 /** How often a page that is looked at asks again. */
 const ASK_AGAIN_MS = 10_000
-
-const TITLES: Record<Exclude<WhisperReceipt['state'], 'active'>, string> = {
-  suspended: 'Suspended by the operator',
-  exhausted: 'Read for the last time',
-  expired: 'Expired',
-  destroyed: 'Destroyed',
-}
 
 const pathOf = ({ publicId }: ReceiptHolder): string =>
   `/api/whisper/${encodeURIComponent(publicId)}`
@@ -56,14 +50,13 @@ function Receipt({
   opened: Opened
 }) {
   const receipt = useSignal(loaded.receipt)
-  const problem = useSignal<string | null>(null)
-  const askedAt = useRef(clock.now())
+  const problem = useSignal<unknown>(null)
   const shown = receipt.value
   const hasEnded = shown.endedAt !== null
+  const state = stateOfSecret(shown)
 
   /** Asks again, and says so if it fails; what is shown stays. */
   async function refresh(): Promise<void> {
-    askedAt.current = clock.now()
     try {
       const next = await ask(holder)
       noteEnd(holder.publicId, next.expiresAt)
@@ -71,23 +64,21 @@ function Receipt({
       if (next.readsSpent > receipt.value.readsSpent) announce('It was read')
       receipt.value = next
     } catch (error) {
-      problem.value = sentence(error)
+      if (!opened.closedBy(error)) problem.value = error
     }
   }
 
-  useEffect(
-    () =>
-      now.subscribe((at) => {
-        const isDue = at - askedAt.current >= ASK_AGAIN_MS && receipt.value.endedAt === null
-        if (isDue && !document.hidden) void refresh()
-      }),
-    [],
-  )
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (receipt.peek().endedAt === null && !document.hidden) void refresh()
+    }, ASK_AGAIN_MS)
+    return () => clearInterval(timer)
+  }, [])
 
   /** The receipt stays: it goes on answering for a day. */
   async function destroy(): Promise<void> {
     const isWanted = await confirmed('Destroy this secret?', {
-      body: 'Its bytes are deleted at once, and the code reads nothing any more. No refund.',
+      body: 'Its content is deleted now, and its code stops working. No refund.',
       action: 'Destroy it',
     })
     if (!isWanted) return
@@ -97,40 +88,30 @@ function Receipt({
     await refresh()
   }
 
-  const { reads, readLimit, readsSpent, readsLeft, endedAt, expiresAt, revealAt } = shown
+  const { reads, readLimit, readsSpent, endedAt, expiresAt, revealAt } = shown
   const isShut = revealAt !== null && Date.parse(revealAt) > now.value
   return (
     <div class="stack narrow">
       <KeyBar opened={opened} />
-      {problem.value !== null && <Notice kind="warn">{problem.value}</Notice>}
+      {problem.value !== null && <Failure error={problem.value} onAgain={refresh} />}
       <section class="card stack" aria-label="Receipt">
         <div class="row between">
           <h2>
-            <State kind={kindOf(shown)}>{titleOf(shown)}</State>
+            <State kind={state.kind}>{state.text}</State>
           </h2>
           <Button weight="quiet" onClick={refresh}>
             Refresh
           </Button>
         </div>
         <Meter label="Reads" used={readsSpent} limit={readLimit} show={count} />
-        <p>{`${plural(readsLeft, 'read')} left.`}</p>
         <p class="quiet">
-          {endedAt === null ? (
-            <Ticking
-              text={(at) => {
-                const left = Date.parse(expiresAt) - at
-                return `Ends ${when(expiresAt)}${left > 0 ? `, in ${duration(left)}` : ''}.`
-              }}
-            />
-          ) : (
-            `Ended ${when(endedAt)}.`
-          )}
+          <Ticking text={(at) => `${endOf(endedAt ?? expiresAt, at)}.`} />
           {isShut && ` Nobody can read it before ${when(revealAt)}.`}
         </p>
         {shown.switch !== null && <SwitchState bound={shown.switch} />}
         <h3>When it was read</h3>
         {reads.length === 0 ? (
-          <p class="quiet">Not yet.</p>
+          <p class="quiet">{hasEnded ? 'It was never read.' : 'Not yet.'}</p>
         ) : (
           <ol class="number" tabIndex={0} aria-label="The reads, newest first">
             {reads.map((read, index) => (
@@ -140,35 +121,27 @@ function Receipt({
         )}
         <p class="small quiet">
           {hasEnded
-            ? 'This receipt answers for 24 hours after the end.'
+            ? 'You can open this receipt for 24 hours after the end.'
             : 'Times only; readers stay anonymous. This page updates itself.'}
         </p>
-        {!hasEnded && (
-          <div class="row">
+        <div class="row">
+          {hasEnded ? (
+            <Button href="/whisper">Write another secret</Button>
+          ) : (
             <Button danger icon="trash" onClick={destroy}>
-              Destroy it now
+              Destroy the secret
             </Button>
-          </div>
-        )}
+          )}
+        </div>
       </section>
       <Alerts
         alerts={alertsOf(holder)}
         initial={loaded.alerts}
-        event="when it is read"
+        event="when the secret is read"
         hasEnded={hasEnded}
       />
     </div>
   )
-}
-
-function titleOf({ state, readsSpent }: WhisperReceipt): string {
-  if (state !== 'active') return TITLES[state]
-  return readsSpent === 0 ? 'Not read yet' : 'It was read'
-}
-
-function kindOf({ state, readsSpent }: WhisperReceipt): StateKind {
-  if (state !== 'active') return 'over'
-  return readsSpent === 0 ? 'waiting' : 'good'
 }
 
 function SwitchState({ bound }: { bound: NonNullable<WhisperReceipt['switch']> }) {
@@ -191,12 +164,7 @@ function SwitchState({ bound }: { bound: NonNullable<WhisperReceipt['switch']> }
 }
 
 mount(
-  <Opener
-    product="whisper"
-    title="Receipts"
-    about="A receipt shows when your secret was read, and can destroy it. It cannot open it."
-    load={load}
-  >
+  <Opener product="whisper" title="Receipts" load={load}>
     {(capability, loaded, opened) => (
       <Receipt holder={capability} loaded={loaded} opened={opened} />
     )}

@@ -6,7 +6,7 @@ import { useSignal } from '@preact/signals'
 import type { SharedWhisper } from '../../client/whisper.ts'
 import { plural, utc, when } from '../lib/format.ts'
 import { downloadKey, keep, keptOf, openHere } from '../lib/keys.ts'
-import { BLOCKED } from '../lib/storage.ts'
+import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { termsLine } from '../lib/terms.ts'
 import type { PendingSecret, Unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
@@ -72,7 +72,7 @@ export function Share({
         Copy message
       </CopyButton>
       <p role="status" class="small">
-        {stateOf(left, needed)}
+        {stateOf(left)}
       </p>
       <Pre kind="content token" label="The message">
         {message(whisper, secret)}
@@ -111,7 +111,7 @@ export function Share({
               </Button>
             </div>
             <p class="small quiet">
-              The code is in no address: browsers keep addresses, and chat programs open them.
+              No link has the code in it: browsers keep links, and chat programs open them.
             </p>
             {/* Drawn when it is opened: a camera nearby could read it. */}
             <Fold title="Show the code as a QR code">
@@ -132,17 +132,17 @@ const LOST = {
   receipt: 'Nobody can recover it: without the receipt you cannot see when it is read.',
 }
 
-function stateOf(left: readonly Part[], needed: readonly Part[]): string {
+function stateOf(left: readonly Part[]): string {
   const [next] = left
-  if (left.length === needed.length)
-    return 'Until you have the code, this browser keeps what opens it.'
   if (next === undefined) return 'You have everything. This browser has forgotten the code.'
   const words = {
-    code: 'Copy the message too.',
+    code: 'Copy the message.',
     password: 'Copy the password too.',
-    receipt: 'Keep the receipt too.',
+    receipt: 'Save the receipt too.',
   }
-  return `${words[next]} Until then this browser keeps what opens it.`
+  return isStorageBlocked()
+    ? `${words[next]} This browser stores nothing: closing this page loses them.`
+    : `${words[next]} Until then this browser keeps the secret’s key.`
 }
 
 function Password({ password, onCopied }: { password: string | null; onCopied: () => void }) {
@@ -193,11 +193,11 @@ function Receipt({
       <p class="small quiet">
         {hasCode
           ? 'Shows when it was read. It cannot open the secret.'
-          : 'Copy the message first, and a password that this page made. Then keep the receipt.'}
+          : 'Copy the message and a suggested password first. Then save the receipt.'}
       </p>
       <div class="row">
         <Button disabled={!hasCode} onClick={keepIt}>
-          Keep the receipt
+          Save the receipt
         </Button>
         <Button disabled={!hasCode} onClick={open}>
           Open receipt

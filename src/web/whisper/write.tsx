@@ -21,7 +21,7 @@ import {
   unfinished,
 } from '../lib/unfinished.ts'
 import { mount } from '../ui/overlay.tsx'
-import { Fold, Notice, showTitle, useGuard, Working } from '../ui/show.tsx'
+import { Notice, showTitle, useGuard, Working } from '../ui/show.tsx'
 import {
   clearDraft,
   contentIn,
@@ -32,7 +32,6 @@ import {
   revealAtIn,
   sizeIn,
 } from './draft.tsx'
-import { Files } from './files.tsx'
 import { largestContent, refusalOf, upTo, type WhisperPlan } from './fits.ts'
 import { Share } from './share.tsx'
 
@@ -61,7 +60,9 @@ const interrupted = interruptedOrder()
 function Page() {
   const order = useSignal<Order | null>(interrupted)
   const isSealing = useSignal(false)
-  const problem = useSignal<string | null>(null)
+  /** A press on a plan found something wrong, which is shown until it is mended. */
+  const isRefused = useSignal(false)
+  const sealFailure = useSignal<string | null>(null)
   const wanted = useSignal(location.hash.slice(1))
   const problems = useRef<HTMLDivElement>(null)
   // The content is stored nowhere, so leaving the page would lose it.
@@ -76,22 +77,11 @@ function Page() {
     return () => removeEventListener('hashchange', changed)
   }, [])
 
-  // A problem is shown until its cause is gone.
-  if (
-    problem.value !== null &&
-    problemIn(draft.value)?.text !== problem.value &&
-    !isSealing.value
-  ) {
-    queueMicrotask(() => {
-      problem.value = null
-    })
-  }
-
   async function seal(offered: Terms): Promise<void> {
     const now = draft.value
     const found = problemIn(now)
+    isRefused.value = found !== null
     if (found !== null) {
-      problem.value = found.text
       document.querySelector<HTMLElement>(`[data-at="${found.at}"]`)?.focus()
       problems.current?.scrollIntoView({ block: 'center' })
       return
@@ -115,13 +105,11 @@ function Page() {
       start(terms, secret, { sealed, password: now.password === '' ? null : now.password })
     } catch (error) {
       reportError(error)
-      problem.value = null
       sealFailure.value =
-        'This could not be encrypted: the file may have changed or gone. Nothing was sent.'
+        'The file could not be read: it may have changed or gone. Nothing was sent.'
     }
     isSealing.value = false
   }
-  const sealFailure = useSignal<string | null>(null)
 
   /** Stored first: whoever pays the invoice must have what claims and opens the secret. */
   function start(terms: Terms, secret: PendingSecret, rest: Omit<Order, 'purchase'>): void {
@@ -165,6 +153,7 @@ function Page() {
     )
   }
   if (isSealing.value) return <Working>Encrypting in this page…</Working>
+  const problem = isRefused.value ? problemIn(draft.value) : null
   return (
     <div class="stack loose">
       <div class="stack tight">
@@ -176,7 +165,7 @@ function Page() {
       </div>
       <Others
         of={isOrdered}
-        paid="You have not taken the code of a paid secret"
+        paid="You have not copied the code of a paid secret"
         onOpen={(purchase) => {
           adopt(purchase)
           order.value = { purchase, sealed: null, password: null }
@@ -184,7 +173,7 @@ function Page() {
       />
       <DraftForm />
       <div ref={problems} aria-live="assertive">
-        {problem.value !== null && <Notice kind="warn">{problem.value}</Notice>}
+        {problem !== null && <Notice kind="warn">{problem.text}</Notice>}
         {sealFailure.value !== null && <Notice kind="bad">{sealFailure.value}</Notice>}
       </div>
       <section class="stack" aria-label="Lifetime">
@@ -197,7 +186,6 @@ function Page() {
           onChoose={seal}
         />
       </section>
-      <Fold title="Which script does the encryption">{() => <Files />}</Fold>
     </div>
   )
 }

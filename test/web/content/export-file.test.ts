@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import {
-  type CatchClient,
+  createMayfly,
   eventBody,
   MayflyError,
   toHar,
@@ -66,18 +66,22 @@ suite('the file of all requests', () => {
   })
 
   test('a service that asks for a pause gets it, and an export that is left asks no more', async () => {
-    const { client, url } = await filled()
+    const { client, url, inbox, baseUrl } = await filled()
     let asked = 0
-    const busy: Pick<CatchClient, 'page'> = {
-      page(query) {
-        if (asked++ % 2 === 0) {
-          throw new MayflyError('rate limited', 429, { retryAfterSeconds: 0 })
-        }
-        return client.page(query)
-      },
-    }
+    const isBusy = (): boolean => asked++ % 2 === 0
+    const busy = createMayfly({
+      baseUrl,
+      fetch: async (...request) =>
+        isBusy()
+          ? Response.json(
+              { error: 'rate limited' },
+              { status: 429, headers: { 'retry-after': '0' } },
+            )
+          : fetch(...request),
+    })
     const options = { format: 'NDJSON', url, onProgress: () => undefined } as const
-    assert.equal((await exportFile(busy, { ...options, signal: never })).requests, 63)
+    const file = await exportFile(busy.catch(inbox), { ...options, signal: never })
+    assert.equal(file.requests, 63)
     const leaving = new AbortController()
     await assert.rejects(
       exportFile(client, {
@@ -100,6 +104,7 @@ suite('the file of all requests', () => {
     await send(server, inbox, { method: 'PUT', body: Buffer.from([0, 255, 254]) })
     await send(server, inbox, { method: 'DELETE' })
     await sendBare(server, inbox, { headers: ['X-Latin: caf\xe9'], body: 'x' })
-    return { client: server.mayfly.catch(inbox), url: `${server.url}/c/${inbox.publicId}` }
+    const { url, mayfly } = server
+    return { client: mayfly.catch(inbox), inbox, baseUrl: url, url: `${url}/c/${inbox.publicId}` }
   }
 })
