@@ -1,11 +1,9 @@
-/** Admits one request for one receipt, and answers repeats with the same receipt. */
+/** Admits one request for one receipt, and refuses repeats with the same receipt. */
 import { rfc3339Seconds, type SteadyClock } from '../lib/clock.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
 import { encodeReceipt } from '../protocol/payment-auth.ts'
 import type { ReplayStore } from './replay-store.ts'
-import { createRuns, type Run } from './runs.ts'
-import type { Service } from './service.ts'
-import { type AnswerOf, createStoredAnswers } from './stored-answers.ts'
+import type { GivenBack, Service } from './service.ts'
 import { type Decision, type Refused, refusal, unavailable, type Visit } from './visit.ts'
 
 /** The Retry-After while a run has not ended, or another server may have it. */
@@ -22,23 +20,22 @@ const SURE_MS = 30 * DAY_MS
 export const SKEW_MS = 60_000
 /** A first receipt, two after give-backs, one that the operator may grant, and one to spare. */
 const MAX_RECEIPTS_TRIED = 5
+/** The maximum of remembered runs. A forgotten one does not run again: the store has its key. */
+const MAX_RUNS = 10_000
 
 export function createAdmissions(deps: {
   service: Service
   store: ReplayStore
-  storesAnswers: boolean
-  waitMs: number
   clock: SteadyClock
 }) {
-  const { service, store, waitMs, clock } = deps
-  const runs = createRuns()
-  const answers = deps.storesAnswers ? createStoredAnswers(service.now) : null
+  const { service, store, clock } = deps
+  /** The runs of this process, by intent and number of the receipt; the oldest first. */
+  const runs = new Map<string, Run>()
 
   /** Admits a request with the newest receipt of its intent, if that receipt is unused. */
   async function enter(first: string, visit: Visit, challengeId: string | null): Promise<Decision> {
     let text = first
     let newest = -1
-    const stopAt = clock.monotonic() + waitMs
     for (let i = 0; i < MAX_RECEIPTS_TRIED; i++) {
       const read = await service.readReceipt(text, visit)
       if (!read) return refusal(403, 'invalid receipt')
@@ -48,12 +45,18 @@ export function createAdmissions(deps: {
       newest = number
       if (visit.isGone()) return unavailable(null)
       const { run, isFirst, isSure } = await claimRun(receipt, isExpired)
-      if (isFirst && run && !isExpired) return admit({ text, receipt, visit, challengeId, run })
+      if (isFirst && run && !isExpired) return admit({ text, receipt, challengeId, run })
       // Nobody has used it and now nobody can, so a fresh one takes its place.
       if (isFirst && run) await run.failed()
-      const withinMs = Math.max(0, stopAt - clock.monotonic())
-      const refused = await outcomeOfRun({ run, receipt, visit, withinMs })
-      if (refused) return refused
+      else await run?.giveBack()
+      switch (run?.state()) {
+        case 'running':
+          return refusal(409, 'request in progress', COME_AGAIN)
+        case 'spent':
+          return refusal(409, 'receipt used')
+        case 'failed':
+          return unavailable(null)
+      }
       const next = await service.newestReceipt(receipt.intent, visit)
       if (next === null || next === text) {
         return run || isSure ? usedElsewhere() : refusal(403, 'invalid receipt')
@@ -73,10 +76,16 @@ export function createAdmissions(deps: {
     // of the receipt can tell.
     const isSure = !isExpired || (await isRemembered(receipt))
     const isFirst = isSure && (await store.add(key, REMEMBER_MS))
-    const run = isFirst
-      ? runs.begin(key, () => service.giveBack(receipt, { isUnused: isExpired }))
-      : runs.get(key)
-    return { run, isFirst, isSure }
+    if (isFirst) begin(key, () => service.giveBack(receipt, { isUnused: isExpired }))
+    return { run: runs.get(key) ?? null, isFirst, isSure }
+  }
+
+  function begin(key: string, giveBack: () => Promise<GivenBack>): void {
+    runs.set(key, createRun(giveBack))
+    for (const old of runs.keys()) {
+      if (runs.size <= MAX_RUNS) break
+      runs.delete(old)
+    }
   }
 
   /** Whether the store would know of any use of this receipt, on any server. */
@@ -86,77 +95,65 @@ export function createAdmissions(deps: {
     return iat * 1000 > Math.max((await store.since()) + SKEW_MS, clock.now() - SURE_MS)
   }
 
-  /** The answer for a used receipt, or null if the service may have a newer one. */
-  async function outcomeOfRun({
-    run,
-    receipt,
-    visit,
-    withinMs,
-  }: {
-    run: Run | null
-    receipt: GateReceipt
-    visit: Visit
-    withinMs: number
-  }): Promise<Refused | null> {
-    if (run && !(await run.ended(withinMs))) {
-      return refusal(409, 'request in progress', COME_AGAIN)
-    }
-    const answer = answers?.take(answerOf(receipt, visit))
-    if (answer) return { kind: 'refused', ...answer }
-    await run?.giveBack()
-    switch (run?.state()) {
-      case 'spent':
-        return refusal(409, 'receipt used')
-      case 'give-back pending':
-        return unavailable(null)
-      default:
-        return null
-    }
-  }
-
-  function admit({
-    text,
-    receipt,
-    visit,
-    challengeId,
-    run,
-  }: {
-    text: string
-    receipt: GateReceipt
-    visit: Visit
-    challengeId: string | null
-    run: Run
-  }): Decision {
-    return {
-      kind: 'admitted',
-      receipt,
-      headers: {
-        'gate-receipt': text,
-        'cache-control': 'private, no-store',
-        ...(challengeId ? { 'payment-receipt': paymentReceipt(challengeId, receipt) } : {}),
-      },
-      wantsAnswer: answers !== null && visit.method !== 'HEAD',
-      spent(answer) {
-        // Stored before the run ends, so that waiting repeats find it.
-        if (answer) answers?.keep(answerOf(receipt, visit), answer, receipt.exp * 1000)
-        run.spent()
-      },
-      failed: () => run.failed(),
-    }
-  }
-
   return { enter }
+}
+
+type Run = ReturnType<typeof createRun>
+
+/** The run of a handler. `failed`: its receipt must be given back, and the service does not know it yet. */
+function createRun(recordGiveBack: () => Promise<GivenBack>) {
+  let state: 'running' | 'spent' | 'failed' | 'given back' = 'running'
+
+  /** Tells the service of a failure. */
+  async function giveBack(): Promise<void> {
+    if (state !== 'failed') return
+    const given = await recordGiveBack().catch((): GivenBack => 'unknown')
+    if (given === 'recorded') state = 'given back'
+    if (given === 'refused') state = 'spent'
+  }
+
+  return {
+    state: () => state,
+    giveBack,
+    /** The handler has finished, or its client left. The receipt is not given back. */
+    spent() {
+      if (state === 'running') state = 'spent'
+    },
+    /** The server failed while its client was connected. Resolves after one attempt to record that. */
+    async failed() {
+      if (state !== 'running') return
+      state = 'failed'
+      await giveBack()
+    },
+  }
+}
+
+function admit({
+  text,
+  receipt,
+  challengeId,
+  run,
+}: {
+  text: string
+  receipt: GateReceipt
+  challengeId: string | null
+  run: Run
+}): Decision {
+  return {
+    kind: 'admitted',
+    receipt,
+    headers: {
+      'gate-receipt': text,
+      'cache-control': 'private, no-store',
+      ...(challengeId ? { 'payment-receipt': paymentReceipt(challengeId, receipt) } : {}),
+    },
+    spent: run.spent,
+    failed: run.failed,
+  }
 }
 
 /** The receipt was used outside of this process. Another server may still run it, or give it back. */
 const usedElsewhere = (): Refused => refusal(409, 'receipt used', COME_AGAIN)
-
-const answerOf = ({ intent, req }: GateReceipt, { header }: Visit): AnswerOf => ({
-  intent,
-  requestDigest: req,
-  cookie: header('cookie'),
-  authorization: header('authorization'),
-})
 
 function paymentReceipt(challengeId: string, { ph: reference, iat }: GateReceipt): string {
   return encodeReceipt({

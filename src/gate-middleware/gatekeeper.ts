@@ -25,10 +25,6 @@ export type GateOptions = GateProject & {
   issuer?: string
   /** Remembers the used receipts. Default: in the memory of this process. */
   store?: ReplayStore
-  /** Repeats small answers to payers whose connection was lost. Default: false. */
-  storedAnswers?: boolean
-  /** How long a repeat waits for the first run of its request, in milliseconds. Default: 10 000. */
-  waitMs?: number
   /**
    * The IP address of a visitor, if the connection does not have it: behind a proxy, and for
    * fetch-style handlers. Only its network is sent to the service.
@@ -40,19 +36,17 @@ export type GateOptions = GateProject & {
   clock?: SteadyClock
 }
 
-const WAIT_MS = 10_000
 const TELL_EVERY_MS = 60_000
 
 export function createGatekeeper(options: GateOptions) {
-  const { url, clock = systemClock, waitMs = WAIT_MS } = options
+  const { url, clock = systemClock } = options
   const store = options.store ?? memoryStore(clock.now)
   const service = createService({
     ...{ url, clock, project: options },
     issuer: options.issuer?.replace(/\/+$/, '') ?? null,
     fetch: (...request) => (options.fetch ?? globalThis.fetch)(...request),
   })
-  const storesAnswers = options.storedAnswers ?? false
-  const admissions = createAdmissions({ service, store, storesAnswers, waitMs, clock })
+  const admissions = createAdmissions({ service, store, clock })
   // biome-ignore lint/suspicious/noConsole: this runs in a project's own server.
   const tell = options.onProblem ?? ((sentence: string) => console.error(sentence))
   let toldAt = Number.NEGATIVE_INFINITY

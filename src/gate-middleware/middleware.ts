@@ -14,10 +14,8 @@ import { concat } from '../lib/bytes.ts'
 import type { GateReceipt } from '../protocol/gate-receipt.ts'
 import { isPublicAddress } from '../protocol/public-address.ts'
 import { visitorNetwork } from '../protocol/visitor-network.ts'
-import { refused, runHandler } from './fetch-form.ts'
 import { createGatekeeper, type GateOptions } from './gatekeeper.ts'
-import { headerOf, isGone, setHeaders, watchResponse } from './node-form.ts'
-import type { AnswerHeaders } from './stored-answers.ts'
+import { runHandler, watchResponse } from './outcome.ts'
 import type { Refused } from './visit.ts'
 
 export type { GateReceipt } from '../protocol/gate-receipt.ts'
@@ -38,8 +36,8 @@ export type ExpressRequest = IncomingMessage & { originalUrl?: string; body?: un
 export type FastifyReplyLike = {
   raw: ServerResponse
   code(status: number): unknown
-  headers(headers: AnswerHeaders): unknown
-  send(body: string | Uint8Array): unknown
+  headers(headers: Record<string, string>): unknown
+  send(body: string): unknown
 }
 
 export type Gate = {
@@ -92,8 +90,7 @@ export function createGate(options: GateOptions): Gate {
       if (entered.kind === 'admitted') return asStream(entered.body)
       reply.code(entered.status)
       reply.headers(entered.headers)
-      const { body } = entered
-      return reply.send(typeof body === 'string' ? body : Buffer.from(body))
+      return reply.send(entered.body)
     },
 
     receiptOf: (request) => receipts.get(request) ?? null,
@@ -118,8 +115,8 @@ export function createGate(options: GateOptions): Gate {
       path: request.originalUrl ?? request.url ?? '',
       body,
       network: networkOf(request, request.socket.remoteAddress),
-      header: (name) => headerOf(request, name),
-      isGone: () => isGone(response),
+      header: (name) => request.headersDistinct[name]?.join(', ') ?? null,
+      isGone: () => response.destroyed || response.socket?.destroyed === true,
     })
     if (decision.kind === 'refused') return decision
     receipts.set(request, decision.receipt)
@@ -168,6 +165,13 @@ const TOO_LARGE: Refused = {
   status: 413,
   headers: { 'content-type': 'application/json', connection: 'close' },
   body: '{"error":"request too large"}',
+}
+
+const refused = ({ status, headers, body }: Refused): Response =>
+  new Response(body, { status, headers })
+
+function setHeaders(response: ServerResponse, headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
 }
 
 /** The unread body of a request, or the bytes that `express.raw()` has read. */

@@ -9,7 +9,6 @@ import {
   paymentChallengesIn,
   readPaymentCredential,
 } from '../protocol/payment-auth.ts'
-import type { Answer, AnswerHeaders } from './stored-answers.ts'
 
 export type Visit = ProtectedRequest & {
   body: Uint8Array<ArrayBuffer>
@@ -25,9 +24,8 @@ export type Visit = ProtectedRequest & {
 export type Admission = {
   receipt: GateReceipt
   headers: Record<string, string>
-  /** Whether to pass a small, complete answer to `spent`. */
-  wantsAnswer: boolean
-  spent(answer?: Answer): void
+  /** The handler has finished, or its client left. */
+  spent(): void
   /** The server failed while its client was connected. */
   failed(): Promise<void>
 }
@@ -36,8 +34,8 @@ export type Admission = {
 export type Refused = {
   kind: 'refused'
   status: number
-  headers: AnswerHeaders
-  body: string | Uint8Array
+  headers: Record<string, string>
+  body: string
 }
 
 /** The handler may run once, or does not run. */

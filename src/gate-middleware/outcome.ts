@@ -1,0 +1,67 @@
+/**
+ * How the run of a handler ended, in both forms. It failed if it threw, or if a 5xx was passed on whole to a client that
+ * was there. A client that leaves has spent its receipt: the handler goes on, and may have done its work.
+ */
+import type { ServerResponse } from 'node:http'
+import type { Admission } from './visit.ts'
+
+/** Reports the outcome of a handler that writes to Node's response. What comes after the first report has no effect. */
+export function watchResponse(response: ServerResponse, { spent, failed }: Admission): void {
+  response.once('finish', () => {
+    if (response.statusCode >= 500) void failed()
+    else spent()
+  })
+  response.once('close', spent)
+}
+
+/** Runs a fetch-style handler and reports its outcome. */
+export async function runHandler(
+  run: () => Response | Promise<Response>,
+  { signal }: { signal: AbortSignal },
+  { headers, spent, failed }: Admission,
+): Promise<Response> {
+  if (signal.aborted) spent()
+  // Node keeps this listener for as long as the handler's request, so it must not lead to that.
+  signal.addEventListener('abort', () => spent(), { once: true })
+  try {
+    const response = await run()
+    const { status, body } = response
+    const isWatched = status >= 500 && body !== null
+    if (!isWatched) void (status >= 500 ? failed() : spent())
+    const passedOn = isWatched ? observed(body, { onEnd: () => void failed(), onCut: spent }) : body
+    const answer = new Response(passedOn, response)
+    for (const [name, value] of Object.entries(headers)) answer.headers.set(name, value)
+    return answer
+  } catch (error) {
+    await failed()
+    throw error
+  }
+}
+
+/** Passes the same bytes on, and reports whether they were all read. */
+function observed(
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { onEnd, onCut }: { onEnd: () => void; onCut: () => void },
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const reader = body.getReader()
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (!done) return controller.enqueue(value)
+          controller.close()
+          onEnd()
+        } catch (error) {
+          onCut()
+          controller.error(error)
+        }
+      },
+      async cancel(reason) {
+        onCut()
+        await reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
