@@ -168,12 +168,11 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
     'The intent is paid, and this is not its preimage. Do not pay again.',
   ],
   'payment not verified': [EXIT.notPaid, 'The payment is not proven yet. Do not pay again.'],
-  'payment not honoured': [
-    EXIT.later,
-    'The payment is proven, and cannot be honoured now. Do not pay again; prove it again later.',
-  ],
   'no credits': [EXIT.failed, 'The project has no credits left. Its operator can add some.'],
-  'give-back refused': [EXIT.failed, 'The receipt is not the newest of its intent.'],
+  'give-back refused': [
+    EXIT.failed,
+    'The receipt is of another intent, or its request failed three times.',
+  ],
   'invalid receipt': [
     EXIT.failed,
     'The receipt is not valid: its signature, its form or its purpose is wrong.',

@@ -4,10 +4,9 @@ import { bearerOf } from '../http/credentials.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { isVisitorNetwork } from '../protocol/visitor-network.ts'
-import type { IntentRow } from './intent-store.ts'
 import { NEW_INTENTS, NEW_INTENTS_OF_VISITOR } from './limits.ts'
-import type { ProjectRow } from './project-store.ts'
 import type { GateService } from './service.ts'
+import type { IntentRow, ProjectRow } from './store.ts'
 
 export type OfIntent = { Params: { intentId: string } }
 

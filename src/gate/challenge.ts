@@ -19,15 +19,8 @@ import {
   verifyEcho,
 } from '../protocol/payment-auth.ts'
 import { challengeId } from '../protocol/payment-challenge-id.ts'
-import type { IntentRow } from './intent-store.ts'
 import { renderQuote } from './render.ts'
-
-export type GateChallenges = {
-  /** The 402 answer for an intent that can still be paid. */
-  challenge(intent: IntentRow): { field: string; body: object }
-  /** Whether the credential answers this intent's challenge. Does not check the preimage. */
-  isFor(intent: IntentRow, credential: PaymentCredential): boolean
-}
+import type { IntentRow } from './store.ts'
 
 export function createGateChallenges({
   keys,
@@ -35,7 +28,7 @@ export function createGateChallenges({
 }: {
   keys: readonly [Uint8Array, ...Uint8Array[]]
   publicUrl: () => string
-}): GateChallenges {
+}) {
   function issued(intent: IntentRow, key: Uint8Array, realm: string): IssuedChallenge {
     const fields = {
       realm,
@@ -52,7 +45,8 @@ export function createGateChallenges({
   }
 
   return {
-    challenge(intent) {
+    /** The 402 answer for an intent that can still be paid. */
+    challenge(intent: IntentRow): { field: string; body: object } {
       const challenge = issued(intent, keys[0], new URL(publicUrl()).hostname)
       return {
         field: paymentChallengeField(challenge),
@@ -69,7 +63,8 @@ export function createGateChallenges({
       }
     },
 
-    isFor(intent, credential) {
+    /** Whether the credential answers this intent's challenge. Does not check the preimage. */
+    isFor(intent: IntentRow, credential: PaymentCredential): boolean {
       // The service's host name may have changed since. The challenge id, an HMAC, proves the echoed
       // realm, so a payment made under the old name is still accepted.
       const { realm } = credential.challenge
@@ -79,6 +74,8 @@ export function createGateChallenges({
     },
   }
 }
+
+export type GateChallenges = ReturnType<typeof createGateChallenges>
 
 /** `externalId` is the intent's id. Payers echo it, so that a credential names its intent. */
 function chargeRequest(intent: IntentRow) {

@@ -13,10 +13,10 @@ import { Type } from '../lib/json-schema.ts'
 import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
 import type { OpenOutcome, ProtectedRequest } from './intents.ts'
-import type { ProjectRow } from './project-store.ts'
 import { renderQuote } from './render.ts'
 import { GatePaymentChallenge, GateQuote, gateHeaders } from './schema.ts'
 import type { GateService } from './service.ts'
+import type { ProjectRow } from './store.ts'
 
 /** The maximum body of a protected request, which is enough for an API call. */
 const MAX_BODY_BYTES = 1024 * 1024

@@ -1,18 +1,25 @@
 /** Intents: one invoice for one request. The first call creates the intent, repeats return it. */
+import { hash } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import { base62 } from '../lib/base62.ts'
+import { equalBytes, utf8 } from '../lib/bytes.ts'
 import type { HeldClock } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
 import type { Log } from '../lib/log.ts'
 import type { Network } from '../lightning/lightning.ts'
+import { bindingText } from '../protocol/gate-binding.ts'
 import { fingerprints, keyedHash, type Secrets } from '../secrets/secrets.ts'
-import { isBoundTo, requestDigest } from './binding.ts'
-import type { CheckedInvoice } from './check-invoice.ts'
-import { type IntentRow, insertIntent, intentFacts, type NewIntent } from './intent-store.ts'
 import { isBindable, matchesPattern } from './patterns.ts'
-import type { ProjectRow, RouteRow } from './project-store.ts'
 import { failureReason, type Provider } from './provider.ts'
-import { createGateStore } from './store.ts'
+import {
+  createGateStore,
+  type IntentRow,
+  insertIntent,
+  intentFacts,
+  type NewIntent,
+  type ProjectRow,
+  type RouteRow,
+} from './store.ts'
 
 /**
  * How long the provider is asked after an invoice expired: an HTLC may arrive in the last second and
@@ -55,8 +62,6 @@ export function createIntents(deps: {
 }) {
   const { db, provider, secrets, network, clock, log, quoteSeconds } = deps
   const store = createGateStore(db)
-  /** Intents being created, by id, so that concurrent requests with one key share one invoice. */
-  const creating = new Map<string, Promise<OpenOutcome>>()
 
   async function create(
     intentId: string,
@@ -70,15 +75,27 @@ export function createIntents(deps: {
     if (!invoice) return { kind: 'checkout unavailable' }
 
     const now = clock.now()
+    const { routeId, method, path, bodySha256 } = request
+    const quoteEndsAt = Math.floor((now + quoteSeconds * 1000) / 1000) * 1000
     const intent: NewIntent = {
       intent_id: intentId,
       secret_id: fingerprints(secrets)[0],
-      ...boundFields({ project, route, request }),
-      ...invoiceFields(invoice, { now, quoteSeconds }),
+      project_id: project.project_id,
+      route_id: routeId,
+      method,
+      path,
+      body_sha256: bodySha256,
+      request_digest: digestOf(project.project_id, request),
       amount_sats: route.price_sats,
       recipient: project.address,
       network,
+      bolt11: invoice.bolt11,
+      payment_hash: invoice.paymentHash,
+      description_hash: invoice.descriptionHash,
+      verify_url: invoice.verify,
       created_at: now,
+      quote_expires_at: Math.min(quoteEndsAt, invoice.expiresAt),
+      honoured_until: invoice.expiresAt + HONOUR_MS,
     }
     const done = await attempt(
       db.write({
@@ -111,7 +128,7 @@ export function createIntents(deps: {
       log.error({ event: 'gate.invoice_reused', projectId })
       return { kind: 'checkout unavailable' }
     }
-    // Another instance was faster: the intent has that instance's invoice, and ours was never shown.
+    // A request with the same key was faster: the intent has its invoice, and ours was never shown.
     const intent = await store.intent(intentId)
     if (intent) return repeat(intent, request)
     const project = await store.project(projectId)
@@ -131,9 +148,8 @@ export function createIntents(deps: {
   }
 
   /** The answer to a request whose key already has an intent. */
-  function repeat(intent: IntentRow, { routeId, ...rest }: ProtectedRequest): OpenOutcome {
-    const binding = { project: intent.project_id, route: routeId, ...rest }
-    if (!isBoundTo(intent.request_digest, binding)) {
+  function repeat(intent: IntentRow, request: ProtectedRequest): OpenOutcome {
+    if (!isBoundTo(intent, request)) {
       return { kind: 'idempotency key reused with a different request' }
     }
     const isPayable = intent.state === 'open' && clock.now() < intent.quote_expires_at
@@ -156,14 +172,7 @@ export function createIntents(deps: {
       const [intentId = ''] = intentIds
       const existing = await firstExisting(intentIds)
       if (existing) return repeat(existing, request)
-      const shared = creating.get(intentId)
-      if (shared) {
-        const outcome = await shared
-        return outcome.kind === 'quote' ? repeat(outcome.intent, request) : outcome
-      }
-      const created = create(intentId, project, request).finally(() => creating.delete(intentId))
-      creating.set(intentId, created)
-      return created
+      return create(intentId, project, request)
     },
 
     /** The intent, if it belongs to this project. */
@@ -174,9 +183,8 @@ export function createIntents(deps: {
 
     /** Whether this is the request that the intent was made for. */
     isBound: (intent: IntentRow, { method, path }: { method: string; path: string }): boolean =>
-      isBoundTo(intent.request_digest, {
-        project: intent.project_id,
-        route: intent.route_id,
+      isBoundTo(intent, {
+        routeId: intent.route_id,
         method,
         path,
         bodySha256: intent.body_sha256,
@@ -195,39 +203,13 @@ function isFor(route: RouteRow, { method, path }: ProtectedRequest): boolean {
   return route.method === method && matchesPattern(route.pattern, path)
 }
 
-/** The columns that bind the payment to its request. */
-function boundFields({
-  project: { project_id },
-  route: { route_id },
-  request: { method, path, bodySha256 },
-}: {
-  project: ProjectRow
-  route: RouteRow
-  request: ProtectedRequest
-}) {
-  const binding = { project: project_id, route: route_id, method, path, bodySha256 }
-  return {
-    project_id,
-    route_id,
-    method,
-    path,
-    body_sha256: bodySha256,
-    request_digest: requestDigest(binding),
-  }
+/** What binds a payment to its request. */
+function digestOf(project: string, request: ProtectedRequest): string {
+  const { routeId: route, method, path, bodySha256 } = request
+  return hash('sha256', bindingText({ project, route, method, path, bodySha256 }), 'hex')
 }
 
-/** The invoice, and the expiry of the quote, which is never after the invoice's. */
-function invoiceFields(
-  invoice: CheckedInvoice & { verify: string | null },
-  { now, quoteSeconds }: { now: number; quoteSeconds: number },
-) {
-  const quoteEndsAt = Math.floor((now + quoteSeconds * 1000) / 1000) * 1000
-  return {
-    bolt11: invoice.bolt11,
-    payment_hash: invoice.paymentHash,
-    description_hash: invoice.descriptionHash,
-    verify_url: invoice.verify,
-    quote_expires_at: Math.min(quoteEndsAt, invoice.expiresAt),
-    honoured_until: invoice.expiresAt + HONOUR_MS,
-  }
+/** Whether the intent was made for this request. Compares in constant time. */
+function isBoundTo(intent: IntentRow, request: ProtectedRequest): boolean {
+  return equalBytes(utf8(digestOf(intent.project_id, request)), utf8(intent.request_digest))
 }

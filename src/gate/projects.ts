@@ -6,10 +6,15 @@ import { newId, tokenOf } from '../lib/ids.ts'
 import { parseLightningAddress } from '../protocol/lnurl.ts'
 import type { AllowedHosts } from '../protocol/public-url.ts'
 import { tokenHash } from '../secrets/tokens.ts'
-import { askProviderAgain } from './intent-store.ts'
+import type { Provider } from './provider.ts'
+import type { RouteSpec } from './route-spec.ts'
+import type { VerificationKind } from './schema.ts'
 import {
+  askProviderAgain,
+  createGateStore,
   deleteRoute,
   grantCredits,
+  honourIntent,
   insertProject,
   insertRoute,
   MAX_CREDITS,
@@ -18,12 +23,7 @@ import {
   replaceKey,
   resumeProject,
   suspendProject,
-} from './project-store.ts'
-import type { Provider } from './provider.ts'
-import { giveBackReceipt, noteHonoured } from './receipt-store.ts'
-import type { RouteSpec } from './route-spec.ts'
-import type { VerificationKind } from './schema.ts'
-import { createGateStore } from './store.ts'
+} from './store.ts'
 
 /** A project as the operator sees it. */
 export type ProjectView = {
@@ -54,30 +54,6 @@ export class UnknownProject extends ProjectError {
   override name = 'UnknownProject'
 }
 
-export type Projects = {
-  /** Returns the capability, this one time. @throws LnurlError if the address cannot be paid. */
-  add(
-    project: NewProject,
-  ): Promise<{ projectId: string; capability: string; verification: VerificationKind }>
-  list(): Promise<ProjectView[]>
-  show(projectId: string): Promise<ProjectDetails>
-  suspend(projectId: string): Promise<void>
-  resume(projectId: string): Promise<void>
-  /** Returns the new capability. The old one is invalid from now on. */
-  rotateKey(projectId: string): Promise<string>
-  addRoute(projectId: string, route: RouteSpec): Promise<void>
-  removeRoute(projectId: string, routeId: string): Promise<void>
-  /** Returns the credits after the grant. */
-  grant(projectId: string, credits: number): Promise<number>
-  /** Proven payments that were not honoured, oldest first. */
-  unhonoured(): Promise<UnhonouredPayment[]>
-  /**
-   * Honours a payment. A paid intent gets a fresh receipt when its payer asks. For an unproven one,
-   * polls may ask the provider for another day.
-   */
-  honour(intentId: string): Promise<Honoured>
-}
-
 export type Honoured = 'fresh receipt' | 'provider asked again'
 
 export type UnhonouredPayment = {
@@ -85,14 +61,11 @@ export type UnhonouredPayment = {
   projectId: string
   paymentHash: string
   amountSats: number
-  reason: string
   noticedAt: number
 }
 
 /** Enough for one listing. */
 const UNHONOURED_SHOWN = 1_000
-/** The operator may let a request run any number of times. */
-const ANY_NUMBER = Number.MAX_SAFE_INTEGER
 const ASK_AGAIN_MS = 24 * 60 * 60 * 1000
 
 export function createProjects(deps: {
@@ -100,7 +73,7 @@ export function createProjects(deps: {
   provider: Provider
   allowed: AllowedHosts
   clock: Clock
-}): Projects {
+}) {
   const { db, provider, allowed, clock } = deps
   const store = createGateStore(db)
 
@@ -111,7 +84,8 @@ export function createProjects(deps: {
   }
 
   return {
-    async add({ address: text, routes, credits }) {
+    /** Returns the capability, this one time. @throws LnurlError if the address cannot be paid. */
+    async add({ address: text, routes, credits }: NewProject) {
       const twice = routes.find(({ routeId }, i) =>
         routes.slice(0, i).some((other) => other.routeId === routeId),
       )
@@ -136,11 +110,11 @@ export function createProjects(deps: {
       return { projectId, capability, verification }
     },
 
-    async list() {
+    async list(): Promise<ProjectView[]> {
       return (await store.projects()).map(viewOf)
     },
 
-    async show(projectId) {
+    async show(projectId: string): Promise<ProjectDetails> {
       const project = await existing(projectId)
       const routes = await store.routes(projectId)
       const { open, authorized } = await store.counts(projectId, clock.now())
@@ -152,7 +126,7 @@ export function createProjects(deps: {
       }
     },
 
-    async suspend(projectId) {
+    async suspend(projectId: string): Promise<void> {
       const done = await attempt(
         db.write({
           lockKey: projectId,
@@ -164,7 +138,7 @@ export function createProjects(deps: {
       throw new ProjectError(`${projectId} was suspended before.`)
     },
 
-    async resume(projectId) {
+    async resume(projectId: string): Promise<void> {
       const done = await attempt(
         db.write({ lockKey: projectId, statements: { project: resumeProject(projectId) } }),
       )
@@ -173,7 +147,8 @@ export function createProjects(deps: {
       throw new ProjectError(`${projectId} is not suspended.`)
     },
 
-    async rotateKey(projectId) {
+    /** Returns the new capability. The old one is invalid from now on. */
+    async rotateKey(projectId: string): Promise<string> {
       const capability = newCapability()
       const done = await attempt(
         db.write({
@@ -185,7 +160,7 @@ export function createProjects(deps: {
       return capability
     },
 
-    async addRoute(projectId, route) {
+    async addRoute(projectId: string, route: RouteSpec): Promise<void> {
       const { address } = await existing(projectId)
       await provider.probe(address, [route.priceSats])
       const done = await attempt(
@@ -198,7 +173,7 @@ export function createProjects(deps: {
       }
     },
 
-    async removeRoute(projectId, routeId) {
+    async removeRoute(projectId: string, routeId: string): Promise<void> {
       await existing(projectId)
       const done = await attempt(
         db.write({ lockKey: projectId, statements: { route: deleteRoute(projectId, routeId) } }),
@@ -206,7 +181,8 @@ export function createProjects(deps: {
       if ('refused' in done) throw new ProjectError(`${projectId} has no route ${routeId}.`)
     },
 
-    async grant(projectId, credits) {
+    /** Returns the credits after the grant. */
+    async grant(projectId: string, credits: number): Promise<number> {
       const done = await attempt(
         db.write({ lockKey: projectId, statements: { project: grantCredits(projectId, credits) } }),
       )
@@ -215,35 +191,31 @@ export function createProjects(deps: {
       throw new ProjectError(`${projectId} would have more than ${MAX_CREDITS} credits.`)
     },
 
-    async unhonoured() {
+    /** Payments whose request failed too often, oldest first. */
+    async unhonoured(): Promise<UnhonouredPayment[]> {
       const rows = await store.unhonoured(UNHONOURED_SHOWN)
       return rows.map((row) => ({
         intentId: row.intent_id,
         projectId: row.project_id,
         paymentHash: row.payment_hash,
         amountSats: row.amount_sats,
-        reason: row.reason,
         noticedAt: row.noticed_at,
       }))
     },
 
-    async honour(intentId) {
+    /**
+     * Honours a payment. A paid intent gets a fresh receipt when its payer asks. For an unproven one,
+     * polls may ask the provider for another day.
+     */
+    async honour(intentId: string): Promise<Honoured> {
       const intent = await store.intent(intentId)
       if (!intent) throw new UnknownProject(`There is no intent ${intentId}.`)
       await existing(intent.project_id)
       const now = clock.now()
-      const receipt = await store.receiptOf(intentId)
-      if (receipt) {
-        const { receipt_id: receiptId } = receipt
-        const honoured = noteHonoured(intentId, now)
-        const back = giveBackReceipt({ intentId, receiptId, now, max: ANY_NUMBER })
-        const done = await attempt(
-          db.write({ lockKey: intentId, statements: { ...back, honoured } }),
-        )
-        // The project gave the receipt back at the same time, so the next proof makes a fresh one.
-        if ('refused' in done) await db.write({ lockKey: intentId, statements: { honoured } })
-        return 'fresh receipt'
-      }
+      const honoured = await attempt(
+        db.write({ lockKey: intentId, statements: { honour: honourIntent(intentId, now) } }),
+      )
+      if ('rows' in honoured) return 'fresh receipt'
       if (intent.verify_url === null) {
         throw new ProjectError(
           `The provider of ${intentId} does not tell of payments. The preimage of its invoice is honoured at any time, without this command.`,
@@ -251,15 +223,14 @@ export function createProjects(deps: {
       }
       await db.write({
         lockKey: intentId,
-        statements: {
-          intent: askProviderAgain(intentId, now + ASK_AGAIN_MS),
-          honoured: noteHonoured(intentId, now),
-        },
+        statements: { intent: askProviderAgain(intentId, now + ASK_AGAIN_MS) },
       })
       return 'provider asked again'
     },
   }
 }
+
+export type Projects = ReturnType<typeof createProjects>
 
 const newCapability = (): string => tokenOf('gate_key', new Uint8Array(randomBytes(32)))
 

@@ -13,7 +13,6 @@ import { authScheme } from '../protocol/auth-params.ts'
 import { readPaymentCredential } from '../protocol/payment-auth.ts'
 import { header, isRequestOf, mismatch, type OfIntent, ownIntent } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
-import type { IntentRow } from './intent-store.ts'
 import type { ProofOutcome } from './proofs.ts'
 import { renderAuthorization, renderPending } from './render.ts'
 import {
@@ -25,9 +24,8 @@ import {
   intentId,
 } from './schema.ts'
 import type { GateService } from './service.ts'
+import type { IntentRow } from './store.ts'
 
-/** How soon to ask again about a payment that the operator must look at. */
-const RETRY_UNHONOURED_SECONDS = 60
 const PROJECT = /^gate_project_[A-Za-z0-9_-]+$/
 
 type ProofDeps = {
@@ -114,12 +112,7 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
         response: {
           200: authorized,
           402: pending,
-          ...errors(
-            'invalid project capability',
-            'intent mismatch',
-            'payment not honoured',
-            ...commonErrors,
-          ),
+          ...errors('invalid project capability', 'intent mismatch', ...commonErrors),
         },
       },
       validatorCompiler: uncheckedHeaders,
@@ -209,7 +202,6 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
             'invalid project capability',
             'intent mismatch',
             'wrong preimage',
-            'payment not honoured',
             'request timeout',
             ...commonErrors,
           ),
@@ -276,7 +268,6 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
 
 function sendOutcome(reply: FastifyReply, outcome: ProofOutcome, clock: Clock): FastifyReply {
   if (outcome.kind === 'wrong preimage') throw wrongPreimage()
-  if (outcome.kind === 'unhonoured') throw notHonoured()
   if (outcome.kind === 'pending') {
     const { intent, retryAfterSeconds } = outcome
     if (retryAfterSeconds !== null) reply.header('retry-after', retryAfterSeconds)
@@ -295,6 +286,4 @@ function claimOf(request: FastifyRequest): Claim {
   return request.gateClaim
 }
 
-const notHonoured = (): Problem =>
-  problem('payment not honoured', { 'retry-after': String(RETRY_UNHONOURED_SECONDS) })
 const wrongPreimage = (): Problem => problem('wrong preimage', { 'www-authenticate': 'Bearer' })

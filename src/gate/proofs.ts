@@ -3,27 +3,25 @@ import { attempt, type Db, StoreAway } from '../db/db.ts'
 import type { HeldClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { provesPayment } from '../protocol/preimage.ts'
-import { claimVerification, type IntentRow, intentFacts } from './intent-store.ts'
 import { failureReason, type Provider } from './provider.ts'
-import {
-  authorizeIntent,
-  giveBackReceipt,
-  noteUnhonoured,
-  type ReceiptRow,
-  renewReceipt,
-  type UnhonouredReason,
-} from './receipt-store.ts'
 import { newReceipt, type Receipts } from './receipts.ts'
 import type { VerificationKind } from './schema.ts'
-import { createGateStore } from './store.ts'
+import {
+  authorizeIntent,
+  claimVerification,
+  createGateStore,
+  giveBackFailed,
+  giveBackUnused,
+  type IntentRow,
+  intentFacts,
+  MAX_FAILED_RUNS,
+  type ReceiptRow,
+  receiptIdOf,
+  renewReceipt,
+} from './store.ts'
 
 /** The pause after the first, second, … question to a provider. LUD-21 has no push. */
 const BACK_OFF_MS = [2_000, 3_000, 5_000, 8_000, 15_000]
-/**
- * Failed runs per intent. A server that always fails must not work without end for one payment, nor
- * may a payer make it. The operator decides about further ones.
- */
-const MAX_GIVE_BACKS = 2
 /** The Retry-After of a proof of an unpaid intent. Wallets have the preimage seconds after paying. */
 const PROVE_AGAIN_SECONDS = 2
 
@@ -32,8 +30,6 @@ export type ProofOutcome =
   | { kind: 'pending'; intent: IntentRow; retryAfterSeconds: number | null }
   /** The intent is authorized, but the preimage is not its own. */
   | { kind: 'wrong preimage' }
-  /** The intent is paid but cannot be authorized. This is recorded for the operator. */
-  | { kind: 'unhonoured' }
 
 export function createProofs(deps: {
   db: Db
@@ -59,11 +55,8 @@ export function createProofs(deps: {
       logAuthorized(intent, row)
       return { kind: 'authorized', intent, receipt: row }
     }
-    const current = await currentOutcome(intent)
-    if (current.kind === 'authorized') return current
-    // The intent is still open, so the unit was refused because the project is missing.
-    await recordUnhonoured(intent, 'project missing')
-    return { kind: 'unhonoured' }
+    // Another proof was faster.
+    return currentOutcome(intent)
   }
 
   function logAuthorized(intent: IntentRow, receipt: ReceiptRow): void {
@@ -81,15 +74,15 @@ export function createProofs(deps: {
     log.warn({ event: 'gate.authorized_late', ...intentFacts(intent), lateSeconds })
   }
 
-  /** Authorized if the intent has a receipt, which is renewed if it was given back. Else pending. */
+  /** Authorized if the intent has a receipt, which is renewed if it was given back and may be. Else pending. */
   async function currentOutcome(
     intent: IntentRow,
     retryAfterSeconds: number | null = null,
   ): Promise<ProofOutcome> {
     const receipt = await store.receiptOf(intent.intent_id)
     if (!receipt) return { kind: 'pending', intent, retryAfterSeconds }
-    if (receipt.given_back_at === null) return { kind: 'authorized', intent, receipt }
-    return { kind: 'authorized', intent, receipt: await renew(intent, receipt) }
+    const newest = receipt.given_back_at === null ? receipt : await renew(intent, receipt)
+    return { kind: 'authorized', intent, receipt: newest }
   }
 
   async function renew(intent: IntentRow, old: ReceiptRow): Promise<ReceiptRow> {
@@ -116,14 +109,6 @@ export function createProofs(deps: {
       log.warn({ event: 'gate.verify_failed', ...intentFacts(intent), reason })
       return false
     }
-  }
-
-  async function recordUnhonoured(intent: IntentRow, reason: UnhonouredReason): Promise<void> {
-    const unhonoured = noteUnhonoured(intent, { reason, now: clock.now() })
-    const noted = await attempt(db.write({ lockKey: intent.intent_id, statements: { unhonoured } }))
-    if ('refused' in noted) return
-    const amountSats = intent.amount_sats
-    log.error({ event: 'gate.unhonoured', ...intentFacts(intent), amountSats, reason })
   }
 
   return {
@@ -157,31 +142,38 @@ export function createProofs(deps: {
     },
 
     /**
-     * Records that the project's server failed the request of this receipt: the next proof or poll
-     * makes a fresh one. Repeats are recorded once. Refused for any but the newest receipt, and after
-     * two failures. A receipt that expired unused takes neither.
+     * Gives the newest receipt back: the project's server failed its request, or it expired unused. The next proof or
+     * poll makes a fresh one, but after the third failed run only once the operator honours the payment. Repeats are
+     * recorded once. Refused for a receipt of another intent, and for one that is not expired and said to be unused.
      */
     async giveBack(
       intent: IntentRow,
       receiptId: string,
       { isUnused = false }: { isUnused?: boolean | undefined } = {},
     ): Promise<'recorded' | 'refused'> {
-      const intentId = intent.intent_id
-      const now = clock.now()
-      const statements = giveBackReceipt({
-        ...{ intentId, receiptId, isUnused, now },
-        max: MAX_GIVE_BACKS,
-      })
-      const done = await attempt(db.write({ lockKey: intentId, statements }))
-      if ('rows' in done) {
-        const giveBacks = Number(done.rows.receipt[0]?.give_backs) + 1
-        log.info({ event: 'gate.given_back', ...intentFacts(intent), receiptId, giveBacks })
-        return 'recorded'
+      const { intent_id: intentId, amount_sats: amountSats } = intent
+      const statement = isUnused ? giveBackUnused : giveBackFailed
+      const receipt = statement(intentId, receiptId, clock.now())
+      const done = await attempt(db.write({ lockKey: intentId, statements: { receipt } }))
+      if ('refused' in done) {
+        const newest = await store.receiptOf(intentId)
+        if (newest?.receipt_id === receiptId) return isRecorded(newest)
+        return newest && isEarlier(receiptId, newest) ? 'recorded' : 'refused'
       }
-      if (await store.isGivenBack(intentId, receiptId)) return 'recorded'
-      const newest = isUnused ? null : await store.receiptOf(intentId)
-      if (newest?.receipt_id === receiptId) await recordUnhonoured(intent, 'given back twice')
-      return 'refused'
+      const failedRuns = Number(done.rows.receipt[0]?.failed_runs)
+      if (failedRuns > MAX_FAILED_RUNS) {
+        log.error({ event: 'gate.unhonoured', ...intentFacts(intent), amountSats })
+        return 'refused'
+      }
+      log.info({ event: 'gate.given_back', ...intentFacts(intent), receiptId, failedRuns })
+      return 'recorded'
     },
   }
 }
+
+const isRecorded = ({ given_back_at, failed_runs }: ReceiptRow): 'recorded' | 'refused' =>
+  given_back_at !== null && failed_runs <= MAX_FAILED_RUNS ? 'recorded' : 'refused'
+
+/** All receipts before the newest one were given back. */
+const isEarlier = (receiptId: string, { intent_id, give_backs }: ReceiptRow): boolean =>
+  Array.from({ length: give_backs }, (_, i) => receiptIdOf(intent_id, i)).includes(receiptId)

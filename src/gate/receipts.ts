@@ -2,38 +2,32 @@
  * The keys that sign receipts, one for each configured secret. The JWKS lists all of them, so that
  * receipts stay valid through a rotation.
  */
-import { createPrivateKey, type KeyObject, randomUUID } from 'node:crypto'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { CompactSign, calculateJwkThumbprint } from 'jose'
 import { concat, utf8 } from '../lib/bytes.ts'
 import { GATE_RECEIPT_TYPE, type GateReceipt } from '../protocol/gate-receipt.ts'
-import type { IntentRow } from './intent-store.ts'
-import type { NewReceipt } from './receipt-store.ts'
 import type { GateJwks, VerificationKind } from './schema.ts'
+import { type IntentRow, type NewReceipt, receiptIdOf } from './store.ts'
 
 /** How long a receipt admits its request. */
 const ADMISSION_SECONDS = 300
 
-export type Receipts = {
-  /** The compact JWS. */
-  sign(claims: GateReceipt): Promise<string>
-  jwks: GateJwks
-}
-
 /** @param seeds 32 bytes each, the current one first. */
-export async function createReceipts(
-  seeds: readonly [Uint8Array, ...Uint8Array[]],
-): Promise<Receipts> {
+export async function createReceipts(seeds: readonly [Uint8Array, ...Uint8Array[]]) {
   const [seed, ...older] = seeds
   const current = await keyOf(seed)
   const previous = await Promise.all(older.map(keyOf))
   return {
-    sign: (claims) =>
+    /** The compact JWS. */
+    sign: (claims: GateReceipt): Promise<string> =>
       new CompactSign(utf8(JSON.stringify(claims)))
         .setProtectedHeader({ alg: 'EdDSA', kid: current.jwk.kid, typ: GATE_RECEIPT_TYPE })
         .sign(current.privateKey),
-    jwks: { keys: [current, ...previous].map(({ jwk }) => jwk) },
+    jwks: { keys: [current, ...previous].map(({ jwk }) => jwk) } satisfies GateJwks,
   }
 }
+
+export type Receipts = Awaited<ReturnType<typeof createReceipts>>
 
 /** A fresh signed receipt of an intent. `giveBacks` counts the earlier ones. */
 export async function newReceipt(
@@ -44,7 +38,7 @@ export async function newReceipt(
   const { issuer, by, now, giveBacks = 0 } = facts
   const issuedAt = Math.floor(now / 1000)
   const expiresAt = issuedAt + ADMISSION_SECONDS
-  const receiptId = randomUUID()
+  const receiptId = receiptIdOf(intent.intent_id, giveBacks)
   return {
     receipt_id: receiptId,
     intent_id: intent.intent_id,

@@ -1,8 +1,7 @@
 /** Intents and receipts as JSON bodies. */
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
-import type { IntentRow } from './intent-store.ts'
-import type { ReceiptRow } from './receipt-store.ts'
 import type { GateAuthorization, GatePending, GateQuote } from './schema.ts'
+import type { IntentRow, ReceiptRow } from './store.ts'
 
 export function renderQuote(intent: IntentRow): GateQuote {
   return {

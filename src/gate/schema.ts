@@ -141,7 +141,7 @@ export const GateAuthorization = Type.Object(
     intentId,
     receiptId: Type.String({
       description: 'Names the receipt, to give it back',
-      examples: ['5b1d6f0c-2f4e-4a7b-8c9d-0e1f2a3b4c5d'],
+      examples: ['gate_intent_9NfXb2mQx7RkT0cLz3H5jW.0'],
     }),
     ...bound,
     paymentHash: PaymentHash,
@@ -180,7 +180,7 @@ export const GateProof = Type.Object(
 )
 export type GateProof = Static<typeof GateProof>
 
-/** A receipt's id is a UUID, which fits this length. */
+/** The id of a receipt fits this length. */
 export const GateGiveBack = Type.Object(
   {
     receiptId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the authorization' }),
@@ -192,7 +192,7 @@ export const GateGiveBack = Type.Object(
   },
   {
     additionalProperties: false,
-    examples: [{ receiptId: '5b1d6f0c-2f4e-4a7b-8c9d-0e1f2a3b4c5d' }],
+    examples: [{ receiptId: 'gate_intent_9NfXb2mQx7RkT0cLz3H5jW.0' }],
   },
 )
 export type GateGiveBack = Static<typeof GateGiveBack>

@@ -8,13 +8,11 @@ import type { Log } from '../lib/log.ts'
 import type { Network } from '../lightning/lightning.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
-import { purgeUnpaid } from './intent-store.ts'
 import { createIntents } from './intents.ts'
-import type { ProjectRow } from './project-store.ts'
 import { createProofs } from './proofs.ts'
 import type { Provider } from './provider.ts'
 import type { Receipts } from './receipts.ts'
-import { createGateStore } from './store.ts'
+import { createGateStore, type ProjectRow, purgeUnpaid } from './store.ts'
 
 /** How long unpaid intents are kept after their invoice expired, for late repeats and preimages. */
 const KEEP_MS = 30 * 24 * 60 * 60 * 1000

@@ -186,7 +186,7 @@ export const ERRORS = {
   'give-back refused': {
     status: 409,
     advice:
-      'The receipt is not the newest of its intent, or the intent was given back twice. The operator can still honour it.',
+      'The receipt is of another intent or not expired, or the request failed three times. The operator can still honour it.',
   },
   'request timeout': {
     status: 408,
@@ -210,11 +210,6 @@ export const ERRORS = {
   'alerts unavailable': {
     status: 503,
     advice: 'The operator of this service sends no alerts.',
-  },
-  'payment not honoured': {
-    status: 503,
-    advice:
-      'The payment of this GATE intent is proven and cannot be honoured now. The operator can see it. Do not pay again; prove again later.',
   },
   'not ready': {
     status: 503,

@@ -79,7 +79,7 @@ function gateCounters({ counter }: Instruments): EventCounters {
   )
   const unhonoured = counter(
     'gate_unhonoured_total',
-    'Payments of GATE that are proven and were not honoured: somebody is owed something.',
+    'Payments of GATE whose request failed three times: somebody is owed something.',
   )
   return {
     'gate.quoted': () => intents.inc({ step: 'quoted' }),

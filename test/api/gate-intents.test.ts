@@ -131,7 +131,7 @@ describe('the answers of GATE', () => {
     })
     const seconds = Math.floor(Date.parse(authorizedAt) / 1000)
     assert.equal(Date.parse(expiresAt), (seconds + 300) * 1000)
-    assert.match(receiptId, /^[0-9a-f-]{36}$/)
+    assert.match(receiptId, /^gate_intent_[0-9A-Za-z]{22}\.0$/)
   })
 
   test('a quote that is authorized is 402 and settled, with nothing to pay', async (t) => {

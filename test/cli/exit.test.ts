@@ -76,7 +76,6 @@ const CODES: Record<number, readonly MayflyPhrase[]> = {
     'checkout unavailable',
     'internal error',
     'not ready',
-    'payment not honoured',
     'rate limited',
     'request timeout',
     'service unavailable',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGateChallenges } from '../../src/gate/challenge.ts'
-import type { IntentRow } from '../../src/gate/intent-store.ts'
+import type { IntentRow } from '../../src/gate/store.ts'
 import { parseChallenges } from '../../src/protocol/auth-params.ts'
 import { type PaymentCredential, paymentChallenges } from '../../src/protocol/payment-auth.ts'
 import { anIntent } from '../support/gate-store.ts'

@@ -48,7 +48,7 @@ const OPERATIONS = {
       401: 'invalid project capability · intent mismatch',
       402: UNPAID,
       ...COMMON,
-      503: 'payment not honoured · service unavailable',
+      503: 'service unavailable',
     },
   },
   'post /api/gate/intents/{intentId}/prove': {
@@ -67,7 +67,7 @@ const OPERATIONS = {
       402: UNPAID,
       408: 'request timeout',
       ...COMMON,
-      503: 'payment not honoured · service unavailable',
+      503: 'service unavailable',
     },
   },
   'post /api/gate/intents/{intentId}/give-back': {

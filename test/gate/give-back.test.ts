@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { aGate, authorized, pay, type World } from '../support/gate.ts'
-import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
 
@@ -72,7 +71,8 @@ describe('giving back', () => {
     const world = await aGate(t)
     const [mine, other, open] = [await world.quoted(), await world.quoted(), await world.quoted()]
     const [receipt, theirs] = [await pay(world, mine), await pay(world, other)]
-    for (const receiptId of [theirs.receipt_id, 'none', '']) {
+    const next = `${mine.intent_id}.1`
+    for (const receiptId of [theirs.receipt_id, next, 'none', '']) {
       assert.equal(await world.service.giveBack(mine, receiptId), 'refused')
     }
     assert.equal(await world.service.giveBack(open, receipt.receipt_id), 'refused')
@@ -89,7 +89,7 @@ describe('giving back', () => {
     }
     const backs = world.logged.filter(({ event }) => event === 'gate.given_back')
     assert.deepEqual(
-      backs.map(({ paymentHash, giveBacks }) => [paymentHash, giveBacks]),
+      backs.map(({ paymentHash, failedRuns }) => [paymentHash, failedRuns]),
       [
         [intent.payment_hash, 1],
         [intent.payment_hash, 2],
@@ -98,12 +98,8 @@ describe('giving back', () => {
     // Once, however often it is tried.
     assert.equal(unhonoured(world).length, 1)
     assert.deepEqual(
-      (await world.projects.unhonoured()).map(({ intentId, reason, amountSats }) => [
-        intentId,
-        reason,
-        amountSats,
-      ]),
-      [[intent.intent_id, 'given back twice', 50]],
+      (await world.projects.unhonoured()).map(({ intentId, amountSats }) => [intentId, amountSats]),
+      [[intent.intent_id, 50]],
     )
     assert.equal((await world.project()).credits, 9)
   })
@@ -151,46 +147,6 @@ describe('a payment that could not be honoured', () => {
     assert.equal(await world.projects.honour(intent.intent_id), 'provider asked again')
     const receipt = await authorized(world.service.poll(await row()))
     assert.equal(receipt.verified_by, 'provider')
-  })
-
-  test('a payment that could not be honoured is noted where the project is gone, and told apart from what is not paid', async (t) => {
-    const world = await aGate(t)
-    const intent = await world.quoted()
-    const preimage = world.wallet.pay(intent.bolt11)
-    await world.db.write(unit({ text: 'delete from gate_project', values: [] }))
-    assert.equal((await world.service.prove(intent, preimage)).kind, 'unhonoured')
-    assert.equal((await world.service.prove(intent, preimage)).kind, 'unhonoured')
-    const [line, ...more] = unhonoured(world)
-    assert.deepEqual([line?.paymentHash, line?.reason], [intent.payment_hash, 'project missing'])
-    assert.equal(more.length, 0)
-    await assert.rejects(world.projects.honour(intent.intent_id), /There is no project/)
-    assert.equal((await world.projects.unhonoured()).length, 1)
-  })
-
-  test('a payment that cannot be honoured is in the store before its payer is told', async (t) => {
-    const world = await aGate(t)
-    const intent = await world.quoted()
-    const preimage = world.wallet.pay(intent.bolt11)
-    await world.db.write(unit({ text: 'delete from gate_project', values: [] }))
-    const noting = Promise.withResolvers<void>()
-    const goOn = Promise.withResolvers<void>()
-    const write: typeof world.db.write = async (one) => {
-      if ('unhonoured' in one.statements) {
-        noting.resolve()
-        await goOn.promise
-      }
-      return world.db.write(one)
-    }
-    const service = await world.another({ db: { ...world.db, write } })
-    let isTold = false
-    const answer = service.prove(intent, preimage).finally(() => {
-      isTold = true
-    })
-    await noting.promise
-    await new Promise(setImmediate)
-    assert.equal(isTold, false)
-    goOn.resolve()
-    assert.equal((await answer).kind, 'unhonoured')
   })
 
   test('no payment can be honoured where nobody knows the intent', async (t) => {

@@ -7,8 +7,8 @@ import {
   claimVerification,
   type IntentRow,
   purgeUnpaid,
-} from '../../src/gate/intent-store.ts'
-import { suspendProject } from '../../src/gate/project-store.ts'
+  suspendProject,
+} from '../../src/gate/store.ts'
 import {
   aGateStore,
   anIntent,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inARow } from '../../src/db/unit.ts'
-import { insertIntent } from '../../src/gate/intent-store.ts'
-import { insertProject } from '../../src/gate/project-store.ts'
+import { insertIntent, insertProject } from '../../src/gate/store.ts'
 import { aPool, inTransaction } from '../support/transactions.ts'
 
 const MOST = 20

@@ -10,7 +10,7 @@ import {
   replaceKey,
   resumeProject,
   suspendProject,
-} from '../../src/gate/project-store.ts'
+} from '../../src/gate/store.ts'
 import { aGateStore, T } from '../support/gate-store.ts'
 
 test('a project is found by its id or its key, alone, and all in the order in which they came', async (t) => {

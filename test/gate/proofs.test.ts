@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
-import type { IntentRow } from '../../src/gate/intent-store.ts'
+import type { IntentRow } from '../../src/gate/store.ts'
 import {
   aGate,
   authorized,

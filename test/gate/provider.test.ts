@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http'
 import { describe, test } from 'node:test'
 import { OutboundError } from '../../src/alerts/outbound-rules.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
-import { createLnurlHttp } from '../../src/gate/lnurl-http.ts'
 import { createLnurlProvider } from '../../src/gate/provider.ts'
 import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { LnurlError, metadataHash } from '../../src/protocol/lnurl.ts'
@@ -375,52 +374,50 @@ test('at most four calls to one provider run at once, and the others wait their 
 })
 
 describe('the way to a provider', () => {
-  const NAME = 'https://pay.example.com/'
+  const NAME = 'alice@pay.example.com'
 
   test('the way to a provider does not lead to a private address behind a public name', async (t) => {
     for (const address of ['127.0.0.1', '10.0.0.1', '169.254.169.254', '::1', 'fd00::1']) {
-      const http = createLnurlHttp({
+      const client = createLnurlClient({
         clock: testClock(),
         allowed: new Set(),
         resolve: async () => [{ address, family: address.includes(':') ? 6 : 4 }],
       })
-      t.after(() => http.close())
-      await assert.rejects(http.get(new URL(NAME)), refusedAs(/not public/))
+      t.after(() => client.close())
+      await assert.rejects(client.payParams(NAME), refusedAs(/not public/))
     }
   })
 
   test('the way to a provider does not lead to a private address because a list has another server of that machine', async (t) => {
-    const http = createLnurlHttp({
+    const client = createLnurlClient({
       clock: testClock(),
       allowed: new Set(['127.0.0.1:9999']),
       resolve: async () => [{ address: '127.0.0.1', family: 4 }],
     })
-    t.after(() => http.close())
-    await assert.rejects(http.get(new URL(NAME)), refusedAs(/not public/))
+    t.after(() => client.close())
+    await assert.rejects(client.payParams(NAME), refusedAs(/not public/))
   })
 
   test('the way to a provider ends at a name that does not resolve, however long that takes', async (t) => {
     const never = new Promise<never>(() => {})
-    const http = createLnurlHttp({
+    const client = createLnurlClient({
       clock: testClock(),
       allowed: new Set(),
       resolve: () => never,
       timeouts: IMPATIENT,
     })
-    t.after(() => http.close())
-    await assert.rejects(http.get(new URL(NAME)), refusedAs(/takes too long/))
+    t.after(() => client.close())
+    await assert.rejects(client.payParams(NAME), refusedAs(/takes too long/))
   })
 
   test('the way to a provider that keeps all waiting is given up first by who has no turn yet', async (t) => {
     const { lnurl, clock } = await aGate(t)
     lnurl.answers.pay = () => undefined
-    const http = createLnurlHttp({ clock, allowed: new Set([lnurl.host]) })
-    t.after(() => http.close())
+    const client = createLnurlClient({ clock, allowed: new Set([lnurl.host]) })
+    t.after(() => client.close())
     const ended: number[] = []
     const asked = Array.from({ length: 5 }, (_, i) =>
-      http
-        .get(new URL(`http://${lnurl.host}/.well-known/lnurlp/alice`))
-        .finally(() => ended.push(i)),
+      client.payParams(lnurl.address).finally(() => ended.push(i)),
     )
     await assert.rejects(Promise.race(asked), refusedAs(/takes too long/))
     assert.deepEqual(ended, [4])

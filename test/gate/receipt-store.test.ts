@@ -4,16 +4,15 @@ import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
 import {
   authorizeIntent,
-  giveBackReceipt,
-  noteHonoured,
-  noteUnhonoured,
+  giveBackFailed,
+  giveBackUnused,
+  honourIntent,
   renewReceipt,
-} from '../../src/gate/receipt-store.ts'
+} from '../../src/gate/store.ts'
 import {
   aGateStore,
   anIntent,
   authorized,
-  givingBack,
   newReceipt,
   PROJECTS,
   refusal,
@@ -56,40 +55,33 @@ test('a payment for a project that is gone, or for no intent, changes nothing', 
   assert.equal((await row('a')).state, 'open')
 })
 
-test('the newest receipt of an intent is given back, once, so many times in all, and no other is', async (t) => {
-  const { db, run, insert, store } = await aGateStore(t)
+test('the newest receipt of an intent is given back, once, and no other is', async (t) => {
+  const { run, insert, receipt } = await aGateStore(t)
   for (const name of ['a', 'b', 'c']) {
     await insert(anIntent(name, 'p'))
     await run(...authorized(name, 'p'))
   }
-  const giveBack = (intentId: string, receiptId: string, max = 2) =>
-    db.write({
-      lockKey: intentId,
-      statements: giveBackReceipt({ intentId, receiptId, now: T + 3, max }),
-    })
-  for (const [intent, receipt] of [
+  for (const [intent, receiptId] of [
     ['b', 'receipt of a'],
     ['b', ''],
     ['none', 'receipt of b'],
   ] as const) {
-    assert.equal(await refusal(giveBack(intent, receipt)), 'receipt')
+    await assert.rejects(run(giveBackFailed(intent, receiptId, T + 3)), UnitRefused)
+    await assert.rejects(run(giveBackUnused(intent, receiptId, T + 3)), UnitRefused)
   }
-  assert.equal(await refusal(giveBack('b', 'receipt of b', 0)), 'receipt')
-  assert.deepEqual((await giveBack('b', 'receipt of b', 1)).receipt, [{ give_backs: 0 }])
-  assert.equal(await refusal(giveBack('b', 'receipt of b')), 'receipt')
-  const givenBack = async (name: string) => (await store.receiptOf(name))?.given_back_at
+  assert.deepEqual((await run(giveBackFailed('b', 'receipt of b', T + 3))).all, [
+    { failed_runs: 1 },
+  ])
+  await assert.rejects(run(giveBackFailed('b', 'receipt of b', T + 4)), UnitRefused)
+  await assert.rejects(run(giveBackUnused('c', 'receipt of c', T + 1)), UnitRefused)
+  assert.deepEqual((await run(giveBackUnused('c', 'receipt of c', T + 2))).all, [
+    { failed_runs: 0 },
+  ])
+  const givenBack = async (name: string) => (await receipt(name)).given_back_at
   assert.deepEqual(
     [await givenBack('a'), await givenBack('b'), await givenBack('c')],
-    [null, T + 3, null],
+    [null, T + 3, T + 2],
   )
-  assert.equal(await store.isGivenBack('b', 'receipt of b'), true)
-  for (const [intent, receipt] of [
-    ['a', 'receipt of a'],
-    ['a', 'receipt of b'],
-    ['b', 'receipt of a'],
-  ] as const) {
-    assert.equal(await store.isGivenBack(intent, receipt), false)
-  }
 })
 
 test('a receipt that was given back is renewed once, with another id, end and text, and no other is', async (t) => {
@@ -104,7 +96,7 @@ test('a receipt that was given back is renewed once, with another id, end and te
   assert.ok(old)
   await assert.rejects(run(renewReceipt(old, fresh)), UnitRefused)
   for (const name of ['b', 'c']) {
-    await run(...givingBack(name, `receipt of ${name}`))
+    await run(giveBackFailed(name, `receipt of ${name}`, T + 3))
   }
   const given = await receipt('b')
   await assert.rejects(run(renewReceipt({ ...given, receipt_id: 'other' }, fresh)), UnitRefused)
@@ -117,40 +109,46 @@ test('a receipt that was given back is renewed once, with another id, end and te
   await assert.rejects(run(renewReceipt(given, fresh)), UnitRefused)
 })
 
-test('a payment that is not honoured is noted once, until it is honoured, and then anew', async (t) => {
-  const { run, insert, row, notes } = await aGateStore(t)
-  for (const name of ['a', 'b', 'c']) await insert(anIntent(name, 'q'))
-  const note = async (name: string, now: number, reason = 'project missing' as const) =>
-    run(noteUnhonoured(await row(name), { reason, now }))
-  for (const name of ['a', 'b', 'c']) await note(name, T)
-  await assert.rejects(note('b', T + 1), UnitRefused)
-  const first = { ...{ project_id: 'q', amount_sats: 50, reason: 'project missing' } }
-  const of = (name: string, noticed_at: number, honoured_at: number | null) => ({
-    ...{ intent_id: name, ...first, payment_hash: `hash of ${name}`, noticed_at, honoured_at },
-  })
-  assert.deepEqual(await notes(), [of('a', T, null), of('b', T, null), of('c', T, null)])
-  await run(noteHonoured('b', T + 2))
-  await run(noteHonoured('b', T + 3), noteHonoured('none', T + 3))
-  assert.deepEqual(await notes(), [of('a', T, null), of('b', T, T + 2), of('c', T, null)])
-  await run(noteUnhonoured(await row('b'), { reason: 'given back twice', now: T + 4 }))
-  assert.deepEqual(await notes(), [
-    of('a', T, null),
-    { ...of('b', T + 4, null), reason: 'given back twice' },
-    of('c', T, null),
-  ])
+test('a receipt is not renewed after the third failed run, until it is honoured for one run more', async (t) => {
+  const { run, insert, receipt, change, store } = await aGateStore(t)
+  for (const name of ['a', 'b', 'c']) {
+    await insert(anIntent(name, 'q'))
+    await run(...authorized(name, 'q'))
+    await change('gate_receipt', name, { failed_runs: 2 })
+    await run(giveBackFailed(name, `receipt of ${name}`, T + 3))
+  }
+  const fresh = { receipt_id: 'fresh', expires_at: T + 9, receipt: 'fresh text' }
+  const failed = await receipt('b')
+  await assert.rejects(run(renewReceipt(failed, fresh)), UnitRefused)
+  await run(honourIntent('b', T + 4))
+  assert.deepEqual(await receipt('b'), { ...failed, failed_runs: 2 })
+  await run(renewReceipt(failed, fresh))
+  assert.deepEqual((await run(giveBackFailed('b', 'fresh', T + 5))).all, [{ failed_runs: 3 }])
+  assert.deepEqual(
+    (await store.unhonoured(9)).map(({ intent_id }) => intent_id),
+    ['a', 'c', 'b'],
+  )
+  await assert.rejects(run(honourIntent('none', T + 4)), UnitRefused)
 })
 
-test('payments that are not honoured are listed, the first that was noticed first, so many at most', async (t) => {
-  const { run, insert, row, store } = await aGateStore(t)
+test('payments that are not honoured are listed, the first that failed first, so many at most', async (t) => {
+  const { run, insert, store } = await aGateStore(t)
   const at = { c: T, b: T + 1, a: T + 1, d: T + 2 }
   for (const [name, now] of Object.entries(at)) {
     await insert(anIntent(name, 'q'))
-    await run(noteUnhonoured(await row(name), { reason: 'project missing', now }))
+    await run(...authorized(name, 'q'), {
+      text: 'update gate_receipt set failed_runs = 3, given_back_at = $2 where intent_id = $1',
+      values: [name, now],
+    })
   }
   const listed = async (max: number) =>
     (await store.unhonoured(max)).map(({ intent_id }) => intent_id)
   assert.deepEqual(await listed(9), ['c', 'a', 'b', 'd'])
   assert.deepEqual(await listed(2), ['c', 'a'])
-  await run(noteHonoured('a', T))
+  await run(honourIntent('a', T))
   assert.deepEqual(await listed(9), ['c', 'b', 'd'])
+  assert.deepEqual((await store.unhonoured(1))[0], {
+    ...{ intent_id: 'c', project_id: 'q', payment_hash: 'hash of c', amount_sats: 50 },
+    noticed_at: T,
+  })
 })

@@ -1,8 +1,8 @@
 /** What an intent that is not paid says of itself. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { IntentRow } from '../../src/gate/intent-store.ts'
 import { renderPending, renderQuote } from '../../src/gate/render.ts'
+import type { IntentRow } from '../../src/gate/store.ts'
 import { anIntent, T } from '../support/gate-store.ts'
 
 const intent = (changes: Partial<IntentRow> = {}): IntentRow => ({

@@ -1,7 +1,7 @@
 /** Whose rows a statement changes, counts and deletes: those of its project, intent or receipt, and in time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { IntentRow } from '../../src/gate/intent-store.ts'
+import type { IntentRow } from '../../src/gate/store.ts'
 import { createGateStore } from '../../src/gate/store.ts'
 import { aGate, aRequest, authorized, pay, type World } from '../support/gate.ts'
 import { unit } from '../support/unit.ts'
@@ -22,16 +22,11 @@ async function exhaust(world: World, intent: IntentRow): Promise<void> {
 
 /** All that the store has of a project. */
 async function rowsOf({ db }: World, projectId: string) {
-  const tables = ['gate_project', 'gate_route', 'gate_intent', 'gate_receipt', 'gate_unhonoured']
+  const tables = ['gate_project', 'gate_route', 'gate_intent', 'gate_receipt']
   const rows = tables.map((table) =>
     db.read(`select * from ${table} where project_id = $1 order by 1, 2`, projectId),
   )
-  const backs = db.read(
-    `select * from gate_give_back where intent_id in
-      (select intent_id from gate_intent where project_id = $1) order by 1, 2`,
-    projectId,
-  )
-  return Promise.all([...rows, backs])
+  return Promise.all(rows)
 }
 
 test('whatever is done with one project leaves the rows of another as they are', async (t) => {
@@ -147,7 +142,7 @@ test('payments that were not honoured are listed by when that was noticed, the f
   const listed = async () => (await world.projects.unhonoured()).map(({ intentId }) => intentId)
   const ids = intents.map(({ intent_id }) => intent_id)
   assert.deepEqual(await listed(), ids)
-  await world.db.write(unit({ text: 'update gate_unhonoured set noticed_at = 1', values: [] }))
+  await world.db.write(unit({ text: 'update gate_receipt set given_back_at = 1', values: [] }))
   assert.deepEqual(await listed(), ids.toSorted())
   // Noticed again, it is the last.
   const [again = ''] = ids

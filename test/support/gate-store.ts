@@ -1,10 +1,16 @@
 /** GATE's statements on a store of three projects with a route each. What a test means is of the one in the middle. */
 import assert from 'node:assert/strict'
 import { UnitRefused } from '../../src/db/db.ts'
-import { type IntentRow, insertIntent, type NewIntent } from '../../src/gate/intent-store.ts'
-import { insertProject, insertRoute } from '../../src/gate/project-store.ts'
-import { authorizeIntent, giveBackReceipt, type ReceiptRow } from '../../src/gate/receipt-store.ts'
-import { createGateStore } from '../../src/gate/store.ts'
+import {
+  authorizeIntent,
+  createGateStore,
+  type IntentRow,
+  insertIntent,
+  insertProject,
+  insertRoute,
+  type NewIntent,
+  type ReceiptRow,
+} from '../../src/gate/store.ts'
 import type { After } from './folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
 import { unit } from './unit.ts'
@@ -37,9 +43,6 @@ export const newReceipt = (
 export const authorized = (intent: string, project: string) =>
   Object.values(authorizeIntent(newReceipt(intent, project)))
 
-export const givingBack = (intentId: string, receiptId: string) =>
-  Object.values(giveBackReceipt({ intentId, receiptId, now: T + 3, max: 2 }))
-
 export async function aGateStore(t: After) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
@@ -64,7 +67,6 @@ export async function aGateStore(t: After) {
     row: async (intentId: string) => (await store.intent(intentId)) ?? assert.fail('it is gone'),
     receipt: async (intentId: string): Promise<ReceiptRow> =>
       (await store.receiptOf(intentId)) ?? assert.fail('it is gone'),
-    notes: () => db.read('select * from gate_unhonoured order by intent_id'),
     async intents() {
       const rows = await db.read('select intent_id from gate_intent order by intent_id')
       return rows.map(({ intent_id }) => intent_id)

@@ -2,10 +2,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { OutboundTimeouts } from '../../src/alerts/outbound.ts'
 import type { Db } from '../../src/db/db.ts'
-import type { IntentRow } from '../../src/gate/intent-store.ts'
 import type { OpenOutcome, ProtectedRequest } from '../../src/gate/intents.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
-import type { ProjectRow } from '../../src/gate/project-store.ts'
 import { createProjects, type Projects } from '../../src/gate/projects.ts'
 import type { ProofOutcome } from '../../src/gate/proofs.ts'
 import {
@@ -13,10 +11,10 @@ import {
   createSimulatedProvider,
   type Provider,
 } from '../../src/gate/provider.ts'
-import type { ReceiptRow } from '../../src/gate/receipt-store.ts'
 import { createReceipts } from '../../src/gate/receipts.ts'
 import { parseRouteSpec } from '../../src/gate/route-spec.ts'
 import { createGate, type GateService } from '../../src/gate/service.ts'
+import type { IntentRow, ProjectRow, ReceiptRow } from '../../src/gate/store.ts'
 import { createGateStore } from '../../src/gate/store.ts'
 import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'

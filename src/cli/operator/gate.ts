@@ -1,8 +1,8 @@
 /** `mayfly gate project|route|credits|payment …`: the operator's part of GATE. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import { MAX_CREDITS } from '../../gate/project-store.ts'
 import type { ProjectDetails, Projects } from '../../gate/projects.ts'
 import { isRouteId, parseRouteSpec, type RouteSpec } from '../../gate/route-spec.ts'
+import { MAX_CREDITS } from '../../gate/store.ts'
 import { rfc3339 } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
@@ -209,8 +209,8 @@ function addPayments(payment: Command): void {
     async (projects) => {
       const all = await projects.unhonoured()
       const lines = all.map(
-        ({ noticedAt, intentId, paymentHash, amountSats, reason }) =>
-          `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat  ${reason}\n  payment hash ${paymentHash}\n`,
+        ({ noticedAt, intentId, paymentHash, amountSats }) =>
+          `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat\n  payment hash ${paymentHash}\n`,
       )
       return {
         json: all.map((each) => ({ ...each, noticedAt: rfc3339(each.noticedAt) })),

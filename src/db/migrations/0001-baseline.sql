@@ -483,7 +483,7 @@ create table gate_payment_hash (
 );
 
 create table gate_receipt (
-  receipt_id text primary key,
+  receipt_id text primary key,     -- the intent and `give_backs`
   intent_id text not null unique,
   project_id text not null,
   verified_by text not null,       -- provider | preimage
@@ -493,27 +493,10 @@ create table gate_receipt (
   receipt text not null,           -- the JWS, repeated as it is
   -- If the project's server failed a request, its receipt is given back, and a new one is made when the payer
   -- repeats the request, or if it expired unused. The row has the newest receipt; `give_backs` counts the earlier
-  -- ones, and `failed_runs` those whose request failed.
+  -- ones, and `failed_runs` those whose request failed. One that was given back after the third failed run is not
+  -- renewed before the operator honours the payment.
   give_backs integer not null default 0,
   failed_runs integer not null default 0,
   given_back_at integer
 );
 create index gate_receipt_by_project on gate_receipt (project_id);
-
--- Every receipt that was given back, so that a repeated give-back is recognised.
-create table gate_give_back (
-  receipt_id text primary key,
-  intent_id text not null,
-  given_back_at integer not null
-);
-
--- Proven payments that could not be honoured: the payer is owed something.
-create table gate_unhonoured (
-  intent_id text primary key,
-  project_id text not null,
-  payment_hash text not null,
-  amount_sats integer not null,
-  reason text not null,            -- given back twice | project missing
-  noticed_at integer not null,
-  honoured_at integer
-);

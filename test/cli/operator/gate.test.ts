@@ -124,10 +124,7 @@ test('a payment that was proven and not honoured is listed, and honoured by a co
   const [owed] = JSON.parse((await gate(databaseUrl, ['payment', 'list', '--json'])).out) as [
     Record<string, unknown>,
   ]
-  assert.deepEqual(
-    [owed.intentId, owed.paymentHash, owed.amountSats, owed.reason],
-    [intentId, paymentHash, 1, 'given back twice'],
-  )
+  assert.deepEqual([owed.intentId, owed.paymentHash, owed.amountSats], [intentId, paymentHash, 1])
   assert.match((await gate(databaseUrl, ['payment', 'list'])).out, new RegExp(paymentHash))
   const honoured = await gate(databaseUrl, ['payment', 'honour', intentId])
   assert.match(honoured.out, /it is let in once more/)
