@@ -60,7 +60,7 @@ export function createOperatorPage(
         'select coalesce(sum(stored_bytes), 0) as n from catch_inbox_use',
       ),
       'secrets that wait for their payment': await read(
-        `select coalesce(sum(byte_count), 0) as n from whisper_unpaid where scope in ('common', 'small')`,
+        'select sum(byte_count) as n from whisper_unpaid',
       ),
     }
   }

@@ -31,12 +31,12 @@ export function watchStored({ gaugeBy }: Instruments, { db, clock }: Stored): vo
     {
       label: 'part',
       read: atIntervals(clock, async () => {
-        const rows = await db.read<{ scope: string; byte_count: number }>(
-          `select scope, byte_count from whisper_unpaid where scope in ('common', 'small')`,
+        const rows = await db.read<{ part: string; byte_count: number }>(
+          'select part, byte_count from whisper_unpaid',
         )
         return withZeros(
           UNPAID_PARTS,
-          rows.map(({ scope, byte_count }) => [scope, Number(byte_count)] as const),
+          rows.map(({ part, byte_count }) => [part, Number(byte_count)] as const),
         )
       }),
     },

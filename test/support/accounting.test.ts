@@ -133,8 +133,8 @@ suite('the accounting check', { timeout: 300_000 }, () => {
       'order … is over, and its bytes are still reserved',
     ],
     'a counter of unpaid bytes that is off': [
-      `update whisper_unpaid set byte_count = byte_count - 1 where scope = 'all'`,
-      'the unpaid bytes of all are not the sum of its reservations',
+      `update whisper_unpaid set byte_count = byte_count - 1 where part = 'small'`,
+      'the unpaid bytes of small are not the sum of its reservations',
     ],
   }
 

@@ -137,12 +137,9 @@ const RULES: readonly Rule[] = [
     says: ({ order_id }) => `order ${order_id} is over, and its bytes are still reserved`,
   },
   {
-    text: `select u.scope from whisper_unpaid u
-      where u.byte_count <> (
-        select coalesce(sum(r.byte_count), 0) from whisper_reservation r
-        where u.scope in ('all', r.client_network, r.part,
-          r.part || ' around ' || r.wider_network, r.part || ' ' || r.client_network))`,
-    says: ({ scope }) => `the unpaid bytes of ${scope} are not the sum of its reservations`,
+    text: `select u.part from whisper_unpaid u where u.byte_count <> (
+        select coalesce(sum(r.byte_count), 0) from whisper_reservation r where r.part = u.part)`,
+    says: ({ part }) => `the unpaid bytes of ${part} are not the sum of its reservations`,
   },
   {
     text: `select r.intent_id from gate_receipt r where (

@@ -158,18 +158,16 @@ export function mayflyError(phrase: string, status: number) {
 export async function stored(server: Stored) {
   const count = async (table: string): Promise<number> =>
     Number((await query(server, `select count(*) as n from ${table}`))[0]?.n)
-  // The total and each network. test/whisper/reservation.test.ts checks their parts. Without those of 0 bytes, which
-  // the clean-up of the server makes and deletes.
   const unpaid = await query(
     server,
-    'select scope, byte_count from whisper_unpaid where byte_count <> 0 order by scope',
+    `select client_network, sum(byte_count) as bytes from whisper_reservation
+      where byte_count <> 0 group by client_network order by client_network`,
   )
   return {
     orders: await count('purchase_order'),
     invoices: await count('simulator_invoice'),
     ciphertexts: await count('whisper_ciphertext'),
-    unpaid: unpaid
-      .filter(({ scope }) => !/^(?:common|small)/.test(String(scope)))
-      .map(({ scope, byte_count }) => [scope, byte_count]),
+    /** Of each network. */
+    unpaid: unpaid.map(({ client_network, bytes }) => [client_network, Number(bytes)]),
   }
 }

@@ -26,11 +26,11 @@ const silent = { info: () => undefined, warn: () => undefined, error: () => unde
 test('bytes are counted while they wait, and no longer once they are paid', async (t) => {
   const shop = await aShop(t)
   const [one, two] = [await shop.quote({ bytes: 100 }), await shop.quote({ bytes: 50 })]
-  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 150, all: 150 })
+  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 150 })
   await shop.pay(one)
-  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 50, all: 50 })
+  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 50 })
   await shop.pay(two)
-  assert.deepEqual(await shop.unpaid(), { all: 0 })
+  assert.deepEqual(await shop.unpaid(), {})
   assert.equal(await shop.ciphertexts(), 2)
 })
 
@@ -42,7 +42,7 @@ test('settling twice, or at once, frees the bytes once', async (t) => {
   await Promise.all(
     Array.from({ length: 20 }, () => shop.orders.reconcile(quote.paymentHash, 'stream')),
   )
-  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 30, all: 30 })
+  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 30 })
   assert.equal(await shop.ciphertexts(), 2)
 })
 
@@ -52,7 +52,7 @@ test('a quote that dies frees its bytes once, and leaves others alone', async (t
   await shop.quote({ bytes: 40, network: '192.0.2' })
   shop.lightning.lookupInvoice = async () => ({ state: 'dead', isFinal: true })
   for (let i = 0; i < 3; i++) await shop.orders.reconcile(quote.paymentHash, 'lookup')
-  assert.deepEqual(await shop.unpaid(), { '192.0.2': 40, all: 40 })
+  assert.deepEqual(await shop.unpaid(), { '192.0.2': 40 })
   assert.equal(await shop.ciphertexts(), 1)
 })
 
@@ -77,7 +77,7 @@ test('an order paid after its bytes were let go of is recorded as paid and unful
   const [order] = await shop.db.read('select state from purchase_order')
   assert.equal(order?.state, 'paid_unfulfilled')
   assert.deepEqual(await shop.db.read('select * from whisper'), [])
-  assert.deepEqual(await shop.unpaid(), { all: 0 })
+  assert.deepEqual(await shop.unpaid(), {})
 })
 
 test('as many of 60 at once are sold as there is room for', async (t) => {
@@ -85,7 +85,7 @@ test('as many of 60 at once are sold as there is room for', async (t) => {
   const outcomes = await Promise.all(Array.from({ length: 60 }, () => shop.open({ bytes: 100 })))
   const kinds = outcomes.map(({ kind }) => kind)
   // An eighth of the common 6 000, and of the 2 000 for small bodies.
-  assert.deepEqual(await shop.parts(), { all: 900, common: 700, small: 200 })
+  assert.deepEqual(await shop.parts(), { common: 700, small: 200 })
   assert.equal(kinds.filter((kind) => kind === 'pending').length, 9)
   assert.equal(kinds.filter((kind) => kind === 'rate limited').length, 51)
   assert.equal(await shop.ciphertexts(), 9)
@@ -93,7 +93,7 @@ test('as many of 60 at once are sold as there is room for', async (t) => {
   assert.equal(orders?.n, 9)
 })
 
-test('a purge deletes what is over with its bytes, and the counters of nobody', async (t) => {
+test('a purge deletes what is over with its bytes, and nobody else', async (t) => {
   const shop = await aShop(t)
   const whispers: WhisperCapability[] = []
   // More than one round of the purge.
@@ -106,7 +106,7 @@ test('a purge deletes what is over with its bytes, and the counters of nobody', 
   assert.equal(await shop.purge(), 101)
   assert.deepEqual(await shop.db.read('select public_id from whisper'), [])
   assert.equal(await shop.ciphertexts(), 1)
-  assert.deepEqual(await shop.unpaid(), { '192.0.2': 31, all: 31 })
+  assert.deepEqual(await shop.unpaid(), { '192.0.2': 31 })
   assert.ok(waiting)
   for (const { publicId, readToken } of whispers.slice(0, 2)) {
     assert.equal(await shop.service.find(publicId, readToken), null)
@@ -153,12 +153,11 @@ suite('the room for unpaid bytes', () => {
     assert.equal((await shop.open({ ...newcomer, bytes: SMALL + 1 })).kind, 'rate limited')
     const whisper = await shop.pay(await shop.quote({ ...newcomer, bytes: SMALL }))
     assert.match(whisper.readToken, /^whisper_read_/)
-    const { all, common, small } = await shop.parts()
+    const { common, small } = await shop.parts()
     assert.equal(small, 100 * 128 * KIB)
-    assert.equal(Number(common) + Number(small), all)
     // None of those who were quoted has lost a byte.
     const sum = taken.reduce((total, bytes) => total + bytes, 0)
-    assert.equal(all, sum)
+    assert.equal(Number(common) + Number(small), sum)
   })
 
   for (const [what, network, newcomer] of [
@@ -168,7 +167,7 @@ suite('the room for unpaid bytes', () => {
     test(`a buyer who has ${what} takes no more than an eighth of what is free, in either part`, async (t) => {
       const shop = await aShop(t, ROOM)
       for (let i = 0; i < 40; i++) await takeAll(shop, network(i))
-      assert.deepEqual(await shop.parts(), { all: 8 * MIB, common: 6 * MIB, small: 2 * MIB })
+      assert.deepEqual(await shop.parts(), { common: 6 * MIB, small: 2 * MIB })
       assert.ok(isSold(await shop.open({ bytes: 5 * MIB, network: newcomer })))
     })
   }
@@ -177,9 +176,9 @@ suite('the room for unpaid bytes', () => {
     const shop = await aShop(t, { perNetwork: 64 * MIB, inAll: 8 * MIB })
     // An eighth of the common 6 MiB is 12 small bodies; then come two of the other part.
     for (let i = 0; i < 12; i++) assert.ok(isSold(await shop.open({ bytes: SMALL })), `${i}`)
-    assert.deepEqual(await shop.parts(), { all: 12 * SMALL, common: 12 * SMALL, small: 0 })
+    assert.deepEqual(await shop.parts(), { common: 12 * SMALL, small: 0 })
     for (let i = 0; i < 2; i++) assert.ok(isSold(await shop.open({ bytes: SMALL })), `${i}`)
-    assert.deepEqual(await shop.parts(), { all: 14 * SMALL, common: 12 * SMALL, small: 2 * SMALL })
+    assert.deepEqual(await shop.parts(), { common: 12 * SMALL, small: 2 * SMALL })
     assert.equal((await shop.open({ bytes: 30 })).kind, 'rate limited')
     assert.ok(isSold(await shop.open({ bytes: 30, network: '203.0.114' })))
   })
@@ -192,12 +191,12 @@ suite('the room for unpaid bytes', () => {
     assert.ok(first && small && last)
     await shop.pay(first)
     await shop.pay(small)
-    assert.deepEqual(await shop.parts(), { all: 12 * SMALL, common: 11 * SMALL, small: SMALL })
+    assert.deepEqual(await shop.parts(), { common: 11 * SMALL, small: SMALL })
     shop.lightning.lookupInvoice = async () => ({ state: 'dead', isFinal: true })
     for (let i = 0; i < 3; i++) await shop.orders.reconcile(last.paymentHash, 'lookup')
-    assert.deepEqual(await shop.parts(), { all: 11 * SMALL, common: 11 * SMALL, small: 0 })
+    assert.deepEqual(await shop.parts(), { common: 11 * SMALL, small: 0 })
     assert.ok(isSold(await shop.open({ bytes: SMALL })))
-    assert.deepEqual(await shop.parts(), { all: 12 * SMALL, common: 12 * SMALL, small: 0 })
+    assert.deepEqual(await shop.parts(), { common: 12 * SMALL, small: 0 })
   })
 
   test('an instance counts what another is about to commit', async (t) => {
@@ -218,7 +217,7 @@ suite('the room for unpaid bytes', () => {
       return { write }
     })
     assert.ok('refused' in (await late.write))
-    assert.deepEqual(await shop.parts(), { all: 600, common: 600, small: 0 })
+    assert.deepEqual(await shop.parts(), { common: 600, small: 0 })
   })
 
   test('instances that open, settle and end at once never count a byte too many or too few', async (t) => {
@@ -231,7 +230,7 @@ suite('the room for unpaid bytes', () => {
     )
     const quotes = outcomes.flatMap((outcome) => (isSold(outcome) ? [quoteOf(outcome)] : []))
     // An eighth of 60 000 and of 20 000, to the byte.
-    assert.deepEqual(await shop.parts(), { all: 10_000, common: 7_500, small: 2_500 })
+    assert.deepEqual(await shop.parts(), { common: 7_500, small: 2_500 })
     assert.equal(quotes.length, 20)
     await Promise.all(
       quotes.map(async ({ bolt11, paymentHash }, i) => {
@@ -239,14 +238,10 @@ suite('the room for unpaid bytes', () => {
         for (const { orders } of [shop, other]) await orders.reconcile(paymentHash, 'lookup')
       }),
     )
-    assert.equal((await shop.parts()).all, 13 * 500)
-    const before = await shop.counters()
-    await shop.purge()
-    // Counting anew from the reservations comes to the same.
-    assert.deepEqual(
-      await shop.counters(),
-      before.filter(([, bytes]) => bytes > 0),
-    )
+    const { common, small } = await shop.parts()
+    assert.equal(Number(common) + Number(small), 13 * 500)
+    const [counted] = await shop.db.read('select sum(byte_count) as n from whisper_reservation')
+    assert.equal(Number(counted?.n), 13 * 500)
   })
 })
 
@@ -276,11 +271,6 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
   const another = (store: Db) => anInstance({ db: store, clock, lightning, health, unpaidBytes })
   const { orders, service, open } = another(db)
 
-  async function counters(): Promise<[scope: string, bytes: number][]> {
-    const rows = await db.read('select scope, byte_count from whisper_unpaid order by scope')
-    return rows.map((row) => [String(row.scope), Number(row.byte_count)])
-  }
-
   return {
     db,
     clock,
@@ -306,20 +296,18 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
       if (outcome.kind !== 'delivered') throw new Error(`not delivered: ${outcome.kind}`)
       return (JSON.parse(outcome.body) as { resource: WhisperCapability }).resource
     },
-    /** What networks have, and all together. */
-    async unpaid(): Promise<Record<string, unknown>> {
-      const rows = await counters()
-      return Object.fromEntries(rows.filter(([scope]) => !/^(?:common|small)/.test(scope)))
+    /** What networks have. */
+    async unpaid(): Promise<Record<string, number>> {
+      const rows = await db.read(
+        'select client_network, sum(byte_count) as n from whisper_reservation group by client_network',
+      )
+      return Object.fromEntries(rows.map((row) => [row.client_network, Number(row.n)]))
     },
     /** What the parts have. */
-    async parts(): Promise<Record<string, unknown>> {
-      const scopes = { all: 0, common: 0, small: 0 }
-      return Object.fromEntries([
-        ...Object.entries(scopes),
-        ...(await counters()).filter(([scope]) => scope in scopes),
-      ])
+    async parts(): Promise<Record<string, number>> {
+      const rows = await db.read('select part, byte_count from whisper_unpaid')
+      return Object.fromEntries(rows.map((row) => [row.part, Number(row.byte_count)]))
     },
-    counters,
     async ciphertexts() {
       const [row] = await db.read('select count(*) as n from whisper_ciphertext')
       return row?.n

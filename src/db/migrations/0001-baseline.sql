@@ -232,15 +232,15 @@ create table whisper_reservation (
   part text not null default 'common',
   wider_network text not null default ''
 );
+create index whisper_reservation_by_network on whisper_reservation (client_network);
+create index whisper_reservation_by_wider_network on whisper_reservation (wider_network);
 
--- The sum of the reservations of each scope. Kept as counters, so that one
--- conditional statement is exact on any engine.
+-- The sums of the reservations in each part.
 create table whisper_unpaid (
-  -- A client network; 'all'; a part; or a network's share of a part: 'common', 'common around 203.0', 'small',
-  -- 'small around 203.0', 'small 203.0.113'.
-  scope text primary key,
+  part text primary key,           -- common | small
   byte_count integer not null
 );
+insert into whisper_unpaid (part, byte_count) values ('common', 0), ('small', 0);
 
 create table whisper (
   public_id text primary key,
