@@ -120,7 +120,6 @@ const TIMES = {
 export const rewind = (now: number): Statement[] =>
   [
     'delete from blind_window where began_at >= $1',
-    // A lateness that lasts is in the monitor's row, too.
     'delete from pulse_late_spell where began_at > $1',
     `update pulse_ping set at = $1 where at > $1
       and public_id in (select public_id from pulse_monitor where last_ping_at > $1)`,

@@ -16,9 +16,9 @@ import { afterTime, isFallingSilent, type Known, newLateness, type Step } from '
 import {
   createPulseStore,
   insertPing,
+  insertSpell,
   lookLater,
   type MonitorRow,
-  storeSpell,
   updateMonitor,
 } from './store.ts'
 import { type PulseEvent, transition } from './transition.ts'
@@ -137,7 +137,7 @@ export function createMonitors(deps: MonitorsDeps) {
         statements: {
           monitor: updateMonitor(read, steps.at(-1)?.monitor ?? read),
           pings: steps.flatMap(({ ping }) => (ping ? [insertPing(publicId, ping)] : [])),
-          spells: steps.flatMap(({ spells }) => spells).map((one) => storeSpell(publicId, one)),
+          spells: steps.flatMap(({ spells }) => spells).map((one) => insertSpell(publicId, one)),
           told: changes.flatMap((change) => {
             const alert = alertOf(change)
             return alert ? alerts.tell(publicId, alert) : []

@@ -11,10 +11,8 @@ import type { PublicPulseStatus, PulseSchedule, PulseSettings, PulseStatus } fro
 import { isActive, nextStateChangeAt, type Standing, standingAt, windowsOf } from './state.ts'
 import {
   createPulseStore,
-  deleteHistories,
   deleteHistory,
-  dropMonitor,
-  forgetHistory,
+  endMonitor,
   type MonitorRow,
   offerOwnerToken,
   purgeMonitors,
@@ -48,6 +46,15 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
   /** Nobody sees it any more, or not while it is suspended. */
   const isHidden = ({ expires_at, suspended_at }: MonitorRow): boolean =>
     suspended_at !== null || expires_at + SHOW_EXPIRED_MS <= clock.now()
+
+  /** Deletes monitors that ended before a time. The history first: what is left after a crash is found again. */
+  async function deleteMonitors(publicIds: readonly string[], endedBefore: number): Promise<void> {
+    for (const publicId of publicIds) await deleteHistory(db, publicId)
+    await db.write({
+      lockKey: publicIds[0] ?? '',
+      statements: { monitors: purgeMonitors(publicIds, endedBefore), gone: gone(publicIds) },
+    })
+  }
 
   const standing = (monitor: MonitorRow): Standing =>
     standingAt(monitor, clock.now(), clock.windows())
@@ -198,8 +205,7 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
         db.write({
           lockKey: publicId,
           statements: {
-            monitor: dropMonitor(publicId),
-            history: forgetHistory([publicId]),
+            monitor: endMonitor(publicId),
             gone: gone([publicId]),
             seal: sealing.statements(publicId, clock.now()),
           },
@@ -208,8 +214,8 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
       if ('refused' in done) return false
       sealing.sealed(publicId)
       hints.notify(publicId)
-      // What is left, the purge deletes. The monitor is gone in any case.
-      await deleteHistory(db, publicId).catch(() => undefined)
+      // What is left, the purge deletes. The monitor has ended in any case.
+      await deleteMonitors([publicId], 0).catch(() => undefined)
       return true
     },
 
@@ -241,18 +247,8 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
       let count = 0
       for (;;) {
         const some = await store.expired(expiredBefore, PURGE_MONITORS)
-        if (some.length > 0) {
-          await db.write({
-            lockKey: 'pulse_monitor',
-            statements: {
-              monitors: purgeMonitors(some, expiredBefore),
-              history: forgetHistory(some),
-              gone: gone(some),
-            },
-          })
-        }
+        if (some.length > 0) await deleteMonitors(some, expiredBefore)
         count += some.length
-        await deleteHistories(db)
         if (some.length < PURGE_MONITORS) return count
       }
     },

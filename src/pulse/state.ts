@@ -321,25 +321,13 @@ export function step(
   return { monitor: next, ping, spells: spellsBetween(monitor, next, known), changes }
 }
 
-/** The spells that begin or end between two facts of a monitor. */
+/** The spell that ends between two facts of a monitor, if one does. */
 function spellsBetween(
   monitor: MonitorRow,
   next: MonitorRow,
   { now, windows }: Known,
 ): LateSpell[] {
   const before = latenessAt(monitor, now, windows)
-  const after = latenessAt(next, now, windows)
-  const hasChanged = before?.since !== after?.since
-  const spells: LateSpell[] = []
-  if (before && hasChanged) {
-    spells.push({ beganAt: before.since, cause: before.cause, endedAt: now })
-  }
-  if (after && isStored(after, next) && (hasChanged || !isStored(after, monitor))) {
-    spells.push({ beganAt: after.since, cause: after.cause, endedAt: null })
-  }
-  return spells
+  if (before === null || before.since === latenessAt(next, now, windows)?.since) return []
+  return [{ beganAt: before.since, cause: before.cause, endedAt: now }]
 }
-
-/** A deadline that has passed makes a monitor late before the store says so. */
-const isStored = ({ cause }: Lateness, monitor: MonitorRow): boolean =>
-  (cause === 'failure' ? monitor.failed_at : monitor.late_since) !== null

@@ -5,7 +5,6 @@ import type { PlanId } from '../lib/product-names.ts'
 
 /** Rows of one table that a unit deletes: more would hold up the pings of others. */
 const DELETED_TOGETHER = 1_000
-const GONE_TOGETHER = 200
 
 /** Times are unix milliseconds. */
 export type MonitorRow = {
@@ -50,8 +49,8 @@ export type MonitorRow = {
 /** A ping by its number: the first one of a monitor is 1. `run` is JSON of the run that ended with it, or null. */
 export type Ping = { number: number; at: number; run: string | null }
 
-/** A time in which a monitor was late. It lasts while `endedAt` is null. */
-export type LateSpell = { beganAt: number; endedAt: number | null; cause: 'silence' | 'failure' }
+/** A time in which a monitor was late, and that is over. One that lasts is told by the monitor alone. */
+export type LateSpell = { beganAt: number; endedAt: number; cause: 'silence' | 'failure' }
 
 export const insertMonitor = (monitor: {
   publicId: string
@@ -185,8 +184,7 @@ export const insertPing = (publicId: string, { number, at, run }: Ping): Stateme
   values: [publicId, number, at, run],
 })
 
-/** The beginning of a spell, or its end. */
-export const storeSpell = (
+export const insertSpell = (
   publicId: string,
   { beganAt, endedAt, cause }: LateSpell,
 ): Statement => ({
@@ -222,9 +220,13 @@ export const takeOverMonitor = (publicId: string, next: Uint8Array): Statement =
   expect: 1,
 })
 
-/** Deletes a monitor. */
-export const dropMonitor = (publicId: string): Statement => ({
-  text: 'delete from pulse_monitor where public_id = $1',
+/**
+ * Ends a monitor for good, at a time that was over before all others: nobody sees it any more, and the purge deletes it.
+ * Refused if that was done before.
+ */
+export const endMonitor = (publicId: string): Statement => ({
+  text: `update pulse_monitor set expires_at = 0, check_at = null, revision = revision + 1
+    where public_id = $1 and expires_at > 0`,
   values: [publicId],
   expect: 1,
 })
@@ -239,14 +241,7 @@ export const purgeMonitors = (publicIds: readonly string[], expiredBefore: numbe
     values: [publicId, expiredBefore],
   }))
 
-/** Notes that the history of these monitors is to be deleted. For the unit that deletes the monitors. */
-export const forgetHistory = (publicIds: readonly string[]): Statement[] =>
-  publicIds.map((publicId) => ({
-    text: 'insert into pulse_gone (public_id) values ($1) on conflict (public_id) do nothing',
-    values: [publicId],
-  }))
-
-/** Deletes the history of a monitor that is gone, in small units. */
+/** Deletes the history of a monitor that has ended, in small units. */
 export async function deleteHistory(db: Db, publicId: string): Promise<void> {
   const some = (table: string, key: string): Statement => ({
     text: `delete from ${table} where public_id = $1 and ${key} in (
@@ -262,20 +257,7 @@ export async function deleteHistory(db: Db, publicId: string): Promise<void> {
         spells: some('pulse_late_spell', 'began_at'),
       },
     })
-    if (Math.max(pings.length, spells.length) < DELETED_TOGETHER) break
-  }
-  const gone = { text: 'delete from pulse_gone where public_id = $1', values: [publicId] }
-  await db.write({ lockKey: publicId, statements: { gone } })
-}
-
-/** Deletes what is left of monitors that are gone. */
-export async function deleteHistories(db: Db): Promise<void> {
-  for (;;) {
-    const gone = await db.read<{ public_id: string }>(
-      `select public_id from pulse_gone limit ${GONE_TOGETHER}`,
-    )
-    for (const { public_id } of gone) await deleteHistory(db, public_id)
-    if (gone.length < GONE_TOGETHER) return
+    if (Math.max(pings.length, spells.length) < DELETED_TOGETHER) return
   }
 }
 
@@ -283,7 +265,7 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
   const spellsOf = (rows: Row[]): LateSpell[] =>
     rows.map(({ began_at, ended_at, cause }) => ({
       beganAt: Number(began_at),
-      endedAt: ended_at === null ? null : Number(ended_at),
+      endedAt: Number(ended_at),
       cause: cause as LateSpell['cause'],
     }))
 
@@ -329,23 +311,23 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
         ...[publicId, upTo, most],
       ),
 
-    /** The newest spells that have ended, and began before a time. */
+    /** The newest spells that began before a time. */
     spells: async (publicId: string, before: number, most: number): Promise<LateSpell[]> =>
       spellsOf(
         await db.read(
           `select began_at, ended_at, cause from pulse_late_spell
-            where public_id = $1 and began_at < $2 and ended_at is not null
+            where public_id = $1 and began_at < $2
             order by began_at desc ${limitedTo(3)}`,
           ...[publicId, before, most],
         ),
       ),
 
-    /** The newest spells that have ended, back to the one that a time lies in or follows. */
+    /** The newest spells, back to the one that a time lies in or follows. */
     spellsSince: async (publicId: string, from: number, most: number): Promise<LateSpell[]> =>
       spellsOf(
         await db.read(
           `select began_at, ended_at, cause from pulse_late_spell
-            where public_id = $1 and ended_at is not null and began_at >= (
+            where public_id = $1 and began_at >= (
               select coalesce(max(began_at), 0) from pulse_late_spell
               where public_id = $1 and began_at <= $2)
             order by began_at desc ${limitedTo(3)}`,

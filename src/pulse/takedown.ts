@@ -4,7 +4,6 @@
  */
 import type { Statement } from '../db/db.ts'
 import type { Takedown } from '../http/product.ts'
-import { timesIn, timeText } from '../lib/time-list.ts'
 import type { BlindWindow } from '../lib/windows.ts'
 import { createPulseStore, type MonitorRow } from './store.ts'
 
@@ -23,12 +22,8 @@ export const PULSE_TAKEDOWN: Takedown = {
 
 /** The suspensions of a monitor that are over, in the order of time. */
 export function suspensionsOf({ suspensions }: Pick<MonitorRow, 'suspensions'>): BlindWindow[] {
-  if (suspensions === '') return []
-  const times = timesIn(suspensions)
-  return Array.from({ length: times.length / 2 }, (_, i) => ({
-    beganAt: times[2 * i] ?? 0,
-    endedAt: times[2 * i + 1] ?? 0,
-  })).reverse()
+  const times: [number, number][] = suspensions === '' ? [] : JSON.parse(suspensions)
+  return times.map(([beganAt, endedAt]) => ({ beganAt, endedAt }))
 }
 
 /** The revision is another, so that a turn which was computed before is refused. */
@@ -41,16 +36,15 @@ const suspendMonitor = (publicId: string, now: number): Statement => ({
 
 /** The next scan looks at it. */
 const resumeMonitor = (monitor: MonitorRow, suspendedAt: number, now: number): Statement => {
-  const window = timeText(suspendedAt) + timeText(Math.max(now, suspendedAt))
-  const suspensions = timesIn(window + monitor.suspensions)
-    .slice(0, 2 * MAX_SUSPENSIONS)
-    .map(timeText)
-    .join('')
+  const ended = { beganAt: suspendedAt, endedAt: Math.max(now, suspendedAt) }
+  const times = [...suspensionsOf(monitor), ended]
+    .slice(-MAX_SUSPENSIONS)
+    .map(({ beganAt, endedAt }) => [beganAt, endedAt])
   return {
     text: `update pulse_monitor
       set suspended_at = null, suspensions = $3, check_at = $4, revision = revision + 1
       where public_id = $1 and revision = $2 and suspended_at is not null`,
-    values: [monitor.public_id, monitor.revision, suspensions, now],
+    values: [monitor.public_id, monitor.revision, JSON.stringify(times), now],
     expect: 1,
   }
 }

@@ -1,6 +1,5 @@
 /** Receipts in the store: what the buyer of a WHISPER is told of its reads and its end. */
 import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
-import { timeText } from '../lib/time-list.ts'
 
 /** Times are unix milliseconds. Those of reads are whole minutes. */
 export type ReceiptRow = {
@@ -62,7 +61,7 @@ export function noteRead(publicId: string, now: number): Statement {
           reads = $3 || reads,
           ended_at = case when reads_spent + 1 >= read_limit then $2 else ended_at end
       where public_id = $1`,
-    values: [publicId, minute, timeText(minute)],
+    values: [publicId, minute, `${minute} `],
     expect: 1,
   }
 }

@@ -3,7 +3,6 @@ import type { Alerts } from '../alerts/alerts.ts'
 import { attempt, type Db } from '../db/db.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
 import { isId } from '../lib/ids.ts'
-import { timesIn } from '../lib/time-list.ts'
 import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf } from '../secrets/tokens.ts'
 import { dropBindings } from '../switches/store.ts'
@@ -57,7 +56,7 @@ export function createReceipts({
         readLimit: receipt.read_limit,
         readsSpent: receipt.reads_spent,
         readsLeft: receipt.ended_at > clock.now() ? receipt.read_limit - receipt.reads_spent : 0,
-        reads: timesIn(receipt.reads).map(rfc3339),
+        reads: receipt.reads.split(' ').flatMap((at) => (at === '' ? [] : rfc3339(Number(at)))),
         revealAt: receipt.reveal_at === null ? null : rfc3339(receipt.reveal_at),
         createdAt: rfc3339(receipt.created_at),
         expiresAt: rfc3339(receipt.expires_at),

@@ -95,7 +95,7 @@ suite('the history of a monitor', () => {
     await server.mayfly.pulse(monitor).destroy()
     assert.equal((await history(server, monitor)).status, 404)
     const id = monitor.publicId
-    for (const table of ['pulse_late_spell', 'pulse_ping', 'pulse_gone']) {
+    for (const table of ['pulse_late_spell', 'pulse_ping', 'pulse_monitor']) {
       const rows = await query(server, `select 1 as one from ${table} where public_id = $1`, id)
       assert.deepEqual(rows, [], table)
     }

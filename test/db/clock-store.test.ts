@@ -99,7 +99,7 @@ test('pings and late spells that lie ahead of a clock that went back end now, an
         [T - 3 * HOUR, T - HOUR],
         [T - HOUR, T + HOUR],
         [T + HOUR, T + 2 * HOUR],
-        [T + 2 * HOUR, null],
+        [T + 2 * HOUR, T + 3 * HOUR],
       ].map(([began = 0, ended = 0]) => ({
         text: `insert into pulse_late_spell (public_id, began_at, ended_at, cause) values ('a', $1, $2, 'silence')`,
         values: [began, ended],

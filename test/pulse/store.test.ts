@@ -4,18 +4,17 @@ import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
 import {
   createPulseStore,
-  deleteHistories,
-  dropMonitor,
+  deleteHistory,
+  endMonitor,
   existingMonitor,
   extendMonitor,
-  forgetHistory,
   insertMonitor,
   insertPing,
+  insertSpell,
   type LateSpell,
   lookLater,
   type MonitorRow,
   purgeMonitors,
-  storeSpell,
   updateMonitor,
 } from '../../src/pulse/store.ts'
 import type { After } from '../support/folder.ts'
@@ -119,13 +118,6 @@ test('a monitor is there until its end, unless it is suspended', async (t) => {
   await assert.rejects(run(existingMonitor('a', T)), UnitRefused)
 })
 
-test('one monitor is deleted alone', async (t) => {
-  const { db, run } = await aStore(t)
-  await run(dropMonitor('a'))
-  assert.deepEqual(await db.read('select public_id from pulse_monitor'), [{ public_id: 'b' }])
-  await assert.rejects(run(dropMonitor('a')), UnitRefused)
-})
-
 test('monitors are deleted that are named and over, some at a time', async (t) => {
   const { db, run, store, change } = await aStore(t)
   await change({ expires_at: T })
@@ -178,25 +170,13 @@ test('the newest pings of one monitor are read up to a number', async (t) => {
   assert.deepEqual(await runs(3, 1), ['a3'])
 })
 
-test('the end of a spell completes its beginning, at one monitor', async (t) => {
-  const { db, run } = await aStore(t)
-  const begun: LateSpell = { beganAt: 10, cause: 'silence', endedAt: null }
-  await run(storeSpell('a', begun), storeSpell('b', begun))
-  await run(storeSpell('a', { ...begun, endedAt: 20 }))
-  const rows = await db.read('select public_id, ended_at from pulse_late_spell order by public_id')
-  assert.deepEqual(
-    rows.map(({ ended_at }) => ended_at),
-    [20, null],
-  )
-})
-
-test('the newest spells of a monitor are read that have ended and began before a time, or back to the one at a time', async (t) => {
+test('the newest spells of a monitor are read that began before a time, or back to the one at a time', async (t) => {
   const { run, store } = await aStore(t)
-  const spell = (beganAt: number, endedAt: number | null): LateSpell => ({
-    ...{ beganAt, cause: 'silence', endedAt },
+  const spell = (beganAt: number): LateSpell => ({
+    ...{ beganAt, cause: 'silence', endedAt: beganAt + 2 },
   })
-  await run(storeSpell('b', spell(11, 12)), storeSpell('a', spell(25, null)))
-  for (const began of [10, 20, 30]) await run(storeSpell('a', spell(began, began + 2)))
+  await run(insertSpell('b', spell(11)))
+  for (const began of [10, 20, 30]) await run(insertSpell('a', spell(began)))
   const began = (spells: LateSpell[]) => spells.map(({ beganAt }) => beganAt)
   assert.deepEqual(began(await store.spells('a', 31, 9)), [30, 20, 10])
   assert.deepEqual(began(await store.spells('a', 30, 9)), [20, 10])
@@ -206,21 +186,33 @@ test('the newest spells of a monitor are read that have ended and began before a
   assert.deepEqual(began(await store.spellsSince('a', 20, 1)), [30])
 })
 
-test('the history of monitors that are gone is deleted, however many they are, and that of others stays', async (t) => {
+test('the history of one monitor is deleted, however long it is, and that of others stays', async (t) => {
   const { db, run } = await aStore(t)
-  const ids = Array.from({ length: 201 }, (_, i) => `gone ${i}`)
-  for (const publicId of ['a', ...ids]) {
+  for (const publicId of ['a', 'b']) {
     await run(
-      insertPing(publicId, { number: 1, at: T, run: null }),
-      storeSpell(publicId, { beganAt: 1, endedAt: 2, cause: 'failure' }),
+      ...Array.from({ length: 1_000 }, (_, i) =>
+        insertPing(publicId, { number: i + 1, at: T, run: null }),
+      ),
+      insertSpell(publicId, { beganAt: 1, endedAt: 2, cause: 'failure' }),
     )
   }
-  await run(...forgetHistory(ids), ...forgetHistory(['gone 1']))
-  await deleteHistories(db)
+  await run(insertPing('b', { number: 1_001, at: T, run: null }))
+  await deleteHistory(db, 'b')
   for (const table of ['pulse_ping', 'pulse_late_spell']) {
-    assert.deepEqual(await db.read(`select public_id from ${table}`), [{ public_id: 'a' }])
+    const rows = await db.read(`select distinct public_id from ${table}`)
+    assert.deepEqual(rows, [{ public_id: 'a' }], table)
   }
-  assert.deepEqual(await db.read('select public_id from pulse_gone'), [])
+})
+
+test('a monitor is ended once, before all times, and is purged then', async (t) => {
+  const { run, store, row } = await aStore(t)
+  const { revision, expires_at } = await row('a')
+  await run(endMonitor('a'))
+  const ended = await row('a')
+  assert.deepEqual([ended.expires_at, ended.check_at, ended.revision], [0, null, revision + 1])
+  assert.equal((await row('b')).expires_at, expires_at)
+  await assert.rejects(run(endMonitor('a')), UnitRefused)
+  assert.deepEqual(await store.expired(0, 9), ['a'])
 })
 
 /** The monitors `b` and `a`, in this order, so that the first row is not the one that is meant. */

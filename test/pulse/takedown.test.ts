@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { timeText } from '../../src/lib/time-list.ts'
 import { timingOf } from '../../src/pulse/schedule.ts'
 import { opensAt, standingAt } from '../../src/pulse/state.ts'
 import type { MonitorRow } from '../../src/pulse/store.ts'
@@ -9,12 +8,8 @@ import { suspensionsOf } from '../../src/pulse/takedown.ts'
 const MINUTE = 60_000
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
-/** Newest first, as the column has them. */
-const column = (...windows: [beganAt: number, endedAt: number][]): string =>
-  windows
-    .toReversed()
-    .map((times) => times.map(timeText).join(''))
-    .join('')
+/** As the column has them. */
+const column = (...windows: [beganAt: number, endedAt: number][]): string => JSON.stringify(windows)
 
 /** Pinged at T, ten minutes of interval and two of grace. */
 const aMonitor = (facts: Partial<MonitorRow> = {}): MonitorRow =>

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { timeText } from '../../src/lib/time-list.ts'
 import { MAX_SPELLS } from '../../src/pulse/history.ts'
 import { aMonitor, DAY, SECOND, seconds, shortOf, T } from '../support/pulse-history.ts'
 import { unit } from '../support/unit.ts'
@@ -77,7 +76,7 @@ suite('uptime', () => {
     await db.write(
       unit({
         text: 'update pulse_monitor set suspensions = $2 where public_id = $1',
-        values: [publicId, timeText(T + 130 * SECOND) + timeText(T + 930 * SECOND)],
+        values: [publicId, JSON.stringify([[T + 130 * SECOND, T + 930 * SECOND]])],
       }),
     )
     at(1200)

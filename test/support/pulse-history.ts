@@ -106,7 +106,7 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
       return pulse.purge(now)
     },
     async rowsLeft() {
-      const tables = ['pulse_ping', 'pulse_late_spell', 'pulse_gone']
+      const tables = ['pulse_ping', 'pulse_late_spell']
       const counts = await Promise.all(
         tables.map((table) => db.read(`select count(*) as n from ${table}`)),
       )

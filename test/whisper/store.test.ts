@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
-import { timeText } from '../../src/lib/time-list.ts'
 import {
   dropReceipts,
   endedReceipts,
@@ -178,7 +177,7 @@ test('a receipt notes each read to the minute, the newest first, and the end wit
   await run(noteRead('a', T + MINUTE + 59_999))
   const twice = await find('a')
   assert.deepEqual([twice.reads_spent, twice.ended_at], [2, T + MINUTE])
-  assert.equal(twice.reads, timeText(T + MINUTE) + timeText(T))
+  assert.equal(twice.reads, `${T + MINUTE} ${T} `)
   assert.deepEqual([(await find('b')).reads_spent, (await find('b')).reads], [0, ''])
   await assert.rejects(run(noteRead('none', T)), UnitRefused)
 })

@@ -265,7 +265,7 @@ create table whisper_receipt (
   receipt_token_hash blob not null,
   read_limit integer not null,
   reads_spent integer not null,
-  reads text not null,             -- the minutes of the reads, newest first, 13 digits each
+  reads text not null,             -- the minutes of the reads, newest first, each with a space after it
   reveal_at integer,
   created_at integer not null,
   expires_at integer not null,
@@ -349,7 +349,8 @@ create table pulse_monitor (
   schedule_time_zone text not null default '',
   schedule_grace_seconds integer not null default 0,
   suspended_at integer,
-  -- When suspensions of this monitor began and ended, newest first, 13 digits each: its own blind windows.
+  -- JSON: when suspensions of this monitor began and ended, [[beganAt, endedAt], …], oldest first, or nothing. They are
+  -- its own blind windows.
   suspensions text not null default ''
 );
 create index pulse_monitor_by_expiry on pulse_monitor (expires_at);
@@ -364,19 +365,14 @@ create table pulse_ping (
   primary key (public_id, number)
 ) without rowid;
 
--- When a monitor was late, from the deadline that passed to what ended it.
+-- When a monitor was late, from the deadline that passed to what ended it. One that lasts is told by the monitor.
 create table pulse_late_spell (
   public_id text not null,
   began_at integer not null,
-  ended_at integer,                          -- null while it lasts
+  ended_at integer not null,
   cause text not null,                       -- silence | failure
   primary key (public_id, began_at)
 ) without rowid;
-
--- Monitors that are deleted, and whose history is not yet: a long one is deleted in several units.
-create table pulse_gone (
-  public_id text primary key
-);
 
 -- Alerts ----------------------------------------------------------------------------------------------------------
 
