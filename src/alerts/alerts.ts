@@ -24,7 +24,6 @@ import {
   purgeAlerts,
   resealDestination,
 } from './store.ts'
-import type { HostLimits } from './turns.ts'
 
 /** Every instance looks this often for what other instances have stored, or for what is due again. */
 export const LOOK_EVERY_MS = 1_000
@@ -37,10 +36,10 @@ const LEAVE_MS = 2_000
 
 /**
  * What the way out must keep to for alerts. Nothing of an answer is needed but a test's echo. Attempts have a
- * place before they begin, so only tests ever wait. No stranger may pause a host for others.
+ * place before they begin, so only tests ever wait.
  */
-export const ALERT_OUTBOUND: { hosts: HostLimits; maxAnswerBytes: number } = {
-  hosts: { concurrent: PER_HOST, waiting: 64, pauses: false },
+export const ALERT_OUTBOUND = {
+  host: { concurrent: PER_HOST, waiting: 64 },
   maxAnswerBytes: 16 * 1024,
 }
 

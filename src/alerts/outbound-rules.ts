@@ -13,8 +13,6 @@ export type OutboundReason =
   | 'too large'
   /** Too many calls wait for this server. */
   | 'too busy'
-  /** The last calls had no answer, so none is made for a while. */
-  | 'paused'
 
 /** The server gave no usable answer. Quotes nothing that it sent. */
 export class OutboundError extends Error {

@@ -7,7 +7,6 @@ import { EventEmitter } from 'node:events'
 import { LRUCache } from 'lru-cache'
 import { Agent, type Dispatcher } from 'undici'
 import { unlessAborted } from '../lib/abort.ts'
-import type { SteadyClock } from '../lib/clock.ts'
 import { codeOf } from '../lib/errors.ts'
 import { hostAndPort } from '../protocol/public-url.ts'
 import {
@@ -19,7 +18,7 @@ import {
   type Resolve,
 } from './connecting.ts'
 import { OutboundError, type OutboundRules, requireCallable } from './outbound-rules.ts'
-import { createHosts, createTurns, type HostLimits } from './turns.ts'
+import { createTurns, type TurnLimits, type Turns } from './turns.ts'
 
 /** How long a call waits for its turn, how long its name is looked up, and the times of the call itself. */
 const TIMEOUTS = {
@@ -34,12 +33,14 @@ export type OutboundTimeouts = Partial<typeof TIMEOUTS>
 
 /** Names that are resolved at once. Whoever names servers that are silent waits behind their own look-ups. */
 const LOOKUPS = { concurrent: 16, ofOne: 2, waiting: 256 }
+/** Hosts whose turns are kept. */
+const MAX_HOSTS = 10_000
 /** Names whose checked addresses are kept for the connections that were asked for. More than calls at once. */
 const MAX_CHECKED = 1_000
 
 export type OutboundOptions = OutboundRules & {
-  clock: SteadyClock
-  hosts: HostLimits
+  /** The turns at one host. */
+  host: TurnLimits
   /** A larger answer is not read. */
   maxAnswerBytes: number
   resolve?: Resolve
@@ -68,7 +69,7 @@ export type Outbound = {
 }
 
 export function createOutbound(options: OutboundOptions): Outbound {
-  const { clock, allowed, resolve = askNameServers, proxy = null, maxAnswerBytes } = options
+  const { allowed, resolve = askNameServers, proxy = null, maxAnswerBytes } = options
   const timeouts = { ...TIMEOUTS, ...options.timeouts }
   const { connectMs, silenceMs } = timeouts
   const addresses = new LRUCache<string, LookupAddress[]>({ max: MAX_CHECKED })
@@ -78,7 +79,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     return known
   }
   const agentOptions: Agent.Options = {
-    connections: options.hosts.concurrent,
+    connections: options.host.concurrent,
     allowH2: false,
     pipelining: 1,
     headersTimeout: silenceMs,
@@ -93,7 +94,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
   })
   // Without the guard and with the system's names, only for servers that the operator configured.
   const plain = new Agent({ ...agentOptions, connect: { timeout: connectMs } })
-  const hosts = createHosts({ clock, limits: options.hosts, isOutage })
+  // Grows as it fills; with `max` it would take all of its memory at once.
+  const hosts = new LRUCache<string, Turns>({
+    maxSize: MAX_HOSTS,
+    sizeCalculation: () => 1,
+    memoMethod: () => createTurns(options.host),
+  })
   const lookups = createTurns(LOOKUPS)
   const closing = new AbortController()
   EventEmitter.setMaxListeners(0, closing.signal)
@@ -134,7 +140,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
       const host = hostAndPort(url)
       const turn = { from, signal: within(timeouts.waitMs) }
       try {
-        return await hosts.use(host, turn, async () => {
+        return await hosts.memo(host).use(turn, async () => {
           if (allowed.has(host)) return exchange(plain, request)
           addresses.set(url.hostname, await lookups.use(turn, () => lookUp(url.hostname)))
           return exchange(guarded, request)
@@ -160,11 +166,6 @@ async function bounded({ body }: Dispatcher.ResponseData, most: number): Promise
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)
-}
-
-function isOutage(error: unknown): boolean {
-  const { reason } = asOutboundError(error)
-  return reason === 'unreachable' || reason === 'too slow'
 }
 
 /** @param status of the answer, if its body failed. */

@@ -1,13 +1,5 @@
 /** Turns at something scarce: a bounded number runs at a time, and whoever waits is served fairly. */
-import { LRUCache } from 'lru-cache'
-import type { SteadyClock } from '../lib/clock.ts'
 import { OutboundError } from './outbound-rules.ts'
-
-/** After this many consecutive calls without an answer, calls to the host pause. */
-const MAX_FAILURES = 5
-const PAUSE_MS = 30_000
-/** Hosts whose failures are remembered. A forgotten host starts without failures. */
-const MAX_HOSTS = 10_000
 
 export type TurnLimits = {
   /** How many run at once. */
@@ -91,52 +83,4 @@ export function createTurns({ concurrent, ofOne = concurrent, waiting: maxWaitin
   }
 }
 
-/** @param pauses whether calls to a host that is down pause. Not where a stranger could pause a host for others. */
-export type HostLimits = TurnLimits & { pauses: boolean }
-
-type Host = {
-  turns: ReturnType<typeof createTurns>
-  failures: number
-  /** By the monotonic clock, so that a clock that is set back prolongs no pause. */
-  pausedUntil: number
-}
-
-/**
- * Turns at each host, and a pause for a host that is down.
- * @param isOutage tells whether an error means that the server did not answer.
- */
-export function createHosts({
-  clock,
-  limits,
-  isOutage,
-}: {
-  clock: SteadyClock
-  limits: HostLimits
-  isOutage: (error: unknown) => boolean
-}) {
-  const hosts = new LRUCache<string, Host>({ maxSize: MAX_HOSTS, sizeCalculation: () => 1 })
-  const newHost = (): Host => ({ turns: createTurns(limits), failures: 0, pausedUntil: 0 })
-
-  return {
-    /** Runs `work` at the host's turn. @throws OutboundError if the host is paused or too many calls wait. */
-    async use<T>(name: string, turn: Turn, work: () => Promise<T>): Promise<T> {
-      const host = hosts.get(name) ?? newHost()
-      hosts.set(name, host)
-      if (clock.monotonic() < host.pausedUntil) throw new OutboundError('paused')
-      return host.turns.use(turn, async () => {
-        try {
-          const result = await work()
-          host.failures = 0
-          return result
-        } catch (error) {
-          host.failures = isOutage(error) ? host.failures + 1 : 0
-          // The count is not reset, so one failure after the pause starts the next pause.
-          if (limits.pauses && host.failures >= MAX_FAILURES) {
-            host.pausedUntil = clock.monotonic() + PAUSE_MS
-          }
-          throw error
-        }
-      })
-    },
-  }
-}
+export type Turns = ReturnType<typeof createTurns>

@@ -2,6 +2,7 @@
 import { LRUCache } from 'lru-cache'
 import { createOutbound, type OutboundOptions } from '../alerts/outbound.ts'
 import type { OutboundError } from '../alerts/outbound-rules.ts'
+import type { SteadyClock } from '../lib/clock.ts'
 import { parseJsonBytes } from '../lib/json.ts'
 import {
   callbackUrl,
@@ -19,20 +20,20 @@ import {
 /** LNURL metadata (LUD-06) may contain a picture. Up to 136 536 characters are common. */
 const MAX_ANSWER_BYTES = 256 * 1024
 /** LNURL servers are small. More concurrent calls would look like an attack. */
-const HOSTS = { concurrent: 4, waiting: 32, pauses: true }
+const AT_A_HOST = { concurrent: 4, waiting: 32 }
 /** With a look-up and a call, less than the 15 seconds that the middleware waits for the service. */
 const WAIT_MS = 2_000
 /** How long the answer of step 1 is cached. */
 const REMEMBER_MS = 60_000
 const MAX_REMEMBERED = 1_000
 
-export type LnurlOptions = Omit<OutboundOptions, 'hosts' | 'maxAnswerBytes'>
+export type LnurlOptions = Omit<OutboundOptions, 'host' | 'maxAnswerBytes'> & { clock: SteadyClock }
 
 export function createLnurlClient(options: LnurlOptions) {
   const { allowed, clock } = options
   const out = createOutbound({
     ...options,
-    hosts: HOSTS,
+    host: AT_A_HOST,
     maxAnswerBytes: MAX_ANSWER_BYTES,
     timeouts: { waitMs: WAIT_MS, ...options.timeouts },
   })
@@ -120,7 +121,6 @@ const SENTENCES: Record<OutboundError['reason'], string> = {
   'too slow': 'the provider takes too long',
   'too large': 'the answer of the provider is too large',
   'too busy': 'the provider is too busy',
-  paused: 'the provider does not answer',
 }
 
 /** One sentence for the log and the operator. It quotes nothing that the server sent. */

@@ -43,7 +43,7 @@ export async function openAlerts(
 ): Promise<Alerts> {
   const isOurselves = leadsTo(deps.publicUrl)
   const rules = { ...outboundRules(config, deps.network), isOurselves }
-  const out = config.outbound === 'on' ? laterOutbound(rules, deps.clock) : null
+  const out = config.outbound === 'on' ? laterOutbound(rules) : null
   const alerts = createAlerts({ ...deps, rules, out })
   const unopened = await alerts.reseal()
   if (unopened > 0) deps.log.warn({ event: 'alerts.foreign_secret', destinations: unopened })
@@ -51,11 +51,11 @@ export async function openAlerts(
 }
 
 /** The client is loaded with the first request, which most services never make. */
-function laterOutbound(rules: OutboundRules, clock: SteadyClock): Outbound {
+function laterOutbound(rules: OutboundRules): Outbound {
   let opened: Promise<Outbound> | undefined
   const open = async (): Promise<Outbound> => {
     const { createOutbound } = await import('../alerts/outbound.ts')
-    return createOutbound({ ...rules, ...ALERT_OUTBOUND, clock })
+    return createOutbound({ ...rules, ...ALERT_OUTBOUND })
   }
   return {
     async send(request) {

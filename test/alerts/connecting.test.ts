@@ -10,7 +10,6 @@ import { checkedLookup, publicAddresses, type Resolve } from '../../src/alerts/c
 import { createOutbound, type OutboundOptions } from '../../src/alerts/outbound.ts'
 import type { After } from '../support/folder.ts'
 import { aNameServer } from '../support/name-server.ts'
-import { testClock } from '../support/server.ts'
 import vectors from '../vectors/lnurl.json' with { type: 'json' }
 
 const PUBLIC = { address: '93.184.216.34', family: 4 }
@@ -20,9 +19,8 @@ const NAME = 'pay.example.com'
 
 function anOutbound(t: After, options: Partial<OutboundOptions> = {}) {
   const out = createOutbound({
-    clock: testClock(),
     allowed: new Set(),
-    hosts: { concurrent: 8, waiting: 64, pauses: false },
+    host: { concurrent: 8, waiting: 64 },
     maxAnswerBytes: 1024,
     ...options,
   })

@@ -6,7 +6,6 @@ import { describe, test } from 'node:test'
 import { createOutbound, type OutboundOptions } from '../../src/alerts/outbound.ts'
 import { leadsTo } from '../../src/alerts/outbound-rules.ts'
 import type { After } from '../support/folder.ts'
-import { testClock } from '../support/server.ts'
 
 const PUBLIC = [{ address: '93.184.216.34', family: 4 }]
 const NAME = new URL('https://hooks.example.com/x')
@@ -22,9 +21,8 @@ async function listening(t: After, server: Server): Promise<string> {
 
 function anOutbound(t: After, options: Partial<OutboundOptions> = {}) {
   const out = createOutbound({
-    clock: testClock(),
     allowed: new Set(),
-    hosts: { concurrent: 8, waiting: 8, pauses: false },
+    host: { concurrent: 8, waiting: 8 },
     maxAnswerBytes: 1024,
     resolve: async () => PUBLIC,
     timeouts: { connectMs: 500, silenceMs: 500, overallMs: 500 },
@@ -190,4 +188,21 @@ describe("the operator's proxy", () => {
     assert.equal((await out.send({ ...POST, url: new URL(`http://${receiver}/`) })).status, 200)
     assert.deepEqual(asked, [])
   })
+})
+
+test('a host that is busy holds up no other', async (t) => {
+  const silent = await listening(
+    t,
+    createServer(() => {}),
+  )
+  const other = await listening(
+    t,
+    createServer((_request, response) => response.end()),
+  )
+  const out = anOutbound(t, { allowed: new Set([silent, other]) })
+  const call = (host: string) => out.send({ ...POST, url: new URL(`http://${host}/hook`) })
+  const busy = Array.from({ length: 17 }, () => call(silent))
+  await assert.rejects(busy[16] ?? Promise.resolve(), { reason: 'too busy' })
+  assert.equal((await call(other)).status, 200)
+  await Promise.allSettled(busy)
 })

@@ -1,24 +1,18 @@
 /** How many calls a stranger's server gets from us at once, how many look-ups, and what those behind them get. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createHosts, createTurns } from '../../src/alerts/turns.ts'
-import { manualClock } from '../support/shop.ts'
+import { createTurns, type Turns } from '../../src/alerts/turns.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** So many calls to one host, none of which ends before the test says so. */
-function manyCalls(
-  slots: ReturnType<typeof createHosts>,
-  count: number,
-  call: { host?: string; from?: string } = {},
-) {
-  const { host = 'lnurl.example', from = '' } = call
+function manyCalls(slots: Turns, count: number, { from = '' }: { from?: string } = {}) {
   const stop = new AbortController()
   const ends: (() => void)[] = []
   let running = 0
   let most = 0
   const calls = Array.from({ length: count }, () =>
-    slots.use(host, { from, signal: stop.signal }, async () => {
+    slots.use({ from, signal: stop.signal }, async () => {
       running++
       most = Math.max(most, running)
       await new Promise<void>((resolve) => ends.push(resolve))
@@ -45,12 +39,7 @@ function manyCalls(
   }
 }
 
-const newSlots = () =>
-  createHosts({
-    clock: manualClock(),
-    limits: { concurrent: 4, waiting: 32, pauses: true },
-    isOutage: () => false,
-  })
+const newSlots = () => createTurns({ concurrent: 4, waiting: 32 })
 
 test('a host gets four calls at once, and each of 20 has its turn', async () => {
   const calls = manyCalls(newSlots(), 20)
@@ -60,16 +49,6 @@ test('a host gets four calls at once, and each of 20 has its turn', async () => 
   const outcomes = await calls.outcomes
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 20)
   assert.equal(calls.most(), 4)
-})
-
-test('a host that is busy holds up no other', async () => {
-  const slots = newSlots()
-  const busy = manyCalls(slots, 10)
-  const other = manyCalls(slots, 1, { host: 'other.example' })
-  await turn()
-  assert.deepEqual([busy.running(), other.running()], [4, 1])
-  await busy.endAll()
-  await other.endAll()
 })
 
 test('32 calls wait for a host, and whoever comes after them is told at once', async () => {
@@ -118,33 +97,6 @@ test('who causes many calls to a host holds up nobody else who wants one of it',
   assert.deepEqual([greedy.running(), modest.running()], [3, 1])
   await modest.endAll()
   await greedy.endAll()
-})
-
-test('a host that is down is paused only where no stranger could pause it for others', async () => {
-  for (const pauses of [true, false]) {
-    const limits = { concurrent: 4, waiting: 32, pauses }
-    const slots = createHosts({ clock: manualClock(), limits, isOutage: () => true })
-    const call = { from: '', signal: new AbortController().signal }
-    const fail = () => slots.use('hooks.example', call, () => Promise.reject(new Error('down')))
-    for (let i = 0; i < 5; i++) await assert.rejects(fail, /down/)
-    await assert.rejects(fail, pauses ? { reason: 'paused' } : /down/)
-  }
-})
-
-test('a pause lasts for 30 seconds, wherever the clock of the machine is set meanwhile', async () => {
-  const limits = { concurrent: 4, waiting: 32, pauses: true }
-  for (const jumpMs of [-600_000, 0, 600_000]) {
-    const clock = manualClock()
-    const slots = createHosts({ clock, limits, isOutage: () => true })
-    const call = { from: '', signal: new AbortController().signal }
-    const fail = () => slots.use('hooks.example', call, () => Promise.reject(new Error('down')))
-    for (let i = 0; i < 5; i++) await assert.rejects(fail, /down/)
-    clock.jump(jumpMs)
-    clock.advance(29_999)
-    await assert.rejects(fail, { reason: 'paused' }, String(jumpMs))
-    clock.advance(1)
-    await assert.rejects(fail, /down/, String(jumpMs))
-  }
 })
 
 test('of sixteen turns nobody has more than two at once, and nobody waits behind who wants many', async () => {
