@@ -24,7 +24,13 @@ export async function lastBeatAt(db: Pick<Db, 'read'>): Promise<number | null> {
 export async function storeBeat(
   db: Db,
   { at, instance, jump }: { at: number; instance: string; jump: Jump | null },
-): Promise<{ heldUntil: number; backUntil: number; windows: readonly BlindWindow[] }> {
+): Promise<{
+  heldUntil: number
+  backUntil: number
+  windows: readonly BlindWindow[]
+  /** Whether other instances live, or died lately. */
+  hasOthers: boolean
+}> {
   const heldUntil = jump === null ? 0 : at + jump.holdMs
   const rows = await db.write({
     lockKey: 'clock',
@@ -60,6 +66,10 @@ export async function storeBeat(
           and not exists (select 1 from clock where held_until > $2)`,
         values: [at - WINDOWS_KEPT_MS, at],
       },
+      others: {
+        text: 'select instance from clock_beat where instance <> $1 limit 1',
+        values: [instance],
+      },
       windows: {
         text: `select began_at, ended_at from blind_window where began_at <= $1
           order by ended_at desc limit ${MAX_WINDOWS}`,
@@ -71,6 +81,7 @@ export async function storeBeat(
     heldUntil: Number(rows.clock[0]?.held_until),
     backUntil: Number(rows.clock[0]?.back_until),
     windows: apart(rows.windows.map(windowOf)),
+    hasOthers: rows.others.length > 0,
   }
 }
 

@@ -125,6 +125,8 @@ export async function openClock({
     isHeld: () => isUnsure || now() < stored.heldUntil,
     /** After a step back: no invoice is made and nothing is settled now. */
     hasGoneBack: () => isUnsure || now() < stored.backUntil,
+    /** Whether other instances live, or died lately. One that starts is known after the next beat. */
+    hasOthers: () => stored.hasOthers,
     /** Whether the machine's clock was set, or stood still, since the time was read: `beat` before the next answer. */
     hasParted: () => Math.abs(parting() - parted) > STEP_MS,
     /** When nobody could reach the service, apart from each other, in the order of time. */

@@ -16,8 +16,6 @@ export type Hints = {
 
 /** Hints within one process. A store that only one process uses needs no others. */
 export type LocalHints = Hints & {
-  /** Wakes every listener. */
-  notifyAll(): void
   isIdle(): boolean
 }
 
@@ -26,9 +24,6 @@ export function createHints(): LocalHints {
   return {
     notify(topic) {
       for (const onHint of listeners.get(topic) ?? []) onHint()
-    },
-    notifyAll() {
-      for (const some of listeners.values()) for (const onHint of some) onHint()
     },
     listen(topic, onHint) {
       const some = listeners.get(topic) ?? new Set()

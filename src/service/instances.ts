@@ -1,10 +1,10 @@
 /** The parts that the instances of a service share, besides the rows of their store. */
 import type { Logger } from 'pino'
+import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
 import { createHints, type Hints } from '../db/hints.ts'
 import { alone, createInTurn, type InTurn } from '../db/leases.ts'
 import { type OpenBucket, openMemoryBucket } from '../http/limits.ts'
-import type { Clock } from '../lib/clock.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Config } from './config.ts'
 
@@ -23,7 +23,7 @@ export const CONNECTIONS_BESIDE_STORE = 1
 /** A SQLite store has one instance, which shares nothing. */
 export async function joinInstances(
   where: Config['databaseUrl'],
-  { db, secrets, clock, log }: { db: Db; secrets: Secrets; clock: Clock; log: Logger },
+  { db, secrets, clock, log }: { db: Db; secrets: Secrets; clock: ServiceClock; log: Logger },
 ): Promise<Instances> {
   if (where.kind === 'sqlite') {
     const hints = createHints()
@@ -47,6 +47,7 @@ export async function joinInstances(
     onBack: () => log.info({ event: 'limits.shared' }),
   })
   const hints = await openPostgresHints(where.url, {
+    hasOthers: clock.hasOthers,
     onLost: (reason) => log.warn({ event: 'hints.lost', reason }),
     onBack: () => log.info({ event: 'hints.back' }),
   })

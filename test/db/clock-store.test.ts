@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { rewind } from '../../src/db/clock-store.ts'
+import { rewind, signOff, storeBeat } from '../../src/db/clock-store.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -120,4 +120,14 @@ test('pings and late spells that lie ahead of a clock that went back end now, an
       [T - HOUR, T],
     ],
   )
+})
+
+test('an instance knows by its beat whether there are others, until they sign off', async (t) => {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  const beat = async (instance: string): Promise<boolean> =>
+    (await storeBeat(db, { at: T, instance, jump: null })).hasOthers
+  assert.deepEqual([await beat('a'), await beat('b'), await beat('a')], [false, true, true])
+  await db.write(unit(signOff('b')))
+  assert.equal(await beat('a'), false)
 })

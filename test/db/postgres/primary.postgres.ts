@@ -93,7 +93,7 @@ suite('a primary and its standby', () => {
     const { primary, standby, both, promote } = await aPrimaryAndItsStandby(t)
     const url = both(primary, standby)
     const db = await open(t, url)
-    const hints = await openPostgresHints(url, { onLost() {}, onBack() {} })
+    const hints = await openPostgresHints(url, { hasOthers: () => true, onLost() {}, onBack() {} })
     t.after(() => hints.close())
     await Promise.all(Array.from({ length: 20 }, () => db.read('select pg_sleep(0.02)')))
     await db.write(note('before'))
