@@ -10,7 +10,6 @@
 import type { CatchCapability, CatchCatalog } from '../catch/schema.ts'
 import type { PulseCapability, PulseCatalog } from '../pulse/schema.ts'
 import type { WhisperCatalog } from '../whisper/schema.ts'
-import { authorizer } from './authorizer.ts'
 import type { AnyCapability } from './capability-file.ts'
 import { type CatchOwner, createCatchClient } from './catch.ts'
 import { type Extendable, type Extension, extensionOf, extensionOrder } from './extension.ts'
@@ -113,7 +112,6 @@ export type { Resumption } from './payments.ts'
 export type { PulseClient, PulseHolder, PulseNews, PulseRun } from './pulse.ts'
 export type {
   OnInvoice,
-  PaymentFlow,
   PaymentQuote,
   Purchase,
   PurchaseByHand,
@@ -227,7 +225,7 @@ export function createMayfly(options: MayflyOptions): PayingMayfly {
 function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }: MayflyOptions) {
   const http = createHttp(baseUrl, fetch ?? platformFetch)
   const service = baseUrl.replace(/\/+$/, '')
-  const payments = createPayments(http, { maxSats, service, wallet, authorizer, store })
+  const payments = createPayments(http, { maxSats, service, wallet, store })
   const buy = (order: Order, purchase: PurchaseFromWallet) => payments.buy(order, limited(purchase))
   return {
     /** The plans on sale, and whether they can be bought now. */

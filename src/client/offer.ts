@@ -4,14 +4,8 @@
  */
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.ts'
 import { MayflyError } from './errors.ts'
-import type { ApiRequest, ApiResponse } from './http.ts'
-import type { PaymentFlow, PaymentQuote } from './purchase.ts'
-
-export type Offer = {
-  quote: PaymentQuote
-  /** Makes the `Authorization` that proves the payment. Null in the native flow, which polls. */
-  authorize: ((preimage: string) => string) | null
-}
+import type { ApiResponse } from './http.ts'
+import type { PaymentQuote } from './purchase.ts'
 
 /** What was asked for, and what it may cost. */
 export type Asked = {
@@ -24,37 +18,6 @@ export type Asked = {
 
 /** Networks whose invoices may be paid. */
 const NETWORKS: readonly string[] = ['mainnet', 'regtest', 'signet']
-
-/** Reads the challenge of a wallet flow, and resolves to what makes its `Authorization` of a preimage. */
-export type Authorizer = (
-  answer: ApiResponse,
-  asked: { request: ApiRequest; flow: Exclude<PaymentFlow, 'native'>; quote: PaymentQuote },
-) => Promise<(preimage: string) => string>
-
-/**
- * Reads the offer of a 402 answer to this request, with its challenge if there is one.
- * @throws MayflyError `unexpected answer` or `invoice disagrees`.
- */
-export async function readOffer(
-  answer: ApiResponse,
-  {
-    request,
-    flow,
-    authorizer,
-    check,
-  }: {
-    request: ApiRequest
-    flow: PaymentFlow
-    authorizer?: Authorizer | undefined
-    check: ((quote: PaymentQuote) => void) | null
-  },
-): Promise<Offer> {
-  const quote = quoteOf(answer)
-  check?.(quote)
-  if (flow === 'native') return { quote, authorize: null }
-  if (!authorizer) throw new Error('a wallet flow without an authorizer')
-  return { quote, authorize: await authorizer(answer, { request, flow, quote }) }
-}
 
 /**
  * Checks a quote against its invoice, and both against what was asked for.
@@ -95,7 +58,8 @@ function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {
   throw disagrees()
 }
 
-function quoteOf({ status, body }: ApiResponse): PaymentQuote {
+/** The quote in a 402 answer. @throws MayflyError `unexpected answer`. */
+export function quoteOf({ status, body }: ApiResponse): PaymentQuote {
   const quote = (typeof body === 'object' ? body : null) as Partial<PaymentQuote> | null
   const { orderId, bolt11, paymentHash, expiresAt, amountSats } = quote ?? {}
   const isQuote =

@@ -1,78 +1,19 @@
-/** The requests of a purchase, which are repeated until one is answered, and what their answers say. */
+/** The requests of a purchase, and what their answers say. */
 import { MayflyError } from './errors.ts'
-import { type ApiRequest, type ApiResponse, type Http, isBusy, retryAfterSeconds } from './http.ts'
-import type { PaymentFlow, PaymentQuote } from './purchase.ts'
+import { type ApiRequest, type ApiResponse, isBusy } from './http.ts'
+import type { PaymentQuote } from './purchase.ts'
 import type { Order, RecordedInvoice } from './record.ts'
-import { wait } from './wait.ts'
-
-/** Attempts to send a request whose answer is lost, before any money may have moved. */
-const MAX_ATTEMPTS = 4
-/** How long to retry an unreachable service after money may have left the wallet. */
-export const COLLECT_MS = 10 * 60 * 1000
-/** The first pause after a lost answer. It doubles each time, up to the maximum. */
-const RETRY_SECONDS = 0.25
-const MAX_RETRY_SECONDS = 15
-/** The pause between two polls, if the service names none. */
-export const POLL_SECONDS = 1
 
 /** What collects an order: its key, and the preimage if a wallet returned one. */
 export type Claim = { idempotencyKey: string; preimage?: string | undefined }
 
-export type Requests = ReturnType<typeof createRequests>
-
-export function createRequests(http: Http) {
-  /** Repeats a request whose answer was lost. This is safe, since its key names the order. */
-  async function requestWithRetries(
-    sending: ApiRequest,
-    isOver: (attempt: number, pause: number) => boolean,
-  ): Promise<ApiResponse> {
-    for (let attempt = 1; ; attempt++) {
-      let pause = Math.min(RETRY_SECONDS * 2 ** (attempt - 1), MAX_RETRY_SECONDS)
-      try {
-        const answer = await http.request(sending)
-        if (!isLost(answer)) return answer
-        pause = retryAfterSeconds(answer.headers) ?? pause
-        if (isOver(attempt, pause)) return answer
-      } catch (error) {
-        if (sending.signal?.aborted || isOver(attempt, pause)) throw error
-      }
-      await wait(pause, sending.signal)
-    }
-  }
-
-  /** Nothing is paid yet, so nobody waits long without a word. */
-  const requestBeforePayment = (sending: ApiRequest): Promise<ApiResponse> =>
-    requestWithRetries(
-      sending,
-      (attempt, pause) => attempt >= MAX_ATTEMPTS || pause > MAX_RETRY_SECONDS,
-    )
-
-  /** Requests with retries, after money may have been paid. */
-  function collecting(sending: ApiRequest): Promise<ApiResponse> {
-    const until = Date.now() + COLLECT_MS
-    return requestWithRetries(sending, () => Date.now() > until)
-  }
-
-  return { requestBeforePayment, collecting }
-}
-
 export function requestOf(
   { path, headers, body }: Order,
-  {
-    idempotencyKey,
-    preimage,
-    flow,
-    signal,
-  }: Claim & { flow: PaymentFlow; signal?: AbortSignal | undefined },
+  { idempotencyKey, preimage, signal }: Claim & { signal?: AbortSignal | undefined },
 ): ApiRequest {
   return {
     ...{ method: 'POST', path },
-    headers: {
-      ...headers,
-      'idempotency-key': idempotencyKey,
-      ...(flow === 'native' ? {} : { 'x-payment-protocol': flow }),
-      ...proofHeader(preimage),
-    },
+    headers: { ...headers, 'idempotency-key': idempotencyKey, ...proofHeader(preimage) },
     ...(body === undefined ? {} : { body }),
     signal,
   }

@@ -16,15 +16,12 @@ import type { PlanId, Product } from '../lib/product-names.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { MayflyError, type MayflyPhrase } from './errors.ts'
 import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
-import { type Authorizer, checkQuote, disagrees, isSameInvoice, readOffer } from './offer.ts'
+import { checkQuote, disagrees, isSameInvoice, quoteOf } from './offer.ts'
 import {
   type Claim,
-  COLLECT_MS,
-  createRequests,
   dateOf,
   isFinal,
   isLost,
-  POLL_SECONDS,
   pollOf,
   refuseOther,
   requestOf,
@@ -32,7 +29,6 @@ import {
 } from './order-requests.ts'
 import type {
   OnInvoice,
-  PaymentFlow,
   PaymentQuote,
   Purchase,
   PurchaseFromWallet,
@@ -51,9 +47,13 @@ import { wait } from './wait.ts'
 import { type Wallet, type WalletAnswer, WalletError } from './wallet.ts'
 
 /** After its expiry, an invoice may be accepted for so long: a payment that is under way, and clocks that differ. */
-const LATE_MS = 10 * 60 * 1000
+export const LATE_MS = 10 * 60 * 1000
 /** A call of a wallet ends within this time, so a process that handed it an invoice may be in it still. */
 const CALL_MS = 2 * 60 * 1000
+/** How long a paid order is asked for, from a service that does not hand it out or does not answer. */
+const COLLECT_MS = 10 * 60 * 1000
+/** The pause between two polls, if the service names none. */
+const POLL_SECONDS = 1
 /** The name of a wallet that has none. */
 const UNNAMED = 'a wallet'
 
@@ -85,8 +85,6 @@ export type PaymentsOptions = {
   /** The service's address, which the records name. */
   service?: string
   wallet?: Wallet | undefined
-  /** Needed where a wallet pays: only the native flow does without. */
-  authorizer?: Authorizer
   /** Where purchases are kept. Without a store they are in memory alone. */
   store?: PurchaseStore | undefined
   now?: () => number
@@ -104,11 +102,10 @@ export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId):
 
 /** What one call has for a purchase. */
 type Run = Resumption & {
-  flow: PaymentFlow
   maxSats: number
   preimage?: string | undefined
-  /** Requests the order, and resolves to the answer. */
-  ask?: () => Promise<{ request: ApiRequest; answer: ApiResponse }>
+  /** Requests the order. */
+  ask?: () => Promise<ApiResponse>
   /** Another call has handed the invoice to the wallet, so this one does not. */
   isFollowing?: boolean
 }
@@ -118,17 +115,20 @@ type Said = { refusal?: MayflyError; resource?: unknown; at: number | null; isSi
 
 export function createPayments(http: Http, options: PaymentsOptions): Payments {
   const { store = memoryStore(), service = '', now = Date.now } = options
-  const { requestBeforePayment, collecting } = createRequests(http)
+
+  /** A request that is repeated if its answer is lost, which is safe, since its key names the order. */
+  const request = (asked: ApiRequest) => http.request({ ...asked, isRepeatable: true })
+  /** The same for an order that may be paid: nobody gives up on that soon. */
+  const collecting = (asked: ApiRequest) => request({ ...asked, timeoutMs: COLLECT_MS })
 
   async function buy(order: Order, purchase: Purchase | PurchaseFromWallet): Promise<unknown> {
     const { idempotencyKey = crypto.randomUUID(), preimage, maxSats, ...rest } = purchase
     const wallet = purchase.wallet ?? options.wallet
-    const flow: PaymentFlow = wallet && preimage === undefined ? (rest.flow ?? 'payment') : 'native'
-    const request = requestOf(order, { idempotencyKey, preimage, flow, signal: rest.signal })
+    const { signal } = purchase
     const run: Run = {
       ...rest,
-      ...{ wallet, flow, preimage, maxSats: maxSats ?? options.maxSats },
-      ask: async () => ({ request, answer: await requestBeforePayment(request) }),
+      ...{ wallet, preimage, maxSats: maxSats ?? options.maxSats },
+      ask: () => request(requestOf(order, { idempotencyKey, preimage, signal })),
     }
     const fresh = await newRecord(order, { idempotencyKey, service, maxSats: run.maxSats })
     const known = await store.load(idempotencyKey)
@@ -142,17 +142,13 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   /** Requests the order, and writes its invoice before it is shown or paid. */
   async function begin(record: PurchaseRecord, run: Run): Promise<unknown> {
     if (!run.ask) throw new MayflyError('order not found', 0)
-    const { request, answer } = await run.ask()
+    const answer = await run.ask()
     if (answer.status === 200) return deliver(record, resourceOf(answer))
     if (answer.status !== 402) throw errorOf(answer)
-    const { flow } = run
-    const at = dateOf(answer)
-    const { quote, authorize } = await readOffer(answer, {
-      ...{ request, flow, authorizer: options.authorizer },
-      check: run.preimage === undefined ? (offered) => check(record, offered, { run, at }) : null,
-    })
+    const quote = quoteOf(answer)
+    if (run.preimage === undefined) check(record, quote, { run, at: dateOf(answer) })
     // Who has paid already is asked for nothing but that payment.
-    if (run.preimage !== undefined && !(await isProof(run.preimage, quote.paymentHash))) {
+    else if (!(await isProof(run.preimage, quote.paymentHash))) {
       throw new MayflyError('second payment refused', 0)
     }
     if (record.invoices.some(({ bolt11 }) => isSameInvoice(bolt11, quote.bolt11))) {
@@ -165,7 +161,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     })
     if (quoted === null) return takeUp(await reload(record), { ...run, isFollowing: true })
     if (run.preimage !== undefined) return keepProof(quoted, run, { preimage: run.preimage })
-    return show(quoted, run, (shown) => payFrom(shown, run, { request, authorize }))
+    return show(quoted, run, (shown) => payFrom(shown, run, {}))
   }
 
   /** Goes on where a record stopped. The order is polled first: whoever knows its id needs no other request. */
@@ -229,9 +225,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (run.ask) return begin(failed, run)
       throw said.refusal ?? new MayflyError('payment failed', 0)
     }
-    /** Nobody knows the end of an earlier call, and the wallet may forget it. */
-    const isOpen = record.state === 'paying' && !isFailed
-    if (isOpen && isJustHanded(lastOf(record))) {
+    // An earlier call may be under way, of which the wallet says nothing yet.
+    if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record))) {
       return uncertain(record, run, { said })
     }
     // Our clock may be behind, so nothing is handed over before the service has said what time it is.
@@ -240,20 +235,14 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     }
     check(record, lastOf(record), { run, at: said.at })
     await checkPrice(record, lastOf(record), run)
-    return payFrom(record, run, { said, answer, isOpen })
+    return payFrom(record, run, { said, answer })
   }
 
   /** Hands the invoice to the wallet, once the record says so. */
   async function payFrom(
     record: PurchaseRecord,
     run: Run,
-    known: {
-      request?: ApiRequest
-      authorize?: ((preimage: string) => string) | null
-      said?: Said
-      answer?: WalletAnswer
-      isOpen?: boolean
-    },
+    known: { said?: Said; answer?: WalletAnswer },
   ): Promise<unknown> {
     const { wallet } = run
     if (!wallet) throw new MayflyError('payment outcome unknown', 0)
@@ -263,7 +252,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     let claimed: PurchaseRecord | null
     try {
       const answer = known.answer ?? (await lookUp(wallet, invoice, run))
-      if (answer.state === 'paid') return await keepProof(record, run, { ...answer, ...known })
+      if (answer.state === 'paid') return await keepProof(record, run, answer)
       claimed = await write(record, {
         ...{ state: 'paying', wallet: await idOf(wallet, run) },
         invoices: [...record.invoices.slice(0, -1), handed(invoice, wallet)],
@@ -290,62 +279,36 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (!(cause instanceof WalletError && cause.outcome === 'not paid')) {
         return uncertain(claimed, run, { cause })
       }
-      // An earlier call may still pay, so the wallet's no to this one is not the last word.
-      if (known.isOpen || isJustHanded(invoice)) throw outcomeUnknown(cause)
+      // Nobody knows the end of an earlier call, so the wallet's no to this one is not the last word.
+      if (record.state === 'paying') {
+        throw outcomeUnknown(new WalletError(cause.message, 'unknown', { cause }))
+      }
       await write(claimed, { state: 'failed' })
       throw paymentFailed(cause)
     }
-    return keepProof(claimed, run, { ...paid, ...known })
+    return keepProof(claimed, run, paid)
   }
 
   /** Writes the proof of the payment before anything is done with it. */
   async function keepProof(
     record: PurchaseRecord,
     run: Run,
-    {
-      preimage,
-      feeMsat,
-      request,
-      authorize,
-    }: {
-      preimage: string
-      feeMsat?: number
-      request?: ApiRequest
-      authorize?: ((preimage: string) => string) | null
-    },
+    { preimage, feeMsat }: { preimage: string; feeMsat?: number },
   ): Promise<unknown> {
     const fee = feeMsat === undefined ? {} : { feeMsat }
-    const paid = await write(record, { state: 'paid', preimage, ...fee })
-    const kept = paid ?? { ...record, preimage }
+    const kept = (await write(record, { state: 'paid', preimage, ...fee })) ?? {
+      ...record,
+      preimage,
+    }
     return orPhrase('paid but not collected', null, () => {
       report(kept, run, 'paid')
-      return request && authorize
-        ? redeem(kept, run, { request, authorization: authorize(preimage) })
-        : collectPaid(kept, run)
+      return collectPaid(kept, run)
     })
-  }
-
-  /** Sends the credential of the payment, and polls if that is not enough. */
-  async function redeem(
-    record: PurchaseRecord,
-    run: Run,
-    { request, authorization }: { request: ApiRequest; authorization: string },
-  ): Promise<unknown> {
-    const answer = await collecting({ ...request, headers: { ...request.headers, authorization } })
-    if (answer.status === 200) return deliver(record, resourceOf(answer))
-    if (answer.status !== 402 && answer.status !== 401) throw errorOf(answer)
-    const again = answer.body as Partial<PaymentQuote> | null
-    // A 401 without an invoice: the order is paid, and only this proof was refused.
-    const isPaid = answer.status === 401 && again?.paymentHash === undefined
-    if (!isPaid && again?.paymentHash !== lastOf(record).paymentHash) {
-      throw new MayflyError('second payment refused', answer.status)
-    }
-    return collectPaid(record, run)
   }
 
   async function collectPaid(record: PurchaseRecord, run: Run): Promise<unknown> {
     if (record.service === null) return deliver(record, { preimage: record.preimage })
-    return follow(record, run, Date.now() + COLLECT_MS)
+    return follow(record, run, performance.now() + COLLECT_MS)
   }
 
   /** The outcome is unknown to the wallet, so the order tells. */
@@ -367,9 +330,11 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     for (;;) {
       const answer = await collecting(pollOf(lastOf(record), { ...run, ...record }))
       if (answer.status === 200) return deliver(record, resourceOf(answer))
-      if (answer.status !== 402) throw errorOf(answer)
+      // A network's own page may redirect until somebody has signed in there.
+      const isElsewhere = answer.status < 400
+      if (answer.status !== 402 && !isElsewhere) throw errorOf(answer)
       refuseOther(answer, lastOf(record))
-      if (until !== undefined && Date.now() > until) {
+      if (until !== undefined && performance.now() > until) {
         throw new MayflyError('paid but not collected', 0)
       }
       await wait(retryAfterSeconds(answer.headers) ?? POLL_SECONDS, run.signal)
@@ -384,7 +349,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     if (record.service === null) return { at: null }
     let answer: ApiResponse
     try {
-      answer = await requestBeforePayment(pollOf(lastOf(record), { ...run, ...record }))
+      answer = await request(pollOf(lastOf(record), { ...run, ...record }))
     } catch (error) {
       // A purchase that reached a wallet goes on without the service, by what the wallet says.
       if (record.state === 'quoted' || run.signal?.aborted) throw error
@@ -444,7 +409,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     type Catalog = {
       products?: Record<string, { plans?: { planId: string; priceSats: number }[] }>
     }
-    const answer = await requestBeforePayment({ path: '/api/catalog' })
+    const answer = await request({ path: '/api/catalog' })
     if (answer.status !== 200) throw errorOf(answer)
     const plans = (answer.body as Catalog | null)?.products?.[product]?.plans
     return plans?.find((each) => each.planId === planId)?.priceSats ?? null
@@ -482,12 +447,12 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       if (record === null) throw new MayflyError('order not found', 0)
       const wallet = terms.wallet ?? options.wallet
       const ceiling = maxSats ?? options.maxSats
-      return takeUp(record, { ...terms, wallet, flow: 'native', maxSats: ceiling })
+      return takeUp(record, { ...terms, wallet, maxSats: ceiling })
     },
 
     async payInvoice(bolt11, { wallet, maxSats, signal }) {
       const quote = invoiceQuote(bolt11)
-      const run: Run = { wallet, maxSats, flow: 'native', ...(signal ? { signal } : {}) }
+      const run: Run = { wallet, maxSats, ...(signal ? { signal } : {}) }
       const idempotencyKey = `pay-${await sha256(new TextEncoder().encode(quote.bolt11))}`
       const order = { path: quote.bolt11, product: null, planId: null }
       const fresh = await newRecord(order, { idempotencyKey, service: null, maxSats })
@@ -509,7 +474,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
         extends: '',
         ...(preimage === undefined ? {} : { preimage }),
       }
-      return follow(record, { flow: 'native', maxSats: 0, ...(signal ? { signal } : {}) })
+      return follow(record, { maxSats: 0, ...(signal ? { signal } : {}) })
     },
   }
 }

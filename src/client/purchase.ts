@@ -6,9 +6,6 @@ import type { Wallet } from './wallet.ts'
 /** An unpaid order with its BOLT 11 invoice. `amountSats` is in satoshis, `expiresAt` is RFC 3339. */
 export type PaymentQuote = Omit<ServerQuote, 'expiresAt'> & { expiresAt: string }
 
-/** How a wallet's payment is proven to the service. docs/payments.md describes all three flows. */
-export type PaymentFlow = 'native' | 'payment' | 'l402'
-
 /**
  * The progress of a purchase. `invoice`: the invoice is checked and below the ceiling. `paying`: the
  * wallet is asked to pay. `paid`: the wallet returned a valid proof. `uncertain`: the wallet does not
@@ -51,14 +48,11 @@ export type OnInvoice = (quote: PaymentQuote) => unknown
 export type PurchaseByHand = PurchaseTerms & {
   onInvoice: OnInvoice
   wallet?: undefined
-  flow?: 'native'
 }
 
 /** A purchase that the wallet pays. */
 export type PurchaseByWallet = PurchaseTerms & {
   wallet: Wallet
-  /** Default: `payment`. */
-  flow?: PaymentFlow
   onInvoice?: OnInvoice
 }
 

@@ -112,8 +112,8 @@ function secretsOf(seen: Seen[], saved: string[]): Set<string> {
     }
   }
   for (const { headers, sent, answered } of seen) {
-    const { authorization, 'idempotency-key': key } = headers
-    for (const one of [authorization?.replace(/^\S+ /, ''), key]) {
+    const { authorization, 'idempotency-key': key, 'payment-preimage': proof } = headers
+    for (const one of [authorization?.replace(/^\S+ /, ''), key, proof]) {
       if (typeof one === 'string') secrets.add(one)
     }
     parse(sent)

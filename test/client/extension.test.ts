@@ -5,19 +5,17 @@ import { assertExtended, EXTENDABLE } from '../support/extension.ts'
 import { startServer } from '../support/server.ts'
 
 for (const { name, buy, limits } of EXTENDABLE) {
-  for (const flow of ['native', 'payment', 'l402'] as const) {
-    test(`the SDK extends what ${name} has sold, by a wallet and the ${flow} flow, once for one key`, async (t) => {
-      const server = await startServer(t)
-      const held = await buy(server)
-      const wallet = simulatorWallet({ baseUrl: server.url })
-      const mayfly = createMayfly({ baseUrl: server.url, wallet })
-      const terms = { planId: 'spark', flow, idempotencyKey: crypto.randomUUID() } as const
-      const done = await mayfly.extend(held, terms)
-      assert.deepEqual(await mayfly.extend(held, terms), done)
-      assert.ok('expiresAt' in done)
-      await assertExtended(server, { held, times: 1, limits })
-    })
-  }
+  test(`the SDK extends what ${name} has sold, by a wallet, once for one key`, async (t) => {
+    const server = await startServer(t)
+    const held = await buy(server)
+    const wallet = simulatorWallet({ baseUrl: server.url })
+    const mayfly = createMayfly({ baseUrl: server.url, wallet })
+    const terms = { planId: 'spark', idempotencyKey: crypto.randomUUID() } as const
+    const done = await mayfly.extend(held, terms)
+    assert.deepEqual(await mayfly.extend(held, terms), done)
+    assert.ok('expiresAt' in done)
+    await assertExtended(server, { held, times: 1, limits })
+  })
 }
 
 test('the SDK extends by an invoice that is shown, and says why nothing can be extended', async (t) => {
@@ -52,7 +50,7 @@ test('the SDK resolves to the new capability if the old one ended while its wall
       return pay(bolt11)
     },
   }
-  const done = await server.mayfly.extend(held, { planId: 'spark', wallet, flow: 'native' })
+  const done = await server.mayfly.extend(held, { planId: 'spark', wallet })
   assert.ok('replacement' in done)
   assert.notEqual(done.replacement.publicId, held.publicId)
   assert.equal((await server.mayfly.pulse(done.replacement).status()).state, 'waiting')

@@ -5,7 +5,6 @@ import { test } from 'node:test'
 import {
   createMayfly,
   MayflyError,
-  type PaymentFlow,
   type Purchase,
   sealWhisper,
   WalletError,
@@ -15,79 +14,75 @@ import { anInvoice, LIES, type Offer, offerOf } from '../support/lies.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { testWallet } from '../support/wallet.ts'
 
-const FLOWS = ['native', 'payment', 'l402'] as const satisfies PaymentFlow[]
 const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
 const HOUR = 3_600_000
 
-for (const flow of FLOWS) {
-  test(`${flow}: an answer that is lost is asked for again, and nothing is paid twice`, async (t) => {
-    const server = await startServer(t)
+test(`an answer that is lost is asked for again, and nothing is paid twice`, async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  let lost = 0
+  const mayfly = createMayfly({
+    baseUrl: server.url,
+    wallet,
+    // Each answer is lost once, be it a quote, a poll or the capability itself.
+    fetch: lossy((n) => n % 2 === 0 && ++lost > 0),
+  })
+  const inbox = await mayfly.buyCatch({ planId: 'spark' })
+  assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+  assert.equal(lost, 3)
+  assert.equal(wallet.asked.length, 1)
+  assert.deepEqual(await books(server), ONE_SALE)
+})
+
+test(`a price above the ceiling is refused before anything is paid`, async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const mayfly = createMayfly({ baseUrl: server.url, wallet, maxSats: 99 })
+  const onInvoice = () => assert.fail('the invoice was shown')
+  const refused = { name: 'MayflyError', phrase: 'price above the ceiling', status: 0 }
+  await assert.rejects(mayfly.buyCatch({ planId: 'spark', onInvoice }), refused)
+  await assert.rejects(mayfly.buyCatch({ planId: 'spark', maxSats: 50 }), refused)
+  // Such as Number() of a setting that is not set.
+  await assert.rejects(mayfly.buyCatch({ planId: 'spark', maxSats: Number.NaN }), refused)
+  assert.deepEqual(wallet.asked, [])
+  await mayfly.buyCatch({ planId: 'spark', maxSats: 100 })
+  assert.equal(wallet.asked.length, 1)
+})
+
+test(`a wallet that did not pay fails the purchase, which can be taken up`, async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  wallet.next = 'not paid'
+  const purchase = { planId: 'spark', wallet, idempotencyKey: randomUUID() } as const
+  await assert.rejects(server.mayfly.buyCatch(purchase), (error) => {
+    assert.ok(error instanceof MayflyError && error.cause instanceof WalletError)
+    return error.phrase === 'payment failed' && error.cause.outcome === 'not paid'
+  })
+  wallet.next = 'paid'
+  await server.mayfly.buyCatch(purchase)
+  assert.equal(wallet.asked[0], wallet.asked[1])
+  assert.deepEqual(await books(server), ONE_SALE)
+})
+
+test(`the order decides where a wallet cannot tell`, async (t) => {
+  const server = await startServer(t)
+  for (const next of ['lost', 'lies'] as const) {
     const wallet = testWallet(server)
-    let lost = 0
-    const mayfly = createMayfly({
-      baseUrl: server.url,
+    wallet.next = next
+    const stages: string[] = []
+    const inbox = await server.mayfly.buyCatch({
+      planId: 'spark',
       wallet,
-      // Each answer is lost once, be it a quote, a poll or the capability itself.
-      fetch: lossy((n) => n % 2 === 0 && ++lost > 0),
+      onProgress({ stage, quote }) {
+        stages.push(stage)
+        if (next === 'lies' && stage === 'uncertain') server.pay(quote.bolt11)
+      },
     })
-    const inbox = await mayfly.buyCatch({ planId: 'spark', flow })
     assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
-    assert.equal(lost, 3)
+    assert.deepEqual(stages, ['invoice', 'paying', 'uncertain'])
     assert.equal(wallet.asked.length, 1)
-    assert.deepEqual(await books(server), ONE_SALE)
-  })
-
-  test(`${flow}: a price above the ceiling is refused before anything is paid`, async (t) => {
-    const server = await startServer(t)
-    const wallet = testWallet(server)
-    const mayfly = createMayfly({ baseUrl: server.url, wallet, maxSats: 99 })
-    const onInvoice = () => assert.fail('the invoice was shown')
-    const refused = { name: 'MayflyError', phrase: 'price above the ceiling', status: 0 }
-    await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow, onInvoice }), refused)
-    await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow, maxSats: 50 }), refused)
-    // Such as Number() of a setting that is not set.
-    await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow, maxSats: Number.NaN }), refused)
-    assert.deepEqual(wallet.asked, [])
-    await mayfly.buyCatch({ planId: 'spark', flow, maxSats: 100 })
-    assert.equal(wallet.asked.length, 1)
-  })
-
-  test(`${flow}: a wallet that did not pay fails the purchase, which can be taken up`, async (t) => {
-    const server = await startServer(t)
-    const wallet = testWallet(server)
-    wallet.next = 'not paid'
-    const purchase = { planId: 'spark', flow, wallet, idempotencyKey: randomUUID() } as const
-    await assert.rejects(server.mayfly.buyCatch(purchase), (error) => {
-      assert.ok(error instanceof MayflyError && error.cause instanceof WalletError)
-      return error.phrase === 'payment failed' && error.cause.outcome === 'not paid'
-    })
-    wallet.next = 'paid'
-    await server.mayfly.buyCatch(purchase)
-    assert.equal(wallet.asked[0], wallet.asked[1])
-    assert.deepEqual(await books(server), ONE_SALE)
-  })
-
-  test(`${flow}: the order decides where a wallet cannot tell`, async (t) => {
-    const server = await startServer(t)
-    for (const next of ['lost', 'lies'] as const) {
-      const wallet = testWallet(server)
-      wallet.next = next
-      const stages: string[] = []
-      const inbox = await server.mayfly.buyCatch({
-        planId: 'spark',
-        flow,
-        wallet,
-        onProgress({ stage, quote }) {
-          stages.push(stage)
-          if (next === 'lies' && stage === 'uncertain') server.pay(quote.bolt11)
-        },
-      })
-      assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
-      assert.deepEqual(stages, ['invoice', 'paying', 'uncertain'])
-      assert.equal(wallet.asked.length, 1)
-    }
-  })
-}
+  }
+})
 
 test('an unknown payment is waited for until its quote is dead, and not made again', async (t) => {
   const server = await startServer(t)
@@ -104,16 +99,14 @@ test('an unknown payment is waited for until its quote is dead, and not made aga
 })
 
 test('two purchases at once with one key are one payment and one capability', async (t) => {
-  for (const flow of FLOWS) {
-    const server = await startServer(t)
-    const wallet = testWallet(server)
-    const mayfly = createMayfly({ baseUrl: server.url, wallet })
-    const purchase = { planId: 'spark', flow, idempotencyKey: randomUUID() } as const
-    const [one, other] = await Promise.all([mayfly.buyCatch(purchase), mayfly.buyCatch(purchase)])
-    assert.deepEqual(one, other)
-    assert.deepEqual(await books(server), ONE_SALE)
-    assert.equal(new Set(wallet.asked).size, 1)
-  }
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const mayfly = createMayfly({ baseUrl: server.url, wallet })
+  const purchase = { planId: 'spark', idempotencyKey: randomUUID() } as const
+  const [one, other] = await Promise.all([mayfly.buyCatch(purchase), mayfly.buyCatch(purchase)])
+  assert.deepEqual(one, other)
+  assert.deepEqual(await books(server), ONE_SALE)
+  assert.equal(new Set(wallet.asked).size, 1)
 })
 
 test('a buyer who aborts before the wallet is asked has paid nothing', async (t) => {
@@ -132,22 +125,20 @@ test('a buyer who aborts before the wallet is asked has paid nothing', async (t)
 })
 
 test('a buyer who aborts after the payment is told so, and takes it up with the same key', async (t) => {
-  for (const flow of FLOWS) {
-    const server = await startServer(t)
-    const wallet = testWallet(server)
-    const leaving = new AbortController()
-    const idempotencyKey = randomUUID()
-    const purchase = { planId: 'spark', flow, wallet, idempotencyKey } as const
-    const interrupted = server.mayfly.buyCatch({
-      ...purchase,
-      signal: leaving.signal,
-      onProgress: ({ stage }) => stage === 'paid' && leaving.abort(),
-    })
-    await assert.rejects(interrupted, { phrase: 'paid but not collected', status: 0 })
-    const inbox = await server.mayfly.buyCatch(purchase)
-    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
-    assert.deepEqual(await books(server), ONE_SALE)
-  }
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const leaving = new AbortController()
+  const idempotencyKey = randomUUID()
+  const purchase = { planId: 'spark', wallet, idempotencyKey } as const
+  const interrupted = server.mayfly.buyCatch({
+    ...purchase,
+    signal: leaving.signal,
+    onProgress: ({ stage }) => stage === 'paid' && leaving.abort(),
+  })
+  await assert.rejects(interrupted, { phrase: 'paid but not collected', status: 0 })
+  const inbox = await server.mayfly.buyCatch(purchase)
+  assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+  assert.deepEqual(await books(server), ONE_SALE)
 })
 
 test('a buyer who aborts while a payment is unknown is told that', async (t) => {
@@ -194,97 +185,58 @@ test('a whisper is taken up with the same key and the same bytes', async (t) => 
 })
 
 test('a second invoice after the payment is never paid', async (t) => {
-  for (const flow of ['payment', 'l402'] as const) {
-    const server = await startServer(t)
-    const wallet = testWallet(server)
-    // The paid repeat reaches the service as if it were another purchase.
-    const mayfly = createMayfly({
-      baseUrl: server.url,
-      wallet,
-      fetch: (url, init) => {
-        const headers = new Headers(init?.headers)
-        if (headers.get('authorization') === null) return fetch(url, init)
-        headers.delete('authorization')
-        headers.set('idempotency-key', randomUUID())
-        return fetch(url, { ...init, headers })
-      },
-    })
-    const bought = mayfly.buyCatch({ planId: 'spark', flow })
-    await assert.rejects(bought, { phrase: 'second payment refused', status: 402 })
-    assert.equal(wallet.asked.length, 1)
-  }
-})
-
-test('a proof that is refused leaves the order to be polled', async (t) => {
-  for (const flow of ['payment', 'l402'] as const) {
-    const server = await startServer(t)
-    const wallet = testWallet(server)
-    const mayfly = createMayfly({
-      baseUrl: server.url,
-      wallet,
-      fetch: (url, init) => {
-        const headers = new Headers(init?.headers)
-        const value = headers.get('authorization')
-        if (value !== null) headers.set('authorization', `${value.slice(0, -1)}g`)
-        return fetch(url, { ...init, headers })
-      },
-    })
-    const inbox = await mayfly.buyCatch({ planId: 'spark', flow })
-    assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
-    assert.deepEqual(await books(server), ONE_SALE)
-    assert.equal(wallet.asked.length, 1)
-  }
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  // The order that is paid is answered as if it were another purchase.
+  const mayfly = createMayfly({
+    baseUrl: server.url,
+    wallet,
+    fetch: (url, init) =>
+      init?.method === 'GET' && String(url).includes('/api/payments/')
+        ? fetch(`${server.url}/api/payments/catch`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', 'idempotency-key': randomUUID() },
+            body: '{"planId":"spark"}',
+          })
+        : fetch(url, init),
+  })
+  const idempotencyKey = randomUUID()
+  await assert.rejects(mayfly.buyCatch({ planId: 'spark', idempotencyKey }), {
+    phrase: 'second payment refused',
+    status: 402,
+  })
+  assert.equal(wallet.asked.length, 1)
 })
 
 for (const [name, { tell, phrase }] of Object.entries(LIES)) {
   test(`a service that offers ${name} is paid nothing and shown nothing`, async (t) => {
     const server = await startServer(t)
-    for (const flow of FLOWS) {
-      const wallet = testWallet(server)
-      const onInvoice = () => assert.fail('the invoice was shown')
-      const bought = await lyingMayfly(server, flow, tell)
-      await assert.rejects(bought({ wallet, flow, onInvoice }), { phrase })
-      assert.deepEqual(wallet.asked, [])
-    }
+    const wallet = testWallet(server)
+    const onInvoice = () => assert.fail('the invoice was shown')
+    const bought = await lyingMayfly(server, tell)
+    await assert.rejects(bought({ wallet, onInvoice }), { phrase })
+    assert.deepEqual(wallet.asked, [])
   })
 }
 
-test('a challenge for another invoice than the quote’s is not paid', async (t) => {
-  const server = await startServer(t)
-  for (const flow of ['payment', 'l402'] as const) {
-    const wallet = testWallet(server)
-    const bought = await lyingMayfly(server, flow, (offer, other) => {
-      offer.challenge = other.challenge
-    })
-    await assert.rejects(bought({ wallet, flow }), { phrase: 'invoice disagrees' })
-    const without = await lyingMayfly(server, flow, (offer) => {
-      offer.challenge = 'Bearer'
-    })
-    await assert.rejects(without({ wallet, flow }), { phrase: 'unexpected answer', status: 402 })
-    assert.deepEqual(wallet.asked, [])
-  }
-})
-
 test('a service that asks for another price than its catalogue says is paid nothing', async (t) => {
   const server = await startServer(t)
-  for (const flow of FLOWS) {
-    for (const price of [99, 101, undefined]) {
-      const wallet = testWallet(server)
-      const mayfly = createMayfly({
-        baseUrl: server.url,
-        wallet,
-        fetch: async (url, init) => {
-          const answer = await fetch(url, init)
-          if (!String(url).endsWith('/api/catalog')) return answer
-          const text = (await answer.text()).replaceAll('"priceSats":100,', `"priceSats":${price},`)
-          return new Response(text.replaceAll('"priceSats":undefined,', ''), answer)
-        },
-      })
-      await assert.rejects(mayfly.buyCatch({ planId: 'spark', flow }), {
-        phrase: 'price disagrees',
-      })
-      assert.deepEqual(wallet.asked, [])
-    }
+  for (const price of [99, 101, undefined]) {
+    const wallet = testWallet(server)
+    const mayfly = createMayfly({
+      baseUrl: server.url,
+      wallet,
+      fetch: async (url, init) => {
+        const answer = await fetch(url, init)
+        if (!String(url).endsWith('/api/catalog')) return answer
+        const text = (await answer.text()).replaceAll('"priceSats":100,', `"priceSats":${price},`)
+        return new Response(text.replaceAll('"priceSats":undefined,', ''), answer)
+      },
+    })
+    await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), {
+      phrase: 'price disagrees',
+    })
+    assert.deepEqual(wallet.asked, [])
   }
 })
 
@@ -307,6 +259,7 @@ for (const [name, answer] of Object.entries({
 })) {
   test(`a service that ${name} after the payment is asked for ten minutes`, async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.UTC(2026, 0, 2) })
+    t.mock.method(performance, 'now', () => Date.now())
     const preimage = randomBytes(32)
     const paymentHash = createHash('sha256').update(preimage).digest('hex')
     const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000 })
@@ -335,7 +288,7 @@ for (const [name, answer] of Object.entries({
       },
     })
     let outcome: unknown
-    mayfly.buyCatch({ planId: 'spark', flow: 'native' }).catch((error) => {
+    mayfly.buyCatch({ planId: 'spark' }).catch((error) => {
       outcome = error
     })
     const turn = () => new Promise((resolve) => setImmediate(resolve))
@@ -348,20 +301,15 @@ for (const [name, answer] of Object.entries({
     }
     assert.ok(outcome instanceof MayflyError)
     assert.deepEqual([outcome.phrase, outcome.status], ['paid but not collected', 0])
-    assert.ok(seconds > 590 && seconds < 640, `${seconds} s`)
+    assert.ok(seconds > 580 && seconds < 640, `${seconds} s`)
     assert.ok(asked > 30)
   })
 }
 
 /** Buys the smallest inbox with a ceiling of 500, from a service whose every 402 is lied about. */
-async function lyingMayfly(
-  { url }: TestServer,
-  flow: PaymentFlow,
-  tell: (offer: Offer, other: Offer) => void,
-) {
+async function lyingMayfly({ url }: TestServer, tell: (offer: Offer, other: Offer) => void) {
   const headers = {
     'content-type': 'application/json',
-    ...(flow === 'native' ? {} : { 'x-payment-protocol': flow }),
   }
   const dear = await fetch(`${url}/api/payments/catch`, {
     method: 'POST',
@@ -377,12 +325,10 @@ async function lyingMayfly(
       if (answer.status !== 402) return answer
       const offer = await offerOf(answer)
       tell(offer, other)
-      const changed = new Headers(answer.headers)
-      if (flow !== 'native') changed.set('www-authenticate', offer.challenge)
-      return new Response(JSON.stringify(offer.quote), { status: 402, headers: changed })
+      return new Response(JSON.stringify(offer.quote), { status: 402, headers: answer.headers })
     },
   })
-  return (purchase: Pick<Purchase, 'wallet' | 'flow' | 'onInvoice'>) =>
+  return (purchase: Pick<Purchase, 'wallet' | 'onInvoice'>) =>
     mayfly.buyCatch({ ...purchase, planId: 'spark' } as Purchase)
 }
 

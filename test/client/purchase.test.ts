@@ -1,37 +1,29 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import {
-  createMayfly,
-  type PaymentFlow,
-  type Purchase,
-  type PurchaseProgress,
-} from '../../src/client/index.ts'
+import { createMayfly, type Purchase, type PurchaseProgress } from '../../src/client/index.ts'
 import { books } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { testWallet } from '../support/wallet.ts'
 
-for (const flow of ['native', 'payment', 'l402'] as const satisfies PaymentFlow[]) {
-  test(`a wallet buys by itself, flow ${flow}`, async (t) => {
-    const server = await startServer(t)
-    const wallet = testWallet(server)
-    const mayfly = createMayfly({ baseUrl: server.url, wallet, maxSats: 100 })
-    const told: PurchaseProgress[] = []
-    const inbox = await mayfly.buyCatch({
-      planId: 'spark',
-      flow,
-      onProgress: (progress) => told.push(progress),
-    })
-    assert.equal((await mayfly.catch(inbox).status()).status, 'active')
-    assert.equal(wallet.asked.length, 1)
-    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-    assert.deepEqual(
-      told.map(({ stage }) => stage),
-      ['invoice', 'paying', 'paid'],
-    )
-    assert.equal(told[0]?.quote.bolt11, wallet.asked[0])
+test('a wallet buys by itself', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const mayfly = createMayfly({ baseUrl: server.url, wallet, maxSats: 100 })
+  const told: PurchaseProgress[] = []
+  const inbox = await mayfly.buyCatch({
+    planId: 'spark',
+    onProgress: (progress) => told.push(progress),
   })
-}
+  assert.equal((await mayfly.catch(inbox).status()).status, 'active')
+  assert.equal(wallet.asked.length, 1)
+  assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+  assert.deepEqual(
+    told.map(({ stage }) => stage),
+    ['invoice', 'paying', 'paid'],
+  )
+  assert.equal(told[0]?.quote.bolt11, wallet.asked[0])
+})
 
 test('a wallet of one purchase pays that one, and shows its invoice where that is asked', async (t) => {
   const server = await startServer(t)
@@ -89,7 +81,7 @@ test('a proof of the wallet goes along with the key, and nowhere else', async (t
   }
   const mayfly = createMayfly({ baseUrl: server.url, wallet: testWallet(server), fetch: watched })
   const idempotencyKey = randomUUID()
-  const purchase = { planId: 'spark', flow: 'native', idempotencyKey } as const
+  const purchase = { planId: 'spark', idempotencyKey } as const
   const bought = await mayfly.buyCatch({ ...purchase, onProgress: (step) => told.push(step) })
   const proofs = told.map(({ preimage }) => preimage)
   const proof = proofs[2] ?? ''
@@ -114,7 +106,5 @@ test('a purchase without a wallet has to show the invoice to somebody, which the
   const by = (purchase: Purchase): Purchase => purchase
   // @ts-expect-error: neither a wallet nor onInvoice.
   by({ planId: 'spark' })
-  // @ts-expect-error: nobody can prove the payment.
-  by({ planId: 'spark', flow: 'l402', onInvoice() {} })
-  by({ planId: 'spark', flow: 'native', onInvoice() {} })
+  by({ planId: 'spark', onInvoice() {} })
 })

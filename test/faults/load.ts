@@ -8,7 +8,6 @@ import {
   type CatchCapability,
   createMayfly,
   MayflyError,
-  type PaymentFlow,
   type PulseCapability,
   sealWhisper,
   type Wallet,
@@ -32,7 +31,6 @@ export type Load = {
 }
 
 const CLIENTS = 12
-const FLOWS: readonly PaymentFlow[] = ['native', 'payment', 'l402']
 /** A request that meets a dead or frozen process is given up, and made again. */
 const ANSWER_WITHIN_MS = 8_000
 /** Between two attempts that met nobody. */
@@ -117,21 +115,18 @@ export function startLoad(
     buy: (terms: {
       planId: 'spark'
       wallet: typeof wallet
-      flow: PaymentFlow
       idempotencyKey: string
       signal: AbortSignal
       onProgress: (progress: { quote: { orderId: string } }) => void
     }) => Promise<T>,
   ): Promise<T | null> {
-    const flow = FLOWS[Math.floor(Math.random() * FLOWS.length)] ?? 'native'
     const idempotencyKey = randomUUID()
     const orders = new Set<string>()
     const once = () =>
-      insist(`${what} by ${flow}`, () =>
+      insist(what, () =>
         buy({
           planId: 'spark',
           wallet,
-          flow,
           idempotencyKey,
           signal: abandoned.signal,
           onProgress: ({ quote }) => orders.add(quote.orderId),

@@ -15,8 +15,8 @@ export const spentSats = (home: string): number =>
   budgetState({ folder: join(home, 'mayfly'), now: Date.now }).spentMsat / 1000
 
 /**
- * A service behind a proxy that lets chosen requests hang, until it is told to pass all. `isPaid`: the request has a
- * Payment credential.
+ * A service behind a proxy that lets chosen requests hang, until it is told to pass all. `isPaid`: the request proves
+ * its payment.
  */
 export async function stuckService(t: After, isStuck: (path: string, isPaid: boolean) => boolean) {
   const server = await startServer(t)
@@ -24,7 +24,7 @@ export async function stuckService(t: After, isStuck: (path: string, isPaid: boo
   const { promise: reached, resolve: tell } = Promise.withResolvers<void>()
   const stuck: ServerResponse[] = []
   const url = await between(t, server.url, (path, response, { headers }) => {
-    const isPaid = headers.authorization?.startsWith('Payment') ?? false
+    const isPaid = headers['payment-preimage'] !== undefined
     if (isOpen || !isStuck(path, isPaid)) return false
     stuck.push(response)
     tell()

@@ -10,10 +10,10 @@ const PAYING = 'client/wallets/paying.ts'
 
 export const PLANTS: readonly Plant[] = [
   {
-    name: 'what a wallet that forgets says of one attempt counts for those before',
+    name: 'what a wallet says of one call counts for those before',
     file: PAYMENTS,
-    text: 'if (known.isOpen || isJustHanded(invoice)) throw',
-    becomes: 'if (isJustHanded(invoice)) throw',
+    text: "if (record.state === 'paying') {\n        throw",
+    becomes: 'if (isJustHanded(invoice)) {\n        throw',
     breaks: ['what counts as failed stays unpaid'],
   },
   {
