@@ -4,7 +4,7 @@ import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../cl
 import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
-import { away, columns, examples } from './text.ts'
+import { away, columns } from './text.ts'
 import { findSaved, isName, load, loadCatch, loadReceipt } from './vault/saved.ts'
 
 /** How many destinations the service takes. */
@@ -29,40 +29,39 @@ export function addAlerts(program: Command): void {
   for (const format of URL_FORMATS) {
     command.option(`--${format} <url...>`, `add ${ALERT_FORMATS[format].adds}`)
   }
-  command
-    .option('--inbox <name...>', 'add this inbox, which is saved here and on the same service')
-    .option('--opens-at', 'let those that are added say when a switch of the monitor opens, too')
-    .option('--remove <which...>', 'remove this destination: its host, its id, or a saved inbox')
-    .option('--test', 'test the destinations that no test has reached')
-    .option('--none', 'remove all destinations')
-    .addHelpText(
-      'after',
-      examples(
+  client<Options>(
+    command
+      .option('--inbox <name...>', 'add this inbox, which is saved here and on the same service')
+      .option('--opens-at', 'let those that are added say when a switch of the monitor opens, too')
+      .option('--remove <which...>', 'remove this destination: its host, its id, or a saved inbox')
+      .option('--test', 'test the destinations that no test has reached')
+      .option('--none', 'remove all destinations'),
+    {
+      examples: [
         'mayfly alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
         'mayfly alerts backup --remove ntfy.sh',
-      ),
-    )
-    .action(
-      client<Options>(async (cli, options, [name]) => {
-        const { alerts, baseUrl } = alertsOf(cli, name)
-        const added = addedBy(cli, options, baseUrl)
-        const asked = [added.length > 0 || options.remove, options.test, options.none]
-        if (asked.filter(Boolean).length > 1) {
-          throw new CliError('Give --test or --none alone.', EXIT.usage)
-        }
-        if (options.none) {
-          await alerts.deleteAlerts()
-          return cli.answer({ name, destinations: [] }, `${name} has no destinations.\n`)
-        }
-        if (!asked.some(Boolean)) return showStatus(cli, name, await alerts.alerts())
-        const set = options.test
-          ? await alerts.testAlerts()
-          : await alerts.setAlerts({
-              destinations: await changed(cli, name, { alerts, options, added }),
-            })
-        return showSet(cli, name, set)
-      }),
-    )
+      ],
+    },
+    async (cli, options, [name]) => {
+      const { alerts, baseUrl } = alertsOf(cli, name)
+      const added = addedBy(cli, options, baseUrl)
+      const asked = [added.length > 0 || options.remove, options.test, options.none]
+      if (asked.filter(Boolean).length > 1) {
+        throw new CliError('Give --test or --none alone.', EXIT.usage)
+      }
+      if (options.none) {
+        await alerts.deleteAlerts()
+        return cli.answer({ name, destinations: [] }, `${name} has no destinations.\n`)
+      }
+      if (!asked.some(Boolean)) return showStatus(cli, name, await alerts.alerts())
+      const set = options.test
+        ? await alerts.testAlerts()
+        : await alerts.setAlerts({
+            destinations: await changed(cli, name, { alerts, options, added }),
+          })
+      return showSet(cli, name, set)
+    },
+  )
 }
 
 /** The calls of what is saved under this name, and its service. @throws CliError if it tells nobody anything. */

@@ -2,29 +2,29 @@
 import type { Command } from 'commander'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { columns, examples } from './text.ts'
+import { columns } from './text.ts'
 import { budgetState, resetBudget, sats } from './vault/budget.ts'
 import { vaultFile } from './vault/vault.ts'
 
 export function addBudget(program: Command): void {
-  program
-    .command('budget')
-    .description('show what the wallet can still pay today')
-    .option('--reset', 'reset what was spent today to zero')
-    .option('--yes', 'with --reset, do not ask')
-    .addHelpText(
-      'after',
-      `${examples('mayfly budget', 'MAYFLY_MAX_SATS_PER_DAY=5000 mayfly budget')}
+  client<{ reset?: true; yes?: true }, []>(
+    program
+      .command('budget')
+      .description('show what the wallet can still pay today')
+      .option('--reset', 'reset what was spent today to zero')
+      .option('--yes', 'with --reset, do not ask'),
+    {
+      examples: ['mayfly budget', 'MAYFLY_MAX_SATS_PER_DAY=5000 mayfly budget'],
+      notes: `
 A day is one of UTC. Payments under way, and those that were killed, count with the highest fee that the wallet
 may pay. Only payments from MAYFLY_WALLET_URL count.
 `,
-    )
-    .action(
-      client<{ reset?: true; yes?: true }, []>(async (cli, { reset: isReset, yes = false }) => {
-        if (isReset) await reset(cli, yes)
-        show(cli)
-      }),
-    )
+    },
+    async (cli, { reset: isReset, yes = false }) => {
+      if (isReset) await reset(cli, yes)
+      show(cli)
+    },
+  )
 }
 
 /** @throws CliError if the user does not agree. */
@@ -39,7 +39,11 @@ function show(cli: Cli): void {
   const { maxSats, maxSatsPerDay, folder } = cli
   const { day, spentMsat, isClockBehind } = budgetState(cli)
   const leftMsat = Math.max(0, maxSatsPerDay * 1000 - spentMsat)
-  const notes = [...(isClockBehind ? ['The clock of this machine is behind that day.'] : [])]
+  const notes = [
+    ...(isClockBehind
+      ? ['Payments of a later day count too: the clock was ahead, or is behind.']
+      : []),
+  ]
   cli.answer(
     { day, spentMsat, leftMsat, maxSatsPerDay, maxSats, isClockBehind },
     columns([

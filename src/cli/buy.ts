@@ -30,29 +30,28 @@ export function addBuy(program: Command): void {
 }
 
 function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): void {
-  buy
-    .command(product)
-    .description(`${what}, and save it under a name`)
-    .addOption(planOption().default('spark'))
-    .option('--name <name>', 'the name to save it under')
-    .option('--resume <name>', 'continue this interrupted purchase')
-    .option('--beside <name>', 'buy another one, though it is unknown whether this one was paid')
-    .addHelpText(
-      'after',
-      examples(
+  client<Options>(
+    buy
+      .command(product)
+      .description(`${what}, and save it under a name`)
+      .addOption(planOption().default('spark'))
+      .option('--name <name>', 'the name to save it under')
+      .option('--resume <name>', 'continue this interrupted purchase')
+      .option('--beside <name>', 'buy another one, though it is unknown whether this one was paid'),
+    {
+      examples: [
         `mayfly buy ${product}`,
         `MAYFLY_WALLET_URL=simulator: mayfly buy ${product} --plan standard --name mine`,
-      ),
-    )
-    .action(
-      client<Options>(async (cli, { plan: planId, name, resume: interrupted, beside }) => {
-        const bought =
-          interrupted === undefined
-            ? await purchase(cli, { product, planId, name: name && checkName(name), beside })
-            : await resume(cli, checkName(interrupted))
-        showPurchase(cli, bought.name, bought.saved)
-      }),
-    )
+      ],
+    },
+    async (cli, { plan: planId, name, resume: interrupted, beside }) => {
+      const bought =
+        interrupted === undefined
+          ? await purchase(cli, { product, planId, name: name && checkName(name), beside })
+          : await resume(cli, checkName(interrupted))
+      showPurchase(cli, bought.name, bought.saved)
+    },
+  )
 }
 
 function showPurchase(cli: Cli, name: string, saved: SavedCapability): void {

@@ -13,6 +13,7 @@ import {
   openOutput,
   printDebug,
 } from './output.ts'
+import { type Help, helpText } from './text.ts'
 import { traced } from './trace.ts'
 
 export type Cli = Output & {
@@ -29,8 +30,6 @@ export type Cli = Output & {
   isJsonAsked: boolean
   /** Aborted by the first SIGINT or SIGTERM. */
   signal: AbortSignal
-  /** From now on, signals call the listener and do not abort `signal`. */
-  onSignal(listener: (signal: NodeJS.Signals) => void): void
   now(): number
   /** With `--debug`, a fetch that tells of each request; else the same. */
   traced(fetch: typeof globalThis.fetch): typeof globalThis.fetch
@@ -53,26 +52,27 @@ export type Work<Options, Given extends Args> = (
   args: Given,
 ) => Promise<unknown>
 
-/** Makes the action of a client's command. Most take one argument, the name of a capability. */
+/** Completes a client's command. Most take one argument, the name of a capability. */
 export function client<Options = object, Given extends Args = [name: string]>(
+  command: Command,
+  help: Help,
   work: Work<Options, Given>,
-) {
-  return async function action(this: Command): Promise<void> {
-    const options = this.optsWithGlobals<GlobalOptions & Options>()
-    const args = this.args as Args as Given
+): Command {
+  return command.addHelpText('after', helpText(help)).action(async () => {
+    const options = command.optsWithGlobals<GlobalOptions & Options>()
+    const args = command.args as Args as Given
     process.exitCode = await run(options, (cli) => work(cli, options, args))
-  }
+  })
 }
 
 /** Runs the work. The first signal aborts it, the second ends the process immediately. */
 async function run(options: GlobalOptions, work: (cli: Cli) => Promise<unknown>): Promise<number> {
   const interruption = new AbortController()
   const { signal } = interruption
-  let answerSignal = (_signal: NodeJS.Signals): void => {
+  const onSignal = (): void => {
     if (signal.aborted) process.exit(EXIT.interrupted)
     interruption.abort()
   }
-  const onSignal = (name: NodeJS.Signals): void => answerSignal(name)
   for (const name of SIGNALS) process.on(name, onSignal)
   // The service of the last request, for the error message if it does not answer.
   const lastAsked = { url: '' }
@@ -82,18 +82,7 @@ async function run(options: GlobalOptions, work: (cli: Cli) => Promise<unknown>)
     return ending && signal.aborted ? { ...ending, code: EXIT.interrupted } : ending
   }
   try {
-    return await finish(
-      options,
-      () =>
-        work({
-          ...openCli(options, lastAsked),
-          signal,
-          onSignal(listener) {
-            answerSignal = listener
-          },
-        }),
-      explain,
-    )
+    return await finish(options, () => work({ ...openCli(options, lastAsked), signal }), explain)
   } finally {
     for (const name of SIGNALS) process.off(name, onSignal)
   }
@@ -103,10 +92,7 @@ const URL_SETTINGS = ['url', 'host', 'port'] as const
 
 const SIGNALS: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM']
 
-function openCli(
-  options: GlobalOptions,
-  lastAsked: { url: string },
-): Omit<Cli, 'signal' | 'onSignal'> {
+function openCli(options: GlobalOptions, lastAsked: { url: string }): Omit<Cli, 'signal'> {
   const settings = readOptions([...URL_SETTINGS, 'walletUrl', 'maxSats', 'maxSatsPerDay'])
   const url = options.url === undefined ? serviceUrl(settings) : givenUrl('--url', options.url)
   lastAsked.url = url

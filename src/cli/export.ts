@@ -9,7 +9,6 @@ import { type Cli, client } from './cli.ts'
 import { isCode, withFile, writeFlushed } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { savedAs } from './purchase.ts'
-import { examples } from './text.ts'
 import { isBackup, isRecord, readBackup, restoreBackup } from './vault/backup.ts'
 import { importPurchase, openPurchase } from './vault/purchases.ts'
 import {
@@ -28,47 +27,47 @@ import {
 type Options = { all?: true; pingOnly?: true; as: string; out?: string }
 
 export function addExport(program: Command): void {
-  program
-    .command('export')
-    .description('write the file of a capability for another machine, or a backup of everything')
-    .argument('[name]')
-    .option('--all', 'a backup: capabilities, purchases under way, spendings, and unopened reads')
-    .option('--ping-only', 'of a monitor, only what its jobs need: no owner token')
-    .option(
-      '--as <format>',
-      'json for `mayfly import`, or with --ping-only curl for `curl -K`',
-      'json',
-    )
-    .option('--out <file>', 'write it to this new file, which only this user can read')
-    .addHelpText(
-      'after',
-      `${examples(
+  client<Options, [name?: string]>(
+    program
+      .command('export')
+      .description('write the file of a capability for another machine, or a backup of everything')
+      .argument('[name]')
+      .option('--all', 'a backup: capabilities, purchases under way, spendings, and unopened reads')
+      .option('--ping-only', 'of a monitor, only what its jobs need: no owner token')
+      .option(
+        '--as <format>',
+        'json for `mayfly import`, or with --ping-only curl for `curl -K`',
+        'json',
+      )
+      .option('--out <file>', 'write it to this new file, which only this user can read'),
+    {
+      examples: [
         'mayfly export --all --out mayfly-backup.json',
         'mayfly export backup --ping-only | ssh server mayfly import - --name backup',
         'mayfly export backup --ping-only --as curl --out backup.curl',
-      )}
+      ],
+      notes: `
 Everyone who has the file can use what is in it.
 `,
-    )
-    .action(
-      client<Options, [name?: string]>(async (cli, options, [name]) => {
-        const { all = false, pingOnly = false, as, out } = options
-        if (as !== 'json' && !(as === 'curl' && pingOnly)) {
-          throw new CliError('--as must be json, or curl together with --ping-only.', EXIT.usage)
-        }
-        if ((name === undefined) !== all || (all && pingOnly)) {
-          throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
-        }
-        const text =
-          name === undefined
-            ? `${JSON.stringify({ mayfly: 1, backup: readBackup(cli) })}\n`
-            : fileOf(cli, name, options)
-        if (out === undefined) return process.stdout.write(text)
-        writeNew(out, text)
-        const about = name === undefined ? { all } : { name, pingOnly }
-        return cli.answer({ ...about, file: out }, `Written to ${out}\n`)
-      }),
-    )
+    },
+    async (cli, options, [name]) => {
+      const { all = false, pingOnly = false, as, out } = options
+      if (as !== 'json' && !(as === 'curl' && pingOnly)) {
+        throw new CliError('--as must be json, or curl together with --ping-only.', EXIT.usage)
+      }
+      if ((name === undefined) !== all || (all && pingOnly)) {
+        throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
+      }
+      const text =
+        name === undefined
+          ? `${JSON.stringify({ mayfly: 1, backup: readBackup(cli) })}\n`
+          : fileOf(cli, name, options)
+      if (out === undefined) return process.stdout.write(text)
+      writeNew(out, text)
+      const about = name === undefined ? { all } : { name, pingOnly }
+      return cli.answer({ ...about, file: out }, `Written to ${out}\n`)
+    },
+  )
 }
 
 function fileOf(cli: Cli, name: string, { pingOnly, as }: Options): string {
@@ -105,52 +104,52 @@ function curlConfig({ capability, baseUrl }: SavedPing): string {
 }
 
 export function addImport(program: Command): void {
-  program
-    .command('import')
-    .description('save what `export` wrote, from a file, or from stdin with -')
-    .argument('<file>', 'a file that `export` wrote, or the `resource` that a purchase returned')
-    .option('--name <name>', 'the name to save it under; a backup has names')
-    .addHelpText(
-      'after',
-      `${examples('mayfly import hooks.json --name hooks', 'mayfly import mayfly-backup.json')}
+  client<{ name?: string }>(
+    program
+      .command('import')
+      .description('save what `export` wrote, from a file, or from stdin with -')
+      .argument('<file>', 'a file that `export` wrote, or the `resource` that a purchase returned')
+      .option('--name <name>', 'the name to save it under; a backup has names'),
+    {
+      examples: ['mayfly import hooks.json --name hooks', 'mayfly import mayfly-backup.json'],
+      notes: `
 A backup adds what is not here, and counts what it spent today. A purchase that was under way when it was made may
 have been paid since, so it counts as unknown: \`mayfly list\` shows how to go on.
 `,
-    )
-    .action(
-      client<{ name?: string }>(async (cli, { name }, [file]) => {
-        const text =
-          file === '-'
-            ? (await readStdin(cli, 'Paste what `export` wrote')).toString('utf8')
-            : withFile(file, () => readFileSync(file, 'utf8'))
-        const { backup, purchase } = objectIn(text) ?? {}
-        if (isBackup(backup)) {
-          const done = restoreBackup(cli, backup)
-          const { capabilities, purchases, reads } = done
-          return cli.answer(
-            done,
-            `Added: ${capabilities} capabilities, ${purchases} purchases under way, ${reads} unopened reads.\n`,
-          )
-        }
-        if (name === undefined) {
-          throw new CliError('Give the name to save it under: --name.', EXIT.usage)
-        }
-        if (isRecord(purchase)) {
-          if (findKept(cli, name) !== null) save(cli, name, loadKept(cli, name))
-          importPurchase(cli, checkName(name), purchase)
-          return cli.answer(
-            { name, state: 'buying' },
-            `The purchase ${name} is here. \`mayfly list\` shows how to go on.\n`,
-          )
-        }
-        const saved = savedIn(text, cli.url)
-        save(cli, name, saved)
+    },
+    async (cli, { name }, [file]) => {
+      const text =
+        file === '-'
+          ? (await readStdin(cli, 'Paste what `export` wrote')).toString('utf8')
+          : withFile(file, () => readFileSync(file, 'utf8'))
+      const { backup, purchase } = objectIn(text) ?? {}
+      if (isBackup(backup)) {
+        const done = restoreBackup(cli, backup)
+        const { capabilities, purchases, reads } = done
         return cli.answer(
-          { name, baseUrl: saved.baseUrl, ...publicPart(saved.capability) },
-          savedAs(cli, name),
+          done,
+          `Added: ${capabilities} capabilities, ${purchases} purchases under way, ${reads} unopened reads.\n`,
         )
-      }),
-    )
+      }
+      if (name === undefined) {
+        throw new CliError('Give the name to save it under: --name.', EXIT.usage)
+      }
+      if (isRecord(purchase)) {
+        if (findKept(cli, name) !== null) save(cli, name, loadKept(cli, name))
+        importPurchase(cli, checkName(name), purchase)
+        return cli.answer(
+          { name, state: 'buying' },
+          `The purchase ${name} is here. \`mayfly list\` shows how to go on.\n`,
+        )
+      }
+      const saved = savedIn(text, cli.url)
+      save(cli, name, saved)
+      return cli.answer(
+        { name, baseUrl: saved.baseUrl, ...publicPart(saved.capability) },
+        savedAs(cli, name),
+      )
+    },
+  )
 }
 
 /** @throws CliError for text that is neither a capability file nor the answer to a purchase. */

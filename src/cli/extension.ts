@@ -2,42 +2,41 @@
 import type { Command } from 'commander'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
-import { type Caller, extension, type Held, refuseHeld, savedAs } from './purchase.ts'
-import { away, examples } from './text.ts'
+import { type Caller, extension, type Held, resume, savedAs } from './purchase.ts'
+import { away } from './text.ts'
 import { findPurchase } from './vault/purchases.ts'
 import { checkName, load } from './vault/saved.ts'
 
 export function addExtend(program: Command): void {
-  program
-    .command('extend')
-    .description('buy the plan of an inbox or a monitor once more, before it ends')
-    .argument('<name>', 'its name')
-    .addHelpText(
-      'after',
-      examples(
+  client(
+    program
+      .command('extend')
+      .description('buy the plan of an inbox or a monitor once more, before it ends')
+      .argument('<name>', 'its name'),
+    {
+      examples: [
         'mayfly extend hooks                     shows an invoice and waits for the payment',
         'MAYFLY_WALLET_URL=simulator: mayfly extend hooks',
-      ),
-    )
-    .action(
-      client(async (cli, _options, [given]) => {
-        const name = checkName(given)
-        const done = await extendSaved(cli, name)
-        if ('expiresAt' in done) {
-          const { expiresAt } = done
-          cli.answer(
-            { name, extended: true, expiresAt },
-            `${name} is extended. It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n`,
-          )
-          return
-        }
-        const { publicId } = done.replacement.capability
+      ],
+    },
+    async (cli, _options, [given]) => {
+      const name = checkName(given)
+      const done = await extendSaved(cli, name)
+      if ('expiresAt' in done) {
+        const { expiresAt } = done
         cli.answer(
-          { name: done.name, extended: false, publicId },
-          `${name} had ended before it was paid, so the service sold a new one in its place.\n${savedAs(cli, done.name)}`,
+          { name, extended: true, expiresAt },
+          `${name} is extended. It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n`,
         )
-      }),
-    )
+        return
+      }
+      const { publicId } = done.replacement.capability
+      cli.answer(
+        { name: done.name, extended: false, publicId },
+        `${name} had ended before it was paid, so the service sold a new one in its place.\n${savedAs(cli, done.name)}`,
+      )
+    },
+  )
 }
 
 /** The new end, or what was sold in place of one that had ended, and the name under which that is saved. */
@@ -55,14 +54,12 @@ export async function extendSaved(
   const held = heldAs(cli, name)
   const open = findPurchase(cli, name)
   const { expiresAt } = held.capability
-  if (open === null) {
-    if (Date.parse(expiresAt) > endsAt) return { expiresAt }
-  } else {
-    refuseHeld(open)
-    cli.note(`Continuing the extension of ${name}, which was interrupted.`)
+  if (open === null && Date.parse(expiresAt) > endsAt) return { expiresAt }
+  const begin = async () => {
+    const planId = held.planId ?? (await statusOf(cli, held)).planId
+    return extension(cli, name, { held, planId, caller })
   }
-  const planId = open?.record.planId ?? held.planId ?? (await statusOf(cli, held)).planId
-  const bought = await extension(cli, name, { held, planId, open, caller })
+  const bought = open === null ? await begin() : await resume(cli, name, caller)
   const now = heldAs(cli, bought.name)
   if (bought.name !== name) return { replacement: now, name: bought.name }
   return { expiresAt: now.capability.expiresAt }

@@ -1,50 +1,47 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import type { Command } from 'commander'
-import { MayflyError, type PurchaseRecord, type SavedCapability } from '../client/index.ts'
+import type { PurchaseRecord, SavedCapability } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
 import { GONE, stateOf } from './status.ts'
-import { examples } from './text.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
 import { A, checkName, findKept, forget, isPingOnly, isSaved } from './vault/saved.ts'
 import { findUnopened, forgetUnopened } from './vault/unopened.ts'
 
 export function addForget(program: Command): void {
-  program
-    .command('forget')
-    .description('remove what is saved under a name; the service keeps its copy')
-    .argument('<name-or-id>', 'a name, or the id of a whisper that was read here and not opened')
-    .option('--yes', 'remove it without checking or asking; it cannot be restored')
-    .addHelpText(
-      'after',
-      `${examples('mayfly forget hooks')}
+  client<{ yes?: true }>(
+    program
+      .command('forget')
+      .description('remove what is saved under a name; the service keeps its copy')
+      .argument('<name-or-id>', 'a name, or the id of a whisper that was read here and not opened')
+      .option('--yes', 'remove it without checking or asking; it cannot be restored'),
+    {
+      examples: ['mayfly forget hooks'],
+      notes: `
 It asks the service first. If an unfinished purchase turns out to be paid, it is collected and kept. What may
 still be valid is only forgotten with --yes, because its tokens are nowhere else.
 `,
-    )
-    .action(
-      client<{ yes?: true }>(async (cli, { yes }, [name]) => {
-        if (isId('whisper', name)) return forgetRead(cli, name, { yes })
-        const open = findPurchase(cli, checkName(name))
-        if (open !== null) refuseHeld(open)
-        const record = open?.record ?? null
-        const isHere = isSaved(cli, name)
-        if (record === null && !isHere) {
-          throw new CliError(
-            `Nothing is saved as ${name}. \`mayfly list\` shows what is.`,
-            EXIT.gone,
-          )
-        }
-        if (!yes && isHere) await allowForgetting(cli, name)
-        if (record !== null && !yes) await giveUp(cli, name, record)
-        if (record !== null) dropPurchase(cli, name)
-        forget(cli, name)
-        cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
-      }),
-    )
+    },
+    async (cli, { yes }, [name]) => {
+      if (isId('whisper', name)) return forgetRead(cli, name, { yes })
+      const open = findPurchase(cli, checkName(name))
+      if (open !== null) refuseHeld(open)
+      const record = open?.record ?? null
+      const isHere = isSaved(cli, name)
+      if (record === null && !isHere) {
+        throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
+      }
+      if (!yes && isHere) await allowForgetting(cli, name)
+      const lost = record === null || yes ? null : await whatIsLost(cli, name, record)
+      if (lost !== null) await confirmDestroying(cli, name, lost)
+      if (record !== null) dropPurchase(cli, name)
+      forget(cli, name)
+      cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
+    },
+  )
 }
 
 /** Gives up what reads of a whisper brought that nobody could open. */
@@ -60,12 +57,6 @@ async function forgetRead(
   forgetUnopened(cli, publicId)
   cli.answer({ name: publicId, forgotten: true }, `What was read of ${publicId} is forgotten.\n`)
   return EXIT.ok
-}
-
-/** Gives up a purchase. @throws CliError if there is, or may be, money in it and nobody agrees. */
-async function giveUp(cli: Cli, name: string, record: PurchaseRecord): Promise<void> {
-  const lost = await whatIsLost(cli, name, record)
-  if (lost !== null) await confirmDestroying(cli, name, lost)
 }
 
 /** What giving a purchase up would lose, if anything. What turns out to be paid is collected and saved. */
@@ -87,17 +78,12 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
     })
   } catch (error) {
     if (cli.signal.aborted) throw error
-    // Its record may be gone by what the service said.
-    if (openPurchase(cli, name) === null) return null
     if (error instanceof StillOpen) {
       return `${key}. Its invoice is not paid yet and still stands: a payment of it brings nothing then`
     }
-    if (state === 'failed') return null
-    const { cause } = error as Error
-    const said = cause instanceof MayflyError ? cause : error
-    if (said instanceof MayflyError && NOTHING_IN_IT.has(said.phrase) && state !== 'paying')
-      return null
-    const ending = endingOf(said, service)
+    // What the service said may have ended it.
+    if (state === 'failed' || openPurchase(cli, name) === null) return null
+    const ending = endingOf(error, service)
     if (ending === null) throw error
     return `${key}, which may be paid.${payment} ${withoutStop(ending.sentence)}`
   }
@@ -107,9 +93,6 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
 }
 
 class StillOpen extends Error {}
-
-/** The service's phrases for orders that can never be collected. */
-const NOTHING_IN_IT = new Set(['order expired', 'order refunded', 'already delivered'])
 
 /** @throws CliError if a capability is, or may be, still valid. */
 async function allowForgetting(cli: Cli, name: string): Promise<void> {

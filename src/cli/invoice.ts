@@ -3,7 +3,6 @@ import encodeQR from 'qr'
 import type { PaymentQuote } from '../client/index.ts'
 import type { Wallet } from '../client/wallet.ts'
 import { messageOf } from '../lib/errors.ts'
-import { decodeInvoice, type Invoice } from '../protocol/bolt11.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 
@@ -28,25 +27,6 @@ export async function withWallet<T>(
   } finally {
     await close()
   }
-}
-
-/** Reads an invoice before it is paid. @throws CliError if it is above the ceiling or expired. */
-export function readPayable(bolt11: string, maxSats: number, now: number): Invoice {
-  const invoice = decodeInvoice(bolt11)
-  const { amountMsat, expiresAt } = invoice
-  if (amountMsat === null) {
-    throw new CliError('The invoice has no amount, so it is not paid.', EXIT.notPaid)
-  }
-  if (amountMsat > maxSats * 1000) {
-    throw new CliError(
-      `The invoice asks for ${amountMsat / 1000} sat, which is above the ceiling of ${maxSats}. Nothing was paid; --max-sats raises it.`,
-      EXIT.notPaid,
-    )
-  }
-  if (expiresAt <= now) {
-    throw new CliError('The invoice has expired. Ask for a new one.', EXIT.notPaid)
-  }
-  return invoice
 }
 
 /** Shows an invoice to be paid elsewhere: its text, and on a terminal a QR code. */

@@ -1,30 +1,31 @@
 /** `mayfly mcp`: the tools for a host of MCP, on stdin and stdout. */
 import type { Command } from 'commander'
 import { client } from './cli.ts'
-import { examples } from './text.ts'
 
 export function addMcp(program: Command): void {
-  program
-    .command('mcp')
-    .description('serve tools to an agent over stdio, by the Model Context Protocol (docs/mcp.md)')
-    .option(
-      '--show-codes',
-      'answer the codes of all sent whispers, not only of what the agent sent',
-    )
-    .addHelpText(
-      'after',
-      `${examples(
+  client<{ showCodes?: true }, []>(
+    program
+      .command('mcp')
+      .description(
+        'serve tools to an agent over stdio, by the Model Context Protocol (docs/mcp.md)',
+      )
+      .option(
+        '--show-codes',
+        'answer the codes of all sent whispers, not only of what the agent sent',
+      ),
+    {
+      examples: [
         'MAYFLY_WALLET_URL=simulator: mayfly mcp --max-sats 300',
         'claude mcp add mayfly -e MAYFLY_URL=https://mayfly.example -- mayfly mcp',
-      )}
+      ],
+      notes: `
 A host of MCP starts it. It buys from MAYFLY_WALLET_URL, within --max-sats and the budget of the day, and saves
 what it bought by name, so that no token goes through the model. Without a wallet it answers invoices.
 `,
-    )
-    .action(
-      client<{ showCodes?: true }, []>(async (cli, { showCodes = false }) => {
-        const { serveMcp } = await import('./mcp/serve.ts')
-        return serveMcp(cli, { showCodes, version: program.version() ?? '0' })
-      }),
-    )
+    },
+    async (cli, { showCodes = false }) => {
+      const { serveMcp } = await import('./mcp/serve.ts')
+      return serveMcp(cli, { showCodes, version: program.version() ?? '0' })
+    },
+  )
 }

@@ -2,31 +2,34 @@
 import type { Command } from 'commander'
 import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
+import { decodeInvoice } from '../protocol/bolt11.ts'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
-import { readPayable, withWallet } from './invoice.ts'
-import { examples } from './text.ts'
+import { withWallet } from './invoice.ts'
 import { vaultStore } from './vault/purchases.ts'
 
 export function addPay(program: Command): void {
-  program
-    .command('pay')
-    .description('pay a Lightning invoice from the wallet in MAYFLY_WALLET_URL')
-    .argument('<invoice>', 'BOLT 11, with or without lightning:')
-    .option('--show-preimage', 'print the preimage, which proves the payment')
-    .addHelpText('after', examples('mayfly pay lnbc… --max-sats 500'))
-    .action(
-      client<{ showPreimage?: true }>(async (cli, { showPreimage }, [text]) => {
-        const bolt11 = text.replace(/^lightning:/i, '')
-        const { amountMsat, paymentHash } = readPayable(bolt11, cli.maxSats, cli.now())
-        const preimage = await pay(cli, { bolt11, paymentHash })
-        const amountSats = Number(amountMsat) / 1000
-        cli.answer(
-          { paid: true, amountSats, paymentHash, ...(showPreimage ? { preimage } : {}) },
-          `Paid ${amountSats} sat.\n${showPreimage ? `Preimage  ${preimage}\n` : ''}`,
-        )
-      }),
-    )
+  client<{ showPreimage?: true }>(
+    program
+      .command('pay')
+      .description('pay a Lightning invoice from the wallet in MAYFLY_WALLET_URL')
+      .argument('<invoice>', 'BOLT 11, with or without lightning:')
+      .option('--show-preimage', 'print the preimage, which proves the payment'),
+    { examples: ['mayfly pay lnbc… --max-sats 500'] },
+    async (cli, { showPreimage }, [text]) => {
+      const bolt11 = text.replace(/^lightning:/i, '')
+      const { amountMsat, paymentHash } = decodeInvoice(bolt11)
+      if (amountMsat === null) {
+        throw new CliError('The invoice has no amount, so it is not paid.', EXIT.notPaid)
+      }
+      const preimage = await pay(cli, { bolt11, paymentHash })
+      const amountSats = amountMsat / 1000
+      cli.answer(
+        { paid: true, amountSats, paymentHash, ...(showPreimage ? { preimage } : {}) },
+        `Paid ${amountSats} sat.\n${showPreimage ? `Preimage  ${preimage}\n` : ''}`,
+      )
+    },
+  )
 }
 
 function pay(

@@ -12,6 +12,7 @@ import {
   type SavedCapability,
   type SealedWhisper,
 } from '../client/index.ts'
+import { LATE_MS } from '../client/payments.ts'
 import type { Wallet } from '../client/wallet.ts'
 import { sharedWhisper } from '../client/whisper.ts'
 import type { PlanId } from '../lib/product-names.ts'
@@ -21,6 +22,7 @@ import { showInvoice, showWaiting, withWallet } from './invoice.ts'
 import {
   dropPurchase,
   findPurchase,
+  goingOn,
   isUnknown,
   leavePurchase,
   nameTaken,
@@ -31,9 +33,6 @@ import {
 } from './vault/purchases.ts'
 import { findKept, findSaved, type Product, save, saveAgain } from './vault/saved.ts'
 import { type Place, vaultFile } from './vault/vault.ts'
-
-/** An invoice that the wallet says it did not pay is out of the world so long after its end. */
-const LATE_MS = 10 * 60 * 1000
 
 export type WhisperTerms = {
   sealed: SealedWhisper
@@ -112,7 +111,8 @@ export function resume(cli: Cli, name: string, caller: Caller = {}): Promise<Bou
 function goOn(cli: Cli, open: OpenPurchase, caller: Caller): Promise<Bought> {
   const { name, record } = open
   refuseHeld(open)
-  cli.note(`Continuing the purchase ${name}, which was interrupted.`)
+  const what = record.extends === undefined ? 'purchase' : 'extension of'
+  cli.note(`Continuing the ${what} ${name}, which was interrupted.`)
   const { product, service } = record
   if (product === null || service === null) throw nameTaken(name)
   return run(cli, { name, product, service, caller }, (mayfly, terms) =>
@@ -124,19 +124,11 @@ function goOn(cli: Cli, open: OpenPurchase, caller: Caller): Promise<Bought> {
 export function extension(
   cli: Cli,
   name: string,
-  {
-    held,
-    planId,
-    open,
-    caller,
-  }: { held: Held; planId: PlanId; open: OpenPurchase | null; caller: Caller },
+  { held, planId, caller }: { held: Held; planId: PlanId; caller: Caller },
 ): Promise<Bought> {
   const { baseUrl: service, capability } = held
-  const about: About = { name, product: capability.product, service, caller, extending: true }
-  return run(cli, about, (mayfly, terms) =>
-    open === null
-      ? mayfly.extend(capability, { ...terms, planId, idempotencyKey: crypto.randomUUID() })
-      : mayfly.resume(open.record.idempotencyKey, terms),
+  return run(cli, { name, product: capability.product, service, caller }, (mayfly, terms) =>
+    mayfly.extend(capability, { ...terms, planId, idempotencyKey: crypto.randomUUID() }),
   )
 }
 
@@ -147,7 +139,7 @@ export function refuseSecond(cli: Cli, { product, planId, beside }: Wanted): voi
   )
   if (unknown === undefined) return
   throw new CliError(
-    `${unknown.name} is the same, and may have been paid: nobody knows yet. To go on with it: mayfly buy ${product} --resume ${unknown.name}. To buy another one beside it: --beside ${unknown.name}`,
+    `${unknown.name} is the same, and may have been paid: nobody knows yet. To go on with it: ${goingOn(unknown.name, unknown.record)}. To buy another one beside it: --beside ${unknown.name}`,
     EXIT.notPaid,
   )
 }
@@ -164,11 +156,11 @@ type About = {
   product: Product
   service: string
   caller: Caller
-  extending?: true | undefined
 }
 
 type Terms = {
   signal: AbortSignal
+  maxSats: number
   wallet?: Wallet
   onProgress: (progress: PurchaseProgress) => void
   onInvoice: (quote: PaymentQuote) => void
@@ -177,7 +169,7 @@ type Terms = {
 /** Runs a purchase of the SDK on the vault, and says how it goes on if it does not end well. */
 async function run(
   cli: Cli,
-  { name: wanted, product, service, caller, extending }: About,
+  { name: wanted, product, service, caller }: About,
   buy: (mayfly: Mayfly, terms: Terms) => Promise<unknown>,
 ): Promise<Bought> {
   let name = wanted ?? ''
@@ -200,7 +192,7 @@ async function run(
       buy(cli.mayfly(service, store), termsOf(cli, { wallet, caller, waiting })),
     )
   } catch (error) {
-    throw endOf(cli, error, { name, product, service, caller, extending })
+    throw endOf(cli, error, { name, service, caller })
   } finally {
     waiting.stop?.()
     if (name !== '') leavePurchase(cli, name)
@@ -223,10 +215,10 @@ function termsOf(
     if (caller.isCollecting && progress.stage === 'uncertain') throw unknownYet()
     noteProgress(cli, progress)
   }
-  const { signal } = cli
-  if (wallet) return { signal, wallet, onProgress, onInvoice: () => undefined }
+  const { signal, maxSats } = cli
+  if (wallet) return { signal, maxSats, wallet, onProgress, onInvoice: () => undefined }
   return {
-    ...{ signal, onProgress },
+    ...{ signal, maxSats, onProgress },
     onInvoice(quote) {
       if (caller.onInvoice) return caller.onInvoice(quote)
       showInvoice(cli, quote)
@@ -286,12 +278,11 @@ export function keepEnd(place: Place, name: string, expiresAt: string): SavedCap
 function endOf(
   cli: Cli,
   error: unknown,
-  { name, product, service, caller, extending }: About & { name: string },
+  { name, service, caller }: { name: string; service: string; caller: Caller },
 ): unknown {
   const record = name === '' ? null : openPurchase(cli, name)
   if (record === null) return error
-  const again = extending ? `mayfly extend ${name}` : `mayfly buy ${product} --resume ${name}`
-  const next = caller.goOn ?? `To continue: ${again}`
+  const next = caller.goOn ?? `To continue: ${goingOn(name, record)}`
   if (cli.signal.aborted) {
     cli.warn(`Interrupted. ${next}`)
     return error

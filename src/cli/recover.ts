@@ -6,60 +6,57 @@ import { decodeInvoice } from '../protocol/bolt11.ts'
 import { client } from './cli.ts'
 import { secretFrom } from './options.ts'
 import { freeName, keepEnd, savedAs } from './purchase.ts'
-import { examples } from './text.ts'
 import { dropPurchase, isTaken, openPurchases } from './vault/purchases.ts'
 import { checkName, publicPart, save } from './vault/saved.ts'
 import { inVault } from './vault/vault.ts'
 
 export function addRecover(program: Command): void {
-  program
-    .command('recover')
-    .description('collect what an invoice has paid for, by the preimage that your wallet shows')
-    .argument('<invoice>', 'the whole invoice, BOLT 11, with or without lightning:')
-    .option('--preimage-file <file>', 'the preimage: the first line, or - for stdin', '-')
-    .option('--name <name>', 'the name to save it under')
-    .addHelpText(
-      'after',
-      `${examples('mayfly recover lnbc… --name hooks')}
+  client<{ preimageFile: string; name?: string }>(
+    program
+      .command('recover')
+      .description('collect what an invoice has paid for, by the preimage that your wallet shows')
+      .argument('<invoice>', 'the whole invoice, BOLT 11, with or without lightning:')
+      .option('--preimage-file <file>', 'the preimage: the first line, or - for stdin', '-')
+      .option('--name <name>', 'the name to save it under'),
+    {
+      examples: ['mayfly recover lnbc… --name hooks'],
+      notes: `
 Whoever has both can collect the purchase, so the preimage is no argument, which other users of this machine could
 see. A purchase that was begun here is gone on with by its name: \`mayfly list\`.
 `,
-    )
-    .action(
-      client<{ preimageFile: string; name?: string }>(
-        async (cli, { preimageFile, name: wanted }, [invoice]) => {
-          const bolt11 = invoice.replace(/^lightning:/i, '')
-          const { paymentHash } = decodeInvoice(bolt11)
-          if (wanted !== undefined) checkName(wanted)
-          const { signal } = cli
-          const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
-          const done = await cli.mayfly().recover(proof, { signal })
-          const open = openPurchases(cli).find(({ record }) =>
-            record.invoices.some((each) => each.paymentHash === paymentHash),
-          )
-          if ('product' in done) {
-            const { whisper, planId } = open?.record ?? {}
-            const capability = whisper ? sharedWhisper(done, whisper) : (done as AnyCapability)
-            const saved = { capability, baseUrl: cli.url, ...(planId ? { planId } : {}) }
-            const name = inVault(cli, (db) => {
-              if (open) dropPurchase({ ...cli, db }, open.name)
-              const as = wanted ?? freeName(done.product, (some) => isTaken(db, some))
-              save({ ...cli, db }, as, saved)
-              return as
-            })
-            cli.answer({ name, baseUrl: cli.url, ...publicPart(capability) }, savedAs(cli, name))
-            if (done.product === 'whisper' && !whisper) {
-              cli.warn('Its content was encrypted elsewhere: the code to share is only there.')
-            }
-            return
-          }
-          const { expiresAt } = done
-          if (open) {
-            keepEnd(cli, open.name, expiresAt)
-            dropPurchase(cli, open.name)
-          }
-          cli.answer({ extended: true, expiresAt }, `It was extended, and ends at ${expiresAt}\n`)
-        },
-      ),
-    )
+    },
+    async (cli, { preimageFile, name: wanted }, [invoice]) => {
+      const bolt11 = invoice.replace(/^lightning:/i, '')
+      const { paymentHash } = decodeInvoice(bolt11)
+      if (wanted !== undefined) checkName(wanted)
+      const { signal } = cli
+      const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
+      const done = await cli.mayfly().recover(proof, { signal })
+      const open = openPurchases(cli).find(({ record }) =>
+        record.invoices.some((each) => each.paymentHash === paymentHash),
+      )
+      if ('product' in done) {
+        const { whisper, planId } = open?.record ?? {}
+        const capability = whisper ? sharedWhisper(done, whisper) : (done as AnyCapability)
+        const saved = { capability, baseUrl: cli.url, ...(planId ? { planId } : {}) }
+        const name = inVault(cli, (db) => {
+          if (open) dropPurchase({ ...cli, db }, open.name)
+          const as = wanted ?? freeName(done.product, (some) => isTaken(db, some))
+          save({ ...cli, db }, as, saved)
+          return as
+        })
+        cli.answer({ name, baseUrl: cli.url, ...publicPart(capability) }, savedAs(cli, name))
+        if (done.product === 'whisper' && !whisper) {
+          cli.warn('Its content was encrypted elsewhere: the code to share is only there.')
+        }
+        return
+      }
+      const { expiresAt } = done
+      if (open) {
+        keepEnd(cli, open.name, expiresAt)
+        dropPurchase(cli, open.name)
+      }
+      cli.answer({ extended: true, expiresAt }, `It was extended, and ends at ${expiresAt}\n`)
+    },
+  )
 }

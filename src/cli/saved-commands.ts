@@ -1,14 +1,14 @@
 /** `mayfly list|show|open|move|destroy`: what is saved here. */
 import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
-import type { PurchaseRecord, PurchaseState, SavedCapability } from '../client/index.ts'
+import type { PurchaseState, SavedCapability } from '../client/index.ts'
 import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { GONE, stateOf } from './status.ts'
-import { away, columns, examples } from './text.ts'
-import { findPurchase, type OpenPurchase, openPurchases } from './vault/purchases.ts'
+import { away, columns } from './text.ts'
+import { findPurchase, goingOn, type OpenPurchase, openPurchases } from './vault/purchases.ts'
 import {
   allKept,
   forget,
@@ -32,36 +32,33 @@ export function addSavedCommands(program: Command): void {
 }
 
 function addList(program: Command): void {
-  program
-    .command('list')
-    .description('list what is saved here, when it ends, and what its service said of it last')
-    .option('--check', 'ask each service now')
-    .addHelpText('after', examples('mayfly list', 'mayfly list --check', 'mayfly list --json'))
-    .action(
-      client<{ check?: true }>(async (cli, { check }) => {
-        const problems = check ? await checkAll(cli) : new Map<string, string>()
-        const listed = [
-          ...allKept(cli).map((saved) => listedSaved(cli, saved, problems.get(saved.name))),
-          ...openPurchases(cli).map((open) => listedPurchase(cli, open)),
-        ]
-        const services = new Set(listed.map(({ json }) => json.baseUrl))
-        const columnsOf = (cells: string[], service: string): string[] =>
-          services.size > 1 ? [...cells, service] : cells
-        const rows = listed.map(({ json, text }) =>
-          columnsOf(
-            [json.name, json.product ?? '-', json.planId ?? '-', text],
-            json.baseUrl ?? '-',
-          ),
-        )
-        cli.answer(
-          listed.map(({ json }) => json),
-          rows.length > 0
-            ? columns([columnsOf(['NAME', 'PRODUCT', 'PLAN', 'STATE'], 'SERVICE'), ...rows])
-            : 'Nothing is saved here yet. To buy an inbox: mayfly buy catch\n',
-        )
-        return problems.size === 0 ? EXIT.ok : EXIT.later
-      }),
-    )
+  client<{ check?: true }>(
+    program
+      .command('list')
+      .description('list what is saved here, when it ends, and what its service said of it last')
+      .option('--check', 'ask each service now'),
+    { examples: ['mayfly list', 'mayfly list --check', 'mayfly list --json'] },
+    async (cli, { check }) => {
+      const problems = check ? await checkAll(cli) : new Map<string, string>()
+      const listed = [
+        ...allKept(cli).map((saved) => listedSaved(cli, saved, problems.get(saved.name))),
+        ...openPurchases(cli).map(listedPurchase),
+      ]
+      const services = new Set(listed.map(({ json }) => json.baseUrl))
+      const columnsOf = (cells: string[], service: string): string[] =>
+        services.size > 1 ? [...cells, service] : cells
+      const rows = listed.map(({ json, text }) =>
+        columnsOf([json.name, json.product ?? '-', json.planId ?? '-', text], json.baseUrl ?? '-'),
+      )
+      cli.answer(
+        listed.map(({ json }) => json),
+        rows.length > 0
+          ? columns([columnsOf(['NAME', 'PRODUCT', 'PLAN', 'STATE'], 'SERVICE'), ...rows])
+          : 'Nothing is saved here yet. To buy an inbox: mayfly buy catch\n',
+      )
+      return problems.size === 0 ? EXIT.ok : EXIT.later
+    },
+  )
 }
 
 /** How many services or names are asked at once. */
@@ -146,14 +143,8 @@ function stated(
   return used === undefined ? `${said.state} (${when}), ${ends}` : `${used}, ${when}`
 }
 
-function listedPurchase(cli: Cli, { name, record }: OpenPurchase): Listed {
+function listedPurchase({ name, record }: OpenPurchase): Listed {
   const { product, planId, service, invoices } = record
-  const again =
-    product === null
-      ? 'mayfly pay INVOICE'
-      : record.extends === undefined
-        ? `mayfly buy ${product} --resume ${name}`
-        : `mayfly extend ${name}`
   const { paymentHash, amountSats } = invoices.at(-1) ?? {}
   return {
     json: {
@@ -163,72 +154,69 @@ function listedPurchase(cli: Cli, { name, record }: OpenPurchase): Listed {
       ...{ state: 'buying', payment: record.state, wallet: record.wallet },
       ...{ baseUrl: service, paymentHash, amountSats },
     },
-    text: `${PAYMENT[record.state](cli, record)}: ${again}`,
+    text: `${PAYMENT[record.state]}: ${goingOn(name, record)}`,
   }
 }
 
 /** What is known of the payment of a purchase. */
-const PAYMENT: Record<PurchaseState, (cli: Cli, record: PurchaseRecord) => string> = {
-  quoted: () => 'interrupted',
-  paying: () => 'perhaps paid, nobody knows yet',
-  failed: () => 'not paid, says the wallet',
-  paid: () => 'paid, and not collected',
-  delivered: () => 'paid',
+const PAYMENT: Record<PurchaseState, string> = {
+  quoted: 'interrupted',
+  paying: 'perhaps paid, nobody knows yet',
+  failed: 'not paid, says the wallet',
+  paid: 'paid, and not collected',
+  delivered: 'paid',
 }
 
 function addShow(program: Command): void {
-  program
-    .command('show')
-    .description('show what is saved under a name, without its tokens')
-    .argument('<name>')
-    .option('--reveal', 'show its tokens too: everyone who sees them can use it')
-    .addHelpText(
-      'after',
-      examples('mayfly show hooks', 'mayfly show hooks --reveal --json | jq -r .ingestToken'),
-    )
-    .action(
-      client<{ reveal?: true }>(async (cli, { reveal }, [name]) => {
-        const saved = loadKept(cli, name)
-        const { capability, baseUrl, planId = null } = saved
-        const shown = {
-          ...{ name, baseUrl, planId },
-          ...(reveal ? { ...capability } : publicPart(capability)),
-          ...ingestUrlOf(saved),
-        }
-        const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
-        if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])
-        cli.answer(shown, columns(rows))
-      }),
-    )
+  client<{ reveal?: true }>(
+    program
+      .command('show')
+      .description('show what is saved under a name, without its tokens')
+      .argument('<name>')
+      .option('--reveal', 'show its tokens too: everyone who sees them can use it'),
+    { examples: ['mayfly show hooks', 'mayfly show hooks --reveal --json | jq -r .ingestToken'] },
+    async (cli, { reveal }, [name]) => {
+      const saved = loadKept(cli, name)
+      const { capability, baseUrl, planId = null } = saved
+      const shown = {
+        ...{ name, baseUrl, planId },
+        ...(reveal ? { ...capability } : publicPart(capability)),
+        ...ingestUrlOf(saved),
+      }
+      const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
+      if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])
+      cli.answer(shown, columns(rows))
+    },
+  )
 }
 
 /** What opens an address in the browser of its user. */
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open' }
 
 function addOpen(program: Command): void {
-  program
-    .command('open')
-    .description('open the page of what is saved under a name, in a browser')
-    .argument('<name>')
-    .addHelpText('after', examples('mayfly open hooks', 'mayfly open backup --json'))
-    .action(
-      client(async (cli, _options, [name]) => {
-        const saved = loadKept(cli, name)
-        const url = await pageOf(cli, saved)
-        cli.answer({ name, url }, `${url}\n`)
-        if (!/\/status\//.test(url)) {
-          cli.note(
-            `The page asks for what is saved, unless that browser has it: mayfly export ${name} --out ${name}.json`,
-          )
-        }
-        const opener = OPENERS[process.platform]
-        if (!process.stdout.isTTY || opener === undefined) return
-        // Without a browser the address was printed, which is enough.
-        spawn(opener, [url], { stdio: 'ignore', detached: true })
-          .on('error', () => undefined)
-          .unref()
-      }),
-    )
+  client(
+    program
+      .command('open')
+      .description('open the page of what is saved under a name, in a browser')
+      .argument('<name>'),
+    { examples: ['mayfly open hooks', 'mayfly open backup --json'] },
+    async (cli, _options, [name]) => {
+      const saved = loadKept(cli, name)
+      const url = await pageOf(cli, saved)
+      cli.answer({ name, url }, `${url}\n`)
+      if (!/\/status\//.test(url)) {
+        cli.note(
+          `The page asks for what is saved, unless that browser has it: mayfly export ${name} --out ${name}.json`,
+        )
+      }
+      const opener = OPENERS[process.platform]
+      if (!process.stdout.isTTY || opener === undefined) return
+      // Without a browser the address was printed, which is enough.
+      spawn(opener, [url], { stdio: 'ignore', detached: true })
+        .on('error', () => undefined)
+        .unref()
+    },
+  )
 }
 
 /** No token is in it. A monitor that is shared has a page that needs none. */
@@ -245,57 +233,59 @@ async function pageOf(cli: Cli, saved: Kept): Promise<string> {
 }
 
 function addMove(program: Command): void {
-  program
-    .command('move')
-    .description('change the service of what is saved under a name, after its address has changed')
-    .argument('<name>')
-    .requiredOption('--to <url>', 'the new address, which must know it')
-    .addHelpText('after', examples('mayfly move hooks --to https://mayfly.example'))
-    .action(
-      client<{ to: string }>(async (cli, { to }, [name]) => {
-        const url = givenUrl('--to', to)
-        const kept = loadKept(cli, name)
-        if (findPurchase(cli, name) !== null) {
-          throw new CliError(
-            `${name} is being extended at ${kept.baseUrl}: mayfly extend ${name} ends that first.`,
-          )
-        }
-        const mayfly = cli.mayflyAt(url)
-        const state = await stateOf(mayfly, kept)
-        if (state === GONE) {
-          throw new CliError(`${url} does not know ${name}, so nothing was changed.`, EXIT.gone)
-        }
-        // To ask for this one would spend a read or a ping, so the service alone is asked.
-        if (state === null) await mayfly.catalog()
-        saveAgain<Kept>(cli, name, (saved) => ({ ...saved, baseUrl: url }))
-        const how = state === null ? 'It answers, and was not asked for it.' : `It is ${state}.`
-        const said = isSameService(url, kept.baseUrl) ? 'was' : 'is now'
-        cli.answer({ name, baseUrl: url, state }, `${name} ${said} of ${url}. ${how}\n`)
-      }),
-    )
+  client<{ to: string }>(
+    program
+      .command('move')
+      .description(
+        'change the service of what is saved under a name, after its address has changed',
+      )
+      .argument('<name>')
+      .requiredOption('--to <url>', 'the new address, which must know it'),
+    { examples: ['mayfly move hooks --to https://mayfly.example'] },
+    async (cli, { to }, [name]) => {
+      const url = givenUrl('--to', to)
+      const kept = loadKept(cli, name)
+      if (findPurchase(cli, name) !== null) {
+        throw new CliError(
+          `${name} is being extended at ${kept.baseUrl}: mayfly extend ${name} ends that first.`,
+        )
+      }
+      const mayfly = cli.mayflyAt(url)
+      const state = await stateOf(mayfly, kept)
+      if (state === GONE) {
+        throw new CliError(`${url} does not know ${name}, so nothing was changed.`, EXIT.gone)
+      }
+      // To ask for this one would spend a read or a ping, so the service alone is asked.
+      if (state === null) await mayfly.catalog()
+      saveAgain<Kept>(cli, name, (saved) => ({ ...saved, baseUrl: url }))
+      const how = state === null ? 'It answers, and was not asked for it.' : `It is ${state}.`
+      const said = isSameService(url, kept.baseUrl) ? 'was' : 'is now'
+      cli.answer({ name, baseUrl: url, state }, `${name} ${said} of ${url}. ${how}\n`)
+    },
+  )
 }
 
 function addDestroy(program: Command): void {
-  program
-    .command('destroy')
-    .description('destroy an inbox, a monitor or a whisper for good, with all that is in it')
-    .argument('<name>', 'an inbox, a monitor, or a whisper that was sent with --receipt')
-    .option('--yes', 'do not ask for confirmation; this cannot be undone')
-    .addHelpText('after', examples('mayfly destroy hooks --yes'))
-    .action(
-      client<{ yes?: true }>(async (cli, { yes }, [name]) => {
-        const saved = load(cli, name)
-        const { product } = saved.capability
-        if (product === 'whisper') withReceipt(name, saved.capability)
-        if (!yes) await confirmDestroying(cli, name, `${name}${WITH[product]}`)
-        await destroySaved(cli, name, saved)
-        const rest =
-          product === 'whisper'
-            ? `For a day, this still shows when it was read: mayfly status ${name}`
-            : 'It is removed here.'
-        cli.answer({ name, destroyed: true }, `${name} is destroyed. ${rest}\n`)
-      }),
-    )
+  client<{ yes?: true }>(
+    program
+      .command('destroy')
+      .description('destroy an inbox, a monitor or a whisper for good, with all that is in it')
+      .argument('<name>', 'an inbox, a monitor, or a whisper that was sent with --receipt')
+      .option('--yes', 'do not ask for confirmation; this cannot be undone'),
+    { examples: ['mayfly destroy hooks --yes'] },
+    async (cli, { yes }, [name]) => {
+      const saved = load(cli, name)
+      const { product } = saved.capability
+      if (product === 'whisper') withReceipt(name, saved.capability)
+      if (!yes) await confirmDestroying(cli, name, `${name}${WITH[product]}`)
+      await destroySaved(cli, name, saved)
+      const rest =
+        product === 'whisper'
+          ? `For a day, this still shows when it was read: mayfly status ${name}`
+          : 'It is removed here.'
+      cli.answer({ name, destroyed: true }, `${name} is destroyed. ${rest}\n`)
+    },
+  )
 }
 
 const WITH = {

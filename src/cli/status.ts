@@ -10,41 +10,41 @@ import {
 } from '../client/index.ts'
 import { inboxAddress, sharedAddresses } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
-import { away, columns, examples, harmless, size, span } from './text.ts'
+import { away, columns, harmless, size, span } from './text.ts'
 import { isPingOnly, type Kept, load, rememberState, withReceipt } from './vault/saved.ts'
 
 export function addStatus(program: Command): void {
-  program
-    .command('status')
-    .description('show the state, limits and counters of what is saved under a name')
-    .argument('<name>', 'an inbox, a monitor, or a whisper that was sent with --receipt')
-    .addHelpText('after', examples('mayfly status hooks', 'mayfly status backup --json'))
-    .action(
-      client(async (cli, _options, [name]) => {
-        const saved = load(cli, name)
-        const { capability, baseUrl } = saved
-        const mayfly = cli.mayfly(baseUrl)
-        try {
-          if (capability.product === 'catch') {
-            const inbox = mayfly.catch(capability)
-            const status = await inbox.status()
-            rememberState(cli, name, status.status)
-            showInbox(cli, inboxAddress(saved), { status, refusals: await inbox.refusals() })
-          } else if (capability.product === 'pulse') {
-            const status = await mayfly.pulse(capability).status()
-            rememberState(cli, name, status.state)
-            showMonitor(cli, baseUrl, status)
-          } else {
-            const receipt = await mayfly.whisperReceipt(withReceipt(name, capability)).status()
-            rememberState(cli, name, receipt.state)
-            showReceipt(cli, receipt)
-          }
-        } catch (error) {
-          if (isGone(error)) rememberState(cli, name, GONE)
-          throw error
+  client(
+    program
+      .command('status')
+      .description('show the state, limits and counters of what is saved under a name')
+      .argument('<name>', 'an inbox, a monitor, or a whisper that was sent with --receipt'),
+    { examples: ['mayfly status hooks', 'mayfly status backup --json'] },
+    async (cli, _options, [name]) => {
+      const saved = load(cli, name)
+      const { capability, baseUrl } = saved
+      const mayfly = cli.mayfly(baseUrl)
+      try {
+        if (capability.product === 'catch') {
+          const inbox = mayfly.catch(capability)
+          const status = await inbox.status()
+          rememberState(cli, name, status.status)
+          showInbox(cli, inboxAddress(saved), { status, refusals: await inbox.refusals() })
+        } else if (capability.product === 'pulse') {
+          const status = await mayfly.pulse(capability).status()
+          rememberState(cli, name, status.state)
+          showMonitor(cli, baseUrl, status)
+        } else {
+          const receipt = await mayfly.whisperReceipt(withReceipt(name, capability)).status()
+          rememberState(cli, name, receipt.state)
+          showReceipt(cli, receipt)
         }
-      }),
-    )
+      } catch (error) {
+        if (isGone(error)) rememberState(cli, name, GONE)
+        throw error
+      }
+    },
+  )
 }
 
 /** The state of what the service knows no more. */

@@ -52,6 +52,11 @@ export function columns(texts: readonly (readonly string[])[]): string {
     .join('')
 }
 
-/** The examples at the end of a command's help, one per line. */
+/** The end of a command's help: examples, one per line, and what else is to be known. */
+export type Help = { examples: readonly string[]; notes?: string }
+
+export const helpText = ({ examples: lines, notes = '' }: Help): string =>
+  `${examples(...lines)}${notes}`
+
 export const examples = (...lines: string[]): string =>
   `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`

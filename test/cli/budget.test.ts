@@ -154,11 +154,11 @@ describe('the budget of a day', () => {
     vault.clock.at += 1
     pay('c', 1000)
     vault.clock.at -= DAY_MS
-    assert.throws(() => pay('d', 1), refused(/clock of this machine is behind/))
+    assert.throws(() => pay('d', 1), refused(/Payments of a later day count too: the clock/))
     assert.deepEqual(budgetState(vault.options), {
-      day: '2026-11-23',
+      day: '2026-11-22',
       isClockBehind: true,
-      spentMsat: 1_000_000,
+      spentMsat: 2_000_000,
     })
   })
 })

@@ -47,15 +47,19 @@ suite('the vault', () => {
 
   test('where the folder can only be read, what is saved is used, and nothing is paid', async (t) => {
     const { cli, paid } = await aBuyer(t)
+    await cli.run(['buy', 'pulse', '--name', 'alive'], WITH_WALLET)
     giveToStranger(cli)
     chmodSync(vaultFile(cli.folder), 0o400)
     chmodSync(cli.folder, 0o500)
     assert.equal((await cli.json(['status', 'hooks'], STRANGER)).status, 'active')
     await refuses(cli, ['buy', 'pulse', '--name', 'beat'], STRANGER)
     await refuses(cli, ['forget', 'hooks', '--yes'], STRANGER)
+    await refuses(cli, ['pulse', 'rotate', 'alive'], STRANGER)
+    assert.equal((await cli.run(['ping', 'alive'], STRANGER)).code, 0)
+    assert.equal((await cli.run(['budget'], STRANGER)).code, 0)
     chmodSync(vaultFile(cli.folder), 0o000)
     await refuses(cli, ['list'], STRANGER)
-    assert.equal(await paid(), 1)
+    assert.equal(await paid(), 2)
   })
 
   test('where the data folder is a file, nothing is paid, and nothing is said to be empty', async (t) => {

@@ -1,7 +1,6 @@
 /** `mayfly catch …`: the owner's commands of an inbox. */
 import type { Command } from 'commander'
 import { client } from '../cli.ts'
-import { examples } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { addCatchEvents, addCatchExport, findEvent } from './events.ts'
 import { addCatchListen } from './listen.ts'
@@ -25,25 +24,23 @@ export function addCatch(program: Command): void {
 }
 
 function addDelete(parent: Command): void {
-  parent
-    .command('delete')
-    .description('delete one webhook permanently')
-    .argument('<name>', 'the inbox')
-    .argument('<event>', 'its id or sequence number')
-    .addHelpText(
-      'after',
-      examples(
+  client<object, [name: string, event: string]>(
+    parent
+      .command('delete')
+      .description('delete one webhook permanently')
+      .argument('<name>', 'the inbox')
+      .argument('<event>', 'its id or sequence number'),
+    {
+      examples: [
         'mayfly catch delete hooks 7',
         'mayfly catch delete hooks 01a1fb67-e43b-78ca-9860-000000000001',
-      ),
-    )
-    .action(
-      client<object, [name: string, event: string]>(async (cli, _options, [name, which]) => {
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const inbox = cli.mayfly(baseUrl).catch(capability)
-        const { id, sequence } = await findEvent(inbox, which)
-        await inbox.deleteEvent(id)
-        cli.answer({ id, sequence, deleted: true }, `Webhook ${sequence} is deleted.\n`)
-      }),
-    )
+      ],
+    },
+    async (cli, _options, [name, which]) => {
+      const { inbox } = loadCatch(cli, name)
+      const { id, sequence } = await findEvent(inbox, which)
+      await inbox.deleteEvent(id)
+      cli.answer({ id, sequence, deleted: true }, `Webhook ${sequence} is deleted.\n`)
+    },
+  )
 }

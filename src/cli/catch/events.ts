@@ -14,7 +14,7 @@ import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { wholeOption } from '../options.ts'
-import { columns, examples, harmless, shownOn, size } from '../text.ts'
+import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
 
@@ -30,52 +30,44 @@ export function addCatchEvents(parent: Command): void {
 }
 
 function addEvents(parent: Command): void {
-  parent
-    .command('events')
-    .description('list the webhooks of an inbox, newest first')
-    .argument('<name>', 'the inbox')
-    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .addOption(limitOption('the maximum number').default(20))
-    .addHelpText(
-      'after',
-      examples(
+  client<{ filter?: string; limit: number }>(
+    parent
+      .command('events')
+      .description('list the webhooks of an inbox, newest first')
+      .argument('<name>', 'the inbox')
+      .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+      .addOption(limitOption('the maximum number').default(20)),
+    {
+      examples: [
         'mayfly catch events hooks',
         'mayfly catch events hooks --filter q=opened --limit 100',
-      ),
-    )
-    .action(
-      client<{ filter?: string; limit: number }>(async (cli, { filter, limit }, [name]) => {
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const inbox = cli.mayfly(baseUrl).catch(capability)
-        const events = await newest(inbox, parseFilter(filter), limit)
-        const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
-        cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
-      }),
-    )
+      ],
+    },
+    async (cli, { filter, limit }, [name]) => {
+      const { inbox } = loadCatch(cli, name)
+      const events = await newest(inbox, parseFilter(filter), limit)
+      const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
+      cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
+    },
+  )
 }
 
 function addShow(parent: Command): void {
-  parent
-    .command('show')
-    .description('show a whole webhook, by default the newest')
-    .argument('<name>', 'the inbox')
-    .argument('[event]', 'its id or sequence number')
-    .option('--body', 'print only its body, unchanged')
-    .addHelpText(
-      'after',
-      examples('mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'),
-    )
-    .action(
-      client<{ body?: true }, [name: string, event?: string]>(
-        async (cli, options, [name, which]) => {
-          const { capability, baseUrl } = loadCatch(cli, name)
-          const event = await findEvent(cli.mayfly(baseUrl).catch(capability), which)
-          if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
-          else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
-          else cli.answer(event, whole(event))
-        },
-      ),
-    )
+  client<{ body?: true }, [name: string, event?: string]>(
+    parent
+      .command('show')
+      .description('show a whole webhook, by default the newest')
+      .argument('<name>', 'the inbox')
+      .argument('[event]', 'its id or sequence number')
+      .option('--body', 'print only its body, unchanged'),
+    { examples: ['mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'] },
+    async (cli, options, [name, which]) => {
+      const event = await findEvent(loadCatch(cli, name).inbox, which)
+      if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
+      else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
+      else cli.answer(event, whole(event))
+    },
+  )
 }
 
 /** The newest events, at most this many, newest first. */
@@ -138,39 +130,36 @@ const shownBody = (event: CatchEvent): string =>
 type ExportOptions = { as: 'curl' | 'har' | 'jsonl'; to?: string; filter?: string; limit: number }
 
 export function addCatchExport(parent: Command): void {
-  parent
-    .command('export')
-    .description('export webhooks, oldest first, as curl commands, HAR or JSON lines')
-    .argument('<name>', 'the inbox')
-    .addOption(
-      new Option('--as <format>', 'the format').choices(['curl', 'har', 'jsonl']).default('jsonl'),
-    )
-    .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
-    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .addOption(limitOption('at most this many, the newest').default(MAX_EVENTS))
-    .addHelpText(
-      'after',
-      examples(
+  client<ExportOptions>(
+    parent
+      .command('export')
+      .description('export webhooks, oldest first, as curl commands, HAR or JSON lines')
+      .argument('<name>', 'the inbox')
+      .addOption(
+        new Option('--as <format>', 'the format')
+          .choices(['curl', 'har', 'jsonl'])
+          .default('jsonl'),
+      )
+      .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
+      .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+      .addOption(limitOption('at most this many, the newest').default(MAX_EVENTS)),
+    {
+      examples: [
         'mayfly catch export hooks > hooks.jsonl',
         'mayfly catch export hooks --as curl --to http://localhost:3000/hook --limit 1',
         'mayfly catch export hooks --as har > hooks.har',
-      ),
-    )
-    .action(
-      client<ExportOptions>(async (cli, options, [name]) => {
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const url =
-          options.to === undefined
-            ? inboxAddress({ capability, baseUrl })
-            : receiverOf(options.to).href
-        const inbox = cli.mayfly(baseUrl).catch(capability)
-        const events = await newest(inbox, parseFilter(options.filter), options.limit)
-        events.reverse()
-        if (options.as === 'har') write(toHar(events, { url }))
-        else if (options.as === 'jsonl') write(toJsonLines(events))
-        else for (const event of events) write(`${toCurl(event, { url })}\n`)
-      }),
-    )
+      ],
+    },
+    async (cli, options, [name]) => {
+      const saved = loadCatch(cli, name)
+      const url = options.to === undefined ? inboxAddress(saved) : receiverOf(options.to).href
+      const events = await newest(saved.inbox, parseFilter(options.filter), options.limit)
+      events.reverse()
+      if (options.as === 'har') write(toHar(events, { url }))
+      else if (options.as === 'jsonl') write(toJsonLines(events))
+      else for (const event of events) write(`${toCurl(event, { url })}\n`)
+    },
+  )
 }
 
 const write = (text: string): boolean => process.stdout.write(shownOn(process.stdout, text))

@@ -5,7 +5,7 @@ import { inboxAddress } from '../addresses.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { wholeOption } from '../options.ts'
-import { examples, harmless } from '../text.ts'
+import { harmless } from '../text.ts'
 import { countFailed, type Listener, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { described, parseFilter } from './events.ts'
@@ -27,37 +27,38 @@ type Options = {
 }
 
 export function addCatchListen(parent: Command): void {
-  parent
-    .command('listen')
-    .description('show webhooks as they arrive, and forward them to a receiver')
-    .argument('<name>', 'the inbox')
-    .option('--forward <url>', 'forward each one to this address, in order, once')
-    .addOption(
-      wholeOption(
-        '--retry <times>',
-        'with --forward, send again what fails (no answer, or 400 and above)',
-        { least: 0, most: MAX_RETRIES },
+  client<Options>(
+    parent
+      .command('listen')
+      .description('show webhooks as they arrive, and forward them to a receiver')
+      .argument('<name>', 'the inbox')
+      .option('--forward <url>', 'forward each one to this address, in order, once')
+      .addOption(
+        wholeOption(
+          '--retry <times>',
+          'with --forward, send again what fails (no answer, or 400 and above)',
+          { least: 0, most: MAX_RETRIES },
+        ),
+      )
+      .option(
+        '--since <where>',
+        'a sequence number to start after, or now, start, or last (where it stopped)',
+      )
+      .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+      .option('--once', 'stop after the first one; with --forward, a failure if it is not accepted')
+      .addOption(
+        wholeOption('--timeout <seconds>', 'stop after this time; with --once, that is a failure', {
+          ...{ least: 1, most: MAX_TIMEOUT_SECONDS },
+        }),
       ),
-    )
-    .option(
-      '--since <where>',
-      'a sequence number to start after, or now, start, or last (where it stopped)',
-    )
-    .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-    .option('--once', 'stop after the first one; with --forward, a failure if it is not accepted')
-    .addOption(
-      wholeOption('--timeout <seconds>', 'stop after this time; with --once, that is a failure', {
-        ...{ least: 1, most: MAX_TIMEOUT_SECONDS },
-      }),
-    )
-    .addHelpText(
-      'after',
-      `${examples(
+    {
+      examples: [
         'mayfly catch listen hooks --forward http://localhost:3000/hook',
         'mayfly catch listen hooks --forward http://localhost:3000/hook --retry 5',
         'mayfly catch listen hooks --since start --filter method=POST',
         'mayfly catch listen hooks --once --timeout 60 --json',
-      )}
+      ],
+      notes: `
 With --forward it remembers its position, and the next start continues there. An event that was sent but not
 answered before a kill is not sent again: the next start names it, for \`catch replay\`. A second listener on the
 same inbox takes over, and the first one ends. It waits for a receiver that is down. What fails is remembered, for \`catch replay --failed\`. With --retry it is sent again before that, up
@@ -65,31 +66,30 @@ to ${MAX_RETRIES} times, after a second, two, four and so on up to a minute, or 
 after it waits, so the order stays. A stop in between loses nothing. It does not forward a path with .. in it,
 so all stays below the receiver's address. Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
 `,
-    )
-    .action(
-      client<Options>(async (cli, options, [name]) => {
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const inbox = cli.mayfly(baseUrl).catch(capability)
-        const filter = parseFilter(options.filter)
-        const address = inboxAddress({ capability, baseUrl })
-        if (options.forward === undefined) {
-          if (options.retry === undefined) return watch(cli, inbox, { ...options, filter, address })
-          throw new CliError('--retry is for what --forward sends.', EXIT.usage)
-        }
-        const to = receiverOf(options.forward)
-        const { publicId } = capability
-        return listen(cli, inbox, {
-          ...options,
-          listener: startListening(cli, publicId),
-          failedBefore: countFailed(cli, publicId),
-          filter,
-          address,
-          name,
-          to,
-          retries: options.retry ?? 0,
-        })
-      }),
-    )
+    },
+    async (cli, options, [name]) => {
+      const saved = loadCatch(cli, name)
+      const { inbox, capability } = saved
+      const filter = parseFilter(options.filter)
+      const address = inboxAddress(saved)
+      if (options.forward === undefined) {
+        if (options.retry === undefined) return watch(cli, inbox, { ...options, filter, address })
+        throw new CliError('--retry is for what --forward sends.', EXIT.usage)
+      }
+      const to = receiverOf(options.forward)
+      const { publicId } = capability
+      return listen(cli, inbox, {
+        ...options,
+        listener: startListening(cli, publicId),
+        failedBefore: countFailed(cli, publicId),
+        filter,
+        address,
+        name,
+        to,
+        retries: options.retry ?? 0,
+      })
+    },
+  )
 }
 
 type Watching = Omit<Options, 'filter' | 'forward' | 'retry'> & {

@@ -5,7 +5,7 @@ import { messageOf } from '../../lib/errors.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { examples, harmless } from '../text.ts'
+import { harmless } from '../text.ts'
 import { countFailed, startReplay } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
@@ -14,42 +14,41 @@ import { type Forwarded, forward, isAccepted, outcomeOf, receiverOf } from './fo
 type Options = { to: string; failed?: true }
 
 export function addCatchReplay(parent: Command): void {
-  parent
-    .command('replay')
-    .description('send a stored webhook to a receiver again, or all that have failed')
-    .argument('<name>', 'the inbox')
-    .argument('[event]', 'its id or sequence number')
-    .requiredOption('--to <url>', 'the receiver')
-    .option('--failed', 'all that `catch listen --forward` could not deliver, oldest first')
-    .addHelpText(
-      'after',
-      `${examples(
+  client<Options, [name: string, event?: string]>(
+    parent
+      .command('replay')
+      .description('send a stored webhook to a receiver again, or all that have failed')
+      .argument('<name>', 'the inbox')
+      .argument('[event]', 'its id or sequence number')
+      .requiredOption('--to <url>', 'the receiver')
+      .option('--failed', 'all that `catch listen --forward` could not deliver, oldest first'),
+    {
+      examples: [
         'mayfly catch replay hooks 7 --to http://localhost:3000/hook',
         'mayfly catch replay hooks --failed --to http://localhost:3000/hook',
-      )}
+      ],
+      notes: `
 With --failed, each webhook that the receiver takes (a status below 400) is struck out, and so is one that was
 deleted. The others stay for the next time.
 `,
-    )
-    .action(
-      client<Options, [name: string, event?: string]>(async (cli, options, [name, which]) => {
-        const to = receiverOf(options.to)
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const inbox = cli.mayfly(baseUrl).catch(capability)
-        if ((which === undefined) !== (options.failed === true)) {
-          throw new CliError('Name one webhook, or all that have failed by --failed.', EXIT.usage)
-        }
-        if (which === undefined) {
-          return replayFailed(cli, inbox, { name, to, publicId: capability.publicId })
-        }
-        const event = await findEvent(inbox, which)
-        const answer = await sendAgain(event, to)
-        show(cli, event, answer)
-        if (isAccepted(answer)) return EXIT.ok
-        noteRefusal(cli, `${to.href} did not accept it`, answer)
-        return EXIT.failed
-      }),
-    )
+    },
+    async (cli, options, [name, which]) => {
+      const to = receiverOf(options.to)
+      const { inbox, capability } = loadCatch(cli, name)
+      if ((which === undefined) !== (options.failed === true)) {
+        throw new CliError('Name one webhook, or all that have failed by --failed.', EXIT.usage)
+      }
+      if (which === undefined) {
+        return replayFailed(cli, inbox, { name, to, publicId: capability.publicId })
+      }
+      const event = await findEvent(inbox, which)
+      const answer = await sendAgain(event, to)
+      show(cli, event, answer)
+      if (isAccepted(answer)) return EXIT.ok
+      noteRefusal(cli, `${to.href} did not accept it`, answer)
+      return EXIT.failed
+    },
+  )
 }
 
 /** @throws CliError if the receiver cannot be reached. */

@@ -5,7 +5,7 @@ import { CHALLENGERS } from '../../protocol/signatures/signatures.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { secretFrom, wholeOption } from '../options.ts'
-import { examples, harmless } from '../text.ts'
+import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
 /** What each sender asks of an address before it sends anything. */
@@ -30,58 +30,60 @@ type Options = {
 }
 
 export function addCatchRespond(parent: Command): void {
-  parent
-    .command('respond')
-    .description('show or choose how an inbox answers the requests that it stores, instead of 204')
-    .argument('<name>', 'the inbox')
-    .addOption(
-      new Option('--for <sender>', 'what this sender asks when it is set up').choices(SENDERS),
-    )
-    .option('--secret-file <file>', 'for zoom and x: the secret of the app, or - for stdin', '-')
-    .option('--echo-json <member>', 'send back this member of the JSON body, as text')
-    .option('--echo-query <parameter>', 'send back this parameter of the query, as text')
-    .addOption(
-      // The service knows which statuses there are, and says so.
-      wholeOption(
-        '--status <code>',
-        'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
-        { least: 200, most: 429 },
-      ),
-    )
-    .option('--body <text>', 'with --status: this body')
-    .addOption(
-      new Option('--content-type <type>', 'with --status: its type, text/plain by default').choices(
-        ['text/plain', 'application/json'],
-      ),
-    )
-    .addOption(
-      wholeOption('--retry-after <seconds>', 'with --status: when the sender should try again', {
-        ...{ least: 0, most: 3600 },
-      }),
-    )
-    .option('--reset', 'answer 204 again')
-    .addHelpText(
-      'after',
-      `${examples(
+  client<Options>(
+    parent
+      .command('respond')
+      .description(
+        'show or choose how an inbox answers the requests that it stores, instead of 204',
+      )
+      .argument('<name>', 'the inbox')
+      .addOption(
+        new Option('--for <sender>', 'what this sender asks when it is set up').choices(SENDERS),
+      )
+      .option('--secret-file <file>', 'for zoom and x: the secret of the app, or - for stdin', '-')
+      .option('--echo-json <member>', 'send back this member of the JSON body, as text')
+      .option('--echo-query <parameter>', 'send back this parameter of the query, as text')
+      .addOption(
+        // The service knows which statuses there are, and says so.
+        wholeOption(
+          '--status <code>',
+          'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
+          { least: 200, most: 429 },
+        ),
+      )
+      .option('--body <text>', 'with --status: this body')
+      .addOption(
+        new Option(
+          '--content-type <type>',
+          'with --status: its type, text/plain by default',
+        ).choices(['text/plain', 'application/json']),
+      )
+      .addOption(
+        wholeOption('--retry-after <seconds>', 'with --status: when the sender should try again', {
+          ...{ least: 0, most: 3600 },
+        }),
+      )
+      .option('--reset', 'answer 204 again'),
+    {
+      examples: [
         'mayfly catch respond hooks --for slack',
         'mayfly catch respond hooks --for zoom --secret-file zoom-secret',
         `mayfly catch respond hooks --status 200 --content-type application/json --body '{"ok":true}'`,
         'mayfly catch respond hooks --status 429 --retry-after 60',
         'mayfly catch respond hooks --reset',
-      )}
+      ],
+      notes: `
 A request that does not ask is answered 204. A fixed answer is for POST, PUT, PATCH and DELETE.
 `,
-    )
-    .action(
-      client<Options>(async (cli, options, [name]) => {
-        const chosen = await chosenIn(cli, options)
-        const { capability, baseUrl } = loadCatch(cli, name)
-        const inbox = cli.mayfly(baseUrl).catch(capability)
-        if (options.reset) await inbox.deleteResponse()
-        const shown = chosen ? await inbox.setResponse(chosen) : await inbox.response()
-        cli.answer({ name, response: shown }, `${name} answers ${harmless(inWords(shown))}.\n`)
-      }),
-    )
+    },
+    async (cli, options, [name]) => {
+      const chosen = await chosenIn(cli, options)
+      const { inbox } = loadCatch(cli, name)
+      if (options.reset) await inbox.deleteResponse()
+      const shown = chosen ? await inbox.setResponse(chosen) : await inbox.response()
+      cli.answer({ name, response: shown }, `${name} answers ${harmless(inWords(shown))}.\n`)
+    },
+  )
 }
 
 /** The answer that the options choose; null if they choose none. */

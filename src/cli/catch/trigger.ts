@@ -8,7 +8,7 @@ import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { secretFrom } from '../options.ts'
-import { examples, harmless } from '../text.ts'
+import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
 type At = { seconds: number; id: string }
@@ -110,59 +110,62 @@ type Sender = keyof typeof SAMPLES
 type Options = { data?: string; as?: Sender; secretFile?: string }
 
 export function addCatchTrigger(parent: Command): void {
-  parent
-    .command('trigger')
-    .description('send a webhook to an inbox, to try what listens to it; it counts as a request')
-    .argument('<name>', 'the inbox')
-    .addOption(
-      new Option('--as <sender>', 'a signed sample of this sender').choices(Object.keys(SAMPLES)),
-    )
-    .option('--secret-file <file>', 'with --as: the secret, or - for stdin; by default one is made')
-    .option('--data <json>', 'its body')
-    .addHelpText(
-      'after',
-      `${examples(
+  client<Options>(
+    parent
+      .command('trigger')
+      .description('send a webhook to an inbox, to try what listens to it; it counts as a request')
+      .argument('<name>', 'the inbox')
+      .addOption(
+        new Option('--as <sender>', 'a signed sample of this sender').choices(Object.keys(SAMPLES)),
+      )
+      .option(
+        '--secret-file <file>',
+        'with --as: the secret, or - for stdin; by default one is made',
+      )
+      .option('--data <json>', 'its body'),
+    {
+      examples: [
         `mayfly catch trigger hooks --data '{"action":"opened"}'`,
         'mayfly catch trigger hooks --as github',
         'mayfly catch trigger hooks --as stripe --secret-file stripe-secret',
-      )}
+      ],
+      notes: `
 With --as, a handler behind \`mayfly catch listen --forward\` can be tried before the sender is connected.
 `,
-    )
-    .action(
-      client<Options>(async (cli, { data, as, secretFile }, [name]) => {
-        const saved = loadCatch(cli, name)
-        const given =
-          as === undefined || secretFile === undefined
-            ? null
-            : await secretFrom(cli, secretFile, 'The secret of the sender: ')
-        const sample = as && (await sampleOf(as, { data, secret: given, now: cli.now() }))
-        const { headers, body } = sample ?? {
-          headers: { authorization: `Bearer ${saved.capability.ingestToken}` },
-          body: data ?? '{"hello":"from mayfly"}',
-        }
-        const answer = await cli.traced(fetch)(inboxAddress(saved), {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', ...headers },
-          body,
-          signal: cli.signal,
-        })
-        const text = (await answer.text()).slice(0, 4096)
-        const made = sample && given === null ? { secret: sample.secret } : {}
-        const isStored = answer.ok
-        cli.answer(
-          { name, sent: isStored, status: answer.status, answer: text, ...made },
-          [
-            isStored
-              ? 'Sent. '
-              : `The inbox answered ${answer.status}${text && `: ${harmless(text)}`}. `,
-            `To see it: mayfly catch show ${name}\n`,
-            'secret' in made ? `It is signed with a secret made for it: ${made.secret}\n` : '',
-          ].join(''),
-        )
-        return isStored ? EXIT.ok : EXIT.failed
-      }),
-    )
+    },
+    async (cli, { data, as, secretFile }, [name]) => {
+      const saved = loadCatch(cli, name)
+      const given =
+        as === undefined || secretFile === undefined
+          ? null
+          : await secretFrom(cli, secretFile, 'The secret of the sender: ')
+      const sample = as && (await sampleOf(as, { data, secret: given, now: cli.now() }))
+      const { headers, body } = sample ?? {
+        headers: { authorization: `Bearer ${saved.capability.ingestToken}` },
+        body: data ?? '{"hello":"from mayfly"}',
+      }
+      const answer = await cli.traced(fetch)(inboxAddress(saved), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body,
+        signal: cli.signal,
+      })
+      const text = (await answer.text()).slice(0, 4096)
+      const made = sample && given === null ? { secret: sample.secret } : {}
+      const isStored = answer.ok
+      cli.answer(
+        { name, sent: isStored, status: answer.status, answer: text, ...made },
+        [
+          isStored
+            ? 'Sent. '
+            : `The inbox answered ${answer.status}${text && `: ${harmless(text)}`}. `,
+          `To see it: mayfly catch show ${name}\n`,
+          'secret' in made ? `It is signed with a secret made for it: ${made.secret}\n` : '',
+        ].join(''),
+      )
+      return isStored ? EXIT.ok : EXIT.failed
+    },
+  )
 }
 
 /** A sample as its sender would send it at this time. @throws CliError for a secret that is none. */

@@ -11,7 +11,7 @@ import { firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { columns, examples, harmless } from '../text.ts'
+import { columns, harmless } from '../text.ts'
 
 /** @returns the command group, to which the operator's commands are added. */
 export function addGate(program: Command): Command {
@@ -44,96 +44,88 @@ const withProject = (command: Command): Command =>
     .requiredOption('--key-file <file>', 'a file with the capability of the project, gate_key_…')
 
 function addIntent(parent: Command): void {
-  withProject(parent.command('intent'))
-    .description('create the payment intent of a request, and show its invoice')
-    .requiredOption('--route <id>', 'the route of the request')
-    .option('--method <method>', 'the method of the request', 'GET')
-    .requiredOption('--path <path>', 'its path and query')
-    .option('--body <file>', 'its body')
-    .addHelpText(
-      'after',
-      examples(
+  client<Project & { route: string; method: string; path: string; body?: string }>(
+    withProject(parent.command('intent'))
+      .description('create the payment intent of a request, and show its invoice')
+      .requiredOption('--route <id>', 'the route of the request')
+      .option('--method <method>', 'the method of the request', 'GET')
+      .requiredOption('--path <path>', 'its path and query')
+      .option('--body <file>', 'its body'),
+    {
+      examples: [
         'mayfly gate intent --project gate_project_… --key-file key --route ping --path /ping',
-      ),
-    )
-    .action(
-      client<Project & { route: string; method: string; path: string; body?: string }>(
-        async (cli, options) => {
-          const { route, method, path, body } = options
-          const quote = await gateOf(cli, options).intent({
-            ...{ route, method, path },
-            ...(body === undefined
-              ? {}
-              : { body: new Uint8Array(withFile(body, () => readFileSync(body))) }),
-          })
-          const { intentId, amountSats, recipient, expiresAt, bolt11 } = quote
-          cli.answer(
-            quote,
-            `${columns([
-              ['intent', intentId],
-              ['pay', `${amountSats} sat to ${harmless(recipient)}, until ${expiresAt}`],
-            ])}\n${harmless(bolt11)}\n`,
-          )
-        },
-      ),
-    )
+      ],
+    },
+    async (cli, options) => {
+      const { route, method, path, body } = options
+      const quote = await gateOf(cli, options).intent({
+        ...{ route, method, path },
+        ...(body === undefined
+          ? {}
+          : { body: new Uint8Array(withFile(body, () => readFileSync(body))) }),
+      })
+      const { intentId, amountSats, recipient, expiresAt, bolt11 } = quote
+      cli.answer(
+        quote,
+        `${columns([
+          ['intent', intentId],
+          ['pay', `${amountSats} sat to ${harmless(recipient)}, until ${expiresAt}`],
+        ])}\n${harmless(bolt11)}\n`,
+      )
+    },
+  )
 }
 
 function addProve(parent: Command): void {
-  withProject(parent.command('prove'))
-    .description('prove a payment with its preimage, read from stdin')
-    .argument('<intent>', 'gate_intent_…')
-    .addHelpText(
-      'after',
-      examples('mayfly gate prove gate_intent_… --project … --key-file key < preimage'),
-    )
-    .action(
-      client<Project>(async (cli, options, [intentId]) => {
-        const preimage = (await readSecret(cli, 'The preimage: ')).trim()
-        return showOutcome(cli, await gateOf(cli, options).prove(intentId, preimage))
-      }),
-    )
+  client<Project>(
+    withProject(parent.command('prove'))
+      .description('prove a payment with its preimage, read from stdin')
+      .argument('<intent>', 'gate_intent_…'),
+    { examples: ['mayfly gate prove gate_intent_… --project … --key-file key < preimage'] },
+    async (cli, options, [intentId]) => {
+      const preimage = (await readSecret(cli, 'The preimage: ')).trim()
+      return showOutcome(cli, await gateOf(cli, options).prove(intentId, preimage))
+    },
+  )
 }
 
 function addPoll(parent: Command): void {
-  withProject(parent.command('poll'))
-    .description('show the state of an intent')
-    .argument('<intent>', 'gate_intent_…')
-    .addHelpText('after', examples('mayfly gate poll gate_intent_… --project … --key-file key'))
-    .action(
-      client<Project>(async (cli, options, [intentId]) =>
-        showOutcome(cli, await gateOf(cli, options).poll(intentId)),
-      ),
-    )
+  client<Project>(
+    withProject(parent.command('poll'))
+      .description('show the state of an intent')
+      .argument('<intent>', 'gate_intent_…'),
+    { examples: ['mayfly gate poll gate_intent_… --project … --key-file key'] },
+    async (cli, options, [intentId]) => showOutcome(cli, await gateOf(cli, options).poll(intentId)),
+  )
 }
 
 function addVerify(parent: Command): void {
-  parent
-    .command('verify')
-    .description('check the signature of a receipt against the public keys of the service')
-    .argument('[receipt]', 'the receipt, or - for stdin', '-')
-    .option('--project <id>', 'the project that the receipt must be for')
-    .addHelpText('after', examples('mayfly gate verify < receipt'))
-    .action(
-      client<{ project?: string }, [receipt?: string]>(async (cli, { project }, [given = '-']) => {
-        const receipt = (given === '-' ? await readSecret(cli, 'The receipt: ') : given).trim()
-        const keys = await fetchGateKeys(createHttp(cli.url, cli.traced(fetch))).catch(
-          (error: unknown) => {
-            if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error
-            throw new CliError(`${cli.url} does not offer GATE: it publishes no keys.`)
-          },
-        )
-        const verdict = await verifyReceipt(receipt, keys)
-        if (verdict.outcome !== 'ok') {
-          const why = verdict.outcome === 'refused' ? verdict.reason : 'signed by an unknown key'
-          throw new CliError(`The receipt is not valid: ${harmless(why)}.`)
-        }
-        if (project !== undefined && verdict.receipt.aud !== project) {
-          throw new CliError('The receipt is genuine, but for another project.')
-        }
-        cli.answer(verdict.receipt, described(verdict.receipt))
-      }),
-    )
+  client<{ project?: string }, [receipt?: string]>(
+    parent
+      .command('verify')
+      .description('check the signature of a receipt against the public keys of the service')
+      .argument('[receipt]', 'the receipt, or - for stdin', '-')
+      .option('--project <id>', 'the project that the receipt must be for'),
+    { examples: ['mayfly gate verify < receipt'] },
+    async (cli, { project }, [given = '-']) => {
+      const receipt = (given === '-' ? await readSecret(cli, 'The receipt: ') : given).trim()
+      const keys = await fetchGateKeys(createHttp(cli.url, cli.traced(fetch))).catch(
+        (error: unknown) => {
+          if (!(error instanceof MayflyError && error.phrase === 'not found')) throw error
+          throw new CliError(`${cli.url} does not offer GATE: it publishes no keys.`)
+        },
+      )
+      const verdict = await verifyReceipt(receipt, keys)
+      if (verdict.outcome !== 'ok') {
+        const why = verdict.outcome === 'refused' ? verdict.reason : 'signed by an unknown key'
+        throw new CliError(`The receipt is not valid: ${harmless(why)}.`)
+      }
+      if (project !== undefined && verdict.receipt.aud !== project) {
+        throw new CliError('The receipt is genuine, but for another project.')
+      }
+      cli.answer(verdict.receipt, described(verdict.receipt))
+    },
+  )
 }
 
 function gateOf(cli: Cli, { project, keyFile }: Project): GateClient {

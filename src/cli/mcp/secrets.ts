@@ -9,7 +9,7 @@ import type { Cli } from '../cli.ts'
 import { openPurchase } from '../vault/purchases.ts'
 import { lastSeen, sawUpTo } from '../vault/reading.ts'
 import { A, allKept, findKept, findSaved, forget, type Kept, saveAgain } from '../vault/saved.ts'
-import { fetchKept, keptBefore } from '../whisper/read.ts'
+import { fetchKept } from '../whisper/read.ts'
 import { type Call, confirm } from './session.ts'
 
 /** The most bytes of a content of which text is made. A longer one is not for a model. */
@@ -123,12 +123,9 @@ async function readWhisper(call: Call, args: Record<string, unknown>): Promise<B
     )
   }
   // A read brings its bytes once. They stay here, encrypted, so that a lost answer can be repeated.
-  const kept = keptBefore(cli, publicId, { keep: true })
-  const fetched = kept
-    ? { envelope: kept.envelope, kept }
-    : await fetchKept(cli, { code: code.trim(), baseUrl, publicId }, { keep: true })
-  const { data, name, mediaType } = await openWhisper(fetched.envelope, key)
-  if (fetched.kept !== null) session.opened.add(fetched.kept.id)
+  const { envelope, kept } = await fetchKept(cli, { code: code.trim(), baseUrl, publicId })
+  const { data, name, mediaType } = await openWhisper(envelope, key)
+  if (kept !== null) session.opened.add(kept.id)
   const content = data.length <= MAX_CONTENT_BYTES ? utf8Text(data) : null
   return { text: content, bytes: data.length, fileName: name, mediaType }
 }

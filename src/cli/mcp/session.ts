@@ -5,7 +5,6 @@ import {
   inputResponse,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { createMayfly } from '../../client/index.ts'
 import type { Cli } from '../cli.ts'
 import { CliError } from '../exit.ts'
 import { dropUnopened } from '../vault/unopened.ts'
@@ -90,11 +89,7 @@ export function cliOf(
   return {
     ...{ ...cli, signal, maxSats, isJson: false },
     answer: () => undefined,
-    mayfly: (baseUrl = cli.url, store) =>
-      createMayfly({
-        ...{ baseUrl, maxSats, fetch: cli.traced(globalThis.fetch) },
-        ...(store === undefined ? {} : { store }),
-      }),
+    mayfly: (baseUrl = cli.url, store) => cli.mayflyAt(baseUrl, store),
   }
 }
 

@@ -4,53 +4,52 @@ import type { Command } from 'commander'
 import { type Config, readConfig } from '../../service/config.ts'
 import { secretFile } from '../../service/secret-file.ts'
 import { CliError } from '../exit.ts'
-import { examples } from '../text.ts'
 import { operator } from './command.ts'
 
 export function addBackup(program: Command): void {
-  program
-    .command('backup')
-    .description('copy the SQLite store; the service can be running')
-    .argument('<file>', 'the copy; an existing file is never overwritten')
-    .addHelpText('after', examples('mayfly backup /backups/mayfly-2026-01-02.db'))
-    .action(
-      operator<object, [copy: string]>(async (output, _options, [copy]) => {
-        const config = readConfig()
-        const file = sqliteFile(config)
-        const { backupSqlite } = await import('../../db/sqlite/backup.ts')
-        const { orders } = await backupSqlite(file, copy)
-        const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
-        output.answer(
-          { file: copy, orders, secret },
-          `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
-            `The secret is not in it. Keep ${secret} too, in another place.\n`,
-        )
-      }),
-    )
-  program
-    .command('restore')
-    .description(
-      'restore the store from a copy, after the service was stopped and its files were moved away',
-    )
-    .argument('<file>', 'the copy')
-    .addHelpText('after', examples('mayfly restore /backups/mayfly-2026-01-02.db'))
-    .action(
-      operator<object, [copy: string]>(async (output, _options, [copy]) => {
-        const config = readConfig()
-        const file = sqliteFile(config)
-        const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
-        const { contestRestored } = await import('../../payment/operator.ts')
-        const { orders } = await restoreSqlite(copy, file, [contestRestored])
-        const isMissing = config.secrets === null && !existsSync(secretFile(file))
-        output.answer(
-          { file, orders, missingSecret: isMissing ? secretFile(file) : null },
-          `${file} has the store with ${orders} orders again.\n` +
-            (isMissing
-              ? `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
-              : ''),
-        )
-      }),
-    )
+  operator<object, [copy: string]>(
+    program
+      .command('backup')
+      .description('copy the SQLite store; the service can be running')
+      .argument('<file>', 'the copy; an existing file is never overwritten'),
+    { examples: ['mayfly backup /backups/mayfly-2026-01-02.db'] },
+    async (output, _options, [copy]) => {
+      const config = readConfig()
+      const file = sqliteFile(config)
+      const { backupSqlite } = await import('../../db/sqlite/backup.ts')
+      const { orders } = await backupSqlite(file, copy)
+      const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
+      output.answer(
+        { file: copy, orders, secret },
+        `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
+          `The secret is not in it. Keep ${secret} too, in another place.\n`,
+      )
+    },
+  )
+  operator<object, [copy: string]>(
+    program
+      .command('restore')
+      .description(
+        'restore the store from a copy, after the service was stopped and its files were moved away',
+      )
+      .argument('<file>', 'the copy'),
+    { examples: ['mayfly restore /backups/mayfly-2026-01-02.db'] },
+    async (output, _options, [copy]) => {
+      const config = readConfig()
+      const file = sqliteFile(config)
+      const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
+      const { contestRestored } = await import('../../payment/operator.ts')
+      const { orders } = await restoreSqlite(copy, file, [contestRestored])
+      const isMissing = config.secrets === null && !existsSync(secretFile(file))
+      output.answer(
+        { file, orders, missingSecret: isMissing ? secretFile(file) : null },
+        `${file} has the store with ${orders} orders again.\n` +
+          (isMissing
+            ? `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
+            : ''),
+      )
+    },
+  )
 }
 
 function sqliteFile({ databaseUrl }: Config): string {

@@ -6,6 +6,7 @@ import { type Db, StoreUnusable } from '../../db/db.ts'
 import { type Config, readConfig } from '../../service/config.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
+import { type Help, helpText } from '../text.ts'
 
 /** The answer of a command: JSON for programs, text for people. */
 export type Answer = {
@@ -22,14 +23,16 @@ export type OperatorWork<Options, Given extends readonly unknown[]> = (
   args: Given,
 ) => Promise<unknown>
 
-/** The action of an operator's command. It answers in text unless `--json` is given. */
+/** Completes an operator's command. It answers in text unless `--json` is given. */
 export function operator<Options = object, Given extends readonly unknown[] = []>(
+  command: Command,
+  help: Help,
   work: OperatorWork<Options, Given>,
-) {
-  return async function action(this: Command): Promise<void> {
-    const options = this.optsWithGlobals<GlobalOptions & Options>()
+): Command {
+  return command.addHelpText('after', helpText(help)).action(async () => {
+    const options = command.optsWithGlobals<GlobalOptions & Options>()
     const output = openOutput(options, options.json ?? false)
-    const args = this.processedArgs as readonly unknown[] as Given
+    const args = command.processedArgs as readonly unknown[] as Given
     process.exitCode = await finish(options, async () => {
       try {
         return await work(output, options, args)
@@ -37,7 +40,7 @@ export function operator<Options = object, Given extends readonly unknown[] = []
         throw error instanceof StoreUnusable ? new CliError(error.message) : error
       }
     })
-  }
+  })
 }
 
 /** A reason is a line of a list, of the log or of the books. */

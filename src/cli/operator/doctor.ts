@@ -17,7 +17,7 @@ import {
 } from '../../service/secret-file.ts'
 import { EXIT, lacksService } from '../exit.ts'
 import { isForPrograms, openOutput } from '../output.ts'
-import { columns, examples } from '../text.ts'
+import { columns } from '../text.ts'
 import { operator } from './command.ts'
 import { checkClient } from './doctor-client.ts'
 import { checkExposure, checkFiles, checkPublicAddress } from './doctor-settings.ts'
@@ -31,19 +31,19 @@ const ANSWER_MS = 10_000
 const MAX_SKEW_SECONDS = 30
 
 export function addDoctor(program: Command): void {
-  program
-    .command('doctor')
-    .description('check the settings, the store, the node, the clock and the wallet')
-    .addHelpText('after', examples('mayfly doctor'))
-    .action(
-      operator(async (_output, options) => {
-        const findings = await examine()
-        const rows = findings.map(({ check, state, says }) => [MARKS[state], check, says])
-        // Monitoring reads this one through a pipe, and gets JSON there.
-        openOutput(options, isForPrograms(options)).answer(findings, columns(rows))
-        return findings.some(({ state }) => state === 'bad') ? EXIT.failed : EXIT.ok
-      }),
-    )
+  operator(
+    program
+      .command('doctor')
+      .description('check the settings, the store, the node, the clock and the wallet'),
+    { examples: ['mayfly doctor'] },
+    async (_output, options) => {
+      const findings = await examine()
+      const rows = findings.map(({ check, state, says }) => [MARKS[state], check, says])
+      // Monitoring reads this one through a pipe, and gets JSON there.
+      openOutput(options, isForPrograms(options)).answer(findings, columns(rows))
+      return findings.some(({ state }) => state === 'bad') ? EXIT.failed : EXIT.ok
+    },
+  )
 }
 
 const MARKS = { ok: 'ok', note: 'note', bad: 'BAD' }

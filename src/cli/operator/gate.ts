@@ -7,7 +7,6 @@ import { rfc3339 } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
 import { wholeNumber, wholeOption } from '../options.ts'
-import { examples } from '../text.ts'
 import { type Answer, give, operator } from './command.ts'
 
 const ROUTE_FORM = `
@@ -40,17 +39,14 @@ function add<Given extends readonly unknown[], Options = object>(
 ): Command {
   const command = parent.command(name).description(description)
   for (const argument of takes) command.addArgument(argument)
-  return command
-    .addHelpText(
-      'after',
-      examples(`mayfly gate ${parent.name()} ${name} ${example}`.trim()) + notes,
-    )
-    .action(
-      operator<Options, Given>(async (output, options, args) => {
-        const { withProjects } = await import('./gate-projects.ts')
-        return give(output, await withProjects(output, (projects) => work(projects, args, options)))
-      }),
-    )
+  return operator<Options, Given>(
+    command,
+    { examples: [`mayfly gate ${parent.name()} ${name} ${example}`.trim()], notes: notes },
+    async (output, options, args) => {
+      const { withProjects } = await import('./gate-projects.ts')
+      return give(output, await withProjects(output, (projects) => work(projects, args, options)))
+    },
+  )
 }
 
 /** An argument that `read` takes, or says why not. */

@@ -2,7 +2,6 @@
 import { type Command, Option } from 'commander'
 import type { OrderState } from '../../payment/store.ts'
 import { planOption, productOption, wholeOption } from '../options.ts'
-import { examples } from '../text.ts'
 import { checkReason, give, operator, withStore } from './command.ts'
 import type { ListOptions, LostOptions } from './order-work.ts'
 
@@ -30,141 +29,134 @@ export function addOrder(program: Command): void {
 }
 
 function addList(order: Command): void {
-  order
-    .command('list')
-    .description('list orders, the newest first')
-    .addOption(new Option('--state <state>', 'in this state').choices(STATES))
-    .addOption(productOption())
-    .option(
-      '--since <time>',
-      'opened since then: a date, a time, or how long ago, such as 24h or 7d',
-    )
-    .addOption(
-      wholeOption('--limit <count>', 'at most this many, up to 10 000', {
-        ...{ least: 1, most: 10_000 },
-      }).default(50),
-    )
-    .addHelpText(
-      'after',
-      examples(
+  operator<ListOptions>(
+    order
+      .command('list')
+      .description('list orders, the newest first')
+      .addOption(new Option('--state <state>', 'in this state').choices(STATES))
+      .addOption(productOption())
+      .option(
+        '--since <time>',
+        'opened since then: a date, a time, or how long ago, such as 24h or 7d',
+      )
+      .addOption(
+        wholeOption('--limit <count>', 'at most this many, up to 10 000', {
+          ...{ least: 1, most: 10_000 },
+        }).default(50),
+      ),
+    {
+      examples: [
         'mayfly order list --since 24h',
         'mayfly order list --state paid_unfulfilled',
         'mayfly order list --product catch --since 2026-01-01 --json',
-      ),
-    )
-    .action(
-      operator<ListOptions>(async (output, options) => {
-        const { list, readWanted } = await works()
-        const wanted = readWanted(options)
-        return give(output, await withStore((_config, db) => list(db, wanted)))
-      }),
-    )
+      ],
+    },
+    async (output, options) => {
+      const { list, readWanted } = await works()
+      const wanted = readWanted(options)
+      return give(output, await withStore((_config, db) => list(db, wanted)))
+    },
+  )
 }
 
 function addShow(order: Command): void {
-  order
-    .command('show')
-    .description('show what happened to an order, what to answer its buyer, and what is left to do')
-    .argument(
-      '<order>',
-      'its payment hash, its invoice, its id, or the public id of what it bought',
-    )
-    .addHelpText(
-      'after',
-      examples(
+  operator<object, [name: string]>(
+    order
+      .command('show')
+      .description(
+        'show what happened to an order, what to answer its buyer, and what is left to do',
+      )
+      .argument(
+        '<order>',
+        'its payment hash, its invoice, its id, or the public id of what it bought',
+      ),
+    {
+      examples: [
         'mayfly order show <paymentHash>',
         'mayfly order show lnbc…',
         'mayfly order show catch_…',
-      ),
-    )
-    .action(
-      operator<object, [name: string]>(async (output, _options, [name]) => {
-        const { readName, show } = await works()
-        const ref = readName(name)
-        return give(output, await withStore((_config, db) => show(db, ref)))
-      }),
-    )
+      ],
+    },
+    async (output, _options, [name]) => {
+      const { readName, show } = await works()
+      const ref = readName(name)
+      return give(output, await withStore((_config, db) => show(db, ref)))
+    },
+  )
 }
 
 function addDeliver(order: Command): void {
-  order
-    .command('deliver')
-    .description('provision a paid order again after it has failed; its buyer then collects it')
-    .argument(...ORDER)
-    .option('--print', 'print the capability, once, for a buyer who cannot prove the payment')
-    .addHelpText(
-      'after',
-      examples('mayfly order deliver <paymentHash>', 'mayfly order deliver <paymentHash> --print'),
-    )
-    .action(
-      operator<{ print?: true }, [name: string]>(async (output, { print = false }, [name]) => {
-        const { deliver, handOut, readOneName } = await works()
-        const ref = readOneName(name)
-        const work = print ? handOut : deliver
-        return give(output, await withStore((config, db) => work(config, db, ref)))
-      }),
-    )
+  operator<{ print?: true }, [name: string]>(
+    order
+      .command('deliver')
+      .description('provision a paid order again after it has failed; its buyer then collects it')
+      .argument(...ORDER)
+      .option('--print', 'print the capability, once, for a buyer who cannot prove the payment'),
+    {
+      examples: [
+        'mayfly order deliver <paymentHash>',
+        'mayfly order deliver <paymentHash> --print',
+      ],
+    },
+    async (output, { print = false }, [name]) => {
+      const { deliver, handOut, readOneName } = await works()
+      const ref = readOneName(name)
+      const work = print ? handOut : deliver
+      return give(output, await withStore((config, db) => work(config, db, ref)))
+    },
+  )
 }
 
 function addRefund(order: Command): void {
-  order
-    .command('refund')
-    .description('record that you have paid an order back, delivered or not; no money moves')
-    .argument(...ORDER)
-    .requiredOption('--reason <text>', 'why, for your books; no buyer sees it')
-    .option('--settled', 'although its buyer has what it bought, or can collect it')
-    .addOption(productOption('of an order that this store has lost'))
-    .addOption(planOption('of such an order'))
-    .option(...PREIMAGE)
-    .addHelpText(
-      'after',
-      examples(
+  operator<Partial<LostOptions> & { reason: string; settled?: true }, [name: string]>(
+    order
+      .command('refund')
+      .description('record that you have paid an order back, delivered or not; no money moves')
+      .argument(...ORDER)
+      .requiredOption('--reason <text>', 'why, for your books; no buyer sees it')
+      .option('--settled', 'although its buyer has what it bought, or can collect it')
+      .addOption(productOption('of an order that this store has lost'))
+      .addOption(planOption('of such an order'))
+      .option(...PREIMAGE),
+    {
+      examples: [
         'mayfly order refund <paymentHash> --reason "could not be provisioned"',
         'mayfly order refund <paymentHash> --settled --reason "the inbox never worked"',
         'mayfly order refund <paymentHash> --reason "lost" --product whisper --plan spark',
-      ),
-    )
-    .action(
-      operator<Partial<LostOptions> & { reason: string; settled?: true }, [name: string]>(
-        async (output, { reason, settled: isSettled = false, ...options }, [name]) => {
-          const { readLost, readOneName, refund, refundOfLost } = await works()
-          checkReason(reason)
-          const { product, plan } = options
-          if (product !== undefined && plan !== undefined) {
-            const lost = readLost(name, { ...options, product, plan })
-            return give(
-              output,
-              await withStore((config, db) => refundOfLost(config, db, { lost, reason })),
-            )
-          }
-          const ref = readOneName(name)
-          return give(
-            output,
-            await withStore((_config, db) => refund(db, { ref, reason, isSettled })),
-          )
-        },
-      ),
-    )
+      ],
+    },
+    async (output, { reason, settled: isSettled = false, ...options }, [name]) => {
+      const { readLost, readOneName, refund, refundOfLost } = await works()
+      checkReason(reason)
+      const { product, plan } = options
+      if (product !== undefined && plan !== undefined) {
+        const lost = readLost(name, { ...options, product, plan })
+        return give(
+          output,
+          await withStore((config, db) => refundOfLost(config, db, { lost, reason })),
+        )
+      }
+      const ref = readOneName(name)
+      return give(output, await withStore((_config, db) => refund(db, { ref, reason, isSettled })))
+    },
+  )
 }
 
 function addRestore(order: Command): void {
-  order
-    .command('restore')
-    .description('bring back a paid order that this store has lost, after a restored backup')
-    .argument('<order>', 'the payment hash of its invoice, or the invoice')
-    .addOption(productOption().makeOptionMandatory())
-    .addOption(planOption().makeOptionMandatory())
-    .option('--order <id>', 'the id that the buyer has, order_…')
-    .option(...PREIMAGE)
-    .addHelpText(
-      'after',
-      examples('mayfly order restore <paymentHash> --product catch --plan spark'),
-    )
-    .action(
-      operator<LostOptions, [name: string]>(async (output, options, [name]) => {
-        const { readLost, restore } = await works()
-        const lost = readLost(name, options)
-        return give(output, await withStore((config, db) => restore(config, db, lost)))
-      }),
-    )
+  operator<LostOptions, [name: string]>(
+    order
+      .command('restore')
+      .description('bring back a paid order that this store has lost, after a restored backup')
+      .argument('<order>', 'the payment hash of its invoice, or the invoice')
+      .addOption(productOption().makeOptionMandatory())
+      .addOption(planOption().makeOptionMandatory())
+      .option('--order <id>', 'the id that the buyer has, order_…')
+      .option(...PREIMAGE),
+    { examples: ['mayfly order restore <paymentHash> --product catch --plan spark'] },
+    async (output, options, [name]) => {
+      const { readLost, restore } = await works()
+      const lost = readLost(name, options)
+      return give(output, await withStore((config, db) => restore(config, db, lost)))
+    },
+  )
 }

@@ -4,7 +4,6 @@ import { type Command, Option } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import type { Entry } from '../../payment/sales.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { examples } from '../text.ts'
 import { operator, withStore } from './command.ts'
 import { timeFrom, timeTo } from './times.ts'
 
@@ -12,43 +11,42 @@ type Options = { from?: string; to?: string; as?: 'csv' | 'json'; json?: true }
 
 export function addSales(program: Command): void {
   const sales = program.command('sales').description('what was sold, for your books')
-  sales
-    .command('export')
-    .description('print the sales and refunds of a time, oldest first')
-    .option('--from <time>', 'since then: a date (UTC), a time, or how long ago, such as 30d')
-    .option('--to <time>', 'until then: a date, which is included, or the time at which it ends')
-    .addOption(
-      new Option(
-        '--as <format>',
-        'json has one object a line; by default csv, and json with --json',
-      ).choices(['csv', 'json']),
-    )
-    .addHelpText(
-      'after',
-      examples(
+  operator<Options>(
+    sales
+      .command('export')
+      .description('print the sales and refunds of a time, oldest first')
+      .option('--from <time>', 'since then: a date (UTC), a time, or how long ago, such as 30d')
+      .option('--to <time>', 'until then: a date, which is included, or the time at which it ends')
+      .addOption(
+        new Option(
+          '--as <format>',
+          'json has one object a line; by default csv, and json with --json',
+        ).choices(['csv', 'json']),
+      ),
+    {
+      examples: [
         'mayfly sales export --from 2026-01-01 --to 2026-03-31 > sales.csv',
         'mayfly sales export --from 30d --as json',
-      ),
-    )
-    .action(
-      operator<Options>(async (_output, options) => {
-        const format = FORMATS[options.as ?? (options.json ? 'json' : 'csv')]
-        const now = systemClock.now()
-        const { from = '1970-01-01', to } = options
-        const between = {
-          from: timeFrom(from, '--from', now),
-          to: to === undefined ? Number.MAX_SAFE_INTEGER : timeTo(to, '--to', now),
+      ],
+    },
+    async (_output, options) => {
+      const format = FORMATS[options.as ?? (options.json ? 'json' : 'csv')]
+      const now = systemClock.now()
+      const { from = '1970-01-01', to } = options
+      const between = {
+        from: timeFrom(from, '--from', now),
+        to: to === undefined ? Number.MAX_SAFE_INTEGER : timeTo(to, '--to', now),
+      }
+      if (between.to <= between.from) throw new CliError('--to must be after --from.', EXIT.usage)
+      const { entriesBetween } = await import('../../payment/sales.ts')
+      await withStore(async (_config, db) => {
+        await write(format.head)
+        for await (const page of entriesBetween(db, between)) {
+          await write(page.map((entry) => format.line(shownEntry(entry))).join(''))
         }
-        if (between.to <= between.from) throw new CliError('--to must be after --from.', EXIT.usage)
-        const { entriesBetween } = await import('../../payment/sales.ts')
-        await withStore(async (_config, db) => {
-          await write(format.head)
-          for await (const page of entriesBetween(db, between)) {
-            await write(page.map((entry) => format.line(shownEntry(entry))).join(''))
-          }
-        })
-      }),
-    )
+      })
+    },
+  )
 }
 
 type Shown = ReturnType<typeof shownEntry>

@@ -15,7 +15,6 @@ import {
 } from '../../service/config.ts'
 import type { Server } from '../../service/serve.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { examples } from '../text.ts'
 import { operator } from './command.ts'
 import { onHangUp } from './hang-up.ts'
 import { onceATurn } from './log-output.ts'
@@ -25,32 +24,30 @@ import { REDACTED, withoutSecrets } from './log-redaction.ts'
 const FLUSH_AFTER_MS = 3_000
 
 export function addServe(program: Command): void {
-  program
-    .command('serve')
-    .description('start the service (docs/run/operate.md)')
-    .addHelpText('after', examples('mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'))
-    .action(
-      operator(async () => {
-        // Signals are listened for before anything is started, so that every one has a listener.
-        const hungUp = hangUps()
-        const stop = Promise.race([signalled(), hungUp.closed])
-        const server = await Promise.race([start(), stop.then(() => null)])
-        if (server === null) {
-          // A start may wait for others without end, and whatever it does may be killed.
-          if (!(await stop)) process.stderr.write(STOPPED_EARLY)
-          process.exit(EXIT.ok)
-        }
-        hungUp.served(server)
-        // A service may run until it is killed, and the next start needs what this one compiled.
-        setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
-        const isTerminalGone = await stop
-        if (!isTerminalGone) process.stderr.write(STOPPING)
-        void signalled().then(() => process.exit(EXIT.failed))
-        await server.stop()
-        // Only the second signal's listeners are left.
+  operator(
+    program.command('serve').description('start the service (docs/run/operate.md)'),
+    { examples: ['mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'] },
+    async () => {
+      // Signals are listened for before anything is started, so that every one has a listener.
+      const hungUp = hangUps()
+      const stop = Promise.race([signalled(), hungUp.closed])
+      const server = await Promise.race([start(), stop.then(() => null)])
+      if (server === null) {
+        // A start may wait for others without end, and whatever it does may be killed.
+        if (!(await stop)) process.stderr.write(STOPPED_EARLY)
         process.exit(EXIT.ok)
-      }),
-    )
+      }
+      hungUp.served(server)
+      // A service may run until it is killed, and the next start needs what this one compiled.
+      setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
+      const isTerminalGone = await stop
+      if (!isTerminalGone) process.stderr.write(STOPPING)
+      void signalled().then(() => process.exit(EXIT.failed))
+      await server.stop()
+      // Only the second signal's listeners are left.
+      process.exit(EXIT.ok)
+    },
+  )
 }
 
 /** @throws CliError for what the operator can change. */

@@ -4,7 +4,6 @@ import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Suspension, Target } from '../../service/takedowns.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { examples } from '../text.ts'
 import { checkReason, give, operator, withStore } from './command.ts'
 
 const CAPABILITY = ['<publicId>', 'catch_…, whisper_… or pulse_…'] as const
@@ -15,64 +14,63 @@ export function addTakedown(program: Command): void {
   const takedown = program
     .command('takedown')
     .description('suspend what is abused, by its public id, and resume it')
-  takedown
-    .command('suspend')
-    .description('suspend an inbox, a whisper or a monitor; nothing is deleted')
-    .argument(...CAPABILITY)
-    .option('--reason <text>', 'why, for this list and the log of the service; no buyer sees it')
-    .addHelpText('after', examples('mayfly takedown suspend catch_… --reason "phishing, case 17"'))
-    .action(
-      operator<{ reason?: string }, Given>(async (output, { reason = '' }, [publicId]) => {
-        checkReason(reason)
-        const target = await targetOf(publicId)
-        const { suspend } = await import('../../service/takedowns.ts')
-        const isDone = await withStore((_config, db) =>
-          suspend(db, target, { reason, now: systemClock.now() }),
-        )
-        if (!isDone) {
-          throw new CliError(`${publicId} is unknown, over, or was suspended before.`)
-        }
-        const json = { publicId, isSuspended: true, reason }
-        return give(output, { json, text: `${publicId} is suspended.\n` })
-      }),
-    )
-  takedown
-    .command('resume')
-    .description('let a suspended one be used again')
-    .argument(...CAPABILITY)
-    .addHelpText('after', examples('mayfly takedown resume catch_…'))
-    .action(
-      operator<object, Given>(async (output, _options, [publicId]) => {
-        const target = await targetOf(publicId)
-        const { resume } = await import('../../service/takedowns.ts')
-        const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
-        if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
-        const text =
-          done === 'over'
-            ? `${publicId} has ended since. It is off the list.\n`
-            : `${publicId} is resumed.\n`
-        return give(output, {
-          json: { publicId, isSuspended: false, hasEnded: done === 'over' },
-          text,
-        })
-      }),
-    )
-  takedown
-    .command('list')
-    .description('list what is suspended, newest first')
-    .option('--all', 'also what was resumed')
-    .addHelpText('after', examples('mayfly takedown list', 'mayfly takedown list --all'))
-    .action(
-      operator<{ all?: true }>(async (output, { all: isAll = false }) => {
-        const { listSuspensions } = await import('../../service/takedowns.ts')
-        const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
-        return give(output, {
-          json: { takedowns: suspensions.map(shown) },
-          text:
-            suspensions.length === 0 ? 'Nothing is suspended.\n' : suspensions.map(line).join(''),
-        })
-      }),
-    )
+  operator<{ reason?: string }, Given>(
+    takedown
+      .command('suspend')
+      .description('suspend an inbox, a whisper or a monitor; nothing is deleted')
+      .argument(...CAPABILITY)
+      .option('--reason <text>', 'why, for this list and the log of the service; no buyer sees it'),
+    { examples: ['mayfly takedown suspend catch_… --reason "phishing, case 17"'] },
+    async (output, { reason = '' }, [publicId]) => {
+      checkReason(reason)
+      const target = await targetOf(publicId)
+      const { suspend } = await import('../../service/takedowns.ts')
+      const isDone = await withStore((_config, db) =>
+        suspend(db, target, { reason, now: systemClock.now() }),
+      )
+      if (!isDone) {
+        throw new CliError(`${publicId} is unknown, over, or was suspended before.`)
+      }
+      const json = { publicId, isSuspended: true, reason }
+      return give(output, { json, text: `${publicId} is suspended.\n` })
+    },
+  )
+  operator<object, Given>(
+    takedown
+      .command('resume')
+      .description('let a suspended one be used again')
+      .argument(...CAPABILITY),
+    { examples: ['mayfly takedown resume catch_…'] },
+    async (output, _options, [publicId]) => {
+      const target = await targetOf(publicId)
+      const { resume } = await import('../../service/takedowns.ts')
+      const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
+      if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
+      const text =
+        done === 'over'
+          ? `${publicId} has ended since. It is off the list.\n`
+          : `${publicId} is resumed.\n`
+      return give(output, {
+        json: { publicId, isSuspended: false, hasEnded: done === 'over' },
+        text,
+      })
+    },
+  )
+  operator<{ all?: true }>(
+    takedown
+      .command('list')
+      .description('list what is suspended, newest first')
+      .option('--all', 'also what was resumed'),
+    { examples: ['mayfly takedown list', 'mayfly takedown list --all'] },
+    async (output, { all: isAll = false }) => {
+      const { listSuspensions } = await import('../../service/takedowns.ts')
+      const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
+      return give(output, {
+        json: { takedowns: suspensions.map(shown) },
+        text: suspensions.length === 0 ? 'Nothing is suspended.\n' : suspensions.map(line).join(''),
+      })
+    },
+  )
 }
 
 /** @throws CliError if no product has such an id. */

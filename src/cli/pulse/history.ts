@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
 import { type Cli, client } from '../cli.ts'
 import { wholeOption } from '../options.ts'
-import { columns, examples, span } from '../text.ts'
+import { columns, span } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
 /** The most that a page of the service has. */
@@ -14,40 +14,38 @@ const MAX_ENTRIES = 1_000_000_000
 type Options = { limit?: number; all?: true }
 
 export function addPulseHistory(parent: Command): void {
-  parent
-    .command('history')
-    .description('show pings, runs, late spells and blind windows of a monitor, and its uptime')
-    .argument('<name>', 'the monitor')
-    .addOption(
-      wholeOption('--limit <count>', 'at most this many, the newest; by default 20', {
-        ...{ least: 1, most: MAX_ENTRIES },
-      }),
-    )
-    .addOption(new Option('--all', 'its whole life').conflicts('limit'))
-    .addHelpText(
-      'after',
-      examples('mayfly pulse history backup', 'mayfly pulse history backup --all > backup.json'),
-    )
-    .action(
-      client<Options>(async (cli, { all, limit = 20 }, [name]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
-        const most = all ? MAX_ENTRIES : limit
-        const monitor = cli.mayfly(baseUrl).pulse(capability)
-        const { createdAt } = await monitor.status()
-        const { uptime, entries, nextCursor } = await monitor.history({
-          limit: Math.min(most, PAGE),
-        })
-        if (nextCursor !== null && entries.length < most) {
-          const older = monitor.historyEntries({ limit: PAGE, cursor: nextCursor })
-          for await (const entry of older) {
-            entries.push(entry)
-            if (entries.length === most) break
-          }
+  client<Options>(
+    parent
+      .command('history')
+      .description('show pings, runs, late spells and blind windows of a monitor, and its uptime')
+      .argument('<name>', 'the monitor')
+      .addOption(
+        wholeOption('--limit <count>', 'at most this many, the newest; by default 20', {
+          ...{ least: 1, most: MAX_ENTRIES },
+        }),
+      )
+      .addOption(new Option('--all', 'its whole life').conflicts('limit')),
+    {
+      examples: ['mayfly pulse history backup', 'mayfly pulse history backup --all > backup.json'],
+    },
+    async (cli, { all, limit = 20 }, [name]) => {
+      const { monitor } = loadPulse(cli, name)
+      const most = all ? MAX_ENTRIES : limit
+      const { createdAt } = await monitor.status()
+      const { uptime, entries, nextCursor } = await monitor.history({
+        limit: Math.min(most, PAGE),
+      })
+      if (nextCursor !== null && entries.length < most) {
+        const older = monitor.historyEntries({ limit: PAGE, cursor: nextCursor })
+        for await (const entry of older) {
+          entries.push(entry)
+          if (entries.length === most) break
         }
-        const summary = uptimeSince(uptime, createdAt)
-        cli.answer({ uptime, entries }, text(cli, summary, entries))
-      }),
-    )
+      }
+      const summary = uptimeSince(uptime, createdAt)
+      cli.answer({ uptime, entries }, text(cli, summary, entries))
+    },
+  )
 }
 
 const PERIODS = [

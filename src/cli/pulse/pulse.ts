@@ -1,7 +1,6 @@
 /** `mayfly pulse …`: the commands of a monitor, for its owner and for the job that pings. */
 import type { Command } from 'commander'
 import { client } from '../cli.ts'
-import { examples } from '../text.ts'
 import { loadPing } from '../vault/saved.ts'
 import { addPulseHistory } from './history.ts'
 import { addPulseRotate, refusedPing } from './rotate.ts'
@@ -23,20 +22,17 @@ export function addPulse(program: Command): void {
 
 /** `mayfly pulse ping`, and `mayfly ping`. */
 export function addPing(parent: Command): void {
-  parent
-    .command('ping')
-    .description('send one heartbeat')
-    .argument('<name>', 'the monitor')
-    .addHelpText('after', examples(`${parent.parent ? 'mayfly pulse' : 'mayfly'} ping backup`))
-    .action(
-      client(async (cli, _options, [name]) => {
-        const { capability, baseUrl } = loadPing(cli, name)
-        try {
-          await cli.mayfly(baseUrl).pulse(capability).ping()
-        } catch (error) {
-          throw refusedPing(error, { ...cli, name })
-        }
-        cli.answer({ name, pinged: true }, 'Pinged.\n')
-      }),
-    )
+  client(
+    parent.command('ping').description('send one heartbeat').argument('<name>', 'the monitor'),
+    { examples: [`${parent.parent ? 'mayfly pulse' : 'mayfly'} ping backup`] },
+    async (cli, _options, [name]) => {
+      const { capability, baseUrl } = loadPing(cli, name)
+      try {
+        await cli.mayfly(baseUrl).pulse(capability).ping()
+      } catch (error) {
+        throw refusedPing(error, name)
+      }
+      cli.answer({ name, pinged: true }, 'Pinged.\n')
+    },
+  )
 }

@@ -85,7 +85,7 @@ export function tellOfRun(
         exitCode,
         limit.aborted
           ? `${url} did not accept it within ${PING_MS / 1000} seconds.`
-          : reasonOf(refusedPing(error, { folder: dataFolder(), name }), url),
+          : reasonOf(refusedPing(error, name), url),
       )
     } finally {
       for (const signal of ENDING) process.off(signal, signalled)

@@ -5,7 +5,6 @@ import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { wholeOption } from '../options.ts'
 import { showMonitor } from '../status.ts'
-import { examples } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
 type Options = { timeZone?: string; grace: number; off?: true }
@@ -25,109 +24,104 @@ type SetOptions = {
 }
 
 export function addPulseSet(parent: Command): void {
-  parent
-    .command('set')
-    .description('change the settings of a monitor')
-    .argument('<name>', 'the monitor')
-    .option('--title <text>', 'its name on the shared status')
-    .option('--description <text>', 'what it watches')
-    .addOption(
-      wholeOption('--interval <seconds>', 'how often a ping is expected', {
-        ...{ least: 20, most: MAX_SECONDS },
-      }),
-    )
-    .addOption(graceOption())
-    .option('--public', 'share its state with everybody who has its address')
-    .option('--no-public', 'stop sharing it')
-    .addHelpText('after', examples('mayfly pulse set backup --interval 3600 --grace 600 --public'))
-    .action(
-      client<SetOptions>(async (cli, options, [name]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
-        const { title, description, interval, grace, public: isPublic } = options
-        // JSON leaves out what is undefined.
-        const settings = {
-          ...{ name: title, description, graceSeconds: grace },
-          ...{ expectedIntervalSeconds: interval, publicStatusEnabled: isPublic },
-        }
-        if (Object.values(settings).every((value) => value === undefined)) {
-          throw new CliError('There is nothing to change. --help lists the settings.', EXIT.usage)
-        }
-        const monitor = cli.mayfly(baseUrl).pulse(capability)
-        showMonitor(cli, baseUrl, await monitor.update(settings as PulseSettings))
-      }),
-    )
+  client<SetOptions>(
+    parent
+      .command('set')
+      .description('change the settings of a monitor')
+      .argument('<name>', 'the monitor')
+      .option('--title <text>', 'its name on the shared status')
+      .option('--description <text>', 'what it watches')
+      .addOption(
+        wholeOption('--interval <seconds>', 'how often a ping is expected', {
+          ...{ least: 20, most: MAX_SECONDS },
+        }),
+      )
+      .addOption(graceOption())
+      .option('--public', 'share its state with everybody who has its address')
+      .option('--no-public', 'stop sharing it'),
+    { examples: ['mayfly pulse set backup --interval 3600 --grace 600 --public'] },
+    async (cli, options, [name]) => {
+      const { monitor, baseUrl } = loadPulse(cli, name)
+      const { title, description, interval, grace, public: isPublic } = options
+      // JSON leaves out what is undefined.
+      const settings = {
+        ...{ name: title, description, graceSeconds: grace },
+        ...{ expectedIntervalSeconds: interval, publicStatusEnabled: isPublic },
+      }
+      if (Object.values(settings).every((value) => value === undefined)) {
+        throw new CliError('There is nothing to change. --help lists the settings.', EXIT.usage)
+      }
+      showMonitor(cli, baseUrl, await monitor.update(settings as PulseSettings))
+    },
+  )
 }
 
 export function addPulseSchedule(parent: Command): void {
-  parent
-    .command('schedule')
-    .description('expect pings at the times of a crontab line, summer time included')
-    .argument('<name>', 'the monitor')
-    .argument('[cron]', 'its five fields, such as "0 3 * * 1-5"')
-    .option(
-      '--time-zone <name>',
-      'the time zone of the job, such as Europe/Berlin; by default here',
-    )
-    .addOption(graceOption().default(900))
-    .option('--off', 'return to the interval')
-    .addHelpText(
-      'after',
-      examples(
+  client<Options, [string, cron?: string]>(
+    parent
+      .command('schedule')
+      .description('expect pings at the times of a crontab line, summer time included')
+      .argument('<name>', 'the monitor')
+      .argument('[cron]', 'its five fields, such as "0 3 * * 1-5"')
+      .option(
+        '--time-zone <name>',
+        'the time zone of the job, such as Europe/Berlin; by default here',
+      )
+      .addOption(graceOption().default(900))
+      .option('--off', 'return to the interval'),
+    {
+      examples: [
         'mayfly pulse schedule backup "0 3 * * 1-5" --time-zone Europe/Berlin',
         'mayfly pulse schedule backup --off',
-      ),
-    )
-    .action(
-      client<Options, [string, cron?: string]>(async (cli, options, [name, cron]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
-        const monitor = cli.mayfly(baseUrl).pulse(capability)
-        if (options.off) {
-          await monitor.deleteSchedule()
-          cli.answer({ name, schedule: null }, `${name} expects pings by its interval again.\n`)
-          return EXIT.ok
-        }
-        if (cron === undefined) {
-          throw new CliError('Give the five fields of cron, in quotes, or --off.', EXIT.usage)
-        }
-        const schedule = await monitor.setSchedule({
-          cron,
-          timeZone: options.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
-          graceSeconds: options.grace,
-        })
-        const { nextExpectedAt } = await monitor.status()
-        const next = nextExpectedAt === null ? 'after its first ping' : `next at ${nextExpectedAt}`
-        cli.answer(
-          { name, schedule, nextExpectedAt },
-          `${name} expects a ping at ${schedule.cron} (${schedule.timeZone}), at most ${schedule.graceSeconds} s late: ${next}.\n`,
-        )
-      }),
-    )
+      ],
+    },
+    async (cli, options, [name, cron]) => {
+      const { monitor } = loadPulse(cli, name)
+      if (options.off) {
+        await monitor.deleteSchedule()
+        cli.answer({ name, schedule: null }, `${name} expects pings by its interval again.\n`)
+        return EXIT.ok
+      }
+      if (cron === undefined) {
+        throw new CliError('Give the five fields of cron, in quotes, or --off.', EXIT.usage)
+      }
+      const schedule = await monitor.setSchedule({
+        cron,
+        timeZone: options.timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone,
+        graceSeconds: options.grace,
+      })
+      const { nextExpectedAt } = await monitor.status()
+      const next = nextExpectedAt === null ? 'after its first ping' : `next at ${nextExpectedAt}`
+      cli.answer(
+        { name, schedule, nextExpectedAt },
+        `${name} expects a ping at ${schedule.cron} (${schedule.timeZone}), at most ${schedule.graceSeconds} s late: ${next}.\n`,
+      )
+    },
+  )
 }
 
 export function addPulseSwitch(parent: Command): void {
-  parent
-    .command('switch')
-    .description('show the switch of a monitor, which opens whispers when the monitor falls silent')
-    .argument('<name>', 'the monitor')
-    .option('--retire', 'let nothing more be bound to it; what is bound stays bound')
-    .addHelpText(
-      'after',
-      examples('mayfly pulse switch alive', 'mayfly whisper send will.txt --when-late alive'),
-    )
-    .action(
-      client<{ retire?: true }>(async (cli, { retire }, [name]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
-        const monitor = cli.mayfly(baseUrl).pulse(capability)
-        if (retire) {
-          await monitor.retireSwitch()
-          cli.answer({ name, retired: true }, `The switch of ${name} is retired.\n`)
-          return EXIT.ok
-        }
-        const { switchId } = await monitor.makeSwitch()
-        cli.answer(
-          { name, switchId },
-          `${switchId}\n\nEveryone who has this id can buy a whisper that opens when ${name} falls silent. It reveals nothing else about the monitor.\n`,
-        )
-      }),
-    )
+  client<{ retire?: true }>(
+    parent
+      .command('switch')
+      .description(
+        'show the switch of a monitor, which opens whispers when the monitor falls silent',
+      )
+      .argument('<name>', 'the monitor')
+      .option('--retire', 'let nothing more be bound to it; what is bound stays bound'),
+    { examples: ['mayfly pulse switch alive', 'mayfly whisper send will.txt --when-late alive'] },
+    async (cli, { retire }, [name]) => {
+      const { monitor } = loadPulse(cli, name)
+      if (retire) {
+        await monitor.retireSwitch()
+        cli.answer({ name, retired: true }, `The switch of ${name} is retired.\n`)
+        return EXIT.ok
+      }
+      const { switchId } = await monitor.makeSwitch()
+      cli.answer(
+        { name, switchId },
+        `${switchId}\n\nEveryone who has this id can buy a whisper that opens when ${name} falls silent. It reveals nothing else about the monitor.\n`,
+      )
+    },
+  )
 }

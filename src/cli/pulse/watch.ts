@@ -6,7 +6,7 @@ import type { PulseStatus } from '../../client/index.ts'
 import { WATCH_VARIABLES } from '../../service/config.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { examples, harmless } from '../text.ts'
+import { harmless } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
 const NO_WALLET = { MAYFLY_WALLET_URL: undefined, MAYFLY_WALLET_URL_FILE: undefined }
@@ -14,43 +14,44 @@ const NO_WALLET = { MAYFLY_WALLET_URL: undefined, MAYFLY_WALLET_URL_FILE: undefi
 type Options = { exec?: string; once?: true }
 
 export function addPulseWatch(parent: Command): void {
-  parent
-    .command('watch')
-    .description('show when a monitor changes its state, and run a command')
-    .argument('<name>', 'the monitor')
-    .option('--exec <command>', 'a shell command to run at each change of state')
-    .option('--once', 'stop after the first change')
-    .addHelpText(
-      'after',
-      `${examples(`mayfly pulse watch backup --exec 'mail -s "backup is $MAYFLY_PULSE_STATE" me < /dev/null'`)}
+  client<Options>(
+    parent
+      .command('watch')
+      .description('show when a monitor changes its state, and run a command')
+      .argument('<name>', 'the monitor')
+      .option('--exec <command>', 'a shell command to run at each change of state')
+      .option('--once', 'stop after the first change'),
+    {
+      examples: [
+        `mayfly pulse watch backup --exec 'mail -s "backup is $MAYFLY_PULSE_STATE" me < /dev/null'`,
+      ],
+      notes: `
 The command gets MAYFLY_PULSE_NAME, MAYFLY_PULSE_STATE, MAYFLY_PULSE_PREVIOUS_STATE and
 MAYFLY_PULSE_LAST_PING_AT in its environment, and no wallet. One command runs at a time.
 `,
-    )
-    .action(
-      client<Options>(async (cli, { exec, once: isOnce }, [name]) => {
-        const { capability, baseUrl } = loadPulse(cli, name)
-        const stream = cli.mayfly(baseUrl).pulse(capability).stream({ signal: cli.signal })
-        let before: string | null = null
-        try {
-          for (;;) {
-            const next = await stream.next()
-            if (next.done) throw new CliError(`The monitor has ended: ${next.value}.`, EXIT.gone)
-            const { status } = next.value
-            if (status.state === before) continue
-            showChange(cli, status, before)
-            if (before !== null && exec !== undefined)
-              await runCommand(cli, exec, { name, before, status })
-            if (before !== null && isOnce) return EXIT.ok
-            before = status.state
-            cli.signal.throwIfAborted()
-          }
-        } finally {
-          // An open stream would keep the process alive.
-          await stream.return('').catch(() => undefined)
+    },
+    async (cli, { exec, once: isOnce }, [name]) => {
+      const stream = loadPulse(cli, name).monitor.stream({ signal: cli.signal })
+      let before: string | null = null
+      try {
+        for (;;) {
+          const next = await stream.next()
+          if (next.done) throw new CliError(`The monitor has ended: ${next.value}.`, EXIT.gone)
+          const { status } = next.value
+          if (status.state === before) continue
+          showChange(cli, status, before)
+          if (before !== null && exec !== undefined)
+            await runCommand(cli, exec, { name, before, status })
+          if (before !== null && isOnce) return EXIT.ok
+          before = status.state
+          cli.signal.throwIfAborted()
         }
-      }),
-    )
+      } finally {
+        // An open stream would keep the process alive.
+        await stream.return('').catch(() => undefined)
+      }
+    },
+  )
 }
 
 function showChange(

@@ -8,12 +8,15 @@ import type { PurchaseRecord } from '../../client/index.ts'
 import { BudgetError } from '../exit.ts'
 import { fromVault, inVault, type Place } from './vault.ts'
 
+/** How long a day that is over stays: a clock that was ahead must not lose what it has spent. */
+const KEPT_MS = 31 * 86_400_000
+
 type Timed = Place & { now: () => number }
 
 export type BudgetOptions = Timed & { maxSatsPerDay: number }
 
 export type BudgetState = {
-  /** The UTC day that is counted. Never an earlier one than before, even if the clock goes back. */
+  /** The UTC day. Payments of a later one count, too: the clock of this machine was ahead, or is behind now. */
   day: string
   isClockBehind: boolean
   /** What was paid and what is reserved, with fees. */
@@ -22,8 +25,7 @@ export type BudgetState = {
 
 /** What today's payments come to. */
 export function budgetState(place: Timed): BudgetState {
-  const today = dayOf(place.now())
-  const none = { day: today, isClockBehind: false, spentMsat: 0 }
+  const none = { day: dayOf(place.now()), isClockBehind: false, spentMsat: 0 }
   return fromVault(place, none, (db) => stateIn(db, place))
 }
 
@@ -38,9 +40,7 @@ export function checkBudget(options: BudgetOptions, priceMsat: number): void {
 /** Counts nothing of today as spent. What is still unknown is counted again when it is tried again. */
 export function resetBudget(place: Timed): void {
   inVault(place, (db) => {
-    const day = dayOf(place.now())
-    db.prepare('delete from spending where day >= $day').run({ day })
-    db.prepare('update budget set day = $day').run({ day })
+    db.prepare('delete from spending where day >= $day').run({ day: dayOf(place.now()) })
   })
 }
 
@@ -56,6 +56,7 @@ export function reserve(
   const invoice = invoices.at(-1)
   if (invoice === undefined) return
   const state = stateIn(db, options)
+  db.prepare('delete from spending where day < $day').run({ day: dayOf(options.now() - KEPT_MS) })
   const { bolt11, paymentHash, amountSats, reservedMsat } = invoice
   const costMsat = Math.max(amountSats * 1000, reservedMsat ?? 0)
   const { changes } = db.prepare(RESERVE).run({
@@ -88,7 +89,7 @@ const RESERVE = `
   select $day, $key, $bolt11, $paymentHash, $costMsat, 'reserved'
   where $costMsat + (
     select coalesce(sum(cost_msat), 0) from spending
-    where day = $day and not (key = $key and bolt11 = $bolt11)
+    where day >= $day and not (key = $key and bolt11 = $bolt11)
   ) <= $limitMsat
   on conflict (day, key, bolt11) do update set cost_msat = max(cost_msat, excluded.cost_msat)`
 
@@ -100,16 +101,13 @@ const RELEASE = `
   delete from spending where key = $key and bolt11 = $bolt11 and state = 'reserved'`
 
 function stateIn(db: DatabaseSync, { now }: Timed): BudgetState {
-  const today = dayOf(now())
-  db.prepare('insert into budget values (1, $today) on conflict do nothing').run({ today })
-  db.prepare('update budget set day = $today where day < $today').run({ today })
-  const day = String(db.prepare('select day from budget').get()?.day)
-  db.prepare('delete from spending where day < $day').run({ day })
-  const spent = db
-    .prepare('select coalesce(sum(cost_msat), 0) as spent from spending where day = $day')
-    .get({ day })
-  return { day, isClockBehind: day > today, spentMsat: Number(spent?.spent) }
+  const day = dayOf(now())
+  const { spent, last } = { ...db.prepare(SPENT).get({ day }) }
+  return { day, isClockBehind: String(last ?? '') > day, spentMsat: Number(spent) }
 }
+
+const SPENT =
+  'select coalesce(sum(cost_msat), 0) as spent, max(day) as last from spending where day >= $day'
 
 function overBudget(
   { maxSatsPerDay }: BudgetOptions,
@@ -118,7 +116,7 @@ function overBudget(
   const left = Math.max(0, maxSatsPerDay * 1000 - state.spentMsat)
   const fee = feeMsat === 0 ? '' : ` and up to ${sats(feeMsat)} sat of fees`
   const when = state.isClockBehind
-    ? `The clock of this machine is behind: payments count as those of ${state.day}. Set it, and then: mayfly budget --reset`
+    ? 'Payments of a later day count too: the clock of this machine was ahead, or is behind. Set it, and then: mayfly budget --reset'
     : 'More is free at 00:00 UTC, or with a higher MAYFLY_MAX_SATS_PER_DAY. `mayfly budget` shows what was spent.'
   return new BudgetError(
     `The price is ${sats(priceMsat)} sat${fee}, and ${sats(left)} of the day's ${maxSatsPerDay} sat are left, so nothing was paid. ${when}`,

@@ -120,6 +120,12 @@ export function importIn(db: DatabaseSync, name: string, record: PurchaseRecord)
   write(db, { name, record: unknown, at: 0, pid: null })
 }
 
+/** The command that goes on with it. */
+export function goingOn(name: string, { product, extends: extended }: PurchaseRecord): string {
+  if (product === null) return 'mayfly pay INVOICE'
+  return extended === undefined ? `mayfly buy ${product} --resume ${name}` : `mayfly extend ${name}`
+}
+
 /** Whether a wallet may have paid it, or may pay it yet. */
 export const isUnknown = ({ state }: PurchaseRecord): boolean => state === 'paying'
 

@@ -9,10 +9,10 @@ import {
 } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
 import { PRODUCT_NAMES } from '../../lib/product-names.ts'
+import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { forgetListening } from './listening.ts'
-import { openPurchase } from './purchases.ts'
-import { endRotation } from './rotation.ts'
+import { goingOn, openPurchase } from './purchases.ts'
 import { fromVault, inVault, type Place, VaultError, vaultFile } from './vault.ts'
 
 export type Product = AnyCapability['product']
@@ -157,10 +157,10 @@ export function load(place: Place, name: string): SavedCapability {
 }
 
 function missing(place: Place, name: string): never {
-  const bought = openPurchase(place, name)?.product ?? null
-  if (bought !== null) {
+  const record = openPurchase(place, name)
+  if (record !== null) {
     throw new CliError(
-      `The purchase of ${name} is not finished. To continue: mayfly buy ${bought} --resume ${name}`,
+      `The purchase of ${name} is not finished. To continue: ${goingOn(name, record)}`,
       EXIT.gone,
     )
   }
@@ -176,11 +176,19 @@ function only<K extends Kept, P extends Product>(name: string, kept: K, wanted: 
 
 type Only<K extends Kept, P> = K & { capability: Extract<K['capability'], { product: P }> }
 
-/** The inbox with this name, and its service. */
-export const loadCatch = (place: Place, name: string) => only(name, load(place, name), 'catch')
+type Opener = Place & Pick<Cli, 'mayfly'>
 
-/** The monitor with this name, and its service. */
-export const loadPulse = (place: Place, name: string) => only(name, load(place, name), 'pulse')
+/** The inbox with this name, its service, and the client of it. */
+export function loadCatch(cli: Opener, name: string) {
+  const saved = only(name, load(cli, name), 'catch')
+  return { ...saved, inbox: cli.mayfly(saved.baseUrl).catch(saved.capability) }
+}
+
+/** The monitor with this name, its service, and the client of it. */
+export function loadPulse(cli: Opener, name: string) {
+  const saved = only(name, load(cli, name), 'pulse')
+  return { ...saved, monitor: cli.mayfly(saved.baseUrl).pulse(saved.capability) }
+}
 
 /** What pings the monitor with this name, and its service. Its owner's token may be elsewhere. */
 export const loadPing = (place: Place, name: string): SavedPing =>
@@ -209,7 +217,6 @@ export function forget(place: Place, name: string): void {
   inVault(place, (db) => {
     const { publicId = '' } = parseKept(textIn(db, name) ?? '')?.capability ?? {}
     forgetListening({ ...place, db }, publicId)
-    endRotation({ ...place, db }, publicId)
     db.prepare('delete from capability where name = $name').run({ name })
   })
 }

@@ -12,7 +12,7 @@ import { CliError } from '../exit.ts'
 
 /** How long to wait for other processes, each of which holds the file for some milliseconds. */
 const LOCK_MS = 10_000
-const VERSION = 2
+const VERSION = 3
 
 export type Place = {
   folder: string
@@ -146,9 +146,6 @@ const SCHEMA = `
   create table unopened (
     id integer primary key, public_id text not null, envelope blob not null
   ) strict;
-  -- New ping tokens that are asked for, or were when their process ended.
-  create table rotation (public_id text primary key, pid integer not null, begun_at integer not null) strict;
-  create table budget (only integer primary key check (only = 1), day text not null) strict;
   pragma user_version = ${VERSION}`
 
 /** Makes the tables in an empty file, and refuses a damaged one. */

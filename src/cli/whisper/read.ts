@@ -13,7 +13,7 @@ import { askHidden, askLine, firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { isCode, writeFlushed } from '../data-folder.ts'
 import { CliError, endingOf } from '../exit.ts'
-import { examples, harmless, size } from '../text.ts'
+import { harmless, size } from '../text.ts'
 import { findSaved, isName } from '../vault/saved.ts'
 import {
   dropUnopened,
@@ -26,84 +26,81 @@ import {
 /** A password may be mistyped this often before the command has to be run again. */
 const PASSWORD_TRIES = 5
 
-type Options = { out?: string; yes?: true; keep: boolean; passwordFile?: string }
+type Options = { out?: string; yes?: true; passwordFile?: string }
 
 export function addWhisperRead(parent: Command): void {
-  parent
-    .command('read')
-    .description('spend one read of a whisper, and open it on this machine')
-    .argument(
-      '<code>',
-      'the share code, - to paste it or for stdin, or the name of a saved whisper',
-    )
-    .option('--out <file>', 'write it to this new file')
-    .option('--password-file <file>', 'take the password from the first line of a file')
-    .option('--yes', 'do not ask before spending the read')
-    .option('--no-keep', 'do not keep content that cannot be opened or written')
-    .addHelpText(
-      'after',
-      `${examples(
+  client<Options>(
+    parent
+      .command('read')
+      .description('spend one read of a whisper, and open it on this machine')
+      .argument(
+        '<code>',
+        'the share code, - to paste it or for stdin, or the name of a saved whisper',
+      )
+      .option('--out <file>', 'write it to this new file')
+      .option('--password-file <file>', 'take the password from the first line of a file')
+      .option('--yes', 'do not ask before spending the read'),
+    {
+      examples: [
         'mayfly whisper read mayfly-whisper:1:… --out contract.pdf',
         'pbpaste | mayfly whisper read - > contract.pdf',
-      )}
+      ],
+      notes: `
 On a pipe it writes the exact bytes, or JSON with --json. Other users of this machine can see a code on the
 command line: with - it is pasted, or read from stdin.
 
 The content stays in the data folder, encrypted, until it is opened and written. After a wrong password or a
 full disk, run the same command again: it spends no other read.
 `,
-    )
-    .action(
-      client<Options>(async (cli, options, [given]) => {
-        const { code, baseUrl } = await codeOf(cli, given)
-        const parsed = parseWhisperCode(code)
-        if (parsed === null) throw new MayflyError('invalid share code', 0)
-        const { publicId, hasPassword, key } = parsed
-        const password = await passwordOf(cli, hasPassword, options)
-        const { out } = options
-        if (out !== undefined) reserve(out)
-        let kept: Unopened | null = null
-        try {
-          kept = keptBefore(cli, publicId, options)
-          if (kept) cli.note('Opening the content of an earlier read. No read is spent.')
-          let envelope = kept?.envelope
-          if (!envelope) {
-            if (!options.yes) await warn(cli)
-            ;({ envelope, kept } = await fetchKept(cli, { code, baseUrl, publicId }, options))
-          }
-          const opened = await open(cli, envelope, { key, password, ...options })
-          // Where nobody takes what is written, the process ends without coming back here.
-          const where = kept ? isKept(publicId) : null
-          if (where) process.stdout.prependOnceListener('error', () => cli.warn(where))
-          await show(cli, opened, out)
-        } catch (error) {
-          if (out !== undefined) rmSync(out, { force: true })
-          if (kept === null) throw error
-          const ending = endingOf(error, baseUrl)
-          if (ending) throw new CliError(`${ending.sentence} ${isKept(publicId)}`, ending.code)
-          cli.warn(isKept(publicId))
-          throw error
-        }
-        if (kept) dropUnopened(cli, kept)
-      }),
-    )
+    },
+    async (cli, options, [given]) => {
+      const { code, baseUrl } = await codeOf(cli, given)
+      const parsed = parseWhisperCode(code)
+      if (parsed === null) throw new MayflyError('invalid share code', 0)
+      const { publicId, hasPassword, key } = parsed
+      const password = await passwordOf(cli, hasPassword, options)
+      const { out } = options
+      if (out !== undefined) reserve(out)
+      let kept: Unopened | null = null
+      try {
+        const brought = await fetchKept(cli, { code, baseUrl, publicId }, async () => {
+          if (!options.yes) await warn(cli)
+        })
+        kept = brought.kept
+        const opened = await open(cli, brought.envelope, { key, password, ...options })
+        // Where nobody takes what is written, the process ends without coming back here.
+        const where = kept ? isKept(publicId) : null
+        if (where) process.stdout.prependOnceListener('error', () => cli.warn(where))
+        await show(cli, opened, out)
+      } catch (error) {
+        if (out !== undefined) rmSync(out, { force: true })
+        if (kept === null) throw error
+        const ending = endingOf(error, baseUrl)
+        if (ending) throw new CliError(`${ending.sentence} ${isKept(publicId)}`, ending.code)
+        cli.warn(isKept(publicId))
+        throw error
+      }
+      if (kept) dropUnopened(cli, kept)
+    },
+  )
 }
 
-/** Spends the read, once there is room for what it brings. */
+/** What an earlier read brought and nobody has opened. Else it spends one, once there is room for what that brings. */
 export async function fetchKept(
   cli: Cli,
   { code, baseUrl, publicId }: { code: string; baseUrl: string; publicId: string },
-  { keep }: Pick<Options, 'keep'>,
+  beforeSpending = async (): Promise<void> => undefined,
 ): Promise<{ envelope: Uint8Array<ArrayBuffer>; kept: Unopened | null }> {
+  const before = orUnspent(() => findUnopened(cli, publicId))
+  if (before !== null) {
+    cli.note('Opening the content of an earlier read. No read is spent.')
+    return { envelope: before.envelope, kept: before }
+  }
+  await beforeSpending()
   const mayfly = cli.mayfly(baseUrl)
-  if (!keep) return { envelope: await mayfly.fetchWhisper(code), kept: null }
   const { products } = await mayfly.catalog()
   const most = Math.max(...products.whisper.plans.map((plan) => plan.maxCiphertextBytes))
-  try {
-    makeRoom(cli, most)
-  } catch (error) {
-    throw cannotKeep(error)
-  }
+  orUnspent(() => makeRoom(cli, most))
   const envelope = await mayfly.fetchWhisper(code)
   try {
     return { envelope, kept: keepUnopened(cli, publicId, envelope) }
@@ -114,27 +111,16 @@ export async function fetchKept(
   }
 }
 
-/** What an earlier read brought and nobody has opened. */
-export function keptBefore(
-  cli: Cli,
-  publicId: string,
-  { keep }: Pick<Options, 'keep'>,
-): Unopened | null {
+/** @throws CliError where the vault does not keep what a read would bring. */
+function orUnspent<T>(work: () => T): T {
   try {
-    return findUnopened(cli, publicId)
+    return work()
   } catch (error) {
-    if (!keep) return null
-    throw cannotKeep(error)
+    const ending = endingOf(error, '')
+    if (ending === null) throw error
+    const sentence = `The content could not be kept. ${ending.sentence} Nothing was spent.`
+    throw new CliError(sentence, ending.code)
   }
-}
-
-function cannotKeep(error: unknown): unknown {
-  const ending = endingOf(error, '')
-  if (ending === null) return error
-  return new CliError(
-    `The content could not be kept. ${ending.sentence} Nothing was spent. --no-keep reads it anyway.`,
-    ending.code,
-  )
 }
 
 const isKept = (publicId: string): string =>

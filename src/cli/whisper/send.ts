@@ -13,7 +13,7 @@ import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { planOption, wholeOption } from '../options.ts'
 import { purchase, resume, savedAs, type Wanted, type WhisperTerms } from '../purchase.ts'
-import { away, columns, examples } from '../text.ts'
+import { away, columns } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
 
 type Options = {
@@ -30,73 +30,78 @@ type Options = {
 }
 
 export function addWhisperSend(parent: Command, verb: string): void {
-  parent
-    // `buy whisper` works, and is shown as `whisper send` alone.
-    .command(verb, { hidden: verb !== 'send' })
-    .description(
-      'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
-    )
-    .argument('[file]', 'the file, or - for stdin', '-')
-    .addOption(planOption().default('spark'))
-    .addOption(
-      wholeOption(
-        '--reads <count>',
-        'how often it can be read; by default as often as the plan allows',
-        { least: 1, most: MAX_READS },
+  client<Options, [file?: string]>(
+    parent
+      // `buy whisper` works, and is shown as `whisper send` alone.
+      .command(verb, { hidden: verb !== 'send' })
+      .description(
+        'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
+      )
+      .argument('[file]', 'the file, or - for stdin', '-')
+      .addOption(planOption().default('spark'))
+      .addOption(
+        wholeOption(
+          '--reads <count>',
+          'how often it can be read; by default as often as the plan allows',
+          { least: 1, most: MAX_READS },
+        ),
+      )
+      .option(
+        '--reveal-at <time>',
+        'do not reveal it before this time, such as 2026-12-24T18:00:00Z',
+      )
+      .option(
+        '--when-late <name>',
+        'do not reveal it before this saved monitor, or the one of a switch id, falls silent',
+      )
+      .option('--receipt', 'see when it was read, and be able to destroy it')
+      .option('--password', 'ask for a password that the reader needs with the code')
+      .option('--password-file <file>', 'take the password from the first line of a file')
+      .option('--name <name>', 'the name to save it under')
+      .option('--resume <name>', 'continue this interrupted purchase')
+      .option(
+        '--beside <name>',
+        'send another one, though it is unknown whether this one was paid',
       ),
-    )
-    .option('--reveal-at <time>', 'do not reveal it before this time, such as 2026-12-24T18:00:00Z')
-    .option(
-      '--when-late <name>',
-      'do not reveal it before this saved monitor, or the one of a switch id, falls silent',
-    )
-    .option('--receipt', 'see when it was read, and be able to destroy it')
-    .option('--password', 'ask for a password that the reader needs with the code')
-    .option('--password-file <file>', 'take the password from the first line of a file')
-    .option('--name <name>', 'the name to save it under')
-    .option('--resume <name>', 'continue this interrupted purchase')
-    .option('--beside <name>', 'send another one, though it is unknown whether this one was paid')
-    .addHelpText(
-      'after',
-      examples(
+    {
+      examples: [
         `mayfly ${parent.name()} ${verb} contract.pdf --reads 1`,
         `pg_dump shop | mayfly ${parent.name()} ${verb} --plan long --password`,
-      ),
-    )
-    .action(
-      client<Options, [file?: string]>(async (cli, options, [file = '-']) => {
-        const { name, saved } =
-          options.resume === undefined
-            ? await purchase(cli, await wantedOf(cli, file, options))
-            : await resume(cli, checkName(options.resume))
-        const { capability, baseUrl, planId } = saved
-        if (capability.product !== 'whisper') throw new CliError(`${name} is not a whisper.`)
-        const { code, expiresAt, receiptToken } = capability
-        const readUrl = readingPage(baseUrl)
-        // The code comes through stdin: other users of a machine see its command lines.
-        const readCommand = `mayfly whisper read - --url ${baseUrl}`
-        const ways = [
-          ['The reader pastes it at', readUrl],
-          ['or after this command', readCommand],
-          ...(receiptToken === undefined
-            ? []
-            : [['You see when it was read', `mayfly status ${name}`]]),
-        ]
-        cli.answer(
-          {
-            name,
-            planId,
-            baseUrl,
-            ...publicPart(capability),
-            code,
-            readUrl,
-            readCommand,
-            armedBy: armedBy(options.whenLate),
-          },
-          `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nEveryone who has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(options.whenLate)}`,
-        )
-      }),
-    )
+      ],
+    },
+    async (cli, options, [file = '-']) => {
+      const { name, saved } =
+        options.resume === undefined
+          ? await purchase(cli, await wantedOf(cli, file, options))
+          : await resume(cli, checkName(options.resume))
+      const { capability, baseUrl, planId } = saved
+      if (capability.product !== 'whisper') throw new CliError(`${name} is not a whisper.`)
+      const { code, expiresAt, receiptToken } = capability
+      const readUrl = readingPage(baseUrl)
+      // The code comes through stdin: other users of a machine see its command lines.
+      const readCommand = `mayfly whisper read - --url ${baseUrl}`
+      const ways = [
+        ['The reader pastes it at', readUrl],
+        ['or after this command', readCommand],
+        ...(receiptToken === undefined
+          ? []
+          : [['You see when it was read', `mayfly status ${name}`]]),
+      ]
+      cli.answer(
+        {
+          name,
+          planId,
+          baseUrl,
+          ...publicPart(capability),
+          code,
+          readUrl,
+          readCommand,
+          armedBy: armedBy(options.whenLate),
+        },
+        `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nEveryone who has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(options.whenLate)}`,
+      )
+    },
+  )
 }
 
 async function wantedOf(cli: Cli, file: string, options: Options): Promise<Wanted> {
@@ -173,8 +178,7 @@ function armingOf(whenLate: string | undefined): string {
 /** The switch of a saved monitor, or the id itself, which a monitor's owner has handed on. */
 async function switchOf(cli: Cli, given: string): Promise<string> {
   if (isId('pulse_switch', given)) return given
-  const { capability, baseUrl } = loadPulse(cli, given)
-  const monitor = cli.mayfly(baseUrl).pulse(capability)
+  const { monitor } = loadPulse(cli, given)
   const { state } = await monitor.status()
   if (state !== 'operational') {
     const next = state === 'waiting' || state === 'late' ? ` First: mayfly ping ${given}` : ''
