@@ -50,28 +50,8 @@ export const OPEN_ORDERS = 20
 /** A network of MAYFLY_EGRESS_NETWORKS may have this many times as many. */
 export const EGRESS_OPEN_ORDERS = 12
 
-export type Limits = {
-  /**
-   * Takes one request from a bucket, and writes what is left into the answer's headers
-   * (draft-ietf-httpapi-ratelimit-headers).
-   * @throws Problem `rate limited` with the seconds to wait.
-   */
-  take(limit: Limit, key: string, reply: FastifyReply): Promise<void>
-  /** Takes one for work that has no answer of its own. Returns false if the bucket is empty. */
-  admits(limit: Limit, key: string): Promise<boolean>
-  /**
-   * Refuses a request whose token is invalid: throws `refusal`, or 429 if the client has tried too many
-   * tokens. A request without a token is not counted.
-   */
-  refuse(refusal: Problem, request: FastifyRequest, reply: FastifyReply): Promise<never>
-  /** How many unpaid orders a client network may have open, or null. A reload can change it. */
-  readonly openOrders: number | null
-}
-
-export type ReloadableLimits = Limits & {
-  /** Takes other rates into use. A limit whose rate stays keeps its counts. @returns those that differ. */
-  reload(rates: Rates): string[]
-}
+export type ReloadableLimits = ReturnType<typeof createLimits>
+export type Limits = Omit<ReloadableLimits, 'reload'>
 
 export type TakeResult = { msBeforeNext: number; remainingPoints: number; isRefused: boolean }
 
@@ -85,11 +65,12 @@ export function createLimits(
   rates: Rates,
   clientAddress: ClientAddress,
   openBucket: OpenBucket = openMemoryBucket,
-): ReloadableLimits {
+) {
   const buckets = new Map<string, OpenedBucket | null>()
   let { openOrders } = rates
   reload(rates)
 
+  /** Takes other rates into use. A limit whose rate stays keeps its counts. @returns those that differ. */
   function reload(next: Rates): string[] {
     const changed: string[] = next.openOrders === openOrders ? [] : ['openOrders']
     openOrders = next.openOrders
@@ -116,6 +97,11 @@ export function createLimits(
     return bucket
   }
 
+  /**
+   * Takes one request from a bucket, and writes what is left into the answer's headers
+   * (draft-ietf-httpapi-ratelimit-headers).
+   * @throws Problem `rate limited` with the seconds to wait.
+   */
   async function take(limit: Limit, key: string, reply: FastifyReply): Promise<void> {
     const { name } = limit
     const bucket = bucketOf(limit)
@@ -129,18 +115,24 @@ export function createLimits(
 
   return {
     take,
-    async admits(limit, key) {
+    /** Takes one for work that has no answer of its own. Returns false if the bucket is empty. */
+    async admits(limit: Limit, key: string): Promise<boolean> {
       const taken = await bucketOf(limit)?.take(key)
       return !taken?.isRefused
     },
-    async refuse(refusal, request, reply) {
+    /**
+     * Refuses a request whose token is invalid: throws `refusal`, or 429 if the client has tried too many
+     * tokens. A request without a token is not counted.
+     */
+    async refuse(refusal: Problem, request: FastifyRequest, reply: FastifyReply): Promise<never> {
       const { authorization, [OWNER_TOKEN]: ownerToken } = request.headers
       if (authorization !== undefined || ownerToken !== undefined) {
         await take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
       }
       throw refusal
     },
-    get openOrders() {
+    /** How many unpaid orders a client network may have open, or null. A reload can change it. */
+    get openOrders(): number | null {
       return openOrders
     },
     reload,

@@ -24,52 +24,23 @@ declare module 'fastify' {
   }
 }
 
-type Deps<Row> = {
-  limits: Limits
-  streams: EventStreams
-  /** The kind of the owner token. */
-  kind: TokenKind
-  /** The row that the token owns; null if it is unknown or gone, or the token is not its own. */
-  find(publicId: string, token: string): Promise<Row | null>
-  /** Notes that the token was used: the delivery is not repeated after that. */
-  used(row: Row): Promise<void>
-  /** Calls `wake` when there may be news. Returns a function that stops, or null if too many listen. */
-  listen(publicId: string, wake: () => void): (() => void) | null
-}
-
-export type Owner<Row> = {
-  /** A hook that finds the owned row before query and body are read. */
-  required(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** The same, but a token that owns nothing gets 401, like a malformed one. */
-  requiredOr401(request: FastifyRequest, reply: FastifyReply): Promise<void>
-  /** The row that the hook has found. */
-  of(request: FastifyRequest): Row
-  /** Does the work. `work` returns a function that sends the answer once the use of the token is noted. */
-  answers<Route extends RouteGenericInterface = RouteGenericInterface>(
-    work: (row: Row, request: FastifyRequest<Route>, reply: FastifyReply) => Promise<() => unknown>,
-  ): (request: FastifyRequest<Route>, reply: FastifyReply) => Promise<unknown>
-  /**
-   * Answers when there is news, or after this time. Listens first, so that `work` misses nothing that comes
-   * after it has looked.
-   */
-  waits<Route extends RouteGenericInterface = RouteGenericInterface>(
-    request: FastifyRequest<Route>,
-    reply: FastifyReply,
-    waiting: { ms: number; work: (row: Row, poll: LongPoll) => Promise<() => unknown> },
-  ): Promise<unknown>
-  /** Answers with a stream that news wakes. It ends with the promise of the returned function. `gone`: its client has left. */
-  streams(
-    prepare: (
-      row: Row,
-      request: FastifyRequest,
-    ) => (stream: EventStream, gone: AbortSignal) => Promise<void>,
-  ): (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-}
+export type Owner<Row extends { public_id: string }> = ReturnType<typeof createOwner<Row>>
 
 export function createOwner<Row extends { public_id: string }>(
   app: App,
-  deps: Deps<Row>,
-): Owner<Row> {
+  deps: {
+    limits: Limits
+    streams: EventStreams
+    /** The kind of the owner token. */
+    kind: TokenKind
+    /** The row that the token owns; null if it is unknown or gone, or the token is not its own. */
+    find(publicId: string, token: string): Promise<Row | null>
+    /** Notes that the token was used: the delivery is not repeated after that. */
+    used(row: Row): Promise<void>
+    /** Calls `wake` when there may be news. Returns a function that stops, or null if too many listen. */
+    listen(publicId: string, wake: () => void): (() => void) | null
+  },
+) {
   const { limits, streams, kind, find, used, listen } = deps
   if (!app.hasRequestDecorator('owned')) app.decorateRequest('owned', null)
 
@@ -90,16 +61,36 @@ export function createOwner<Row extends { public_id: string }>(
   }
 
   return {
+    /** A hook that finds the owned row before query and body are read. */
     required: requires(() => problem('not found')),
+    /** The same, but a token that owns nothing gets 401, like a malformed one. */
     requiredOr401: requires(unauthorized),
+    /** The row that the hook has found. */
     of,
-    answers: (work) => async (request, reply) => {
-      const row = of(request as FastifyRequest)
-      const send = await work(row, request, reply)
-      await used(row)
-      return send()
-    },
-    async waits(request, reply, { ms, work }) {
+    /** Does the work. `work` returns a function that sends the answer once the use of the token is noted. */
+    answers:
+      <Route extends RouteGenericInterface = RouteGenericInterface>(
+        work: (
+          row: Row,
+          request: FastifyRequest<Route>,
+          reply: FastifyReply,
+        ) => Promise<() => unknown>,
+      ) =>
+      async (request: FastifyRequest<Route>, reply: FastifyReply): Promise<unknown> => {
+        const row = of(request as FastifyRequest)
+        const send = await work(row, request, reply)
+        await used(row)
+        return send()
+      },
+    /**
+     * Answers when there is news, or after this time. Listens first, so that `work` misses nothing that comes
+     * after it has looked.
+     */
+    async waits<Route extends RouteGenericInterface = RouteGenericInterface>(
+      request: FastifyRequest<Route>,
+      reply: FastifyReply,
+      { ms, work }: { ms: number; work: (row: Row, poll: LongPoll) => Promise<() => unknown> },
+    ): Promise<unknown> {
       const row = of(request as FastifyRequest)
       let wake = (): void => {}
       const unlisten = listen(row.public_id, () => wake())
@@ -114,24 +105,32 @@ export function createOwner<Row extends { public_id: string }>(
       poll.end()
       return send()
     },
-    streams: (prepare) => async (request, reply) => {
-      const row = of(request)
-      const follow = prepare(row, request)
-      let wake = (): void => {}
-      const unlisten = listen(row.public_id, () => wake())
-      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
-      try {
-        await used(row)
-        const stream = streams.open(reply, row.public_id)
-        wake = stream.wake
+    /** Answers with a stream that news wakes. It ends with the promise of the returned function. `gone`: its client has left. */
+    streams:
+      (
+        prepare: (
+          row: Row,
+          request: FastifyRequest,
+        ) => (stream: EventStream, gone: AbortSignal) => Promise<void>,
+      ) =>
+      async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+        const row = of(request)
+        const follow = prepare(row, request)
+        let wake = (): void => {}
+        const unlisten = listen(row.public_id, () => wake())
+        if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
         try {
-          await withDisconnectSignal(reply.raw, (gone) => follow(stream, gone))
+          await used(row)
+          const stream = streams.open(reply, row.public_id)
+          wake = stream.wake
+          try {
+            await withDisconnectSignal(reply.raw, (gone) => follow(stream, gone))
+          } finally {
+            stream.end()
+          }
         } finally {
-          stream.end()
+          unlisten()
         }
-      } finally {
-        unlisten()
-      }
-    },
+      },
   }
 }

@@ -19,40 +19,11 @@ export type StreamEvent = { event: string; data: string; id?: string }
 /** A silent stream, or a waiting request, looks for news this often, because hints may be lost and expiry sends none. */
 export const POLL_EVERY_MS = 5_000
 
-export type EventStream = {
-  /** Sends an id without an event, so that the client can resume from there. */
-  mark(id: string): void
-  /** Reserves memory for bytes that are about to be read. False once the client has disconnected. */
-  reserve(bytes: number): Promise<boolean>
-  /** Waits for a turn of the event loop in which to serialize events. */
-  waitTurn(): Promise<void>
-  /** Runs a read into the reserved memory. */
-  whileReading<T>(read: () => Promise<T>): Promise<T>
-  /** Sends one event and releases its memory. False once the client has disconnected. */
-  send(event: StreamEvent): Promise<boolean>
-  /** Sends several events. The list is emptied, so that a slow reader does not keep it in memory. */
-  sendAll(events: StreamEvent[]): Promise<boolean>
-  /** Waits for `wake`, but at most this long. */
-  wait(ms: number): Promise<void>
-  /** Ends the current or the next `wait`. */
-  wake(): void
-  isOpen(): boolean
-  end(): void
-}
-
-export type EventStreams = {
-  /** Turns the response to a request about this capability into a stream. */
-  open(reply: FastifyReply, capability: string): EventStream
-  /** Lets a request wait for news, at most this long, before it is answered. */
-  longPoll(reply: FastifyReply, ms: number): LongPoll
-  /** The number of open streams and waiting requests by route pattern, for the metrics. */
-  countByRoute(): ReadonlyMap<string, number>
-  /** Whether this response has become a stream, or its request has waited. */
-  isStream(reply: FastifyReply): boolean
-}
+/** The streams and waiting requests of a server. */
+export type EventStreams = ReturnType<typeof createEventStreams>
 
 /** The streams of one server, ended when it stops. */
-export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>): EventStreams {
+export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>) {
   /** By the route of each. */
   const open = new Map<string, Set<{ end(): void }>>()
   const replies = new WeakSet<FastifyReply>()
@@ -69,9 +40,13 @@ export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>):
   }
 
   return {
-    countByRoute: () => new Map([...open].map(([route, { size }]) => [route, size])),
-    isStream: (reply) => replies.has(reply),
-    open(reply, capability) {
+    /** The number of open streams and waiting requests by route pattern, for the metrics. */
+    countByRoute: (): ReadonlyMap<string, number> =>
+      new Map([...open].map(([route, { size }]) => [route, size])),
+    /** Whether this response has become a stream, or its request has waited. */
+    isStream: (reply: FastifyReply): boolean => replies.has(reply),
+    /** Turns the response to a request about this capability into a stream. */
+    open(reply: FastifyReply, capability: string): EventStream {
       reply.hijack()
       replies.add(reply)
       const response = reply.raw
@@ -90,7 +65,8 @@ export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>):
       response.on('close', stream.wake)
       return stream
     },
-    longPoll(reply, ms) {
+    /** Lets a request wait for news, at most this long, before it is answered. */
+    longPoll(reply: FastifyReply, ms: number): LongPoll {
       replies.add(reply)
       const poll = createLongPoll(reply.raw, ms)
       if (isStopping) poll.end()
@@ -100,7 +76,9 @@ export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>):
   }
 }
 
-function createStream(response: ServerResponse, reservation: Reservation): EventStream {
+export type EventStream = ReturnType<typeof createStream>
+
+function createStream(response: ServerResponse, reservation: Reservation) {
   const isOpen = (): boolean => !response.destroyed && !response.writableEnded
   const { wait, wake } = createNews(isOpen)
   if (isOpen()) {
@@ -112,15 +90,12 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
     response.flushHeaders()
   }
 
-  function write(events: StreamEvent[]): Promise<boolean> {
+  /** Sends several events. The list is emptied, so that a slow reader does not keep it in memory. */
+  async function sendAll(events: StreamEvent[]): Promise<boolean> {
     const bytes = Buffer.from(events.map(lines).join(''))
     events.length = 0
     reservation.resize(bytes.length)
-    return drained(bytes.length > 0 ? writeAndFlush(response, bytes) : Promise.resolve(true))
-  }
-
-  async function drained(writing: Promise<boolean>): Promise<boolean> {
-    const isTaken = await writing
+    const isTaken = bytes.length === 0 || (await writeAndFlush(response, bytes))
     reservation.progressed()
     reservation.resize(0)
     return isTaken && isOpen()
@@ -128,17 +103,24 @@ function createStream(response: ServerResponse, reservation: Reservation): Event
 
   return {
     isOpen,
-    mark(id) {
+    /** Sends an id without an event, so that the client can resume from there. */
+    mark(id: string): void {
       if (isOpen()) response.write(`id: ${id}\n\n`)
     },
+    /** Reserves memory for bytes that are about to be read. False once the client has disconnected. */
     reserve: reservation.reserve,
+    /** Runs a read into the reserved memory. */
     whileReading: reservation.whileReading,
+    /** Waits for a turn of the event loop in which to serialize events. */
     waitTurn: reservation.waitTurn,
-    send: (event) => write([event]),
-    sendAll: write,
+    /** Sends one event and releases its memory. False once the client has disconnected. */
+    send: (event: StreamEvent): Promise<boolean> => sendAll([event]),
+    sendAll,
+    /** Waits for `wake`, but at most this long. */
     wait,
+    /** Ends the current or the next `wait`. */
     wake,
-    end() {
+    end(): void {
       if (isOpen()) {
         response.end()
         // A stalled reader must not delay the shutdown of the server.
@@ -158,19 +140,10 @@ function lines({ event, data, id }: StreamEvent): string {
 
 // A request that is answered when there is news, or when its time is over. It holds nothing meanwhile.
 
-export type LongPoll = {
-  /** Whether to go on waiting: there is time left, the client is there, and the server does not stop. */
-  isWaiting(): boolean
-  /** Waits for `wake`, but at most this long, and no longer than `isWaiting`. */
-  wait(ms: number): Promise<void>
-  /** Ends the current or the next `wait`. */
-  wake(): void
-  /** Ends the waiting. The request is then answered as if its time were over. */
-  end(): void
-}
+export type LongPoll = ReturnType<typeof createLongPoll>
 
 /** @param ms how long the request waits at most. */
-export function createLongPoll(response: ServerResponse, ms: number): LongPoll {
+export function createLongPoll(response: ServerResponse, ms: number) {
   let isOver = false
   const isWaiting = (): boolean => !isOver && !response.destroyed
   const { wait, wake } = createNews(isWaiting)
@@ -184,24 +157,27 @@ export function createLongPoll(response: ServerResponse, ms: number): LongPoll {
     wake()
   }
 
-  return { isWaiting, wait, wake, end }
+  return {
+    /** Whether to go on waiting: there is time left, the client is there, and the server does not stop. */
+    isWaiting,
+    /** Waits for `wake`, but at most this long, and no longer than `isWaiting`. */
+    wait,
+    /** Ends the current or the next `wait`. */
+    wake,
+    /** Ends the waiting. The request is then answered as if its time were over. */
+    end,
+  }
 }
 
 // A wait that news end. News that come while nobody waits are not lost: they end the next wait at once.
 
-export type News = {
-  /** Waits for news, but at most this long. */
-  wait(ms: number): Promise<void>
-  /** Ends the current or the next wait. */
-  wake(): void
-}
-
 /** @param isOpen whether there is anything to wait for. */
-export function createNews(isOpen: () => boolean): News {
+export function createNews(isOpen: () => boolean) {
   let resume: (() => void) | null = null
   let isWoken = false
   return {
-    wait(ms) {
+    /** Waits for news, but at most this long. */
+    wait(ms: number): Promise<void> {
       return new Promise((resolve) => {
         if (isWoken || !isOpen()) {
           isWoken = false
@@ -217,7 +193,8 @@ export function createNews(isOpen: () => boolean): News {
         resume = done
       })
     },
-    wake() {
+    /** Ends the current or the next wait. */
+    wake(): void {
       isWoken = true
       resume?.()
     },

@@ -4,18 +4,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 /** Bucket bounds: from one write of the store to the longest request that a person waits for. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-export type Instruments = {
-  counter(name: string, help: string, labelNames?: string[]): Counter
-  gauge(name: string, help: string, labelNames?: string[]): Gauge
-  /** A histogram of seconds. */
-  histogram(name: string, help: string, labelNames: string[]): Histogram
-  /** A gauge that is read when it is scraped. */
-  gaugeOf(name: string, help: string, read: () => number): void
-  /** A gauge with one label that is read when it is scraped. */
-  gaugeBy(name: string, help: string, source: LabelledSource): void
-  /** A counter with one label that is read when it is scraped. */
-  counterBy(name: string, help: string, source: LabelledSource): void
-}
+export type Instruments = ReturnType<typeof createInstruments>
 
 /** The source of a metric's values by label. Null leaves the metric out of the scrape. */
 export type LabelledSource = {
@@ -25,19 +14,30 @@ export type LabelledSource = {
 
 export type LabelledValues = Iterable<readonly [label: string, value: number]>
 
-export function createInstruments(registry: Registry): Instruments {
+export function createInstruments(registry: Registry) {
   const options = (name: string, help: string, labelNames: string[] = []) => ({
     name: `mayfly_${name}`,
     help,
     labelNames,
     registers: [registry],
   })
+  const counter = (name: string, help: string, labelNames?: string[]) =>
+    new Counter(options(name, help, labelNames))
   return {
-    counter: (...described) => new Counter(options(...described)),
-    gauge: (...described) => new Gauge(options(...described)),
-    histogram: (...described) =>
-      new Histogram({ ...options(...described), buckets: DURATION_BUCKETS }),
-    gaugeOf(name, help, read) {
+    counter,
+    /** What counts by one label. Those that are known from the start begin with 0. */
+    count(name: string, help: string, { label, known = [] }: { label: string; known?: string[] }) {
+      const counted = counter(name, help, [label])
+      for (const one of known) counted.inc({ [label]: one }, 0)
+      return (one: string, times = 1): void => counted.inc({ [label]: one }, times)
+    },
+    gauge: (name: string, help: string, labelNames?: string[]) =>
+      new Gauge(options(name, help, labelNames)),
+    /** A histogram of seconds. */
+    histogram: (name: string, help: string, labelNames: string[]) =>
+      new Histogram({ ...options(name, help, labelNames), buckets: DURATION_BUCKETS }),
+    /** A gauge that is read when it is scraped. */
+    gaugeOf(name: string, help: string, read: () => number): void {
       new Gauge({
         ...options(name, help),
         collect() {
@@ -45,7 +45,8 @@ export function createInstruments(registry: Registry): Instruments {
         },
       })
     },
-    gaugeBy(name, help, source) {
+    /** A gauge with one label that is read when it is scraped. */
+    gaugeBy(name: string, help: string, source: LabelledSource): void {
       new Gauge({
         ...options(name, help, [source.label]),
         async collect() {
@@ -53,7 +54,8 @@ export function createInstruments(registry: Registry): Instruments {
         },
       })
     },
-    counterBy(name, help, source) {
+    /** A counter with one label that is read when it is scraped. */
+    counterBy(name: string, help: string, source: LabelledSource): void {
       new Counter({
         ...options(name, help, [source.label]),
         async collect() {
