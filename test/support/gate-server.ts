@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
-import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { phraseIn } from './answer.ts'
 import { register } from './gate.ts'
-import { BODY, challengeOf, PATH } from './gate-request.ts'
+import { BODY, PATH } from './gate-request.ts'
 import { startServer } from './server.ts'
 
 /** Headers, and `key` and `body`. Null leaves a member out. */
@@ -25,7 +24,7 @@ export async function aShop(
   // Every start reads the same object, so that a test can change it before a restart.
   environment.MAYFLY_GATE = 'on'
   const server = await startServer(t, environment)
-  const { projectId, capability, projects } = await register(server, { credits })
+  const { projectId, capability } = await register(server, { credits })
   const own = { authorization: `Bearer ${capability}`, 'x-gate-project': projectId }
 
   /** Sends a POST if there is a body, otherwise a GET. */
@@ -67,39 +66,25 @@ export async function aShop(
   const prove = ({ intentId }: GateQuote, { preimage, ...headers }: Ask) =>
     proveRaw(intentId, JSON.stringify({ preimage }), headers)
 
-  const giveBackRaw = (intentId: string, body: string, headers: Ask = {}) =>
-    send(
-      `/api/gate/intents/${intentId}/give-back`,
-      { authorization: own.authorization, 'content-type': 'application/json', ...headers },
-      body,
-    )
-
   return {
     ...server,
     projectId,
     capability,
-    projects,
     gate: server.mayfly.gate({ projectId, capability }),
     create,
     prove,
     proveRaw,
-    giveBackRaw,
-    giveBack: (intentId: string, receiptId: string, headers: Ask = {}) =>
-      giveBackRaw(intentId, JSON.stringify({ receiptId }), headers),
+    giveBack: (intentId: string, receiptId: string) =>
+      send(
+        `/api/gate/intents/${intentId}/give-back`,
+        { authorization: own.authorization, 'content-type': 'application/json' },
+        JSON.stringify({ receiptId }),
+      ),
     poll: (intentId: string, headers: Ask = {}) =>
       send(`/api/gate/intents/${intentId}`, {
         authorization: own.authorization,
         ...headers,
       }),
-    /** A paid challenge and its credential. */
-    async credentialOf(ask: Ask = {}) {
-      const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
-      const quote = body as GateQuote
-      const challenge = challengeOf(headers.get('www-authenticate'))
-      const preimage = await server.pay(quote.bolt11)
-      const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })
-      return { quote, challenge, preimage, authorization }
-    },
     async restart() {
       await server.restart()
       return server
