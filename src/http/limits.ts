@@ -3,8 +3,6 @@
  * empty, a request is refused before anything is stored, spent or charged.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
-import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js'
 import { type ClientAddress, clientScope } from './client-address.ts'
 import { OWNER_TOKEN } from './credentials.ts'
 import { Problem } from './errors.ts'
@@ -42,9 +40,6 @@ export type Rates = {
   openOrders: number | null
 }
 
-/** 24 days. A longer timer fires at once, which would reset the count. */
-const MAX_WINDOW_SECONDS = 24 * 24 * 60 * 60
-
 /** Unpaid orders that one client network may have open at once. */
 export const OPEN_ORDERS = 20
 /** A network of MAYFLY_EGRESS_NETWORKS may have this many times as many. */
@@ -53,10 +48,11 @@ export const EGRESS_OPEN_ORDERS = 12
 export type ReloadableLimits = ReturnType<typeof createLimits>
 export type Limits = Omit<ReloadableLimits, 'reload'>
 
-export type TakeResult = { msBeforeNext: number; remainingPoints: number; isRefused: boolean }
+/** What is left to a key after a request. */
+export type Taken = { remaining: number; msLeft: number; isRefused: boolean }
 
 /** Takes one request from the bucket of a key. */
-export type Bucket = (key: string) => Promise<TakeResult>
+export type Bucket = (key: string) => Taken
 
 /** Opens the buckets of a limit. */
 export type OpenBucket = (limit: Limit) => Bucket
@@ -106,19 +102,18 @@ export function createLimits(
     const { name } = limit
     const bucket = bucketOf(limit)
     if (bucket === null) return
-    const result = await bucket.take(key)
-    const waitSeconds = Math.ceil(result.msBeforeNext / 1000)
+    const { remaining, msLeft, isRefused } = bucket.take(key)
+    const waitSeconds = Math.ceil(msLeft / 1000)
     reply.header('ratelimit-policy', bucket.policy)
-    reply.header('ratelimit', `"${name}";r=${result.remainingPoints};t=${waitSeconds}`)
-    if (result.isRefused) throw rateLimited(waitSeconds, name)
+    reply.header('ratelimit', `"${name}";r=${remaining};t=${waitSeconds}`)
+    if (isRefused) throw rateLimited(waitSeconds, name)
   }
 
   return {
     take,
     /** Takes one for work that has no answer of its own. Returns false if the bucket is empty. */
     async admits(limit: Limit, key: string): Promise<boolean> {
-      const taken = await bucketOf(limit)?.take(key)
-      return !taken?.isRefused
+      return !bucketOf(limit)?.take(key).isRefused
     },
     /**
      * Refuses a request whose token is invalid: throws `refusal`, or 429 if the client has tried too many
@@ -155,28 +150,46 @@ export function rateLimited(waitSeconds: number, limit?: string): Problem {
   return new Problem('rate limited', { 'retry-after': String(seconds) }, {}, limit)
 }
 
-/** The library counts in windows. This is the time in which the whole burst refills. */
-export function windowSeconds({ perMinute, burst }: Rate): number {
-  return Math.min((burst * 60) / perMinute, MAX_WINDOW_SECONDS)
-}
-
 /** Counts in this process only. */
-export const openMemoryBucket: OpenBucket = (limit) => {
-  const limiter = new RateLimiterMemory({
-    keyPrefix: limit.name,
-    points: limit.burst,
-    duration: windowSeconds(limit),
-  })
-  return (key) => resultOf(limiter.consume(key))
-}
+export const openMemoryBucket: OpenBucket = (limit) => createWindows(limit).take
 
-/** The result of taking one request. The library rejects if the bucket is empty. */
-export async function resultOf(consumed: Promise<RateLimiterRes>): Promise<TakeResult> {
-  try {
-    const { msBeforeNext, remainingPoints } = await consumed
-    return { msBeforeNext, remainingPoints, isRefused: false }
-  } catch (refused) {
-    if (!(refused instanceof RateLimiterRes)) throw refused
-    return { msBeforeNext: refused.msBeforeNext, remainingPoints: 0, isRefused: true }
+/** The requests of each key, in a window that begins with the first of them: the time in which the burst refills. */
+export function createWindows(rate: Rate) {
+  /** Those that were begun first stand first, and end first. */
+  const windows = new Map<string, { used: number; endsAt: number }>()
+
+  function begin(key: string, used: number, endsAt: number) {
+    const window = { used, endsAt }
+    windows.delete(key)
+    windows.set(key, window)
+    return window
+  }
+
+  return {
+    take(key: string): Taken {
+      const now = nowMs()
+      for (const [old, { endsAt }] of windows) {
+        if (endsAt > now) break
+        windows.delete(old)
+      }
+      const known = windows.get(key)
+      const isOver = known === undefined || known.endsAt <= now
+      const window = isOver ? begin(key, 0, now + Math.ceil(windowSeconds(rate) * 1000)) : known
+      window.used++
+      return {
+        remaining: Math.max(0, rate.burst - window.used),
+        msLeft: window.endsAt - now,
+        isRefused: window.used > rate.burst,
+      }
+    },
+    /** Takes over what all instances have counted. */
+    learn(key: string, used: number, msLeft: number): void {
+      begin(key, used, nowMs() + msLeft)
+    },
   }
 }
+
+/** Whole, so that a sum of times says no second too much. */
+const nowMs = (): number => Math.floor(performance.now())
+
+const windowSeconds = ({ perMinute, burst }: Rate): number => (burst * 60) / perMinute

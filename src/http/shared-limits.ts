@@ -3,12 +3,11 @@
  * adds its own to the store ten times a second, so that no request waits for them. No money depends on the limits:
  * while the store does not answer, each instance counts alone.
  */
-import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { type Db, limitedTo } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { messageOf } from '../lib/errors.ts'
 import { keyedHash } from '../secrets/secrets.ts'
-import { type OpenBucket, resultOf, windowSeconds } from './limits.ts'
+import { createWindows, type OpenBucket } from './limits.ts'
 
 const SHARE_EVERY_MS = 100
 /** Only a key that has used more than this part of its burst is shared. Most keys never do. */
@@ -25,7 +24,7 @@ type Pending = {
   /** When its window ends here. */
   endsAt: number
   /** Takes over the count of all instances. */
-  learn(points: number, msLeft: number): Promise<unknown>
+  learn(points: number, msLeft: number): void
 }
 
 /** @param deps.secret hashes the keys: the rows hold no addresses and no ids. */
@@ -56,7 +55,7 @@ export function createSharedLimits({
         const since = pending.get(key)?.count ?? 0
         const msLeft = expire - clock.now()
         // A window that is over is not begun again.
-        if (msLeft > 0) await some.get(key)?.learn(points + since, msLeft)
+        if (msLeft > 0) some.get(key)?.learn(points + since, msLeft)
       }
       if (isAway) onBack()
       isAway = false
@@ -74,8 +73,7 @@ export function createSharedLimits({
 
   const openBucket: OpenBucket = (limit) => {
     const { name, burst } = limit
-    const seconds = windowSeconds(limit)
-    const local = new RateLimiterMemory({ keyPrefix: name, points: burst, duration: seconds })
+    const local = createWindows(limit)
     const threshold = Math.max(1, Math.ceil(burst * SHARED_FROM))
 
     function add(key: string, count: number, msLeft: number): void {
@@ -85,19 +83,19 @@ export function createSharedLimits({
       pending.set(`${name}:${hashed}`, {
         count: before + count,
         endsAt: clock.now() + Math.ceil(msLeft),
-        learn: (points, msLeft) => local.set(key, points, msLeft / 1000),
+        learn: (points, msLeft) => local.learn(key, points, msLeft),
       })
       shareSoon()
     }
 
-    return async (key) => {
-      const result = await resultOf(local.consume(key))
-      const used = burst - result.remainingPoints
+    return (key) => {
+      const taken = local.take(key)
+      const used = burst - taken.remaining
       // Reaching the threshold adds what was used below it.
-      if (!result.isRefused && used >= threshold) {
-        add(key, used === threshold ? threshold : 1, result.msBeforeNext)
+      if (!taken.isRefused && used >= threshold) {
+        add(key, used === threshold ? threshold : 1, taken.msLeft)
       }
-      return result
+      return taken
     }
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
-import { suite, test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import type { FastifyReply } from 'fastify'
 import { createLimits, LIMITS, OPEN_ORDERS, type Rate } from '../../src/http/limits.ts'
 import { ConfigError, readConfig } from '../../src/service/config.ts'
@@ -129,24 +129,24 @@ suite('a limit', () => {
     ['in a window below a second', { perMinute: 600, burst: 1 }, '"catalog";q=1;w=1'],
     ['in a window that is no whole second', { perMinute: 7, burst: 10 }, '"catalog";q=10;w=86'],
     ['at less than one a minute', { perMinute: 0.5, burst: 1 }, '"catalog";q=1;w=120'],
-    ['in a window of years', { perMinute: 0.001, burst: 100 }, '"catalog";q=100;w=2073600'],
+    ['in a window of years', { perMinute: 0.001, burst: 100 }, '"catalog";q=100;w=6000000'],
   ]
   for (const [note, rate, policy] of cases) {
     test(`a limit holds ${note}`, async (t) => {
-      t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+      const clock = aClock(t)
       const take = taking({ catalog: rate })
-      const windowMs = Math.min((rate.burst / rate.perMinute) * 60_000, 24 * 24 * 3_600_000)
+      const windowMs = (rate.burst / rate.perMinute) * 60_000
       for (let round = 0; round < 2; round++) {
         for (let i = 0; i < rate.burst; i++) assert.equal((await take()).policy, policy)
-        t.mock.timers.tick(Math.ceil(windowMs) - 1)
+        clock.advance(Math.ceil(windowMs) - 1)
         await assert.rejects(take(), { phrase: 'rate limited', headers: { 'retry-after': '1' } })
-        t.mock.timers.tick(1)
+        clock.advance(1)
       }
     })
   }
 
   test('a limit says the whole seconds to wait, never 0', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+    const clock = aClock(t)
     const take = taking({ catalog: { perMinute: 1, burst: 1 } })
     await take()
     for (const [after, seconds] of [
@@ -155,7 +155,7 @@ suite('a limit', () => {
       [999, '59'],
       [58_999, '1'],
     ] as const) {
-      t.mock.timers.tick(after)
+      clock.advance(after)
       await assert.rejects(take(), { headers: { 'retry-after': seconds } })
     }
   })
@@ -167,6 +167,17 @@ test('taking a limit that nobody configured fails, rather than limit nothing', a
     message: 'no product brings a limit named catalog',
   })
 })
+
+/** The time that the limits go by. */
+function aClock(t: TestContext): { advance(ms: number): void } {
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
+  return {
+    advance(ms) {
+      now += ms
+    },
+  }
+}
 
 /** What is in force by name, without what is switched off. */
 function ratesIn(setting: unknown, isSimulator: boolean): Record<string, Rate | number> {
