@@ -296,7 +296,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     { preimage, feeMsat }: { preimage: string; feeMsat?: number },
   ): Promise<unknown> {
     const fee = feeMsat === undefined ? {} : { feeMsat }
-    const kept = (await write(record, { state: 'paid', preimage, ...fee })) ?? {
+    const kept = (await keep(record, { state: 'paid', preimage, ...fee })) ?? {
       ...record,
       preimage,
     }
@@ -363,8 +363,23 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   }
 
   async function deliver(record: PurchaseRecord, resource: unknown): Promise<unknown> {
-    await write(record, { state: 'delivered', resource })
+    await keep(record, { state: 'delivered', resource })
     return resource
+  }
+
+  /** Writes a proof, or what was bought, on top of what other calls have written of the same invoice since. */
+  async function keep(
+    record: PurchaseRecord,
+    got: Partial<PurchaseRecord>,
+  ): Promise<PurchaseRecord | null> {
+    for (let on: PurchaseRecord | null = record; on !== null; ) {
+      const written = await write(on, got)
+      if (written !== null) return written
+      on = await store.load(record.idempotencyKey)
+      const isOther = on?.state === 'delivered' || on?.invoices.length !== record.invoices.length
+      if (isOther) return null
+    }
+    return null
   }
 
   /** Writes the next state. Null if another call has written since, or has begun the same purchase. */

@@ -98,6 +98,23 @@ test('an unknown payment is waited for until its quote is dead, and not made aga
   assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
 })
 
+test('a network that redirects to its own page after the payment is waited out', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  let redirects = 0
+  const mayfly = createMayfly({
+    ...{ baseUrl: server.url, wallet },
+    fetch: async (url, init) => {
+      const isPoll = init?.method === 'GET' && String(url).includes('/api/payments/')
+      if (!isPoll || redirects++ > 0) return fetch(url, init)
+      return new Response(null, { status: 302, headers: { 'retry-after': '0' } })
+    },
+  })
+  const inbox = await mayfly.buyCatch({ planId: 'spark' })
+  assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+  assert.equal(wallet.asked.length, 1)
+})
+
 test('two purchases at once with one key are one payment and one capability', async (t) => {
   const server = await startServer(t)
   const wallet = testWallet(server)

@@ -413,6 +413,42 @@ test('a wallet may be paying by one call while it refuses the next, so its no is
   }
 })
 
+test('what a wallet has paid is kept, though another program has written since', async (t) => {
+  const server = await startServer(t)
+  const wallet = keeping(testWallet(server), server)
+  const store = mortalStore()
+  const begun = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  const slow: Wallet = {
+    ...wallet,
+    async pay(bolt11) {
+      begun.resolve()
+      await over.promise
+      return wallet.pay(bolt11)
+    },
+  }
+  let passedMs = 0
+  const now = () => Date.now() + passedMs
+  const terms = { planId: 'spark', idempotencyKey: randomUUID() } as const
+  const buy = (from: Wallet) =>
+    createPayments(createHttp(server.url, fetch), {
+      ...{ maxSats: 1000, service: server.url, store, now },
+    }).buy(planOrder('catch', 'spark'), { ...terms, wallet: from })
+  const first = buy(slow)
+  await begun.promise
+  // The clock is set, so the call looks like an old one, and the wallet fails what it tries again.
+  passedMs = 13 * MINUTE
+  wallet.answer = { state: 'failed' }
+  wallet.next = 'not paid'
+  await assert.rejects(buy(wallet), { phrase: 'payment outcome unknown' })
+  wallet.next = 'paid'
+  over.resolve()
+  const inbox = await first
+  const [record] = [...store.rows.values()]
+  assert.deepEqual([record?.state, record?.resource], ['delivered', inbox])
+  assert.match(record?.preimage ?? '', /^[0-9a-f]{64}$/)
+})
+
 test('a purchase that reached one wallet is handed to no other', async (t) => {
   const server = await startServer(t)
   const [one, other] = [testWallet(server), testWallet(server)]
