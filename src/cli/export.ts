@@ -9,14 +9,12 @@ import { type Cli, client } from './cli.ts'
 import { isCode, withFile, writeFlushed } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { savedAs } from './purchase.ts'
-import { isBackup, isRecord, readBackup, restoreBackup } from './vault/backup.ts'
-import { importPurchase, openPurchase } from './vault/purchases.ts'
+import { type Backup, isBackup, NOTHING, readBackup, restoreBackup } from './vault/backup.ts'
+import { openPurchase } from './vault/purchases.ts'
 import {
-  checkName,
   findKept,
   type Kept,
   load,
-  loadKept,
   loadPing,
   parseKept,
   publicPart,
@@ -58,10 +56,7 @@ Everyone who has the file can use what is in it.
       if ((name === undefined) !== all || (all && pingOnly)) {
         throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
       }
-      const text =
-        name === undefined
-          ? `${JSON.stringify({ mayfly: 1, backup: readBackup(cli) })}\n`
-          : fileOf(cli, name, options)
+      const text = name === undefined ? backupFile(readBackup(cli)) : fileOf(cli, name, options)
       if (out === undefined) return process.stdout.write(text)
       writeNew(out, text)
       const about = name === undefined ? { all } : { name, pingOnly }
@@ -78,9 +73,11 @@ function fileOf(cli: Cli, name: string, { pingOnly, as }: Options): string {
     return as === 'curl' ? curlConfig(kept) : textOf(kept)
   }
   const record = findKept(cli, name) === null ? openPurchase(cli, name) : null
-  if (record !== null) return `${JSON.stringify({ mayfly: 1, purchase: record })}\n`
+  if (record !== null) return backupFile({ ...NOTHING, purchases: [{ name, record }] })
   return textOf(load(cli, name))
 }
+
+const backupFile = (backup: Backup): string => `${JSON.stringify({ mayfly: 1, backup })}\n`
 
 function writeNew(file: string, text: string): void {
   try {
@@ -122,7 +119,7 @@ have been paid since, so it counts as unknown: \`mayfly list\` shows how to go o
         file === '-'
           ? (await readStdin(cli, 'Paste what `export` wrote')).toString('utf8')
           : withFile(file, () => readFileSync(file, 'utf8'))
-      const { backup, purchase } = objectIn(text) ?? {}
+      const { backup } = objectIn(text) ?? {}
       if (isBackup(backup)) {
         const done = restoreBackup(cli, backup)
         const { capabilities, purchases, reads } = done
@@ -133,14 +130,6 @@ have been paid since, so it counts as unknown: \`mayfly list\` shows how to go o
       }
       if (name === undefined) {
         throw new CliError('Give the name to save it under: --name.', EXIT.usage)
-      }
-      if (isRecord(purchase)) {
-        if (findKept(cli, name) !== null) save(cli, name, loadKept(cli, name))
-        importPurchase(cli, checkName(name), purchase)
-        return cli.answer(
-          { name, state: 'buying' },
-          `The purchase ${name} is here. \`mayfly list\` shows how to go on.\n`,
-        )
       }
       const saved = savedIn(text, cli.url)
       save(cli, name, saved)

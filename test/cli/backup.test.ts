@@ -41,6 +41,17 @@ test('a purchase of a backup is unknown, and is gone on with instead of another 
   assert.equal(open?.record.invoices.at(-1)?.bolt11, invoice)
 })
 
+test('a purchase that is exported by its name is unknown elsewhere, and is gone on with there', async (t) => {
+  const { cli, url } = await aUser(t)
+  const { out: input } = await cli.run(['export', 'beat'])
+  const other = await commandLine(t, url)
+  const done = await other.json(['import', '-'], { input })
+  assert.deepEqual(done, { capabilities: 0, purchases: 1, reads: 0 })
+  assert.equal(openPurchases(other)[0]?.record.state, 'paying')
+  const bought = await other.json(['buy', 'pulse', '--resume', 'beat'], WITH_WALLET)
+  assert.equal(bought.product, 'pulse')
+})
+
 test('a backup adds nothing where one of its names is another thing, or where it is damaged', async (t) => {
   const { url, file } = await aUser(t)
   const other = await commandLine(t, url)

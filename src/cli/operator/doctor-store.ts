@@ -118,19 +118,30 @@ function checkBeat({
   return [bad('time', says)]
 }
 
+const refuse = (): Promise<never> => Promise.reject(new Error('the doctor only reads'))
+/** A store that is not there, for what needs none. */
+export const NO_STORE: Db = {
+  ...{
+    engine: 'sqlite',
+    read: refuse,
+    readMapped: refuse,
+    scan: refuse,
+    write: refuse,
+    tx: refuse,
+  },
+  close: async () => undefined,
+}
+
 /** Works on a SQLite file, opened for reading only. @throws if it cannot be opened. */
 export async function inSqlite<T>(file: string, work: (db: Db) => Promise<T>): Promise<T> {
   const database = new DatabaseSync(file, { readOnly: true })
-  const refuse = (): Promise<never> => Promise.reject(new Error('the doctor only reads'))
   try {
     return await work({
-      engine: 'sqlite',
+      ...NO_STORE,
       async read<T extends Row>(text: string, ...values: Row[string][]) {
         const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
         return statement.all(...(values as SQLInputValue[])) as T[]
       },
-      ...{ readMapped: refuse, scan: refuse, write: refuse, tx: refuse },
-      close: async () => undefined,
     })
   } finally {
     database.close()

@@ -2,7 +2,6 @@
 import { constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { Db } from '../../db/db.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
@@ -21,7 +20,7 @@ import { columns } from '../text.ts'
 import { operator } from './command.ts'
 import { checkClient } from './doctor-client.ts'
 import { checkExposure, checkFiles, checkPublicAddress } from './doctor-settings.ts'
-import { checkContent, checkReaders, type Given, inSqlite } from './doctor-store.ts'
+import { checkContent, checkReaders, type Given, inSqlite, NO_STORE } from './doctor-store.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 import { isAllowed, isWritable, nearest } from './folders.ts'
 
@@ -277,18 +276,6 @@ function checkClock(theirs: number, ours: number): Finding {
   return skew <= MAX_SKEW_SECONDS
     ? ok('clock', 'it agrees with the clock of the service')
     : bad('clock', `it differs from the clock of the service by ${skew} s. Synchronize it with NTP`)
-}
-
-/** Checking the node needs no store. */
-const refuse = (): Promise<never> => Promise.reject(new Error('the doctor opens no store'))
-const NO_STORE: Db = {
-  engine: 'sqlite',
-  read: refuse,
-  readMapped: refuse,
-  scan: refuse,
-  write: refuse,
-  tx: refuse,
-  close: async () => undefined,
 }
 
 function inTime<T>(work: Promise<T>): Promise<T> {

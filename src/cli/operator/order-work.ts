@@ -82,6 +82,7 @@ const listed = (order: OrderRow) => ({
   product: order.product,
   planId: order.plan_id,
   amountSats: order.amount_sats,
+  network: order.network,
   paymentHash: order.payment_hash,
   orderId: order.order_id,
   publicId: order.public_id,
@@ -167,18 +168,8 @@ const LABELS = {
 
 function factsOf(shown: Exclude<Shown, { kind: 'none' }>) {
   if (shown.kind === 'order') {
-    const { order } = shown
-    return {
-      state: order.state as string,
-      product: order.product,
-      planId: order.plan_id,
-      amountSats: order.amount_sats,
-      network: order.network,
-      paymentHash: order.payment_hash,
-      orderId: order.order_id,
-      publicId: order.public_id,
-      extendsId: order.extends_id,
-    }
+    const { openedAt, ...facts } = listed(shown.order)
+    return facts
   }
   const { tombstone, sale, refund } = shown
   return {

@@ -20,7 +20,7 @@ export type Backup = {
 
 const SPENDING = ['day', 'key', 'bolt11', 'payment_hash', 'cost_msat', 'state'] as const
 
-const NOTHING: Backup = { capabilities: [], purchases: [], spending: [], reads: [] }
+export const NOTHING: Backup = { capabilities: [], purchases: [], spending: [], reads: [] }
 
 export const readBackup = (place: Place): Backup =>
   fromVault(place, NOTHING, (db) => ({
@@ -92,7 +92,7 @@ const taken = (name: string): CliError =>
   new CliError(`Something else is saved as ${name} here, so nothing was imported.`, EXIT.usage)
 
 /** Whether this is a purchase that `export` wrote. */
-export const isRecord = (value: unknown): value is PurchaseRecord =>
+const isRecord = (value: unknown): value is PurchaseRecord =>
   isObject(value) &&
   value.version === 1 &&
   typeof value.idempotencyKey === 'string' &&

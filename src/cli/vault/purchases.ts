@@ -102,15 +102,6 @@ export const dropPurchase = (place: Place, name: string): void =>
   })
 
 /** Adds a purchase that comes from elsewhere. Nobody here knows what its wallet did, so it is unknown. */
-export function importPurchase(place: Place, name: string, record: PurchaseRecord): void {
-  inVault(place, (db) => {
-    if (findIn(db, 'name', name) !== null || findIn(db, 'key', record.idempotencyKey) !== null) {
-      throw nameTaken(name)
-    }
-    importIn(db, name, record)
-  })
-}
-
 export function importIn(db: DatabaseSync, name: string, record: PurchaseRecord): void {
   const invoices = record.invoices.map((invoice, at) =>
     at < record.invoices.length - 1 ? invoice : { handedAt: new Date(0).toISOString(), ...invoice },
