@@ -93,6 +93,27 @@ test('a message is not sent before its time, and one that is early for its turn 
   assert.equal(destination?.due_at, null)
 })
 
+test('the end of an attempt and the next turn of its destination are stored together, or neither', async (t) => {
+  for (const lasts of [1, 2]) {
+    const { db, add, delivery } = await aDelivery(t, async () => FAILED)
+    await add('one')
+    let written = 0
+    const one = delivery(NOW, {
+      db: {
+        ...db,
+        write: (some) =>
+          written++ < lasts ? db.write(some) : Promise.reject(new StoreAway('killed')),
+      },
+    })
+    await one.turn()
+    await one.idle()
+    const [destination] = await createAlertStore(db).ofOwner('owner of one')
+    const [alert] = await createAlertStore(db).waiting('one')
+    assert.equal(destination?.attempts, lasts - 1)
+    assert.equal(alert?.attempts, lasts - 1)
+  }
+})
+
 test('an attempt that the store fails is told to the log, and its place is free again', async (t) => {
   const { db, add, delivery } = await aDelivery(t, async () => FAILED)
   await add('one')

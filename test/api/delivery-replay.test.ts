@@ -9,8 +9,6 @@ import {
   deliveredOrder,
   idempotencyKey,
   MINUTE,
-  NOT_FOUND,
-  openOrder,
   paidOrder,
   poll,
   purchase,
@@ -34,44 +32,6 @@ suite('the replay of a delivery', () => {
       assert.deepEqual(await purchase(server, { key }), first)
     }
     assert.deepEqual(await poll(server, orderId), DELIVERED, 'without the key')
-  })
-
-  test('a purchase that is repeated after its payment gets the first delivery', async () => {
-    const server = await theServer()
-    const { orderId, key } = await paidOrder(server)
-    const first = await purchase(server, { key })
-    assert.equal(first.status, 200)
-    assert.deepEqual(await poll(server, orderId), DELIVERED)
-    assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
-  })
-
-  test('50 repeats at once by the buyer all get the same bytes', async () => {
-    const server = await theServer()
-    const { orderId, key } = await paidOrder(server)
-    const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, i) =>
-        i % 2 === 0 ? purchase(server, { key }) : poll(server, orderId, idempotencyKey(key)),
-      ),
-    )
-    assert.equal(answers[0]?.status, 200)
-    assert.equal(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size, 1)
-  })
-
-  test('a poll with another key finds nothing, and takes nothing', async () => {
-    const server = await theServer()
-    const { orderId, key } = await paidOrder(server)
-    const { key: other } = await openOrder(server)
-    for (const wrong of [randomUUID(), other, key.toUpperCase()]) {
-      assert.deepEqual(await poll(server, orderId, idempotencyKey(wrong)), NOT_FOUND)
-    }
-    const malformed = await poll(server, orderId, idempotencyKey('short'))
-    assert.deepEqual(malformed, { status: 400, text: '{"error":"invalid idempotency key"}' })
-    assert.equal((await poll(server, orderId)).status, 200)
-    assert.deepEqual(
-      await poll(server, orderId, idempotencyKey(randomUUID())),
-      NOT_FOUND,
-      'after the delivery too',
-    )
   })
 
   const uses: [

@@ -6,6 +6,7 @@ import { suite, test } from 'node:test'
 import { COUNTRIES, continentOf } from '../../src/catch/continents.ts'
 import { type IpLocator, openIpLocator } from '../../src/catch/ip-location.ts'
 import { ConfigError } from '../../src/service/config.ts'
+import { anInbox } from '../support/catch.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { type Mmdb, mmdb } from '../support/mmdb.ts'
 import { startServer } from '../support/server.ts'
@@ -189,6 +190,19 @@ suite('a database', () => {
     assert.equal(locator.locate('203.0.113.8'), null)
     assert.equal(problems.length, 1, 'once, not for every request')
     assert.equal(locator.locate('198.51.100.1')?.city, 'Sydney')
+    const server = await startServer(t, {
+      ...{ MAYFLY_GEOIP_DATABASE: file, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+    })
+    const { publicId } = await anInbox(server)
+    const headers = { 'x-forwarded-for': '203.0.113.7' }
+    const sent = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', headers })
+    assert.equal(sent.status, 204)
+    const lines = server.logged.map((line) => JSON.parse(line) as Record<string, unknown>)
+    const told = lines.filter(({ event }) => event === 'geoip.reload_failed')
+    assert.deepEqual(
+      told.map(({ level, file }) => [level, file]),
+      [[50, file]],
+    )
   })
 })
 

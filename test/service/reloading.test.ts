@@ -49,14 +49,16 @@ const DOCUMENTS = [
 const priced = (priceSats: number) => ({ catch: { spark: { priceSats } } })
 
 suite('the plans and rates are reloaded', () => {
-  test('a new price is in the catalogue, in all documents and in the next quote, and an open quote keeps its own', async (t) => {
+  test('a new price is in the catalogue, on the page, in all documents and in the next quote, and an open quote keeps its own', async (t) => {
     const { server, change, reload } = await aServer(t, priced(1_111))
     const key = randomUUID()
     const open = await openOrder(server, { key })
     assert.equal(open.amountSats, 1_111)
     const before = await Promise.all(DOCUMENTS.map((path) => textOf(server, path)))
+    assert.match(await textOf(server, '/'), /<b>1,111 sat<\/b>/)
     await change('catalog', priced(2_222))
     reload()
+    assert.match(await textOf(server, '/'), /<b>2,222 sat<\/b>/)
     assert.deepEqual(lastLine(server).plans, ['catch.spark'])
     assert.equal((await catalogue(server)).products.catch.plans[0].priceSats, 2_222)
     for (const [i, path] of DOCUMENTS.entries()) {

@@ -17,7 +17,7 @@ import { aReceiver } from '../support/receiver.ts'
 import { startServer, testClock } from '../support/server.ts'
 import { createLedger } from '../support/stand-ins/ledger.ts'
 import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
-import { query } from '../support/store.ts'
+import { aMigratedDatabaseUrl, query } from '../support/store.ts'
 
 const isPostgres = process.env.MAYFLY_TEST_ENGINE === 'postgres'
 /** Files that are watched, sockets, servers, and timers that keep a process. Threads of stores go to the next one. */
@@ -49,6 +49,8 @@ test('a stop closes the store, the files and listeners, and the attempts of aler
   const file = join(await temporaryFolder(t), 'places.mmdb')
   await writeFile(file, mmdb({ networks: { '203.0.113.0/24': { country: { iso_code: 'DE' } } } }))
   const receiver = await aReceiver(t)
+  // What makes stores lives on.
+  await aMigratedDatabaseUrl(t)
   const assertClosed = watchOpened(t)
   const server = await startServer(t, {
     MAYFLY_ALLOWED_HOSTS: receiver.host,
@@ -62,10 +64,15 @@ test('a stop closes the store, the files and listeners, and the attempts of aler
   receiver.answer = () => undefined
   await live(server, 3 * 60_000)
   await receiver.until('pulse.late')
-  if (!isPostgres) assert.ok(existsSync(`${server.file}-wal`))
+  const isStoreOpen = (): boolean => !isPostgres && existsSync(`${server.file}-wal`)
+  const open = [isStoreOpen()]
+  server.logged.push = (line) => {
+    if (line?.includes('"event":"stopped"')) open.push(isStoreOpen())
+    return 0
+  }
   await server.stop()
   await assertClosed()
-  assert.equal(existsSync(`${server.file}-wal`), false)
+  assert.deepEqual(open, [!isPostgres, false], 'at its last word all is closed')
 })
 
 test('a stop takes the instance off the clock, so that no gap is seen at the next start', async (t) => {
