@@ -3,22 +3,23 @@
 import type { Alert } from '../alerts/store.ts'
 import type { AlertContent } from '../lib/alert-formats.ts'
 import { rfc3339, rfc3339Seconds } from '../lib/clock.ts'
-import type { ChangeType, PulseChange } from './state.ts'
 import type { MonitorRow } from './store.ts'
+import type { ChangeType, PulseChange } from './transition.ts'
 
 /** What a change says to the destinations, or null if it says nothing to them. */
 export function alertOf(change: PulseChange): Alert | null {
   const words = WORDS[change.type]
   if (!words) return null
-  const { at: occurredAt, opensAt, lastPingAt } = change
-  const name = nameOf(change.monitor)
+  const { at: occurredAt, opensAt, monitor } = change
+  const { last_ping_at: lastPingAt } = monitor
+  const name = nameOf(monitor)
   const content: AlertContent = {
     data: {
       name,
       state: change.state,
       since: rfc3339(change.since),
       lastPingAt: lastPingAt === null ? null : rfc3339(lastPingAt),
-      ...(change.type === 'failed' ? { exitCode: change.exitCode } : {}),
+      ...(change.type === 'failed' ? { exitCode: monitor.exit_code } : {}),
     },
     title: `${name === '' ? 'A monitor' : name} ${words.title(change)}`,
     text: words.text(change),
@@ -55,37 +56,44 @@ type Words = {
   text(change: PulseChange): string
 }
 
-const lastPing = ({ lastPingAt }: PulseChange): string =>
-  lastPingAt === null ? 'There was no ping.' : `The last ping was at ${rfc3339Seconds(lastPingAt)}.`
+const lastPing = ({ monitor: { last_ping_at: at } }: PulseChange): string =>
+  at === null ? 'There was no ping.' : `The last ping was at ${rfc3339Seconds(at)}.`
 
 const WORDS: Partial<Record<ChangeType, Words>> = {
   late: {
-    ...{ isState: true, isUrgent: true },
+    isState: true,
+    isUrgent: true,
     title: () => 'is late',
     text: (change) => `No ping came in time. ${lastPing(change)}`,
   },
   recovered: {
-    ...{ isState: true, isUrgent: false },
+    isState: true,
+    isUrgent: false,
     title: () => 'is back',
     text: lastPing,
   },
   failed: {
-    ...{ isState: true, isUrgent: true },
-    title: ({ exitCode }) => (exitCode === null ? 'failed' : `failed with code ${exitCode}`),
+    isState: true,
+    isUrgent: true,
+    title: ({ monitor: { exit_code: code } }) =>
+      code === null ? 'failed' : `failed with code ${code}`,
     text: (change) => `A run reported a failure. ${lastPing(change)}`,
   },
   exhausting: {
-    ...{ isState: false, isUrgent: false },
+    isState: false,
+    isUrgent: false,
     title: () => 'has few pings left',
     text: () => 'A tenth of its pings is left.',
   },
   exhausted: {
-    ...{ isState: true, isUrgent: true },
+    isState: true,
+    isUrgent: true,
     title: () => 'has no pings left',
     text: (change) => `It accepts no more pings. ${lastPing(change)}`,
   },
   expiring: {
-    ...{ isState: false, isUrgent: false },
+    isState: false,
+    isUrgent: false,
     title: () => 'ends soon',
     text: ({ monitor }) => `It ends at ${rfc3339Seconds(monitor.expires_at)}.`,
   },

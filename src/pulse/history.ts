@@ -8,7 +8,7 @@ import type { Db } from '../db/db.ts'
 import { rfc3339 } from '../lib/clock.ts'
 import { apart } from '../lib/windows.ts'
 import type { PulseHistory, PulseHistoryEntry } from './history-schema.ts'
-import { latenessAt, type Windows, windowsOf } from './state.ts'
+import { standingAt, type Windows, windowsOf } from './state.ts'
 import { createPulseStore, type LateSpell, type MonitorRow, type Ping } from './store.ts'
 import type { EndedRun } from './transition.ts'
 
@@ -111,7 +111,7 @@ function openSpell(
   monitor: MonitorRow,
   { now, until, windows }: { now: number; until: number; windows: Windows },
 ): Span | null {
-  const lateness = latenessAt(monitor, until, windows)
+  const { lateness } = standingAt(monitor, until, windows)
   if (lateness === null || lateness.since > until) return null
   const { since: beganAt, cause } = lateness
   return { beganAt, endedAt: until < now ? until : null, cause }

@@ -12,7 +12,7 @@ import type { Sealing } from '../payment/sealing.ts'
 import type { SwitchOwner } from '../switches/switches.ts'
 import { alertOf } from './alerts.ts'
 import type { Timing } from './schedule.ts'
-import { afterTime, isFallingSilent, type Known, newLateness, type Step } from './state.ts'
+import { isFallingSilent, newLateness } from './state.ts'
 import {
   createPulseStore,
   insertPing,
@@ -21,7 +21,7 @@ import {
   type MonitorRow,
   updateMonitor,
 } from './store.ts'
-import { type PulseEvent, transition } from './transition.ts'
+import { afterTime, type Known, type PulseEvent, type Step, transition } from './transition.ts'
 
 /** A monitor that changes more often while it is read is attacked, and its limits are switched off. */
 const MAX_TRIES = 100
@@ -137,12 +137,14 @@ export function createMonitors(deps: MonitorsDeps) {
         statements: {
           monitor: updateMonitor(read, steps.at(-1)?.monitor ?? read),
           pings: steps.flatMap(({ ping }) => (ping ? [insertPing(publicId, ping)] : [])),
-          spells: steps.flatMap(({ spells }) => spells).map((one) => insertSpell(publicId, one)),
+          spells: steps.flatMap(({ spell }) => (spell ? [insertSpell(publicId, spell)] : [])),
           told: changes.flatMap((change) => {
             const alert = alertOf(change)
             return alert ? alerts.tell(publicId, alert) : []
           }),
-          switches: changes.flatMap(switches.onChange),
+          switches: changes.flatMap((change) =>
+            switches.onChange({ ...change, publicId, pingCount: change.monitor.ping_count }),
+          ),
           seal,
         },
       }),

@@ -1,11 +1,11 @@
 /**
- * What time makes of a monitor, as pure functions of its facts: its state, its deadlines, and the step that it takes when
- * nothing but time has passed. `transition.ts` has the steps of events. Times are unix milliseconds.
+ * What the facts of a monitor say at a time: its state, its deadlines, and when to look at it again. `transition.ts` has
+ * what changes the facts. Times are unix milliseconds.
  */
 import { apart, type BlindWindow } from '../lib/windows.ts'
 import { type Expected, expectedBy, type Timing, timingOf } from './schedule.ts'
 import type { PulseState } from './schema.ts'
-import type { LateSpell, MonitorRow, Ping } from './store.ts'
+import type { MonitorRow } from './store.ts'
 import { suspensionsOf } from './takedown.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -16,73 +16,57 @@ export type Windows = readonly BlindWindow[]
 /** What waits for the silence of a monitor: the timings that it had when each secret was bound. */
 export type Bound = { timings: readonly Timing[]; waitMs: number }
 
-/** The deadlines are null if no ping is expected. */
 export type Standing = {
   state: PulseState
   stateChangedAt: number
+  /** The deadlines are null if no ping is expected. */
   nextExpectedAt: number | null
   lateAt: number | null
   /** The deadline that has passed without a ping, or null. A failed run is late without it. */
   lateSince: number | null
+  /** Since when it is late, and why, whether or not it accepts pings any more; null if it is not late. */
+  lateness: { since: number; cause: 'silence' | 'failure' } | null
 }
 
 /** Precedence: expired, then exhausted, then waiting, operational or late. */
 export function standingAt(monitor: MonitorRow, now: number, windows: Windows): Standing {
-  const none = { nextExpectedAt: null, lateAt: null, lateSince: monitor.late_since }
-  const { expires_at: expiresAt, state_since: stateSince } = monitor
+  const { expires_at: expiresAt, state_since: stateSince, failed_at: failedAt } = monitor
+  const deadline = deadlineOf(monitor, windows)
+  const isLate = monitor.late_since !== null || (deadline !== null && now >= deadline.lateAt)
+  const lateSince = isLate && deadline ? deadline.lateAt : null
+  const lateness: Standing['lateness'] =
+    failedAt !== null && failedAt <= (lateSince ?? failedAt)
+      ? { since: failedAt, cause: 'failure' }
+      : lateSince === null
+        ? null
+        : { since: lateSince, cause: 'silence' }
+  const none = { nextExpectedAt: null, lateAt: null, lateSince, lateness }
   if (expiresAt <= now) return { state: 'expired', stateChangedAt: expiresAt, ...none }
   if (isUsedUp(monitor)) return { state: 'exhausted', stateChangedAt: stateSince, ...none }
-  const deadline = deadlineAt(monitor, now, windows)
   if (deadline === null) return { state: 'waiting', stateChangedAt: stateSince, ...none }
-  const lateness = latenessOf(monitor, deadline.lateSince)
-  return lateness === null
-    ? { state: 'operational', stateChangedAt: stateSince, ...deadline }
-    : { state: 'late', stateChangedAt: lateness.since, ...deadline }
+  const stateChangedAt = lateness?.since ?? stateSince
+  const state = lateness === null ? 'operational' : 'late'
+  return { state, stateChangedAt, ...deadline, lateSince, lateness }
 }
 
-/** Since when a monitor is late, and why: it misses a ping, or its last run failed. */
-export type Lateness = { since: number; cause: 'silence' | 'failure' }
-
-/** The lateness of a monitor at a time, whether or not it accepts pings any more. */
-export function latenessAt(monitor: MonitorRow, now: number, windows: Windows): Lateness | null {
-  const deadline = deadlineAt(monitor, now, windows)
-  return deadline && latenessOf(monitor, deadline.lateSince)
-}
-
-function latenessOf(
-  { failed_at: failedAt }: MonitorRow,
-  lateSince: number | null,
-): Lateness | null {
-  if (failedAt !== null && failedAt <= (lateSince ?? failedAt)) {
-    return { since: failedAt, cause: 'failure' }
-  }
-  return lateSince === null ? null : { since: lateSince, cause: 'silence' }
-}
-
-/** The deadline of a monitor, and whether it has passed. Null before the first ping. */
-function deadlineAt(
+/** When a ping is expected and when it is late, or null before the first one. */
+function deadlineOf(
   monitor: MonitorRow,
-  now: number,
   windows: Windows,
-): Pick<Standing, 'nextExpectedAt' | 'lateAt' | 'lateSince'> | null {
+): { nextExpectedAt: number; lateAt: number } | null {
   const { last_ping_at: lastPingAt, late_since: stored } = monitor
   if (lastPingAt === null) return null
   const from = Math.max(lastPingAt, monitor.rescheduled_at)
   const expected = expectedBy(timingOf(monitor), from, monitor.expires_at)
   // A lateness that is stored stays, even if the service learns of a blind window afterwards.
   const lateAt = stored ?? fairDeadline(expected, windowsOf(monitor, windows))
-  const isLate = stored !== null || now >= lateAt
-  return {
-    nextExpectedAt: expected.nextExpectedAt,
-    lateAt,
-    lateSince: isLate ? lateAt : null,
-  }
+  return { nextExpectedAt: expected.nextExpectedAt, lateAt }
 }
 
 /** The lateness that begins without being stored yet. One that is due at the end of the monitor begins no more. */
 export function newLateness(monitor: MonitorRow, now: number, windows: Windows): number | null {
   if (monitor.late_since !== null || isUsedUp(monitor)) return null
-  const lateSince = deadlineAt(monitor, now, windows)?.lateSince ?? null
+  const { lateSince } = standingAt(monitor, now, windows)
   return lateSince !== null && lateSince < monitor.expires_at ? lateSince : null
 }
 
@@ -191,143 +175,4 @@ function openingTime(
     opening = Math.max(opening, expectedAfter(endedAt) + wait)
   }
   return opening
-}
-
-/** What a step depends on besides the monitor. */
-export type Known = {
-  now: number
-  windows: Windows
-  /** What waits for the silence of a monitor that is late; nothing for others. */
-  bound: Bound
-  /** Nothing final happens now. */
-  isHeld: boolean
-}
-
-/**
- * `late`: no ping came in time. `silent`: the lateness lasted until it opens what waits for it. `recovered`: the first
- * good ping after `late` or `failed`, or a change of settings that ends a lateness. `failed`: a run reported a failure,
- * and the last one had not. `exhausting`: a tenth of the pings is left. `exhausted`: the last ping was accepted.
- * `expiring`: the monitor ends soon.
- */
-export type ChangeType =
-  | 'late'
-  | 'silent'
-  | 'recovered'
-  | 'failed'
-  | 'exhausting'
-  | 'exhausted'
-  | 'expiring'
-
-/** Times are unix milliseconds. */
-export type PulseChange = {
-  type: ChangeType
-  publicId: string
-  /** When it was noticed. */
-  at: number
-  /** Since when it is so: the deadline of `late` and `silent`, otherwise `at`. */
-  since: number
-  /** The state after the change, as the owner sees it. */
-  state: PulseState
-  /** The monitor as it was before the change. */
-  monitor: MonitorRow
-  /** The last ping after the change. */
-  lastPingAt: number | null
-  /** How many pings there have been after the change, failed runs included and starts not. */
-  pingCount: number
-  /** The code of a failed run, or null where none was given. */
-  exitCode: number | null
-  /** When a lateness that begins will open what waits for it, if no ping comes; null if nothing waits. */
-  opensAt: number | null
-}
-
-export type Step = {
-  /** The whole row, with the facts that have changed. */
-  monitor: MonitorRow
-  ping: Ping | null
-  spells: LateSpell[]
-  changes: PulseChange[]
-}
-
-export type Noticed = Pick<PulseChange, 'type' | 'since'>
-
-/** A look that has to wait, because the clock is held, is repeated after this time. */
-const LOOK_AGAIN_MS = 10_000
-
-/** What time alone makes of a monitor. An expired one may still fall silent. */
-export function afterTime(monitor: MonitorRow, given: Known): Step {
-  const known = onward(monitor, given)
-  const { now, windows, bound, isHeld } = known
-  const next = { ...monitor }
-  const noticed: Noticed[] = []
-  const lateSince = newLateness(monitor, now, windows)
-  if (lateSince !== null) {
-    next.late_since = lateSince
-    noticed.push({ type: 'late', since: lateSince })
-  }
-  const opening = isHeld ? null : opensAt(monitor, bound, windows)
-  if (opening !== null && now >= opening) {
-    next.is_silent = 1
-    noticed.push({ type: 'silent', since: monitor.late_since ?? now })
-  }
-  const { state } = standingAt(monitor, now, windows)
-  const isOver = state === 'expired' || state === 'exhausted'
-  if (!isOver && monitor.is_expiry_told === 0 && now >= expiringAt(monitor)) {
-    next.is_expiry_told = 1
-    noticed.push({ type: 'expiring', since: now })
-  }
-  const after = step(monitor, next, { known, noticed })
-  if (next.check_at !== null && next.check_at <= now) next.check_at = now + LOOK_AGAIN_MS
-  return after
-}
-
-/**
- * The time of a monitor never goes back: the clocks of two instances differ a little, and a ping through one of them must
- * not come before the lateness that the other one has stored.
- */
-export function onward(monitor: MonitorRow, known: Known): Known {
-  const { last_ping_at, late_since, failed_at, rescheduled_at } = monitor
-  const latest = Math.max(last_ping_at ?? 0, late_since ?? 0, failed_at ?? 0, rescheduled_at)
-  return latest <= known.now ? known : { ...known, now: latest }
-}
-
-/** From a monitor to its next facts: when to look at it again, the spells and the changes. */
-export function step(
-  monitor: MonitorRow,
-  next: MonitorRow,
-  { known, noticed, ping = null }: { known: Known; noticed: Noticed[]; ping?: Ping | null },
-): Step {
-  const { now, windows } = known
-  const look = nextLookAt(next, now, known)
-  // A look that comes too early moves itself. To leave it costs nothing.
-  const isSoonEnough =
-    look !== null && next.check_at !== null && next.check_at <= look && next.check_at > now
-  if (!isSoonEnough) next.check_at = look
-  const { state } = standingAt(next, now, windows)
-  const changes = noticed.map(
-    ({ type, since }): PulseChange => ({
-      type,
-      publicId: monitor.public_id,
-      at: now,
-      since,
-      // Noticed together with what ended it.
-      state: type === 'late' ? 'late' : state,
-      monitor,
-      lastPingAt: type === 'late' ? monitor.last_ping_at : next.last_ping_at,
-      pingCount: next.ping_count,
-      exitCode: type === 'failed' ? next.exit_code : null,
-      opensAt: type === 'late' ? opensAt(next, known.bound, windows) : null,
-    }),
-  )
-  return { monitor: next, ping, spells: spellsBetween(monitor, next, known), changes }
-}
-
-/** The spell that ends between two facts of a monitor, if one does. */
-function spellsBetween(
-  monitor: MonitorRow,
-  next: MonitorRow,
-  { now, windows }: Known,
-): LateSpell[] {
-  const before = latenessAt(monitor, now, windows)
-  if (before === null || before.since === latenessAt(next, now, windows)?.since) return []
-  return [{ beganAt: before.since, cause: before.cause, endedAt: now }]
 }

@@ -1,11 +1,19 @@
 /**
- * What an event makes of a monitor, as one pure function: from its facts come its next facts, its ping, the late spells
- * that begin or end, and the changes that others are notified of.
+ * What an event, or time alone, makes of a monitor, as pure functions: from its facts come its next facts, its ping, the
+ * late spell that ends, and the changes that others are notified of. Times are unix milliseconds.
  */
 import { utf8 } from '../lib/bytes.ts'
-import type { PulseSchedule, PulseSettings } from './schema.ts'
-import { type Known, type Noticed, onward, type Step, standingAt, step } from './state.ts'
-import type { MonitorRow, Ping } from './store.ts'
+import type { PulseSchedule, PulseSettings, PulseState } from './schema.ts'
+import {
+  type Bound,
+  expiringAt,
+  newLateness,
+  nextLookAt,
+  opensAt,
+  standingAt,
+  type Windows,
+} from './state.ts'
+import type { LateSpell, MonitorRow, Ping } from './store.ts'
 
 /** What a job sends. Without a rid it has one run at a time. A run that ends without a code has failed. */
 export type Signal = { rid: string | null } & (
@@ -20,6 +28,56 @@ export type PulseEvent =
   | { kind: 'settings'; settings: PulseSettings; nextPublicStatusId: string }
   | { kind: 'schedule'; schedule: PulseSchedule | null }
   | { kind: 'ping token'; hash: Uint8Array }
+
+/** What a step depends on besides the monitor. */
+export type Known = {
+  now: number
+  windows: Windows
+  /** What waits for the silence of a monitor that is late; nothing for others. */
+  bound: Bound
+  /** Nothing final happens now. */
+  isHeld: boolean
+}
+
+/**
+ * `late`: no ping came in time. `silent`: the lateness lasted until it opens what waits for it. `recovered`: the first
+ * good ping after `late` or `failed`, or a change of settings that ends a lateness. `failed`: a run reported a failure,
+ * and the last one had not. `exhausting`: a tenth of the pings is left. `exhausted`: the last ping was accepted.
+ * `expiring`: the monitor ends soon.
+ */
+export type ChangeType =
+  | 'late'
+  | 'silent'
+  | 'recovered'
+  | 'failed'
+  | 'exhausting'
+  | 'exhausted'
+  | 'expiring'
+
+export type PulseChange = {
+  type: ChangeType
+  /** When it was noticed. */
+  at: number
+  /** Since when it is so: the deadline of `late` and `silent`, otherwise `at`. */
+  since: number
+  /** The state after the change, as the owner sees it. */
+  state: PulseState
+  /** The monitor after the change; before it for `late`, which may be noticed together with what ended it. */
+  monitor: MonitorRow
+  /** When a lateness that begins will open what waits for it, if no ping comes; null if nothing waits. */
+  opensAt: number | null
+}
+
+export type Step = {
+  /** The whole row, with the facts that have changed. */
+  monitor: MonitorRow
+  ping: Ping | null
+  /** The lateness that ends with it. */
+  spell: LateSpell | null
+  changes: PulseChange[]
+}
+
+type Noticed = Pick<PulseChange, 'type' | 'since'>
 
 /** How a monitor goes on after an event. Null: it refuses the event. */
 export function transition(monitor: MonitorRow, event: PulseEvent, given: Known): Step | null {
@@ -150,6 +208,78 @@ function afterNewToken(monitor: MonitorRow, hash: Uint8Array, known: Known): Ste
   const next = { ...monitor, ping_token_hash: hash }
   if (lateSince === null) next.rescheduled_at = known.now
   return step(monitor, next, { known, noticed: [] })
+}
+
+/** A look that has to wait, because the clock is held, is repeated after this time. */
+const LOOK_AGAIN_MS = 10_000
+
+/** What time alone makes of a monitor. An expired one may still fall silent. */
+export function afterTime(monitor: MonitorRow, given: Known): Step {
+  const known = onward(monitor, given)
+  const { now, windows, bound, isHeld } = known
+  const next = { ...monitor }
+  const noticed: Noticed[] = []
+  const lateSince = newLateness(monitor, now, windows)
+  if (lateSince !== null) {
+    next.late_since = lateSince
+    noticed.push({ type: 'late', since: lateSince })
+  }
+  const opening = isHeld ? null : opensAt(monitor, bound, windows)
+  if (opening !== null && now >= opening) {
+    next.is_silent = 1
+    noticed.push({ type: 'silent', since: monitor.late_since ?? now })
+  }
+  const { state } = standingAt(monitor, now, windows)
+  const isOver = state === 'expired' || state === 'exhausted'
+  if (!isOver && monitor.is_expiry_told === 0 && now >= expiringAt(monitor)) {
+    next.is_expiry_told = 1
+    noticed.push({ type: 'expiring', since: now })
+  }
+  const after = step(monitor, next, { known, noticed })
+  if (next.check_at !== null && next.check_at <= now) next.check_at = now + LOOK_AGAIN_MS
+  return after
+}
+
+/**
+ * The time of a monitor never goes back: the clocks of two instances differ a little, and a ping through one of them must
+ * not come before the lateness that the other one has stored.
+ */
+function onward(monitor: MonitorRow, known: Known): Known {
+  const { last_ping_at, late_since, failed_at, rescheduled_at } = monitor
+  const latest = Math.max(last_ping_at ?? 0, late_since ?? 0, failed_at ?? 0, rescheduled_at)
+  return latest <= known.now ? known : { ...known, now: latest }
+}
+
+/** From a monitor to its next facts: when to look at it again, the spell that ends and the changes. */
+function step(
+  monitor: MonitorRow,
+  next: MonitorRow,
+  { known, noticed, ping = null }: { known: Known; noticed: Noticed[]; ping?: Ping | null },
+): Step {
+  const { now, windows } = known
+  const look = nextLookAt(next, now, known)
+  // A look that comes too early moves itself. To leave it costs nothing.
+  const isSoonEnough =
+    look !== null && next.check_at !== null && next.check_at <= look && next.check_at > now
+  if (!isSoonEnough) next.check_at = look
+  const before = standingAt(monitor, now, windows).lateness
+  const { state, lateness } = standingAt(next, now, windows)
+  const changes = noticed.map(
+    ({ type, since }): PulseChange =>
+      type === 'late'
+        ? {
+            type,
+            since,
+            at: now,
+            state: 'late',
+            monitor,
+            opensAt: opensAt(next, known.bound, windows),
+          }
+        : { type, since, at: now, state, monitor: next, opensAt: null },
+  )
+  const hasEnded = before !== null && before.since !== lateness?.since
+  const spell = hasEnded ? { beganAt: before.since, cause: before.cause, endedAt: now } : null
+  return { monitor: next, ping, spell, changes }
 }
 
 /** Runs that have begun and not ended. The oldest one makes room: its job was probably killed. */

@@ -5,8 +5,8 @@ import type { BlindWindow } from '../../src/lib/windows.ts'
 import type { Timing } from '../../src/pulse/schedule.ts'
 import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse } from '../../src/pulse/service.ts'
-import type { PulseChange } from '../../src/pulse/state.ts'
-import type { Signal } from '../../src/pulse/transition.ts'
+import type { PulseChange, Signal } from '../../src/pulse/transition.ts'
+import type { MonitorChange } from '../../src/switches/switches.ts'
 import type { After } from '../support/folder.ts'
 import { provisioned } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
@@ -34,14 +34,15 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   let isBroken = false
   let wakes = 0
   const seconds = (time: number) => (time - T) / SECOND
-  const nameOf = ({ type, since }: PulseChange) => `${type} since ${seconds(since)}`
+  const nameOf = ({ type, since }: Pick<PulseChange, 'type' | 'since'>) =>
+    `${type} since ${seconds(since)}`
   const alerts = { tell: () => [], drop: () => [], wake: () => void wakes++ }
   const switches = {
     timings: async () => timings.map((timing) => JSON.stringify(timing)),
-    onChange: (change: PulseChange) => [
+    onChange: (change: MonitorChange) => [
       {
         text: 'insert into told (public_id, told) values ($1, $2)',
-        values: [change.publicId, isBroken ? null : nameOf(change)],
+        values: [change.publicId, isBroken ? null : nameOf(change as MonitorChange & PulseChange)],
       },
     ],
     onGone: (publicIds: readonly string[]) =>
