@@ -2,7 +2,7 @@
 import type { Network } from '../lightning/lightning.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.ts'
 import { payeeOf } from '../protocol/bolt11-sign.ts'
-import { LnurlError, metadataHash } from '../protocol/lnurl.ts'
+import { LnurlError } from '../protocol/lnurl.ts'
 
 /** The provider makes a new invoice for each request. An older one may belong to another payer. */
 const MAX_AGE_MS = 10 * 60 * 1000
@@ -16,14 +16,12 @@ export type CheckedInvoice = {
   paymentHash: string
   /** Unix milliseconds. */
   expiresAt: number
-  /** Whether it has the hash of the metadata, which LUD-06 once demanded and many servers omit. */
-  descriptionHash: 'match' | 'mismatch' | 'none'
 }
 
 /** @throws LnurlError */
 export function checkInvoice(
   bolt11: string,
-  expected: { network: Network; amountMsat: number; metadata: string; now: number },
+  expected: { network: Network; amountMsat: number; now: number },
 ): CheckedInvoice {
   const invoice = signed(bolt11)
   if (invoice.network !== expected.network) {
@@ -42,7 +40,6 @@ export function checkInvoice(
     bolt11: invoice.bolt11,
     paymentHash: invoice.paymentHash,
     expiresAt: invoice.expiresAt,
-    descriptionHash: descriptionHash(invoice, expected.metadata),
   }
 }
 
@@ -55,9 +52,4 @@ function signed(bolt11: string): Invoice {
     if (!(error instanceof InvalidInvoice)) throw error
     throw new LnurlError(`the invoice cannot be used: ${error.message}`, { cause: error })
   }
-}
-
-function descriptionHash(invoice: Invoice, metadata: string): CheckedInvoice['descriptionHash'] {
-  if (invoice.descriptionHash === null) return 'none'
-  return invoice.descriptionHash === metadataHash(metadata) ? 'match' : 'mismatch'
 }

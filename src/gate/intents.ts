@@ -91,7 +91,6 @@ export function createIntents(deps: {
       network,
       bolt11: invoice.bolt11,
       payment_hash: invoice.paymentHash,
-      description_hash: invoice.descriptionHash,
       verify_url: invoice.verify,
       created_at: now,
       quote_expires_at: Math.min(quoteEndsAt, invoice.expiresAt),
@@ -104,7 +103,8 @@ export function createIntents(deps: {
       }),
     )
     if ('refused' in done) return whyRefused(done.refused, intent, request)
-    logQuoted(intent)
+    const amountSats = route.price_sats
+    log.info({ event: 'gate.quoted', ...intentFacts(intent), routeId, amountSats })
     const [row] = done.rows.intent
     return { kind: 'quote', intent: row as IntentRow, isPayable: true }
   }
@@ -137,14 +137,6 @@ export function createIntents(deps: {
     const now = clock.now()
     const waitSeconds = Math.ceil(((await store.nextOver(projectId, now)) - now) / 1000)
     return { kind: 'too many open', waitSeconds }
-  }
-
-  function logQuoted(intent: NewIntent): void {
-    const facts = { ...intentFacts(intent), routeId: intent.route_id }
-    log.info({ event: 'gate.quoted', ...facts, amountSats: intent.amount_sats })
-    if (intent.description_hash === 'mismatch') {
-      log.warn({ event: 'gate.description_mismatch', ...facts })
-    }
   }
 
   /** The answer to a request whose key already has an intent. */

@@ -78,13 +78,12 @@ export function createLnurlClient(options: LnurlOptions) {
     async requestInvoice(
       address: string,
       amountMsat: number,
-    ): Promise<{ bolt11: string; verify: URL | null; metadata: string }> {
+    ): Promise<{ bolt11: string; verify: URL | null }> {
       const { domain } = parseLightningAddress(address, allowed)
       const params = await rememberedParams(address)
       requireSendable(params, amountMsat)
       const answer = await get(callbackUrl(params, amountMsat))
-      const { callback, metadata } = params
-      return { ...readInvoice(requireJson(answer), { allowed, callback, domain }), metadata }
+      return readInvoice(requireJson(answer), { allowed, callback: params.callback, domain })
     },
 
     /** LUD-21. @throws LnurlError if the provider does not answer or contradicts itself. */

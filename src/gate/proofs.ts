@@ -68,10 +68,6 @@ export function createProofs(deps: {
       by: receipt.verified_by,
       creditsRemaining: receipt.credits_remaining,
     })
-    const lateMs = receipt.authorized_at - intent.honoured_until
-    if (lateMs <= 0) return
-    const lateSeconds = Math.round(lateMs / 1000)
-    log.warn({ event: 'gate.authorized_late', ...intentFacts(intent), lateSeconds })
   }
 
   /** Authorized if the intent has a receipt, which is renewed if it was given back and may be. Else pending. */

@@ -31,8 +31,8 @@ export function createLnurlProvider({
   clock: Clock
 }): Provider {
   const invoice: Provider['invoice'] = async (address, amountMsat) => {
-    const { bolt11, verify, metadata } = await client.requestInvoice(address, amountMsat)
-    const checked = checkInvoice(bolt11, { network, amountMsat, metadata, now: clock.now() })
+    const { bolt11, verify } = await client.requestInvoice(address, amountMsat)
+    const checked = checkInvoice(bolt11, { network, amountMsat, now: clock.now() })
     return { ...checked, verify: verify?.href ?? null }
   }
 
@@ -82,7 +82,7 @@ export function createSimulatedProvider({
         memo: 'Mayfly GATE on the simulator',
         expirySeconds: invoiceSeconds,
       })
-      const expected = { network: 'regtest', amountMsat, metadata: '', now: clock.now() } as const
+      const expected = { network: 'regtest', amountMsat, now: clock.now() } as const
       return { ...checkInvoice(bolt11, expected), verify: 'simulator:' }
     },
 

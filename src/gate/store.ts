@@ -43,7 +43,6 @@ export type IntentRow = {
   network: 'mainnet' | 'regtest' | 'signet'
   bolt11: string
   payment_hash: string
-  description_hash: 'match' | 'mismatch' | 'none'
   verify_url: string | null
   state: 'open' | 'authorized'
   created_at: number
@@ -197,13 +196,13 @@ export function insertIntent(
     intent: {
       text: `insert into gate_intent
         (intent_id, secret_id, project_id, route_id, method, path, body_sha256, request_digest,
-         amount_sats, recipient, network, bolt11, payment_hash, description_hash, verify_url, state,
+         amount_sats, recipient, network, bolt11, payment_hash, verify_url, state,
          created_at, quote_expires_at, honoured_until, verify_count, next_verify_at)
-        select $1, $2, project_id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'open',
-          $16, $17, $18, 0, 0
+        select $1, $2, project_id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'open',
+          $15, $16, $17, 0, 0
         from gate_project where project_id = $3
           and (select count(*) from gate_intent where project_id = $3 and state = 'open'
-               and honoured_until > $19) < $20
+               and honoured_until > $18) < $19
         on conflict (intent_id) do nothing returning *`,
       values: [
         intent.intent_id,
@@ -219,7 +218,6 @@ export function insertIntent(
         intent.network,
         intent.bolt11,
         intent.payment_hash,
-        intent.description_hash,
         intent.verify_url,
         intent.created_at,
         intent.quote_expires_at,

@@ -69,10 +69,6 @@ function orderCounters({ counter }: Instruments): EventCounters {
 
 function gateCounters({ counter }: Instruments): EventCounters {
   const intents = counter('gate_intents_total', 'Intents of GATE, quoted and authorized.', ['step'])
-  const late = counter(
-    'gate_late_authorizations_total',
-    'Intents of GATE that were proven long after their invoice, and honoured.',
-  )
   const givenBack = counter(
     'gate_give_backs_total',
     'Receipts of GATE that were given back: a project failed a paid request.',
@@ -84,7 +80,6 @@ function gateCounters({ counter }: Instruments): EventCounters {
   return {
     'gate.quoted': () => intents.inc({ step: 'quoted' }),
     'gate.authorized': () => intents.inc({ step: 'authorized' }),
-    'gate.authorized_late': () => late.inc(),
     'gate.given_back': () => givenBack.inc(),
     'gate.unhonoured': () => unhonoured.inc(),
   }

@@ -3,8 +3,6 @@
  * request and invoice) and LUD-21 (verify). The provider is untrusted twice: a stranger chose it by
  * writing the address, and it chooses the URLs that we call next.
  */
-import { hash } from 'node:crypto'
-import { utf8 } from '../lib/bytes.ts'
 import { isObject } from '../lib/json.ts'
 import { MAX_INVOICE_CHARS } from './bolt11.ts'
 import { provesPayment } from './preimage.ts'
@@ -22,8 +20,6 @@ export type PayParams = {
   callback: URL
   minSendableMsat: number
   maxSendableMsat: number
-  /** The exact text; an invoice may contain its hash. */
-  metadata: string
 }
 
 /** What a provider says about a payment (LUD-21). */
@@ -90,7 +86,6 @@ export function readPayParams(json: unknown, allowed: AllowedHosts): PayParams {
     callback: checkedUrl(callback, allowed),
     minSendableMsat: minSendable,
     maxSendableMsat: maxSendable,
-    metadata,
   }
 }
 
@@ -148,11 +143,6 @@ export function readVerification(
     throw new LnurlError('the verification shows a preimage that does not belong to the invoice')
   }
   return { state: 'settled', preimage: preimage.toLowerCase() }
-}
-
-/** The hash that an invoice's `h` field must contain, if it has that field (LUD-06). */
-export function metadataHash(metadata: string): string {
-  return hash('sha256', utf8(metadata), 'hex')
 }
 
 // LUD-16 does not allow a plus; some providers use it for tags, and it is harmless in a path.

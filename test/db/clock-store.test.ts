@@ -28,7 +28,7 @@ const COLUMNS: Record<string, { texts: string; numbers: string; times: string }>
   },
   gate_intent: {
     texts:
-      'intent_id, secret_id, project_id, route_id, method, path, body_sha256, request_digest, recipient, network, bolt11, payment_hash, description_hash, state',
+      'intent_id, secret_id, project_id, route_id, method, path, body_sha256, request_digest, recipient, network, bolt11, payment_hash, state',
     numbers: 'amount_sats, created_at, quote_expires_at, honoured_until, verify_count',
     times: 'next_verify_at',
   },
@@ -44,8 +44,7 @@ const COLUMNS: Record<string, { texts: string; numbers: string; times: string }>
 
 /** A text that is also the bytes of that text. */
 const contentOf = (name: string, row: string): string | Uint8Array =>
-  /hash$|^sealed_|^name$|^description$/.test(name) &&
-  !['payment_hash', 'description_hash'].includes(name)
+  /hash$|^sealed_|^name$|^description$/.test(name) && name !== 'payment_hash'
     ? new TextEncoder().encode(row)
     : row
 

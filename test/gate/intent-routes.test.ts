@@ -123,7 +123,7 @@ describe('an intent that is refused', () => {
     const text = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
       insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
         body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
-        description_hash, verify_url, state, created_at, quote_expires_at, honoured_until,
+        verify_url, state, created_at, quote_expires_at, honoured_until,
         verify_count, next_verify_at from gate_intent, n where intent_id = $1`
     await db.write({ lockKey: 'a test', statements: { many: { text, values: [intentId] } } })
     const { status, headers, body } = await create()

@@ -1,7 +1,7 @@
 /** What the log tells of an intent, by which an operator finds a payment again. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { aGate, authorized, pay, type World } from '../support/gate.ts'
+import { aGate, authorized, type World } from '../support/gate.ts'
 import type { Answer } from '../support/lnurl-server.ts'
 import { unit } from '../support/unit.ts'
 
@@ -45,21 +45,6 @@ test('the log tells of an authorization, by how it was proven and what is left',
       creditsRemaining,
     })
   }
-})
-
-test('the log tells how late a payment is that is proven after the provider is no longer asked', async (t) => {
-  const world = await aGate(t)
-  const intent = await world.quoted()
-  world.clock.advance(intent.honoured_until - world.clock.now() + 90_000)
-  const { authorized_at } = await pay(world, intent)
-  assert.deepEqual(last(world), {
-    event: 'gate.authorized_late',
-    intentId: intent.intent_id,
-    paymentHash: intent.payment_hash,
-    projectId: world.projectId,
-    lateSeconds: Math.round((authorized_at - intent.honoured_until) / 1000),
-  })
-  assert.equal(Math.floor(Number(last(world)?.lateSeconds) / 60), 1)
 })
 
 test('the log tells of a provider that fails, with its reason', async (t) => {

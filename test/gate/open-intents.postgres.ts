@@ -45,7 +45,6 @@ const anIntent = (i: number, projectId: string) =>
         network: 'regtest',
         bolt11: '',
         payment_hash: `hash ${i}`,
-        description_hash: 'none',
         verify_url: null,
         created_at: 0,
         quote_expires_at: 10,

@@ -116,7 +116,7 @@ test('a purge deletes what was never paid thirty days after its invoice, at most
       text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 501)
         insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
           body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
-          description_hash, verify_url, state, created_at, quote_expires_at, honoured_until,
+          verify_url, state, created_at, quote_expires_at, honoured_until,
           verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
       values: [intent_id],
     }),

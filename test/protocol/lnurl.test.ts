@@ -6,7 +6,6 @@ import {
   callbackUrl,
   checkedUrl,
   LnurlError,
-  metadataHash,
   parseLightningAddress,
   readInvoice,
   readPayParams,
@@ -215,11 +214,6 @@ describe('step 1', () => {
     assert.throws(() => requireSendable(read, 6_000), LnurlError)
     const exact = readPayParams({ ...params, maxSendable: 1_500 }, NONE)
     assert.doesNotThrow(() => requireSendable(exact, 1_500))
-  })
-
-  test('step 1 knows the hash of the metadata that an invoice may carry', () => {
-    const { metadata, sha256 } = vectors.descriptionHash
-    assert.equal(metadataHash(metadata), sha256)
   })
 })
 

@@ -25,7 +25,7 @@ export const anIntent = (name: string, project: string): NewIntent => ({
   ...{ intent_id: name, secret_id: 'mine', project_id: project, route_id: 'render' },
   ...{ method: 'POST', path: '/render/cat', body_sha256: 'body', request_digest: 'digest' },
   ...{ amount_sats: 50, recipient: `${project}@example.com`, network: 'regtest' },
-  ...{ bolt11: `invoice of ${name}`, payment_hash: `hash of ${name}`, description_hash: 'match' },
+  ...{ bolt11: `invoice of ${name}`, payment_hash: `hash of ${name}` },
   ...{ verify_url: 'https://example.com/verify', created_at: T - 1, quote_expires_at: T + 1 },
   honoured_until: END,
 })

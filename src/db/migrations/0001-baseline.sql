@@ -461,7 +461,6 @@ create table gate_intent (
   network text not null,
   bolt11 text not null,
   payment_hash text not null unique,
-  description_hash text not null,  -- match | mismatch | none
   verify_url text,                 -- LUD-21, null where the provider has none
   state text not null,             -- open | authorized
   created_at integer not null,
