@@ -1,4 +1,4 @@
-/** The owner's routes of a monitor: read, follow, destroy, its tokens, its alerts and its switch. */
+/** The owner's routes of a monitor: read, follow, destroy, its settings, tokens, alerts and switch. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Alerts } from '../alerts/alerts.ts'
@@ -19,9 +19,16 @@ import { testAlert } from './alerts.ts'
 import { awaitedStatus, followMonitor } from './following.ts'
 import { historyPage, placeOf } from './history.ts'
 import { DEFAULT_ENTRIES, PulseHistory, PulseHistoryQuery } from './history-schema.ts'
-import { PulseStatus, publicId, RevealSwitch, StatusQuery } from './schema.ts'
+import {
+  PulseSchedule,
+  PulseSettings,
+  PulseStatus,
+  publicId,
+  RevealSwitch,
+  StatusQuery,
+} from './schema.ts'
 import type { PulseService } from './service.ts'
-import { mountSettings } from './settings.ts'
+import { checkTerms, readAs } from './settings.ts'
 import { existingMonitor, type MonitorRow } from './store.ts'
 
 type Owned = { Params: { publicId: string } }
@@ -44,6 +51,15 @@ const about = {
   params: Type.Object({ publicId }),
 }
 
+const BODY_ERRORS = [
+  'invalid settings',
+  'invalid request body',
+  'unsupported media type',
+  'request too large',
+  'request timeout',
+  ...OWNER_ERRORS,
+] as const
+
 export function mountOwner(app: App, deps: OwnerDeps): void {
   const { service, limits, streams, clock } = deps
   const owner = createOwner<MonitorRow>(app, {
@@ -54,7 +70,6 @@ export function mountOwner(app: App, deps: OwnerDeps): void {
     listen: service.listen,
   })
 
-  /** The hook of routes that an expired monitor has no more. */
   async function changeable(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await owner.required(request, reply)
     if (service.hasExpired(owner.of(request))) throw problem('not found')
@@ -83,7 +98,7 @@ export function mountOwner(app: App, deps: OwnerDeps): void {
     ...{ product: 'pulse', noun: 'Monitor', publicId, kinds: ['owner', 'ping'], changeable },
     rotate: service.rotateToken,
   })
-  mountSettings(app, { owner, changeable, service, now: clock.now })
+  mountSettings(app, { ...deps, owner, changeable })
   mountAlerts(
     app,
     { ...deps, owner },
@@ -191,19 +206,87 @@ function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void
   )
 }
 
+type Changing = OwnerDeps & {
+  owner: Owner<MonitorRow>
+  /** The hook of routes that an expired monitor has no more. */
+  changeable: Owner<MonitorRow>['required']
+}
+
+function mountSettings(app: App, { owner, changeable, service, clock }: Changing): void {
+  const boundsOf = ({ minimum_grace_seconds: minimumGraceSeconds }: MonitorRow) => ({
+    minimumGraceSeconds,
+    now: clock.now(),
+  })
+  const config = { invalid: { body: 'invalid settings' } } as const
+  app.patch<Owned>(
+    '/api/pulse/:publicId',
+    {
+      onRequest: changeable,
+      config,
+      schema: {
+        ...about,
+        operationId: 'updateMonitor',
+        summary: 'Change any of the settings of a monitor',
+        description:
+          'Members that are left out stay as they are. A new interval or grace begins to count now.',
+        body: PulseSettings,
+        response: { 200: PulseStatus, ...errors(...BODY_ERRORS) },
+      },
+    },
+    owner.answers(async (monitor, request) => {
+      const wanted = readAs(PulseSettings, request.body)
+      checkTerms(wanted, boundsOf(monitor))
+      const changed = await service.change(monitor, wanted)
+      if (!changed) throw problem('not found')
+      const status = await service.status(changed)
+      return () => status
+    }),
+  )
+  app.put<Owned>(
+    '/api/pulse/:publicId/schedule',
+    {
+      onRequest: changeable,
+      config,
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'setSchedule',
+        summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
+        description: 'A ping is then expected at each of these times, and is late after the grace.',
+        body: PulseSchedule,
+        response: { 200: PulseSchedule, ...errors(...BODY_ERRORS) },
+      },
+    },
+    owner.answers(async (monitor, request) => {
+      const wanted = readAs(PulseSchedule, request.body)
+      checkTerms({ schedule: wanted }, boundsOf(monitor))
+      if (!(await service.setSchedule(monitor, wanted))) throw problem('not found')
+      return () => wanted
+    }),
+  )
+  app.delete<Owned>(
+    '/api/pulse/:publicId/schedule',
+    {
+      onRequest: changeable,
+      schema: {
+        ...about,
+        isLinked: true,
+        operationId: 'deleteSchedule',
+        summary: 'Return to the interval',
+        description:
+          'A ping is then expected at each interval after the last one, as before the schedule.',
+        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
+      },
+    },
+    owner.answers(async (monitor, _request, reply) => {
+      if (!(await service.setSchedule(monitor, null))) throw problem('not found')
+      return () => reply.code(204).send()
+    }),
+  )
+}
+
 /** The id that binds secrets to the monitor's silence. */
-function mountSwitch(
-  app: App,
-  {
-    owner,
-    changeable,
-    switches,
-    clock,
-  }: Pick<OwnerDeps, 'switches' | 'clock'> & {
-    owner: Owner<MonitorRow>
-    changeable: Owner<MonitorRow>['required']
-  },
-): void {
+function mountSwitch(app: App, { owner, changeable, switches, clock }: Changing): void {
   app.post<Owned>(
     '/api/pulse/:publicId/switch',
     {

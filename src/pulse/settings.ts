@@ -1,133 +1,18 @@
-/** The settings of a monitor and its schedule: for its owner, and those that it is bought with. */
+/** What a monitor may be set to: by its owner, and at its purchase. */
 import type { Static, TSchema } from 'typebox'
-import type { App } from '../http/app.ts'
-import { invalid, problem } from '../http/errors.ts'
-import { OWNER_ERRORS, type Owner } from '../http/owner.ts'
-import { errors, NoContent } from '../http/schemas.ts'
+import { invalid } from '../http/errors.ts'
 import { faultIn, validatorOf } from '../http/validation.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 import type { Json } from '../lib/jcs.ts'
 import { parseStrictJsonBytes } from '../lib/json.ts'
-import { Type } from '../lib/json-schema.ts'
 import { isTimetable } from './schedule.ts'
 import {
   GRACE_SECONDS,
   MonitorTerms,
   type PulsePlan,
-  PulseSchedule,
-  PulseSettings,
-  PulseStatus,
-  publicId,
+  type PulseSchedule,
+  type PulseSettings,
 } from './schema.ts'
-import type { PulseService } from './service.ts'
-import type { MonitorRow } from './store.ts'
-
-type Owned = { Params: { publicId: string } }
-
-const about = {
-  tags: ['pulse'],
-  security: [{ bearer: [] }],
-  params: Type.Object({ publicId }),
-}
-const BODY_ERRORS = [
-  'invalid settings',
-  'invalid request body',
-  'unsupported media type',
-  'request too large',
-  'request timeout',
-  ...OWNER_ERRORS,
-] as const
-
-export function mountSettings(
-  app: App,
-  {
-    owner,
-    changeable,
-    service,
-    now,
-  }: {
-    owner: Owner<MonitorRow>
-    /** The hook of routes that an expired monitor has no more. */
-    changeable: Owner<MonitorRow>['required']
-    service: PulseService
-    now(): number
-  },
-): void {
-  const config = { invalid: { body: 'invalid settings' } } as const
-  app.patch<Owned>(
-    '/api/pulse/:publicId',
-    {
-      onRequest: changeable,
-      config,
-      schema: {
-        ...about,
-        operationId: 'updateMonitor',
-        summary: 'Change any of the settings of a monitor',
-        description:
-          'Members that are left out stay as they are. A new interval or grace begins to count now.',
-        body: PulseSettings,
-        response: { 200: PulseStatus, ...errors(...BODY_ERRORS) },
-      },
-    },
-    owner.answers(async (monitor, request) => {
-      const wanted = readAs(PulseSettings, request.body)
-      requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
-      const changed = await service.change(monitor, wanted)
-      if (!changed) throw problem('not found')
-      const status = await service.status(changed)
-      return () => status
-    }),
-  )
-  app.put<Owned>(
-    '/api/pulse/:publicId/schedule',
-    {
-      onRequest: changeable,
-      config,
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'setSchedule',
-        summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
-        description: 'A ping is then expected at each of these times, and is late after the grace.',
-        body: PulseSchedule,
-        response: { 200: PulseSchedule, ...errors(...BODY_ERRORS) },
-      },
-    },
-    owner.answers(async (monitor, request) => {
-      const wanted = readAs(PulseSchedule, request.body)
-      checkTimes(wanted, now())
-      requireGrace(wanted.graceSeconds, monitor.minimum_grace_seconds)
-      if (!(await service.setSchedule(monitor, wanted))) throw problem('not found')
-      return () => wanted
-    }),
-  )
-  app.delete<Owned>(
-    '/api/pulse/:publicId/schedule',
-    {
-      onRequest: changeable,
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'deleteSchedule',
-        summary: 'Return to the interval',
-        description:
-          'A ping is then expected at each interval after the last one, as before the schedule.',
-        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-      },
-    },
-    owner.answers(async (monitor, _request, reply) => {
-      if (!(await service.setSchedule(monitor, null))) throw problem('not found')
-      return () => reply.code(204).send()
-    }),
-  )
-}
-
-/** A plan has a least grace. */
-function requireGrace(graceSeconds: number | undefined, minimum: number): void {
-  if (graceSeconds === undefined || graceSeconds >= minimum) return
-  const expected = `${minimum} to ${GRACE_SECONDS.maximum}`
-  throw invalid('invalid settings', { field: 'graceSeconds', expected })
-}
 
 /** @throws Problem `invalid settings` for what its schema refuses, and for texts that are none. */
 export function readAs<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
@@ -141,7 +26,19 @@ export function readAs<Schema extends TSchema>(schema: Schema, value: unknown): 
 const hasPlainTexts = ({ name = '', description = '' }: PulseSettings): boolean =>
   !hasInvisible(name) && description.isWellFormed()
 
-/** @throws Problem `invalid settings` for times that never come. */
+/** @throws Problem `invalid settings` for a grace below the plan's least one, and for times that never come. */
+export function checkTerms(
+  { graceSeconds, schedule }: MonitorTerms,
+  { minimumGraceSeconds, now }: { minimumGraceSeconds: number; now: number },
+): void {
+  if (schedule !== undefined) checkTimes(schedule, now)
+  for (const seconds of [graceSeconds, schedule?.graceSeconds]) {
+    if (seconds === undefined || seconds >= minimumGraceSeconds) continue
+    const expected = `${minimumGraceSeconds} to ${GRACE_SECONDS.maximum}`
+    throw invalid('invalid settings', { field: 'graceSeconds', expected })
+  }
+}
+
 function checkTimes({ cron, timeZone }: PulseSchedule, now: number): void {
   if (!isTimetable({ cron: '* * * * *', timeZone }, now)) {
     throw invalid('invalid settings', {
@@ -167,7 +64,11 @@ export function monitorTerms(
 ): null | ((plan: Json) => Json) {
   if (header === undefined) return null
   const wanted = readAs(MonitorTerms, jsonOf(String(header)))
-  return (plan) => checkedTerms(wanted, plan as PulsePlan, now())
+  return (plan) => {
+    const { minimumGraceSeconds } = plan as PulsePlan
+    checkTerms(wanted, { minimumGraceSeconds, now: now() })
+    return wanted as Json
+  }
 }
 
 /** Not an object if it is no JSON. */
@@ -177,11 +78,4 @@ function jsonOf(text: string): unknown {
   } catch {
     return null
   }
-}
-
-function checkedTerms(wanted: MonitorTerms, { minimumGraceSeconds }: PulsePlan, now: number): Json {
-  requireGrace(wanted.graceSeconds, minimumGraceSeconds)
-  requireGrace(wanted.schedule?.graceSeconds, minimumGraceSeconds)
-  if (wanted.schedule !== undefined) checkTimes(wanted.schedule, now)
-  return wanted as Json
 }
