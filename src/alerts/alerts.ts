@@ -63,7 +63,14 @@ export function createAlerts(deps: {
   let looking: Promise<void> | null = null
   const wake = coalesce(() => void look())
   const delivery = createDelivery({
-    ...{ db, store, sealed, send, clock, log, onAttempt, onFree: wake },
+    db,
+    store,
+    sealed,
+    send,
+    clock,
+    log,
+    onAttempt,
+    onFree: wake,
   })
 
   /** One look at a time: a wake during a look makes another one. */

@@ -143,7 +143,10 @@ export function createDelivery(deps: {
     const isDone = pause === null
     const outcome = tried.outcome
     const note = noteAttempt(alert, {
-      ...{ at, outcome, doneAt: isDone ? at : null, coalesced: dropped.length },
+      at,
+      outcome,
+      doneAt: isDone ? at : null,
+      coalesced: dropped.length,
     })
     const rest = [note, ...dropAlerts(destination_id, dropped)]
     if (tried.isGone) rest.push(dropWaiting(destination_id))
@@ -190,7 +193,9 @@ export function createDelivery(deps: {
 }
 
 const paceOf = ({ not_before, day_started_at, day_count }: DestinationRow) => ({
-  ...{ not_before, day_started_at, day_count },
+  not_before,
+  day_started_at,
+  day_count,
 })
 
 const messageOf = ({ alert }: Turn) => ({

@@ -119,8 +119,13 @@ export function createDestinations(deps: {
       } else {
         statements.push(
           insertDestination({
-            ...{ destination_id: id, owner_id: ownerId, place: places.shift() ?? 0, now },
-            ...{ format: one.format, host: hostOf(one), sealed_secret: sealedSecret },
+            destination_id: id,
+            owner_id: ownerId,
+            place: places.shift() ?? 0,
+            now,
+            format: one.format,
+            host: hostOf(one),
+            sealed_secret: sealedSecret,
             sealed_target: sealed.seal(plainOf(one), id),
             is_private: Number(one.isPrivate),
           }),
@@ -242,7 +247,10 @@ const plainOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId :
 const hostOf = (one: Wanted): string => (one.format === 'inbox' ? one.inboxId : one.url.host)
 
 const shown = (row: DestinationRow): Destination => ({
-  ...{ id: row.destination_id, format: row.format, host: row.host, state: row.state },
+  id: row.destination_id,
+  format: row.format,
+  host: row.host,
+  state: row.state,
   isPrivate: row.is_private === 1,
 })
 

@@ -121,8 +121,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const response = await unlessAborted(
       signal,
       agent.request({
-        ...{ origin: url.origin, path: url.pathname + url.search },
-        ...{ method, body, signal, headers: { 'accept-encoding': 'identity', ...headers } },
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        body,
+        signal,
+        headers: { 'accept-encoding': 'identity', ...headers },
       }),
     )
     const { statusCode: status } = response

@@ -56,7 +56,10 @@ export function createSend({
     const { url, body } = formatted(target.format, new URL(target.target), message)
     try {
       const answer = await out.send({
-        ...{ url: url as URL, method: 'POST', body, from: target.ownerId },
+        url: url as URL,
+        method: 'POST',
+        body,
+        from: target.ownerId,
         headers: headersOf(target, message, body),
       })
       const { status, headers } = answer

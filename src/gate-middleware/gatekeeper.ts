@@ -42,7 +42,9 @@ export function createGatekeeper(options: GateOptions) {
   const { url, clock = systemClock } = options
   const store = options.store ?? memoryStore(clock.now)
   const service = createService({
-    ...{ url, clock, project: options },
+    url,
+    clock,
+    project: options,
     issuer: options.issuer?.replace(/\/+$/, '') ?? null,
     fetch: (...request) => (options.fetch ?? globalThis.fetch)(...request),
   })

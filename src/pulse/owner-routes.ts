@@ -63,7 +63,8 @@ const BODY_ERRORS = [
 export function mountOwner(app: App, deps: OwnerDeps): void {
   const { service, limits, streams, clock } = deps
   const owner = createOwner<MonitorRow>(app, {
-    ...{ limits, streams },
+    limits,
+    streams,
     kind: 'pulse_owner',
     find: service.owned,
     used: service.used,
@@ -95,7 +96,11 @@ export function mountOwner(app: App, deps: OwnerDeps): void {
     }),
   )
   mountTokens(app, owner, {
-    ...{ product: 'pulse', noun: 'Monitor', publicId, kinds: ['owner', 'ping'], changeable },
+    product: 'pulse',
+    noun: 'Monitor',
+    publicId,
+    kinds: ['owner', 'ping'],
+    changeable,
     rotate: service.rotateToken,
   })
   mountSettings(app, { ...deps, owner, changeable })
@@ -103,8 +108,13 @@ export function mountOwner(app: App, deps: OwnerDeps): void {
     app,
     { ...deps, owner },
     {
-      ...{ product: 'pulse', path: '/api/pulse/:publicId/alerts', operations: 'Alerts' },
-      ...{ whose: 'a monitor', publicId, changeable, test: testAlert },
+      product: 'pulse',
+      path: '/api/pulse/:publicId/alerts',
+      operations: 'Alerts',
+      whose: 'a monitor',
+      publicId,
+      changeable,
+      test: testAlert,
       guard: ({ public_id: id }) => existingMonitor(id, clock.now()),
     },
   )

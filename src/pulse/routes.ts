@@ -77,7 +77,10 @@ export function mountPulse(
       headerSchemas: {},
       parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
     },
-    ...{ noun: 'a monitor', kind: 'pulse_owner', publicId, service },
+    noun: 'a monitor',
+    kind: 'pulse_owner',
+    publicId,
+    service,
     of: (monitor) => ({
       planId: monitor.plan_id,
       expiresAt: monitor.expires_at,

@@ -33,7 +33,9 @@ export function readAlert(publicId: string, now: number): Alert {
 
 /** Part of the unit that deletes an expired WHISPER. */
 export const expiredAlert = (publicId: string, expiredAt: number): Alert => ({
-  ...{ type: 'whisper.expired', occurredAt: expiredAt, replaces: false },
+  type: 'whisper.expired',
+  occurredAt: expiredAt,
+  replaces: false,
   counts: { readsSpent: READS_SPENT },
   content: {
     data: { publicId, readsSpent: '{{readsSpent}}', readsLeft: 0 },

@@ -29,7 +29,11 @@ export const WHISPER_PROVISIONING: Provisioning = {
     const hasSwitch = revealWhen !== undefined
     return [
       ...insertWhisper({
-        ...{ publicId, orderId, ...times, hasReceipt, hasSwitch },
+        publicId,
+        orderId,
+        ...times,
+        hasReceipt,
+        hasSwitch,
         readTokenHash: tokenHash(readToken),
         reads: readLimit,
       }),

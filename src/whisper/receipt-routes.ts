@@ -30,7 +30,8 @@ export function mountReceipts(
 ): void {
   const { receipts, limits, streams, clock } = deps
   const owner = createOwner<ReceiptRow>(app, {
-    ...{ limits, streams },
+    limits,
+    streams,
     kind: 'whisper_receipt',
     find: receipts.owned,
     used: receipts.used,
@@ -49,8 +50,12 @@ export function mountReceipts(
     app,
     { ...deps, owner },
     {
-      ...{ product: 'whisper', path: '/api/whisper/:publicId/receipt/alerts' },
-      ...{ operations: 'ReceiptAlerts', whose: 'a whisper', publicId, test: testAlert },
+      product: 'whisper',
+      path: '/api/whisper/:publicId/receipt/alerts',
+      operations: 'ReceiptAlerts',
+      whose: 'a whisper',
+      publicId,
+      test: testAlert,
       guard: ({ public_id: id }) => livingReceipt(id, clock.now()),
       async changeable(request: FastifyRequest, reply: FastifyReply) {
         await owner.required(request, reply)

@@ -4,14 +4,7 @@ import { describe, test } from 'node:test'
 import { decodeProtectedHeader, importJWK, jwtVerify } from 'jose'
 import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
 import type { IntentRow } from '../../src/gate/store.ts'
-import {
-  aGate,
-  authorized,
-  pay,
-  reasons,
-  SECRET,
-  URL_OF_GATE,
-} from '../support/gate.ts'
+import { aGate, authorized, pay, reasons, SECRET, URL_OF_GATE } from '../support/gate.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
