@@ -2,14 +2,23 @@
 import hooks from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 
-/** Far longer than a process takes on a busy machine. One that never ends would stop the whole run. */
-const MAX_MINUTES = 20
+/** One that never ends would stop the whole run. On however busy a machine, one that does something works longer. */
+const IDLE = { minutes: 10, workMs: 1_000 }
 
-setTimeout(() => {
+let workedMs = workMs()
+setInterval(() => {
+  const before = workedMs
+  workedMs = workMs()
+  if (workedMs - before > IDLE.workMs) return
   const open = process.getActiveResourcesInfo().join(', ')
-  process.stderr.write(`This process still ran after ${MAX_MINUTES} minutes: ${open}\n`)
+  process.stderr.write(`This process did nothing for ${IDLE.minutes} minutes: ${open}\n`)
   process.exit(1)
-}, MAX_MINUTES * 60_000).unref()
+}, IDLE.minutes * 60_000).unref()
+
+function workMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
+}
 
 process.on('exit', (code) => {
   if (code === 0) return

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { BIN, ENVIRONMENT } from './bin.ts'
-import { runInThread } from './command-threads.ts'
+import { portWith, runInThread } from './command-threads.ts'
 import { type After, temporaryFolder } from './folder.ts'
 
 export type CommandEnded = {
@@ -33,7 +33,7 @@ export type CommandOptions = {
 export type CommandLine = {
   /** The user's data folder. */
   folder: string
-  /** In a process, as every command with an input or another user is. */
+  /** In a process, as every command of another user is. */
   start(args: string[], options?: CommandOptions): Running
   run(args: string[], options?: CommandOptions): Promise<CommandEnded>
   /** Runs a command that must exit with 0, and parses the last line of its output as JSON. */
@@ -89,10 +89,12 @@ export async function commandLine(
 
   const isOwn = program.bin === undefined && program.node === undefined
   async function run(args: string[], options: CommandOptions = {}): Promise<CommandEnded> {
-    const isPlain = isOwn && options.input === undefined && options.uid === undefined
+    const { input, uid } = options
+    const isPlain = isOwn && input !== null && uid === undefined
     // The job of `pulse run` is the program's entry.
     if (!isPlain || args.includes('run')) return start(args, options).ended
-    const { bytes, ...ran } = await runInThread(args, environmentOf(options))
+    const live = input === undefined ? undefined : portWith(input)
+    const { bytes, ...ran } = await runInThread(args, environmentOf(options), live)
     return { ...ran, signal: null, bytes: Buffer.from(bytes) }
   }
 

@@ -19,7 +19,7 @@ async function run({ args, environment, live }: Order): Promise<RanInThread> {
   process.exitCode = undefined
   process.stdout.removeAllListeners('error')
   const { console } = globalThis
-  if (live) takeInput(live)
+  takeInput(live)
   const tell = (to: Wrote['to']) => (chunk: Buffer) =>
     live?.postMessage({ to, text: chunk.toString() } satisfies Wrote)
   const out = written(process.stdout, tell('out'))
@@ -30,11 +30,12 @@ async function run({ args, environment, live }: Order): Promise<RanInThread> {
   return { code, bytes: out(), out: out().toString(), err: err().toString() }
 }
 
-/** Makes stdin of what comes through the port. Null ends it. */
-function takeInput(live: MessagePort): void {
+/** Makes stdin of what comes through the port. Null ends it, and without a port it is empty. */
+function takeInput(live: MessagePort | undefined): void {
   const stdin = new Readable({ read: () => undefined })
   Object.defineProperty(process, 'stdin', { value: stdin, configurable: true })
-  live.on('message', (text: string | null) => stdin.push(text))
+  if (live) live.on('message', (chunk: string | Uint8Array | null) => stdin.push(chunk))
+  else stdin.push(null)
 }
 
 /** Everything that is written from now on, in place of its way out. */

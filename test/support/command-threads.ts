@@ -9,7 +9,7 @@ const idle: Worker[] = []
 
 /**
  * Runs `mayfly …args` with only this environment, for tests that ask what a command did. How the real program starts,
- * reads stdin, obeys signals and ends is for a process, which takes half a second of processor time longer.
+ * obeys signals and ends is for a process, which takes half a second of processor time longer.
  */
 export async function runInThread(
   args: string[],
@@ -36,6 +36,14 @@ export async function runInThread(
   } finally {
     over.abort()
   }
+}
+
+/** The port for a command whose whole input this is. */
+export function portWith(input: string | Uint8Array): MessagePort {
+  const { port1: ours, port2: theirs } = new MessageChannel()
+  if (input.length > 0) ours.postMessage(input)
+  ours.postMessage(null)
+  return theirs
 }
 
 /** `mayfly mcp …args` in a thread. It has the process id of this process, so a vault takes all of them for one. */
