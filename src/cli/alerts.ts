@@ -5,7 +5,7 @@ import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 import { away, columns } from './text.ts'
-import { findSaved, isName, load, loadCatch, loadReceipt } from './vault/saved.ts'
+import { findSaved, isName, load, loadCatch, withReceipt } from './vault/saved.ts'
 
 /** How many destinations the service takes. */
 const MOST = 3
@@ -67,11 +67,15 @@ export function addAlerts(program: Command): void {
 /** The calls of what is saved under this name, and its service. @throws CliError if it tells nobody anything. */
 function alertsOf(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: string } {
   const { capability, baseUrl } = load(cli, name)
-  if (capability.product === 'pulse') {
-    return { alerts: cli.mayfly(baseUrl).pulse(capability), baseUrl }
+  const mayfly = cli.mayfly(baseUrl)
+  if (capability.product === 'pulse') return { alerts: mayfly.pulse(capability), baseUrl }
+  if (capability.product === 'whisper') {
+    return { alerts: mayfly.whisperReceipt(withReceipt(name, capability)), baseUrl }
   }
-  const { baseUrl: _, ...holder } = loadReceipt(cli, name)
-  return { alerts: cli.mayfly(baseUrl).whisperReceipt(holder), baseUrl }
+  throw new CliError(
+    `${name} is an inbox, and this command takes a monitor or a whisper.`,
+    EXIT.usage,
+  )
 }
 
 function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['destinations'] {

@@ -81,6 +81,8 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
   'invalid receipt option': [EXIT.failed, BUG],
   'method not allowed': [EXIT.failed, BUG],
   'payment required': [EXIT.failed, BUG],
+  'invalid payment credential': [EXIT.failed, BUG],
+  'invalid L402 credential': [EXIT.failed, BUG],
   'cross-site request refused': [EXIT.failed, BUG],
   'foreign origin': [EXIT.failed, BUG],
   'idempotency key reused with a different request': [
@@ -103,14 +105,6 @@ export const PHRASES: Record<MayflyPhrase, Entry> = {
     'The invoice does not match the quote, so nothing was paid. Do not trust this service.',
   ],
   'invoice expired': [EXIT.notPaid, 'The invoice has expired. Ask for a new one.'],
-  'invalid payment credential': [
-    EXIT.failed,
-    'The service does not take this proof of payment. Nothing was spent.',
-  ],
-  'invalid L402 credential': [
-    EXIT.failed,
-    'The service does not take this proof of payment. Nothing was spent.',
-  ],
   'order expired': [
     EXIT.notPaid,
     'The quote expired before it was paid. Run the command again for a new one.',

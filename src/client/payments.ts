@@ -161,7 +161,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     })
     if (quoted === null) return takeUp(await reload(record), { ...run, isFollowing: true })
     if (run.preimage !== undefined) return keepProof(quoted, run, { preimage: run.preimage })
-    return show(quoted, run, (shown) => payFrom(shown, run, {}))
+    return show(quoted, run)
   }
 
   /** Goes on where a record stopped. The order is polled first: whoever knows its id needs no other request. */
@@ -186,19 +186,19 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     if (said.refusal) throw said.refusal
     check(record, lastOf(record), { run, at: said.at })
     await checkPrice(record, lastOf(record), run)
-    return show(record, run, (shown) => payFrom(shown, run, { said }))
+    return show(record, run, { said })
   }
 
   /** Shows a checked invoice, and waits for it or pays it. */
   async function show(
     record: PurchaseRecord,
     run: Run,
-    pay: (record: PurchaseRecord) => Promise<unknown>,
+    known: { said?: Said } = {},
   ): Promise<unknown> {
     report(record, run, 'invoice')
     await run.onInvoice?.(lastOf(record))
     run.signal?.throwIfAborted()
-    return run.wallet ? pay(record) : follow(record, run)
+    return run.wallet ? payFrom(record, run, known) : follow(record, run)
   }
 
   /** Asks the wallet that was asked to pay, and hands it the same invoice again if that is safe. */
@@ -242,7 +242,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   async function payFrom(
     record: PurchaseRecord,
     run: Run,
-    known: { said?: Said; answer?: WalletAnswer },
+    known: { said?: Said; answer?: WalletAnswer } = {},
   ): Promise<unknown> {
     const { wallet } = run
     if (!wallet) throw new MayflyError('payment outcome unknown', 0)
@@ -477,7 +477,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       }
       check(fresh, quote, { run, at: null })
       const quoted = known ?? (await write(fresh, { invoices: [quote] })) ?? (await reload(fresh))
-      return preimageOf(await payFrom(quoted, run, {}))
+      return preimageOf(await payFrom(quoted, run))
     },
 
     collect(quote, { idempotencyKey, preimage, signal }) {

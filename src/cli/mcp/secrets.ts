@@ -20,15 +20,11 @@ const MAX_NAMES = 20
 /** Requests to a service, with a token or without. */
 export function askingOf(cli: Cli, baseUrl: string, token?: string) {
   const http = createHttp(baseUrl, cli.traced(globalThis.fetch))
-  return async ({ method, path, headers, json }: Asked): Promise<Answered> => {
+  return async ({ headers = {}, ...asked }: Asked): Promise<Answered> => {
+    const { method, path } = asked
     const answer = await http.request({
-      ...{ method, path, signal: cli.signal },
+      ...{ ...asked, headers, signal: cli.signal },
       ...(token === undefined ? {} : { token }),
-      headers: {
-        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(json === undefined ? {} : { body: JSON.stringify(json) }),
       // A signal that is recorded twice says the same.
       isRepeatable: method === 'GET' || path.startsWith('/p/'),
     })

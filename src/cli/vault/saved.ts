@@ -194,12 +194,6 @@ export function loadPulse(cli: Opener, name: string) {
 export const loadPing = (place: Place, name: string): SavedPing =>
   only(name, loadKept(place, name), 'pulse')
 
-/** The whisper with this name, if it was bought with a receipt, and its service. */
-export function loadReceipt(place: Place, name: string): ReceiptHolder & { baseUrl: string } {
-  const { capability, baseUrl } = only(name, load(place, name), 'whisper')
-  return { ...withReceipt(name, capability), baseUrl }
-}
-
 type ReceiptHolder = { publicId: string; receiptToken: string }
 
 /** @throws CliError for a whisper that was bought without a receipt. */
