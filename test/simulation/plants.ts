@@ -90,7 +90,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'a monitor that falls silent opens nothing',
-    file: 'pulse/state.ts',
+    file: 'pulse/transition.ts',
     text: 'if (opening !== null && now >= opening) {',
     becomes: 'if (opening !== null && now < opening) {',
     breaks: ['a switch opens by silence'],
@@ -140,16 +140,16 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'a receipt is given back any number of times',
-    file: 'gate/receipt-store.ts',
-    text: `'failed_runs < $4'`,
-    becomes: `'$4 > 0'`,
+    file: 'gate/store.ts',
+    text: `and failed_runs <= \${MAX_FAILED_RUNS} returning *`,
+    becomes: 'and failed_runs >= 0 returning *',
     breaks: ['one payment, one receipt'],
   },
   {
     name: 'a key shows the quote of another request',
     file: 'gate/intents.ts',
-    text: 'if (!isBoundTo(intent.request_digest, binding)) {',
-    becomes: 'if (!isBoundTo(intent.request_digest, binding) && binding.path.length < 1) {',
+    text: 'if (!isBoundTo(intent, request)) {',
+    becomes: 'if (!isBoundTo(intent, request) && request.path.length < 1) {',
     breaks: ['one request, one invoice'],
   },
   {
@@ -177,8 +177,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'a key that signed receipts is not published after a rotation',
     file: 'gate/receipts.ts',
-    text: 'jwks: { keys: [current, ...previous].map(({ jwk }) => jwk) },',
-    becomes: 'jwks: { keys: [current, ...previous].slice(0, 1).map(({ jwk }) => jwk) },',
+    text: 'jwks: { keys: [current, ...previous].map(({ jwk }) => jwk) }',
+    becomes: 'jwks: { keys: [current, ...previous].slice(0, 1).map(({ jwk }) => jwk) }',
     breaks: ['a receipt verifies'],
   },
   {
