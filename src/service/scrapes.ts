@@ -1,6 +1,5 @@
 /** The metrics and their listener, if the operator has switched them on. */
 
-import type { MetricsListener } from '../metrics/listener.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import { type Config, ConfigError } from './config.ts'
 
@@ -11,10 +10,7 @@ export async function openMetrics(): Promise<Metrics> {
 }
 
 /** Opens the metrics listener, and returns its address with the actual port. */
-export async function openScrapes(
-  metrics: Metrics,
-  { metricsHost: host, metricsPort }: Config,
-): Promise<MetricsListener & { url: string }> {
+export async function openScrapes(metrics: Metrics, { metricsHost: host, metricsPort }: Config) {
   const { listenForScrapes } = await import('../metrics/listener.ts')
   try {
     const listener = await listenForScrapes(metrics, { host, port: metricsPort ?? 0 })

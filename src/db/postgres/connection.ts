@@ -44,17 +44,7 @@ export type PipelineAnswer = {
   failure: null | { isLost: boolean; isStale: boolean; code: string; error: StoreError }
 }
 
-export type Connection = {
-  isOpen(): boolean
-  /** The number of the server's process, as it was told when the connection was made. */
-  announcedPid: number | null
-  /** Never rejects. One pipeline at a time. Without `answerWithinMs`, no answer for half a minute is a loss. */
-  send(pipeline: Query[], answerWithinMs?: number): Promise<PipelineAnswer>
-  /** Closes the socket at once, even during a pipeline. */
-  drop(): void
-  /** Ends the session. No pipeline may be under way. */
-  end(): Promise<void>
-}
+export type Connection = Awaited<ReturnType<typeof connect>>
 
 const CONNECT_TIMEOUT_MS = 5_000
 /** For a server that has disappeared. Longer than the server's own timeouts. */
@@ -100,7 +90,7 @@ export function settingsOf(url: string): ClientConfig {
  * @param onOverdue called while the server is slow to answer a pipeline.
  * @throws what `pg` throws, for `errors.ts` to classify.
  */
-export async function connect(settings: ClientConfig, onOverdue?: () => void): Promise<Connection> {
+export async function connect(settings: ClientConfig, onOverdue?: () => void) {
   const client = new Client(settings)
   let isOpen = true
   const lost = (): void => {
@@ -250,12 +240,16 @@ export async function connect(settings: ClientConfig, onOverdue?: () => void): P
   }
 
   return {
-    isOpen: () => isOpen,
+    isOpen: (): boolean => isOpen,
+    /** The number of the server's process, as it was told when the connection was made. */
     announcedPid: (client as unknown as { processID: number | null }).processID,
-    send: (pipeline, answerWithinMs = ANSWER_TIMEOUT_MS) =>
+    /** Never rejects. One pipeline at a time. Without `answerWithinMs`, no answer for half a minute is a loss. */
+    send: (pipeline: Query[], answerWithinMs = ANSWER_TIMEOUT_MS): Promise<PipelineAnswer> =>
       pipeline.length === 0 ? Promise.resolve(NOTHING) : send(pipeline, answerWithinMs),
+    /** Closes the socket at once, even during a pipeline. */
     drop,
-    async end() {
+    /** Ends the session. No pipeline may be under way. */
+    async end(): Promise<void> {
       isOpen = false
       await client.end()
     },

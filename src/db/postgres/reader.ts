@@ -4,12 +4,6 @@ import { type Row, StoreAway, type Value } from '../db.ts'
 import type { Query } from './connection.ts'
 import type { Slot } from './sessions.ts'
 
-export type Reader = {
-  read(text: string, values: Value[]): Promise<Row[]>
-  idle(): Promise<void>
-  end(): Promise<void>
-}
-
 type Job = Query & { resolve: (rows: Row[]) => void; reject: (error: Error) => void; tries: number }
 
 /** Few, so that few queries wait behind a slow one. */
@@ -19,7 +13,7 @@ const MAX_WAITING = 10_000
 /** A read changes nothing, so it may run again when its connection was lost. */
 const MAX_TRIES = 2
 
-export function createReader(slots: Slot[]): Reader {
+export function createReader(slots: Slot[]) {
   const idleSlots = [...slots]
   let waiting: Job[] = []
   const schedule = coalesce(dispatch)
@@ -67,7 +61,7 @@ export function createReader(slots: Slot[]): Reader {
   }
 
   return {
-    read: (text, values) =>
+    read: (text: string, values: Value[]): Promise<Row[]> =>
       new Promise((resolve, reject) => {
         if (waiting.length >= MAX_WAITING) {
           return reject(new StoreAway('too many reads are waiting'))
@@ -75,12 +69,12 @@ export function createReader(slots: Slot[]): Reader {
         waiting.push({ text, values, resolve, reject, tries: 0 })
         schedule()
       }),
-    async idle() {
+    async idle(): Promise<void> {
       while (waiting.length > 0 || idleSlots.length < slots.length) {
         await new Promise<void>((resume) => wakeups.push(resume))
       }
     },
-    async end() {
+    async end(): Promise<void> {
       await Promise.all(slots.map((slot) => slot.end()))
     },
   }

@@ -10,14 +10,6 @@ import { type Job, runBatch } from './batch.ts'
 import type { Connection } from './connection.ts'
 import type { Slot } from './sessions.ts'
 
-export type Writer = {
-  write(unit: Unit): Promise<Answer>
-  /** Runs `work` while no unit is being written; units that arrive meanwhile wait. */
-  alone<T>(work: (connection: Connection) => Promise<T>): Promise<T>
-  idle(): Promise<void>
-  end(): Promise<void>
-}
-
 /** A commit stays short: its first unit waits for its last. */
 const UNITS_IN_BATCH = 256
 const STATEMENTS_IN_BATCH = 1_024
@@ -31,7 +23,7 @@ const MAX_WAITING_BYTES = 256 * 1024 * 1024
 type Waiting = Job & { bytes: number }
 type Queue = { slot: Slot; waiting: Waiting[]; isBusy: boolean; schedule: () => void }
 
-export function createWriter(slots: { small: Slot; large: Slot }): Writer {
+export function createWriter(slots: { small: Slot; large: Slot }) {
   const queueOf = (slot: Slot): Queue => {
     const schedule = coalesce(() => void work(queue))
     const queue: Queue = { slot, waiting: [], isBusy: false, schedule }
@@ -73,7 +65,7 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
   const freed = (): Promise<void> => new Promise((resume) => wakeups.push(resume))
 
   return {
-    write: (unit) =>
+    write: (unit: Unit): Promise<Answer> =>
       new Promise((resolve, reject) => {
         const statements = inARow(unit.statements)
         if (statements.length === 0) return resolve(byName(unit.statements, null))
@@ -83,7 +75,8 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
         }
         add({ unit, statements, resolve, reject, bytes })
       }),
-    async alone(work) {
+    /** Runs `work` while no unit is being written; units that arrive meanwhile wait. */
+    async alone<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
       // Checked and set without an await between: of two that wake together, one continues.
       while (isExclusive || queues.some(({ isBusy }) => isBusy)) await freed()
       isExclusive = true
@@ -95,12 +88,12 @@ export function createWriter(slots: { small: Slot; large: Slot }): Writer {
         for (const { schedule } of queues) schedule()
       }
     },
-    async idle() {
+    async idle(): Promise<void> {
       while (isExclusive || queues.some(({ isBusy, waiting }) => isBusy || waiting.length > 0)) {
         await freed()
       }
     },
-    async end() {
+    async end(): Promise<void> {
       await Promise.all(queues.map(({ slot }) => slot.end()))
     },
   }

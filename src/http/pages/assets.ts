@@ -4,12 +4,7 @@ import { posix } from 'node:path'
 import { readBundles } from './bundle.ts'
 import { digest, encode, type Served } from './encoded.ts'
 
-export type Assets = {
-  /** A hash of all files. It is part of their addresses, which change with it. */
-  version: string
-  /** The file at a path below the version, such as `home.js` or `home.css`. */
-  file(path: string): Promise<Served | null>
-}
+export type Assets = Awaited<ReturnType<typeof readAssets>>
 
 const TYPES: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -21,10 +16,7 @@ const TYPES: Record<string, string> = {
  * @param root the folder of the rooms: `src/` when it runs from there, else `dist/`.
  * @param pages their scripts, each with its own style sheet.
  */
-export async function readAssets(
-  root: URL,
-  pages: readonly { script: string | null }[],
-): Promise<Assets> {
+export async function readAssets(root: URL, pages: readonly { script: string | null }[]) {
   const scripts = pages.flatMap(({ script }) => script ?? [])
   const files = new Map<string, Buffer>()
   for (const [path, text] of await readBundles(root, scripts)) files.set(path, Buffer.from(text))
@@ -33,8 +25,10 @@ export async function readAssets(
   }
   const ready = new Map<string, Promise<Served>>()
   return {
+    /** A hash of all files. It is part of their addresses, which change with it. */
     version: digest([...files].flat()).slice(0, 12),
-    async file(path) {
+    /** The file at a path below the version, such as `home.js` or `home.css`. */
+    async file(path: string): Promise<Served | null> {
       const text = files.get(path)
       if (!text) return null
       const served = ready.get(path) ?? encode(text, TYPES[posix.extname(path)] ?? '')

@@ -91,13 +91,7 @@ export type PagesOptions = {
 
 type Site = { assets: Assets; edition: number; html: Map<string, Promise<Served>> }
 
-export type Pages = {
-  mount(app: App): void
-  /** Shows a person that nothing is at this address; false if a program asks. */
-  sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean
-}
-
-export function createPages(options: PagesOptions): Pages {
+export function createPages(options: PagesOptions) {
   const { isSimulator, has, surfaces, onSale } = options
   const isForPrograms = startsWithAny([
     ...FOR_PROGRAMS,
@@ -130,11 +124,12 @@ export function createPages(options: PagesOptions): Pages {
   }
 
   return {
-    mount(app) {
+    mount(app: App): void {
       for (const { name, path } of pages) if (name !== NOT_FOUND) mountPage(app, name, path)
       mountAssets(app, async () => (await site()).assets)
     },
-    sendNotFoundPage(request, reply) {
+    /** Shows a person that nothing is at this address; false if a program asks. */
+    sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean {
       if (!isPerson(request) || isForPrograms.test(request.originalUrl)) return false
       pageOf(NOT_FOUND).then(
         (page) => {

@@ -141,44 +141,28 @@ const FORMS = {
   l402: 'one line: L402 <macaroon>:<preimage>, the preimage as the 64 hex digits of this payment',
 }
 
-/** A 402; or the 401 for an invalid L402 credential. */
-function sendChallenge(reply: FastifyReply, quote: Quote, rendering: Rendering): FastifyReply {
-  const { attempt, binding, flows, shown } = rendering
-  if (shown !== undefined) return sendChallenges(reply, quote, rendering)
-  switch (attempt.protocol) {
-    case 'native':
-      return sendJson(reply.code(402), renderQuote(quote), JSON_TYPE)
-    case 'payment': {
-      const { field, body } = flows.payment.challenge(quote, binding, paymentProblem(attempt))
-      reply.header('www-authenticate', field)
-      return sendJson(reply.code(402), body, PROBLEM_TYPE)
-    }
-    case 'l402': {
-      const isInvalid = attempt.credential.kind === 'invalid'
-      const error = isInvalid ? 'invalid L402 credential' : 'payment required'
-      const { field, body } = flows.l402.challenge(quote, binding, error)
-      reply.header('www-authenticate', field)
-      return sendJson(reply.code(isInvalid ? 401 : 402), body, JSON_TYPE)
-    }
-  }
-}
-
-/** Always 402, also for an invalid L402 credential: a client that knows but an address recovers from nothing else. */
-function sendChallenges(
+/** A 402; or the 401 for an invalid L402 credential, but not at an address, whose clients recover from a 402 alone. */
+function sendChallenge(
   reply: FastifyReply,
   quote: Quote,
-  { attempt, binding, flows, shown }: Rendering,
+  { attempt, binding, flows, ...rendering }: Rendering,
 ): FastifyReply {
+  const shown: Shown | 'native' = rendering.shown ?? attempt.protocol
   reply.code(402)
-  const l402 = flows.l402.challenge(quote, binding, 'payment required')
+  if (shown === 'native') return sendJson(reply, renderQuote(quote), JSON_TYPE)
   if (shown === 'l402') {
-    return sendJson(reply.header('www-authenticate', l402.field), l402.body, JSON_TYPE)
+    const isRefused = !binding.isOneUrl && attempt.credential.kind === 'invalid'
+    if (isRefused) reply.code(401)
+    const error = isRefused ? 'invalid L402 credential' : 'payment required'
+    const { field, body } = flows.l402.challenge(quote, binding, error)
+    return sendJson(reply.header('www-authenticate', field), body, JSON_TYPE)
   }
   const reason = attempt.protocol === 'payment' ? paymentProblem(attempt) : 'payment-required'
   const payment = flows.payment.challenge(quote, binding, reason)
   if (shown === 'payment') {
     return sendJson(reply.header('www-authenticate', payment.field), payment.body, PROBLEM_TYPE)
   }
+  const l402 = flows.l402.challenge(quote, binding, 'payment required')
   const { macaroon, invoice } = l402.body
   return sendJson(
     reply.header('www-authenticate', [payment.field, l402.field]),

@@ -1,4 +1,7 @@
 /** Stands for `src/http/pages/pages.ts`: nobody looks at pages here. */
-import type { Pages } from '../../../../src/http/pages/pages.ts'
+import type { createPages as real } from '../../../../src/http/pages/pages.ts'
 
-export const createPages = (): Pages => ({ sendNotFoundPage: () => false, mount: () => undefined })
+export const createPages: typeof real = () => ({
+  sendNotFoundPage: () => false,
+  mount: () => undefined,
+})
