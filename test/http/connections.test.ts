@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
@@ -30,6 +32,22 @@ test('a connection that is only kept open does not count as one that takes nothi
   endTimeOf(connections)
   await until('it is gone', () => [...connections.sockets()].length === 0)
   assert.equal(connections.closed().stalled, 0)
+})
+
+test('a client that waits for an answer for more than a minute gets it', async (t) => {
+  const { open, connections, made, server, finish } = await aServer(t)
+  const socket = open()
+  let answer = ''
+  socket.on('data', (part) => {
+    answer += part
+  })
+  socket.write('GET /later HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until('it waits', () => made.length === 1)
+  const timedOut = once(server, 'timeout')
+  endTimeOf(connections)
+  await timedOut
+  finish('later')
+  await until('it is answered', () => answer.endsWith('later'))
 })
 
 /** Of a minute, only its end is waited for. */
@@ -174,6 +192,9 @@ async function aServer(
   url: string
   connections: Connections
   made: string[]
+  server: Server
+  /** Answers `/later`. */
+  finish(answer: string): void
   open(): Socket
 }> {
   const connections = createConnections({ networkOf: () => '192.0.2.0', ...options })
@@ -191,6 +212,11 @@ async function aServer(
       reply.type('text/plain').send(answer)
     })
   }
+  const later = Promise.withResolvers<string>()
+  app.get('/later', async (request) => {
+    made.push(request.url)
+    return later.promise
+  })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const clients: Socket[] = []
   t.after(async () => {
@@ -202,6 +228,8 @@ async function aServer(
     url: `http://127.0.0.1:${port}`,
     connections,
     made,
+    server: app.server,
+    finish: later.resolve,
     open() {
       const socket = connect(port, '127.0.0.1')
       socket.on('error', () => {})

@@ -113,8 +113,11 @@ export function createConnections({
     })
 
     app.server.on('timeout', (socket) => {
+      const isStalled = socket.writableLength > 0
+      // What is silent because its answer is still being made, such as a wait, goes on.
+      if (!isStalled && connections.get(socket)?.underWay) return
       // The time to wait for another request ends so, too.
-      if (socket.writableLength > 0) closed.stalled++
+      if (isStalled) closed.stalled++
       socket.destroy()
     })
   }
