@@ -24,7 +24,7 @@ test('a command that is killed at any write pays once, and what it bought opens'
         NODE_OPTIONS: `--import=${KILLER}`,
         MAYFLY_TEST_KILL: `${when} ${at}`,
       }
-      const killed = await cli.run(SEND, { environment, input: 'secret' })
+      const killed = await cli.start(SEND, { environment, input: 'secret' }).ended
       assert.equal(killed.signal, 'SIGKILL', `${what}: ${killed.err}`)
       const isSaved = allKept(cli).length === 1
       const isBegun = openPurchases(cli).length === 1
