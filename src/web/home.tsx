@@ -7,7 +7,7 @@ import { ago, CLOSED } from './lib/format.ts'
 import { kept } from './lib/keys.ts'
 import { catalog, now } from './lib/service.ts'
 import { THINGS, termsWithPrice } from './lib/terms.ts'
-import { type Unfinished, unfinished } from './lib/unfinished.ts'
+import { UNFINISHED, type Unfinished, unfinished } from './lib/unfinished.ts'
 import { Button } from './ui/button.tsx'
 import { announce, mount } from './ui/overlay.tsx'
 import { Notice, Ticking } from './ui/show.tsx'
@@ -23,7 +23,7 @@ function Mine() {
           kind="warn"
           action={<Button href={pageOf(each)}>Continue</Button>}
         >
-          {`You have an unfinished purchase: ${each.extends === undefined ? '' : 'extension, '}${termsWithPrice(each)}.`}
+          {`${UNFINISHED}: ${each.extends === undefined ? '' : 'extension, '}${termsWithPrice(each)}.`}
         </Notice>
       ))}
       {kept.value.length > 0 && <Things />}

@@ -169,7 +169,7 @@ suite('the list of an inbox', () => {
       route.fulfill({ status: 404, json: { error: 'not found' } }),
     )
     await page.getByLabel('Search').fill('event-2')
-    await page.getByText('The list is still that of the filter before.').waitFor()
+    await page.getByText('The list shows the previous filter.').waitFor()
     assert.equal(await linesOf(page).count(), 3)
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()

@@ -20,6 +20,7 @@ import {
 import { mmdb } from '../support/mmdb.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 suite('an inbox', () => {
   const site = startSite()
@@ -77,7 +78,8 @@ suite('an inbox', () => {
     await page.keyboard.press('Enter')
     assert.equal(await focused(page), 'POST /first')
     await page.getByRole('button', { name: 'Back to the list' }).press('Enter')
-    assert.match(await focused(page), /^POST\s*\/first/)
+    const isBack = async () => /^POST\s*\/first/.test(await focused(page))
+    await until('the keyboard is back at its row', isBack)
   })
 
   test('an inbox is opened again from this browser when it was saved there, until it is forgotten', async (t) => {

@@ -5,14 +5,23 @@ import { useEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { download } from '../lib/download.ts'
 import { sats, sentence } from '../lib/format.ts'
-import { troubleOf } from '../lib/service.ts'
+import { isTroubled } from '../lib/service.ts'
 import { isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
 import { end, latest, recoveryText, type Unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed } from '../ui/overlay.tsx'
-import { Failure, Fold, Notice, StepHeading, showTitle, useGuard, Working } from '../ui/show.tsx'
+import {
+  Failure,
+  Fold,
+  Notice,
+  StepHeading,
+  showTitle,
+  Trouble,
+  useGuard,
+  Working,
+} from '../ui/show.tsx'
 import { type Buy, isRefusal, type Phase, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
 
@@ -57,7 +66,11 @@ export function Checkout<Bought>({
 
   switch (shown.at) {
     case 'asking':
-      return <Working>{troubleOf(reach.value) ?? `${asking}…`}</Working>
+      return (
+        <Working>
+          {isTroubled(reach.value) ? <Trouble reach={reach.value} /> : `${asking}…`}
+        </Working>
+      )
     case 'bought':
       return <>{children(shown.bought as Bought)}</>
     case 'failed':

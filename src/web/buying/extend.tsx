@@ -18,9 +18,8 @@ import { loadPlans, onSale, plansFailure } from './plans.tsx'
 
 export type Extending = {
   capability: Extract<AnyCapability, { ownerToken: string }>
-  planId: PlanId
-  /** Its end as the service said last. */
-  expiresAt: string
+  /** As the service said last. */
+  status: { planId: PlanId; expiresAt: string }
   onExtended: () => unknown
   /** It had ended before the payment, and this was sold in its place. */
   onReplaced: (capability: AnyCapability) => void
@@ -32,7 +31,7 @@ export function showExtension(extending: Extending): void {
 }
 
 function Extend({ close, ...extending }: Extending & { close: () => void }) {
-  const { capability, planId, expiresAt } = extending
+  const { capability, status } = extending
   const { publicId, product } = capability
   const purchase = useSignal<Unfinished | null>(null)
   useEffect(() => {
@@ -46,7 +45,8 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
   }
 
   const offer =
-    onSale.value && offersOf(onSale.value, product).find(({ plan }) => plan.planId === planId)
+    onSale.value &&
+    offersOf(onSale.value, product).find(({ plan }) => plan.planId === status.planId)
   const isSold = offer?.plan.available === true && onSale.value?.checkoutEnabled === true
   return (
     <>
@@ -60,7 +60,7 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
         <>
           <p>
             Adds {offer.terms.lifetime} and {offer.terms.limits[0]}.{' '}
-            {newEnd(expiresAt, offer.terms)}
+            {newEnd(status.expiresAt, offer.terms)}
           </p>
           <p class="small quiet">Address, keys and data stay the same.</p>
           <div class="row">
@@ -83,11 +83,11 @@ function Paying({
   purchase,
   close,
   capability,
-  planId,
+  status,
   onExtended,
   onReplaced,
 }: Extending & { purchase: Unfinished; close: () => void }) {
-  const order = extensionOrder(capability, planId)
+  const order = extensionOrder(capability, status.planId)
   const { phase, reach, again, onProof } = useOrder(
     purchase,
     (payments, terms) => payments.buy(order, terms),

@@ -3,11 +3,11 @@ import { useMemo, useState } from 'preact/hooks'
 import type { PaymentQuote } from '../../client/index.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
 import { remaining } from '../lib/format.ts'
-import { isSimulator, now, type Reach, troubleOf } from '../lib/service.ts'
+import { isSimulator, isTroubled, now, type Reach } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { toast } from '../ui/overlay.tsx'
-import { handOver, Qr, State } from '../ui/show.tsx'
+import { handOver, Qr, State, Trouble } from '../ui/show.tsx'
 
 /** The part of WebLN (webln.guide) that pays. Browser extensions and the browsers of some wallets offer it. */
 type WebLn = {
@@ -29,7 +29,7 @@ export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach
   const left = Date.parse(quote.expiresAt) - now.value
   const whole = useMemo(() => Math.max(WHOLE_MS, Date.parse(quote.expiresAt) - now.peek()), [quote])
   const isOver = left <= 0
-  const trouble = troubleOf(reach)
+  const isLost = isTroubled(reach)
   const waiting = isOver
     ? 'The invoice has expired. Checking for a payment…'
     : 'Waiting for payment…'
@@ -42,8 +42,14 @@ export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach
       <div class="stack tight">
         <progress aria-label="Time left" max={whole} value={Math.max(left, 0)} />
         <div class="row between small">
-          <State kind={trouble === null ? 'waiting' : 'lost'} busy={trouble === null} live>
-            {trouble === null ? waiting : `${trouble} Your payment is safe.`}
+          <State kind={isLost ? 'lost' : 'waiting'} busy={!isLost} live>
+            {isLost ? (
+              <span>
+                <Trouble reach={reach} /> Your payment is safe.
+              </span>
+            ) : (
+              waiting
+            )}
           </State>
           <span class="quiet number">{isOver ? 'Expired' : `${remaining(left)} left`}</span>
         </div>

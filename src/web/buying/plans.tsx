@@ -7,7 +7,7 @@ import { CLOSED, sats } from '../lib/format.ts'
 import { catalog } from '../lib/service.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { type Offer, offersOf, planTitle, type Terms, termsWithPrice } from '../lib/terms.ts'
-import { type Unfinished, unfinished } from '../lib/unfinished.ts'
+import { UNFINISHED, type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { Failure, Notice } from '../ui/show.tsx'
 
@@ -134,7 +134,7 @@ export function Others<Kind extends Unfinished>({
           kind="warn"
           action={<Button onClick={() => onOpen(each)}>Continue</Button>}
         >
-          {each.isPaid ? paid : 'You have an unfinished purchase'}: {termsWithPrice(each)}.
+          {each.isPaid ? paid : UNFINISHED}: {termsWithPrice(each)}.
         </Notice>
       ))}
     </>

@@ -24,6 +24,7 @@ export function createEvents(inbox: Pick<CatchClient, 'page'>) {
   const isLoading = signal(false)
   const hidden = signal<ReadonlySet<string>>(new Set())
   let known = new Set<string>()
+  /** The newest request of all, also if it is not shown. */
   let latest = 0
   /** What was asked last. An answer to anything else comes too late. */
   let asked = {}
@@ -45,17 +46,14 @@ export function createEvents(inbox: Pick<CatchClient, 'page'>) {
   }
 
   /** Loads a page in place of what is there. The filter and its rows change together, or neither does. */
-  async function show(
-    next: EventFilter,
-    below: number | null,
-  ): Promise<{ latestSequence: number }> {
+  async function show(next: EventFilter, below: number | null): Promise<void> {
     const mine = {}
     asked = mine
     isLoading.value = true
     try {
       const cursor = below === null ? {} : { cursor: below }
       const page = await inbox.page({ ...next, ...cursor, limit: PAGE_EVENTS })
-      if (asked !== mine) return page
+      if (asked !== mine) return
       const newer =
         below === null
           ? loaded.value.filter(
@@ -69,7 +67,6 @@ export function createEvents(inbox: Pick<CatchClient, 'page'>) {
       jumpedTo.value = below === null ? null : (page.events[0]?.sequence ?? below)
       olderCursor.value = page.nextCursor
       take([...newer, ...page.events])
-      return page
     } finally {
       if (asked === mine) isLoading.value = false
     }
@@ -83,6 +80,7 @@ export function createEvents(inbox: Pick<CatchClient, 'page'>) {
     jumpedTo,
     missed,
     isLoading,
+    latestSequence: () => latest,
     isFiltered: computed(() => Object.keys(filter.value).length > 0 || span.value !== null),
     hasOlder: computed(() => olderCursor.value !== null && span.value === null),
     load: () => show(filter.peek(), null),

@@ -104,7 +104,7 @@ export function Filters({ inbox }: { inbox: Inbox }) {
       {failed.value !== null && (
         <Failure
           error={failed.value}
-          says={`${reasonOf(failed.value)} The list is still that of the filter before.`}
+          says={`${reasonOf(failed.value)} The list shows the previous filter.`}
           onAgain={apply}
         />
       )}

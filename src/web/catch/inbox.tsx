@@ -1,13 +1,12 @@
 /** The page of an inbox: its address and limits, and its requests as they arrive. */
 import './inbox.css'
 import { useEffect } from 'preact/hooks'
-import { showExtension } from '../buying/extend.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
+import { extend, type Owned, OwnerMenu } from '../keys/owner.tsx'
 import { plural } from '../lib/format.ts'
-import { forget } from '../lib/keys.ts'
-import { Button, Menu } from '../ui/button.tsx'
+import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { attempt, confirmed, mount, openDialog, toast } from '../ui/overlay.tsx'
+import { attempt, mount, openDialog } from '../ui/overlay.tsx'
 import { Failure, LiveState } from '../ui/show.tsx'
 import { Activity } from './activity.tsx'
 import { EventView } from './event.tsx'
@@ -24,29 +23,12 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
   const { closedBy } = opened
   useEffect(() => inbox.start({ showShortcuts, closedBy }), [inbox])
 
-  async function destroy(): Promise<void> {
-    const received = plural(status.acceptedRequestCount, 'request')
-    const isWanted = await confirmed('Destroy this inbox?', {
-      body: `Its address stops working. All that came (${received}) is deleted for good. No refund.`,
-      action: 'Destroy it',
-    })
-    if (!isWanted) return
-    await attempt(async () => {
-      await client.destroy()
-      forget(publicId)
-      toast('The inbox was destroyed.')
-      opened.onClose()
-    })
+  const received = plural(status.acceptedRequestCount, 'request')
+  const owned: Owned = {
+    ...{ opened, capability, client, status, onExtended: inbox.refresh },
+    loss: `Its address stops working. All that came (${received}) is deleted for good.`,
   }
-
-  const extend = (): void =>
-    showExtension({
-      capability,
-      planId: status.planId,
-      expiresAt: status.expiresAt,
-      onExtended: inbox.refresh,
-      onReplaced: opened.onReplaced,
-    })
+  const extendIt = (): void => extend(owned)
   const showExport = (): void =>
     openDialog('Download all requests', (close) => (
       <Export inbox={client} ingestUrl={ingestUrl} publicId={publicId} close={close} />
@@ -60,11 +42,11 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
       <KeyBar opened={opened}>
         {end === null && <LiveState connection={connection} />}
         {status.status !== 'active' && status.status !== 'manually_destroyed' && (
-          <Button weight="primary" onClick={extend}>
+          <Button weight="primary" onClick={extendIt}>
             Extend
           </Button>
         )}
-        <Menu label="More">
+        <OwnerMenu owned={owned}>
           <Button weight="quiet" icon="send" onClick={() => sendTest(ingestUrl)}>
             Send a test request
           </Button>
@@ -74,13 +56,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
           <Button weight="quiet" icon="more" onClick={showShortcuts}>
             Keyboard shortcuts
           </Button>
-          <Button weight="quiet" icon="plus" onClick={extend}>
-            Extend the inbox
-          </Button>
-          <Button weight="quiet" danger icon="trash" onClick={destroy}>
-            Destroy the inbox
-          </Button>
-        </Menu>
+        </OwnerMenu>
       </KeyBar>
       <div class="inbox-bar">
         {end === null ? (
@@ -93,7 +69,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
             {end}
           </p>
         )}
-        <Usage {...inbox.counters.value} onExtend={extend} />
+        <Usage {...inbox.counters.value} onExtend={extendIt} />
       </div>
       {connection.error.value !== null && (
         <Failure error={connection.error.value} onAgain={inbox.follow} />

@@ -38,7 +38,7 @@ export async function loadInbox(capability: CatchCapability) {
     return { status, refusals }
   }
   const counters = signal(await count())
-  let { latestSequence: latest } = await events.load()
+  await events.load()
 
   const chosenId = signal<string | null>(null)
   const tab = signal<TabName>('Body')
@@ -75,7 +75,7 @@ export async function loadInbox(capability: CatchCapability) {
   /** Also after the stream has ended: from where it did. */
   async function follow(): Promise<void> {
     await connection.follow(
-      (told) => client.stream({ after: latest, ...told }),
+      (told) => client.stream({ after: events.latestSequence(), ...told }),
       arrived,
       stop.signal,
     )
@@ -83,7 +83,6 @@ export async function loadInbox(capability: CatchCapability) {
   }
 
   function arrived(event: CatchEvent): void {
-    latest = event.sequence
     if (!willCount) setTimeout(refresh, STATUS_DELAY_MS)
     willCount = true
     unseen.arrived()
@@ -260,7 +259,7 @@ export async function loadInbox(capability: CatchCapability) {
     holdShown(): void {
       if (shown.value && !isNarrow.value) chosenId.value ??= shown.value.id
     },
-    clearFilter(): Promise<unknown> {
+    clearFilter(): Promise<void> {
       wanted.value = {}
       search.current?.focus()
       return events.filterBy({})

@@ -9,8 +9,7 @@ export type DecodedText = {
 }
 
 /** The text, or null if the bytes are none. */
-export function textOf(bytes: Uint8Array, { type, parameters }: Media): DecodedText | null {
-  const charset = parameters.get('charset')
+export function textOf(bytes: Uint8Array, { type, charset }: Media): DecodedText | null {
   if (charset !== undefined && !/^(?:utf-?8|us-ascii|ascii)$/i.test(charset)) {
     const named = inCharset(bytes, charset)
     if (named) return named

@@ -3,25 +3,14 @@
 export type Media = {
   /** In lower case, without parameters; an empty text if none was sent. */
   type: string
-  /** Names in lower case. The first of a name counts. */
-  parameters: ReadonlyMap<string, string>
+  charset: string | undefined
 }
 
-/** A parameter: a token or a quoted text (RFC 9110 §5.6.6). */
-const PARAMETER = /;\s*([^\s=;"]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g
-/** A longer value would be nonsense. */
-const MAX_CHARACTERS = 8_192
+const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i
 
-/** Reads a Content-Type or Content-Disposition. */
-export function mediaOf(value: string | null): Media {
-  const text = (value ?? '').slice(0, MAX_CHARACTERS)
-  const [type = ''] = text.split(';', 1)
-  const parameters = new Map<string, string>()
-  for (const [, name = '', quoted, token = ''] of text.matchAll(PARAMETER)) {
-    const key = name.toLowerCase()
-    if (!parameters.has(key)) parameters.set(key, quoted?.replaceAll(/\\(.)/g, '$1') ?? token)
-  }
-  return { type: type.trim().toLowerCase(), parameters }
+export function mediaOf(contentType: string | null): Media {
+  const [type = ''] = contentType?.split(';', 1) ?? []
+  return { type: type.trim().toLowerCase(), charset: CHARSET.exec(contentType ?? '')?.[1] }
 }
 
 /** Pictures of pixels, by their first bytes. Never SVG, which is a document with scripts. */

@@ -104,7 +104,7 @@ function Receipt({ receipt }: { receipt: GateReceipt }) {
       )}
       <table aria-label="Claims">
         <tbody>
-          {claims(receipt).map(({ names, label, value, note }) => (
+          {claims(receipt).map(([names, label, value, note]) => (
             <tr key={names}>
               <th scope="row">
                 {label} <code class="small quiet">{names}</code>
@@ -175,52 +175,31 @@ function Worth({ receipt: { iat, exp, htm, htp, sat } }: { receipt: GateReceipt 
 
 const whenOf = (seconds: number): string => when(new Date(seconds * 1000).toISOString())
 
-type Claim = { names: string; label: string; value: ComponentChildren; note?: string }
+type Claim = [names: string, label: string, value: ComponentChildren, note?: string | undefined]
+
+const BY = {
+  provider: 'The wallet that received the payment confirmed it.',
+  preimage: 'The payer showed the preimage, which only paying reveals.',
+}
 
 function claims(receipt: GateReceipt): Claim[] {
   const { iss, aud, jti, iat, exp, intent, route, htm, htp, req, sat, ph, net, by } = receipt
   const code = (text: string) => <code>{text}</code>
+  const isReal = net === 'mainnet'
   return [
-    { names: 'htm, htp', label: 'The request', value: code(`${htm} ${htp}`) },
-    {
-      names: 'sat',
-      label: 'Its price',
-      value: sats(sat),
-      note: 'paid to the project’s own wallet, not to this service',
-    },
-    {
-      names: 'net',
-      label: 'Network',
-      value: net,
-      ...(net === 'mainnet' ? {} : { note: 'a test network: no real money' }),
-    },
-    {
-      names: 'by',
-      label: 'How it was verified',
-      value:
-        by === 'provider'
-          ? 'The wallet that received the payment confirmed it.'
-          : 'The payer showed the preimage, which only paying reveals.',
-    },
-    { names: 'iat', label: 'Signed', value: whenOf(iat) },
-    { names: 'exp', label: 'Valid until', value: whenOf(exp) },
-    { names: 'route', label: 'Route', value: code(route) },
-    { names: 'aud', label: 'For the project', value: code(aud) },
-    { names: 'iss', label: 'Signed by', value: code(iss) },
-    { names: 'ph', label: 'Payment hash', value: code(ph) },
-    {
-      names: 'req',
-      label: 'Request digest',
-      value: code(req),
-      note: 'binds project, route, method, path and the bytes of the body',
-    },
-    { names: 'intent', label: 'Payment intent', value: code(intent) },
-    {
-      names: 'jti',
-      label: 'Receipt id',
-      value: code(jti),
-      note: 'the same for every copy, so that it is accepted only once',
-    },
+    ['htm, htp', 'The request', code(`${htm} ${htp}`)],
+    ['sat', 'Its price', sats(sat), 'paid to the project’s own wallet, not to this service'],
+    ['net', 'Network', net, isReal ? undefined : 'a test network: no real money'],
+    ['by', 'How it was verified', BY[by]],
+    ['iat', 'Signed', whenOf(iat)],
+    ['exp', 'Valid until', whenOf(exp)],
+    ['route', 'Route', code(route)],
+    ['aud', 'For the project', code(aud)],
+    ['iss', 'Signed by', code(iss)],
+    ['ph', 'Payment hash', code(ph)],
+    ['req', 'Request digest', code(req), 'of project, route, method, path and body'],
+    ['intent', 'Payment intent', code(intent)],
+    ['jti', 'Receipt id', code(jti), 'the same for every copy, so that one alone is accepted'],
   ]
 }
 

@@ -26,7 +26,7 @@ import { BLOCKED } from '../lib/storage.ts'
 import { THINGS } from '../lib/terms.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
-import { confirmed, toast } from '../ui/overlay.tsx'
+import { confirmed, openDialog, toast } from '../ui/overlay.tsx'
 import { Failure, Head, Notice, useGuard } from '../ui/show.tsx'
 import { Things } from './things.tsx'
 
@@ -237,14 +237,13 @@ export function KeyBar({
   opened: Opened
   /** Its name if it has one besides that of the kept key. */
   name?: string
-  onRename?: (publicId: string, name: string) => unknown
+  onRename?: (publicId: string, name: string) => void | Promise<void>
   children?: ComponentChildren
 }) {
   const { capability, planId } = here
   const { publicId, product } = capability
-  const { an, title } = THINGS[product]
+  const { an, noun, title } = THINGS[product]
   const isSaved = useSignal(here.isSaved)
-  const isRenaming = useSignal(false)
   const held: Held = { capability, planId }
   const mine = kept.value.find((each) => each.capability.publicId === publicId)
   const shown = plainly(name || mine?.name || title)
@@ -263,6 +262,27 @@ export function KeyBar({
     downloadKey(held)
     saved()
   }
+
+  const askName = (): void =>
+    openDialog(`Rename the ${noun}`, (close) => (
+      <Form
+        label="Rename"
+        action="Save the name"
+        onSubmit={(field) => {
+          close()
+          return onRename(publicId, field('name'))
+        }}
+        onCancel={close}
+      >
+        <Input
+          label="Name"
+          name="name"
+          maxLength={MAX_NAME_CHARS}
+          autofocus
+          defaultValue={name || mine?.name || ''}
+        />
+      </Form>
+    ))
 
   async function forgetIt(): Promise<void> {
     const isWanted = await confirmed('Remove the key from this browser?', {
@@ -287,28 +307,12 @@ export function KeyBar({
   return (
     <>
       <div class="row between key-bar">
-        {isRenaming.value ? (
-          <NameForm
-            name={name || mine?.name || ''}
-            onDone={(next) => {
-              isRenaming.value = false
-              if (next !== null) onRename(publicId, next)
-            }}
-          />
-        ) : (
-          <div class="row">
-            <h1 dir="auto">{shown}</h1>
-            {(mine || name !== undefined) && (
-              <Button
-                icon="pencil"
-                label="Rename"
-                onClick={() => {
-                  isRenaming.value = true
-                }}
-              />
-            )}
-          </div>
-        )}
+        <div class="row">
+          <h1 dir="auto">{shown}</h1>
+          {(mine || name !== undefined) && (
+            <Button icon="pencil" label="Rename" onClick={askName} />
+          )}
+        </div>
         <div class="row">
           {children}
           <Menu label="Key">
@@ -353,31 +357,6 @@ export function KeyBar({
         </Notice>
       )}
     </>
-  )
-}
-
-function NameForm({ name, onDone }: { name: string; onDone: (name: string | null) => void }) {
-  return (
-    <form
-      class="row"
-      onSubmit={(event) => {
-        event.preventDefault()
-        onDone(String(new FormData(event.currentTarget).get('name') ?? ''))
-      }}
-      onKeyDown={({ key }) => key === 'Escape' && onDone(null)}
-    >
-      <input
-        name="name"
-        aria-label="Name"
-        maxLength={MAX_NAME_CHARS}
-        autocomplete="off"
-        defaultValue={name}
-        ref={(input) => input?.select()}
-      />
-      <Button submits weight="primary">
-        Save the name
-      </Button>
-    </form>
   )
 }
 

@@ -53,15 +53,8 @@ export const secondsUntil = (at: number): number => Math.max(0, Math.ceil((at - 
 /** How a request went: whether it reached the service, and from when the service wants the next one. */
 export type Reach = { isReached: boolean; againAt: number }
 
-/** Why nothing comes from the service, or null. */
-export function troubleOf({ isReached, againAt }: Reach): string | null {
-  const left = secondsUntil(againAt)
-  if (left > 0) return `Too many requests. Trying again in ${left} s…`
-  if (isReached) return null
-  return isOnline.value
-    ? 'The service does not answer. Trying again…'
-    : 'You are offline. Trying again…'
-}
+export const isTroubled = ({ isReached, againAt }: Reach): boolean =>
+  !isReached || secondsUntil(againAt) > 0
 
 /** @param onReach is called after each request. */
 export function watchfulService(onReach: (reach: Reach) => void): Http {

@@ -36,6 +36,7 @@ export type Unfinished = Terms & {
   secret?: PendingSecret
 }
 
+export const UNFINISHED = 'You have an unfinished purchase'
 const STORED = 'mayfly.unfinished'
 const TAB = 'mayfly.paying'
 /** More than one browser needs. Beyond, the oldest unpaid ones are dropped. */

@@ -1,7 +1,7 @@
 /** The page of a monitor: its state, its past, who is alerted, and how a job pings it. */
 import './pulse.css'
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type {
   AlertsStatus,
   PulseCapability,
@@ -9,16 +9,16 @@ import type {
   PulseStatus,
 } from '../../client/index.ts'
 import { createPulseClient } from '../../client/pulse.ts'
-import { showExtension } from '../buying/extend.tsx'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
+import { extend, type Owned, OwnerMenu } from '../keys/owner.tsx'
 import { MARKS, STATE_MEANINGS, STATE_TITLES } from '../keys/things.tsx'
 import { type Connection, createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, duration, endOf, when } from '../lib/format.ts'
-import { forget, keptOf, noteEnd, rename } from '../lib/keys.ts'
+import { keptOf, noteEnd, rename } from '../lib/keys.ts'
 import { clock, service } from '../lib/service.ts'
-import { Button, Menu } from '../ui/button.tsx'
+import { Button } from '../ui/button.tsx'
 import { announce, attempt, confirmed, mount, toast } from '../ui/overlay.tsx'
 import { Failure, LiveState, Meter, State, showTitle, Ticking } from '../ui/show.tsx'
 import { History, loadPast, type Past } from './bars.tsx'
@@ -92,8 +92,6 @@ function Monitor({
     })
   }
 
-  const refresh = (): Promise<void> => attempt(async () => show(await monitor.status()))
-
   function ping(): Promise<void> {
     return attempt(async () => {
       const before = status.value.state
@@ -116,28 +114,11 @@ function Monitor({
     })
   }
 
-  async function destroy(): Promise<void> {
-    const isWanted = await confirmed('Destroy this monitor?', {
-      body: 'It stops accepting pings. History, tokens and public status are deleted for good. No refund.',
-      action: 'Destroy it',
-    })
-    if (!isWanted) return
-    await attempt(async () => {
-      await monitor.destroy()
-      forget(publicId)
-      toast('The monitor was destroyed.')
-      opened.onClose()
-    })
+  const owned: Owned = {
+    ...{ opened, capability, client: monitor, status: status.value },
+    onExtended: () => attempt(async () => show(await monitor.status())),
+    loss: 'It stops accepting pings. History, tokens and public status are deleted for good.',
   }
-
-  const extend = (): void =>
-    showExtension({
-      capability,
-      planId: status.value.planId,
-      expiresAt: status.value.expiresAt,
-      onExtended: refresh,
-      onReplaced: opened.onReplaced,
-    })
 
   /** After its end, the service says why: an exhausted monitor shows so, and a destroyed one is closed. */
   async function follow(): Promise<void> {
@@ -155,35 +136,32 @@ function Monitor({
   }
 
   useEffect(() => {
-    const { title } = document
     void follow()
     return () => {
       stop.abort()
-      document.title = title
+      showTitle('Monitors')
     }
   }, [])
   // A person sees in the row of tabs what became of it.
-  useEffect(() => showTitle(`${STATE_TITLES[state]} · ${shownName}`), [state, shownName])
+  useLayoutEffect(() => showTitle(`${STATE_TITLES[state]} · ${shownName}`), [state, shownName])
 
   const isOver = state === 'exhausted' || state === 'expired'
   return (
     <div class="stack" data-stale={connection.state.value === 'lost' ? '' : undefined}>
       <KeyBar opened={opened} name={name} onRename={renameIt}>
         {!isOver && <LiveState connection={connection} />}
-        <Menu label="More">
-          <Button weight="quiet" icon="plus" onClick={extend}>
-            Extend the monitor
-          </Button>
-          <Button weight="quiet" danger icon="trash" onClick={destroy}>
-            Destroy the monitor
-          </Button>
-        </Menu>
+        <OwnerMenu owned={owned} />
       </KeyBar>
       {connection.error.value !== null && (
         <Failure error={connection.error.value} onAgain={follow} />
       )}
       <div class="monitor">
-        <StateCard status={status.value} isOver={isOver} onPing={ping} onExtend={extend} />
+        <StateCard
+          status={status.value}
+          isOver={isOver}
+          onPing={ping}
+          onExtend={() => extend(owned)}
+        />
         <Alerts
           alerts={monitor}
           initial={loaded.alerts}

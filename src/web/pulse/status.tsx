@@ -1,7 +1,7 @@
 /** The page with the public status of a monitor. */
 import './pulse.css'
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import type { PublicPulseStatus } from '../../client/index.ts'
 import { pulsePublicStatus } from '../../client/pulse.ts'
@@ -51,7 +51,7 @@ function Page() {
   const isStale = failure.value !== null
   const name = shown === null ? '' : plainly(shown.name) || 'Status'
   const title = shown === null ? 'Status' : `${STATE_TITLES[shown.state]} · ${name}`
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (failure.value === 'gone') document.title = 'Nothing is shared here · Mayfly'
     else document.title = isStale && shown ? `No connection · ${title}` : title
   })

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { encodeQR } from 'qr'
 import type { Connection } from '../lib/connection.ts'
 import { pauseOf, reasonOf } from '../lib/format.ts'
-import { isOnline, now, secondsUntil } from '../lib/service.ts'
+import { isOnline, now, type Reach, secondsUntil } from '../lib/service.ts'
 import { Button, type ButtonProps } from './button.tsx'
 import { Icon } from './icons.tsx'
 
@@ -77,6 +77,19 @@ export function State({
       {children}
     </span>
   )
+}
+
+/** Why nothing comes from the service. Its seconds are for eyes alone: a screen reader would read each. */
+export function Trouble({ reach: { againAt } }: { reach: Reach }) {
+  const left = secondsUntil(againAt)
+  if (left > 0) {
+    return (
+      <>
+        Too many requests. Trying again<span aria-hidden="true">{` in ${left} s`}</span>…
+      </>
+    )
+  }
+  return <>{isOnline.value ? 'The service does not answer' : 'You are offline'}. Trying again…</>
 }
 
 const CONNECTIONS = {

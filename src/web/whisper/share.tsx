@@ -141,7 +141,7 @@ function stateOf(left: readonly Part[]): string {
     receipt: 'Save the receipt too.',
   }
   return isStorageBlocked()
-    ? `${words[next]} This browser stores nothing: closing this page loses them.`
+    ? `${words[next]} This browser stores nothing: closing this page loses it.`
     : `${words[next]} Until then this browser keeps the secret’s key.`
 }
 
