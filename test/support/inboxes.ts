@@ -5,6 +5,3 @@ import type { Db } from '../../src/db/db.ts'
 /** The number that the events of an inbox name it by, or 0 if there is no such inbox. */
 export const numberOf = async (db: Db, publicId: string): Promise<number> =>
   (await createInboxStore(db).inbox(publicId))?.number ?? 0
-
-/** The condition of the events of the inbox whose id is the parameter `$1`. */
-export const IN_INBOX = 'inbox = (select number from catch_inbox where public_id = $1)'
