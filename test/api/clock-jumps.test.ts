@@ -92,7 +92,8 @@ suite('a clock that jumps', () => {
       server.clock.jump(jump)
       t.mock.timers.tick(PURGE)
       const answer = await poll(server, unpaid)
-      if (jump > 0) assert.deepEqual(await answer.json(), { error: 'order expired' })
+      // Nothing final happens in a hold: the order is open.
+      if (jump > 0) assert.equal(answer.status, 402)
       // And the next start, whose clock is as wrong.
       await server.restart()
       t.mock.timers.tick(PURGE)
