@@ -104,6 +104,7 @@ test('the end of an attempt and the next turn of its destination are stored toge
         write: (some) =>
           written++ < lasts ? db.write(some) : Promise.reject(new StoreAway('killed')),
       },
+      log: { info() {}, warn() {}, error() {} },
     })
     await one.turn()
     await one.idle()
