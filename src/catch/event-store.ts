@@ -3,7 +3,7 @@
  * that it reads only what fits into memory.
  */
 import { type Db, limitedTo, places, type Row, type Statement, type Value } from '../db/db.ts'
-import { EVENTS_JSON, type EventRow, type JsonRow } from './event.ts'
+import { EVENTS_JSON, type EventRow, type JsonRow, type SizedRow } from './event.ts'
 import type { EventTables } from './event-tables.ts'
 import { FOUND, type FoundRow } from './found.ts'
 
@@ -46,24 +46,25 @@ export const deleteEvent = (
   ...tables.delete(inbox, sequence),
 ]
 
-export function createEventStore(db: Db, source: string) {
+export function createEventStore(db: Db, tables: Pick<EventTables, 'source' | 'first'>) {
+  const { source } = tables
   return {
     /** The first events that match the filter. Of one that is larger than its part of `bytes`, only the size is read. */
     first(
       inbox: number,
       { order, from, equal }: EventFilter,
       { limit, bytes }: { limit: number; bytes: number },
-    ): Promise<JsonRow[]> {
+    ): Promise<SizedRow[]> {
       const { beyond, sorted } = ORDERS[order]
       const values = [inbox, from, ...valuesOf(equal)]
-      return db.readMapped<JsonRow>({
-        text: `select ${small(values.length + 1)} from ${source}
-         where ${matching(['inbox =', `sequence ${beyond}`, ...conditions(equal)])}
+      const first = tables.first(
+        `where ${matching(['inbox =', `sequence ${beyond}`, ...conditions(equal)])}
          ${sorted} ${limitedTo(values.length + 2)}`,
-        values: [...values, Math.floor(bytes / limit), limit],
-        through: EVENTS_JSON,
-        parameters: [],
-      })
+      )
+      return db.read<SizedRow>(
+        `select ${small(values.length + 1)} from ${first} ${sorted}`,
+        ...[...values, Math.floor(bytes / limit), limit],
+      )
     },
 
     /** The next events, whether they match the filter or not, so that no filter makes a query look at more of them. */
@@ -73,11 +74,11 @@ export function createEventStore(db: Db, source: string) {
       limit: number,
     ): Promise<(EventSize & { matches: number | null })[]> {
       const { beyond, sorted } = ORDERS[order]
-      return db.read<EventSize & { matches: number | null } & Row>(
-        `select sequence, ${SIZE}, ${equal.length > 0 ? matching(conditions(equal), 4) : '1'} as matches
+      return db.scan<EventSize & { matches: number | null } & Row>({
+        text: `select sequence, ${SIZE}, ${equal.length > 0 ? matching(conditions(equal), 4) : '1'} as matches
          from ${source} where inbox = $1 and sequence ${beyond} $2 ${sorted} ${limitedTo(3)}`,
-        ...[inbox, from, limit, ...valuesOf(equal)],
-      )
+        values: [inbox, from, limit, ...valuesOf(equal)],
+      })
     },
 
     /** Those of these events that contain the text, as `found` tells. */
@@ -101,12 +102,13 @@ export function createEventStore(db: Db, source: string) {
       inbox: number,
       { sequences, order }: { sequences: number[]; order: Order },
     ): Promise<JsonRow[]> {
-      return db.readMapped<JsonRow>({
+      return db.scan<JsonRow>({
         text: `select ${EVENT_COLUMNS}, ${SIZE} from ${source}
          where inbox = $1 and sequence in (${places(sequences, 2)}) ${ORDERS[order].sorted}`,
         values: [inbox, ...sequences],
         through: EVENTS_JSON,
         parameters: [],
+        isAwaited: true,
       })
     },
 

@@ -27,6 +27,8 @@ export type NewEvent = {
 export type EventTables = {
   /** What a query selects events from, by `inbox` and `sequence`. */
   source: string
+  /** What a query selects from those events that `chosen` chooses, which is a condition, an order and a limit. */
+  first(chosen: string): string
   /** The statements that store these events in one inbox, if this is its revision, or change nothing. */
   insert(inbox: { number: number; revision: number }, events: NewEvent[]): Statement[]
   /** Deletes the event of this sequence. */
@@ -140,6 +142,9 @@ export function createPlaces(
 
   return {
     source: PLACED,
+    // SQLite copies each column of `PLACED` once more, so only those that are chosen are read whole.
+    first: (chosen) =>
+      `(select id, sequence from ${PLACED} ${chosen}) cross join catch_event using (id, sequence)`,
     insert(inbox, some) {
       const isRecent = areRecent(inbox.number, some.length)
       // What is not sorted in now is found all the same, and the next turn tries again.
@@ -217,6 +222,7 @@ const PURGE = [
 
 const POSTGRES: EventTables = {
   source: 'catch_event',
+  first: (chosen) => `(select * from catch_event ${chosen}) as first`,
   /** One statement for all, which inserts nothing if the inbox refuses. */
   insert(inbox, events) {
     const last = events.length - 1

@@ -22,6 +22,9 @@ export type EventRow = {
   ip_location: string | null
 } & Row
 
+/** An event, and an upper bound of the bytes of its columns. The body of one that was not read is null. */
+export type SizedRow = EventRow & { size: number }
+
 /** An event in JSON, and an upper bound of the bytes of its columns. Of one that was not read there is no JSON. */
 export type JsonRow = { sequence: number; size: number; json: Uint8Array | null } & Row
 
@@ -89,7 +92,7 @@ export const EVENTS_JSON: RowMap = {
 }
 
 export function eventsJson(rows: Row[]): JsonRow[] {
-  return (rows as (EventRow & { size: number })[]).map((row) => ({
+  return (rows as SizedRow[]).map((row) => ({
     sequence: row.sequence,
     size: row.size,
     json: row.body === null ? null : Buffer.from(eventJson(row)),

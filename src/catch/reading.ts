@@ -15,6 +15,7 @@ import type { RunSlice, Scheduler } from '../http/turns.ts'
 import { utf8 } from '../lib/bytes.ts'
 import type { Clock } from '../lib/clock.ts'
 import { EVENT_FILTERS, FILTER_NAMES, type FilterName } from '../lib/event-filters.ts'
+import { eventsJson } from './event.ts'
 import type { EventFilter, EventSize, EventStore, Order } from './event-store.ts'
 import type { EventQuery, StreamQuery } from './schema.ts'
 import { type InboxRow, type InboxStore, stateOf } from './store.ts'
@@ -42,7 +43,7 @@ type Ask = EventFilter & { text: string; gone: AbortSignal }
 type Chosen = { events: EventSize[]; nextCursor: number | null }
 /** `last` is null if there are none. */
 type Captures = { events: StreamEvent[]; last: number | null }
-type Memory = Pick<Reservation, 'reserve' | 'whileReading'>
+type Memory = Pick<Reservation, 'reserve' | 'whileReading' | 'waitTurn'>
 
 type Store = { store: EventStore; inboxes: InboxStore }
 
@@ -69,8 +70,11 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
     const isCut = read.length > limit
     if (isCut) read.pop()
     // Beside a large one, small ones wait for the memory of their run like all others.
-    const isSmall = read.every(({ json }) => json !== null)
-    const events = isSmall ? read : read.map(({ sequence, size }) => ({ sequence, size }))
+    const isSmall = read.every(({ body }) => body !== null)
+    if (isSmall) await memory.waitTurn()
+    const events = isSmall
+      ? eventsJson(read)
+      : read.map(({ sequence, size }) => ({ sequence, size }))
     return { events, nextCursor: isCut ? cursorAfter(order, events.at(-1)?.sequence) : null }
   }
 

@@ -86,7 +86,7 @@ export function createCatch(deps: {
   const responses = createResponses(deps.secrets)
   const store = createInboxStore(db)
   const events = eventTables(db)
-  const eventStore = createEventStore(db, events.source)
+  const eventStore = createEventStore(db, events)
   const reading = createReading({ store: eventStore, inboxes: store, scheduler, clock })
   const sealing = createSealing({ db, clock })
   const ingest = createIngest(db, sealing, events.insert)

@@ -23,13 +23,14 @@ export type RowMap = {
   map: (rows: Row[], ...parameters: Value[]) => Row[]
 }
 
-/** A query, and the map of its rows with the map's own parameters. */
-export type MappedQuery = {
-  text: string
-  values: Value[]
-  through: RowMap
-  parameters: Value[]
-}
+/**
+ * A long query, with the map of its rows and the map's own parameters if it has one. One that is not awaited gives way
+ * to all other work of the machine.
+ */
+export type Query = { text: string; values: Value[]; isAwaited?: true } & (
+  | { through: RowMap; parameters: Value[] }
+  | object
+)
 
 /** Statements that are committed together or not at all. */
 export type Unit<Name extends string = string> = {
@@ -61,14 +62,14 @@ export type Db = {
   /** Where the tables of a room differ (`migrations/NNNN-….sqlite.sql`), so do the statements that change them. */
   engine: 'sqlite' | 'postgres'
 
-  /** Rows of one query. Sees every acknowledged write, and never waits for one. */
+  /**
+   * The few rows that a query finds by an index. Sees every acknowledged write, and never waits for one. SQLite reads
+   * in this thread, so nothing else runs here meanwhile.
+   */
   read<T extends Row = Row>(text: string, ...values: Value[]): Promise<T[]>
 
-  /** The same, with the rows that a map makes of the query's. */
-  readMapped<T extends Row = Row>(query: MappedQuery): Promise<T[]>
-
-  /** The same for a part of a long work, such as a search: other reads need not wait for it. */
-  scan<T extends Row = Row>(query: MappedQuery): Promise<T[]>
+  /** The same for long work or a part of it, such as a search: no other read need wait for it. */
+  scan<T extends Row = Row>(query: Query): Promise<T[]>
 
   /**
    * Runs one unit as one transaction. Units that arrive together share one commit.

@@ -27,7 +27,6 @@ export function measuredDb(db: Db, observer: StoreObserver): Db {
   return {
     ...db,
     read: (text, ...values) => measured('read', () => db.read(text, ...values)),
-    readMapped: (query) => measured('read', () => db.readMapped(query)),
     scan: (query) => measured('read', () => db.scan(query)),
     write: (unit) => measured('write', () => db.write(unit)),
     tx: (work) => measured('tx', () => db.tx(work)),

@@ -24,8 +24,8 @@ export async function openStore(
 /** Starts what the store of this URL will need, so that it is there when the store is opened. */
 export async function prepareStore(where: StoreUrl): Promise<void> {
   if (where.kind !== 'sqlite') return
-  const { startWorkersAhead } = await import('./sqlite/thread.ts')
-  startWorkersAhead()
+  const { startWorkerAhead } = await import('./sqlite/thread.ts')
+  startWorkerAhead()
 }
 
 async function migrated(db: Db, dialect: Dialect, options: MigrateOptions): Promise<Db> {

@@ -17,7 +17,7 @@ const DURATION = 'mayfly_http_request_duration_seconds'
 const PLOT = { width: 900, height: 160 }
 
 export type PageSources = {
-  db: Pick<Db, 'read' | 'engine'>
+  db: Pick<Db, 'scan' | 'engine'>
   clock: Clock
   isSelling: () => boolean
 }
@@ -30,20 +30,21 @@ export function createOperatorPage(
   { db, clock, isSelling }: PageSources,
 ): () => Promise<string> {
   async function sales(today: number): Promise<Sold[]> {
-    const rows = await db.read<Sold>(
-      `select settled_at / ${DAY_MS} as day, product, count(*) as orders, sum(amount_sats) as sats
+    const rows = await db.scan<Sold>({
+      text: `select settled_at / ${DAY_MS} as day, product, count(*) as orders, sum(amount_sats) as sats
        from sale where settled_at >= $1 group by 1, 2`,
-      (today - DAYS + 1) * DAY_MS,
-    )
+      values: [(today - DAYS + 1) * DAY_MS],
+    })
     return rows.map(({ day, product, orders, sats }) => ({
       ...{ product, day: Number(day), orders: Number(orders), sats: Number(sats) },
     }))
   }
 
   async function states(): Promise<Map<string, number>> {
-    const rows = await db.read<{ state: string; orders: number }>(
-      'select state, count(*) as orders from purchase_order group by state',
-    )
+    const rows = await db.scan<{ state: string; orders: number }>({
+      text: 'select state, count(*) as orders from purchase_order group by state',
+      values: [],
+    })
     return new Map(rows.map(({ state, orders }) => [state, Number(orders)]))
   }
 
@@ -53,7 +54,7 @@ export function createOperatorPage(
         ? 'select page_count * page_size as n from pragma_page_count, pragma_page_size'
         : 'select pg_database_size(current_database()) as n'
     const read = async (text: string): Promise<number> =>
-      Number((await db.read<{ n: number }>(text))[0]?.n ?? 0)
+      Number((await db.scan<{ n: number }>({ text, values: [] }))[0]?.n ?? 0)
     return {
       'the database': await read(size),
       'requests in inboxes': await read(

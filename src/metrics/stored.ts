@@ -9,16 +9,17 @@ const QUERY_INTERVAL_MS = 15_000
 const ORDER_STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded']
 const UNPAID_PARTS = ['common', 'small']
 
-export type Stored = { db: Pick<Db, 'read'>; clock: Clock }
+export type Stored = { db: Pick<Db, 'scan'>; clock: Clock }
 
 export function watchStored({ gaugeBy }: Instruments, { db, clock }: Stored): void {
   gaugeBy('orders', 'Orders in the store, by state.', {
     label: 'state',
     // The index on the state covers this query.
     read: atIntervals(clock, async () => {
-      const rows = await db.read<{ state: string; orders: number }>(
-        'select state, count(*) as orders from purchase_order group by state',
-      )
+      const rows = await db.scan<{ state: string; orders: number }>({
+        text: 'select state, count(*) as orders from purchase_order group by state',
+        values: [],
+      })
       return withZeros(
         ORDER_STATES,
         rows.map(({ state, orders }) => [state, Number(orders)] as const),
@@ -31,9 +32,10 @@ export function watchStored({ gaugeBy }: Instruments, { db, clock }: Stored): vo
     {
       label: 'part',
       read: atIntervals(clock, async () => {
-        const rows = await db.read<{ part: string; byte_count: number }>(
-          'select part, byte_count from whisper_unpaid',
-        )
+        const rows = await db.scan<{ part: string; byte_count: number }>({
+          text: 'select part, byte_count from whisper_unpaid',
+          values: [],
+        })
         return withZeros(
           UNPAID_PARTS,
           rows.map(({ part, byte_count }) => [part, Number(byte_count)] as const),

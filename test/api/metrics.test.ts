@@ -220,7 +220,7 @@ suite('the listener', () => {
 test('what is read at a scrape stands under its own name', async () => {
   const metrics = createMetrics()
   metrics.watch({
-    db: { engine: 'sqlite', read: async () => [] },
+    db: { engine: 'sqlite', scan: async () => [] },
     clock: systemClock,
     isSelling: () => true,
     isClockHeld: () => false,

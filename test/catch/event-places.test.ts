@@ -237,7 +237,7 @@ async function take(
       return
     }
     case 'read':
-      return compare(createEventStore(db, writes.source), of.stored, { ...step, inbox: number })
+      return compare(createEventStore(db, writes), of.stored, { ...step, inbox: number })
   }
 }
 
@@ -281,7 +281,7 @@ async function compare(
 async function compareAll(db: Db, model: Model, inbox: string): Promise<void> {
   const of = model.get(inbox)
   assert.ok(of)
-  const rows = await createEventStore(db, createPlaces(db).source).first(
+  const rows = await createEventStore(db, createPlaces(db)).first(
     await numberOf(db, inbox),
     { order: 'oldest', from: 0, equal: [] },
     { limit: 500, bytes: 1e7 },

@@ -43,7 +43,7 @@ test('an event is read up to its part of the bytes, to the byte', async (t) => {
   const ofTwo = { limit: 2, bytes: 2 * (EMPTY_EVENT + 6) }
   const rows = await store.first(B, { order: 'oldest', from: 4, equal: [] }, ofTwo)
   assert.deepEqual(
-    rows.map(({ size, json }) => [json && pathIn(json), size]),
+    rows.map(({ size, path }) => [path, size]),
     [
       ['d1', EMPTY_EVENT + 6],
       [null, EMPTY_EVENT + 7],
@@ -129,7 +129,7 @@ async function aStore(t: After) {
       })),
     )
   }
-  return { ingest, store: createEventStore(db, tables.source) }
+  return { ingest, store: createEventStore(db, tables) }
 }
 
 const anEvent = (some: Partial<NewEvent>): NewEvent => ({

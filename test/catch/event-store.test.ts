@@ -36,9 +36,9 @@ suite('the size that the store tells of an event', () => {
 
   test('an event whose head is above the limit is not read, however short its body is', async (t) => {
     const db = await aStoreWith(t, { path: '/'.repeat(15_000), body: 1 })
-    const store = createEventStore(db, eventTables(db).source)
+    const store = createEventStore(db, eventTables(db))
     const [row] = await store.first(ONLY, OLDEST, { limit: 1, bytes: 15_000 })
-    assert.equal(row?.json, null)
+    assert.equal(row?.body, null)
   })
 })
 
@@ -68,7 +68,7 @@ async function aStoreWith(
 
 /** However an event is asked for, its size is told. */
 async function checkSizes(db: Db): Promise<void> {
-  const store = createEventStore(db, eventTables(db).source)
+  const store = createEventStore(db, eventTables(db))
   const whole = await store.event(ONLY, 1)
   assert.ok(whole)
   const { path, query, content_type, header_lines, body } = whole

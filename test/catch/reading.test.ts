@@ -86,7 +86,7 @@ function aReading(events: number) {
     first: async (_inbox, filter, { limit }) =>
       beyond(filter)
         .slice(0, limit)
-        .map((event) => ({ ...event, json: null })),
+        .map((event) => ({ ...event, body: null }) as never),
     window: async (_inbox, filter, limit) => beyond(filter).slice(0, limit),
     searched: async (_inbox, { sequences }) =>
       sequences.map((sequence) => ({ sequence, has_text: 1 })),

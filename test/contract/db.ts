@@ -344,50 +344,50 @@ export function dbContract(
       assert.deepEqual(good, { status: 'fulfilled', value: [] })
     })
 
-    for (const how of ['readMapped', 'scan'] as const) {
-      test(`${how} resolves to the rows that the map makes of the query's`, async (t) => {
-        const { db } = await opened(t)
-        const large = Buffer.alloc(40_000, 7)
-        const insert = 'insert into item (id, n, bytes) values ($1, 1, $2)'
-        await db.write(
-          unit(
-            { text: insert, values: ['a', large] },
-            { text: insert, values: ['b', Buffer.from('end')] },
-          ),
-        )
-        const query = { text: 'select id, bytes from item order by id', values: [] }
-        const ask = (through: RowMap, ...parameters: Value[]) =>
-          db[how]({ ...query, through, parameters })
-        const [once, twice, nothing, plain] = await Promise.all([
-          ask(JOINED, 1),
-          ask(JOINED, 2),
-          ask(NO_ROWS),
-          db.read(query.text),
-        ])
-        const bytes = Buffer.concat([large, Buffer.from('end')])
-        assert.deepEqual(shown(once), [{ ids: 'a b', bytes }])
-        assert.deepEqual(shown(twice), [{ ids: 'a b', bytes: Buffer.concat([bytes, bytes]) }])
-        assert.deepEqual(nothing, [])
-        assert.deepEqual(shown(plain), [
-          { id: 'a', bytes: large },
-          { id: 'b', bytes: Buffer.from('end') },
-        ])
-      })
+    test("a scan resolves to the rows that the map makes of the query's, or to its own", async (t) => {
+      const { db } = await opened(t)
+      const large = Buffer.alloc(40_000, 7)
+      const insert = 'insert into item (id, n, bytes) values ($1, 1, $2)'
+      await db.write(
+        unit(
+          { text: insert, values: ['a', large] },
+          { text: insert, values: ['b', Buffer.from('end')] },
+        ),
+      )
+      const query = { text: 'select id, bytes from item order by id', values: [] }
+      const ask = (through: RowMap, ...parameters: Value[]) =>
+        db.scan({ ...query, through, parameters })
+      const [once, twice, nothing, ...plain] = await Promise.all([
+        ask(JOINED, 1),
+        ask(JOINED, 2),
+        ask(NO_ROWS),
+        db.scan(query),
+        db.read(query.text),
+      ])
+      const bytes = Buffer.concat([large, Buffer.from('end')])
+      assert.deepEqual(shown(once), [{ ids: 'a b', bytes }])
+      assert.deepEqual(shown(twice), [{ ids: 'a b', bytes: Buffer.concat([bytes, bytes]) }])
+      assert.deepEqual(nothing, [])
+      const rows = [
+        { id: 'a', bytes: large },
+        { id: 'b', bytes: Buffer.from('end') },
+      ]
+      assert.deepEqual(plain.map(shown), [rows, rows])
+    })
 
-      test(`${how} fails alone if its map or its query fails`, async (t) => {
-        const { db } = await opened(t)
-        const text = 'select id, bytes from item'
-        const ask = { text, values: [], through: FAILING, parameters: [] }
-        const [map, query, good] = await Promise.allSettled([
-          db[how](ask),
-          db[how]({ ...ask, text: 'select * from no_such_table' }),
-          db.read(text),
-        ])
-        assert.match(String(map.status === 'rejected' && map.reason), /this map fails/)
-        assert.ok(query.status === 'rejected' && query.reason instanceof StoreError)
-        assert.deepEqual(good, { status: 'fulfilled', value: [] })
-      })
-    }
+    test('a scan fails alone if its map or its query fails', async (t) => {
+      const { db } = await opened(t)
+      const text = 'select id, bytes from item'
+      const ask = { text, values: [], through: FAILING, parameters: [] }
+      const [map, query, good] = await Promise.allSettled([
+        db.scan(ask),
+        db.scan({ ...ask, text: 'select * from no_such_table' }),
+        db.read(text),
+      ])
+      assert.match(String(map.status === 'rejected' && map.reason), /this map fails/)
+      assert.ok(query.status === 'rejected' && query.reason instanceof StoreError)
+      assert.deepEqual(good, { status: 'fulfilled', value: [] })
+    })
 
     test('a read does not wait behind writes, nor behind a transaction', async (t) => {
       const { db } = await opened(t)
@@ -493,7 +493,6 @@ export function dbContract(
       await assert.rejects(db.write(unit(anItem('a'))), StoreError)
       await assert.rejects(db.read('select id from item'), StoreError)
       const mapped = { text: 'select id from item', values: [], through: NO_ROWS, parameters: [] }
-      await assert.rejects(db.readMapped(mapped), StoreError)
       await assert.rejects(db.scan(mapped), StoreError)
       await assert.rejects(
         db.tx(() => Promise.resolve()),

@@ -124,7 +124,6 @@ export const NO_STORE: Db = {
   ...{
     engine: 'sqlite',
     read: refuse,
-    readMapped: refuse,
     scan: refuse,
     write: refuse,
     tx: refuse,

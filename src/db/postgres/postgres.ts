@@ -3,7 +3,7 @@ import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
 import {
   type Answer,
   type Db,
-  type MappedQuery,
+  type Query,
   type Row,
   type Statement,
   StoreAway,
@@ -63,9 +63,10 @@ export async function openPostgres(
     if (isClosed) throw new StoreError('the store is closed')
   }
 
-  async function readMapped<T extends Row>(query: MappedQuery): Promise<T[]> {
+  async function scan<T extends Row>(query: Query): Promise<T[]> {
     refuseClosed()
     const rows = await reader.read(query.text, query.values)
+    if (!('through' in query)) return rows as T[]
     // The maps run in this thread, one in a turn of its loop, so that requests are answered in between.
     lastTurn = lastTurn.then(() => turn())
     await lastTurn
@@ -78,8 +79,7 @@ export async function openPostgres(
       refuseClosed()
       return reader.read(text, values) as Promise<T[]>
     },
-    readMapped,
-    scan: readMapped,
+    scan,
     async write<Name extends string>(unit: Unit<Name>) {
       refuseClosed()
       return writer.write(unit) as Promise<Answer<Name>>

@@ -1,4 +1,4 @@
-/** Opens the file of a store, and sets the connection up for what its thread does. */
+/** Opens the file of a store, and sets the connection up for its role. */
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { basename } from 'node:path'
@@ -16,7 +16,7 @@ const CACHE_KIBIBYTES = { writer: 12_000, reader: 12_000, scanner: 2_000 }
 const CHECKPOINT_PAGES = 4_000
 
 /** @throws Error with SQLite's `code`, or with `CORRUPT` for a damaged file. */
-export function openDatabase({ file, role }: WorkerOptions): DatabaseSync {
+export function openDatabase({ file, role }: Pick<WorkerOptions, 'file' | 'role'>): DatabaseSync {
   const opened = new DatabaseSync(file)
   try {
     configure(opened, role)

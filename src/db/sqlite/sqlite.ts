@@ -1,10 +1,15 @@
-/** The embedded store: one SQLite file, a writer thread with group commit, and a reader thread. */
+/**
+ * The embedded store: one SQLite file. A thread writes, with group commit; others, started when they are needed, do long
+ * work. What is read by an index is read in the thread that asks, which takes less than to ask another one.
+ */
 import { accessSync, constants, existsSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
+import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate as turn } from 'node:timers/promises'
 import {
   type Answer,
   type Db,
-  type MappedQuery,
+  type Query,
   type Row,
   StoreUnusable,
   type Tx,
@@ -13,7 +18,10 @@ import {
 } from '../db.ts'
 import { makeFolderOf } from '../folder.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
-import { CannotOpen, CLOSED, type Query, startThread, type Thread } from './thread.ts'
+import { describe, failure, type WorkerOptions } from './message.ts'
+import { openDatabase } from './open-database.ts'
+import { createStatements, rowOf } from './statements.ts'
+import { CannotOpen, CLOSED, startThread, storeError, type Thread } from './thread.ts'
 
 /** Deleted bytes leave the write-ahead log within this time, well below the promised minute. */
 const TRUNCATE_EVERY_MS = 20_000
@@ -29,7 +37,7 @@ export async function openSqlite(
 ): Promise<Db> {
   makeFolderOf(file)
   refuseReadOnly(file)
-  const start = (role: 'writer' | 'reader' | 'scanner', onEnded?: () => void): Promise<Thread> =>
+  const start = (role: WorkerOptions['role'], onEnded?: () => void): Promise<Thread> =>
     startThread({ file, role, truncateEveryMs }, onEnded).catch((error: unknown) => {
       throw error instanceof CannotOpen ? unusable(file, error) : error
     })
@@ -38,34 +46,58 @@ export async function openSqlite(
   await Promise.all(
     ['', '-wal', '-shm'].map((part) => chmod(file + part, 0o600).catch(() => undefined)),
   )
-  const reader = await start('reader').catch(async (error: unknown) => {
+  let reader: DatabaseSync
+  try {
+    reader = openDatabase({ file, role: 'reader' })
+  } catch (error) {
     await writer.stop()
-    throw error
-  })
+    throw unusable(file, describe(error))
+  }
+  const find = createStatements(reader)
   // The writer puts everything that arrives during a commit into its next one: this is the group commit.
   const units = createBatcher<Unit, Answer>(writer.units)
-  const queries = createBatcher<Query, Row[]>(reader.queries)
   let isClosed = false
-  let scanning: Promise<Scanner> | null = null
+  let turning: Promise<void> | null = null
+
+  /** The next turn of the event loop. Without it, work that only reads would let nothing else run. */
+  function nextTurn(): Promise<void> {
+    turning ??= turn().finally(() => {
+      turning = null
+    })
+    return turning
+  }
 
   /**
-   * The thread of long work, started when it is first needed, since many services never search, and again after
-   * it has ended: no probe would notice that it is missing.
+   * A thread of long work, started when it is first needed, since many services never search, and again after it has
+   * ended: no probe would notice that it is missing.
    */
-  function scanner(): Promise<Scanner> {
-    if (isClosed) return Promise.reject(CLOSED)
+  function lazily(role: 'reader' | 'scanner') {
+    let starting: Promise<Working> | null = null
     const forget = (): void => {
-      scanning = null
+      starting = null
     }
-    scanning ??= start('scanner', forget).then(
-      (thread) => ({ thread, queries: createBatcher(thread.queries) }),
-      (error: unknown) => {
-        forget()
-        throw error
+    function working(): Promise<Working> {
+      if (isClosed) return Promise.reject(CLOSED)
+      starting ??= start(role, forget).then(
+        (thread) => ({ thread, queries: createBatcher(thread.queries) }),
+        (error: unknown) => {
+          forget()
+          throw error
+        },
+      )
+      return starting
+    }
+    return {
+      ask: async (query: Query): Promise<Row[]> => (await working()).queries.add(query),
+      async stop(): Promise<void> {
+        const started = await starting?.catch(() => null)
+        await started?.queries.idle()
+        // One that ends just now has nothing to write.
+        await started?.thread.stop().catch(() => undefined)
       },
-    )
-    return scanning
+    }
   }
+  const [awaited, yielding] = [lazily('reader'), lazily('scanner')]
 
   /** A statement of a transaction, while no unit is under way. */
   async function run(text: string, ...values: Value[]): Promise<Row[]> {
@@ -76,11 +108,18 @@ export async function openSqlite(
 
   return {
     engine: 'sqlite',
-    read: <T extends Row>(text: string, ...values: Value[]) =>
-      queries.add({ text, values }) as Promise<T[]>,
-    readMapped: <T extends Row>(query: MappedQuery) => queries.add(query) as Promise<T[]>,
-    scan: async <T extends Row>(query: MappedQuery) =>
-      (await scanner()).queries.add(query) as Promise<T[]>,
+    async read<T extends Row>(text: string, ...values: Value[]) {
+      if (isClosed) throw CLOSED
+      await nextTurn()
+      try {
+        const { columns, rows } = find(text, values)
+        return rows.map((cells) => rowOf(columns, cells) as T)
+      } catch (error) {
+        throw storeError(failure(error))
+      }
+    },
+    scan: <T extends Row>(query: Query) =>
+      (query.isAwaited ? awaited : yielding).ask(query) as Promise<T[]>,
     write: <Name extends string>(unit: Unit<Name>) => units.add(unit) as Promise<Answer<Name>>,
     tx: (work) =>
       units.alone(async () => {
@@ -97,21 +136,15 @@ export async function openSqlite(
     close: async () => {
       if (isClosed) throw CLOSED
       isClosed = true
-      const scans = await scanning?.catch(() => null)
-      await Promise.all([units.idle(), queries.idle(), scans?.queries.idle()])
-      // One that ends just now has nothing to write.
-      await scans?.thread.stop().catch(() => undefined)
-      try {
-        await reader.stop()
-      } finally {
-        // Whatever became of the reader: the writer empties the log, and keeps the process running until then.
-        await writer.stop()
-      }
+      await Promise.all([units.idle(), awaited.stop(), yielding.stop(), nextTurn()])
+      reader.close()
+      // Last, because it empties the log.
+      await writer.stop()
     },
   }
 }
 
-type Scanner = { thread: Thread; queries: Batcher<Query, Row[]> }
+type Working = { thread: Thread; queries: Batcher<Query, Row[]> }
 
 /** Checked first, because SQLite would open the file and leave a read-only log behind. */
 function refuseReadOnly(file: string): void {

@@ -8,9 +8,8 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import {
   type Answer,
-  type MappedQuery,
+  type Query,
   type Row,
-  type Statement,
   StoreAway,
   StoreError,
   type Unit,
@@ -34,8 +33,6 @@ import {
 const MAX_IDLE = 4
 
 export const CLOSED = new StoreError('the store is closed')
-
-export type Query = Statement | MappedQuery
 
 export type Thread = Awaited<ReturnType<typeof startThread>>
 
@@ -146,7 +143,7 @@ function queryRows(result: QueryResult | undefined): Row[] | Error {
 }
 
 /** Classifies by SQLite's messages: a store that cannot be written now is no fault of the statement. */
-function storeError({ error, isOfValue }: Failure): StoreError {
+export function storeError({ error, isOfValue }: Failure): StoreError {
   if (isOfValue) return new ValueRefused(error)
   const isFull = /database or disk is full|disk I\/O error|database is locked/.test(error)
   return isFull ? new StoreAway(error) : new StoreError(error)
@@ -166,10 +163,8 @@ export function takeWorker(): Worker {
   return startWorker()
 }
 
-/** Starts the two threads of a store that will be opened, while its process still loads what opens it. */
-export function startWorkersAhead(): void {
-  for (let i = 0; i < 2; i++) void putBack(startWorker())
-}
+/** Starts the thread of a store that will be opened, while its process still loads what opens it. */
+export const startWorkerAhead = (): void => void putBack(startWorker())
 
 function startWorker(): Worker {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'

@@ -1,13 +1,13 @@
 /**
  * The thread that owns one SQLite connection. The writer runs a batch of units in one transaction, so that
- * they share one fsync, and a refused unit does not undo the others. The reader runs queries on its own
+ * they share one fsync, and a refused unit does not undo the others. The others run queries on their own
  * snapshot.
  */
 import { createRequire } from 'node:module'
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { type MessagePort, parentPort } from 'node:worker_threads'
-import type { Row, RowMap, Statement, Value } from '../db.ts'
+import type { RowMap, Statement, Value } from '../db.ts'
 import {
   createUnpacker,
   describe,
@@ -23,18 +23,19 @@ import {
   type WorkerOptions,
 } from './message.ts'
 import { BUSY_TIMEOUT_MS, openDatabase } from './open-database.ts'
+import { createStatements, type Run, rowOf } from './statements.ts'
 
 /** A commit stays short: its first unit waits for its last. */
 const MAX_UNITS_IN_COMMIT = 512
 /** Writes wait while the log is truncated, so a long read, such as a backup, must not delay that. */
 const TRUNCATE_TIMEOUT_MS = 100
 
-type Prepared = { statement: StatementSync; columns: string[] }
 type Batch = { units: Statement[][]; isFlushed: boolean }
 
 const port = mainThread()
 let options: WorkerOptions
 let database: DatabaseSync
+let statement: Run
 let hasWritten = false
 /** Each file has a new packer on the other side, so it needs a new unpacker here. */
 let unpack = createUnpacker()
@@ -42,7 +43,6 @@ let unpack = createUnpacker()
 let waiting: Batch[] = []
 /** `configure` turns it on. */
 let isFlushing = true
-const prepared = new Map<string, Prepared>()
 let truncation: NodeJS.Timeout
 
 port.on('message', (request: Request) => {
@@ -116,6 +116,7 @@ function openFile(opening: WorkerOptions): ReturnType<typeof describe> | null {
   unpack = createUnpacker()
   try {
     database = openDatabase(options)
+    statement = createStatements(database)
   } catch (error) {
     return describe(error)
   }
@@ -130,7 +131,6 @@ function openFile(opening: WorkerOptions): ReturnType<typeof describe> | null {
 function closeFile(): void {
   clearInterval(truncation)
   if (options.role === 'writer') truncateLog()
-  prepared.clear()
   database.close()
 }
 
@@ -231,7 +231,7 @@ function attempt(
 }
 
 function execute(text: string): void {
-  prepare(text).statement.run()
+  statement(text, [])
 }
 
 function run(
@@ -239,17 +239,9 @@ function run(
   values: Value[],
   map?: NamedMap | null,
 ): { table: Table | null; count: number } {
-  const entry = prepare(text)
-  const { statement } = entry
-  if (entry.columns.length === 0) {
-    return { table: null, count: Number(statement.run(...values).changes) }
-  }
-  const rows = statement.all(...values) as unknown as Value[][]
-  // SQLite prepares a statement anew when a migration has changed its table, here or in another process.
-  if (rows[0] && rows[0].length !== entry.columns.length) entry.columns = columnsOf(statement)
-  const { columns } = entry
-  const table = map ? mapped(map, columns, rows) : packTable(columns, rows)
-  return { table, count: rows.length }
+  const { columns, rows, count } = statement(text, values)
+  if (columns.length === 0) return { table: null, count }
+  return { table: map ? mapped(map, columns, rows) : packTable(columns, rows), count }
 }
 
 // A dynamic import is asynchronous, and the replies of a thread keep the order of its requests.
@@ -271,12 +263,6 @@ function mapped({ module, name, parameters }: NamedMap, columns: string[], rows:
   )
 }
 
-function rowOf(columns: string[], cells: Value[]): Row {
-  const row: Row = {}
-  for (let i = 0; i < columns.length; i++) row[columns[i] as string] = cells[i] as Value
-  return row
-}
-
 /** Gives memory back at once. The garbage collector would leave a long scan's to lie around, for many MiB. */
 function free({ buffer }: Uint8Array): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength >= FREED_FROM_BYTES) buffer.transfer(0)
@@ -290,20 +276,6 @@ function tablesOf(reply: Reply): (Table | null)[] {
   if (!('units' in reply)) return []
   return reply.units.flatMap((result) => (result && 'tables' in result ? result.tables : []))
 }
-
-function prepare(text: string): Prepared {
-  const known = prepared.get(text)
-  if (known) return known
-  // node:sqlite binds `?1` by position, not `$1`.
-  const statement = database.prepare(text.replaceAll(/\$(\d+)/g, '?$1'))
-  statement.setReturnArrays(true)
-  const entry = { statement, columns: columnsOf(statement) }
-  prepared.set(text, entry)
-  return entry
-}
-
-const columnsOf = (statement: StatementSync): string[] =>
-  statement.columns().map(({ name }) => name)
 
 /** Copies the log into the file and empties it, so that deleted bytes are in neither. */
 function truncateLog(): void {

@@ -271,22 +271,17 @@ suite('the SQLite file', () => {
   })
 
   test('a thread of long work that ends fails its work alone, and the next work has a new one', async (t) => {
-    const db = await openSqlite(join(await temporaryFolder(t), 'mayfly.db'))
-    const scan = (through: RowMap) =>
-      db.scan({ text: 'select 1 as id', values: [], through, parameters: [] })
-    await assert.rejects(scan(ENDING), StoreError)
-    assert.deepEqual(await scan(NO_ROWS), [])
-    await assert.rejects(scan(ENDING), StoreError)
-    await db.close()
-  })
-
-  test('a store whose reading thread has ended still writes, and its close empties the log and says so', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openSqlite(file)
-    const query = { text: 'select 1 as id', values: [], through: ENDING, parameters: [] }
-    await assert.rejects(db.readMapped(query), StoreError)
     await db.write(unit({ text: 'create table t (n integer)', values: [] }))
-    await assert.rejects(db.close(), StoreError)
+    for (const wanted of [{}, { isAwaited: true }] as const) {
+      const scan = (through: RowMap) =>
+        db.scan({ text: 'select 1 as id', values: [], through, parameters: [], ...wanted })
+      await assert.rejects(scan(ENDING), StoreError)
+      assert.deepEqual(await scan(NO_ROWS), [])
+      await assert.rejects(scan(ENDING), StoreError)
+    }
+    await db.close()
     assert.deepEqual(await readdir(dirname(file)), ['mayfly.db'])
   })
 

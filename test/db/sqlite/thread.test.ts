@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { putBack, startWorkersAhead, takeWorker } from '../../../src/db/sqlite/thread.ts'
+import { putBack, startWorkerAhead, takeWorker } from '../../../src/db/sqlite/thread.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
 const run = promisify(execFile)
@@ -66,17 +66,13 @@ test('a thread of the store uses the compile cache of its process, and adds to i
   assert.doesNotMatch(second.stderr, /no transpile cache/)
 })
 
-test('the threads that were started ahead are the next two that are taken', async () => {
+test('the thread that was started ahead is the next that is taken', async () => {
   await emptyPool()
-  startWorkersAhead()
+  startWorkerAhead()
   // Threads are numbered in the order of their start.
   const later = new Worker('', { eval: true })
-  const taken = [takeWorker(), takeWorker()]
-  const ids = [...taken, later].map(({ threadId }) => threadId)
-  await Promise.all([...taken, later].map((worker) => worker.terminate()))
-  assert.deepEqual(
-    ids,
-    ids.toSorted((a, b) => a - b),
-  )
-  assert.equal(new Set(ids).size, 3)
+  const taken = takeWorker()
+  const [first, second] = [taken, later].map(({ threadId }) => threadId)
+  await Promise.all([taken, later].map((worker) => worker.terminate()))
+  assert.ok(Number(first) < Number(second))
 })

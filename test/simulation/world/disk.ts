@@ -6,7 +6,7 @@
 import {
   type Answer,
   type Db,
-  type MappedQuery,
+  type Query,
   type Row,
   type Statement,
   StoreAway,
@@ -173,13 +173,15 @@ export function openDisk(image: Uint8Array): Disk {
 
   function connect(process: Process): Db {
     const plain = (text: string, ...values: Value[]) => read(process, () => rows(text, values))
-    const mapped = (query: MappedQuery) =>
-      read(process, () => query.through.map(rows(query.text, query.values), ...query.parameters))
+    const scan = (query: Query) =>
+      read(process, () => {
+        const found = rows(query.text, query.values)
+        return 'through' in query ? query.through.map(found, ...query.parameters) : found
+      })
     return {
       engine: 'sqlite',
       read: plain as Db['read'],
-      readMapped: mapped as Db['readMapped'],
-      scan: mapped as Db['scan'],
+      scan: scan as Db['scan'],
       write: ((unit: Unit) => write(process, () => runUnit(unit))) as Db['write'],
       // Migrations alone need it, and they have run.
       tx: () => Promise.reject(new Error('no migration runs in a simulation')),
