@@ -80,42 +80,56 @@ export function createMonitors(deps: MonitorsDeps) {
 
   async function storeAll(publicId: string): Promise<void> {
     const queue = queues.get(publicId) ?? []
+    // As the first event found it, and then as it was stored last.
+    let known = queue[0]?.monitor ?? null
     while (queue.length > 0) {
       const some = queue.splice(0, MAX_TOGETHER)
       try {
-        const stored = await storeTogether(publicId, some)
-        for (const [i, { resolve }] of some.entries()) resolve(stored[i] ?? null)
+        const { monitor, after } = await storeTogether(publicId, known, some)
+        known = monitor
+        for (const [i, { resolve }] of some.entries()) resolve(after[i] ?? null)
       } catch (error) {
+        known = null
         for (const { reject } of some) reject(error)
       }
     }
     queues.delete(publicId)
   }
 
-  /** Returns the monitor after each of the events, or null where it refuses one. */
+  /**
+   * Stores what events make of a monitor.
+   * @param known the monitor as it probably is, which need not be read again.
+   * @returns the monitor as it is now, and as it was after each of the events, or null where it refuses one.
+   */
   async function storeTogether(
     publicId: string,
+    known: MonitorRow | null,
     events: readonly Waiting[],
-  ): Promise<(MonitorRow | null)[]> {
+  ): Promise<{ monitor: MonitorRow | null; after: (MonitorRow | null)[] }> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      // What was read before its turn is mostly out of date when a monitor has many pings, and a refusal is dear.
-      const read = await store.monitor(publicId)
+      const isFresh = known === null || tries > 0
+      const read = isFresh ? await store.monitor(publicId) : known
       // Nothing happens to a suspended one. The unit below is refused if it is suspended meanwhile.
-      if (read === null || read.suspended_at !== null) return []
-      const known = await knownOf(read, isFallingSilent(read))
+      if (read === null || read.suspended_at !== null) return { monitor: null, after: [] }
+      const given = await knownOf(read, isFallingSilent(read))
       let monitor = read
       const steps = events.map(({ monitor: seen, event, at }): Step | null => {
         if (isSignal(event) && !hasSameToken(seen, monitor)) return null
         // The clock may have been set back since.
-        const step = transition(monitor, event, { ...known, now: Math.min(at, known.now) })
+        const step = transition(monitor, event, { ...given, now: Math.min(at, given.now) })
         if (step) monitor = step.monitor
         return step
       })
-      if (monitor === read) return []
       const made = steps.filter((step) => step !== null)
-      if (await stored(read, made, sealing.statements(publicId, known.now))) {
+      // It may accept by now what it refused as it was known.
+      if (!isFresh && made.length < events.length) continue
+      if (monitor === read) return { monitor, after: [] }
+      if (await stored(read, made, sealing.statements(publicId, given.now))) {
         sealing.sealed(publicId)
-        return steps.map((step) => step?.monitor ?? null)
+        return {
+          monitor: { ...monitor, revision: read.revision + 1 },
+          after: steps.map((step) => step?.monitor ?? null),
+        }
       }
     }
     throw new Error('a monitor changed each time that it was read')

@@ -192,6 +192,24 @@ test('a change and what is told of it are stored together or not at all', async 
   assert.deepEqual(await told(), ['late since 120'])
 })
 
+test('a ping is judged by the monitor as it is stored, not as the ping has found it', async (t) => {
+  const { db, pulse, ping, monitor } = await aMonitor(t, { heartbeatLimit: 1 })
+  const limit = (heartbeats: number) =>
+    db.write(
+      unit({
+        text: 'update pulse_monitor set heartbeat_limit = $1, revision = revision + 1',
+        values: [heartbeats],
+      }),
+    )
+  await ping()
+  const full = await monitor()
+  await limit(2)
+  const free = await monitor()
+  assert.equal(await pulse.signal(full, { kind: 'ping', rid: null }), true)
+  assert.equal(await pulse.signal(free, { kind: 'ping', rid: null }), false)
+  assert.equal((await monitor()).accepted_heartbeat_count, 2)
+})
+
 test('a unit that fails is told to each ping that waited for it, and the next ping is stored', async (t) => {
   const { ping, at, bind, told, breakListener } = await aMonitor(t)
   bind({})
