@@ -241,8 +241,9 @@ suite('the sweep', () => {
     const isNoted = async (quote: { orderId: string }) =>
       Number((await shop.order(quote))?.looked_up_at) > 0
     watching(shop)
-    // Noted before the time passes: a look-up that is noted later counts from then.
-    await sweeps(async () => (await isNoted(polled)) && isNoted(silent))
+    // Noted before the time passes: a look-up that is noted later counts from then. The node is asked after that.
+    await sweeps(async () => (await isNoted(polled)) && (await isNoted(silent)))
+    await sweeps(() => shop.node.lookups.length === 2)
     assert.equal(shop.node.lookups.length, 2)
     shop.clock.advance(16 * SECOND)
     await shop.orders.poll(polled.orderId, { key: null, isPrefetch: false })

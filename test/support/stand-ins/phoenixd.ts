@@ -150,6 +150,8 @@ export async function startPhoenixd(options: {
 
   const sockets = new WebSocketServer({ noServer: true })
   standIn.server.on('upgrade', (request, socket, head) => {
+    // Node listens to it no more, and whoever was refused may reset the connection.
+    socket.on('error', () => undefined)
     const given = passwordOf(request.headers.authorization)
     const isWelcome = given === password || given === limitedPassword
     if (request.url !== '/websocket' || !isWelcome) {
