@@ -2,7 +2,7 @@
  * Destinations and the alerts that wait for them. What is due is in the row of the destination, so that a claim,
  * an attempt's end and a new alert change one row each, and none misses what another one wrote.
  */
-import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
+import { type Db, insertRow, limitedTo, places, type Row, type Statement } from '../db/db.ts'
 import type { AlertContent, AlertFormat } from '../lib/alert-formats.ts'
 
 /** More alerts than this wait for no destination. The oldest give way. */
@@ -179,19 +179,24 @@ export type NewDestination = Pick<
 > & { now: number }
 
 /** A destination that is told nothing before its test. Refused if its place was taken meanwhile. */
-export const insertDestination = (one: NewDestination): Statement => ({
-  text: `insert into alert_destination
-    (destination_id, owner_id, place, format, host, sealed_target, sealed_secret, state, created_at,
-     last_position, done_position, attempts, holder, held_until, not_before, day_started_at, day_count,
-     is_private)
-    values ($1, $2, $3, $4, $5, $6, $7, 'untested', $8, 0, 0, 0, '', 0, 0, 0, 0, $9)
-    on conflict (owner_id, place) do nothing`,
-  values: [
-    ...[one.destination_id, one.owner_id, one.place, one.format, one.host],
-    ...[one.sealed_target, one.sealed_secret, one.now, one.is_private],
-  ],
-  expect: 1,
-})
+export const insertDestination = ({ now, ...one }: NewDestination): Statement =>
+  insertRow(
+    'alert_destination',
+    {
+      ...one,
+      state: 'untested',
+      created_at: now,
+      last_position: 0,
+      done_position: 0,
+      attempts: 0,
+      holder: '',
+      held_until: 0,
+      not_before: 0,
+      day_started_at: 0,
+      day_count: 0,
+    },
+    'on conflict (owner_id, place) do nothing',
+  )
 
 /** Gives a destination another secret. What was current signs too until a time. Refused if it changed meanwhile. */
 export const replaceSecret = ({

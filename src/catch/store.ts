@@ -1,5 +1,5 @@
 /** Inboxes in the store. Their events are in `event-tables.ts` and `event-store.ts`. */
-import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
+import { type Db, insertRow, limitedTo, type Row, type Statement } from '../db/db.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import type { CatchState } from './schema.ts'
 
@@ -48,20 +48,14 @@ export const insertInbox = (inbox: {
   createdAt: number
   expiresAt: number
 }): Statement[] => [
-  {
-    text: `insert into catch_inbox
-      (public_id, plan_id, owner_token_hash, ingest_token_hash, max_bytes_per_request, created_at)
-      values ($1, $2, $3, $4, $5, $6)`,
-    values: [
-      inbox.publicId,
-      inbox.planId,
-      inbox.ownerTokenHash,
-      inbox.ingestTokenHash,
-      inbox.maxBytesPerRequest,
-      inbox.createdAt,
-    ],
-    expect: 1,
-  },
+  insertRow('catch_inbox', {
+    public_id: inbox.publicId,
+    plan_id: inbox.planId,
+    owner_token_hash: inbox.ownerTokenHash,
+    ingest_token_hash: inbox.ingestTokenHash,
+    max_bytes_per_request: inbox.maxBytesPerRequest,
+    created_at: inbox.createdAt,
+  }),
   {
     text: `insert into catch_inbox_use (number, accepted_request_count, stored_bytes, last_sequence,
         request_limit, storage_limit_bytes, expires_at)

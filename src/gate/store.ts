@@ -1,6 +1,7 @@
 /** Projects, their priced routes, intents and receipts in the store. */
 import {
   type Db,
+  insertRow,
   limitedTo,
   places,
   type Row,
@@ -113,19 +114,15 @@ export const insertProject = (project: {
   verification: VerificationKind
   credits: number
   createdAt: number
-}): Statement => ({
-  text: `insert into gate_project (project_id, key_hash, address, verification, credits, created_at)
-    values ($1, $2, $3, $4, $5, $6)`,
-  values: [
-    project.projectId,
-    project.keyHash,
-    project.address,
-    project.verification,
-    project.credits,
-    project.createdAt,
-  ],
-  expect: 1,
-})
+}): Statement =>
+  insertRow('gate_project', {
+    project_id: project.projectId,
+    key_hash: project.keyHash,
+    address: project.address,
+    verification: project.verification,
+    credits: project.credits,
+    created_at: project.createdAt,
+  })
 
 /** Adds a route. Refused if its id is taken or the project does not exist. */
 export const insertRoute = (projectId: string, route: RouteSpec): Statement => ({

@@ -1,5 +1,5 @@
 /** Monitors, their pings and their late spells in the store. */
-import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
+import { type Db, insertRow, limitedTo, type Row, type Statement } from '../db/db.ts'
 import { utf8 } from '../lib/bytes.ts'
 import type { PlanId } from '../lib/product-names.ts'
 
@@ -69,37 +69,31 @@ export const insertMonitor = (monitor: {
   createdAt: number
   expiresAt: number
   checkAt: number
-}): Statement => ({
-  text: `insert into pulse_monitor
-    (public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash, heartbeat_limit,
-     minimum_grace_seconds, name, description, expected_interval_seconds, grace_seconds,
-     public_status_enabled, settings_changed_at, accepted_heartbeat_count, ping_count,
-     state_since, created_at, expires_at, check_at,
-     schedule_cron, schedule_time_zone, schedule_grace_seconds)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, 0, $13, $13, $14, $15,
-     $16, $17, $18)`,
-  values: [
-    monitor.publicId,
-    monitor.publicStatusId,
-    monitor.planId,
-    monitor.ownerTokenHash,
-    monitor.pingTokenHash,
-    monitor.heartbeatLimit,
-    monitor.minimumGraceSeconds,
-    utf8(monitor.name ?? ''),
-    utf8(monitor.description ?? ''),
-    monitor.expectedIntervalSeconds,
-    monitor.graceSeconds,
-    Number(monitor.isShared ?? false),
-    monitor.createdAt,
-    monitor.expiresAt,
-    monitor.checkAt,
-    monitor.schedule?.cron ?? '',
-    monitor.schedule?.timeZone ?? '',
-    monitor.schedule?.graceSeconds ?? 0,
-  ],
-  expect: 1,
-})
+}): Statement =>
+  insertRow('pulse_monitor', {
+    public_id: monitor.publicId,
+    public_status_id: monitor.publicStatusId,
+    plan_id: monitor.planId,
+    owner_token_hash: monitor.ownerTokenHash,
+    ping_token_hash: monitor.pingTokenHash,
+    heartbeat_limit: monitor.heartbeatLimit,
+    minimum_grace_seconds: monitor.minimumGraceSeconds,
+    name: utf8(monitor.name ?? ''),
+    description: utf8(monitor.description ?? ''),
+    expected_interval_seconds: monitor.expectedIntervalSeconds,
+    grace_seconds: monitor.graceSeconds,
+    public_status_enabled: Number(monitor.isShared ?? false),
+    settings_changed_at: monitor.createdAt,
+    accepted_heartbeat_count: 0,
+    ping_count: 0,
+    state_since: monitor.createdAt,
+    created_at: monitor.createdAt,
+    expires_at: monitor.expiresAt,
+    check_at: monitor.checkAt,
+    schedule_cron: monitor.schedule?.cron ?? '',
+    schedule_time_zone: monitor.schedule?.timeZone ?? '',
+    schedule_grace_seconds: monitor.schedule?.graceSeconds ?? 0,
+  })
 
 /** Extends a monitor that accepts pings, unless it was extended since it was read. */
 export const extendMonitor = (extended: {

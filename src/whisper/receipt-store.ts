@@ -1,5 +1,5 @@
 /** Receipts in the store: what the buyer of a WHISPER is told of its reads and its end. */
-import { type Db, limitedTo, places, type Row, type Statement } from '../db/db.ts'
+import { type Db, insertRow, limitedTo, places, type Row, type Statement } from '../db/db.ts'
 
 /** Times are unix milliseconds. Those of reads are whole minutes. */
 export type ReceiptRow = {
@@ -34,20 +34,19 @@ export const insertReceipt = (receipt: {
   revealAt: number | null
   createdAt: number
   expiresAt: number
-}): Statement => ({
-  text: `insert into whisper_receipt
-    (public_id, receipt_token_hash, read_limit, reads_spent, reads, reveal_at, created_at, expires_at,
-     ended_at, was_destroyed)
-    values ($1, $2, $3, 0, '', $4, $5, $6, $6, 0)`,
-  values: [
-    receipt.publicId,
-    receipt.receiptTokenHash,
-    receipt.readLimit,
-    receipt.revealAt,
-    receipt.createdAt,
-    receipt.expiresAt,
-  ],
-})
+}): Statement =>
+  insertRow('whisper_receipt', {
+    public_id: receipt.publicId,
+    receipt_token_hash: receipt.receiptTokenHash,
+    read_limit: receipt.readLimit,
+    reads_spent: 0,
+    reads: '',
+    reveal_at: receipt.revealAt,
+    created_at: receipt.createdAt,
+    expires_at: receipt.expiresAt,
+    ended_at: receipt.expiresAt,
+    was_destroyed: 0,
+  })
 
 /**
  * Notes a read, in the unit that spends it, to the minute. The last read ends the WHISPER, so its end is not sharper

@@ -1,5 +1,5 @@
 /** Ciphertexts in the store: the reservations of quotes, and the reads left of paid ones. */
-import { type Db, limitedTo, type Row, type Statement } from '../db/db.ts'
+import { type Db, insertRow, limitedTo, type Row, type Statement } from '../db/db.ts'
 import { noteRead } from './receipt-store.ts'
 import { releaseUnpaid, reserveUnpaid, settleUnpaid, type UnpaidBytes } from './unpaid.ts'
 
@@ -82,23 +82,17 @@ export const insertWhisper = (whisper: {
   hasSwitch: boolean
 }): Statement[] => [
   ...settleUnpaid(whisper.orderId),
-  {
-    text: `insert into whisper
-      (public_id, order_id, read_token_hash, reads_left, reveal_at, created_at, expires_at, has_receipt,
-       has_switch)
-      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    values: [
-      whisper.publicId,
-      whisper.orderId,
-      whisper.readTokenHash,
-      whisper.reads,
-      whisper.revealAt,
-      whisper.createdAt,
-      whisper.expiresAt,
-      Number(whisper.hasReceipt),
-      Number(whisper.hasSwitch),
-    ],
-  },
+  insertRow('whisper', {
+    public_id: whisper.publicId,
+    order_id: whisper.orderId,
+    read_token_hash: whisper.readTokenHash,
+    reads_left: whisper.reads,
+    reveal_at: whisper.revealAt,
+    created_at: whisper.createdAt,
+    expires_at: whisper.expiresAt,
+    has_receipt: Number(whisper.hasReceipt),
+    has_switch: Number(whisper.hasSwitch),
+  }),
 ]
 
 /**
