@@ -20,7 +20,7 @@ import {
 } from './store.ts'
 
 /** How many destinations an owner has at most. */
-export const MAX_DESTINATIONS = 3
+const MAX_DESTINATIONS = 3
 /** How long a secret that was replaced signs too, so that a receiver can learn the new one. */
 const OLD_SECRET_MS = 24 * 60 * 60 * 1000
 /** What the owner is shown of the past. */

@@ -145,7 +145,7 @@ export async function createProgram(...only: string[]): Promise<Command> {
 }
 
 /** The last line of each command's help. */
-export const COMMON_OPTIONS =
+const COMMON_OPTIONS =
   '\nEvery command also takes --json, --url, --max-sats, --quiet, --debug and --no-color: mayfly --help\n'
 
 /** All subcommands of this one that its help shows, groups included. */

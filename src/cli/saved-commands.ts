@@ -295,7 +295,7 @@ const WITH = {
 }
 
 /** Destroys it, and removes it here. The receipt of a whisper tells for a day when it was read. */
-export async function destroySaved(cli: Cli, name: string, saved: SavedCapability): Promise<void> {
+async function destroySaved(cli: Cli, name: string, saved: SavedCapability): Promise<void> {
   const { capability, baseUrl } = saved
   const mayfly = cli.mayfly(baseUrl)
   if (capability.product === 'whisper') {

@@ -94,7 +94,7 @@ export function isLoss(
 }
 
 /** No pause after the first loss, then increasing ones. */
-export function pauseSeconds(losses: number, retryMs: number | null): number {
+function pauseSeconds(losses: number, retryMs: number | null): number {
   if (losses === 0) return 0
   const first = retryMs === null ? RECONNECT_SECONDS : retryMs / 1000
   return Math.min(first * 2 ** (losses - 1), MAX_RECONNECT_SECONDS)

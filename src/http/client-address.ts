@@ -33,7 +33,7 @@ export const FORWARDING_HEADERS: ReadonlySet<string> = new Set([
 ])
 
 /** The headers in which a proxy names its client; some proxies write only one of them. */
-export const CLIENT_HEADERS = [
+const CLIENT_HEADERS = [
   'x-forwarded-for',
   'forwarded',
   'x-real-ip',

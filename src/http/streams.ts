@@ -143,7 +143,7 @@ function lines({ event, data, id }: StreamEvent): string {
 export type LongPoll = ReturnType<typeof createLongPoll>
 
 /** @param ms how long the request waits at most. */
-export function createLongPoll(response: ServerResponse, ms: number) {
+function createLongPoll(response: ServerResponse, ms: number) {
   let isOver = false
   const isWaiting = (): boolean => !isOver && !response.destroyed
   const { wait, wake } = createNews(isWaiting)

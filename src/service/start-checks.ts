@@ -46,7 +46,7 @@ export function refusePublicSimulator(config: Config): void {
   }
 }
 
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/.test(host)
 }
 

@@ -9,7 +9,7 @@ import { Type } from '../lib/json-schema.ts'
 /** The length of one text of a stranger, unless the caller asks for another. */
 export const DEFAULT_TEXT_BYTES = 4 * 1024
 /** A model's context is small. What is longer comes in parts. */
-export const MAX_TEXT_BYTES = 32 * 1024
+const MAX_TEXT_BYTES = 32 * 1024
 
 /** Longer than any token. */
 const MAX_TOKEN_BYTES = 128

@@ -44,7 +44,7 @@ export type Definition = {
 }
 
 /** The tools as a host on this way in sees them, in one order for all. */
-export const definitionsFor = (way: Way): readonly Definition[] =>
+const definitionsFor = (way: Way): readonly Definition[] =>
   TOOLS.map(({ name, title, description, hints, input, output }) => ({
     ...{ name, title, description: description(way) },
     // Only what differs from the defaults of the protocol: a host pays for each word.

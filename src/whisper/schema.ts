@@ -176,7 +176,7 @@ export const WhisperCapability = Type.Object({
  */
 export type WhisperCapability = Static<typeof WhisperCapability>
 
-export const WHISPER_STATES = ['active', 'suspended', 'exhausted', 'expired', 'destroyed'] as const
+const WHISPER_STATES = ['active', 'suspended', 'exhausted', 'expired', 'destroyed'] as const
 /**
  * `active` while it can be read, or will be at its reveal time; `suspended` by the operator, who may resume it;
  * `exhausted` after its last read; `expired`; or `destroyed` by its buyer.

@@ -105,7 +105,7 @@ export const nameOf = ({ product }: Pick<PaidRoute, 'product'>): string =>
 export const protocolHeader = (description: string) =>
   Type.Optional(Type.Enum(['payment', 'l402'], { description, examples: ['l402'] }))
 
-export const credentialHeader = Type.Optional(
+const credentialHeader = Type.Optional(
   Type.String({
     description:
       'On the paid repeat: `Payment <base64url credential>` or `L402 <macaroon>:<preimage>`',
@@ -114,7 +114,7 @@ export const credentialHeader = Type.Optional(
 )
 
 /** The 200 of every purchase. */
-export const settledAnswer = (route: Pick<PaidRoute, 'product' | 'resourceSchema'>) =>
+const settledAnswer = (route: Pick<PaidRoute, 'product' | 'resourceSchema'>) =>
   answer(settled(route.resourceSchema, `Settled${nameOf(route)}`), {
     description: 'Paid: the capability. Save it; it is not shown again after its first use.',
     headers: PAYMENT_RECEIPT,

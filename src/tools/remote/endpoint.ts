@@ -26,7 +26,7 @@ import type { Connection } from './call.ts'
 import { MAX_PLAIN_BYTES, readMessage, sizedUp } from './message.ts'
 import type { McpServer } from './server.ts'
 
-export const MCP_PATH = '/mcp'
+const MCP_PATH = '/mcp'
 
 /** The largest ciphertext in base64, and the rest of a message. */
 const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BYTES

@@ -12,7 +12,7 @@ export type ExportedFile = { blob: Blob; requests: number; isCut: boolean }
 export type ExportProgress = { requests: number; bytes: number; share: number }
 
 /** Browsers move larger blobs to the disk, and phones have little of that. */
-export const MAX_EXPORT_BYTES = 256 * 1024 * 1024
+const MAX_EXPORT_BYTES = 256 * 1024 * 1024
 const EVENTS_A_PAGE = 50
 /** A service that is busy for longer has a fault, which its error tells. */
 const PATIENCE_MS = 5 * 60_000

@@ -104,7 +104,7 @@ function Thing({
 }
 
 /** Opens a kept key in this tab, and goes to its page. Nothing of it is in the address. */
-export function openKept({ name: _, isGone: _gone, ...held }: Kept): void {
+function openKept({ name: _, isGone: _gone, ...held }: Kept): void {
   openHere({ ...held, isSaved: true })
   location.assign(THINGS[held.capability.product].page)
 }
