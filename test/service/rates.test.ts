@@ -4,7 +4,13 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import type { FastifyReply } from 'fastify'
-import { createLimits, LIMITS, OPEN_ORDERS, type Rate } from '../../src/http/limits.ts'
+import {
+  createLimits,
+  createWindows,
+  LIMITS,
+  OPEN_ORDERS,
+  type Rate,
+} from '../../src/http/limits.ts'
 import { ConfigError, readConfig } from '../../src/service/config.ts'
 import { ALL_LIMITS } from '../../src/service/products.ts'
 import { readRates } from '../../src/service/rates.ts'
@@ -159,6 +165,16 @@ suite('a limit', () => {
       await assert.rejects(take(), { headers: { 'retry-after': seconds } })
     }
   })
+})
+
+test('a window that another instance began ends at its own time, whatever was begun before it', (t) => {
+  const clock = aClock(t)
+  const windows = createWindows({ perMinute: 60, burst: 2 })
+  windows.take('begun before')
+  windows.learn('somebody', 2, 500)
+  assert.equal(windows.take('somebody').isRefused, true)
+  clock.advance(500)
+  assert.deepEqual(windows.take('somebody'), { remaining: 1, msLeft: 2000, isRefused: false })
 })
 
 test('taking a limit that nobody configured fails, rather than limit nothing', async () => {

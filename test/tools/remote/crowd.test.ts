@@ -60,6 +60,15 @@ const aCrowd = (t: After): Promise<TestServer> =>
     { MAYFLY_TRUSTED_PROXIES: '127.0.0.1', MAYFLY_METRICS_PORT: '0' },
   )
 
+/** A host that can wait on an inbox of its own. From now on the timers are held. */
+async function anAgent(t: TestContext, options: Parameters<typeof connect>[2] = {}) {
+  const server = await aCrowd(t)
+  const { publicId, ownerToken: token } = await anInbox(server)
+  const agent = await connect(t, server.url, options)
+  holdTimers(t)
+  return { server, agent, token, given: { publicId, after: 0, timeoutSeconds: 600 } }
+}
+
 suite('a crowd that waits', () => {
   test('a network has 64 waits; one that is cancelled frees its place at once', async (t) => {
     const server = await aCrowd(t)
@@ -87,12 +96,8 @@ suite('a crowd that waits', () => {
   })
 
   test('a wait that its client of 2026-07-28 cancels ends at once', async (t) => {
-    const server = await aCrowd(t)
-    const { publicId, ownerToken: token } = await anInbox(server)
-    const agent = await connect(t, server.url)
-    holdTimers(t)
+    const { server, agent, given, token } = await anAgent(t)
     const cancel = new AbortController()
-    const given = { publicId, after: 0, timeoutSeconds: 600 }
     const { signal } = cancel
     const cancelled = assert.rejects(agent.call('wait_for_webhook', given, { token, signal }))
     await soon('it waits', async () => (await waits(server)) === 1)
@@ -102,12 +107,8 @@ suite('a crowd that waits', () => {
   })
 
   test('a wait that has told of its progress ends at once when its client cancels it', async (t) => {
-    const server = await aCrowd(t)
-    const { publicId, ownerToken: token } = await anInbox(server)
-    const agent = await connect(t, server.url)
-    holdTimers(t)
+    const { server, agent, given, token } = await anAgent(t)
     const cancel = new AbortController()
-    const given = { publicId, after: 0, timeoutSeconds: 600 }
     const { signal } = cancel
     const told: (string | undefined)[] = []
     const onProgress = (message: string | undefined): void => void told.push(message)
@@ -122,11 +123,7 @@ suite('a crowd that waits', () => {
   })
 
   test('a wait ends with an answer when the service stops, and does not keep it', async (t) => {
-    const server = await aCrowd(t)
-    const { publicId, ownerToken: token } = await anInbox(server)
-    const agent = await connect(t, server.url)
-    holdTimers(t)
-    const given = { publicId, after: 0, timeoutSeconds: 600 }
+    const { server, agent, given, token } = await anAgent(t)
     const ended = agent.call('wait_for_webhook', given, { token })
     await soon('it waits', async () => (await waits(server)) === 1)
     await server.stop()
@@ -134,11 +131,7 @@ suite('a crowd that waits', () => {
   })
 
   test("a notification of 2025-11-25 cancels nobody's wait, and closing the connection ends one's own at once", async (t) => {
-    const server = await aCrowd(t)
-    const { publicId, ownerToken: token } = await anInbox(server)
-    const agent = await connect(t, server.url, { revision: '2025-11-25' })
-    holdTimers(t)
-    const given = { publicId, after: 0, timeoutSeconds: 600 }
+    const { server, agent, given, token } = await anAgent(t, { revision: '2025-11-25' })
     const ended = assert.rejects(agent.call('wait_for_webhook', given, { token }))
     await soon('it waits', async () => (await waits(server)) === 1)
     // Clients count their requests from 0, so a stranger knows the numbers of all others.
