@@ -7,8 +7,8 @@ import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import type { Memory, Reservation } from '../http/memory.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
-import { DOWNLOAD, STREAM } from '../http/response-headers.ts'
-import { answer, errors, NoContent } from '../http/schemas.ts'
+import { DOWNLOAD } from '../http/response-headers.ts'
+import { answer, errors, NoContent, streamed } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
 import type { EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
@@ -282,13 +282,10 @@ export function mountOwner(
           ),
         }),
         response: {
-          200: answer(Type.String(), {
-            type: 'text/event-stream',
-            example: 'id: 1\nevent: capture\ndata: {"sequence":1}\n\n',
-            headers: STREAM,
-            description:
-              'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
-          }),
+          200: streamed(
+            'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
+            { id: '1', event: 'capture', data: '{"sequence":1}' },
+          ),
           ...errors('invalid query', ...OWNER_ERRORS),
         },
       },

@@ -6,7 +6,7 @@ import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from './errors.ts'
-import { ERROR_HEADERS } from './response-headers.ts'
+import { ERROR_HEADERS, STREAM } from './response-headers.ts'
 
 export const PlanIdSchema = Type.Enum([...PLAN_IDS])
 const ProductSchema = Type.Enum(PRODUCT_NAMES)
@@ -80,7 +80,7 @@ export function answer(
     type?: string
     name?: string
     /** Of a body that is not JSON. */
-    example?: string
+    example?: string | object
   },
 ) {
   const { description, headers = {}, type = 'application/json', name, example } = about
@@ -90,6 +90,19 @@ export function answer(
     content: { [type]: { schema, ...(example === undefined ? {} : { example }) } },
   }
 }
+
+/** One event of a stream: readers of `text/event-stream` hold each event to its schema, not the text as a whole. */
+const StreamEvent = Type.Object({
+  id: Type.Optional(Type.String({ description: 'What to send as Last-Event-ID' })),
+  event: Type.String({ description: 'Its name' }),
+  data: Type.String({ description: 'JSON' }),
+})
+
+/** A stream of server-sent events (WHATWG HTML §9.2). */
+export const streamed = (
+  description: string,
+  example: { id?: string; event: string; data: string },
+) => answer(StreamEvent, { type: 'text/event-stream', headers: STREAM, description, example })
 
 export const PlanSelection = Type.Object(
   { planId: PlanIdSchema },
@@ -320,6 +333,7 @@ export const SHARED_SCHEMAS = {
   PaymentHash,
   Macaroon,
   ProofRequired,
+  StreamEvent,
   PlanSelection,
   PaymentQuote,
   PaymentAuthChallenge,

@@ -9,8 +9,7 @@ import type { App } from '../http/app.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS, type Owner } from '../http/owner.ts'
-import { STREAM } from '../http/response-headers.ts'
-import { answer, errors, NoContent } from '../http/schemas.ts'
+import { errors, NoContent, streamed } from '../http/schemas.ts'
 import type { EventStreams } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
 import { Type } from '../lib/json-schema.ts'
@@ -168,13 +167,10 @@ function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void
         description:
           'The stream stays open: first the state as it is, then each ping and each change.',
         response: {
-          200: answer(Type.String(), {
-            type: 'text/event-stream',
-            example: 'event: state\ndata: {"state":"operational"}\n\n',
-            headers: STREAM,
-            description:
-              'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
-          }),
+          200: streamed(
+            'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
+            { id: '91', event: 'state', data: '{"state":"operational"}' },
+          ),
           ...errors(...OWNER_ERRORS),
         },
       },

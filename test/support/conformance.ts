@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
+import { createEventParser, type StreamEvent } from '../../src/client/event-stream.ts'
 import type { Answer, Document, Operation } from './openapi.ts'
 
 /** On every answer; the document does not repeat them for each. */
@@ -67,8 +68,8 @@ export function createConformance(documents: readonly Document[]): Conformance {
         const declared = operation.responses[response.status]
         assert.ok(declared, `${what} is not described`)
         const type = response.headers.get('content-type')?.split(';')[0] ?? null
-        if (type === 'text/event-stream') await response.body?.cancel()
-        const bytes = response.bodyUsed ? null : Buffer.from(await response.arrayBuffer())
+        const events = type === 'text/event-stream' ? await firstEvents(response) : null
+        const bytes = events ? null : Buffer.from(await response.arrayBuffer())
         if (status !== null) assert.equal(response.status, status, `${what}: ${bytes}`)
         const hasBody = bytes === null || bytes.length > 0
         answered.add(what)
@@ -83,6 +84,7 @@ export function createConformance(documents: readonly Document[]): Conformance {
         const body: unknown = bytes && isJson && hasBody ? JSON.parse(bytes.toString()) : bytes
         const schema = declared.content?.[type ?? '']?.schema
         if (isJson && hasBody && schema) validate(schema, body, what)
+        for (const event of events ?? []) validate(schema ?? {}, event, what)
         for (const [name] of response.headers) answered.add(`${what} ${name}`)
         return { status: response.status, headers: response.headers, body }
       },
@@ -99,6 +101,14 @@ export function createConformance(documents: readonly Document[]): Conformance {
       `${what}: ${JSON.stringify(body)} ${JSON.stringify(validator.errors)}`,
     )
   }
+}
+
+/** What a stream says at once. */
+async function firstEvents({ body }: Response): Promise<StreamEvent[]> {
+  const reader = body?.getReader()
+  const { value } = (await reader?.read()) ?? {}
+  await reader?.cancel()
+  return value ? [...createEventParser().push(value)] : []
 }
 
 function newValidator(schema: object): ValidateFunction {
