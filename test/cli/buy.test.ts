@@ -468,6 +468,8 @@ describe('a whisper', () => {
     await pay(invoice)
     const again = await cli.run(['whisper', 'send', '--name', 'w'], { input: 'secret' })
     assert.match(again.err, /To continue it: mayfly whisper send --resume w/)
+    const shown = await cli.run(['show', 'w'])
+    assert.match(shown.err, /not finished\. To continue: mayfly whisper send --resume w/)
     const { code } = await cli.json(['whisper', 'send', '--resume', 'w'])
     assert.equal((await cli.run(['whisper', 'read', String(code)])).out, 'secret')
   })

@@ -114,7 +114,8 @@ export function importIn(db: DatabaseSync, name: string, record: PurchaseRecord)
 /** The command that goes on with it. */
 export function goingOn(name: string, { product, extends: extended }: PurchaseRecord): string {
   if (product === null) return 'mayfly pay INVOICE'
-  return extended === undefined ? `mayfly buy ${product} --resume ${name}` : `mayfly extend ${name}`
+  if (extended !== undefined) return `mayfly extend ${name}`
+  return `mayfly ${product === 'whisper' ? 'whisper send' : `buy ${product}`} --resume ${name}`
 }
 
 /** Whether a wallet may have paid it, or may pay it yet. */
