@@ -122,9 +122,13 @@ export function createService(options: {
       }
     },
 
-    /** The newest receipt of an intent, or null if the service has none. */
+    /**
+     * The newest receipt of an intent, or null if the service has none.
+     * @throws if it cannot tell now: whoever has paid must not read that the receipt is used.
+     */
     async newestReceipt(intentId: string, visit: Visit): Promise<string | null> {
       const answer = await poll(intentId, visit)
+      if (answer.status === 429 || answer.status >= 500) throw new Error('the service cannot tell')
       if (answer.status !== 200) return null
       const outcome = outcomeOf(answer)
       return outcome.settled ? outcome.receipt : null

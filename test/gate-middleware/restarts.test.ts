@@ -112,6 +112,31 @@ describe('a receipt that ran out unused', () => {
     assert.equal(shop.served.length, 2)
   })
 
+  test('a receipt that ran out unused is not called used while the service cannot say what took its place', async (t) => {
+    const shop = await aShop(t)
+    const store = fileStore(await temporaryFolder(t), shop.clock.now)
+    assert.equal((await anApi(shop, { store })(await aProof(shop))).status, 200)
+    shop.clock.advance(2 * MINUTE)
+    const receipt = await shop.receipt()
+    shop.clock.advance(HOUR)
+    let isAway = true
+    const late = anApi(shop, {
+      store,
+      async fetch(input, init) {
+        const isPoll = /\/intents\/[^/]+$/.test(String(input)) && init?.method !== 'POST'
+        if (isPoll && isAway)
+          return Response.json({ error: 'service unavailable' }, { status: 503 })
+        return shop.options.fetch?.(input, init) ?? fetch(input, init)
+      },
+    })
+    const answer = await late({ 'gate-receipt': receipt })
+    assert.deepEqual([answer.status, await answer.json()], [503, { error: 'payment unavailable' }])
+    assert.equal(answer.headers.get('retry-after'), '5')
+    isAway = false
+    assert.equal((await late({ 'gate-receipt': receipt })).status, 200)
+    assert.equal(shop.served.length, 2)
+  })
+
   test('a receipt that ran out is told to be used after a restart where the folder knows that it let its request in', async (t) => {
     const shop = await aShop(t)
     const store = fileStore(await temporaryFolder(t), shop.clock.now)
