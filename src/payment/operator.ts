@@ -54,11 +54,13 @@ async function rowOf(db: Db, { by, value }: OrderRef): Promise<OrderRow | null> 
 
 // Delivering
 
-/** What an order that was owed has bought. `publicId`: what was sold, or extended. Its buyer's next poll collects it. */
+/** What an order that was owed has bought. `publicId`: what was sold, or extended. */
 export type Provisioned = {
   order: string
   publicId: string
   isExtended: boolean
+  /** Restored, maybe under an id that its buyer does not know. Otherwise the buyer's next poll collects it. */
+  isRestored: boolean
   expiresAt: number
 }
 
@@ -149,7 +151,8 @@ async function provisionOwed(deps: Deps, order: OrderRow): Promise<Provisioned |
     case 'settled': {
       const { public_id, expires_at: expiresAt } = done.order
       const publicId = public_id ?? order.extends_id ?? ''
-      return { order: name, publicId, isExtended: public_id === null, expiresAt }
+      const isRestored = order.restored_at !== null
+      return { order: name, publicId, isExtended: public_id === null, isRestored, expiresAt }
     }
     case 'not applied':
       return null

@@ -227,9 +227,10 @@ export async function buy(
     }
   }
 
-  /** A plan may be off sale, for whoever has no quote. */
+  /** A plan may be off sale, for whoever has no quote, or was paid back and may buy again. */
   function takeRefusal(answer: Answer): boolean {
-    const isUnquoted = quote === null || (isByUrl && preimage === null) || isLost()
+    const mayOpen = isByUrl && (preimage === null || isRefunded())
+    const isUnquoted = quote === null || mayOpen || isLost()
     if (phraseOf(answer) === 'invalid plan' && run.settings.wasOff(order.product)) {
       if (!isUnquoted) ledger.break('an open quote stands', `${who}: ${answer.text}`)
       return !isUnquoted

@@ -62,6 +62,7 @@ async function mend(run: Run, paymentHash: string): Promise<void> {
     ...[[delivering], [refunding], [delivering, delivering], [refunding, refunding]],
   ])
   await attempt(run, paymentHash, tries)
+  await handOutRenamed(run, paymentHash)
 }
 
 /** A payment without an order in the store that was restored. */
@@ -83,12 +84,18 @@ async function give(run: Run, invoice: SimulatedInvoice): Promise<void> {
   await attempt(run, paymentHash, random.chance(0.2) ? [named, refunding] : [named])
   // The id may belong to a new order of this buyer.
   if (stateOf(run, invoice) === null) await attempt(run, paymentHash, [unnamed])
-  if (orderId === null || stateOf(run, invoice) !== 'settled') return
-  const [{ order_id } = { order_id: '' }] = world.disk.read(
-    'select order_id from purchase_order where payment_hash = $1',
+  await handOutRenamed(run, paymentHash)
+}
+
+/** What was restored under another id than its buyer knows, whose polls do not find it. */
+async function handOutRenamed(run: Run, paymentHash: string): Promise<void> {
+  const { world, ledger } = run
+  const orderId = ledger.orderIds.get(paymentHash) ?? null
+  const [row] = world.disk.read(
+    'select order_id, state from purchase_order where payment_hash = $1',
     paymentHash,
   )
-  if (order_id === orderId) return
+  if (orderId === null || row?.state !== 'settled' || row.order_id === orderId) return
   const handing = await command(run, (config, db) => handOut(config, db, readName(paymentHash)))
   // The only copy may be lost on its way to the operator.
   if (handing.answer) ledger.handedOut.set(paymentHash, handing.answer.text.trim())

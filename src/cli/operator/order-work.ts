@@ -201,15 +201,20 @@ const since = (at: number, now: number): string => {
 /** @throws CliError where nothing can be provisioned, with the reason. */
 export async function deliver(config: Config, db: Db, ref: OrderRef): Promise<Answer> {
   const work = deliverOrder(await settlingDeps(config, db), ref)
-  const { order, publicId, isExtended, ...times } = await orRefused(work)
+  const { order, publicId, isExtended, isRestored, ...times } = await orRefused(work)
   const expiresAt = rfc3339(times.expiresAt)
+  const settled = `${order} is settled as ${publicId} until ${expiresAt}. The buyer's`
+  const next = isRestored ? `credential collects it. ${byHand(order)}` : 'next poll delivers it.'
   return {
     json: { order, publicId, expiresAt },
     text: isExtended
       ? `${order} is settled: ${publicId} is extended until ${expiresAt}. The buyer's next poll says so.\n`
-      : `${order} is settled as ${publicId} until ${expiresAt}. The buyer's next poll delivers it.\n`,
+      : `${settled} ${next}\n`,
   }
 }
+
+const byHand = (order: string): string =>
+  `You can deliver it yourself: mayfly order deliver ${order} --print`
 
 /**
  * The capability alone goes to stdout, as `mayfly import` takes it.
@@ -303,7 +308,7 @@ export function restore(config: Config, db: Db, lost: LostOrder): Promise<Answer
       json: { paymentHash, publicId, expiresAt },
       text:
         `${paymentHash} is settled as ${publicId} until ${expiresAt}. The buyer’s ${proof} collects it. ` +
-        `You can deliver it yourself: mayfly order deliver ${paymentHash} --print\n`,
+        `${byHand(paymentHash)}\n`,
     }
   })
 }

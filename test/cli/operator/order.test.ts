@@ -31,6 +31,21 @@ test('an order that was paid and refused is delivered, and its inbox works', asy
   assert.equal(sent.status, 204)
 })
 
+test('an order that was restored under an id that its buyer does not know is not said to wait for a poll', async (t) => {
+  const server = await startServer(t)
+  const { orderId, paymentHash } = quoteOf(await purchase(server, {}))
+  await query(
+    server,
+    `update purchase_order set state = 'paid_unfulfilled', settled_by = 'operator', restored_at = created_at`,
+  )
+  const { out } = await order(server.file, 'deliver', orderId)
+  assert.match(
+    out,
+    /^\w{64} is settled as catch_\w+ until \S+\. The buyer's credential collects it/,
+  )
+  assert.match(out, new RegExp(`mayfly order deliver ${paymentHash} --print$`, 'm'))
+})
+
 test('a paid order that nobody has got is printed once, as its buyer would have got it', async (t) => {
   const server = await startServer(t)
   const { orderId, bolt11, paymentHash } = quoteOf(await purchase(server, {}))
