@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf } from '../lib/errors.ts'
+import { lazily } from '../lib/lazily.ts'
 import type { ReplayStore } from './replay-store.ts'
 
 /** Files are in subfolders by the first byte of their name, so that no folder grows large. */
@@ -24,7 +25,6 @@ const SINCE = 'since'
 export function fileStore(folder: string, now: () => number = Date.now): ReplayStore {
   let nextShard = 0
   let sweptAt = Number.NEGATIVE_INFINITY
-  let begun: Promise<unknown> | null = null
 
   /** When the folder was first used. Whoever deletes the folder deletes this time with its keys. */
   async function since(): Promise<number> {
@@ -35,6 +35,8 @@ export function fileStore(folder: string, now: () => number = Date.now): ReplayS
     // A truncated file means that the time is unknown.
     return Number(await readFile(file, 'utf8')) || Number.POSITIVE_INFINITY
   }
+
+  const begun = lazily(since)
 
   async function add(key: string, ttlMs: number): Promise<boolean> {
     const name = createHash('sha256').update(key).digest('hex')
@@ -61,11 +63,7 @@ export function fileStore(folder: string, now: () => number = Date.now): ReplayS
   return {
     since,
     async add(key, ttlMs) {
-      begun ??= since().catch((error: unknown) => {
-        begun = null
-        throw error
-      })
-      await begun
+      await begun()
       const isNew = await add(key, ttlMs)
       // A failed sweep only costs disk space, so it must not fail the request.
       await sweep().catch(() => {})

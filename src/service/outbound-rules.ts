@@ -8,6 +8,7 @@ import type { Inboxes } from '../alerts/send.ts'
 import type { Outcome } from '../alerts/store.ts'
 import type { Db } from '../db/db.ts'
 import type { SteadyClock } from '../lib/clock.ts'
+import { lazily } from '../lib/lazily.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import { type Config, ConfigError } from './config.ts'
@@ -52,18 +53,14 @@ export async function openAlerts(
 
 /** The client is loaded with the first request, which most services never make. */
 function laterOutbound(rules: OutboundRules): Outbound {
-  let opened: Promise<Outbound> | undefined
-  const open = async (): Promise<Outbound> => {
+  let opened: Outbound | null = null
+  const open = lazily(async () => {
     const { createOutbound } = await import('../alerts/outbound.ts')
-    return createOutbound({ ...rules, ...ALERT_OUTBOUND })
-  }
+    opened = createOutbound({ ...rules, ...ALERT_OUTBOUND })
+    return opened
+  })
   return {
-    async send(request) {
-      opened ??= open()
-      return (await opened).send(request)
-    },
-    async close() {
-      await (await opened)?.close()
-    },
+    send: async (request) => (await open()).send(request),
+    close: async () => opened?.close(),
   }
 }

@@ -4,6 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { lazily } from '../../lib/lazily.ts'
 import type { App } from '../app.ts'
 import { problem } from '../errors.ts'
 import { type OperatorFacts, operatorLinks } from '../operator.ts'
@@ -89,7 +90,7 @@ export type PagesOptions = {
   onSale: { edition(): number; plans(product: string): readonly PricedPlan[] }
 }
 
-type Site = { assets: Assets; edition: number; html: Map<string, Promise<Served>> }
+type Site = { edition: number; html: Map<string, Promise<Served>> }
 
 export function createPages(options: PagesOptions) {
   const { isSimulator, has, surfaces, onSale } = options
@@ -100,12 +101,12 @@ export function createPages(options: PagesOptions) {
   const pages = readPages().filter(({ isForDevelopment }) => !isForDevelopment || isSimulator)
   const linked = pages.filter(({ needs }) => !needs || has.has(needs))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
-  // Made at the first visit: many servers never have one.
-  let made: Promise<Site> | null = null
+  // Read at the first visit: many servers never have one.
+  const assets = lazily(() => readAssets(ROOT, pages))
+  let made: Site | null = null
   async function site(): Promise<Site> {
-    made ??= readAssets(ROOT, pages).then((assets) => makeSite(assets))
-    const current = await made
-    if (current.edition !== onSale.edition()) made = Promise.resolve(makeSite(current.assets))
+    const read = await assets()
+    if (made?.edition !== onSale.edition()) made = makeSite(read)
     return made
   }
 
@@ -114,7 +115,7 @@ export function createPages(options: PagesOptions) {
       const text = fill(frame, { ...options, page, linked, assets })
       return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
     })
-    return { assets, edition: onSale.edition(), html: new Map(html) }
+    return { edition: onSale.edition(), html: new Map(html) }
   }
 
   async function pageOf(name: string): Promise<Served> {
@@ -126,7 +127,7 @@ export function createPages(options: PagesOptions) {
   return {
     mount(app: App): void {
       for (const { name, path } of pages) if (name !== NOT_FOUND) mountPage(app, name, path)
-      mountAssets(app, async () => (await site()).assets)
+      mountAssets(app, assets)
     },
     /** Shows a person that nothing is at this address; false if a program asks. */
     sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean {

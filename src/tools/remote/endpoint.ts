@@ -19,12 +19,12 @@ import { type Limits, rateLimited } from '../../http/limits.ts'
 import type { Memory } from '../../http/memory.ts'
 import { withDisconnectSignal } from '../../http/sending.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
+import { lazily } from '../../lib/lazily.ts'
 import type { Log } from '../../lib/log.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
 import { createCalls, MCP_LIMIT, MCP_LONG_LIMIT } from './bounds.ts'
 import type { Connection } from './call.ts'
 import { MAX_PLAIN_BYTES, readMessage, sizedUp } from './message.ts'
-import type { McpServer } from './server.ts'
 
 const MCP_PATH = '/mcp'
 
@@ -47,9 +47,7 @@ export type McpParts = {
 export function mountMcp(app: App, parts: McpParts): void {
   const { publicUrl, clientAddress, limits, memory, log } = parts
   const calls = createCalls()
-  let server: Promise<McpServer> | null = null
-
-  async function open(): Promise<McpServer> {
+  const server = lazily(async () => {
     const { createMcpServer } = await import('./server.ts')
     return createMcpServer({
       ...{ publicUrl, clock: parts.clock },
@@ -57,7 +55,7 @@ export function mountMcp(app: App, parts: McpParts): void {
       onFailed: (error, tool) =>
         log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
     })
-  }
+  })
 
   inScope(app, (scope) => {
     scope.removeAllContentTypeParsers()
@@ -76,8 +74,7 @@ export function mountMcp(app: App, parts: McpParts): void {
       reply.raw.once('close', end)
       if (reply.raw.destroyed) end()
       const { message, hold } = await read(request, reply, { network, maxBytes })
-      server ??= open()
-      const { answer } = await server
+      const { answer } = await server()
       return withDisconnectSignal(reply.raw, async (signal) => {
         const asked = new Request(new URL(MCP_PATH, publicUrl()), {
           method: 'POST',
