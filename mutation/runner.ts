@@ -44,7 +44,7 @@ const FEW_TESTS = 5
 const HIT_FACTOR = 0.1
 /** Fewer turns may be those of a test that asks again and again. */
 const LOOP_HITS = 10_000
-/** What a test waits for comes at once, or a mutant took it away. `until` would wait for two minutes. */
+/** What a test waits for comes at once, or a mutant took it away. `until` would wait longer. */
 const PATIENCE_MS = 8_000
 /** A test that takes so many times longer than without a mutant, and this long besides, waits for what never comes. */
 const WAIT_FACTOR = 20
@@ -235,6 +235,7 @@ function sum(all: Counts[]): Counts {
 
 /** Gives the tests our `node:test`, and tells what the body of a test's module reaches from what a source's does. */
 function installHooks(): void {
+  process.env.TEST_PATIENCE_MS = String(PATIENCE_MS)
   const sandbox = pathToFileURL(`${process.cwd()}/`).href
   registerHooks({
     resolve(specifier, context, next) {
@@ -249,14 +250,8 @@ function installHooks(): void {
       const id = path.startsWith('test/') ? `loads: ${path}` : undefined
       return {
         ...loaded,
-        source: countedAs(id, impatient(path, String(loaded.source))),
+        source: countedAs(id, String(loaded.source)),
       }
     },
   })
-}
-
-function impatient(path: string, source: string): string {
-  if (path !== 'test/support/until.ts') return source
-  if (!source.includes('withinMs = 120_000')) throw new Error(`${path} waits in another way`)
-  return source.replace('withinMs = 120_000', `withinMs = ${PATIENCE_MS}`)
 }

@@ -3,8 +3,11 @@ import { setTimeout as wait } from 'node:timers/promises'
 
 export type Patience = { withinMs?: number; everyMs?: number }
 
-/** For what happens in this process. On a busy machine these tries take longer, and so does what is waited for. */
-const IN_PROCESS_MS = 10_000
+/**
+ * For what happens in this process. On a busy machine these tries take longer, and so does what is waited for. Mutants
+ * that hang are given up sooner.
+ */
+const IN_PROCESS_MS = Number(process.env.TEST_PATIENCE_MS ?? 10_000)
 /** While a node, a browser or another program runs that this process has started, and the longest wait of all. */
 const LONGEST_MS = 60_000
 
