@@ -18,10 +18,16 @@ import { COMPILERS, type InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
 const MAX_HEADER_BYTES = 32 * 1024
-/** A whole request must arrive within `requestMs`, and its headers within `headersMs`. */
-const DEFAULT_TIMEOUTS = { requestMs: 30_000, headersMs: 15_000, checkEveryMs: 1_000 }
-/** In which nothing is received and nothing sent. The whole time of an answer is not limited. */
-const STALLED_MS = 60_000
+/**
+ * A whole request must arrive within `requestMs`, and its headers within `headersMs`. In `stalledMs` something must be
+ * received or sent; the whole time of an answer is not limited.
+ */
+const DEFAULT_TIMEOUTS = {
+  requestMs: 30_000,
+  headersMs: 15_000,
+  checkEveryMs: 1_000,
+  stalledMs: 60_000,
+}
 const KEEP_ALIVE_TIMEOUT_MS = 72_000
 /** A stop waits this long for requests under way: Node's own timeouts end when it stops listening. */
 const STOPPING_MS = 10_000
@@ -70,7 +76,7 @@ export type AppOptions = {
   /** The reservation of a request whose answer is counted. Default: none is. */
   reservationOf?: (request: FastifyRequest) => Reservation | undefined
   /** Tests shorten these; the defaults are the documented ones. */
-  timeouts?: typeof DEFAULT_TIMEOUTS
+  timeouts?: Partial<typeof DEFAULT_TIMEOUTS>
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
@@ -160,9 +166,10 @@ function createDate({ now }: Clock): () => string {
 
 /** @param answerUndecodable answers a request whose path cannot be decoded, for which no hook runs. */
 function createServer(
-  { surfaces = [], timeouts = DEFAULT_TIMEOUTS }: AppOptions,
+  { surfaces = [], ...options }: AppOptions,
   answerUndecodable: (request: FastifyRequest, reply: FastifyReply) => void,
 ): App {
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const rawRoots = surfaces.flatMap(({ roots }) => roots).filter(({ hasRawPaths }) => hasRawPaths)
   const app: App = Fastify({
     schemaController: COMPILERS,
@@ -172,7 +179,7 @@ function createServer(
     // An error that is logged gets an id. Making one for each request would cost every ingest.
     genReqId: () => '',
     requestTimeout: timeouts.requestMs,
-    connectionTimeout: STALLED_MS,
+    connectionTimeout: timeouts.stalledMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     exposeHeadRoutes: false,
     // Nothing that is mounted waits for anything, so that a timer for each route would only cost.

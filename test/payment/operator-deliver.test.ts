@@ -117,7 +117,7 @@ suite('what an operator is told of an order', () => {
     const publicId = (await shop.order(quote))?.public_id
     const expiresAt = shop.clock.now() + LIFE
     const order = quote.paymentHash
-    assert.deepEqual(sold, { order, publicId, isExtended: false, expiresAt })
+    assert.deepEqual(sold, { order, publicId, isExtended: false, isRestored: false, expiresAt })
 
     const owed = await anUnfulfilled(t)
     const text = `update purchase_order set extends_id = 'catch_0'`
@@ -132,7 +132,12 @@ suite('what an operator is told of an order', () => {
       byId(owed.orderId),
     )
     assert.deepEqual(extended, {
-      ...{ order: owed.quote.paymentHash, publicId: 'catch_0', isExtended: true },
+      ...{
+        order: owed.quote.paymentHash,
+        publicId: 'catch_0',
+        isExtended: true,
+        isRestored: false,
+      },
       expiresAt: clock.now() + SECOND,
     })
   })
