@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
-import { serialiseL402Credential } from '../../src/protocol/l402.ts'
+import { l402Authorization } from '../../test/support/payer.ts'
 import { buyInbox, fetchFrom, pay } from './target.ts'
 
 /** Milliseconds between two requests, and between two purchases. */
@@ -72,7 +72,7 @@ async function paidPurchase(): Promise<() => Promise<void>> {
     })
   const challenge = (await (await purchase()).json()) as { macaroon: string; invoice: string }
   const preimage = await pay(url, challenge.invoice)
-  const credential = serialiseL402Credential({ macaroon: challenge.macaroon, preimage })
+  const credential = l402Authorization({ macaroon: challenge.macaroon, preimage })
   return async () => {
     const answer = await purchase(credential)
     await answer.arrayBuffer()

@@ -5,9 +5,12 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Pool } from 'undici'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
-import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import {
+  l402Authorization,
+  l402Challenges,
+  paymentAuthorization,
+  paymentChallenges,
+} from '../../test/support/payer.ts'
 import { createCost } from '../cost.ts'
 import type { Engine } from '../engine.ts'
 import { load, type Measured } from '../load.ts'
@@ -115,10 +118,10 @@ export async function prepare(
 }
 
 function credential(field: string, preimage: string): string {
-  const challenges = parseChallenges([field]) ?? []
+  const challenges = [field]
   const [challenge] = paymentChallenges(challenges)
-  if (challenge) return serialisePaymentCredential({ challenge, payload: { preimage } })
+  if (challenge) return paymentAuthorization({ challenge, payload: { preimage } })
   const [l402] = l402Challenges(challenges)
-  if (l402) return serialiseL402Credential({ macaroon: l402.macaroon, preimage })
+  if (l402) return l402Authorization({ macaroon: l402.macaroon, preimage })
   throw new Error(`no challenge: ${field}`)
 }

@@ -3,7 +3,7 @@
  * macaroon is opaque here; l402-token.ts mints and verifies it.
  */
 import { base64Bytes } from '../lib/bytes.ts'
-import { authScheme, type Challenge, serialiseChallenge } from './auth-params.ts'
+import { authScheme, serialiseChallenge } from './auth-params.ts'
 
 export type L402Challenge = {
   /** Standard base64 with padding: some clients decode nothing else. */
@@ -31,18 +31,6 @@ const MAX_CREDENTIAL_LINES = 4
 export function l402ChallengeField(challenge: L402Challenge): string {
   const { macaroon, invoice } = challenge
   return serialiseChallenge('L402', { macaroon, invoice })
-}
-
-/** The L402 challenges among parsed ones, by the old and the new names of scheme and macaroon. */
-export function l402Challenges(challenges: readonly Challenge[]): L402Challenge[] {
-  const found: L402Challenge[] = []
-  for (const candidate of challenges) {
-    if (!isL402Scheme(candidate.scheme) || !('params' in candidate)) continue
-    const macaroon = candidate.params.get('macaroon') ?? candidate.params.get('token')
-    const invoice = candidate.params.get('invoice')
-    if (macaroon && invoice) found.push({ macaroon, invoice })
-  }
-  return found
 }
 
 /**
@@ -79,14 +67,6 @@ export function l402MacaroonsIn(fieldLines: readonly string[]): Uint8Array[] {
     .filter((text) => text !== '' && text.length <= MAX_MACAROON_CHARS)
     .map((text) => base64Bytes(text))
     .filter((bytes) => bytes !== null)
-}
-
-/** The `Authorization` field value that pays a challenge. */
-export function serialiseL402Credential(credential: {
-  macaroon: string
-  preimage: string
-}): string {
-  return `L402 ${credential.macaroon}:${credential.preimage}`
 }
 
 const LEADING_MACAROON = /^[ \t]*(?:L402|LSAT)[ \t]+([A-Za-z0-9+/_-]+={0,2})/i

@@ -6,7 +6,7 @@
 import { base64, base64Bytes, base64url, utf8, utf8Text } from '../lib/bytes.ts'
 import { type Json, jcs } from '../lib/jcs.ts'
 import { isObject, objectIn } from '../lib/json.ts'
-import { authScheme, type Challenge, parseCredentials, serialiseChallenge } from './auth-params.ts'
+import { authScheme, serialiseChallenge } from './auth-params.ts'
 
 export const PAYMENT_SCHEME = 'Payment'
 export const LIGHTNING_METHOD = 'lightning'
@@ -161,22 +161,6 @@ export function paymentChallengeField(challenge: IssuedChallenge): string {
   })
 }
 
-/** The Payment challenges among parsed ones; unknown parameters are ignored (§ Challenge). */
-export function paymentChallenges(challenges: readonly Challenge[]): PaymentChallenge[] {
-  const found: PaymentChallenge[] = []
-  for (const candidate of challenges) {
-    if (candidate.scheme !== 'payment' || !('params' in candidate)) continue
-    const challenge = challengeOf(Object.fromEntries(candidate.params))
-    if (challenge !== null && challenge.id !== '') found.push(challenge)
-  }
-  return found
-}
-
-/** The end of the challenge in unix milliseconds, or null without a readable `expires`. */
-export function challengeExpiresAt(challenge: PaymentChallenge): number | null {
-  return challenge.expires === undefined ? null : timestampMs(challenge.expires)
-}
-
 /** The Payment credential among the `Authorization` field lines of a request. */
 export function readPaymentCredential(fieldLines: readonly string[]): CredentialReading {
   const lines = fieldLines.filter((line) => authScheme(line) === 'payment')
@@ -185,9 +169,9 @@ export function readPaymentCredential(fieldLines: readonly string[]): Credential
   // One credential a request (draft-httpauth-payment-01): two would leave open which one is spent.
   if (more.length > 0) return { outcome: 'several' }
   if (line.length > MAX_CREDENTIAL_CHARS) return malformed('too long')
-  const credentials = parseCredentials(line)
-  if (credentials === null || !('token68' in credentials)) return malformed('not one token')
-  const json = decodeJson(credentials.token68, MAX_CREDENTIAL_CHARS)
+  const token = ONE_TOKEN.exec(line)?.[1]
+  if (token === undefined) return malformed('not one token')
+  const json = decodeJson(token, MAX_CREDENTIAL_CHARS)
   if (json === null) return malformed('not base64url of a JSON object')
   const { challenge: echo, payload } = json
   if (!isObject(echo)) return malformed('challenge is not an object')
@@ -212,11 +196,6 @@ export function paymentChallengesIn(fieldLines: readonly string[]): PaymentChall
     .map((line) => decodeJson(LEADING_TOKEN.exec(line)?.[1] ?? '', MAX_CREDENTIAL_CHARS))
     .map((json) => (isObject(json?.challenge) ? challengeOf(json.challenge) : null))
     .filter((challenge) => challenge !== null)
-}
-
-/** The `Authorization` field value of a credential. */
-export function serialisePaymentCredential(credential: PaymentCredential): string {
-  return `${PAYMENT_SCHEME} ${encodeJson(credential)}`
 }
 
 /**
@@ -263,6 +242,8 @@ export function decodeReceipt(encoded: string): Receipt | null {
 
 const HASH = /^[0-9a-f]{64}$/
 const PREIMAGE = /^[0-9a-f]{64}$/i
+/** A token68 (RFC 9110 §11.2) and nothing behind it. */
+const ONE_TOKEN = /^[ \t]*Payment[ \t]+([A-Za-z0-9._~+/-]+=*)[ \t]*$/i
 const LEADING_TOKEN = /^[ \t]*Payment[ \t]+([A-Za-z0-9_-]+={0,2})/i
 const REQUIRED_ECHO = ['id', 'realm', 'method', 'intent', 'request', 'expires'] as const
 const OPTIONAL_ECHO = ['digest', 'opaque', 'description', 'header'] as const

@@ -3,15 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
-import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { ALL_LIMITS } from '../../src/service/products.ts'
 import { type Ask, type Call, createConformance, fits, type Reply } from '../support/conformance.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { challengeOf } from '../support/gate-request.ts'
 import { type Operation, openapi, openapiDocuments } from '../support/openapi.ts'
+import { l402Authorization, l402Challenges, paymentAuthorization } from '../support/payer.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const UNKNOWN_WHISPER = { publicId: 'whisper_0000000000000000000000' }
@@ -168,14 +166,14 @@ async function driveBuying(
   assert.ok(macaroon)
   const preimage = await server.pay((bought.body as { bolt11: string }).bolt11)
   const credential = (some: string) =>
-    serialiseL402Credential({ macaroon: macaroon.macaroon, preimage: some })
+    l402Authorization({ macaroon: macaroon.macaroon, preimage: some })
   const paid = { ...aPurchase(id), ...key }
   await send(401, { ...paid, authorization: credential(PREIMAGE) })
   await send(200, { ...paid, authorization: credential(preimage) })
   const other = { 'idempotency-key': randomUUID(), 'x-payment-protocol': 'payment' }
   const shown = await send(402, { ...aPurchase(id), ...other })
   const proof = await server.pay((shown.body as { bolt11: string }).bolt11)
-  const authorization = serialisePaymentCredential({
+  const authorization = paymentAuthorization({
     challenge: challengeOf(shown.headers.get('www-authenticate')),
     payload: { preimage: proof },
   })
@@ -209,7 +207,7 @@ async function driveExtension(server: TestServer, ask: Call, product: 'Catch' | 
   await ask('pollExtension', 400, { ...poll, headers: { 'idempotency-key': 'short' } })
   await ask('pollExtension', 404, { params: { orderId: 'order_unknown' } })
   const preimage = await server.pay((asked.body as { bolt11: string }).bolt11)
-  const authorization = serialisePaymentCredential({
+  const authorization = paymentAuthorization({
     challenge: challengeOf(asked.headers.get('www-authenticate')),
     payload: { preimage },
   })
@@ -219,8 +217,7 @@ async function driveExtension(server: TestServer, ask: Call, product: 'Catch' | 
   await send(409, aPurchase(id, owner))
 }
 
-const challengesOf = ({ headers }: Reply) =>
-  parseChallenges([headers.get('www-authenticate') ?? '']) ?? []
+const challengesOf = ({ headers }: Reply) => [headers.get('www-authenticate') ?? '']
 
 async function driveOneUrl(server: TestServer, ask: Call, id: string) {
   const bytes = id.includes('Whisper') ? { body: BODIES.Whisper } : {}
@@ -235,7 +232,7 @@ async function driveOneUrl(server: TestServer, ask: Call, id: string) {
     challengesOf(shown),
   )
   const preimage = await server.pay(bolt11)
-  const l402 = (some: string) => serialiseL402Credential({ macaroon, preimage: some })
+  const l402 = (some: string) => l402Authorization({ macaroon, preimage: some })
   await ask(id, 401, { ...buying, headers: { authorization: l402(PREIMAGE) } })
   await ask(id, 200, { ...buying, headers: { authorization: l402(preimage) } })
   if (id.startsWith('postBuy')) await ask(id, 400, { params, body: { some: 'thing' } })
@@ -254,7 +251,7 @@ async function onTheOther(
 ): Promise<string> {
   const both = await ask(id.replace('WithL402', ''), 402, buying)
   const [{ invoice } = { invoice: '' }] = l402Challenges(challengesOf(both))
-  const authorization = serialisePaymentCredential({
+  const authorization = paymentAuthorization({
     challenge: challengeOf(both.headers.get('www-authenticate')),
     payload: { preimage: await server.pay(invoice) },
   })

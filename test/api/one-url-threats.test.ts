@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
-import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import {
   books,
   HOUR,
@@ -25,6 +24,7 @@ import {
   rowOf,
   SCHEMES,
 } from '../support/one-url.ts'
+import { paymentAuthorization } from '../support/payer.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import {
@@ -85,7 +85,7 @@ suite('threats to a purchase of one URL', () => {
     const order = await opened(server)
     const challenge = { ...paymentChallengeOf(order.challenge), id: 'A'.repeat(43) }
     const payload = { preimage: order.preimage }
-    const forged = serialisePaymentCredential({ challenge, payload })
+    const forged = paymentAuthorization({ challenge, payload })
     for (const method of ['GET', 'POST', 'HEAD'] as const) {
       const answer = await look(server, { method, authorization: forged })
       assert.equal(answer.status, 401)
@@ -147,7 +147,7 @@ suite('threats to a purchase of one URL', () => {
       'Payment',
       'Payment e30',
       'Payment dGhpcyBpcyBnYXJiYWdl',
-      serialisePaymentCredential(forgedId),
+      paymentAuthorization(forgedId),
       'L402',
       'L402 bad',
       'LSAT bad:bad',

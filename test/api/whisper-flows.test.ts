@@ -12,11 +12,14 @@ import {
   UnreadableWhisper,
 } from '../../src/client/index.ts'
 import { utf8, utf8Text } from '../../src/lib/bytes.ts'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
-import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { preimageOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import {
+  l402Authorization,
+  l402Challenges,
+  paymentAuthorization,
+  paymentChallenges,
+} from '../support/payer.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
@@ -285,17 +288,16 @@ const inFlow = (ask: Purchase, protocol: string): Purchase => ({
   headers: { 'x-payment-protocol': protocol },
 })
 
-const challenges = ({ headers }: Answer) =>
-  parseChallenges([String(headers['www-authenticate'])]) ?? []
+const challenges = ({ headers }: Answer) => [String(headers['www-authenticate'])]
 
 function l402(answer: Answer, preimage: string): string {
   const [challenge] = l402Challenges(challenges(answer))
-  return serialiseL402Credential({ macaroon: challenge?.macaroon ?? '', preimage })
+  return l402Authorization({ macaroon: challenge?.macaroon ?? '', preimage })
 }
 
 function payment(answer: Answer, preimage: string): string {
   const [challenge] = paymentChallenges(challenges(answer))
-  return serialisePaymentCredential({
+  return paymentAuthorization({
     challenge: challenge ?? assert.fail(),
     payload: { preimage },
   })

@@ -8,10 +8,13 @@ import { test } from 'node:test'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { CatchCapability } from '../../src/client/index.ts'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
-import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { type Ask, behindEach } from '../support/behind.ts'
+import {
+  l402Authorization,
+  l402Challenges,
+  paymentAuthorization,
+  paymentChallenges,
+} from '../support/payer.ts'
 
 const BUY = '/api/buy/catch/spark'
 const MIB = 1024 * 1024
@@ -105,15 +108,14 @@ behindEach((name, site) => {
         const asked = await site().ask(BUY, { client: own })
         assert.equal(asked.statusCode, 402)
         const lines = [asked.headers['www-authenticate'] ?? []].flat()
-        const parsed = parseChallenges(lines) ?? []
-        const [challenge] = paymentChallenges(parsed)
-        const [l402] = l402Challenges(parsed)
+        const [challenge] = paymentChallenges(lines)
+        const [l402] = l402Challenges(lines)
         assert.ok(challenge && l402, lines.join('\n'))
         const preimage = await site().service.pay(((await asked.body.json()) as Offer).invoice)
         const authorization =
           scheme === 'Payment'
-            ? serialisePaymentCredential({ challenge, payload: { preimage } })
-            : serialiseL402Credential({ macaroon: l402.macaroon, preimage })
+            ? paymentAuthorization({ challenge, payload: { preimage } })
+            : l402Authorization({ macaroon: l402.macaroon, preimage })
         const paid = await site().ask(BUY, { headers: { authorization }, client: own })
         assert.equal(paid.statusCode, 200, scheme)
         assert.equal(paid.headers['payment-receipt'] !== undefined, scheme === 'Payment')

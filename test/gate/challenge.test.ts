@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGateChallenges } from '../../src/gate/challenge.ts'
 import type { IntentRow } from '../../src/gate/store.ts'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { type PaymentCredential, paymentChallenges } from '../../src/protocol/payment-auth.ts'
+import type { PaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { anIntent } from '../support/gate-store.ts'
+import { paymentChallenges } from '../support/payer.ts'
 
 const KEYS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte))
 const [ONE, TWO, THREE] = KEYS as [Uint8Array, Uint8Array, Uint8Array]
@@ -17,7 +17,7 @@ const challenges = (keys: [Uint8Array, ...Uint8Array[]], url = 'https://gate.exa
   createGateChallenges({ keys, publicUrl: () => url })
 
 function credentialFor(of: IntentRow, by = challenges([ONE])): PaymentCredential {
-  const [challenge] = paymentChallenges(parseChallenges([by.challenge(of).field]) ?? [])
+  const [challenge] = paymentChallenges([by.challenge(of).field])
   assert.ok(challenge)
   return { challenge, payload: { preimage: '00'.repeat(32) } }
 }

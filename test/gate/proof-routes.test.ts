@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { GateAuthorization, GateQuote } from '../../src/client/index.ts'
-import {
-  type PaymentChallenge,
-  serialisePaymentCredential,
-} from '../../src/protocol/payment-auth.ts'
+import type { PaymentChallenge } from '../../src/protocol/payment-auth.ts'
 import { type Ask, aShop, type Shop } from '../support/gate-app.ts'
 import { PATH } from '../support/gate-request.ts'
+import { paymentAuthorization } from '../support/payer.ts'
 
 const ONE = { perMinute: 0.01, burst: 1 }
 const WRONG = '00'.repeat(32)
@@ -202,7 +200,7 @@ describe('a Payment credential', () => {
     const { quote, preimage, challenge, sent } = await credential()
     const { digest, ...rest } = challenge
     assert.ok(digest)
-    const authorization = serialisePaymentCredential({ challenge: rest, payload: { preimage } })
+    const authorization = paymentAuthorization({ challenge: rest, payload: { preimage } })
     assert.equal((await prove(quote.intentId, preimage, { ...sent, authorization })).status, 200)
   })
 
@@ -230,7 +228,7 @@ describe('a Payment credential', () => {
     const other = await shop.credential({ 'x-gate-path': '/render/dog' })
     const { quote, preimage, challenge, sent } = mine
     const made = (changes: Partial<PaymentChallenge>, by = preimage) => ({
-      authorization: serialisePaymentCredential({
+      authorization: paymentAuthorization({
         ...{ challenge: { ...challenge, ...changes }, payload: { preimage: by } },
       }),
     })
@@ -266,7 +264,7 @@ describe('a Payment credential', () => {
   test('a Payment credential whose preimage opens nothing is not paid, without a challenge', async (t) => {
     const { credential, prove } = await aShop(t)
     const { quote, challenge, sent } = await credential()
-    const authorization = serialisePaymentCredential({ challenge, payload: { preimage: WRONG } })
+    const authorization = paymentAuthorization({ challenge, payload: { preimage: WRONG } })
     const { status, headers } = await prove(quote.intentId, WRONG, { ...sent, authorization })
     assert.equal(status, 402)
     assert.equal(headers['www-authenticate'], undefined)

@@ -12,8 +12,6 @@ import { createL402Flow } from '../../src/payment/flows/l402.ts'
 import { renderOffer, renderPending, renderQuote } from '../../src/payment/flows/native.ts'
 import { createPaymentFlow } from '../../src/payment/flows/payment-auth.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
 import { MAX_ROUTE_BYTES } from '../../src/protocol/l402-token.ts'
 import {
   decodeChargeRequest,
@@ -21,9 +19,13 @@ import {
   encodeChargeRequest,
   type PaymentChallenge,
   type PaymentProblem,
-  paymentChallenges,
-  serialisePaymentCredential,
 } from '../../src/protocol/payment-auth.ts'
+import {
+  l402Authorization,
+  l402Challenges,
+  paymentAuthorization,
+  paymentChallenges,
+} from '../support/payer.ts'
 import { DAY, manualClock, SECOND } from '../support/shop.ts'
 
 const [KEY, OLD_KEY, FOREIGN_KEY] = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte)) as [
@@ -122,14 +124,14 @@ suite('the flow of L402', () => {
 
   function credentialFor(binding: Binding, preimage = PREIMAGE, at = flow): string {
     const { field } = at.challenge(QUOTE, binding, 'payment required')
-    const [challenge] = l402Challenges(parseChallenges([field]) ?? [])
+    const [challenge] = l402Challenges([field])
     assert.ok(challenge)
-    return serialiseL402Credential({ macaroon: challenge.macaroon, preimage })
+    return l402Authorization({ macaroon: challenge.macaroon, preimage })
   }
 
   test('a challenge shows the same macaroon in its field and in its body, beside the quote and the error', () => {
     const { field, body } = flow.challenge(QUOTE, BINDING, 'payment required')
-    const [challenge] = l402Challenges(parseChallenges([field]) ?? [])
+    const [challenge] = l402Challenges([field])
     assert.deepEqual(challenge, { macaroon: body.macaroon, invoice: QUOTE.bolt11 })
     assert.deepEqual(body, {
       ...{ error: 'payment required', scheme: 'L402' },
@@ -249,13 +251,13 @@ suite('the flow of Payment', () => {
 
   function challengeFor(binding: Binding, at = flow): PaymentChallenge {
     const { field } = at.challenge(QUOTE, binding, 'payment-required')
-    const [challenge] = paymentChallenges(parseChallenges([field]) ?? [])
+    const [challenge] = paymentChallenges([field])
     assert.ok(challenge)
     return challenge
   }
 
   const paying = (challenge: PaymentChallenge, preimage = PREIMAGE): string =>
-    serialisePaymentCredential({ challenge, payload: { preimage } })
+    paymentAuthorization({ challenge, payload: { preimage } })
 
   const invalid = (reason: PaymentProblem, paymentHash: string | null = null) => ({
     kind: 'invalid',

@@ -2,9 +2,13 @@
  * Buyers of every product by every flow. They lose answers, change their address, take another key for each
  * attempt, pay late or never, and collect what they have paid for once the faults are over.
  */
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
-import { paymentChallenges, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+
+import {
+  l402Authorization,
+  l402Challenges,
+  paymentAuthorization,
+  paymentChallenges,
+} from '../support/payer.ts'
 import { isRandom, keyOf, offerIn, type Quote } from './offer.ts'
 import { phraseOf, type Run } from './run-context.ts'
 import { guessKey } from './thief.ts'
@@ -185,15 +189,13 @@ export async function buy(
 
   function credential(): string | null {
     if (preimage === null || challenge === null || isNative) return null
-    const challenges = parseChallenges(challenge.lines('www-authenticate')) ?? []
+    const challenges = challenge.lines('www-authenticate')
     if (flow.endsWith('l402')) {
       const [l402] = l402Challenges(challenges)
-      return l402 ? serialiseL402Credential({ macaroon: l402.macaroon, preimage }) : null
+      return l402 ? l402Authorization({ macaroon: l402.macaroon, preimage }) : null
     }
     const [payment] = paymentChallenges(challenges)
-    return payment
-      ? serialisePaymentCredential({ challenge: payment, payload: { preimage } })
-      : null
+    return payment ? paymentAuthorization({ challenge: payment, payload: { preimage } }) : null
   }
 
   /** @returns whether the purchase is over. */

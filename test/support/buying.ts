@@ -5,14 +5,14 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request } from 'node:http'
 import type { CatchCapability, PaymentQuote } from '../../src/client/index.ts'
-import { parseChallenges } from '../../src/protocol/auth-params.ts'
-import { l402Challenges, serialiseL402Credential } from '../../src/protocol/l402.ts'
-import {
-  type PaymentChallenge,
-  paymentChallenges,
-  serialisePaymentCredential,
-} from '../../src/protocol/payment-auth.ts'
+import type { PaymentChallenge } from '../../src/protocol/payment-auth.ts'
 import { phraseIn } from './answer.ts'
+import {
+  l402Authorization,
+  l402Challenges,
+  paymentAuthorization,
+  paymentChallenges,
+} from './payer.ts'
 import type { TestServer } from './server.ts'
 import { query, type Stored } from './store.ts'
 
@@ -160,13 +160,13 @@ export function quoteOf({ status, text }: Answer): PaymentQuote {
 
 /** The one Payment challenge of an answer. */
 export function paymentChallengeOf(answer: Answer): PaymentChallenge {
-  const [challenge] = paymentChallenges(parseChallenges(answer.lines('www-authenticate')) ?? [])
+  const [challenge] = paymentChallenges(answer.lines('www-authenticate'))
   if (!challenge) throw new Error(`no Payment challenge: ${answer.whole}`)
   return challenge
 }
 
 export function paymentCredential(answer: Answer, preimage: string): string {
-  return serialisePaymentCredential({
+  return paymentAuthorization({
     challenge: paymentChallengeOf(answer),
     payload: { preimage },
   })
@@ -174,13 +174,13 @@ export function paymentCredential(answer: Answer, preimage: string): string {
 
 /** The macaroon of an answer, in base64. */
 export function macaroonOf(answer: Answer): string {
-  const [challenge] = l402Challenges(parseChallenges(answer.lines('www-authenticate')) ?? [])
+  const [challenge] = l402Challenges(answer.lines('www-authenticate'))
   if (!challenge) throw new Error(`no L402 challenge: ${answer.whole}`)
   return challenge.macaroon
 }
 
 export function l402Credential(answer: Answer, preimage: string): string {
-  return serialiseL402Credential({ macaroon: macaroonOf(answer), preimage })
+  return l402Authorization({ macaroon: macaroonOf(answer), preimage })
 }
 
 export type Books = { orders: number; invoices: number; settled: number; inboxes: number }

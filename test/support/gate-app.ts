@@ -15,9 +15,9 @@ import { createLimits, LIMITS, type Rate } from '../../src/http/limits.ts'
 import type { ProductParts } from '../../src/http/product.ts'
 import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
-import { serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { BODY, challengeOf, PATH } from './gate-request.ts'
+import { paymentAuthorization } from './payer.ts'
 import { testClock } from './server.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
 
@@ -146,7 +146,7 @@ export async function aShop(
       const quote = body as GateQuote
       const challenge = challengeOf(headers['www-authenticate'])
       const preimage = await pay(quote)
-      const authorization = serialisePaymentCredential({ challenge, payload: { preimage } })
+      const authorization = paymentAuthorization({ challenge, payload: { preimage } })
       const bound = { 'x-gate-method': quote.method, 'x-gate-path': quote.path }
       return { quote, challenge, preimage, sent: { authorization, ...bound } }
     },

@@ -2,9 +2,10 @@ import { createServer, type Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, type FetchHandler, type Gate } from '../../src/gate-middleware/middleware.ts'
-import { decodeChargeRequest, serialisePaymentCredential } from '../../src/protocol/payment-auth.ts'
+import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
 import { register } from './gate.ts'
 import { challengeOf } from './gate-request.ts'
+import { paymentAuthorization } from './payer.ts'
 import { startServer } from './server.ts'
 import { query } from './store.ts'
 
@@ -65,7 +66,7 @@ export async function aShop(
     return {
       async pay() {
         const preimage = await server.pay(invoice)
-        return serialisePaymentCredential({ challenge: shown, payload: { preimage } })
+        return paymentAuthorization({ challenge: shown, payload: { preimage } })
       },
     }
   }

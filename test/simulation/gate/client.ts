@@ -2,11 +2,8 @@
  * Projects that speak to the service themselves: the same key again, at once and from elsewhere, proofs in each form,
  * proofs of others, polls, and receipts that are given back.
  */
-import { parseChallenges } from '../../../src/protocol/auth-params.ts'
-import {
-  paymentChallenges,
-  serialisePaymentCredential,
-} from '../../../src/protocol/payment-auth.ts'
+
+import { paymentAuthorization, paymentChallenges } from '../../support/payer.ts'
 import { phraseOf } from '../run-context.ts'
 import { uuidV4 } from '../world/globals.ts'
 import type { Answer } from '../world/service.ts'
@@ -180,7 +177,7 @@ export async function clientStory(town: Town, who: string, project: Project): Pr
 }
 
 function credentialOf(answer: Answer, preimage: string): string | null {
-  const challenges = parseChallenges(answer.lines('www-authenticate')) ?? []
+  const challenges = answer.lines('www-authenticate')
   const [challenge] = paymentChallenges(challenges)
-  return challenge ? serialisePaymentCredential({ challenge, payload: { preimage } }) : null
+  return challenge ? paymentAuthorization({ challenge, payload: { preimage } }) : null
 }

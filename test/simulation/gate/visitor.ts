@@ -2,11 +2,8 @@
  * Visitors of a project's server: they pay in time, late, twice or never, prove it in each way that there is, lose
  * answers, and try a proof again and for another request.
  */
-import { parseChallenges } from '../../../src/protocol/auth-params.ts'
-import {
-  paymentChallenges,
-  serialisePaymentCredential,
-} from '../../../src/protocol/payment-auth.ts'
+
+import { paymentAuthorization, paymentChallenges } from '../../support/payer.ts'
 import { askGate } from './exchange.ts'
 import type { Shop, Visited } from './shop.ts'
 import { type GateQuote, type Project, payIn, type Town, type Wanted } from './town.ts'
@@ -166,8 +163,6 @@ export async function visitorStory(
 /** The credential of a challenge, by the preimage that is paid for. */
 function credentialOf({ headers }: Visited): ((preimage: string) => string) | null {
   const lines = headers.get('www-authenticate')
-  const [challenge] = lines === null ? [] : paymentChallenges(parseChallenges([lines]) ?? [])
-  return challenge
-    ? (preimage) => serialisePaymentCredential({ challenge, payload: { preimage } })
-    : null
+  const [challenge] = lines === null ? [] : paymentChallenges([lines])
+  return challenge ? (preimage) => paymentAuthorization({ challenge, payload: { preimage } }) : null
 }
