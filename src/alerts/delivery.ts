@@ -3,7 +3,6 @@
  * has one alert under way, and one that waits for its next attempt takes no place. Below: how often a destination gets
  * something, what it gets once there is more than that, and when a message is tried again.
  */
-import { randomBytes } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
@@ -22,8 +21,8 @@ import {
   releaseDestination,
 } from './store.ts'
 
-/** Longer than the longest attempt. After a crash, the destination waits this long. */
-const HOLD_MS = 30_000
+/** How long a claim lasts: longer than the longest attempt. After a crash, the destination waits this long. */
+const CLAIM_MS = 30_000
 /** Attempts under way, in all. A third of them is left to first attempts. */
 const MAX_UNDER_WAY = 256
 const MAX_REPEATS_UNDER_WAY = 170
@@ -47,7 +46,6 @@ export function createDelivery(deps: {
   onFree: () => void
 }) {
   const { db, store, sealed, send, clock, log, onAttempt, onFree } = deps
-  const instance = randomBytes(9).toString('base64url')
   const underWay = new Map<string, UnderWay>()
   const running = new Set<Promise<void>>()
 
@@ -104,10 +102,9 @@ export function createDelivery(deps: {
 
   async function tryOnce({ destination_id, owner_id }: UnderWay): Promise<void> {
     const now = clock.now()
-    const hold = { holder: instance, now, until: now + HOLD_MS }
     const { claimed } = await db.write({
       lockKey: owner_id,
-      statements: { claimed: claimDestination(destination_id, hold) },
+      statements: { claimed: claimDestination(destination_id, { now, until: now + CLAIM_MS }) },
     })
     const destination = claimed[0] as DestinationRow | undefined
     if (!destination) return
@@ -174,7 +171,7 @@ export function createDelivery(deps: {
   ): Promise<void> {
     const kept = { done_position: destination.done_position, attempts: 0, nextAt: clock.now() }
     const to = { ...kept, ...paceOf(destination), state: destination.state, ...next }
-    // Refused after the lease: another instance has the destination, or it is gone.
+    // Refused after the claim: another instance has the destination, or it is gone.
     await attempt(
       db.write({
         lockKey: destination.owner_id,

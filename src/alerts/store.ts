@@ -27,8 +27,6 @@ export type DestinationRow = {
   done_position: number
   attempts: number
   due_at: number | null
-  holder: string
-  held_until: number
   not_before: number
   day_started_at: number
   day_count: number
@@ -189,8 +187,6 @@ export const insertDestination = ({ now, ...one }: NewDestination): Statement =>
       last_position: 0,
       done_position: 0,
       attempts: 0,
-      holder: '',
-      held_until: 0,
       not_before: 0,
       day_started_at: 0,
       day_count: 0,
@@ -240,19 +236,22 @@ export const resealDestination = (
   ],
 })
 
-/** Holds a destination whose turn it is, so that one instance at a time tries it. */
+/**
+ * Claims a destination whose turn it is, so that one instance at a time tries it: it is due again when the claim is
+ * over, unless the attempt has ended before.
+ */
 export const claimDestination = (
   destinationId: string,
-  hold: { holder: string; now: number; until: number },
+  claim: { now: number; until: number },
 ): Statement => ({
-  text: `update alert_destination set holder = $2, held_until = $3
-    where destination_id = $1 and due_at <= $4 and held_until <= $4 returning *`,
-  values: [destinationId, hold.holder, hold.until, hold.now],
+  text: `update alert_destination set due_at = $2
+    where destination_id = $1 and due_at <= $3 returning *`,
+  values: [destinationId, claim.until, claim.now],
 })
 
-/** The end of an attempt. The holder's lease may be over: then it changes nothing. */
+/** The end of an attempt. Its claim may be over, and another one's be there: then it changes nothing. */
 export const releaseDestination = (
-  { destination_id, holder }: DestinationRow,
+  { destination_id, due_at }: DestinationRow,
   next: Pick<
     DestinationRow,
     'done_position' | 'attempts' | 'state' | 'not_before' | 'day_started_at' | 'day_count'
@@ -262,12 +261,12 @@ export const releaseDestination = (
   },
 ): Statement => ({
   text: `update alert_destination
-    set holder = '', held_until = 0, done_position = $3, attempts = $4, not_before = $5,
+    set done_position = $3, attempts = $4, not_before = $5,
         day_started_at = $6, day_count = $7, state = $8,
         due_at = case when $8 = 'active' and last_position > $3 then $9 else null end
-    where destination_id = $1 and holder = $2`,
+    where destination_id = $1 and due_at = $2`,
   values: [
-    ...[destination_id, holder, next.done_position, next.attempts, next.not_before],
+    ...[destination_id, due_at, next.done_position, next.attempts, next.not_before],
     ...[next.day_started_at, next.day_count, next.state, next.nextAt],
   ],
   expect: 1,
@@ -341,7 +340,7 @@ export function createAlertStore(db: Db) {
       const first = exceptRepeats ? 'and attempts = 0' : ''
       return db.read<DueRow>(
         `select destination_id, owner_id, host, attempts from alert_destination
-          where due_at <= $1 and held_until <= $1 ${first} ${others}
+          where due_at <= $1 ${first} ${others}
           order by due_at, destination_id ${limitedTo(2)}`,
         ...[now, limit, ...exceptHosts],
       )

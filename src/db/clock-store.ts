@@ -117,7 +117,7 @@ const TIMES = {
   blind_window: ['ended_at'],
   lease: ['held_until'],
   purchase_order: ['looked_up_at'],
-  alert_destination: ['held_until', 'due_at', 'not_before', 'day_started_at'],
+  alert_destination: ['due_at', 'not_before', 'day_started_at'],
   alert: ['not_before'],
   gate_intent: ['next_verify_at'],
   pulse_late_spell: ['ended_at'],

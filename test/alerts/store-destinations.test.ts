@@ -110,8 +110,8 @@ test('a destination is held alone, when something is due', async (t) => {
   await run(...insertAlert('a', 'one', anAlert()))
   assert.deepEqual((await run(claim('a 0', NOW - 1))).all, [], 'it is due later')
   assert.equal((await run(claim('a 0'))).all.length, 1)
-  assert.equal((await row('a 1')).holder, '')
-  assert.equal((await row('a 0')).holder, 'me')
+  assert.equal((await row('a 1')).due_at, NOW)
+  assert.equal((await row('a 0')).due_at, NOW + MINUTE)
 })
 
 test('the end of an attempt notes all of it in one destination', async (t) => {
@@ -125,8 +125,8 @@ test('the end of an attempt notes all of it in one destination', async (t) => {
   }
   await run(releaseDestination(held as DestinationRow, { ...next, nextAt: NOW + 7 }))
   const after = await row('a 0')
-  assert.deepEqual(after, { ...after, ...next, holder: '', held_until: 0, due_at: NOW + 7 })
-  assert.equal((await row('a 1')).holder, 'me')
+  assert.deepEqual(after, { ...after, ...next, due_at: NOW + 7 })
+  assert.equal((await row('a 1')).due_at, NOW + MINUTE)
 })
 
 test('nothing is due of a destination that is gone, or that was told everything', async (t) => {
@@ -156,7 +156,7 @@ test('the turn goes to those who are longest due, but to none that is held, trie
   const [held] = (await run(claim('b 0', NOW + 2, NOW + 2 + MINUTE))).all
   assert.equal(await due(), 'acd')
   assert.equal(await due({}, NOW + 2 + MINUTE - 1), 'acde')
-  assert.equal(await due({}, NOW + 2 + MINUTE), 'bacde', 'its lease is over')
+  assert.equal(await due({}, NOW + 2 + MINUTE), 'acdeb', 'its claim is over')
   await run(releaseDestination(held as DestinationRow, { ...END, attempts: 1, nextAt: NOW }))
   assert.equal(await due({ exceptRepeats: true }), 'acd')
   assert.equal(await due({ exceptRepeats: false }), 'bacd')

@@ -17,9 +17,9 @@ const COLUMNS: Record<string, { texts: string; numbers: string; times: string }>
     times: 'looked_up_at',
   },
   alert_destination: {
-    texts: 'destination_id, owner_id, format, host, sealed_target, sealed_secret, state, holder',
+    texts: 'destination_id, owner_id, format, host, sealed_target, sealed_secret, state',
     numbers: 'place, created_at, last_position, done_position, attempts, day_count, is_private',
-    times: 'held_until, due_at, not_before, day_started_at',
+    times: 'due_at, not_before, day_started_at',
   },
   alert: {
     texts: 'destination_id, message_id, type, content',

@@ -55,13 +55,14 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
       running[which] = await start()
     }
     await Promise.all(told.map(({ monitor }) => pinged(first(), monitor)))
-    // What was freed under a living program ends first: the order is promised to one holder at a time.
+    // What was freed under a living program ends first: the order is promised to one claim at a time.
     await until('nothing is under way', async () => {
-      const held = await query(
+      const claimed = await query(
         { databaseUrl },
-        'select 1 as one from alert_destination where held_until <> 0',
+        'select 1 as one from alert_destination where due_at > $1 and due_at <= $1 + 30000',
+        Date.now(),
       )
-      return held.length === 0
+      return claimed.length === 0
     })
     fails = false
     await until('every monitor has told both', async () => {
@@ -132,15 +133,16 @@ async function lapse(store: { databaseUrl: string }): Promise<void> {
   await query(store, 'update pulse_monitor set last_ping_at = last_ping_at - 3600000, check_at = 1')
 }
 
-/** What waits and nobody holds is due, without the pauses of the schedule and of the pace. */
+/** What waits for longer than a claim can last is due, without the pauses of the schedule and of the pace. */
 async function dueNow(store: { databaseUrl: string }): Promise<void> {
   await query(
     store,
-    'update alert_destination set due_at = 1, not_before = 0 where due_at is not null and held_until = 0',
+    'update alert_destination set due_at = 1, not_before = 0 where due_at > $1 + 30000',
+    Date.now(),
   )
 }
 
-/** What the killed program held is free again at once, as it is after the lease. */
+/** What the killed program had claimed is due again at once, as it is when the claim is over. */
 async function freeAll(store: { databaseUrl: string }): Promise<void> {
-  await query(store, 'update alert_destination set held_until = 0')
+  await query(store, 'update alert_destination set due_at = 1 where due_at is not null')
 }

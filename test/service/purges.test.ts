@@ -36,8 +36,8 @@ const OVER = [
 
 const OLD_SECRET = `insert into alert_destination (destination_id, owner_id, place, format, host,
     sealed_target, sealed_secret, sealed_old_secret, old_secret_until, state, created_at, last_position,
-    done_position, attempts, holder, held_until, not_before, day_started_at, day_count, is_private)
-  values ('of nobody', 'nobody', 0, 'slack', 'h', '', '', '', 1, 'active', 0, 0, 0, 0, '', 0, 0, 0, 0, 0)`
+    done_position, attempts, not_before, day_started_at, day_count, is_private)
+  values ('of nobody', 'nobody', 0, 'slack', 'h', '', '', '', 1, 'active', 0, 0, 0, 0, 0, 0, 0, 0)`
 
 const GONE = 'select 1 as n from catch_inbox union all select 1 from pulse_monitor'
 

@@ -260,8 +260,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'an instance that tells a destination does not hold it',
     file: 'alerts/store.ts',
-    text: 'update alert_destination set holder = $2, held_until = $3\n',
-    becomes: 'update alert_destination set holder = $2, held_until = 0 * $3\n',
+    text: 'update alert_destination set due_at = $2\n',
+    becomes: 'update alert_destination set due_at = due_at + 0 * $2\n',
     breaks: ['alerts come in order'],
   },
   {

@@ -392,9 +392,7 @@ create table alert_destination (
   last_position integer not null,            -- of the newest alert
   done_position integer not null,            -- all up to this one were delivered or given up
   attempts integer not null,                 -- how often the alert whose turn it is was tried
-  due_at integer,                            -- when it is tried next; null while nothing waits
-  holder text not null,                      -- the instance that is trying it
-  held_until integer not null,
+  due_at integer,                            -- when it is tried next, or its attempt's claim is over; null while nothing waits
   not_before integer not null,               -- no other alert before that
   day_started_at integer not null,           -- the window of the daily limit
   day_count integer not null,
