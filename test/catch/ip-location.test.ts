@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { unwatchFile, watchFile } from 'node:fs'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { COUNTRIES, continentOf } from '../../src/catch/continents.ts'
-import { type IpLocator, openIpLocator } from '../../src/catch/ip-location.ts'
+import { type Locate, openLocations } from '../../src/catch/ip-location.ts'
 import { ConfigError } from '../../src/service/config.ts'
 import { anInbox } from '../support/catch.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { type Mmdb, mmdb } from '../support/mmdb.ts'
 import { startServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
 
 /** As GeoLite2 City has it. */
 const BERLIN = {
@@ -51,7 +49,7 @@ const PLACE = {
 suite('a database', () => {
   for (const recordSize of [24, 28, 32] as const) {
     test(`a database is read in both layouts, with records of ${recordSize} bits`, async (t) => {
-      const { locate } = await aLocator(t, {
+      const locate = await locations(t, {
         networks: { '203.0.113.0/24': BERLIN, '2001:db8:1::/48': SYDNEY },
         recordSize,
       })
@@ -61,7 +59,7 @@ suite('a database', () => {
   }
 
   test('a database of IPv4 alone knows nothing of IPv6', async (t) => {
-    const { locate } = await aLocator(t, {
+    const locate = await locations(t, {
       networks: { '203.0.113.0/24': BERLIN, '32.1.0.0/16': BERLIN },
       ipVersion: 4,
     })
@@ -70,7 +68,7 @@ suite('a database', () => {
   })
 
   test('a database knows nothing outside of its networks, private addresses among it', async (t) => {
-    const { locate } = await aLocator(t, {
+    const locate = await locations(t, {
       networks: { '203.0.113.0/24': BERLIN, '2001:db8::/32': SYDNEY },
     })
     const strangers = ['203.0.112.255', '203.0.114.0', '2001:db9::1', '0.0.0.0', '255.255.255.255']
@@ -79,7 +77,7 @@ suite('a database', () => {
   })
 
   test('a database is not asked about what is no address', async (t) => {
-    const { locate } = await aLocator(t, { networks: { '203.0.113.0/24': BERLIN } })
+    const locate = await locations(t, { networks: { '203.0.113.0/24': BERLIN } })
     for (const ip of ['', 'localhost', '203.0.113', '203.0.113.256', 'fe80::1%eth0x y', '::g']) {
       assert.equal(locate(ip), null, ip)
     }
@@ -141,7 +139,7 @@ suite('a database', () => {
       ['nothing at all', {}, null],
     ]
     for (const [note, place, expected] of cases) {
-      const { locate } = await aLocator(t, { networks: { '203.0.113.0/24': place } })
+      const locate = await locations(t, { networks: { '203.0.113.0/24': place } })
       const wanted = expected === null ? null : { ip: '203.0.113.7', ...expected }
       assert.deepEqual(locate('203.0.113.7'), wanted, note)
     }
@@ -155,7 +153,7 @@ suite('a database', () => {
       [179.999, 180],
     ]
     for (const [latitude, rounded] of cases) {
-      const { locate } = await aLocator(t, {
+      const locate = await locations(t, {
         networks: { '203.0.113.0/24': { latitude, longitude: -latitude } },
       })
       const place = JSON.parse(JSON.stringify(locate('203.0.113.7')))
@@ -170,10 +168,10 @@ suite('a database', () => {
     await writeFile(files[0], mmdb({ networks: { '203.0.113.0/24': BERLIN }, ipVersion: 4 }))
     const buildEpoch = Date.UTC(2025, 11, 31, 23, 59) / 1000
     await writeFile(files[1], mmdb({ networks: { '2001:db8::/32': SYDNEY }, buildEpoch }))
-    const locator = await open(t, files)
-    assert.equal(locator.locate('203.0.113.7')?.source, 'city-ipv4 2026-06-05')
-    assert.equal(locator.locate('2001:db8::1')?.source, 'city-ipv6 2025-12-31')
-    assert.equal(locator.locate('198.51.100.1'), null)
+    const locate = await openLocations(files, notDamaged)
+    assert.equal(locate('203.0.113.7')?.source, 'city-ipv4 2026-06-05')
+    assert.equal(locate('2001:db8::1')?.source, 'city-ipv6 2025-12-31')
+    assert.equal(locate('198.51.100.1'), null)
   })
 
   test('a database that is damaged where an address leads is reported, and says nothing', async (t) => {
@@ -185,11 +183,11 @@ suite('a database', () => {
     good.fill(0, start, start + 2)
     await writeFile(file, good)
     const problems: string[] = []
-    const locator = await open(t, [file], (_file, error) => problems.push(String(error)))
-    assert.equal(locator.locate('203.0.113.7'), null)
-    assert.equal(locator.locate('203.0.113.8'), null)
+    const locate = await openLocations([file], (_file, error) => problems.push(String(error)))
+    assert.equal(locate('203.0.113.7'), null)
+    assert.equal(locate('203.0.113.8'), null)
     assert.equal(problems.length, 1, 'once, not for every request')
-    assert.equal(locator.locate('198.51.100.1')?.city, 'Sydney')
+    assert.equal(locate('198.51.100.1')?.city, 'Sydney')
     const server = await startServer(t, {
       ...{ MAYFLY_GEOIP_DATABASE: file, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
     })
@@ -198,59 +196,12 @@ suite('a database', () => {
     const sent = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', headers })
     assert.equal(sent.status, 204)
     const lines = server.logged.map((line) => JSON.parse(line) as Record<string, unknown>)
-    const told = lines.filter(({ event }) => event === 'geoip.reload_failed')
+    const told = lines.filter(({ event }) => event === 'geoip.damaged')
     assert.deepEqual(
       told.map(({ level, file }) => [level, file]),
       [[50, file]],
     )
   })
-})
-
-suite('a database that changes', () => {
-  test('a database that changes is read again, and a bad new one leaves the last good one in use', async (t) => {
-    const file = join(await temporaryFolder(t), 'places.mmdb')
-    await writeFile(file, mmdb({ networks: { '203.0.113.0/24': BERLIN } }))
-    const problems: string[] = []
-    const locator = await open(t, [file], (where, error) => problems.push(`${where}: ${error}`))
-    const city = () => locator.locate('203.0.113.7')?.city
-    assert.equal(city(), 'Berlin')
-
-    await replace(file, mmdb({ networks: { '203.0.113.0/24': SYDNEY } }))
-    await until('the new database', () => city() === 'Sydney')
-
-    await replace(file, Buffer.from('this is no database'))
-    await until('word of the bad one', () => problems.length === 1)
-    assert.match(problems[0] ?? '', /places\.mmdb: /)
-    assert.equal(city(), 'Sydney')
-
-    // Gone for a moment, as in a replacement that is not atomic.
-    await rm(file)
-    await replace(file, mmdb({ networks: { '203.0.113.0/24': BERLIN } }))
-    await until('the good one after it', () => city() === 'Berlin')
-    assert.equal(problems.length, 1)
-  })
-
-  test('a database that is overwritten with half of itself leaves the last good one in use', async (t) => {
-    const file = join(await temporaryFolder(t), 'places.mmdb')
-    const whole = mmdb({ networks: { '203.0.113.0/24': BERLIN } })
-    await writeFile(file, whole)
-    const problems: string[] = []
-    const locator = await open(t, [file], (_file, error) => problems.push(String(error)))
-    await writeFile(file, whole.subarray(0, whole.length / 2))
-    await until('word of the half', () => problems.length > 0)
-    assert.equal(locator.locate('203.0.113.7')?.city, 'Berlin')
-  })
-})
-
-test('a service that has stopped watches its database no more', async (t) => {
-  const file = join(await temporaryFolder(t), 'places.mmdb')
-  await writeFile(file, mmdb({ networks: { '203.0.113.0/24': BERLIN } }))
-  const server = await startServer(t, { MAYFLY_GEOIP_DATABASE: file })
-  await server.stop()
-  // Node has one watcher of a file for all its listeners.
-  const watcher = watchFile(file, { persistent: false }, () => undefined)
-  t.after(() => unwatchFile(file))
-  assert.equal(watcher.listenerCount('change'), 1)
 })
 
 suite('a start with a database', () => {
@@ -277,8 +228,8 @@ suite('a start with a database', () => {
     })
   }
 
-  test('no address has a location without a database', async (t) => {
-    const { locate } = await open(t, [])
+  test('no address has a location without a database', async () => {
+    const locate = await openLocations([], notDamaged)
     assert.equal(locate('203.0.113.7'), null)
   })
 })
@@ -324,26 +275,12 @@ suite('the continents', () => {
   })
 })
 
-async function aLocator(t: After, database: Mmdb): Promise<IpLocator> {
+async function locations(t: After, database: Mmdb): Promise<Locate> {
   const file = join(await temporaryFolder(t), 'places.mmdb')
   await writeFile(file, mmdb(database))
-  return open(t, [file])
+  return openLocations([file], notDamaged)
 }
 
-async function open(
-  t: After,
-  files: readonly string[],
-  onProblem: (file: string, error: unknown) => void = (_file, error) => {
-    throw error
-  },
-): Promise<IpLocator> {
-  const locator = await openIpLocator(files, onProblem, { checkEveryMs: 20 })
-  t.after(() => locator.close())
-  return locator
-}
-
-/** As a careful updater does it. */
-async function replace(file: string, content: Buffer): Promise<void> {
-  await writeFile(`${file}.new`, content)
-  await rename(`${file}.new`, file)
+const notDamaged = (_file: string, error: unknown) => {
+  throw error
 }

@@ -25,11 +25,10 @@ export async function checkFiles(config: Config): Promise<Finding[]> {
 
 function checkLocations(files: readonly string[]): Promise<Finding> {
   return tried('locations', 'the databases of locations can be read', async () => {
-    const { openIpLocator } = await import('../../catch/ip-location.ts')
-    const locator = await openIpLocator(files, () => undefined).catch((error: unknown) => {
+    const { openLocations } = await import('../../catch/ip-location.ts')
+    await openLocations(files, () => undefined).catch((error: unknown) => {
       throw new Error(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files: ${messageOf(error)}`)
     })
-    locator.close()
   })
 }
 
