@@ -14,6 +14,7 @@ import {
 } from '../../src/client/index.ts'
 import { createPayments, planOrder } from '../../src/client/payments.ts'
 import { books } from '../support/buying.ts'
+import { anInvoice } from '../support/lies.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { testWallet } from '../support/wallet.ts'
 
@@ -327,6 +328,33 @@ for (const [{ answer, keeps, minutes, seller = minutes }, outcome] of WHEN) {
     assert.equal(record?.invoices[0]?.bolt11, first)
   })
 }
+
+test('an invoice of anybody stays unknown while its wallet does not say that it failed, whatever our clock says', async () => {
+  const bolt11 = anInvoice({ paymentHash: 'ab'.repeat(32), amountMsat: 100_000 })
+  const store = mortalStore()
+  let passed = 0
+  const now = () => Date.now() + passed
+  const payments = createPayments(createHttp('http://mayfly.test', fetch), {
+    maxSats: 1000,
+    store,
+    now,
+  })
+  let answer: WalletAnswer = { state: 'unknown' }
+  const wallet: Wallet = {
+    pay: () => Promise.reject(new WalletError('its answer was lost', 'unknown')),
+    lookup: async () => answer,
+    keepsEveryAttempt: true,
+    id: async () => 'a node',
+  }
+  const pay = () => payments.payInvoice(bolt11, { wallet, maxSats: 1000 })
+  await assert.rejects(pay, { phrase: 'payment outcome unknown' })
+  passed = 365 * 24 * 60 * MINUTE
+  await assert.rejects(pay, { phrase: 'payment outcome unknown' })
+  assert.deepEqual(store.state(), ['paying'])
+  answer = { state: 'failed' }
+  await assert.rejects(pay, { phrase: 'payment failed' })
+  assert.deepEqual(store.state(), ['failed'])
+})
 
 test('an invoice that expires while it is shown, or while the service is silent and our clock behind, is handed to nobody', async (t) => {
   const server = await startServer(t)
