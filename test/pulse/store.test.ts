@@ -175,7 +175,7 @@ test('the newest spells of a monitor are read that began before a time, or back 
   const spell = (beganAt: number): LateSpell => ({
     ...{ beganAt, cause: 'silence', endedAt: beganAt + 2 },
   })
-  await run(insertSpell('b', spell(11)))
+  for (const began of [11, 25]) await run(insertSpell('b', spell(began)))
   for (const began of [10, 20, 30]) await run(insertSpell('a', spell(began)))
   const began = (spells: LateSpell[]) => spells.map(({ beganAt }) => beganAt)
   assert.deepEqual(began(await store.spells('a', 31, 9)), [30, 20, 10])
@@ -183,6 +183,7 @@ test('the newest spells of a monitor are read that began before a time, or back 
   assert.deepEqual(began(await store.spells('a', 31, 2)), [30, 20])
   assert.deepEqual(began(await store.spellsSince('a', 5, 9)), [30, 20, 10])
   assert.deepEqual(began(await store.spellsSince('a', 21, 9)), [30, 20])
+  assert.deepEqual(began(await store.spellsSince('a', 26, 9)), [30, 20], 'whatever began elsewhere')
   assert.deepEqual(began(await store.spellsSince('a', 20, 1)), [30])
 })
 
