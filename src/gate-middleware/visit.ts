@@ -115,12 +115,12 @@ const UNREADABLE: Proof = { kind: 'unreadable' }
 function readCredential(lines: string[]): Proof {
   const [line = '', ...more] = lines
   const reading = readPaymentCredential(lines)
-  if (reading.outcome !== 'ok' || more.length > 0) {
+  if (typeof reading === 'string' || more.length > 0) {
     // Clients send credentials of other services too. Those are asked to pay.
     const intents = paymentChallengesIn(lines).map(intentOf)
     return intents.some((id) => id !== null) ? UNREADABLE : { kind: 'none' }
   }
-  const { challenge, payload } = reading.credential
+  const { challenge, payload } = reading
   const intentId = intentOf(challenge)
   if (intentId === null) return { kind: 'none' }
   const { preimage } = payload

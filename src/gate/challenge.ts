@@ -12,11 +12,11 @@ import {
   contentDigest,
   encodeChargeRequest,
   type IssuedChallenge,
+  isEcho,
   LIGHTNING_METHOD,
   PAYMENT_PROBLEMS,
   type PaymentCredential,
   paymentChallengeField,
-  verifyEcho,
 } from '../protocol/payment-auth.ts'
 import { challengeId } from '../protocol/payment-challenge-id.ts'
 import { renderQuote } from './render.ts'
@@ -70,7 +70,7 @@ export function createGateChallenges({
       const { realm } = credential.challenge
       // `|` delimits the fields of the HMAC. Our realms never contain it.
       if (realm.includes('|')) return false
-      return keys.some((key) => verifyEcho(credential, issued(intent, key, realm)).outcome === 'ok')
+      return keys.some((key) => isEcho(credential, issued(intent, key, realm)))
     },
   }
 }

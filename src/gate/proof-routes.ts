@@ -145,18 +145,18 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
   ): Promise<Claim> {
     const lines = request.raw.headersDistinct.authorization ?? []
     const reading = readPaymentCredential(lines)
-    const isReadable = reading.outcome === 'ok' && lines.length === 1
-    const intent = isReadable ? await service.intent(projectId, request.params.intentId) : null
+    const credential = typeof reading !== 'string' && lines.length === 1 ? reading : null
+    const intent = credential ? await service.intent(projectId, request.params.intentId) : null
     const isOwn =
       intent !== null &&
-      reading.outcome === 'ok' &&
+      credential !== null &&
       header(request, 'x-gate-method') !== null &&
       header(request, 'x-gate-path') !== null &&
       isRequestOf(service, intent, request) &&
-      challenges.isFor(intent, reading.credential)
+      challenges.isFor(intent, credential)
     if (!isOwn) return limits.refuse(mismatch(), request, reply)
     await limits.take(LIMITS.poll, intent.intent_id, reply)
-    return { intent, credentialPreimage: reading.credential.payload.preimage }
+    return { intent, credentialPreimage: credential.payload.preimage }
   }
 
   app.post<OfIntent & { Body: GateProof }>(

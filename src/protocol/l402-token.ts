@@ -5,13 +5,7 @@
 import { base64, concat, hex, hexBytes, utf8, utf8Text } from '../lib/bytes.ts'
 import { hmacSha256 } from './hmac.ts'
 import { l402MacaroonsIn, readL402Credential } from './l402.ts'
-import {
-  decodeMacaroon,
-  encodeMacaroon,
-  isSignedBy,
-  type Macaroon,
-  mintMacaroon,
-} from './macaroon.ts'
+import { decodeMacaroon, encodeMacaroon, isSignedBy, mintMacaroon } from './macaroon.ts'
 import { provesPayment } from './preimage.ts'
 
 /** The identifier of a token: both are 32 bytes in lower-case hex. */
@@ -30,43 +24,26 @@ export type L402Binding = {
   bodySha256: string
 }
 
-/** The request that a credential came with. */
+/** The request that a credential came with. Its address is not compared: a service that has moved accepts its tokens. */
 export type L402Request = {
   /** Unix milliseconds. */
   now: number
   service: string
-  /** Compared if given. Without it, a service that has moved still accepts tokens of its old address. */
-  aud?: string
   method: string
   route: string
   bodySha256: string
 }
 
-/** A token that is valid for the request. The caller checks it against the order. */
-export type L402Token = L402Identifier & { preimage: string; order: string; plan: string }
-
-export type CaveatFault =
-  | 'syntax'
-  | 'unknown'
-  | 'contradicting'
-  | 'widened'
-  | 'missing'
-  | 'preimage'
-
 /**
  * `violated` is a genuine and paid token that was made for another request or has expired: a fresh
- * challenge (402) lets a client that cached it recover. All others except `ok` never were valid (401).
- * `paymentHash` is that of a genuine macaroon, which is judged before the preimage beside it is read.
- * `condition` is the holder's text: it may go into a log, but not into an answer.
+ * challenge (402) lets a client that cached it recover. What is `invalid` never was valid (401); `paymentHash` is that of
+ * a genuine macaroon, which is judged before the preimage beside it is read. The caller checks `ok` against the order.
  */
 export type L402Outcome =
   | { outcome: 'none' }
-  | { outcome: 'malformed'; reason: string; paymentHash: string | null }
-  | { outcome: 'forged' }
-  | { outcome: 'wrong preimage'; paymentHash: string }
-  | { outcome: 'invalid caveat'; condition: string; fault: CaveatFault; paymentHash: string }
-  | { outcome: 'violated'; condition: string; paymentHash: string }
-  | { outcome: 'ok'; token: L402Token }
+  | { outcome: 'invalid'; paymentHash: string | null }
+  | { outcome: 'violated'; paymentHash: string }
+  | { outcome: 'ok'; paymentHash: string; order: string; plan: string }
 
 /**
  * A longer request target must be refused before a token is minted: the token would exceed
@@ -120,38 +97,33 @@ export function verifyL402(
   request: L402Request,
 ): L402Outcome {
   const reading = readL402Credential(fieldLines)
-  if (reading.outcome === 'none') return reading
-  if (reading.outcome === 'malformed') {
-    const [genuine] = l402MacaroonsIn(fieldLines).flatMap((bytes) => {
-      const identified = identifierOf(decodeMacaroon(bytes), masterKeys)
-      return typeof identified === 'string' ? [] : [identified.identifier]
-    })
-    return { ...reading, paymentHash: genuine?.paymentHash ?? null }
+  if (reading === 'none') return { outcome: 'none' }
+  if (reading === 'malformed') {
+    const [genuine] = l402MacaroonsIn(fieldLines).flatMap(
+      (bytes) => genuineIn(bytes, masterKeys) ?? [],
+    )
+    return { outcome: 'invalid', paymentHash: genuine?.paymentHash ?? null }
   }
-  const { preimage } = reading.credential
-  const identified = identifierOf(decodeMacaroon(reading.credential.macaroon), masterKeys)
-  if (identified === 'forged') return { outcome: 'forged' }
-  if (typeof identified === 'string') {
-    return { outcome: 'malformed', reason: identified, paymentHash: null }
-  }
-  const { macaroon, identifier } = identified
-  const { paymentHash } = identifier
-  if (!provesPayment(preimage, paymentHash)) return { outcome: 'wrong preimage', paymentHash }
-  const judged = judgeCaveats(macaroon.caveats, request, preimage)
-  if (judged.outcome !== 'ok') return { ...judged, paymentHash }
-  const { order, plan } = judged
-  return { outcome: 'ok', token: { ...identifier, preimage, order, plan } }
+  const { macaroon, preimage } = reading
+  const genuine = genuineIn(macaroon, masterKeys)
+  if (genuine === null) return { outcome: 'invalid', paymentHash: null }
+  const { paymentHash, caveats } = genuine
+  if (!provesPayment(preimage, paymentHash)) return { outcome: 'invalid', paymentHash }
+  const judged = judgeCaveats(caveats, request, preimage)
+  return typeof judged === 'string'
+    ? { outcome: judged, paymentHash }
+    : { outcome: 'ok', paymentHash, ...judged }
 }
 
-/** A macaroon that we minted, with its identifier; else what is wrong with it. */
-function identifierOf(macaroon: Macaroon | null, masterKeys: readonly Uint8Array[]) {
-  if (macaroon === null) return 'not a version 2 macaroon'
-  const identifier = decodeIdentifier(macaroon.identifier)
-  if (identifier === null) return 'not an L402 identifier'
+/** The payment hash and the caveats of a macaroon that we minted, or null. */
+function genuineIn(bytes: Uint8Array, masterKeys: readonly Uint8Array[]) {
+  const macaroon = decodeMacaroon(bytes)
+  const identifier = macaroon && decodeIdentifier(macaroon.identifier)
+  if (!macaroon || !identifier) return null
   const isOurs = masterKeys.some((masterKey) =>
     isSignedBy(macaroon, l402RootKey(masterKey, macaroon.identifier)),
   )
-  return isOurs ? { macaroon, identifier } : 'forged'
+  return isOurs ? { paymentHash: identifier.paymentHash, caveats: macaroon.caveats } : null
 }
 
 /** The key that signs the macaroon with this identifier. */
@@ -174,15 +146,8 @@ export function decodeIdentifier(bytes: Uint8Array): L402Identifier | null {
   return { paymentHash: hex(bytes.subarray(2, 34)), tokenId: hex(bytes.subarray(34)) }
 }
 
-type Judgement =
-  | { outcome: 'invalid caveat'; condition: string; fault: CaveatFault }
-  | { outcome: 'violated'; condition: string }
-  | { outcome: 'ok'; order: string; plan: string }
-
 const HASH = /^[0-9a-f]{64}$/
 const BOUND = ['aud', 'order', 'plan', 'method', 'route', 'body_sha256']
-/** How much of a condition's name is reported. */
-const MAX_NAME_CHARS = 64
 
 /**
  * The holder of a token may append caveats, and each can only narrow it: a caveat that would widen it, or
@@ -193,7 +158,7 @@ function judgeCaveats(
   caveats: readonly Uint8Array[],
   request: L402Request,
   preimage: string,
-): Judgement {
+): 'invalid' | 'violated' | { order: string; plan: string } {
   const validUntilName = `${request.service}_valid_until`
   const bound = new Map<string, string>()
   const services: string[] = []
@@ -201,51 +166,41 @@ function judgeCaveats(
   for (const caveat of caveats) {
     const text = utf8Text(caveat)
     const split = text?.indexOf('=') ?? -1
-    if (text === null || split < 1) return invalid(text ?? '', 'syntax')
+    if (text === null || split < 1) return 'invalid'
     const condition = text.slice(0, split)
     const value = text.slice(split + 1)
     if (condition === 'services') {
       services.push(value)
     } else if (condition === validUntilName) {
-      if (!/^[0-9]{1,12}$/.test(value)) return invalid(condition, 'syntax')
-      if (validUntil !== null && Number(value) > validUntil) return invalid(condition, 'widened')
+      if (!/^[0-9]{1,12}$/.test(value)) return 'invalid'
+      if (validUntil !== null && Number(value) > validUntil) return 'invalid'
       validUntil = Number(value)
     } else if (condition === 'preimage') {
       // Some clients append the preimage as a caveat, although they send it anyway.
-      if (value.toLowerCase() !== preimage) return invalid(condition, 'preimage')
+      if (value.toLowerCase() !== preimage) return 'invalid'
     } else if (BOUND.includes(condition)) {
-      if ((bound.get(condition) ?? value) !== value) return invalid(condition, 'contradicting')
+      if ((bound.get(condition) ?? value) !== value) return 'invalid'
       bound.set(condition, value)
     } else if (!condition.endsWith('_valid_until')) {
       // The L402 specification skips an unknown caveat, and so lifts a restriction that a holder meant to
       // add. Only the timeout of another service may be skipped.
-      return invalid(condition, 'unknown')
+      return 'invalid'
     }
   }
-  const missing = BOUND.find((condition) => !bound.has(condition))
-  if (missing !== undefined) return invalid(missing, 'missing')
+  if (!BOUND.every((condition) => bound.has(condition))) return 'invalid'
   if (!services.every((list) => list.split(',').includes(`${request.service}:0`))) {
-    return violated('services')
+    return 'violated'
   }
   // After `services`: the token of another service has only that service's timeout.
-  if (validUntil === null) return invalid(validUntilName, 'missing')
+  if (validUntil === null) return 'invalid'
   const expected = {
-    ...(request.aud === undefined ? {} : { aud: request.aud }),
     method: request.method.toUpperCase(),
     route: request.route,
     body_sha256: request.bodySha256,
   }
   for (const [condition, value] of Object.entries(expected)) {
-    if (bound.get(condition) !== value) return violated(condition)
+    if (bound.get(condition) !== value) return 'violated'
   }
-  if (request.now >= validUntil * 1000) return violated(validUntilName)
-  return { outcome: 'ok', order: bound.get('order') ?? '', plan: bound.get('plan') ?? '' }
-}
-
-function invalid(condition: string, fault: CaveatFault): Judgement {
-  return { outcome: 'invalid caveat', condition: condition.slice(0, MAX_NAME_CHARS), fault }
-}
-
-function violated(condition: string): Judgement {
-  return { outcome: 'violated', condition }
+  if (request.now >= validUntil * 1000) return 'violated'
+  return { order: bound.get('order') ?? '', plan: bound.get('plan') ?? '' }
 }

@@ -13,12 +13,6 @@ export type L402Challenge = {
 
 export type L402Credential = { macaroon: Uint8Array; preimage: string }
 
-/** What the `Authorization` field lines of a request contain. `reason` never quotes them. */
-export type L402Reading =
-  | { outcome: 'none' }
-  | { outcome: 'malformed'; reason: string }
-  | { outcome: 'ok'; credential: L402Credential }
-
 /** base64 of the 4 KiB that a macaroon may have. */
 const MAX_MACAROON_CHARS = 5464
 /** Clients send two, LSAT and L402; reading more would only cost time. */
@@ -37,23 +31,23 @@ export function l402ChallengeField(challenge: L402Challenge): string {
  * The credential among the `Authorization` field lines of a request. Some clients send it twice, as LSAT
  * and as L402: equal lines count as one credential, different lines contradict each other.
  */
-export function readL402Credential(fieldLines: readonly string[]): L402Reading {
+export function readL402Credential(
+  fieldLines: readonly string[],
+): L402Credential | 'none' | 'malformed' {
   const lines = fieldLines.filter((line) => isL402Scheme(authScheme(line)))
-  if (lines.length === 0) return { outcome: 'none' }
-  if (lines.length > MAX_CREDENTIAL_LINES) return malformed('too many credentials')
+  if (lines.length === 0) return 'none'
+  if (lines.length > MAX_CREDENTIAL_LINES) return 'malformed'
   const seen = new Set<string>()
   for (const line of lines) {
-    if (line.length > MAX_MACAROON_CHARS + 128) return malformed('too long')
+    if (line.length > MAX_MACAROON_CHARS + 128) return 'malformed'
     const match = CREDENTIAL.exec(line)
     // The specification allows several macaroons in one credential; no implementation sends them.
-    if (match === null) return malformed('not one macaroon and one preimage')
+    if (match === null) return 'malformed'
     seen.add(`${match[1]}:${match[2]?.toLowerCase()}`)
   }
   const [macaroonText = '', preimage = ''] = [...seen][0]?.split(':') ?? []
-  if (seen.size !== 1) return malformed('credentials differ')
-  const macaroon = base64Bytes(macaroonText)
-  if (macaroon === null) return malformed('macaroon is not base64')
-  return { outcome: 'ok', credential: { macaroon, preimage } }
+  const macaroon = seen.size === 1 ? base64Bytes(macaroonText) : null
+  return macaroon === null ? 'malformed' : { macaroon, preimage }
 }
 
 /**
@@ -74,8 +68,4 @@ const CREDENTIAL = /^[ \t]*(?:L402|LSAT)[ \t]+([A-Za-z0-9+/_-]+={0,2}):([0-9a-f]
 
 function isL402Scheme(scheme: string | null): boolean {
   return scheme === 'l402' || scheme === 'lsat'
-}
-
-function malformed(reason: string): L402Reading {
-  return { outcome: 'malformed', reason }
 }

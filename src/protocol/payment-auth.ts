@@ -51,21 +51,10 @@ export type ChargeRequest = {
 }
 
 export type PaymentCredential = {
-  /** The payer's echo of the challenge. It proves nothing before `verifyEcho`. */
+  /** The payer's echo of the challenge. It proves nothing before `isEcho`. */
   challenge: PaymentChallenge
   payload: { preimage: string }
 }
-
-/** What the `Authorization` field lines of a request contain. `reason` never quotes them. */
-export type CredentialReading =
-  | { outcome: 'none' }
-  | { outcome: 'several' }
-  | { outcome: 'malformed'; reason: string }
-  | { outcome: 'ok'; credential: PaymentCredential }
-
-export type EchoVerdict =
-  | { outcome: 'ok' }
-  | { outcome: 'mismatch'; member: keyof PaymentChallenge }
 
 export type Receipt = {
   challengeId: string
@@ -162,27 +151,22 @@ export function paymentChallengeField(challenge: IssuedChallenge): string {
 }
 
 /** The Payment credential among the `Authorization` field lines of a request. */
-export function readPaymentCredential(fieldLines: readonly string[]): CredentialReading {
+export function readPaymentCredential(
+  fieldLines: readonly string[],
+): PaymentCredential | 'none' | 'malformed' {
   const lines = fieldLines.filter((line) => authScheme(line) === 'payment')
   const [line, ...more] = lines
-  if (line === undefined) return { outcome: 'none' }
+  if (line === undefined) return 'none'
   // One credential a request (draft-httpauth-payment-01): two would leave open which one is spent.
-  if (more.length > 0) return { outcome: 'several' }
-  if (line.length > MAX_CREDENTIAL_CHARS) return malformed('too long')
-  const token = ONE_TOKEN.exec(line)?.[1]
-  if (token === undefined) return malformed('not one token')
-  const json = decodeJson(token, MAX_CREDENTIAL_CHARS)
-  if (json === null) return malformed('not base64url of a JSON object')
-  const { challenge: echo, payload } = json
-  if (!isObject(echo)) return malformed('challenge is not an object')
-  if (!isObject(payload)) return malformed('payload is not an object')
-  const challenge = challengeOf(echo)
-  if (challenge === null) return malformed('a challenge member is missing or not a string')
-  const { preimage } = payload
-  if (typeof preimage !== 'string' || !PREIMAGE.test(preimage)) {
-    return malformed('payload.preimage is not 64 hex digits')
+  if (more.length > 0 || line.length > MAX_CREDENTIAL_CHARS) return 'malformed'
+  const json = decodeJson(ONE_TOKEN.exec(line)?.[1] ?? '', MAX_CREDENTIAL_CHARS)
+  if (!isObject(json?.challenge) || !isObject(json.payload)) return 'malformed'
+  const challenge = challengeOf(json.challenge)
+  const { preimage } = json.payload
+  if (challenge === null || typeof preimage !== 'string' || !PREIMAGE.test(preimage)) {
+    return 'malformed'
   }
-  return { outcome: 'ok', credential: { challenge, payload: { preimage: preimage.toLowerCase() } } }
+  return { challenge, payload: { preimage: preimage.toLowerCase() } }
 }
 
 /**
@@ -203,19 +187,18 @@ export function paymentChallengesIn(fieldLines: readonly string[]): PaymentChall
  * text: payers order and canonicalise as they like. `digest`, `opaque`, `description` and `header` may be
  * missing, because a widespread payer drops them, but not changed.
  */
-export function verifyEcho(
-  credential: PaymentCredential,
+export function isEcho(
+  { challenge }: PaymentCredential,
   issued: PaymentChallenge & { expires: string },
-): EchoVerdict {
-  let mismatch: keyof PaymentChallenge | null = null
-  for (const member of REQUIRED_ECHO) {
-    if (!equalText(credential.challenge[member], issued[member])) mismatch ??= member
-  }
+): boolean {
+  let isSame = true
+  for (const member of REQUIRED_ECHO)
+    isSame = equalText(challenge[member], issued[member]) && isSame
   for (const member of OPTIONAL_ECHO) {
-    const echoed = credential.challenge[member]
-    if (echoed !== undefined && !equalText(echoed, issued[member])) mismatch ??= member
+    const echoed = challenge[member]
+    isSame = (echoed === undefined || equalText(echoed, issued[member])) && isSame
   }
-  return mismatch === null ? { outcome: 'ok' } : { outcome: 'mismatch', member: mismatch }
+  return isSame
 }
 
 /** The `Content-Digest` item of a body's SHA-256 (RFC 9530), as it stands in a challenge. */
@@ -279,10 +262,6 @@ function decodeJson(encoded: string, maxChars: number): Record<string, unknown> 
   const bytes = base64Bytes(encoded)
   const text = bytes === null ? null : utf8Text(bytes)
   return text === null ? null : objectIn(text)
-}
-
-function malformed(reason: string): CredentialReading {
-  return { outcome: 'malformed', reason }
 }
 
 function isOptionalString(value: unknown): value is string | undefined {

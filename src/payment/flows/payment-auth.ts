@@ -104,12 +104,12 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions) {
 
     read(fieldLines: readonly string[], binding: Binding): CheckedCredential<PaymentProblem> {
       const reading = readPaymentCredential(fieldLines)
-      if (reading.outcome === 'none') return { kind: 'none' }
-      if (reading.outcome !== 'ok') {
+      if (reading === 'none') return { kind: 'none' }
+      if (reading === 'malformed') {
         const genuine = paymentChallengesIn(fieldLines).find((echo) => isOurs(echo, binding))
         return invalid('malformed-credential', genuine && paymentHashOf(genuine))
       }
-      const { challenge, payload } = reading.credential
+      const { challenge, payload } = reading
       const paymentHash = paymentHashOf(challenge)
       if (paymentHash === null) return invalid('invalid-challenge')
       const isPaid = provesPayment(payload.preimage, paymentHash)
