@@ -3,6 +3,7 @@
  * and the node takes payments. Load balancers ask often, so the cost is bounded.
  */
 import type { Db } from '../../db/db.ts'
+import { unlessAborted } from '../../lib/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Type } from '../../lib/json-schema.ts'
 import type { App } from '../app.ts'
@@ -96,25 +97,16 @@ function createStoreProbe(db: Readiness['db'], clock: Clock): () => Promise<bool
     }
   }
 
+  const inTime = (isUp: Promise<boolean>): Promise<boolean> =>
+    unlessAborted(AbortSignal.timeout(PROBE_TIMEOUT_MS), isUp).catch(() => false)
+
   return () => {
     const now = clock.now()
     const isFresh = now >= probedAt && now - probedAt < PROBE_INTERVAL_MS
     if (isFresh) return last
     probedAt = now
-    last = isReading ? Promise.resolve(false) : within(read(), PROBE_TIMEOUT_MS)
+    last = isReading ? Promise.resolve(false) : inTime(read())
     return last
-  }
-}
-
-async function within(work: Promise<boolean>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }
 

@@ -113,14 +113,14 @@ async function answered<T>(
   { work, withinMs }: { work: Promise<T>; withinMs: number },
 ): Promise<T> {
   try {
-    return await within(withinMs, work)
+    return await unlessAborted(AbortSignal.timeout(withinMs), work)
   } catch (error) {
     throw failureOf(what, error)
   }
 }
 
 function failureOf(what: string, error: unknown): NodeError {
-  if (error instanceof Nip47TimeoutError || error instanceof TimedOut || isWithoutWallet(error)) {
+  if (error instanceof Nip47TimeoutError || isTimeout(error) || isWithoutWallet(error)) {
     return new NodeError(NODE, `${what} took too long`, { reason: 'timeout' })
   }
   if (error instanceof Nip47WalletError) {
@@ -136,21 +136,11 @@ function failureOf(what: string, error: unknown): NodeError {
   return new NodeError(NODE, `${what} failed`, { reason: 'unreachable' })
 }
 
+/** Of `AbortSignal.timeout`. */
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'TimeoutError'
+
 /** Whether the relay has no info event of the wallet. The client has no error class for this. */
 function isWithoutWallet(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('no info event')
-}
-
-class TimedOut extends Error {}
-
-async function within<T>(milliseconds: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TimedOut()), milliseconds)
-  })
-  try {
-    return await Promise.race([work, timeout])
-  } finally {
-    clearTimeout(timer)
-  }
 }
