@@ -276,9 +276,8 @@ function smallTargets(page: Page): Promise<string[]> {
     )
     return [...controls].flatMap((control) => {
       const { display, visibility } = getComputedStyle(control)
-      // The mark that folds a line of JSON is as high as the line. A bar of the activity is as wide as its minute,
-      // and the search does what it does.
-      const isInSentence = display === 'inline' || control.matches('.link, .fold, .bar')
+      // A bar of the activity is as wide as its minute, and the search does what it does.
+      const isInSentence = display === 'inline' || control.matches('.link, .bar')
       // A box with its label around it, or after it, is pressed by the label.
       const around = control.closest('label') ?? control
       const { width, height } = around.getBoundingClientRect()

@@ -4,16 +4,13 @@ import { useState } from 'preact/hooks'
 import { eventBody, toCurl } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
 import { guessProvider, verifySignature } from '../../client/signature.ts'
-import { toFetch, toHttpie, toPython } from '../../client/snippets.ts'
 import { HMAC_ALGORITHMS, type HmacAlgorithm } from '../../protocol/signatures/mac.ts'
 import type { SignatureProvider, SignatureRules } from '../../protocol/signatures/signatures.ts'
 import { textOf } from '../content/charset.ts'
-import { type Change, diffLines } from '../content/diff.ts'
-import { jsonLines } from '../content/json-lines.ts'
+import { indented } from '../content/json.ts'
 import { mediaOf } from '../content/media.ts'
 import { plainly } from '../lib/foreign.ts'
 import { plural, time } from '../lib/format.ts'
-import { Choice } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { type Fields, Form, Input, Select } from '../ui/field.tsx'
 import { Pre } from '../ui/show.tsx'
@@ -103,44 +100,29 @@ export function Verify({ event }: { event: CatchEvent }) {
 
 /** A longer command is copied and not drawn. */
 const MAX_SHOWN_CHARACTERS = 20_000
-const WRITERS = { curl: toCurl, fetch: toFetch, HTTPie: toHttpie, Python: toPython } as const
-type Writer = keyof typeof WRITERS
 const TARGET = 'http://localhost:3000'
-/** As chosen last, for the next request too. */
-const typed = { target: signal(TARGET), writer: signal<Writer>('curl') }
+/** As typed last, for the next request too. */
+const target = signal(TARGET)
 
-/** The request as code that sends it again. The page itself connects to nobody but its own service. */
+/** The request as a command that sends it again. The page itself connects to nobody but its own service. */
 export function Replay({ event }: { event: CatchEvent }) {
-  const writer = typed.writer.value
-  const url = typed.target.value.trim() || TARGET
-  const code = WRITERS[writer](event, { url })
+  const url = target.value.trim() || TARGET
+  const code = toCurl(event, { url })
   const cli = `mayfly catch replay <name> ${event.sequence} --to ${url}`
   return (
     <>
-      <div class="row between">
-        <div class="target">
-          <Input
-            label="Target"
-            hint="The path and the query of the request are added."
-            type="url"
-            value={typed.target.value}
-            onText={(text) => {
-              typed.target.value = text
-            }}
-          />
-        </div>
-        <Choice
-          label="Language"
-          names={Object.keys(WRITERS) as Writer[]}
-          chosen={writer}
-          onChoose={(name) => {
-            typed.writer.value = name
-          }}
-        />
-      </div>
+      <Input
+        label="Target"
+        hint="The path and the query of the request are added."
+        type="url"
+        value={target.value}
+        onText={(text) => {
+          target.value = text
+        }}
+      />
       <CodeBox
         text={code}
-        label={`the request for ${writer}`}
+        label="the request for curl"
         shown={
           code.length > MAX_SHOWN_CHARACTERS ? `${code.slice(0, MAX_SHOWN_CHARACTERS)}…` : code
         }
@@ -154,13 +136,11 @@ export function Replay({ event }: { event: CatchEvent }) {
 /** Nobody finds one of more in a menu. */
 const MAX_OTHERS = 100
 const MAX_PATH_CHARACTERS = 60
-/** Lines that did not change, before and after one that did. */
-const CONTEXT = 2
 const MAX_SHOWN_LINES = 1_000
 const MAX_LINE_CHARACTERS = 1_000
 const MAX_BODY_CHARACTERS = 1_000_000
 
-/** Compares a request with another one, line by line. */
+/** The lines that one request has and another has not. Lines in another order are no difference. */
 export function Compare({ event, others }: { event: CatchEvent; others: readonly CatchEvent[] }) {
   const choices = others.filter(({ id }) => id !== event.id).slice(0, MAX_OTHERS)
   // What usually is asked: what is new since the one before?
@@ -168,6 +148,11 @@ export function Compare({ event, others }: { event: CatchEvent; others: readonly
   const [chosen, choose] = useState(before?.id)
   const other = choices.find(({ id }) => id === chosen) ?? before
   if (!other) return <p class="quiet">There is no other request in the list.</p>
+  const [old, fresh] = [linesOf(other), linesOf(event)]
+  const lines = [
+    ...missing(old, fresh).map((line) => ['del', `− ${line}\n`] as const),
+    ...missing(fresh, old).map((line) => ['ins', `+ ${line}\n`] as const),
+  ]
   return (
     <>
       <Select
@@ -176,7 +161,19 @@ export function Compare({ event, others }: { event: CatchEvent; others: readonly
         chosen={other.id}
         onChoose={choose}
       />
-      <Comparison before={other} after={event} />
+      <p role="status">
+        {lines.length === 0
+          ? 'Method, path, headers and body have the same lines.'
+          : `− is in #${other.sequence}, + is in #${event.sequence}.`}
+      </p>
+      {lines.length > 0 && (
+        <Pre kind="content diff" label="Differences">
+          {lines.slice(0, MAX_SHOWN_LINES).map(([Tag, line], at) => (
+            <Tag key={at}>{plainly(line)}</Tag>
+          ))}
+          {lines.length > MAX_SHOWN_LINES && `… ${plural(lines.length - MAX_SHOWN_LINES, 'line')}`}
+        </Pre>
+      )}
     </>
   )
 }
@@ -184,114 +181,34 @@ export function Compare({ event, others }: { event: CatchEvent; others: readonly
 const titleOf = ({ sequence, method, path, receivedAt }: CatchEvent): string =>
   `#${sequence} ${method} ${plainly((path || '/').slice(0, MAX_PATH_CHARACTERS))}, ${time(receivedAt)}`
 
-function Comparison({ before, after }: { before: CatchEvent; after: CatchEvent }) {
-  const parts: [name: string, changes: Change[] | string][] = [
-    ['request', diffLines([requestLine(before)], [requestLine(after)]) ?? []],
-    ['headers', diffLines(headerLines(before), headerLines(after)) ?? 'Too many to compare.'],
-    ['body', bodyChanges(before, after)],
-  ]
-  const same = parts.filter(([, changes]) => !isChanged(changes)).map(([name]) => name)
-  const remarks = parts.flatMap(([, changes]) => (typeof changes === 'string' ? [changes] : []))
-  const drawn = parts.flatMap(([name, changes]) =>
-    typeof changes !== 'string' && isChanged(changes)
-      ? [[name, withContext(changes)] as const]
-      : [],
-  )
-  const also = same.length > 0 ? ` The same: ${same.join(', ')}.` : ''
-  return (
-    <>
-      <p role="status">
-        {same.length === parts.length
-          ? 'Method, path, headers and body are the same.'
-          : `− is in #${before.sequence}, + is in #${after.sequence}.${also}`}
-      </p>
-      {remarks.map((remark) => (
-        <p key={remark}>{remark}</p>
-      ))}
-      {drawn.length > 0 && (
-        <Pre kind="content diff" label="Differences">
-          {drawn.map(([name, lines], index) => (
-            <span key={name}>
-              {index > 0 && '\n'}
-              {lines.map(({ kind, text }, at) => {
-                const Tag = kind === 'added' ? 'ins' : kind === 'removed' ? 'del' : 'span'
-                return <Tag key={at} class={kind === 'skip' ? 'quiet' : ''}>{`${text}\n`}</Tag>
-              })}
-            </span>
-          ))}
-        </Pre>
-      )}
-    </>
-  )
+/** The lines of one list that another has not, or not as often. */
+function missing(lines: readonly string[], others: readonly string[]): string[] {
+  const left = new Map<string, number>()
+  for (const line of others) left.set(line, (left.get(line) ?? 0) + 1)
+  return lines.filter((line) => {
+    const times = left.get(line) ?? 0
+    left.set(line, times - 1)
+    return times <= 0
+  })
 }
 
-const isChanged = (changes: Change[] | string): boolean =>
-  typeof changes === 'string' || changes.some(({ kind }) => kind !== 'same')
-
-const requestLine = ({ method, path, query }: CatchEvent): string =>
-  `${method} ${path || '/'}${query === '' ? '' : `?${query}`}`
-
-/** Sorted by name: proxies change the order. */
-function headerLines({ headers }: CatchEvent): string[] {
-  return headers.map(({ name, value }) => `${name.toLowerCase()}: ${value}`).sort()
+/** The request line, the headers, and the body: JSON as it is shown, other texts as they were sent. */
+function linesOf(event: CatchEvent): string[] {
+  const { method, path, query, headers, contentType, bodyBytes, bodySha256 } = event
+  const text = formatted(textOf(eventBody(event), mediaOf(contentType))?.text ?? '')
+  const isCompared = (text !== '' || bodyBytes === 0) && text.length <= MAX_BODY_CHARACTERS
+  return [
+    `${method} ${path || '/'}${query === '' ? '' : `?${query}`}`,
+    ...headers.map(({ name, value }) => `${name.toLowerCase()}: ${value}`),
+    ...(isCompared ? text.split(/\r?\n/) : [`Body with SHA-256 ${bodySha256}`]),
+  ].map((line) => line.slice(0, MAX_LINE_CHARACTERS))
 }
 
-function bodyChanges(before: CatchEvent, after: CatchEvent): Change[] | string {
-  if (before.bodySha256 === after.bodySha256) return []
-  const [old, fresh] = [bodyLines(before), bodyLines(after)]
-  if (!old || !fresh) {
-    return 'The bodies differ. Only texts of up to 1 MB are compared.'
-  }
-  return diffLines(old, fresh) ?? 'The bodies differ in too many lines to compare.'
-}
-
-/** JSON as it is shown; any other text as it was sent. */
-function bodyLines(event: CatchEvent): string[] | null {
-  if (event.bodyBytes > MAX_BODY_CHARACTERS) return null
-  const text = textOf(eventBody(event), mediaOf(event.contentType))?.text
-  if (text === undefined) return null
+function formatted(text: string): string {
   try {
     JSON.parse(text)
+    return indented(text, MAX_BODY_CHARACTERS)
   } catch {
-    return text.split(/\r?\n/)
+    return text
   }
-  return Array.from(
-    jsonLines(text),
-    ({ depth, tokens }) =>
-      '  '.repeat(Math.min(depth, 40)) + tokens.map((token) => token.text).join(''),
-  )
-}
-
-type DiffLine = { kind: Change['kind'] | 'skip'; text: string }
-const SIGNS = { same: ' ', removed: '−', added: '+' }
-
-/** The changed lines and those around them. */
-function withContext(changes: readonly Change[]): DiffLine[] {
-  const isNear = changes.map((_, index) =>
-    changes
-      .slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1)
-      .some(({ kind }) => kind !== 'same'),
-  )
-  const lines: DiffLine[] = []
-  let skipped = 0
-  const skip = (count: number): void => {
-    if (count > 0) lines.push({ kind: 'skip', text: `  … ${plural(count, 'line')}` })
-  }
-  for (const [index, { kind, line }] of changes.entries()) {
-    if (!isNear[index]) {
-      skipped++
-      continue
-    }
-    skip(skipped)
-    skipped = 0
-    if (lines.length >= MAX_SHOWN_LINES) {
-      skip(changes.length - index)
-      return lines
-    }
-    const isLong = line.length > MAX_LINE_CHARACTERS
-    const text = `${plainly(line.slice(0, MAX_LINE_CHARACTERS))}${isLong ? '…' : ''}`
-    lines.push({ kind, text: `${SIGNS[kind]} ${text}` })
-  }
-  skip(skipped)
-  return lines
 }

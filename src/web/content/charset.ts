@@ -1,5 +1,4 @@
 /** Bytes as text, in the charset that their sender names. */
-import { utf8Text } from '../../lib/bytes.ts'
 import type { Media } from './media.ts'
 
 export type DecodedText = {
@@ -10,43 +9,25 @@ export type DecodedText = {
 
 /** The text, or null if the bytes are none. */
 export function textOf(bytes: Uint8Array, { type, charset }: Media): DecodedText | null {
-  if (charset !== undefined && !/^(?:utf-?8|us-ascii|ascii)$/i.test(charset)) {
-    const named = inCharset(bytes, charset)
-    if (named) return named
-  }
-  const mark = markOf(bytes)
-  if (mark !== null) return inCharset(bytes, mark)
-  const plain = utf8Text(bytes)
-  if (plain !== null) {
-    const isUnknown = charset !== undefined && decoderFor(charset) === null
-    return {
-      text: plain.replace(/^\ufeff/, ''),
-      remark: isUnknown ? 'This browser does not know its charset. Read as UTF-8.' : null,
-    }
-  }
-  // Someone who says that it is text may have forgotten to say in which charset. Text has no zero bytes.
-  const isText = /^text\/|[/+](?:json|xml)$/.test(type) && !bytes.includes(0)
-  return isText ? inCharset(bytes, 'utf-8') : null
-}
-
-function inCharset(bytes: Uint8Array, charset: string): DecodedText | null {
-  const strict = decoderFor(charset, true)
-  if (!strict) return null
-  const name = strict.encoding
+  const named = decoderFor(charset ?? markOf(bytes) ?? 'utf-8')
+  const { encoding } = named ?? new TextDecoder()
+  const remark = named
+    ? `Read as ${encoding}`
+    : 'This browser does not know its charset. Read as UTF-8'
   try {
-    return { text: strict.decode(bytes), remark: name === 'utf-8' ? null : `Read as ${name}.` }
+    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes)
+    return { text, remark: named && encoding === 'utf-8' ? null : `${remark}.` }
   } catch {
-    const text = decoderFor(charset)?.decode(bytes) ?? ''
-    return {
-      text,
-      remark: `Read as ${name}, but some of its bytes are not: each is shown as \ufffd.`,
-    }
+    // Someone who says that it is text may be wrong about the charset. Text has no zero bytes.
+    if (!/^text\/|[/+](?:json|xml)$/.test(type) || bytes.includes(0)) return null
+    const text = new TextDecoder(encoding).decode(bytes)
+    return { text, remark: `${remark}, but some of its bytes are not: each is shown as \ufffd.` }
   }
 }
 
-function decoderFor(charset: string, fatal = false): TextDecoder | null {
+function decoderFor(charset: string): TextDecoder | null {
   try {
-    return new TextDecoder(charset, { fatal })
+    return new TextDecoder(charset)
   } catch {
     return null
   }

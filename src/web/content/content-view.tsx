@@ -3,12 +3,13 @@ import './content.css'
 import { useEffect, useState } from 'preact/hooks'
 import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
-import { count, bytes as sized } from '../lib/format.ts'
+import { count, plural, bytes as sized } from '../lib/format.ts'
 import { Button, Choice } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { Fold, Pre } from '../ui/show.tsx'
 import { textOf } from './charset.ts'
-import { JsonView } from './json-view.tsx'
+import { indented } from './json.ts'
+import { Json } from './json-view.tsx'
 import { mediaOf, pictureType } from './media.ts'
 import { type Part, partsOf } from './multipart.ts'
 import { Marked, PairsTable } from './table.tsx'
@@ -26,8 +27,8 @@ export type Content = {
 /** Only this much is drawn. The download has all of it. */
 const MAX_SHOWN_CHARACTERS = 200_000
 const MAX_SHOWN_BYTES = 16 * 1024
-/** A longer form, which only unpacking makes, would have millions of fields. */
-const MAX_FORM_CHARACTERS = 1024 * 1024
+/** A longer form or JSON, which only unpacking makes, would take long to parse. */
+const MAX_PARSED_CHARACTERS = 1024 * 1024
 const HEX_COLUMNS = 16
 /** A form has far fewer parts. */
 const MAX_PARTS = 200
@@ -67,7 +68,8 @@ function Shown({ form, content, text }: { form: Form; content: Content; text: st
   if (form === 'Picture') return <Picture bytes={bytes} />
   if (form === 'Parts') return <Parts content={content} />
   if (form === 'Form') return <PairsTable label="Fields" pairs={[...new URLSearchParams(text)]} />
-  if (form === 'JSON') return <JsonView key={text} text={text} label={label} />
+  if (form === 'JSON')
+    return <Text text={indented(text, MAX_SHOWN_CHARACTERS)} label={label} isJson />
   if (form === 'Text') return <Text text={text} label={label} />
   return <Hex bytes={form === 'As sent' && sent ? sent : bytes} label={label} />
 }
@@ -76,11 +78,12 @@ function Shown({ form, content, text }: { form: Form; content: Content; text: st
 function formsOf({ bytes, contentType, sent }: Content, text: string | null): Form[] {
   const { type } = mediaOf(contentType)
   const isForm = type === 'application/x-www-form-urlencoded'
+  const isShort = text !== null && text.length <= MAX_PARSED_CHARACTERS
   const forms: (Form | false)[] = [
     pictureType(bytes) !== null && 'Picture',
     type === 'multipart/form-data' && 'Parts',
-    text !== null && isForm && text.length <= MAX_FORM_CHARACTERS && 'Form',
-    text !== null && !isForm && isJson(text, type) && 'JSON',
+    isShort && isForm && 'Form',
+    isShort && !isForm && isJson(text, type) && 'JSON',
     text !== null && 'Text',
     'Hex',
     sent !== undefined && 'As sent',
@@ -117,41 +120,34 @@ function Picture({ bytes }: { bytes: Uint8Array<ArrayBuffer> }) {
   )
 }
 
-function Text({ text, label }: { text: string; label: string }) {
-  const isCut = text.length > MAX_SHOWN_CHARACTERS
-  const shown = isCut ? text.slice(0, MAX_SHOWN_CHARACTERS) : text
-  const cut = `The first ${count(shown.length)} of ${count(text.length)} characters`
-  return <Cut text={shown} label={label} cut={isCut ? cut : null} />
-}
-
-function Hex({ bytes, label }: { bytes: Uint8Array; label: string }) {
-  const isCut = bytes.length > MAX_SHOWN_BYTES
-  const cut = `The first ${sized(MAX_SHOWN_BYTES)} of ${sized(bytes.length)}`
-  const dump = hexDump(bytes.subarray(0, MAX_SHOWN_BYTES))
-  return <Cut text={dump} label={label} kind="hex" cut={isCut ? cut : null} />
-}
-
-/** What is cut is said first: nobody reads to the end to learn it. */
-function Cut({
-  text,
-  label,
-  cut,
-  kind = '',
-}: {
-  text: string
-  label: string
-  cut: string | null
-  kind?: string
-}) {
+function Text({ text, label, isJson = false }: { text: string; label: string; isJson?: boolean }) {
+  const shown = text.slice(0, MAX_SHOWN_CHARACTERS)
   return (
     <>
-      {cut !== null && <p class="small quiet">{cut}; the rest is in the download.</p>}
-      <Pre kind={`content ${kind}`} label={label}>
-        <Marked text={text} />
+      {shown !== text && <Cut at={plural(shown.length, 'character')} />}
+      <Pre kind="content" label={label}>
+        {isJson ? <Json text={shown} /> : <Marked text={shown} />}
       </Pre>
     </>
   )
 }
+
+function Hex({ bytes, label }: { bytes: Uint8Array; label: string }) {
+  const shown = bytes.subarray(0, MAX_SHOWN_BYTES)
+  return (
+    <>
+      {shown.length < bytes.length && <Cut at={sized(shown.length)} />}
+      <Pre kind="content hex" label={label}>
+        {hexDump(shown)}
+      </Pre>
+    </>
+  )
+}
+
+/** What is cut is said first: nobody reads to the end to learn it. */
+const Cut = ({ at }: { at: string }) => (
+  <p class="small quiet">{`The first ${at}; the rest is in the download.`}</p>
+)
 
 function Parts({ content: { bytes, contentType } }: { content: Content }) {
   const [parts, setParts] = useState<Part[] | null>([])
