@@ -435,7 +435,7 @@ suite('buying', () => {
     })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText(/^\d\d:\d\d left$/).waitFor()
+    await page.getByText(/^\d+ min( \d+ s)? left$/).waitFor()
     await page.getByText('Waiting for payment…').waitFor()
   })
 

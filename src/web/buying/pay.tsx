@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { PaymentQuote } from '../../client/index.ts'
 import { hex, hexBytes } from '../../lib/bytes.ts'
-import { remaining } from '../lib/format.ts'
+import { duration } from '../lib/format.ts'
 import { isSimulator, isTroubled, now, type Reach } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
@@ -51,7 +51,7 @@ export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach
               waiting
             )}
           </State>
-          <span class="quiet number">{isOver ? 'Expired' : `${remaining(left)} left`}</span>
+          <span class="quiet number">{isOver ? 'Expired' : `${duration(left)} left`}</span>
         </div>
       </div>
     </>

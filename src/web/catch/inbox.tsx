@@ -131,7 +131,6 @@ function Requests({ inbox }: { inbox: Inbox }) {
         <EventList
           events={all}
           shownId={inbox.shown.value?.id}
-          unread={inbox.unread.value}
           hasOlder={events.hasOlder.value}
           isLoading={events.isLoading.value}
           handle={inbox.list}

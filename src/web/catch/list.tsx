@@ -23,7 +23,6 @@ export type ListHandle = {
 export function EventList({
   events,
   shownId,
-  unread,
   hasOlder,
   isLoading,
   handle,
@@ -32,7 +31,6 @@ export function EventList({
 }: {
   events: readonly CatchEvent[]
   shownId: string | undefined
-  unread: ReadonlySet<string>
   hasOlder: boolean
   isLoading: boolean
   handle: { current: ListHandle | null }
@@ -136,7 +134,6 @@ export function EventList({
               aria-posinset={index + 1}
               aria-setsize={hasOlder ? -1 : events.length}
               data-id={event.id}
-              data-unread={unread.has(event.id) ? '' : undefined}
               class="event-row"
               style={{ transform: `translateY(${index * row}px)` }}
             >
@@ -150,7 +147,7 @@ export function EventList({
                   focusedId.value = event.id
                 }}
               >
-                <Row event={event} isUnread={unread.has(event.id)} />
+                <Row event={event} />
               </button>
             </div>
           )
@@ -165,15 +162,10 @@ export function EventList({
   )
 }
 
-function Row({ event, isUnread }: { event: CatchEvent; isUnread: boolean }) {
+function Row({ event }: { event: CatchEvent }) {
   const { method, path, receivedAt, access, bodyBytes } = event
   return (
     <>
-      {isUnread && (
-        <span class="unread">
-          <span class="visually-hidden">Unread</span>
-        </span>
-      )}
       <span class="method">{method}</span>{' '}
       <span class="path">{plainly((path || '/').slice(0, MAX_SHOWN))}</span>{' '}
       {access === 'authenticated' && (

@@ -1,5 +1,5 @@
 /** What the page of an inbox knows and does: its requests, which of them is shown, and what keys and presses mean. */
-import { computed, effect, signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { createCatchClient } from '../../client/catch.ts'
 import type { EventFilter } from '../../client/event-filter.ts'
 import type { CatchCapability, CatchEvent, CatchRefusals, CatchStatus } from '../../client/index.ts'
@@ -42,7 +42,6 @@ export async function loadInbox(capability: CatchCapability) {
 
   const chosenId = signal<string | null>(null)
   const tab = signal<TabName>('Body')
-  const unread = signal<ReadonlySet<string>>(new Set())
   const narrow = matchMedia(NARROW)
   const isNarrow = signal(narrow.matches)
   const list: { current: ListHandle | null } = { current: null }
@@ -87,14 +86,7 @@ export async function loadInbox(capability: CatchCapability) {
     willCount = true
     unseen.arrived()
     if (!events.add(event)) return
-    unread.value = new Set([...unread.value, event.id])
     announce(`New request: ${event.method} ${plainly(event.path)}`)
-  }
-
-  function markRead(): void {
-    const id = shown.value?.id
-    if (id === undefined || document.hidden || !unread.value.has(id)) return
-    unread.value = new Set([...unread.value].filter((each) => each !== id))
   }
 
   function focusDetail(): void {
@@ -218,15 +210,12 @@ export async function loadInbox(capability: CatchCapability) {
     narrow.addEventListener('change', narrowed, { signal })
     addEventListener('popstate', returned, { signal })
     document.addEventListener('keydown', pressed, { signal })
-    document.addEventListener('visibilitychange', markRead, { signal })
     history.scrollRestoration = 'manual'
     const timer = setInterval(() => !document.hidden && refresh(), ASK_EVERY_MS)
-    const endReading = effect(markRead)
     void follow()
     return () => {
       stop.abort()
       clearInterval(timer)
-      endReading()
       history.scrollRestoration = 'auto'
     }
   }
@@ -241,7 +230,6 @@ export async function loadInbox(capability: CatchCapability) {
     chosen,
     shown,
     tab,
-    unread,
     list,
     wanted,
     search,

@@ -52,16 +52,6 @@ export const percent = (share: number): string => `${Math.floor(share * 10_000) 
 export const plural = (amount: number, noun: string): string =>
   `${whole.format(amount)} ${noun}${amount === 1 ? '' : 's'}`
 
-/** A duration: as `4:07` if it is only minutes, otherwise in hours or days. */
-export function remaining(milliseconds: number): string {
-  const seconds = Math.max(0, Math.ceil(milliseconds / 1000))
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes}:${String(seconds % 60).padStart(2, '0')}`
-  const hours = Math.floor(minutes / 60)
-  if (hours < 48) return `${hours} h ${minutes % 60} min`
-  return `${Math.floor(hours / 24)} days ${hours % 24} h`
-}
-
 /** How long ago something was, in one unit: `now`, `5 s ago`, `3 min ago`, `2 days ago`. */
 export function ago(milliseconds: number): string {
   const seconds = Math.floor(milliseconds / 1000)

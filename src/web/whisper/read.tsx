@@ -13,7 +13,7 @@ import {
 } from '../../protocol/whisper-envelope.ts'
 import { download } from '../lib/download.ts'
 import { plainly } from '../lib/foreign.ts'
-import { bytes, reasonOf, remaining, when } from '../lib/format.ts'
+import { bytes, duration, reasonOf, when } from '../lib/format.ts'
 import { now, service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
@@ -267,9 +267,7 @@ function Early({ code, password, opensAt, wait }: Extract<Step, { at: 'early' }>
           : 'Its sender set a time, or bound it to a switch that opens when a monitor falls silent.'}
       </p>
       <p class="countdown number" role="timer">
-        <Ticking
-          text={(at) => (opensAt > at ? remaining(opensAt - at) : 'It can be opened now.')}
-        />
+        <Ticking text={(at) => (opensAt > at ? duration(opensAt - at) : 'It can be opened now.')} />
       </p>
       <p>No read was used. Asking early costs nothing.</p>
       <div class="row">
