@@ -76,7 +76,13 @@ export function createAdmissions(deps: {
     // of the receipt can tell.
     const isSure = !isExpired || (await isRemembered(receipt))
     const isFirst = isSure && (await store.add(key, REMEMBER_MS))
-    if (isFirst) begin(key, () => service.giveBack(receipt, { isUnused: isExpired }))
+    if (isFirst) {
+      begin(key, async () => {
+        const given = await service.giveBack(receipt, { isUnused: isExpired })
+        // The service's clock may have gone back. Nobody was let in, so it is given back once it has expired again.
+        return given === 'refused' && isExpired ? 'unknown' : given
+      })
+    }
     return { run: runs.get(key) ?? null, isFirst, isSure }
   }
 

@@ -137,6 +137,36 @@ describe('a receipt that ran out unused', () => {
     assert.equal(shop.served.length, 2)
   })
 
+  test('a receipt that ran out unused is not called used by a service whose clock has gone back since', async (t) => {
+    const shop = await aShop(t)
+    const store = fileStore(await temporaryFolder(t), shop.clock.now)
+    assert.equal((await anApi(shop, { store })(await aProof(shop))).status, 200)
+    shop.clock.advance(2 * MINUTE)
+    const receipt = await shop.receipt()
+    shop.clock.advance(HOUR)
+    let asked = 0
+    const late = anApi(shop, {
+      store,
+      async fetch(input, init) {
+        const isGiveBack = String(input).endsWith('/give-back')
+        if (isGiveBack && ++asked === 1) throw new Error('away')
+        // By its clock of then, the receipt has not expired yet.
+        if (isGiveBack && asked === 2) {
+          return Response.json({ error: 'give-back refused' }, { status: 409 })
+        }
+        return shop.options.fetch(input, init)
+      },
+    })
+    for (let visits = 0; visits < 2; visits++) {
+      const answer = await late({ 'gate-receipt': receipt })
+      const { status } = answer
+      assert.deepEqual([status, await answer.json()], [503, { error: 'payment unavailable' }])
+    }
+    assert.equal((await late({ 'gate-receipt': receipt })).status, 200)
+    assert.equal((await late({ 'gate-receipt': receipt })).status, 409)
+    assert.equal(shop.served.length, 2)
+  })
+
   test('a receipt that ran out is told to be used after a restart where the folder knows that it let its request in', async (t) => {
     const shop = await aShop(t)
     const store = fileStore(await temporaryFolder(t), shop.clock.now)
