@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { BudgetError } from '../../src/cli/exit.ts'
+import { readBackup, restoreBackup } from '../../src/cli/vault/backup.ts'
 import { budgetState, checkBudget } from '../../src/cli/vault/budget.ts'
 import { openPurchases, vaultStore } from '../../src/cli/vault/purchases.ts'
 import { VaultError, vaultFile } from '../../src/cli/vault/vault.ts'
@@ -131,6 +132,18 @@ describe('the budget of a day', () => {
     vault.write('b', 'paid', { price: 1, bolt11: 'lnbcrt-a' })
     vault.write('b', 'failed', { price: 1, bolt11: 'lnbcrt-a' })
     assert.equal(vault.spentSats(), 601)
+  })
+
+  test('what a backup says was paid is given back by nobody, whatever is known of it here', async (t) => {
+    const [here, there] = [await aVault(t), await aVault(t)]
+    for (const vault of [here, there]) {
+      vault.write('one', 'quoted', { price: 100 })
+      vault.write('one', 'paying', { price: 100, reserved: 110 })
+    }
+    there.write('one', 'paid', { price: 100, paidFee: 3 })
+    restoreBackup(here.options, readBackup(there.options))
+    here.write('one', 'failed', { price: 100 })
+    assert.equal(here.spentSats(), 110)
   })
 
   test('a wallet that may pay an invoice twice has it counted twice', async (t) => {

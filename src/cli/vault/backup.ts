@@ -82,7 +82,8 @@ export function restoreBackup(place: Place, backup: Backup): Restored {
 
 const SPEND = `
   insert into spending (${SPENDING}) values (${SPENDING.map((name) => `$${name}`)})
-  on conflict (day, key, bolt11) do update set cost_msat = max(cost_msat, excluded.cost_msat)`
+  on conflict (day, key, bolt11) do update set cost_msat = max(cost_msat, excluded.cost_msat),
+    state = case excluded.state when 'paid' then 'paid' else state end`
 
 const READ = `
   insert into unopened (public_id, envelope)
