@@ -308,12 +308,14 @@ function endOf(
 }
 
 /** Whether nothing can come of a purchase any more: no money is in it, and none can be. */
-function isOver(cli: Cli, record: PurchaseRecord, phrase: string): boolean {
-  const isDead = phrase === 'order expired' || phrase === 'order refunded'
-  if (record.state === 'quoted') return isDead || phrase === 'invoice expired'
-  const end = Date.parse(record.invoices.at(-1)?.expiresAt ?? '')
-  return record.state === 'failed' && cli.now() >= end + LATE_MS
+function isOver(cli: Cli, { state, invoices }: PurchaseRecord, phrase: string): boolean {
+  if (state === 'quoted') return OVER.includes(phrase)
+  const end = Date.parse(invoices.at(-1)?.expiresAt ?? '')
+  // The SDK says it by the service's clock, too.
+  return state === 'failed' && phrase === 'invoice expired' && cli.now() >= end + LATE_MS
 }
+
+const OVER = ['order expired', 'order refunded', 'invoice expired']
 
 function refusedAs(
   name: string,

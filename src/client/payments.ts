@@ -225,7 +225,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     if (isOver && earlierOf(record, said) >= expiresAt + LATE_MS) {
       const failed = (await write(record, { state: 'failed' })) ?? record
       if (run.ask) return begin(failed, run)
-      throw said.refusal ?? new MayflyError('payment failed', 0)
+      throw new MayflyError('invoice expired', 0)
     }
     // An earlier call may be under way, of which the wallet says nothing yet.
     if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record))) {

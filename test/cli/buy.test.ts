@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPurchase, vaultStore } from '../../src/cli/vault/purchases.ts'
 import { createHttp } from '../../src/client/http.ts'
-import { WalletError } from '../../src/client/index.ts'
+import { type PurchaseRecord, WalletError } from '../../src/client/index.ts'
 import { createPayments } from '../../src/client/payments.ts'
 import { containsToken } from '../../src/lib/ids.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
@@ -169,6 +169,39 @@ describe('a purchase', () => {
       assert.equal(proofs[0], preimage)
       assert.equal((again.out + again.err).includes(String(preimage)), false)
     }
+  })
+
+  test('a purchase that the wallet refused goes when both clocks are ten minutes past its expiry', async (t) => {
+    let date = Date.now() - 3_600_000
+    const service = createServer((_incoming, response) => {
+      response.writeHead(404, { date: new Date(date).toUTCString() })
+      response.end(JSON.stringify({ error: 'order not found' }))
+    }).listen(0, '127.0.0.1')
+    await once(service, 'listening')
+    t.after(() => service.close())
+    const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+    const cli = await commandLine(t, url)
+    const timestamp = Math.floor(Date.now() / 1000) - 4 * 3600
+    const paymentHash = 'ab'.repeat(32)
+    const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000, timestamp })
+    const place = { folder: cli.folder, now: Date.now, maxSatsPerDay: 2000 }
+    const store = vaultStore(place, { nameFor: () => 'hooks', onDelivered: () => undefined })
+    const expiresAt = new Date(decodeInvoice(bolt11).expiresAt).toISOString()
+    date = Date.parse(expiresAt) - 60_000
+    const record = {
+      ...{ version: 1, revision: 1, idempotencyKey: 'a key', state: 'failed', service: url },
+      ...{ product: 'catch', planId: 'spark', requestSha256: '', maxSats: 1000, wallet: null },
+      invoices: [{ bolt11, paymentHash, amountSats: 100, expiresAt, orderId: 'order_1' }],
+    } as unknown as PurchaseRecord
+    store.save(record)
+    const resume = () => cli.run(['buy', 'catch', '--resume', 'hooks'], WITH_WALLET)
+    // Our clock may be ahead.
+    const early = await resume()
+    assert.match(early.err, /is not paid, and the service says: order not found/)
+    assert.equal(openPurchase(cli, 'hooks')?.state, 'failed')
+    date = Date.now()
+    assert.equal((await resume()).code, 3)
+    assert.equal(openPurchase(cli, 'hooks'), null)
   })
 
   test('a purchase whose capability could not be saved keeps its record, which collects it later', async (t) => {

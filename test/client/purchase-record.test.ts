@@ -352,7 +352,7 @@ test('an invoice of anybody stays unknown while its wallet does not say that it 
   await assert.rejects(pay, { phrase: 'payment outcome unknown' })
   assert.deepEqual(store.state(), ['paying'])
   answer = { state: 'failed' }
-  await assert.rejects(pay, { phrase: 'payment failed' })
+  await assert.rejects(pay, { phrase: 'invoice expired' })
   assert.deepEqual(store.state(), ['failed'])
 })
 
