@@ -327,16 +327,8 @@ export const RELOADED = ['catalog', 'rateLimits'] as const satisfies (keyof Conf
 
 export type Reloaded = Pick<Config, (typeof RELOADED)[number]>
 
-/** Variables that `mayfly pulse watch` sets for the commands that it runs. These may be Mayfly's own. */
-export const WATCH_VARIABLES = {
-  name: 'MAYFLY_PULSE_NAME',
-  state: 'MAYFLY_PULSE_STATE',
-  previousState: 'MAYFLY_PULSE_PREVIOUS_STATE',
-  lastPingAt: 'MAYFLY_PULSE_LAST_PING_AT',
-} as const
-
 function refuseUnknown(environment: Record<string, string | undefined>): void {
-  const known = new Set<string>(Object.values(WATCH_VARIABLES))
+  const known = new Set<string>()
   for (const option of Object.values<Option<unknown>>(OPTIONS)) {
     known.add(option.name)
     if (option.isSecret) known.add(`${option.name}_FILE`)

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
@@ -172,25 +170,6 @@ function pointTo(folder: string, { port }: AddressInfo): void {
 const OLDER = `--import=data:text/javascript,${encodeURIComponent(
   `Object.defineProperty(process.versions, 'node', { value: '20.11.1' })`,
 )}`
-
-test('pulse watch runs a command at each change of state, with the state in its environment', async (t) => {
-  const { cli } = await aMonitor(t)
-  const file = join(cli.folder, 'told')
-  const exec = `echo "$MAYFLY_PULSE_NAME $MAYFLY_PULSE_PREVIOUS_STATE $MAYFLY_PULSE_STATE$MAYFLY_WALLET_URL" > ${file}`
-  const running = cli.start(['pulse', 'watch', 'beat', '--once', '--exec', exec], WITH_WALLET)
-  await until('it watches', () => running.out().includes('waiting'))
-  await cli.json(['pulse', 'ping', 'beat'])
-  const { code, out } = await running.ended
-  assert.equal(code, 0)
-  assert.equal(readFileSync(file, 'utf8'), 'beat waiting operational\n')
-  assert.deepEqual(
-    out
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { state: string }).state),
-    ['waiting', 'operational'],
-  )
-})
 
 test('pulse set changes what is given, and destroy needs to be meant', async (t) => {
   const { cli } = await aMonitor(t)

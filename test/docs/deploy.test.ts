@@ -4,7 +4,7 @@ import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { OPTIONS, WATCH_VARIABLES } from '../../src/service/config.ts'
+import { OPTIONS } from '../../src/service/config.ts'
 
 const ROOT = new URL('../../', import.meta.url)
 const text = (file: string): Promise<string> => readFile(new URL(file, ROOT), 'utf8')
@@ -13,7 +13,6 @@ const isThere = (file: string): boolean => existsSync(new URL(file, ROOT))
 const settings: { name: string; isSecret?: true }[] = Object.values(OPTIONS)
 const NAMES = new Set([
   ...settings.flatMap(({ name, isSecret }) => (isSecret ? [name, `${name}_FILE`] : [name])),
-  ...Object.values(WATCH_VARIABLES),
   // Of compose.yaml, and of the tests.
   ...['MAYFLY_USER', 'MAYFLY_TEST_ENGINE'],
 ])

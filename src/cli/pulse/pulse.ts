@@ -6,13 +6,11 @@ import { addPulseHistory } from './history.ts'
 import { addPulseRotate, refusedPing } from './rotate.ts'
 import { addPulseRun } from './run.ts'
 import { addPulseSchedule, addPulseSet, addPulseSwitch } from './settings.ts'
-import { addPulseWatch } from './watch.ts'
 
 export function addPulse(program: Command): void {
-  const parent = program.command('pulse').description('ping, watch and set up a heartbeat monitor')
+  const parent = program.command('pulse').description('ping and set up a heartbeat monitor')
   addPing(parent)
   addPulseRun(parent)
-  addPulseWatch(parent)
   addPulseHistory(parent)
   addPulseSet(parent)
   addPulseSwitch(parent)
