@@ -39,11 +39,6 @@ function show(cli: Cli): void {
   const { maxSats, maxSatsPerDay, folder } = cli
   const { day, spentMsat, isClockBehind } = budgetState(cli)
   const leftMsat = Math.max(0, maxSatsPerDay * 1000 - spentMsat)
-  const notes = [
-    ...(isClockBehind
-      ? ['Payments of a later day count too: the clock was ahead, or is behind.']
-      : []),
-  ]
   cli.answer(
     { day, spentMsat, leftMsat, maxSatsPerDay, maxSats, isClockBehind },
     columns([
@@ -52,7 +47,10 @@ function show(cli: Cli): void {
       ['left', `${sats(leftMsat)} of ${maxSatsPerDay} sat (MAYFLY_MAX_SATS_PER_DAY)`],
       ['ceiling', `${maxSats} sat for one purchase (MAYFLY_MAX_SATS, --max-sats)`],
       ['file', vaultFile(folder)],
-      ...notes.map((says) => ['note', `${says} To count nothing as spent: mayfly budget --reset`]),
+      ...(isClockBehind ? [['note', CLOCK_BEHIND]] : []),
     ]),
   )
 }
+
+const CLOCK_BEHIND =
+  'Payments of a later day count too: the clock was ahead, or is behind. To count nothing as spent: mayfly budget --reset'

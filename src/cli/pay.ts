@@ -43,13 +43,10 @@ function pay(
   const { maxSats, signal, now } = cli
   const payments = createPayments(createHttp(cli.url, cli.traced(fetch)), { maxSats, store, now })
   return withWallet(cli, (wallet) => {
-    if (wallet === null) throw noWallet()
-    return payments.payInvoice(bolt11, { wallet, maxSats, signal })
+    if (wallet) return payments.payInvoice(bolt11, { wallet, maxSats, signal })
+    throw new CliError(
+      'No wallet is configured. Set MAYFLY_WALLET_URL, or MAYFLY_WALLET_URL_FILE to a file that contains it.',
+      EXIT.usage,
+    )
   })
 }
-
-const noWallet = (): CliError =>
-  new CliError(
-    'No wallet is configured. Set MAYFLY_WALLET_URL, or MAYFLY_WALLET_URL_FILE to a file that contains it.',
-    EXIT.usage,
-  )

@@ -1,5 +1,6 @@
 /**
- * How far `catch listen --forward` got with each inbox, and what its receiver did not take, in the vault.
+ * How far `catch listen --forward` and the tools of hosts got with each inbox, and what a receiver did not take, in the
+ * vault.
  *
  * "sent" is committed just before the last byte of an event is passed to the system, and "done" when the receiver has
  * answered. So a kill never sends an event twice: the next start names an event without an answer, which was not sent
@@ -71,8 +72,23 @@ export const forgetListening = (place: Place, inbox: string): void =>
   inVault(place, (db) => {
     db.prepare('delete from listening where inbox = $inbox').run({ inbox })
     db.prepare('delete from failed where inbox = $inbox').run({ inbox })
-    db.prepare('delete from reading where inbox = $inbox').run({ inbox })
   })
+
+/** The last event that the tools of a host have handed over, or 0. */
+export const lastSeen = (place: Place, inbox: string): number =>
+  fromVault(place, 0, (db) =>
+    Number(db.prepare('select seen from listening where inbox = $inbox').get({ inbox })?.seen ?? 0),
+  )
+
+/** It only grows: of two calls at once the one that got further counts. */
+export const sawUpTo = (place: Place, inbox: string, sequence: number): void =>
+  inVault(place, (db) => {
+    db.prepare(SEEN).run({ inbox, sequence })
+  })
+
+const SEEN = `
+  insert into listening (inbox, seen) values ($inbox, $sequence)
+  on conflict do update set seen = max(seen, excluded.seen)`
 
 /** How many events of this inbox its receiver did not take. */
 export const countFailed = (place: Place, inbox: string): number =>

@@ -12,7 +12,7 @@ import { CliError } from '../exit.ts'
 
 /** How long to wait for other processes, each of which holds the file for some milliseconds. */
 const LOCK_MS = 10_000
-const VERSION = 3
+const VERSION = 4
 
 export type Place = {
   folder: string
@@ -132,16 +132,14 @@ const SCHEMA = `
     primary key (day, key, bolt11)
   ) strict;
   -- How far "catch listen --forward" got: the last event that is not sent again, and the one without an answer. A
-  -- listener writes under a token of its own, which the next one replaces.
+  -- listener writes under a token of its own, which the next one replaces. The tools of hosts have seen others.
   create table listening (
-    inbox text primary key, listener text not null, last integer, unanswered integer
+    inbox text primary key, listener text, last integer, unanswered integer, seen integer not null default 0
   ) strict;
   -- Events that a receiver did not take, and the replay that sends them again.
   create table failed (
     inbox text, sequence integer, replay text, primary key (inbox, sequence)
   ) strict, without rowid;
-  -- How far the tools of a host have read an inbox.
-  create table reading (inbox text primary key, last integer not null) strict;
   -- What reads of whispers brought, encrypted, until it is opened.
   create table unopened (
     id integer primary key, public_id text not null, envelope blob not null
