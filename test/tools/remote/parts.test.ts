@@ -1,12 +1,26 @@
 /** The parts of /mcp that bound and name things. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { suite, test } from 'node:test'
+import Fastify, { type FastifyReply } from 'fastify'
+import { pino } from 'pino'
 import type { App } from '../../../src/http/app.ts'
+import type { Limits } from '../../../src/http/limits.ts'
+import { createMemory } from '../../../src/http/memory.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { createCalls } from '../../../src/tools/remote/bounds.ts'
+import { mountMcp } from '../../../src/tools/remote/endpoint.ts'
 import { createOwnRequests, Unanswered } from '../../../src/tools/remote/own-requests.ts'
 import { createPurchaseIds } from '../../../src/tools/remote/purchase-id.ts'
+import { message } from '../../support/mcp.ts'
+import { until } from '../../support/until.ts'
+
+const PING = {
+  headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+  body: message('ping'),
+}
 
 suite('the names of purchases', () => {
   const key = randomBytes(32)
@@ -55,6 +69,35 @@ suite('the requests under way', () => {
     assert.ok(calls.begin('a'))
     assert.equal(calls.begin('a'), null)
     assert.equal(calls.begin('c'), null)
+  })
+
+  test('the requests under way are none of clients that left while their limits were looked up', async (t) => {
+    const app = Fastify()
+    t.after(() => app.close())
+    const memory = createMemory(() => '192.0.2')
+    let lookUp: (reply: FastifyReply) => Promise<unknown> = async () => undefined
+    mountMcp(app, {
+      publicUrl: () => url,
+      clientAddress: () => '192.0.2.1',
+      limits: { take: (_limit, _key, reply) => lookUp(reply) } as Limits,
+      ...{ memory, clock: systemClock, log: pino({ level: 'silent' }), keys: [] },
+    })
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    for (let left = 0; left < 64; left++) {
+      const leaving = new AbortController()
+      const looked = Promise.withResolvers<void>()
+      lookUp = async (reply) => {
+        leaving.abort()
+        await once(reply.raw, 'close')
+        looked.resolve()
+      }
+      const { signal } = leaving
+      await assert.rejects(fetch(`${url}/mcp`, { method: 'POST', ...PING, signal }))
+      await looked.promise
+    }
+    lookUp = async () => undefined
+    assert.equal((await fetch(`${url}/mcp`, { method: 'POST', ...PING })).status, 200)
+    await until('nothing is held', () => memory.bytesByKind().message === 0)
   })
 })
 
