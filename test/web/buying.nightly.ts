@@ -290,7 +290,7 @@ suite('buying', () => {
     await other.page.getByText('The service has not seen the payment yet.').waitFor()
     const preimage = await site.server.pay(invoice)
     await other.page.getByRole('button', { name: 'Recover' }).click()
-    await other.page.getByRole('heading', { name: 'Your inbox is here' }).waitFor()
+    await other.page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
 
     const third = await site.visit(t, { expected: /status of 40[24]/ })
     await third.page.goto(`${site.server.url}/recover`)

@@ -16,16 +16,17 @@ export function Bought({
   purchase,
 }: {
   capability: CatchCapability | PulseCapability
-  purchase: Unfinished
+  /** Unknown where it was recovered in another browser. */
+  purchase: Unfinished | undefined
 }) {
   const { product, publicId, expiresAt } = capability
-  const { noun, an, page } = THINGS[product]
-  const held = { capability, planId: purchase.planId }
+  const { noun, an, title, page } = THINGS[product]
+  const held = { capability, planId: purchase?.planId }
   const [saved, setSaved] = useState<string | null>(null)
 
   function onSaved(how: string): void {
     setSaved(how)
-    end(purchase)
+    if (purchase) end(purchase)
   }
 
   async function open(isSaved = saved !== null): Promise<void> {
@@ -59,7 +60,8 @@ export function Bought({
         <State kind="good">Paid</State>
         <StepHeading>Your {noun} is ready</StepHeading>
         <p class="quiet">
-          {termsLine(purchase)}, until <time dateTime={expiresAt}>{when(expiresAt)}</time>
+          {purchase ? termsLine(purchase) : title}, until{' '}
+          <time dateTime={expiresAt}>{when(expiresAt)}</time>
         </p>
       </div>
       {isBlocked ? (

@@ -8,9 +8,8 @@ import { createPayments } from '../../client/payments.ts'
 import { sharedWhisper } from '../../client/whisper.ts'
 import { decodeInvoice } from '../../protocol/bolt11.ts'
 import { sentence, when } from '../lib/format.ts'
-import { downloadKey, keep, keyText, openHere } from '../lib/keys.ts'
+import { downloadKey } from '../lib/keys.ts'
 import { clock, service, timedFetch } from '../lib/service.ts'
-import { THINGS } from '../lib/terms.ts'
 import {
   end,
   type PendingSecret,
@@ -23,7 +22,8 @@ import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { type Fields, Form, Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Fold, Head, Notice, Pre, State, StepHeading } from '../ui/show.tsx'
+import { Head, Notice, State, StepHeading } from '../ui/show.tsx'
+import { Bought } from './bought.tsx'
 
 /** A payment shows at the service within seconds. */
 const PATIENCE_MS = 5_000
@@ -149,44 +149,22 @@ function Recovered({ found }: { found: Found }) {
     )
   }
   const { capability, purchase } = found
-  const { noun, page } = THINGS[capability.product]
-  const held = { capability }
-  function saveAndOpen(): void {
-    if (!keep(held)) return
-    openHere({ ...held, isSaved: true })
-    if (purchase) end(purchase)
-    location.assign(page)
+  if (capability.product !== 'whisper') {
+    return <Bought capability={capability} purchase={purchase} />
   }
   return (
     <section class="card stack narrow">
-      <State kind="good">Found</State>
-      <StepHeading>Your {noun} is here</StepHeading>
-      {capability.product !== 'whisper' && (
-        <Button weight="primary" size="large wide" onClick={saveAndOpen}>
-          Save and open
-        </Button>
-      )}
-      {'code' in capability && capability.code !== undefined && (
-        <>
-          <CopyButton text={capability.code} weight="primary" size="large wide">
-            Copy the code
-          </CopyButton>
-          <p class="small quiet">Its reader pastes the code at {location.origin}/read.</p>
-        </>
-      )}
+      <State kind="good">Paid</State>
+      <StepHeading>Your secret is ready</StepHeading>
+      <CopyButton text={capability.code ?? ''} weight="primary" size="large wide">
+        Copy the code
+      </CopyButton>
+      <p class="small quiet">Its reader pastes the code at {location.origin}/read.</p>
       <div class="row">
-        <Button icon="download" onClick={() => downloadKey(held)}>
-          Download the key
+        <Button icon="download" onClick={() => downloadKey({ capability })}>
+          Download code and receipt
         </Button>
-        <CopyButton text={() => keyText(held)}>Copy the key</CopyButton>
       </div>
-      <Fold title="Show the key">
-        {() => (
-          <Pre kind="content token" label="The key">
-            {keyText(held).trim()}
-          </Pre>
-        )}
-      </Fold>
     </section>
   )
 }

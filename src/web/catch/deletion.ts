@@ -1,6 +1,6 @@
 /** A deletion that can be taken back for a few seconds, and is sent in any case: also when the page is left. */
 import { timedFetch } from '../lib/service.ts'
-import { closeToast, toast } from '../ui/overlay.tsx'
+import { toast } from '../ui/overlay.tsx'
 
 /** As long as its toast. */
 const UNDO_MS = 5_000
@@ -43,16 +43,12 @@ export function createDeletion(signal: AbortSignal) {
       waiting = { ...doing, timer: setTimeout(() => void send(), UNDO_MS) }
       toast('Deleted.', { label: 'Undo', run: undo })
     },
-    undo,
   }
 
-  /** False if nothing waits. */
-  function undo(): boolean {
-    if (!waiting) return false
+  function undo(): void {
+    if (!waiting) return
     clearTimeout(waiting.timer)
     waiting.restore()
     waiting = null
-    closeToast()
-    return true
   }
 }

@@ -62,7 +62,6 @@ export function Filters({ inbox }: { inbox: Inbox }) {
           autocomplete="off"
           placeholder="Search"
           aria-label="Search"
-          aria-keyshortcuts="/"
           value={q}
           onInput={({ currentTarget }) => set('q', currentTarget.value)}
           onKeyDown={leave}

@@ -21,7 +21,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
   const { publicId } = capability
   const { status } = inbox.counters.value
   const { closedBy } = opened
-  useEffect(() => inbox.start({ showShortcuts, closedBy }), [inbox])
+  useEffect(() => inbox.start(closedBy), [inbox])
 
   const received = plural(status.acceptedRequestCount, 'request')
   const owned: Owned = {
@@ -52,9 +52,6 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
           </Button>
           <Button weight="quiet" icon="download" onClick={showExport}>
             Download all
-          </Button>
-          <Button weight="quiet" icon="more" onClick={showShortcuts}>
-            Keyboard shortcuts
           </Button>
         </OwnerMenu>
       </KeyBar>
@@ -161,43 +158,6 @@ function Shown({ inbox }: { inbox: Inbox }) {
       onBack={inbox.leaveDetail}
     />
   )
-}
-
-const SHORTCUTS: [keys: string[], what: string][] = [
-  [['j', '↓'], 'Next request'],
-  [['k', '↑'], 'Previous request'],
-  [['Enter'], 'Open the request'],
-  [['Esc'], 'Back to the list'],
-  [['/'], 'Search'],
-  [['c'], 'Copy the body'],
-  [['z'], 'Undo a deletion'],
-  [['?'], 'Show these shortcuts'],
-]
-
-function showShortcuts(): void {
-  openDialog('Keyboard shortcuts', (close) => (
-    <>
-      <table>
-        <tbody>
-          {SHORTCUTS.map(([keys, what]) => (
-            <tr key={what}>
-              <th scope="row">
-                {keys.map((key) => (
-                  <span key={key}>
-                    <kbd>{key}</kbd>{' '}
-                  </span>
-                ))}
-              </th>
-              <td>{what}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <div class="row">
-        <Button onClick={close}>Close</Button>
-      </div>
-    </>
-  ))
 }
 
 mount(

@@ -7,8 +7,7 @@ import { createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { service } from '../lib/service.ts'
-import { copied } from '../ui/copy.tsx'
-import { announce, toast } from '../ui/overlay.tsx'
+import { announce } from '../ui/overlay.tsx'
 import { createDeletion } from './deletion.ts'
 import type { TabName } from './event.tsx'
 import { createEvents } from './events.ts'
@@ -23,8 +22,6 @@ const STATUS_DELAY_MS = 400
 const ASK_EVERY_MS = 20_000
 
 export type Counters = { status: CatchStatus; refusals: CatchRefusals }
-/** What the page does around the inbox. */
-type Around = { showShortcuts: () => void; closedBy: (error: unknown) => boolean }
 export type Inbox = Awaited<ReturnType<typeof loadInbox>>
 
 export async function loadInbox(capability: CatchCapability) {
@@ -51,7 +48,7 @@ export async function loadInbox(capability: CatchCapability) {
   const stop = new AbortController()
   const unseen = createUnseen(stop.signal)
   const deletion = createDeletion(stop.signal)
-  let page: Around = { showShortcuts: () => undefined, closedBy: () => false }
+  let onFailure: (error: unknown) => unknown = () => undefined
   let scrolledTo = 0
   let willCount = false
 
@@ -67,7 +64,7 @@ export async function loadInbox(capability: CatchCapability) {
     try {
       counters.value = await count()
     } catch (error) {
-      if (!stop.signal.aborted) page.closedBy(error)
+      if (!stop.signal.aborted) onFailure(error)
     }
   }
 
@@ -128,18 +125,14 @@ export async function loadInbox(capability: CatchCapability) {
     }
   }
 
-  function step(by: 1 | -1): void {
+  /** On a phone, the list moves its focus only: a request would take its place. */
+  function step(by: number): void {
     const all = events.shown.value
-    const focusedRow = document.activeElement?.closest<HTMLElement>('[data-id]')?.dataset.id
-    const from = isNarrow.value && !chosen.value ? focusedRow : shown.value?.id
-    const at = all.findIndex(({ id }) => id === from)
-    const next = at === -1 ? all[0] : all[at + by]
+    const from = document.activeElement?.closest<HTMLElement>('[data-id]')?.dataset.id
+    const next = all[all.findIndex(({ id }) => id === from) + by]
     if (!next) return
-    const wasInDetail = document.activeElement?.closest('.pane-detail') !== null
-    // On a phone, the list moves its focus only: a request would take its place.
-    if (!isNarrow.value || chosen.value) choose(next)
-    if (wasInDetail) focusDetail()
-    else list.current?.focus(next.id)
+    if (!isNarrow.value) choose(next)
+    list.current?.focus(next.id)
   }
 
   function leave(): void {
@@ -171,39 +164,22 @@ export async function loadInbox(capability: CatchCapability) {
     })
   }
 
-  function copyBody(): void {
-    const event = shown.value
-    if (!event) return
-    const isBase64 = event.bodyEncoding === 'base64'
-    if (event.bodyBytes === 0) toast('This request has no body.')
-    else void copied(event.body, () => toast(`The body is copied${isBase64 ? ' as base64' : ''}.`))
-  }
-
-  const keys: Record<string, () => unknown> = {
-    j: () => step(1),
-    k: () => step(-1),
-    '/': () => search.current?.focus(),
-    c: copyBody,
-    z: deletion.undo,
-    Escape: leave,
-  }
-  const listKeys: typeof keys = { ArrowDown: () => step(1), ArrowUp: () => step(-1) }
-
+  /** No letters: a person who dictates would press them by speaking (WCAG 2.1.4). */
   function pressed(event: KeyboardEvent): void {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return
     if (document.querySelector('dialog[open]')) return
     if ((event.target as Element).closest('input, textarea, select, [role="tablist"]')) return
-    const doing = keys[event.key] ?? (list.current?.hasFocus() ? listKeys[event.key] : undefined)
-    if (!doing) return
+    const by = list.current?.hasFocus() ? { ArrowDown: 1, ArrowUp: -1 }[event.key] : undefined
+    if (by === undefined && event.key !== 'Escape') return
     event.preventDefault()
-    doing()
+    if (by === undefined) leave()
+    else step(by)
   }
 
   /** Follows the inbox and the keyboard until what it returns is called. */
-  function start(around: Around): () => void {
+  function start(closedBy: (error: unknown) => boolean): () => void {
     const { signal } = stop
-    page = around
-    keys['?'] = page.showShortcuts
+    onFailure = closedBy
     const narrowed = (): void => {
       isNarrow.value = narrow.matches
     }

@@ -19,7 +19,7 @@ export function Usage({ status, refusals, onExtend }: Counters & { onExtend: () 
   const showRefused = (): void =>
     openDialog('Refused requests', (close) => (
       <>
-        <Refused refusals={refusals} status={status} />
+        <Refused refusals={refusals} />
         <div class="row">
           <Button onClick={close}>Close</Button>
         </div>
@@ -54,14 +54,14 @@ export function Vacant({ ingestUrl, status, refusals }: Counters & { ingestUrl: 
     return (
       <section class="card stack narrow" aria-label="Requests">
         <h2>No requests are stored</h2>
-        <Refused refusals={refusals} status={status} />
+        <Refused refusals={refusals} />
       </section>
     )
   }
   return (
     <section class="card stack narrow" aria-label="Requests">
       <h2>Waiting for requests</h2>
-      <Refused refusals={refusals} status={status} />
+      <Refused refusals={refusals} />
       <p>Give the address above to the sender of your webhooks. Each request shows here at once.</p>
       <div class="row">
         <Button weight="primary" icon="send" onClick={() => sendTest(ingestUrl)}>
@@ -113,7 +113,7 @@ export function ended(status: CatchStatus): string | null {
 }
 
 /** The requests that were refused, by reason. */
-export function Refused({ refusals, status }: { refusals: CatchRefusals; status: CatchStatus }) {
+function Refused({ refusals }: { refusals: CatchRefusals }) {
   const { total, reasons } = refusals
   const [first] = reasons.map(({ firstAt }) => firstAt).sort()
   if (first === undefined) return null
@@ -126,35 +126,22 @@ export function Refused({ refusals, status }: { refusals: CatchRefusals; status:
         {reasons.map(({ reason, count: times, lastAt }) => (
           <li
             key={reason}
-          >{`${count(times)} × ${becauseOf(reason, status)}, last ${when(lastAt)}`}</li>
+          >{`${count(times)} × ${REASONS[reason] ?? reason}, last ${when(lastAt)}`}</li>
         ))}
       </ul>
     </div>
   )
 }
 
-function becauseOf(reason: RefusalReason, { maxBytesPerRequest }: CatchStatus): string {
-  switch (reason) {
-    case 'rate_limited':
-      return 'too many at once'
-    case 'too_large':
-      return `too large (up to ${bytes(maxBytesPerRequest)} and 256 headers are accepted)`
-    case 'storage_full':
-      return 'storage full'
-    case 'exhausted':
-      return 'all requests of the plan were used'
-    case 'suspended':
-      return 'the inbox was suspended'
-    case 'expired':
-      return 'the inbox had expired'
-    case 'incomplete':
-      return 'the body stopped halfway'
-    case 'service_busy':
-      return 'the service was busy'
-    case 'service_unavailable':
-      return 'the service could not store it'
-    default:
-      // A newer service may have more reasons.
-      return String(reason)
-  }
+/** A newer service may have more reasons. */
+const REASONS: Partial<Record<RefusalReason, string>> = {
+  rate_limited: 'too many at once',
+  too_large: 'body or headers too large',
+  storage_full: 'storage full',
+  exhausted: 'all requests of the plan were used',
+  suspended: 'the inbox was suspended',
+  expired: 'the inbox had expired',
+  incomplete: 'the body stopped halfway',
+  service_busy: 'the service was busy',
+  service_unavailable: 'the service could not store it',
 }
