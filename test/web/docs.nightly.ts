@@ -90,6 +90,6 @@ suite('the reference', () => {
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await page.locator('.operations').waitFor()
-    assert.equal(complaints.splice(0).length, 2, 'the browser’s word, and the page’s')
+    assert.ok(complaints.splice(0).every((each) => each.includes('ERR_FAILED')))
   })
 })

@@ -13,6 +13,7 @@ export type Unpacked = {
 export const MAX_UNPACKED_BYTES = 8 * 1024 * 1024
 /** A body that is packed more often is nonsense. */
 const MAX_ENCODINGS = 4
+const MAX_NAME_CHARACTERS = 20
 
 /** The platform's name for each encoding (RFC 9110 §8.4.1), the likelier form first. */
 const FORMATS: Record<string, readonly string[]> = {
@@ -43,71 +44,48 @@ export async function unpack(
   if (encodings.length > MAX_ENCODINGS)
     return stopped('It has too many encodings. Shown as it was sent.')
   for (const encoding of encodings.toReversed()) {
-    const formats = FORMATS[encoding]?.filter(canDecompress)
-    if (!formats?.length) {
-      return stopped(`This browser cannot unpack ${shortened(encoding)}. Shown as it was sent.`)
+    let unpacked: Uint8Array<ArrayBuffer> | null = null
+    for (const format of FORMATS[encoding] ?? []) {
+      unpacked ??= await decompress(bytes, format, limit)
     }
-    const result = await firstThatFits(bytes, formats, limit)
-    if (!result)
-      return stopped(`It is not ${encoding}, although its header says so. Shown as it was sent.`)
-    bytes = result.bytes
+    if (!unpacked) {
+      const name = encoding.slice(0, MAX_NAME_CHARACTERS)
+      return stopped(
+        `This browser cannot unpack ${name}, or the data is damaged. Shown as it was sent.`,
+      )
+    }
     undone.push(encoding)
-    if (result.end !== 'whole') return stopped(ENDS[result.end])
+    bytes = unpacked.slice(0, limit)
+    if (unpacked.length > limit) {
+      return stopped('It is too large to unpack here: only its beginning is shown.')
+    }
   }
   return { bytes, undone, remark: null }
 }
 
-type Result = { bytes: Uint8Array<ArrayBuffer>; end: 'whole' | 'too large' | 'broken' }
-
-const ENDS = {
-  'too large': 'It is too large to unpack here: only its beginning is shown.',
-  broken: 'Its packed data is damaged: only its beginning is shown.',
-}
-
-async function firstThatFits(
-  bytes: Uint8Array<ArrayBuffer>,
-  formats: readonly string[],
-  limit: number,
-): Promise<Result | null> {
-  for (const format of formats) {
-    const result = await decompress(bytes, format, limit)
-    if (result.end !== 'broken' || result.bytes.length > 0) return result
-  }
-  return null
-}
-
-/** Reads until the end, an error or the limit. What came before counts. */
+/** Reads until the end or just beyond the limit. Null if it is damaged, or of a format that the browser does not know. */
 async function decompress(
   bytes: Uint8Array<ArrayBuffer>,
   format: string,
   limit: number,
-): Promise<Result> {
-  const stream = new Blob([bytes])
-    .stream()
-    .pipeThrough(new DecompressionStream(format as CompressionFormat))
-  const reader = stream.getReader()
+): Promise<Uint8Array<ArrayBuffer> | null> {
   const chunks: Uint8Array[] = []
   let length = 0
-  const ended = (end: Result['end']): Result => ({ bytes: concat(...chunks).slice(0, limit), end })
-  for (;;) {
-    const read = await reader.read().catch(() => null)
-    if (read === null) return ended('broken')
-    if (read.done) return ended('whole')
-    chunks.push(read.value)
-    length += read.value.length
-    if (length > limit) {
-      await reader.cancel().catch(() => undefined)
-      return ended('too large')
-    }
-  }
-}
-
-function canDecompress(format: string): boolean {
   try {
-    return new DecompressionStream(format as CompressionFormat) !== null
+    const reader = new Blob([bytes])
+      .stream()
+      .pipeThrough(new DecompressionStream(format as CompressionFormat))
+      .getReader()
+    while (length <= limit) {
+      const { done, value } = await reader.read()
+      if (done) return concat(...chunks)
+      chunks.push(value)
+      length += value.length
+    }
+    // It may fail at what is left, which nobody asks for any more.
+    void reader.cancel().catch(() => undefined)
+    return concat(...chunks)
   } catch {
-    return false
+    return null
   }
 }
-
-const shortened = (name: string): string => (name.length > 20 ? `${name.slice(0, 20)}…` : name)

@@ -7,9 +7,12 @@ export function curlFor(operation: Operation, baseUrl: string): string {
   const isStream = Object.values(responses).some(
     ({ content = {} }) => 'text/event-stream' in content,
   )
-  const parts = [
-    `curl ${isStream ? '-N ' : ''}${method === 'GET' ? '' : `-X ${method} `}'${baseUrl}${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => capitals(name))}'`,
-  ]
+  // `publicId` becomes `PUBLIC_ID`.
+  const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    name.replaceAll(/(?=[A-Z])/g, '_').toUpperCase(),
+  )
+  const start = `curl ${isStream ? '-N ' : ''}${method === 'GET' ? '' : `-X ${method} `}`
+  const parts = [`${start}'${baseUrl}${address}'`]
   if (security.length > 0 && security.every((way) => 'bearer' in way))
     parts.push(`-H 'Authorization: Bearer TOKEN'`)
   for (const { in: place, name, required, example } of parameters) {
@@ -23,6 +26,3 @@ export function curlFor(operation: Operation, baseUrl: string): string {
   else if (type !== '') parts.push('--data-binary @FILE')
   return parts.join(' \\\n  ')
 }
-
-/** Turns `publicId` into `PUBLIC_ID`. */
-const capitals = (name: string): string => name.replaceAll(/(?=[A-Z])/g, '_').toUpperCase()

@@ -2,6 +2,7 @@
 import './docs.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { service } from '../lib/service.ts'
 import { CodeBox } from '../ui/copy.tsx'
 import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
@@ -19,38 +20,31 @@ import {
 } from './openapi.ts'
 
 async function loadAll(): Promise<Operation[]> {
+  const load = (path: string) => service.get<Openapi>({ path, isRepeatable: true })
   const main = await load('/openapi.json')
   const others = (main.tags ?? []).flatMap(({ externalDocs }) => externalDocs?.url ?? [])
   const documents = await Promise.all(others.map((url) => load(new URL(url).pathname)))
   return [main, ...documents].flatMap(operationsOf)
 }
 
-async function load(path: string): Promise<Openapi> {
-  const answer = await fetch(path)
-  if (!answer.ok) throw new Error(`${path} was answered with ${answer.status}`)
-  return (await answer.json()) as Openapi
-}
-
 function Page() {
-  const all = useSignal<Operation[] | 'failed' | null>(null)
+  const all = useSignal<Operation[] | null>(null)
+  const failure = useSignal<unknown>(null)
   const filter = useSignal('')
   async function start(): Promise<void> {
+    failure.value = null
     try {
       all.value = await loadAll()
       // When the browser looked for the address's anchor, the operations were not on the page yet.
       requestAnimationFrame(() => document.getElementById(location.hash.slice(1))?.scrollIntoView())
     } catch (error) {
-      all.value = 'failed'
-      reportError(error)
+      failure.value = error
     }
   }
   useEffect(() => void start(), [])
   const operations = all.value
+  if (failure.value !== null) return <Failure error={failure.value} onAgain={start} />
   if (operations === null) return <div class="skeleton operation" aria-hidden="true" />
-  if (operations === 'failed') {
-    const says = 'The list of operations could not be loaded.'
-    return <Failure error={null} says={says} onAgain={start} />
-  }
   const words = filter.value.toLowerCase().split(/\s+/)
   const found = operations.filter((each) => words.every((word) => textOf(each).includes(word)))
   return (

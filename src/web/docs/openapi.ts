@@ -73,15 +73,16 @@ export function operationsOf(document: Openapi): Operation[] {
   })
 }
 
-type Node = { [key: string]: Node | string }
-
 function link(node: object, document: object): void {
   for (const [key, value] of Object.entries(node)) {
     if (typeof value !== 'object' || value === null) continue
     if (typeof value.$ref !== 'string') link(value, document)
     else {
       const [, ...keys] = value.$ref.split('/')
-      const found = keys.reduce((at: unknown, each: string) => (at as Node)[each], document)
+      const found = keys.reduce(
+        (at: unknown, each: string) => (at as Record<string, unknown>)[each],
+        document,
+      )
       ;(node as Record<string, unknown>)[key] = found
     }
   }
