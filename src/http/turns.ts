@@ -41,20 +41,13 @@ const MAX_EACH = 5
 const MAX_IN_ALL = 256
 const RETRY_SECONDS = 5
 
-/** How work ended, for the metrics: with a result or error, after its client disconnected, or refused. */
-export type WorkOutcome = 'done' | 'gone' | 'refused'
-
 /** Runs a slice of the work when it is its turn. @throws Problem once the client has disconnected. */
 export type RunSlice = <T>(part: () => Promise<T>) => Promise<T>
 
 export type Scheduler = ReturnType<typeof createScheduler>
 
 /** Long work on the one store, such as searches: it runs in slices, and a capability that asks often delays itself. */
-export function createScheduler({
-  onEnded = () => undefined,
-}: {
-  onEnded?: (outcome: WorkOutcome) => void
-} = {}) {
+export function createScheduler() {
   const turns = createTurns()
   const running = new Map<string, number>()
   let inAll = 0
@@ -69,10 +62,7 @@ export function createScheduler({
       work: (slice: RunSlice) => Promise<T>,
     ): Promise<T> {
       const before = running.get(key) ?? 0
-      if (before >= MAX_EACH || inAll >= MAX_IN_ALL) {
-        onEnded('refused')
-        throw rateLimited(RETRY_SECONDS)
-      }
+      if (before >= MAX_EACH || inAll >= MAX_IN_ALL) throw rateLimited(RETRY_SECONDS)
       running.set(key, before + 1)
       inAll++
       try {
@@ -88,7 +78,6 @@ export function createScheduler({
         const left = (running.get(key) ?? 1) - 1
         if (left > 0) running.set(key, left)
         else running.delete(key)
-        onEnded(signal.aborted ? 'gone' : 'done')
       }
     },
   }

@@ -40,10 +40,6 @@ export function createMetrics() {
       known: ['2xx', '4xx', '5xx', 'failed'],
     }),
     purged: count('purged_rows_total', 'Rows that were over and are gone.', { label: 'product' }),
-    searchEnded: count('searches_total', 'Searches of inboxes, by how they ended.', {
-      label: 'outcome',
-      known: ['done', 'gone', 'refused'],
-    }),
     /** A request took this many bytes of its inbox. */
     ingested: (bytes: number): void => kept.inc(bytes),
     clockReanchored: (): void => reanchors.inc(),

@@ -157,7 +157,7 @@ export async function serve(
     const instances = await joinInstances(config.databaseUrl, { db, secrets, clock, log })
     closing.push(instances.close)
     const { hints, inTurn } = instances
-    const scheduler = createScheduler(metrics ? { onEnded: metrics.searchEnded } : {})
+    const scheduler = createScheduler()
     const orders = createOrders({
       db,
       lightning,

@@ -59,8 +59,6 @@ test('a few of 100 searches of one inbox at once wait, and the others are told w
   assert.ok(answered.length >= 1, 'the one that ran')
   assert.ok(refused.length >= 60, `${refused.length} refused`)
   for (const { headers } of refused) assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-  const count = await searching(server)
-  assert.equal(count('mayfly_searches_total{outcome="done"}'), answered.length)
 })
 
 test('searches whose clients hang up end, and read no more of the inbox', async (t) => {
@@ -92,7 +90,6 @@ test('searches whose clients hang up end, and read no more of the inbox', async 
     return count('mayfly_searches') === 0
   })
   const count = await searching(server)
-  assert.ok(count('mayfly_searches_total{outcome="gone"}') >= 4)
   const read = count('mayfly_store_duration_seconds_count{operation="read"}') - before
   assert.ok(read < 3 * reads, `${read} reads, and ${reads} for a whole search`)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createScheduler, type Scheduler, type WorkOutcome } from '../../src/http/turns.ts'
+import { createScheduler, type Scheduler } from '../../src/http/turns.ts'
 
 const REFUSED = { phrase: 'rate limited', headers: { 'retry-after': '5' } }
 const GONE = { phrase: 'request timeout' }
@@ -64,8 +64,7 @@ test('one slice runs at a time', async () => {
 })
 
 test('a capability has five works at once, which take turns, and the sixth is told to come back', async () => {
-  const ended: WorkOutcome[] = []
-  const scheduler = createScheduler({ onEnded: (outcome) => ended.push(outcome) })
+  const scheduler = createScheduler()
   const done: string[] = []
   const long = work(scheduler, 'inbox', { slices: 1_000, done })
   const waiting = Array.from({ length: 4 }, () => work(scheduler, 'inbox', { done }))
@@ -77,13 +76,11 @@ test('a capability has five works at once, which take turns, and the sixth is to
   assert.ok(done.length < 30, `${done.length} slices ran before the short works were done`)
   await long
   assert.equal(scheduler.count(), 0)
-  const counted = Map.groupBy(ended, (outcome) => outcome)
-  assert.deepEqual([counted.get('refused')?.length, counted.get('done')?.length], [95, 6])
+  assert.equal(done.length, 1_005, 'no slice of those that were refused')
 })
 
 test('work whose client has gone is dropped: before its turn, while it runs, and before it begins', async () => {
-  const ended: WorkOutcome[] = []
-  const scheduler = createScheduler({ onEnded: (outcome) => ended.push(outcome) })
+  const scheduler = createScheduler()
   const running = new AbortController()
   const waiting = new AbortController()
   const first = held(scheduler, 'inbox', running.signal)
@@ -99,7 +96,6 @@ test('work whose client has gone is dropped: before its turn, while it runs, and
   await third
   await assert.rejects(work(scheduler, 'inbox', { done, gone: AbortSignal.abort() }), GONE)
   assert.deepEqual(done, ['inbox'])
-  assert.deepEqual(ended.toSorted(), ['done', 'gone', 'gone', 'gone'])
   assert.equal(scheduler.count(), 0)
 })
 
