@@ -1,7 +1,7 @@
 /** The page with the reference, made of /openapi.json and the documents that it names. */
 import './docs.css'
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { service } from '../lib/service.ts'
 import { CodeBox } from '../ui/copy.tsx'
 import { Input } from '../ui/field.tsx'
@@ -30,7 +30,7 @@ async function loadAll(): Promise<Operation[]> {
 function Page() {
   const all = useSignal<Operation[] | null>(null)
   const failure = useSignal<unknown>(null)
-  const filter = useSignal('')
+  const [filter, setFilter] = useState('')
   async function start(): Promise<void> {
     failure.value = null
     try {
@@ -45,18 +45,11 @@ function Page() {
   const operations = all.value
   if (failure.value !== null) return <Failure error={failure.value} onAgain={start} />
   if (operations === null) return <div class="skeleton operation" aria-hidden="true" />
-  const words = filter.value.toLowerCase().split(/\s+/)
+  const words = filter.toLowerCase().split(/\s+/)
   const found = operations.filter((each) => words.every((word) => textOf(each).includes(word)))
   return (
     <div class="operations stack loose">
-      <Input
-        label="Filter"
-        type="search"
-        value={filter.value}
-        onText={(text) => {
-          filter.value = text
-        }}
-      />
+      <Input label="Filter" type="search" onText={setFilter} />
       <p class="small quiet" role="status">
         {`${found.length} of ${operations.length} operations`}
       </p>

@@ -1,6 +1,8 @@
 /** The parts of the OpenAPI documents that the reference shows, and the text of a schema. */
 
-export type Schema = {
+const LIMITS = ['minimum', 'maximum', 'minLength', 'maxLength', 'default'] as const
+
+export type Schema = { [limit in (typeof LIMITS)[number]]?: unknown } & {
   /** The name of a shared schema. */
   title?: string
   type?: string | string[]
@@ -13,11 +15,6 @@ export type Schema = {
   items?: Schema
   anyOf?: Schema[]
   oneOf?: Schema[]
-  minimum?: number
-  maximum?: number
-  minLength?: number
-  maxLength?: number
-  default?: unknown
 }
 
 /** A parameter, a header, or a body. */
@@ -113,8 +110,6 @@ export function lineOf(name: string, part: Part, depth = 0): string {
   const above = notes === '' ? '' : `${pad}// ${notes}\n`
   return `${above}${pad}${name}${required ? '' : '?'}: ${shapeOf(schema, depth)}`
 }
-
-const LIMITS = ['minimum', 'maximum', 'minLength', 'maxLength', 'default'] as const
 
 /** The description of a value, then its limits in the words of JSON Schema. */
 export function noteOf(schema: Schema): string {
