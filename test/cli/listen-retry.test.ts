@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { temporaryFolder } from '../support/folder.ts'
-import { anInbox, boughtAt, sendAll, startReceiver } from '../support/listening.ts'
-import { freePort } from '../support/ports.ts'
-import { startProgram } from '../support/program.ts'
+import { anInbox, sendAll, startReceiver } from '../support/listening.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { inVaultOf } from '../support/vault.ts'
@@ -240,29 +236,6 @@ test('forgetting an inbox leaves nothing of its listener', async (t) => {
   assert.equal(kept(), 1)
   await cli.run(['forget', 'hooks', '--yes'])
   assert.equal(kept(), 0)
-})
-
-test('catch listen says when a service is killed and when it is back, and misses nothing', async (t) => {
-  const store = join(await temporaryFolder(t), 'mayfly.db')
-  const environment = { MAYFLY_PORT: String(await freePort()) }
-  const first = await startProgram(t, store, { environment })
-  const { cli, ingest } = await boughtAt(t, first.url)
-  const receiver = await startReceiver(t)
-  const running = cli.start(['catch', 'listen', 'hooks', '--forward', receiver.url])
-  await until('it listens', () => /Listening on hooks/.test(running.err()))
-  await sendAll(ingest, 1)
-  await until('the first is there', () => receiver.got.length === 1)
-  await first.kill()
-  await until('it says so', () => /The connection is lost\./.test(running.err()))
-  const second = await startProgram(t, store, { environment })
-  await sendAll(ingest, 1)
-  await until('it is back', () => /The connection is back\./.test(running.err()))
-  await until('the second is there', () => receiver.got.length === 2)
-  await second.kill()
-  await until('it says so again', () => running.err().match(/is lost\./g)?.length === 2)
-  assert.equal(running.err().match(/is back\./g)?.length, 1)
-  running.child.kill('SIGTERM')
-  assert.equal((await running.ended).code, 130)
 })
 
 test('catch listen shows what a burst beyond the rate was refused, once, and nothing of before', async (t) => {

@@ -270,7 +270,9 @@ describe('catch listen --forward', () => {
     await proxy.mend()
     await until('it is back', () => /The connection is back\./.test(running.err()))
     await until('the second is shown', () => running.out().trim().split('\n').length === 2)
-    assert.equal(running.err().match(/is lost/g)?.length, 1)
+    await proxy.cut()
+    await until('it says so again', () => running.err().match(/is lost\./g)?.length === 2)
+    assert.equal(running.err().match(/is back\./g)?.length, 1)
     running.child.kill('SIGTERM')
     await running.ended
   })

@@ -22,18 +22,6 @@ describe('the keys of receipts', () => {
     assert.equal(world.asked, 2)
   })
 
-  test('the keys of receipts are fetched again for a key that is not among them, every ten seconds at most', async () => {
-    const { ring, world } = aRing()
-    await ring.keys()
-    world.keys = [NEW, OLD]
-    world.now += 9 * SECOND
-    await assert.rejects(ring.keysAfter(world.now), TOO_EARLY)
-    world.now += SECOND
-    assert.deepEqual(await ring.keys(), [OLD])
-    assert.deepEqual(await ring.keysAfter(world.now), [NEW, OLD])
-    assert.equal(world.asked, 2)
-  })
-
   test('keys that were fetched after the receipt came are enough, and many receipts share one fetch', async () => {
     const { ring, world } = aRing()
     const cameAt = world.now

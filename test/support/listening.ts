@@ -10,11 +10,6 @@ import { startServer } from './server.ts'
 
 export async function anInbox(t: After, plan = 'spark') {
   const { url } = await startServer(t)
-  return boughtAt(t, url, plan)
-}
-
-/** The same at a service that runs already. */
-export async function boughtAt(t: After, url: string, plan = 'spark') {
   const cli = await commandLine(t, url)
   const { ingestUrl } = await cli.json(
     ['buy', 'catch', '--name', 'hooks', '--plan', plan],

@@ -73,10 +73,7 @@ function refusalAnswer(text: string): { code: number; message: string } | null {
 }
 
 /** Each line, once it has ended. One of more than `maxBytes` is dropped while it is read, and given as an empty one. */
-export async function* linesOf(
-  body: AsyncIterable<Buffer>,
-  maxBytes: number,
-): AsyncGenerator<string> {
+async function* linesOf(body: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<string> {
   /** What there is of a line, or null if that is too much. */
   let parts: Buffer[] | null = []
   let bytes = 0

@@ -4,15 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLndHttp } from '../../../src/lightning/lnd/http.ts'
 import { createLnd } from '../../../src/lightning/lnd/lnd.ts'
-import {
-  type Answer,
-  invoice,
-  MACAROON,
-  newInvoice,
-  PAYMENT_HASH,
-  send,
-  startFakeLnd,
-} from '../../support/fake-lnd.ts'
+import { type Answer, MACAROON, PAYMENT_HASH, send, startFakeLnd } from '../../support/fake-lnd.ts'
 import { until } from '../../support/until.ts'
 
 const LOOKUP = {
@@ -90,29 +82,6 @@ test("LND's client says what it was doing", async (t) => {
   })
   await assert.rejects(lnd.lookupInvoice(PAYMENT_HASH), {
     message: 'LND: looking up an invoice was refused: no',
-  })
-})
-
-test("LND's client says of an answer about another invoice that it is one", async (t) => {
-  const other = invoice({ r_hash: Buffer.alloc(32).toString('base64'), state: 'CANCELED' })
-  const { lnd } = await aWorld(t, (_, response) => send(response, other))
-  await assert.rejects(lnd.lookupInvoice(PAYMENT_HASH), {
-    reason: 'malformed',
-    message: 'LND: the node answered for another invoice',
-  })
-})
-
-test('an invoice of LND has no hints to private channels unless that was asked for', async (t) => {
-  const { lnd, fake } = await aWorld(t, ({ line }, response) =>
-    line.startsWith('POST') ? send(response, newInvoice({ amountMsat: 1 })) : false,
-  )
-  await lnd.createInvoice({ amountMsat: 1, memo: '', expirySeconds: 900 })
-  const { body } = fake.requests.find(({ line }) => line === 'POST /v1/invoices') ?? {}
-  assert.deepEqual(JSON.parse(body ?? ''), {
-    value_msat: '1',
-    memo: '',
-    expiry: '900',
-    private: false,
   })
 })
 

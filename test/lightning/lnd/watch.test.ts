@@ -60,14 +60,23 @@ test("LND's watch reads an event that comes in pieces, and several that come at 
 test("LND's watch leaves out an event that is unreadable or too long, and tells of the next", async () => {
   await using world = await aWorld()
   const stream = await world.connection(0)
-  for (const line of ['<html>', '{}', '{"result":{"state":"SETTLED"}}', 'x'.repeat(5_000_000)]) {
-    stream.write(`${line}\n`)
-  }
+  // A number of a settlement that the cursor cannot be is no number.
+  const wrong = ['-1', '1.5', String(2 ** 53)].map((settle_index) =>
+    JSON.stringify({ result: invoice({ state: 'SETTLED', settle_index }) }),
+  )
+  const lines = [
+    '<html>',
+    '{}',
+    '{"result":{"state":"SETTLED"}}',
+    settlement(9).trim().padStart(5_000_000),
+    ...wrong,
+  ]
+  for (const line of lines) stream.write(`${line}\n`)
   stream.write(settlement(1))
   await world.isTold([1])
   assert.deepEqual(
     world.warnings,
-    Array.from({ length: 4 }, () => 'LND: an event of the invoice stream is unreadable'),
+    lines.map(() => 'LND: an event of the invoice stream is unreadable'),
   )
   assert.deepEqual(world.asked(), [0])
 })

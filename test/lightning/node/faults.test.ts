@@ -159,9 +159,11 @@ for (const [name, start] of WORLDS) {
         assert.ok(!error.message.includes(secret))
         return !(error instanceof UnknownInvoice)
       }
-      await assert.rejects(lightning.lookupInvoice(paymentHash), isTooLong)
-      await assert.rejects(lightning.info(), isTooLong)
-      const problem = await lightning.checkAccess()
+      const [problem] = await Promise.all([
+        lightning.checkAccess(),
+        assert.rejects(lightning.lookupInvoice(paymentHash), isTooLong),
+        assert.rejects(lightning.info(), isTooLong),
+      ])
       assert.equal(problem?.isAway, true)
       recover()
       own.pay(own.find(paymentHash)?.bolt11 ?? '')
@@ -172,13 +174,13 @@ for (const [name, start] of WORLDS) {
       const { lightning, babble } = await start(t, {})
       const { paymentHash } = await lightning.createInvoice(ASK)
       babble()
-      for (const call of [
-        () => lightning.info(),
-        () => lightning.lookupInvoice(paymentHash),
-        () => lightning.createInvoice(ASK),
-      ]) {
-        await assert.rejects(call, (error: Error) => !(error instanceof UnknownInvoice))
-      }
+      const calls = [
+        lightning.info(),
+        lightning.lookupInvoice(paymentHash),
+        lightning.createInvoice(ASK),
+      ]
+      const isRefused = (error: Error) => !(error instanceof UnknownInvoice)
+      await Promise.all(calls.map((call) => assert.rejects(call, isRefused)))
     })
 
     test(`${name}: a node that does not answer is an error, which says that the node is away`, async (t) => {
@@ -189,9 +191,11 @@ for (const [name, start] of WORLDS) {
         assert.ok(!error.message.includes(secret), error.message)
         return !(error instanceof UnknownInvoice)
       }
-      await assert.rejects(lightning.lookupInvoice(paymentHash), isAway)
-      await assert.rejects(lightning.createInvoice(ASK), isAway)
-      const problem = await lightning.checkAccess()
+      const [problem] = await Promise.all([
+        lightning.checkAccess(),
+        assert.rejects(lightning.lookupInvoice(paymentHash), isAway),
+        assert.rejects(lightning.createInvoice(ASK), isAway),
+      ])
       assert.match(problem?.sentence ?? '', /nothing at https?:\/\/127|no relay answers at 127/)
       assert.equal(problem?.isAway, true)
     })

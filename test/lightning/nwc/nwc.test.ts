@@ -202,27 +202,6 @@ test("a wallet's watch warns when no relay answers any more, and goes on when on
   await isUnderWay()
 })
 
-test("a wallet's watch warns of a wallet that does not answer", async (t) => {
-  const timeouts = { ...PATIENT, infoMs: 300, probeEveryMs: 20, retryFirstMs: 1, retryMaxMs: 20 }
-  const { wallet, warnings, watch } = await aWorld(t, { options: { timeouts } })
-  wallet.spoil(() => new Promise(() => {}))
-  watch()
-  await until('a warning', () => warnings.length > 0)
-  assert.match(
-    warnings[0] ?? '',
-    /^NWC: (asking for the wallet|following the payments) took too long; connecting again$/,
-  )
-})
-
-test("a wallet's watch takes a refusal for a sign of life", async (t) => {
-  const timeouts = { ...PATIENT, probeEveryMs: 20 }
-  const { wallet, warnings, refuse, watch } = await aWorld(t, { options: { timeouts } })
-  refuse('get_info', 'RESTRICTED', 'no')
-  watch()
-  await until('some questions', () => wallet.requests.length >= 3)
-  assert.deepEqual(warnings, [])
-})
-
 test("a wallet's watch says what it was doing when nothing answers from the start", async (t) => {
   const timeouts = { ...PATIENT, retryFirstMs: 1, retryMaxMs: 5 }
   const { relay, warnings, watch } = await aWorld(t, { options: { timeouts } })
