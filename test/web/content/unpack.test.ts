@@ -35,6 +35,25 @@ suite('packed bodies', () => {
     assert.ok((await unpack(nested, ['gzip', 'gzip'])).bytes.length <= MAX_UNPACKED_BYTES)
   })
 
+  test('no more is unpacked than is kept', async (t) => {
+    const Platform = globalThis.DecompressionStream
+    let made = 0
+    t.after(() => Object.assign(globalThis, { DecompressionStream: Platform }))
+    function Counting(format: CompressionFormat) {
+      const { readable, writable } = new Platform(format)
+      const counted = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          made += chunk.length
+          controller.enqueue(chunk)
+        },
+      })
+      return { writable, readable: readable.pipeThrough(counted) }
+    }
+    Object.assign(globalThis, { DecompressionStream: Counting })
+    await unpack(bytes(gzipSync(Buffer.alloc(4 * MAX_UNPACKED_BYTES))), ['gzip'])
+    assert.ok(made > MAX_UNPACKED_BYTES && made < 2 * MAX_UNPACKED_BYTES, `${made}`)
+  })
+
   test('what cannot be unpacked is left as it was sent, and said', async () => {
     const packed = bytes(brotliCompressSync(plain))
     const unknown = await unpack(packed, ['aws-chunked'])
