@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { anInbox } from '../support/catch.ts'
 import { assertError, errorsLogged } from '../support/http.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -11,79 +11,82 @@ import { query } from '../support/store.ts'
 /** Short enough to wait for, long enough for a purchase on a busy machine. */
 const TIMEOUTS = { timeouts: { requestMs: 4_000, headersMs: 3_000, checkEveryMs: 50 } }
 
-test('a body that stops half-way is timed out, and nothing of it is stored', async (t) => {
-  const server = await startServer(t, {}, TIMEOUTS)
-  const inbox = await anInbox(server)
-  const half = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
-  const key = `Idempotency-Key: ${randomUUID()}\r\n`
-  const chunked =
-    'Host: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n5\r\n{"pl'
-  const ignored = exchange(server.url, `DELETE /api/catch/x HTTP/1.1\r\n${half}\r\n{"half":`)
-  const answers = await Promise.all([
-    exchange(server.url, `POST /c/${inbox.publicId} HTTP/1.1\r\n${half}\r\n{"half":`),
-    exchange(server.url, `POST /c/${inbox.publicId} HTTP/1.1\r\n${chunked}`),
-    exchange(server.url, `GET /c/${inbox.publicId} HTTP/1.1\r\n${half}\r\n{"half":`),
-    exchange(server.url, `POST /api/payments/catch HTTP/1.1\r\n${key}${half}\r\n{"planId":`),
-    exchange(server.url, `POST /api/payments/catch HTTP/1.1\r\n${key}${chunked}`),
-    exchange(server.url, `POST /simulator/pay HTTP/1.1\r\n${half}\r\n{"bolt11":`),
-  ])
-  for (const answer of answers) assertError(answer, '408 request timeout')
-  // One that nobody reads is answered before, and its connection ends all the same.
-  assert.deepEqual((await ignored).statuses, [401, 408])
-  assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
-  assert.equal(await countOrders(server), 1, 'the one that bought the inbox')
-  assert.deepEqual(errorsLogged(server), [])
-})
-
-test('slow headers are timed out', async (t) => {
-  const server = await startServer(t, {}, TIMEOUTS)
-  const answers = await Promise.all([
-    exchange(server.url, 'GET /health HTTP/1.1\r\nHost: x\r\n'),
-    exchange(server.url, 'GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: '),
-    exchange(server.url, 'GE'),
-    exchange(server.url, ''),
-  ])
-  for (const answer of answers) assertError(answer, '408 request timeout')
-})
-
-test('the rest of a body that was timed out is not stored after all', async (t) => {
-  const server = await startServer(t, {}, TIMEOUTS)
-  const inbox = await anInbox(server)
-  const { hostname, port } = new URL(server.url)
-  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
-  const closed = new Promise((resolve) => socket.on('close', resolve))
-  let answer = ''
-  socket.setEncoding('latin1')
-  socket.on('data', (part) => {
-    answer += part
+// Each waits for a timeout of a server of its own.
+suite('a request that is broken off', { concurrency: true }, () => {
+  test('a body that stops half-way is timed out, and nothing of it is stored', async (t) => {
+    const server = await startServer(t, {}, TIMEOUTS)
+    const inbox = await anInbox(server)
+    const half = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n'
+    const key = `Idempotency-Key: ${randomUUID()}\r\n`
+    const chunked =
+      'Host: x\r\nTransfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n5\r\n{"pl'
+    const ignored = exchange(server.url, `DELETE /api/catch/x HTTP/1.1\r\n${half}\r\n{"half":`)
+    const answers = await Promise.all([
+      exchange(server.url, `POST /c/${inbox.publicId} HTTP/1.1\r\n${half}\r\n{"half":`),
+      exchange(server.url, `POST /c/${inbox.publicId} HTTP/1.1\r\n${chunked}`),
+      exchange(server.url, `GET /c/${inbox.publicId} HTTP/1.1\r\n${half}\r\n{"half":`),
+      exchange(server.url, `POST /api/payments/catch HTTP/1.1\r\n${key}${half}\r\n{"planId":`),
+      exchange(server.url, `POST /api/payments/catch HTTP/1.1\r\n${key}${chunked}`),
+      exchange(server.url, `POST /simulator/pay HTTP/1.1\r\n${half}\r\n{"bolt11":`),
+    ])
+    for (const answer of answers) assertError(answer, '408 request timeout')
+    // One that nobody reads is answered before, and its connection ends all the same.
+    assert.deepEqual((await ignored).statuses, [401, 408])
+    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
+    assert.equal(await countOrders(server), 1, 'the one that bought the inbox')
+    assert.deepEqual(errorsLogged(server), [])
   })
-  socket.on('error', () => undefined)
-  socket.on('end', () => socket.end('rest'))
-  socket.write(`POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf`)
-  await closed
-  assert.match(answer, /^HTTP\/1\.1 408 /)
-  await server.restart()
-  assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
-})
 
-test('a peer that goes away in the middle leaves nothing behind', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const { hostname, port } = new URL(server.url)
-  await Promise.all(
-    Array.from({ length: 20 }, () => {
-      const socket = connect(Number(port), hostname)
-      return new Promise<void>((resolve) => {
-        socket.on('close', () => resolve())
-        socket.write(
-          `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf`,
-          () => socket.destroy(),
-        )
-      })
-    }),
-  )
-  assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
-  assert.deepEqual(errorsLogged(server), [])
+  test('slow headers are timed out', async (t) => {
+    const server = await startServer(t, {}, TIMEOUTS)
+    const answers = await Promise.all([
+      exchange(server.url, 'GET /health HTTP/1.1\r\nHost: x\r\n'),
+      exchange(server.url, 'GET /health HTTP/1.1\r\nHost: x\r\nX-Slow: '),
+      exchange(server.url, 'GE'),
+      exchange(server.url, ''),
+    ])
+    for (const answer of answers) assertError(answer, '408 request timeout')
+  })
+
+  test('the rest of a body that was timed out is not stored after all', async (t) => {
+    const server = await startServer(t, {}, TIMEOUTS)
+    const inbox = await anInbox(server)
+    const { hostname, port } = new URL(server.url)
+    const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true })
+    const closed = new Promise((resolve) => socket.on('close', resolve))
+    let answer = ''
+    socket.setEncoding('latin1')
+    socket.on('data', (part) => {
+      answer += part
+    })
+    socket.on('error', () => undefined)
+    socket.on('end', () => socket.end('rest'))
+    socket.write(`POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: 8\r\n\r\nhalf`)
+    await closed
+    assert.match(answer, /^HTTP\/1\.1 408 /)
+    await server.restart()
+    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
+  })
+
+  test('a peer that goes away in the middle leaves nothing behind', async (t) => {
+    const server = await startServer(t)
+    const inbox = await anInbox(server)
+    const { hostname, port } = new URL(server.url)
+    await Promise.all(
+      Array.from({ length: 20 }, () => {
+        const socket = connect(Number(port), hostname)
+        return new Promise<void>((resolve) => {
+          socket.on('close', () => resolve())
+          socket.write(
+            `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf`,
+            () => socket.destroy(),
+          )
+        })
+      }),
+    )
+    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 0)
+    assert.deepEqual(errorsLogged(server), [])
+  })
 })
 
 async function countOrders(server: TestServer): Promise<number> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { createEventParser, readEvents } from '../../src/client/event-stream.ts'
 import type { PulseCapability } from '../../src/client/index.ts'
 import { live } from '../support/pulse.ts'
@@ -43,82 +43,85 @@ async function follow(
   }
 }
 
-test('a stream begins with the status, tells of pings, and says by itself that a ping is late', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  const client = server.mayfly.pulse(monitor)
-  const next = await follow(t, server, monitor)
-  assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
-  await client.ping()
-  assert.deepEqual(await next(), { event: 'ping', state: 'operational', count: 1 })
-  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
-  await client.update({ expectedIntervalSeconds: 20, graceSeconds: 60 })
-  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
-  // Shortly before the deadline of 80 s, so that the stream's own timer meets it, and not too shortly
-  // for a machine that is busy.
-  await live(server, 74_000)
-  await client.update({ name: 'nearly late' })
-  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
-  assert.deepEqual(await next(), { event: 'state', state: 'late', count: 1 })
-  await client.ping()
-  assert.deepEqual(await next(), { event: 'ping', state: 'operational', count: 2 })
-  assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 2 })
-})
+// Two wait for a timer of a server of their own.
+suite('the stream of a monitor', { concurrency: true }, () => {
+  test('a stream begins with the status, tells of pings, and says by itself that a ping is late', async (t) => {
+    const server = await startServer(t)
+    const monitor = await aMonitor(server)
+    const client = server.mayfly.pulse(monitor)
+    const next = await follow(t, server, monitor)
+    assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
+    await client.ping()
+    assert.deepEqual(await next(), { event: 'ping', state: 'operational', count: 1 })
+    assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
+    await client.update({ expectedIntervalSeconds: 20, graceSeconds: 60 })
+    assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
+    // Shortly before the deadline of 80 s, so that the stream's own timer meets it, and not too shortly
+    // for a machine that is busy.
+    await live(server, 74_000)
+    await client.update({ name: 'nearly late' })
+    assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 1 })
+    assert.deepEqual(await next(), { event: 'state', state: 'late', count: 1 })
+    await client.ping()
+    assert.deepEqual(await next(), { event: 'ping', state: 'operational', count: 2 })
+    assert.deepEqual(await next(), { event: 'state', state: 'operational', count: 2 })
+  })
 
-test('a stream tells of a schedule, and of its end', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  const client = server.mayfly.pulse(monitor)
-  const next = await follow(t, server, monitor)
-  await next()
-  await client.setSchedule({ cron: '0 3 * * *', timeZone: 'UTC', graceSeconds: 900 })
-  assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
-  await client.deleteSchedule()
-  assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
-})
+  test('a stream tells of a schedule, and of its end', async (t) => {
+    const server = await startServer(t)
+    const monitor = await aMonitor(server)
+    const client = server.mayfly.pulse(monitor)
+    const next = await follow(t, server, monitor)
+    await next()
+    await client.setSchedule({ cron: '0 3 * * *', timeZone: 'UTC', graceSeconds: 900 })
+    assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
+    await client.deleteSchedule()
+    assert.deepEqual(await next(), { event: 'state', state: 'waiting', count: 0 })
+  })
 
-test('a stream ends when its monitor is destroyed', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  const next = await follow(t, server, monitor)
-  await next()
-  await server.mayfly.pulse(monitor).destroy()
-  assert.deepEqual(await next(), { event: 'end', state: 'destroyed', count: 0 })
-  assert.equal((await next()).event, 'closed')
-})
+  test('a stream ends when its monitor is destroyed', async (t) => {
+    const server = await startServer(t)
+    const monitor = await aMonitor(server)
+    const next = await follow(t, server, monitor)
+    await next()
+    await server.mayfly.pulse(monitor).destroy()
+    assert.deepEqual(await next(), { event: 'end', state: 'destroyed', count: 0 })
+    assert.equal((await next()).event, 'closed')
+  })
 
-test('a stream tells of expiry, then ends', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  server.clock.advance(24 * 60 * 60 * 1000 - 5_000)
-  const next = await follow(t, server, monitor)
-  assert.equal((await next()).state, 'waiting')
-  assert.deepEqual(await next(), { event: 'state', state: 'expired', count: 0 })
-  assert.deepEqual(await next(), { event: 'end', state: 'expired', count: 0 })
-})
+  test('a stream tells of expiry, then ends', async (t) => {
+    const server = await startServer(t)
+    const monitor = await aMonitor(server)
+    server.clock.advance(24 * 60 * 60 * 1000 - 5_000)
+    const next = await follow(t, server, monitor)
+    assert.equal((await next()).state, 'waiting')
+    assert.deepEqual(await next(), { event: 'state', state: 'expired', count: 0 })
+    assert.deepEqual(await next(), { event: 'end', state: 'expired', count: 0 })
+  })
 
-test('the server stops while streams are open', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  const next = await follow(t, server, monitor)
-  await next()
-  await server.stop()
-  assert.equal((await next()).event, 'closed')
-})
+  test('the server stops while streams are open', async (t) => {
+    const server = await startServer(t)
+    const monitor = await aMonitor(server)
+    const next = await follow(t, server, monitor)
+    await next()
+    await server.stop()
+    assert.equal((await next()).event, 'closed')
+  })
 
-test('the SDK follows a monitor to its end', async (t) => {
-  const server = await startServer(t)
-  const monitor = await aMonitor(server)
-  const client = server.mayfly.pulse(monitor)
-  const stream = client.stream()
-  const news = async (): Promise<[event: string, count: number] | null> => {
-    const { value, done } = await stream.next()
-    return done ? null : [value.event, value.status.acceptedHeartbeatCount]
-  }
-  assert.deepEqual(await news(), ['state', 0])
-  await client.ping()
-  assert.deepEqual(await news(), ['ping', 1])
-  assert.deepEqual(await news(), ['state', 1])
-  await client.destroy()
-  assert.deepEqual(await stream.next(), { value: 'destroyed', done: true })
+  test('the SDK follows a monitor to its end', async (t) => {
+    const server = await startServer(t)
+    const monitor = await aMonitor(server)
+    const client = server.mayfly.pulse(monitor)
+    const stream = client.stream()
+    const news = async (): Promise<[event: string, count: number] | null> => {
+      const { value, done } = await stream.next()
+      return done ? null : [value.event, value.status.acceptedHeartbeatCount]
+    }
+    assert.deepEqual(await news(), ['state', 0])
+    await client.ping()
+    assert.deepEqual(await news(), ['ping', 1])
+    assert.deepEqual(await news(), ['state', 1])
+    await client.destroy()
+    assert.deepEqual(await stream.next(), { value: 'destroyed', done: true })
+  })
 })
