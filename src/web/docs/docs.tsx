@@ -5,6 +5,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { service } from '../lib/service.ts'
 import { CodeBox } from '../ui/copy.tsx'
 import { Input } from '../ui/field.tsx'
+import { Icon } from '../ui/icons.tsx'
 import { mount } from '../ui/overlay.tsx'
 import { Failure, Pre } from '../ui/show.tsx'
 import { curlFor } from './curl.ts'
@@ -84,7 +85,7 @@ function OperationView({ operation }: { operation: Operation }) {
         ))}
         {/* It may break into lines at its separators. */}
         <code>{path.split(/(?=[/.])/).map((part, at) => [at > 0 && <wbr />, part])}</code>{' '}
-        <span class="quiet">{summary}</span>
+        <span class="quiet">{summary}</span> <Icon name="chevron" class="chevron" />
       </summary>
       <p class="small quiet">{`Authorization: ${access || 'none'}`}</p>
       <CodeBox text={curlFor(operation, location.origin)} label={`an example: ${summary}`} />
