@@ -36,9 +36,10 @@ test('the owner reads how often an inbox refused a request, why, and since when'
   const [large, full] = reasons
   assert.deepEqual([large?.reason, large?.count], ['too_large', 3])
   assert.deepEqual([full?.reason, full?.count, full?.firstAt], ['storage_full', 1, full?.lastAt])
-  const [first, last] = [large?.firstAt, large?.lastAt].map((at) => Date.parse(at ?? '') - before)
-  assert.ok(first !== undefined && first >= 0 && first < 5_000, `${first}`)
-  assert.ok(last !== undefined && last >= 5_000, `${last}`)
+  const [first = 0, last = 0] = [large?.firstAt, large?.lastAt].map((at) => Date.parse(at ?? ''))
+  // The service's clock runs on its own, so that it may be a millisecond behind this one.
+  assert.ok(Math.abs(first - before) < 5_000, `${first - before}`)
+  assert.ok(last - first >= 5_000, `${last - first}`)
 })
 
 test('a request to an inbox that is used up, suspended or expired is counted as just that', async (t) => {

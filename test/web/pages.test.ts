@@ -222,6 +222,7 @@ suite('pages', () => {
     const { page } = await site.visit(t)
     await page.addInitScript(() => {
       Object.defineProperty(navigator, 'clipboard', { value: undefined })
+      document.execCommand = () => false
     })
     await page.goto(`${site.server.url}/whisper`)
     await page.getByLabel('Text', { exact: true }).fill('hello')

@@ -64,7 +64,15 @@ async function toClipboard(text: string): Promise<boolean> {
     return true
   } catch {
     // The context is not secure, or the browser does not allow it.
-    return false
+    const area = document.createElement('textarea')
+    area.className = 'visually-hidden'
+    area.ariaHidden = 'true'
+    area.value = text
+    document.body.append(area)
+    area.select()
+    const isCopied = document.execCommand('copy')
+    area.remove()
+    return isCopied
   }
 }
 
