@@ -266,8 +266,11 @@ suite('buying', () => {
       }),
     )
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('Too many requests. Trying again in 7 s…').waitFor()
-    await page.getByText('Too many requests. Trying again in 5 s…').waitFor()
+    await page.getByText('Too many requests. Nothing was spent.').waitFor()
+    await page.getByRole('button', { name: 'Try again in 5 s' }).waitFor()
+    await page.unroute('**/api/payments/catch')
+    await page.getByRole('button', { name: 'Try again', exact: true }).click()
+    await page.getByText('Waiting for payment…').waitFor()
   })
 
   test('who paid and has nothing recovers it by the invoice and its preimage, or by the recovery text', async (t) => {
