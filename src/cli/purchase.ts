@@ -311,8 +311,8 @@ function endOf(
 function isOver(cli: Cli, { state, invoices }: PurchaseRecord, phrase: string): boolean {
   if (state === 'quoted') return OVER.includes(phrase)
   const end = Date.parse(invoices.at(-1)?.expiresAt ?? '')
-  // The SDK says it by the service's clock, too.
-  return state === 'failed' && phrase === 'invoice expired' && cli.now() >= end + LATE_MS
+  // The service says it, too, or its clock does.
+  return state === 'failed' && OVER.includes(phrase) && cli.now() >= end + LATE_MS
 }
 
 const OVER = ['order expired', 'order refunded', 'invoice expired']

@@ -225,7 +225,9 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     if (isOver && earlierOf(record, said) >= expiresAt + LATE_MS) {
       const failed = (await write(record, { state: 'failed' })) ?? record
       if (run.ask) return begin(failed, run)
-      throw new MayflyError('invoice expired', 0)
+      // Whatever else the service says of the order, both clocks say that its invoice is over.
+      const { refusal } = said
+      throw refusal?.phrase === 'order expired' ? refusal : new MayflyError('invoice expired', 0)
     }
     // An earlier call may be under way, of which the wallet says nothing yet.
     if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record))) {
