@@ -179,11 +179,7 @@ export function requestIntent(
 /** Gives a receipt back. The answer is 204 if that is recorded now or was before. */
 export function requestGiveBack(
   http: Http,
-  {
-    capability,
-    intentId,
-    ...body
-  }: { capability: string; intentId: string; receiptId: string; isUnused?: boolean },
+  { capability, intentId, receiptId }: { capability: string; intentId: string; receiptId: string },
   options?: CallOptions,
 ): Promise<ApiResponse> {
   return http.request({
@@ -191,7 +187,7 @@ export function requestGiveBack(
     method: 'POST',
     path: `${intentPath(intentId)}/give-back`,
     token: capability,
-    json: body,
+    json: { receiptId },
   })
 }
 

@@ -12,7 +12,7 @@ const DAY_MS = 24 * 60 * 60_000
 /** An invoice lives for at most a day, its payment may come 30 days later; one day for clock skew. */
 const REMEMBER_MS = 32 * DAY_MS
 /**
- * An expired receipt that is older is never renewed: the store forgets its use after `REMEMBER_MS`,
+ * An expired receipt that is older lets nobody in: the store forgets its use after `REMEMBER_MS`,
  * while the service keeps a paid intent forever. The two days between them are for clock skew.
  */
 const SURE_MS = 30 * DAY_MS
@@ -45,10 +45,8 @@ export function createAdmissions(deps: {
       newest = number
       if (visit.isGone()) return unavailable(null)
       const { run, isFirst, isSure } = await claimRun(receipt, isExpired)
-      if (isFirst && run && !isExpired) return admit({ text, receipt, challengeId, run })
-      // Nobody has used it and now nobody can, so a fresh one takes its place.
-      if (isFirst && run) await run.failed()
-      else await run?.giveBack()
+      if (isFirst && run) return admit({ text, receipt, challengeId, run })
+      await run?.giveBack()
       switch (run?.state()) {
         case 'running':
           return refusal(409, 'request in progress', COME_AGAIN)
@@ -72,17 +70,11 @@ export function createAdmissions(deps: {
     isExpired: boolean,
   ): Promise<{ run: Run | null; isFirst: boolean; isSure: boolean }> {
     const key = `${receipt.intent}.${receipt.gb ?? 0}`
-    // An expired receipt may be renewed if it was never used. Only a store that remembers the time
-    // of the receipt can tell.
+    // An expired receipt still lets its request in if it was never used. Only a store that remembers
+    // the time of the receipt can tell.
     const isSure = !isExpired || (await isRemembered(receipt))
     const isFirst = isSure && (await store.add(key, REMEMBER_MS))
-    if (isFirst) {
-      begin(key, async () => {
-        const given = await service.giveBack(receipt, { isUnused: isExpired })
-        // The service's clock may have gone back. Nobody was let in, so it is given back once it has expired again.
-        return given === 'refused' && isExpired ? 'unknown' : given
-      })
-    }
+    if (isFirst) begin(key, () => service.giveBack(receipt))
     return { run: runs.get(key) ?? null, isFirst, isSure }
   }
 

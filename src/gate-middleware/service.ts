@@ -134,12 +134,9 @@ export function createService(options: {
       return outcome.settled ? outcome.receipt : null
     },
 
-    /** Gives a receipt back: its request failed, or it expired `unused`. */
-    async giveBack(
-      { intent: intentId, jti: receiptId }: GateReceipt,
-      { isUnused }: { isUnused: boolean },
-    ): Promise<GivenBack> {
-      const { status } = await requestGiveBack(http, { capability, intentId, receiptId, isUnused })
+    /** Gives a receipt back, because its request failed. */
+    async giveBack({ intent: intentId, jti: receiptId }: GateReceipt): Promise<GivenBack> {
+      const { status } = await requestGiveBack(http, { capability, intentId, receiptId })
       if (status === 204) return 'recorded'
       return status === 409 ? 'refused' : 'unknown'
     },

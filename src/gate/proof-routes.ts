@@ -258,8 +258,7 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
     },
     async (request, reply) => {
       const { intent } = claimOf(request)
-      const { receiptId, isUnused } = request.body
-      const given = await service.giveBack(intent, receiptId, { isUnused })
+      const given = await service.giveBack(intent, request.body.receiptId)
       if (given === 'refused') throw problem('give-back refused')
       return reply.code(204).send()
     },

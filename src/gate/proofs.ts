@@ -10,8 +10,7 @@ import {
   authorizeIntent,
   claimVerification,
   createGateStore,
-  giveBackFailed,
-  giveBackUnused,
+  giveBackReceipt,
   type IntentRow,
   intentFacts,
   MAX_FAILED_RUNS,
@@ -138,18 +137,13 @@ export function createProofs(deps: {
     },
 
     /**
-     * Gives the newest receipt back: the project's server failed its request, or it expired unused. The next proof or
-     * poll makes a fresh one, but after the third failed run only once the operator honours the payment. Repeats are
-     * recorded once. Refused for a receipt of another intent, and for one that is not expired and said to be unused.
+     * Gives the newest receipt back, because the project's server failed its request. The next proof or poll makes a
+     * fresh one, but after the third failed run only once the operator honours the payment. Repeats are recorded
+     * once. Refused for a receipt of another intent.
      */
-    async giveBack(
-      intent: IntentRow,
-      receiptId: string,
-      { isUnused = false }: { isUnused?: boolean | undefined } = {},
-    ): Promise<'recorded' | 'refused'> {
+    async giveBack(intent: IntentRow, receiptId: string): Promise<'recorded' | 'refused'> {
       const { intent_id: intentId, amount_sats: amountSats } = intent
-      const statement = isUnused ? giveBackUnused : giveBackFailed
-      const receipt = statement(intentId, receiptId, clock.now())
+      const receipt = giveBackReceipt(intentId, receiptId, clock.now())
       const done = await attempt(db.write({ lockKey: intentId, statements: { receipt } }))
       if ('refused' in done) {
         const newest = await store.receiptOf(intentId)

@@ -184,11 +184,6 @@ export type GateProof = Static<typeof GateProof>
 export const GateGiveBack = Type.Object(
   {
     receiptId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the authorization' }),
-    isUnused: Type.Optional(
-      Type.Boolean({
-        description: 'It expired before it let a request in. Does not count as one of the two',
-      }),
-    ),
   },
   {
     additionalProperties: false,

@@ -75,7 +75,7 @@ export type ReceiptRow = {
   receipt: string
   /** The number of earlier receipts of this intent, all of which were given back. */
   give_backs: number
-  /** How many of all had their request failed by the project's server. The others had expired unused. */
+  /** How many of all had their request failed by the project's server. The operator honoured the others. */
   failed_runs: number
   /** Set if it was given back and not yet renewed. */
   given_back_at: number | null
@@ -294,18 +294,9 @@ export function authorizeIntent(receipt: NewReceipt) {
 }
 
 /** Gives the newest receipt of an intent back, because its request failed. Refused if it was given back before. */
-export const giveBackFailed = (intentId: string, receiptId: string, now: number): Statement => ({
+export const giveBackReceipt = (intentId: string, receiptId: string, now: number): Statement => ({
   text: `update gate_receipt set given_back_at = $3, failed_runs = failed_runs + 1
     where intent_id = $1 and receipt_id = $2 and given_back_at is null returning failed_runs`,
-  values: [intentId, receiptId, now],
-  expect: 1,
-})
-
-/** The same because it expired before it let its request in. */
-export const giveBackUnused = (intentId: string, receiptId: string, now: number): Statement => ({
-  text: `update gate_receipt set given_back_at = $3
-    where intent_id = $1 and receipt_id = $2 and given_back_at is null and expires_at <= $3
-    returning failed_runs`,
   values: [intentId, receiptId, now],
   expect: 1,
 })

@@ -81,28 +81,6 @@ test('a receipt that is over by the service is over, however far behind the cloc
   assert.equal(shop.served.length, 0)
 })
 
-test('receipts that expire unused spend none of the two give-backs', async (t) => {
-  const shop = await aShop(t)
-  const store = fileStore(await temporaryFolder(t), shop.clock.now)
-  const { visit } = anApi(shop, 0, { store })
-  assert.equal((await visit()).status, 402)
-  shop.clock.advance(2 * MINUTE)
-  let receipt = await shop.receipt()
-  shop.script.answer = () => new Response('broken', { status: 500 })
-  for (let n = 0; n < 5; n++) {
-    shop.clock.advance(6 * MINUTE)
-    // It fails on purpose twice, after receipts that have expired unused.
-    const answer = n < 2 ? await visit({ 'gate-receipt': receipt }) : null
-    if (answer) assert.equal(answer.status, 500)
-    await answer?.text()
-    receipt = answer?.headers.get('gate-receipt') ?? receipt
-  }
-  shop.script.answer = () => new Response('a cat')
-  assert.equal((await visit({ 'gate-receipt': receipt })).status, 200)
-  assert.equal((await visit({ 'gate-receipt': receipt })).status, 409)
-  assert.equal(shop.served.length, 3)
-})
-
 test("a store's word counts only where the clocks agree, because it tells the time by that of the API", async (t) => {
   const shop = await aShop(t)
   const store = fileStore(await temporaryFolder(t), shop.clock.now)

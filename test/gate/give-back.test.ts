@@ -157,20 +157,3 @@ describe('a payment that could not be honoured', () => {
 })
 
 const unhonoured = (world: World) => world.logged.filter(({ event }) => event === 'gate.unhonoured')
-
-test('a receipt that expired unused is given back without counting, and one that is still valid is not', async (t) => {
-  const world = await aGate(t)
-  const intent = await world.quoted()
-  const unused = { isUnused: true }
-  for (let n = 0; n < 4; n++) {
-    const { receipt_id: id } = await pay(world, intent)
-    assert.equal(await world.service.giveBack(intent, id, unused), 'refused')
-    world.clock.advance(5 * MINUTE)
-    assert.equal(await world.service.giveBack(intent, id, unused), 'recorded')
-    assert.equal(await world.service.giveBack(intent, id, unused), 'recorded')
-  }
-  for (const outcome of ['recorded', 'recorded', 'refused']) {
-    const { receipt_id: id } = await pay(world, intent)
-    assert.equal(await world.service.giveBack(intent, id), outcome)
-  }
-})

@@ -4,8 +4,7 @@ import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
 import {
   authorizeIntent,
-  giveBackFailed,
-  giveBackUnused,
+  giveBackReceipt,
   honourIntent,
   renewReceipt,
 } from '../../src/gate/store.ts'
@@ -66,21 +65,16 @@ test('the newest receipt of an intent is given back, once, and no other is', asy
     ['b', ''],
     ['none', 'receipt of b'],
   ] as const) {
-    await assert.rejects(run(giveBackFailed(intent, receiptId, T + 3)), UnitRefused)
-    await assert.rejects(run(giveBackUnused(intent, receiptId, T + 3)), UnitRefused)
+    await assert.rejects(run(giveBackReceipt(intent, receiptId, T + 3)), UnitRefused)
   }
-  assert.deepEqual((await run(giveBackFailed('b', 'receipt of b', T + 3))).all, [
+  assert.deepEqual((await run(giveBackReceipt('b', 'receipt of b', T + 3))).all, [
     { failed_runs: 1 },
   ])
-  await assert.rejects(run(giveBackFailed('b', 'receipt of b', T + 4)), UnitRefused)
-  await assert.rejects(run(giveBackUnused('c', 'receipt of c', T + 1)), UnitRefused)
-  assert.deepEqual((await run(giveBackUnused('c', 'receipt of c', T + 2))).all, [
-    { failed_runs: 0 },
-  ])
+  await assert.rejects(run(giveBackReceipt('b', 'receipt of b', T + 4)), UnitRefused)
   const givenBack = async (name: string) => (await receipt(name)).given_back_at
   assert.deepEqual(
     [await givenBack('a'), await givenBack('b'), await givenBack('c')],
-    [null, T + 3, T + 2],
+    [null, T + 3, null],
   )
 })
 
@@ -96,7 +90,7 @@ test('a receipt that was given back is renewed once, with another id, end and te
   assert.ok(old)
   await assert.rejects(run(renewReceipt(old, fresh)), UnitRefused)
   for (const name of ['b', 'c']) {
-    await run(giveBackFailed(name, `receipt of ${name}`, T + 3))
+    await run(giveBackReceipt(name, `receipt of ${name}`, T + 3))
   }
   const given = await receipt('b')
   await assert.rejects(run(renewReceipt({ ...given, receipt_id: 'other' }, fresh)), UnitRefused)
@@ -115,7 +109,7 @@ test('a receipt is not renewed after the third failed run, until it is honoured 
     await insert(anIntent(name, 'q'))
     await run(...authorized(name, 'q'))
     await change('gate_receipt', name, { failed_runs: 2 })
-    await run(giveBackFailed(name, `receipt of ${name}`, T + 3))
+    await run(giveBackReceipt(name, `receipt of ${name}`, T + 3))
   }
   const fresh = { receipt_id: 'fresh', expires_at: T + 9, receipt: 'fresh text' }
   const failed = await receipt('b')
@@ -123,7 +117,7 @@ test('a receipt is not renewed after the third failed run, until it is honoured 
   await run(honourIntent('b', T + 4))
   assert.deepEqual(await receipt('b'), { ...failed, failed_runs: 2 })
   await run(renewReceipt(failed, fresh))
-  assert.deepEqual((await run(giveBackFailed('b', 'fresh', T + 5))).all, [{ failed_runs: 3 }])
+  assert.deepEqual((await run(giveBackReceipt('b', 'fresh', T + 5))).all, [{ failed_runs: 3 }])
   assert.deepEqual(
     (await store.unhonoured(9)).map(({ intent_id }) => intent_id),
     ['a', 'c', 'b'],

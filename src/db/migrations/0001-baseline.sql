@@ -485,9 +485,9 @@ create table gate_receipt (
   credits_remaining integer not null,
   receipt text not null,           -- the JWS, repeated as it is
   -- If the project's server failed a request, its receipt is given back, and a new one is made when the payer
-  -- repeats the request, or if it expired unused. The row has the newest receipt; `give_backs` counts the earlier
-  -- ones, and `failed_runs` those whose request failed. One that was given back after the third failed run is not
-  -- renewed before the operator honours the payment.
+  -- repeats the request. The row has the newest receipt; `give_backs` counts the earlier ones, and `failed_runs`
+  -- those whose request failed. One that was given back after the third failed run is not renewed before the
+  -- operator honours the payment.
   give_backs integer not null default 0,
   failed_runs integer not null default 0,
   given_back_at integer

@@ -41,9 +41,8 @@ type Exchange = { town: Town; who: string; project: Project; ask: Ask; answer: A
 const headerOf = ({ headers = {} }: Ask, name: string): string => headers[name] ?? ''
 
 function noteGiveBack({ givenBack }: Town, intentId: string, body: string): void {
-  const { receiptId, isUnused } = JSON.parse(body) as { receiptId: string; isUnused?: boolean }
-  const given = isUnused ? `unused ${receiptId}` : receiptId
-  givenBack.set(intentId, (givenBack.get(intentId) ?? new Set()).add(given))
+  const { receiptId } = JSON.parse(body) as { receiptId: string }
+  givenBack.set(intentId, (givenBack.get(intentId) ?? new Set()).add(receiptId))
 }
 
 /** An old capability opens nothing once the new one was made. */
@@ -117,8 +116,8 @@ function judgeAuthorization({ town, who, project, answer }: Exchange, intentId: 
   const same = receipts.get(number) ?? receipt
   receipts.set(number, same)
   const asked = [...(town.givenBack.get(intentId) ?? [])]
-  // Of the failed runs two count. What the operator honours, and what expired unused, comes on top.
-  const failed = asked.filter((each) => !/^(?:honoured|unused) /.test(each))
+  // Of the failed runs two count. What the operator honours comes on top.
+  const failed = asked.filter((each) => !each.startsWith('honoured '))
   const mayHave = asked.length - failed.length + Math.min(failed.length, MAX_GIVE_BACKS)
   if (same !== receipt || number > mayHave) {
     ledger.break('one payment, one receipt', `${who} got receipt ${number} of ${intentId} anew`)
