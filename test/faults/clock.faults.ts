@@ -25,7 +25,7 @@ suite('the clock jumps under mixed load', { timeout: 600_000 }, () => {
   test('nobody pays for nothing, and nothing is deleted, when the clock jumps by hours, days and years, there and back', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const server = await startServer(t)
-    const load = startLoad(() => [server.url], { replayEnds: true })
+    const load = startLoad(() => [server.url], { clockJumps: true })
     t.after(load.abandon)
     const progress = (): Promise<true> => {
       const enough = load.acknowledged() + PROMISES
