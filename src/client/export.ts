@@ -63,38 +63,34 @@ export function toCurl(event: CatchEvent, { url }: { url: string }): string {
   for (const { name, value } of headers) {
     words.push(`--header ${quoteBytes(value === '' ? `${name};` : `${name}: ${value}`)}`)
   }
-  for (const name of unsent(event, CURL_ADDS)) words.push(`--header ${quote(`${name}:`)}`)
+  for (const name of unsent(event)) words.push(`--header ${quote(`${name}:`)}`)
   const isTyped = isTypeable(event)
   if (bodyBytes > 0) words.push(isTyped ? `--data-raw ${quote(body)}` : '--data-binary @-')
   words.push(`--url ${quote(eventUrl(event, url))}`)
   const command = words.join(' \\\n  ')
-  return isTyped || bodyBytes === 0 ? command : `${pipedBody(event)}${command}`
+  if (isTyped || bodyBytes === 0) return command
+  return `printf %s ${quote(base64(eventBody(event)))} | base64 -d | ${command}`
 }
 
 /** The headers that a command repeats, in their order. */
-export function repeatableHeaders({ headers }: CatchEvent): CatchEvent['headers'] {
+function repeatableHeaders({ headers }: CatchEvent): CatchEvent['headers'] {
   return headers.filter(({ name, value }) => !isComputed(name) && isOneLine(value))
 }
 
-/** The headers among these that the sender did not send, and a Content-Type for its body. */
-export function unsent(event: CatchEvent, added: readonly string[]): string[] {
-  const names = event.bodyBytes > 0 ? [...added, 'Content-Type'] : added
+/** The headers that curl would add and the sender did not send. */
+function unsent(event: CatchEvent): string[] {
+  const names = event.bodyBytes > 0 ? [...CURL_ADDS, 'Content-Type'] : CURL_ADDS
   const sent = new Set(repeatableHeaders(event).map(({ name }) => name.toLowerCase()))
   return names.filter((name) => !sent.has(name.toLowerCase()))
 }
 
 /** Whether the body can be an argument of a command. Others are piped to it. */
-export function isTypeable({ body, bodyEncoding }: CatchEvent): boolean {
+function isTypeable({ body, bodyEncoding }: CatchEvent): boolean {
   return (
     bodyEncoding === 'utf8' &&
     body.length <= MAX_ARGUMENT_CHARS &&
     !hasInvisible(body, { keep: '\n' })
   )
-}
-
-/** The beginning of a command that reads the body from stdin. */
-export function pipedBody(event: CatchEvent): string {
-  return `printf %s ${quote(base64(eventBody(event)))} | base64 -d | `
 }
 
 /** The HAR file's `creator`. */
@@ -180,7 +176,7 @@ const isOneLine = (value: string): boolean => !/[\r\n\0]/.test(value)
 const ASCII = /^[\t\x20-\x7e]*$/
 
 /** Quotes a text as one word for a POSIX shell. */
-export function quote(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 

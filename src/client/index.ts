@@ -132,7 +132,6 @@ export {
   type SignatureVerdict,
   verifySignature,
 } from './signature.ts'
-export { toFetch, toHttpie, toPython } from './snippets.ts'
 export { type Wallet, type WalletAnswer, WalletError, type WalletPayment } from './wallet.ts'
 export { type ClnWalletOptions, clnWallet } from './wallets/cln.ts'
 export { type LndWalletOptions, lndWallet } from './wallets/lnd.ts'
