@@ -172,7 +172,7 @@ function Worth({ receipt: { iat, exp, htm, htp, sat } }: { receipt: GateReceipt 
     ? 'It is dated in the future, so this clock or theirs is wrong.'
     : exp * 1000 > clock.now()
       ? `It admits this request once, until ${end}. After that it is still a record of the payment.`
-      : `It expired at ${end} and admits nothing now. It is still a valid record of the payment.`
+      : `It expired at ${end}, so only an API that knows that it was never used still admits it. It is still a valid record of the payment.`
   return (
     <Notice {...(isFuture ? { kind: 'warn' as const } : {})}>
       <strong>{`${htm} ${htp}`}</strong>
