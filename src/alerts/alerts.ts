@@ -18,7 +18,6 @@ import {
   type Alert,
   createAlertStore,
   dropOwners,
-  forgetOldSecrets,
   insertAlert,
   type Outcome,
   purgeAlerts,
@@ -126,9 +125,7 @@ export function createAlerts(deps: {
             unopened++
             continue
           }
-          const old =
-            row.sealed_old_secret && sealed.open(row.sealed_old_secret, row.destination_id)
-          if (target.isCurrent && secret.isCurrent && (old?.isCurrent ?? true)) continue
+          if (target.isCurrent && secret.isCurrent) continue
           const again = (plain: string): Buffer => sealed.seal(plain, row.destination_id)
           await db.write({
             lockKey: row.owner_id,
@@ -136,7 +133,6 @@ export function createAlerts(deps: {
               destination: resealDestination(row, {
                 sealed_target: again(target.plain),
                 sealed_secret: again(secret.plain),
-                sealed_old_secret: old ? again(old.plain) : null,
               }),
             },
           })
@@ -147,7 +143,6 @@ export function createAlerts(deps: {
 
     /** Deletes what ended long ago. @returns how many were deleted. */
     async purge(now: number): Promise<number> {
-      await db.write({ lockKey: 'alert', statements: { secrets: forgetOldSecrets(now) } })
       const endedBefore = now - KEEP_MS
       for (let count = 0; ; ) {
         const statements = { gone: purgeAlerts(endedBefore, PURGE_ALERTS) }

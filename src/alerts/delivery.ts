@@ -119,7 +119,7 @@ export function createDelivery(deps: {
         first ? { attempts, nextAt: first.not_before } : { done_position },
       )
     }
-    const target = targetOf(destination, sealed, now)
+    const target = targetOf(destination, sealed)
     // Without a target, no configured secret opens the destination.
     const tried: Attempt = target
       ? await send(target, messageOf(next))
@@ -203,15 +203,12 @@ const messageOf = ({ alert }: Turn) => ({
 })
 
 /** The destination with what is secret of it, or null if no configured secret opens it. */
-export function targetOf(destination: DestinationRow, sealed: Sealed, now: number): Target | null {
+export function targetOf(destination: DestinationRow, sealed: Sealed): Target | null {
   const { destination_id: id, format, owner_id: ownerId } = destination
   const open = (some: Uint8Array): string | null => sealed.open(some, id)?.plain ?? null
   const target = open(destination.sealed_target)
-  const current = open(destination.sealed_secret)
-  if (target === null || current === null) return null
-  const { sealed_old_secret: sealedOld, old_secret_until: until } = destination
-  const old = sealedOld !== null && until !== null && until > now ? open(sealedOld) : null
-  return { format, target, ownerId, secrets: old === null ? [current] : [current, old] }
+  const secret = open(destination.sealed_secret)
+  return target === null || secret === null ? null : { format, target, ownerId, secret }
 }
 
 /** At most one alert a minute and 60 a day: more of them say no more, and could flood a stranger. */

@@ -15,14 +15,12 @@ import {
   dropDestination,
   dropOwners,
   insertDestination,
+  keepDestination,
   type Outcome,
-  replaceSecret,
 } from './store.ts'
 
 /** How many destinations an owner has at most. */
 const MAX_DESTINATIONS = 3
-/** How long a secret that was replaced signs too, so that a receiver can learn the new one. */
-const OLD_SECRET_MS = 24 * 60 * 60 * 1000
 /** What the owner is shown of the past. */
 const TOLD_MS = 24 * 60 * 60 * 1000
 const MAX_TOLD = 100
@@ -30,13 +28,11 @@ const MAX_TOLD = 100
 const TRIES = 3
 
 /**
- * A destination that is asked for. The URL was checked, and the inbox admits the owner of the token, or it is set already
- * and stays as it is.
+ * A destination that is asked for. The URL was checked, and the inbox admits the owner of the token, or it is set already.
  */
 export type Wanted = ({ format: UrlFormat; url: URL } | { format: 'inbox'; inboxId: string }) & {
   /** It gets what an alert has for its owner alone, too. */
   isPrivate: boolean
-  isKept?: true
 }
 
 export type Destination = {
@@ -48,7 +44,7 @@ export type Destination = {
   isPrivate: boolean
 }
 
-/** A destination that was just set, with its secret, which is not shown again. */
+/** A destination that was just set, with its secret if it is new. */
 export type SetDestination = Destination & {
   secret: string | null
   /** The outcome of the test; null if none was needed. */
@@ -97,7 +93,6 @@ export function createDestinations(deps: {
   /** The statements that make the owner's rows those of `wanted`, and what they are then. */
   async function plan(ownerId: string, wanted: readonly Wanted[]) {
     const { rows, pairs } = await matched(ownerId, wanted)
-    const now = clock.now()
     const kept = new Set(pairs.map(({ row }) => row))
     const taken = new Set(pairs.flatMap(({ row }) => row?.place ?? []))
     const places = Array.from({ length: MAX_DESTINATIONS }, (_, i) => i).filter(
@@ -105,39 +100,36 @@ export function createDestinations(deps: {
     )
     const removed = rows.filter((row) => !kept.has(row))
     const statements = removed.flatMap(({ destination_id: id }) => dropDestination(id))
-    const ids: { id: string; secret: string }[] = []
+    /** Of the new ones, by their ids. */
+    const secrets = new Map<string, string>()
     for (const { one, row } of pairs) {
-      if (one.isKept && row) continue
-      const secret = newWebhookSecret()
-      const id = row?.destination_id ?? randomBytes(16).toString('base64url')
-      ids.push({ id, secret })
-      const sealedSecret = sealed.seal(secret, id)
       if (row) {
-        const oldUntil = now + OLD_SECRET_MS
-        const { isPrivate } = one
-        statements.push(replaceSecret({ before: row, sealedSecret, oldUntil, isPrivate }))
-      } else {
-        statements.push(
-          insertDestination({
-            destination_id: id,
-            owner_id: ownerId,
-            place: places.shift() ?? 0,
-            now,
-            format: one.format,
-            host: hostOf(one),
-            sealed_secret: sealedSecret,
-            sealed_target: sealed.seal(plainOf(one), id),
-            is_private: Number(one.isPrivate),
-          }),
-        )
+        statements.push(keepDestination(row.destination_id, one.isPrivate))
+        continue
       }
+      const secret = newWebhookSecret()
+      const id = randomBytes(16).toString('base64url')
+      secrets.set(id, secret)
+      statements.push(
+        insertDestination({
+          destination_id: id,
+          owner_id: ownerId,
+          place: places.shift() ?? 0,
+          now: clock.now(),
+          format: one.format,
+          host: hostOf(one),
+          sealed_secret: sealed.seal(secret, id),
+          sealed_target: sealed.seal(plainOf(one), id),
+          is_private: Number(one.isPrivate),
+        }),
+      )
     }
-    return { statements, ids }
+    return { statements, secrets }
   }
 
   /** Sends a test, and makes the destination active if it was answered. */
   async function tested(row: DestinationRow, test: AlertContent): Promise<SetDestination['test']> {
-    const target = targetOf(row, sealed, clock.now())
+    const target = targetOf(row, sealed)
     if (!target) return 'failed'
     const outcome = await sendTest(target, test)
     if (outcome === '2xx') {
@@ -184,8 +176,8 @@ export function createDestinations(deps: {
     },
 
     /**
-     * Sets the owner's destinations to these. Those that were there before keep their place and what waits for
-     * them, and get another secret unless they are to stay as they are.
+     * Sets the owner's destinations to these. Those that were there before keep their place, their secret and what
+     * waits for them.
      * @param guard must hold in the same unit, such as: the owner exists. Locks the owner first.
      * @returns null if the guard does not hold.
      */
@@ -194,24 +186,20 @@ export function createDestinations(deps: {
       { wanted, guard, test }: { wanted: readonly Wanted[]; guard: Statement; test: AlertContent },
     ): Promise<SetDestination[] | null> {
       for (let tries = 1; ; tries++) {
-        const { statements, ids } = await plan(ownerId, wanted)
+        const { statements, secrets } = await plan(ownerId, wanted)
         const done = await attempt(
           db.write({ lockKey: ownerId, statements: { guard, destinations: statements } }),
         )
-        if ('rows' in done) {
-          const secrets = new Map(ids.map(({ id, secret }) => [id, secret]))
-          return await testAll(ownerId, secrets, test)
-        }
+        if ('rows' in done) return await testAll(ownerId, secrets, test)
         if (done.refused === 'guard') return null
         if (tries === TRIES) throw new Error('the destinations of an owner keep changing')
       }
     },
 
-    /** The owner's destination with this id, to stay as it is, or null. */
+    /** The owner's destination with this id, or null. */
     async find(ownerId: string, id: string): Promise<Wanted | null> {
       const row = (await store.ofOwner(ownerId)).find(({ destination_id }) => destination_id === id)
-      const wanted = row ? wantedOf(row) : null
-      return wanted && { ...wanted, isKept: true }
+      return row ? wantedOf(row) : null
     },
 
     /** Tests those of the owner's destinations that no test has reached. */

@@ -15,8 +15,8 @@ export type Target = {
   format: AlertFormat
   /** The URL, or the id of an inbox. */
   target: string
-  /** What signs, the current one first. */
-  secrets: readonly string[]
+  /** What signs. */
+  secret: string
   ownerId: string
 }
 
@@ -91,7 +91,7 @@ export function createSend({
     target.format === 'inbox' ? toInbox(target, message) : toUrl(target, message)
 
   function headersOf(
-    { secrets }: Target,
+    { secret }: Target,
     { id, type }: Message,
     body: string,
   ): Record<string, string> {
@@ -99,7 +99,7 @@ export function createSend({
       'content-type': 'application/json',
       'user-agent': 'Mayfly',
       [MARK]: type,
-      ...webhookHeaders({ id, sentAt: now(), body }, secrets),
+      ...webhookHeaders({ id, sentAt: now(), body }, secret),
     }
   }
 }

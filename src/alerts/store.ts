@@ -19,8 +19,6 @@ export type DestinationRow = {
   host: string
   sealed_target: Uint8Array
   sealed_secret: Uint8Array
-  sealed_old_secret: Uint8Array | null
-  old_secret_until: number | null
   state: DestinationState
   created_at: number
   last_position: number
@@ -194,25 +192,10 @@ export const insertDestination = ({ now, ...one }: NewDestination): Statement =>
     'on conflict (owner_id, place) do nothing',
   )
 
-/** Gives a destination another secret. What was current signs too until a time. Refused if it changed meanwhile. */
-export const replaceSecret = ({
-  before,
-  sealedSecret,
-  oldUntil,
-  isPrivate,
-}: {
-  before: DestinationRow
-  sealedSecret: Uint8Array
-  oldUntil: number
-  isPrivate: boolean
-}): Statement => ({
-  text: `update alert_destination
-    set sealed_secret = $3, sealed_old_secret = sealed_secret, old_secret_until = $4, is_private = $5
-    where destination_id = $1 and sealed_secret = $2`,
-  values: [
-    ...[before.destination_id, before.sealed_secret, sealedSecret, oldUntil],
-    Number(isPrivate),
-  ],
+/** A destination that stays, with its secret and what waits for it. Refused if it is gone. */
+export const keepDestination = (destinationId: string, isPrivate: boolean): Statement => ({
+  text: 'update alert_destination set is_private = $2 where destination_id = $1',
+  values: [destinationId, Number(isPrivate)],
   expect: 1,
 })
 
@@ -225,14 +208,14 @@ export const activate = (destinationId: string): Statement => ({
 /** Encrypts again what an older secret of the service sealed. Refused if it changed meanwhile. */
 export const resealDestination = (
   before: DestinationRow,
-  sealed: Pick<DestinationRow, 'sealed_target' | 'sealed_secret' | 'sealed_old_secret'>,
+  sealed: Pick<DestinationRow, 'sealed_target' | 'sealed_secret'>,
 ): Statement => ({
   text: `update alert_destination
-    set sealed_target = $4, sealed_secret = $5, sealed_old_secret = $6
+    set sealed_target = $4, sealed_secret = $5
     where destination_id = $1 and sealed_target = $2 and sealed_secret = $3`,
   values: [
     ...[before.destination_id, before.sealed_target, before.sealed_secret],
-    ...[sealed.sealed_target, sealed.sealed_secret, sealed.sealed_old_secret],
+    ...[sealed.sealed_target, sealed.sealed_secret],
   ],
 })
 
@@ -304,13 +287,6 @@ export const purgeAlerts = (endedBefore: number, most: number): Statement => ({
       select destination_id, position from alert where done_at <= $1 ${limitedTo(2)})
     returning position`,
   values: [endedBefore, most],
-})
-
-/** Forgets the secrets that sign no more. */
-export const forgetOldSecrets = (endedBefore: number): Statement => ({
-  text: `update alert_destination set sealed_old_secret = null, old_secret_until = null
-    where old_secret_until <= $1`,
-  values: [endedBefore],
 })
 
 /** An alert, and when its destination is due. */

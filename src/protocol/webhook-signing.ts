@@ -1,5 +1,5 @@
 /**
- * The signing side of Standard Webhooks: id, timestamp and body, each secret a signature.
+ * The signing side of Standard Webhooks: id, timestamp and body.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 import { randomBytes } from 'node:crypto'
@@ -17,20 +17,17 @@ export const newWebhookSecret = (): string => SECRET_PREFIX + base64(randomBytes
  * The three headers of a message.
  * @param message.id the same for every attempt, so that a receiver knows a repeat.
  * @param message.sentAt of this attempt, in unix milliseconds.
- * @param secrets those that sign, the current one first. Receivers accept any right signature, so that a
- *   secret can be replaced.
  */
 export function webhookHeaders(
   { id, sentAt, body }: { id: string; sentAt: number; body: string },
-  secrets: readonly string[],
+  secret: string,
 ): Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string> {
   const timestamp = String(Math.floor(sentAt / 1000))
   const signed = utf8(`${id}.${timestamp}.${body}`)
-  const signatures = secrets.map((secret) => `v1,${base64(hmacSha256(keyOf(secret), signed))}`)
   return {
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': signatures.join(' '),
+    'webhook-signature': `v1,${base64(hmacSha256(keyOf(secret), signed))}`,
   }
 }
 

@@ -4,10 +4,9 @@ import { test } from 'node:test'
 import {
   activate,
   type DestinationRow,
-  forgetOldSecrets,
   insertAlert,
+  keepDestination,
   releaseDestination,
-  replaceSecret,
   resealDestination,
 } from '../../src/alerts/store.ts'
 import { UnitRefused } from '../../src/db/db.ts'
@@ -29,66 +28,28 @@ test('a place that is taken refuses another destination', async (t) => {
   await assert.rejects(run(destination('another', 'a', 0)), UnitRefused)
 })
 
-test('a secret is replaced while it is the one that was read, of one destination', async (t) => {
+test('a destination is kept with its secret, and no other is changed', async (t) => {
   const { run, add, row } = await aStore(t)
   await add('a 0', 'a 1')
-  const before = await row('a 0')
-  const replaced = replaceSecret({
-    ...{ before, sealedSecret: bytes(9), oldUntil: NOW + MINUTE, isPrivate: true },
-  })
-  await run(replaced)
-  assert.deepEqual(secretsOf(await row('a 0')), {
-    target: 1,
-    secret: 9,
-    old: 2,
-    until: NOW + MINUTE,
-  })
-  assert.deepEqual(secretsOf(await row('a 1')), {
-    target: 1,
-    secret: 2,
-    old: undefined,
-    until: null,
-  })
-  await assert.rejects(run(replaced), UnitRefused)
+  const [before, other] = [await row('a 0'), await row('a 1')]
+  await run(keepDestination('a 0', true))
+  assert.deepEqual(await row('a 0'), { ...before, is_private: 1 })
+  assert.deepEqual(await row('a 1'), other)
+  await assert.rejects(run(keepDestination('a 9', true)), UnitRefused)
 })
 
 test('what an older secret sealed is sealed again, unless it changed meanwhile', async (t) => {
   const { run, add, row } = await aStore(t)
   await add('a 0', 'a 1')
   const before = await row('a 0')
-  const sealed = {
-    ...{ sealed_target: bytes(7), sealed_secret: bytes(8), sealed_old_secret: bytes(9) },
-  }
+  const sealed = { sealed_target: bytes(7), sealed_secret: bytes(8) }
   for (const changed of [{ sealed_target: bytes(5) }, { sealed_secret: bytes(5) }]) {
     await run(resealDestination({ ...before, ...changed }, sealed))
     assert.deepEqual(await row('a 0'), before)
   }
   await run(resealDestination(before, sealed))
-  assert.deepEqual(secretsOf(await row('a 0')), { target: 7, secret: 8, old: 9, until: null })
+  assert.deepEqual(secretsOf(await row('a 0')), { target: 7, secret: 8 })
   assert.equal((await row('a 1')).sealed_target[0], 1)
-})
-
-test('secrets that sign no more are forgotten when their time is over, and no others', async (t) => {
-  const { run, add, row } = await aStore(t)
-  await add('a 0', 'a 1')
-  for (const [id, oldUntil] of [
-    ['a 0', NOW],
-    ['a 1', NOW + 1],
-  ] as const) {
-    await run(
-      replaceSecret({
-        ...{ before: await row(id), sealedSecret: bytes(9), oldUntil, isPrivate: false },
-      }),
-    )
-  }
-  await run(forgetOldSecrets(NOW))
-  assert.deepEqual(secretsOf(await row('a 0')), {
-    target: 1,
-    secret: 9,
-    old: undefined,
-    until: null,
-  })
-  assert.deepEqual(secretsOf(await row('a 1')), { target: 1, secret: 9, old: 2, until: NOW + 1 })
 })
 
 test('a test that was answered makes active what is untested, and only that', async (t) => {

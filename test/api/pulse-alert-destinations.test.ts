@@ -90,23 +90,30 @@ test('a test that is answered 5xx, by a redirect, or not at all, is shown as tha
   assert.equal((set.body as AlertsSet).destinations[0]?.test, 'failed')
 })
 
-test('an unchanged destination is not tested again, gets another secret, and the old one signs too for a day', async (t) => {
+test('an unchanged destination is not tested again, and keeps its secret', async (t) => {
   const { receiver, server, monitor } = await aWorld(t)
   const first = (await put(server, monitor, [{ url: receiver.url }])).body as AlertsSet
+  const [sealed] = await query(server, SEALED)
   const second = (await put(server, monitor, [{ url: receiver.url }])).body as AlertsSet
   assert.equal(receiver.received.length, 1)
   const [before, after] = [first.destinations[0], second.destinations[0]]
-  assert.equal(before?.id, after?.id)
-  assert.notEqual(before?.secret, after?.secret)
-  assert.deepEqual([after?.state, after?.test], ['active', null])
-  const [row] = await query(
-    server,
-    'select sealed_old_secret, old_secret_until from alert_destination',
-  )
-  const day = 24 * 60 * 60 * 1000
-  assert.ok(row?.sealed_old_secret)
-  assert.ok(Math.abs(Number(row.old_secret_until) - server.clock.now() - day) < 60_000)
+  assert.match(before?.secret ?? '', /^whsec_/)
+  assert.deepEqual(after, { ...before, secret: null, test: null })
+  assert.deepEqual(await query(server, SEALED), [sealed])
 })
+
+test('a destination that is left out and set again gets another secret', async (t) => {
+  const { receiver, server, monitor } = await aWorld(t)
+  const secrets: (string | null | undefined)[] = []
+  for (const destinations of [[{ url: receiver.url }], [], [{ url: receiver.url }]]) {
+    const set = (await put(server, monitor, destinations)).body as AlertsSet
+    secrets.push(set.destinations[0]?.secret)
+  }
+  assert.match(secrets[2] ?? '', /^whsec_/)
+  assert.notEqual(secrets[0], secrets[2])
+})
+
+const SEALED = 'select sealed_secret from alert_destination'
 
 test('neither the URL of a destination nor its secret is in the store or the log in the clear', async (t) => {
   const { receiver, server, monitor } = await aWorld(t)

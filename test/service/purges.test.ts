@@ -34,11 +34,6 @@ const OVER = [
   ],
 ] as const
 
-const OLD_SECRET = `insert into alert_destination (destination_id, owner_id, place, format, host,
-    sealed_target, sealed_secret, sealed_old_secret, old_secret_until, state, created_at, last_position,
-    done_position, attempts, not_before, day_started_at, day_count, is_private)
-  values ('of nobody', 'nobody', 0, 'slack', 'h', '', '', '', 1, 'active', 0, 0, 0, 0, 0, 0, 0, 0)`
-
 const GONE = 'select 1 as n from catch_inbox union all select 1 from pulse_monitor'
 
 test('the running service deletes what is over: sales, blind windows, alerts and capabilities', async (t) => {
@@ -49,17 +44,12 @@ test('the running service deletes what is over: sales, blind windows, alerts and
   for (const [, text] of OVER) await query(server, text)
   await query(server, 'update catch_inbox_use set expires_at = 1')
   await query(server, 'update pulse_monitor set expires_at = 1')
-  await query(server, OLD_SECRET)
   t.mock.timers.tick(30_000)
   for (const [table, , isOver] of OVER) {
     await until(`the rows of ${table} are gone`, async () => {
       return (await query(server, `select 1 as n from ${table} where ${isOver}`)).length === 0
     })
   }
-  await until('an old secret is gone, and its destination is not', async () => {
-    const [left] = await query(server, 'select sealed_old_secret as old from alert_destination')
-    return left !== undefined && left.old === null
-  })
   await until('inbox and monitor are gone', async () => {
     return (await query(server, GONE)).length === 0
   })

@@ -44,8 +44,6 @@ export const destination = (id: string, owner: string, place: number) =>
 export const secretsOf = (row: DestinationRow) => ({
   target: row.sealed_target[0],
   secret: row.sealed_secret[0],
-  old: row.sealed_old_secret?.[0],
-  until: row.old_secret_until,
 })
 
 /** Destinations are named by their owner and their place, as `a 0`. */

@@ -385,8 +385,6 @@ create table alert_destination (
   host text not null,                        -- host:port of the URL, or the id of the inbox
   sealed_target blob not null,               -- the URL, or the id of the inbox, encrypted
   sealed_secret blob not null,               -- what signs, encrypted
-  sealed_old_secret blob,                    -- what signs too, until old_secret_until
-  old_secret_until integer,
   state text not null,                       -- untested | active | gone
   created_at integer not null,
   last_position integer not null,            -- of the newest alert

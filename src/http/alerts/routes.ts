@@ -182,7 +182,7 @@ function schemasOf({
       operationId: `set${operations}`,
       summary: 'Set at most three destinations, and test those that are new',
       description:
-        'Replaces all destinations: `{"id"}` keeps one that is set. `secret` is in this answer alone.',
+        'Replaces all destinations: `{"id"}` stands for one that is set. `secret` is in this answer alone.',
       body: AlertSettings,
       response: {
         200: AlertsSet,

@@ -39,7 +39,7 @@ const KeptDestination = Type.Object(
   {
     id: Type.String({
       maxLength: 64,
-      description: 'Of a destination that is set, which stays as it is',
+      description: 'Of a destination that is set',
     }),
   },
   { additionalProperties: false, 'x-schema': 'KeptDestination' },
@@ -95,7 +95,8 @@ export const AlertsSet = Type.Object(
         {
           ...destinationFields,
           secret: Type.Union([Type.String({ examples: ['whsec_MfKQ...'] }), Type.Null()], {
-            description: 'Signs the messages. Shown once; the one before signs too for 24 hours',
+            description:
+              'Signs the messages. Shown once: null for a destination that was set before',
           }),
           test: Type.Union([Type.Enum([...OUTCOMES, 'no echo']), Type.Null()], {
             description: 'How the test ended; null if none was sent',
@@ -108,7 +109,7 @@ export const AlertsSet = Type.Object(
   { additionalProperties: false, description: 'The destinations as they are now' },
 )
 /**
- * The destinations after they were set or tested. `secret` is there after they were set, and never again.
+ * The destinations after they were set or tested. `secret` is in the answer that made one, and never again.
  *
  * ```ts
  * const { destinations } = await monitor.setAlerts({ destinations: [{ url: 'https://example.com/hook' }] })
