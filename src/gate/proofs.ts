@@ -161,8 +161,8 @@ export function createProofs(deps: {
   }
 }
 
-const isRecorded = ({ given_back_at, failed_runs }: ReceiptRow): 'recorded' | 'refused' =>
-  given_back_at !== null && failed_runs <= MAX_FAILED_RUNS ? 'recorded' : 'refused'
+const isRecorded = ({ failed_runs }: ReceiptRow): 'recorded' | 'refused' =>
+  failed_runs <= MAX_FAILED_RUNS ? 'recorded' : 'refused'
 
 /** All receipts before the newest one were given back. */
 const isEarlier = (receiptId: string, { intent_id, give_backs }: ReceiptRow): boolean =>

@@ -398,7 +398,7 @@ export function createGateStore(db: Pick<Db, 'read'>) {
         `select i.intent_id, i.project_id, i.payment_hash, i.amount_sats,
             r.given_back_at as noticed_at
           from gate_receipt r join gate_intent i on i.intent_id = r.intent_id
-          where r.failed_runs > ${MAX_FAILED_RUNS} and r.given_back_at is not null
+          where r.failed_runs > ${MAX_FAILED_RUNS}
           order by noticed_at, i.intent_id ${limitedTo(1)}`,
         max,
       ),

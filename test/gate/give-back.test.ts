@@ -86,6 +86,7 @@ describe('giving back', () => {
     for (const expected of ['recorded', 'recorded', 'refused', 'refused']) {
       const { receipt_id: receiptId } = await pay(world, intent)
       assert.equal(await world.service.giveBack(intent, receiptId), expected)
+      assert.equal(await world.service.giveBack(intent, receiptId), expected, 'repeated')
     }
     const backs = world.logged.filter(({ event }) => event === 'gate.given_back')
     assert.deepEqual(
@@ -135,6 +136,20 @@ describe('a payment that could not be honoured', () => {
     // And is noted again, if it fails again.
     assert.equal(await world.service.giveBack(intent, receipt.receipt_id), 'refused')
     assert.equal((await world.projects.unhonoured()).length, 1)
+  })
+
+  test('a payment whose failed run was never reported is honoured by the operator, and may fail twice more', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    await pay(world, intent)
+    assert.equal(await world.projects.honour(intent.intent_id), 'fresh receipt')
+    const outcomes: string[] = []
+    for (let number = 1; number <= 3; number++) {
+      const { receipt, receipt_id: receiptId } = await pay(world, intent)
+      assert.equal(decodeJwt(receipt).gb, number)
+      outcomes.push(await world.service.giveBack(intent, receiptId))
+    }
+    assert.deepEqual(outcomes, ['recorded', 'recorded', 'refused'])
   })
 
   test('a payment that could not be honoured is asked about anew where the provider tells of payments, however old the invoice is', async (t) => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { IntentRow } from '../../src/gate/store.ts'
-import { createGateStore } from '../../src/gate/store.ts'
 import { aGate, aRequest, authorized, pay, type World } from '../support/gate.ts'
 import { unit } from '../support/unit.ts'
 
@@ -73,39 +72,6 @@ test('whatever is done with one project leaves the rows of another as they are',
   )
 })
 
-test('the wait for room is until the first open intent of the same project is over', async (t) => {
-  const world = await aGate(t, { credits: 20 })
-  const store = createGateStore(world.db)
-  const { projectId, clock } = world
-  const other = await anotherProject(world)
-  const start = clock.now()
-  assert.equal(await store.nextOver(projectId, start), start)
-  // Of another project, of a payment, and over: each is before the first.
-  await world.quoted({ project: other })
-  await pay(world, await world.quoted())
-  const over = await world.quoted()
-  clock.advance(MINUTE)
-  const first = await world.quoted()
-  clock.advance(MINUTE)
-  await world.quoted()
-  assert.equal(await store.nextOver(projectId, over.honoured_until), first.honoured_until)
-  assert.equal(await store.nextOver(projectId, over.honoured_until - 1), over.honoured_until)
-  assert.deepEqual(await store.counts(projectId, over.honoured_until), { open: 2, authorized: 1 })
-})
-
-test('intents under a secret that is gone are counted while they can still be paid', async (t) => {
-  const world = await aGate(t)
-  const stranger = await world.another({ secrets: ['22'.repeat(32)] })
-  assert.equal(await stranger.foreign(), 0)
-  await pay(world, await world.quoted())
-  assert.equal(await stranger.foreign(), 0)
-  const { honoured_until: until } = await world.quoted()
-  assert.equal(await stranger.foreign(), 1)
-  const store = createGateStore(world.db)
-  assert.equal(await store.foreign(['other'], until - 1), 1)
-  assert.equal(await store.foreign(['other'], until), 0)
-})
-
 test('a purge deletes what was never paid thirty days after its invoice, at most 500 at once, and no payment', async (t) => {
   const world = await aGate(t)
   const paid = await world.quoted()
@@ -130,27 +96,6 @@ test('a purge deletes what was never paid thirty days after its invoice, at most
     left.map((row) => row.intent_id).toSorted(),
     [paid.intent_id, fresh.intent_id].toSorted(),
   )
-})
-
-test('payments that were not honoured are listed by when that was noticed, the first of all first', async (t) => {
-  const world = await aGate(t)
-  const intents = [await world.quoted(), await world.quoted(), await world.quoted()]
-  for (const intent of intents) {
-    await exhaust(world, intent)
-    world.clock.advance(MINUTE)
-  }
-  const listed = async () => (await world.projects.unhonoured()).map(({ intentId }) => intentId)
-  const ids = intents.map(({ intent_id }) => intent_id)
-  assert.deepEqual(await listed(), ids)
-  await world.db.write(unit({ text: 'update gate_receipt set given_back_at = 1', values: [] }))
-  assert.deepEqual(await listed(), ids.toSorted())
-  // Noticed again, it is the last.
-  const [again = ''] = ids
-  await world.projects.honour(again)
-  const [intent] = intents
-  assert.ok(intent)
-  await world.service.giveBack(intent, (await pay(world, intent)).receipt_id)
-  assert.equal((await listed()).at(-1), again)
 })
 
 test('an intent that is authorized can no longer be paid, and is the same', async (t) => {
@@ -179,17 +124,6 @@ test('an intent is bound to its method and path, and found in its project by an 
   for (const id of ['', 'x', `gate_intent_${'0'.repeat(22)}`]) {
     assert.equal(await service.intent(projectId, id), null)
   }
-})
-
-test('an intent of a key is one for its request alone, also of those that come at once', async (t) => {
-  const world = await aGate(t)
-  const key = 'a-key-of-one'
-  const opened = await Promise.all([world.open({ key }), world.open({ key, path: '/render/dog' })])
-  // Either may come first.
-  assert.deepEqual(opened.map(({ kind }) => kind).toSorted(), [
-    'idempotency key reused with a different request',
-    'quote',
-  ])
 })
 
 test('an intent whose provider failed is refused to all who asked at once, and made for the next', async (t) => {
