@@ -120,55 +120,6 @@ suite('an order that is dead', () => {
     delivered(await shop.orders.poll(orderId, plainPoll))
   })
 
-  test('an order that is dead by a guess is asked about at most once a second, whoever asks', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await aDeadOrder(shop)
-    const elsewhere = shop.another()
-    const counts: number[] = []
-    for (const wait of [0, 0, SECOND - 1, 1, 1, SECOND]) {
-      shop.clock.advance(wait)
-      await Promise.all([
-        ...Array.from({ length: 5 }, () => shop.orders.poll(orderId, plainPoll)),
-        ...Array.from({ length: 5 }, () => elsewhere.poll(orderId, plainPoll)),
-        ...Array.from({ length: 5 }, () => shop.repeat({ key: key(0) })),
-      ])
-      counts.push(shop.node.lookups.length)
-    }
-    assert.deepEqual(counts, [1, 1, 1, 2, 2, 3])
-  })
-
-  test('an order that is dead by a guess takes at most 8 look-ups of the node at once, and others answer at once', async (t) => {
-    const shop = await aShop(t)
-    const quotes = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
-    nodeSays(shop, 'dead by guess')
-    for (const { paymentHash } of quotes) await shop.orders.reconcile(paymentHash, 'lookup')
-    shop.clock.advance(SECOND)
-    shop.node.lookups.length = 0
-    const answers = Promise.withResolvers<void>()
-    shop.node.replaced.lookupInvoice = async () => {
-      await answers.promise
-      return { state: 'dead', isFinal: false }
-    }
-    let answered = 0
-    const polls = quotes.map(async ({ orderId }) => {
-      const outcome = await shop.orders.poll(orderId, plainPoll)
-      answered++
-      return outcome
-    })
-    const { lookups } = shop.node
-    await until('12 were answered without the node', () => answered >= 12 && lookups.length >= 8)
-    assert.equal(lookups.length, 8)
-    answers.resolve()
-    assert.deepEqual(
-      await Promise.all(polls),
-      quotes.map(() => EXPIRED),
-    )
-    // They are over, and others may be asked about.
-    shop.clock.advance(SECOND)
-    await shop.orders.poll((quotes[19] as { orderId: string }).orderId, plainPoll)
-    assert.equal(shop.node.lookups.length, 9)
-  })
-
   test('an order that is dead stays so while the node is away, or has forgotten it', async (t) => {
     const shop = await aShop(t)
     const { orderId } = await aDeadOrder(shop)

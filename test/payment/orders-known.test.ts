@@ -4,17 +4,15 @@ import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { delivered, nodeSays, OTHER_KEY } from '../support/orders.ts'
+import { nodeSays, OTHER_KEY } from '../support/orders.ts'
 import {
   aName,
   anOffer,
-  aRequest,
   aShop,
   CLIENT,
   KEY,
   known,
   LIFE,
-  pendingQuote,
   preimageOf,
   SECOND,
   type Shop,
@@ -23,7 +21,6 @@ import { unit } from '../support/unit.ts'
 import { key } from '../support/watching.ts'
 
 /** A key that can be guessed, and an address that opened nothing. */
-const WEAK = 'attempt-0001'
 const OTHER_WEAK = 'attempt-0002'
 const ELSEWHERE = '198.51.100.9'
 
@@ -179,14 +176,6 @@ suite('an order that is known', () => {
     assert.deepEqual(await (await known(shop.orders, INVALID(quote))).act(), expired)
   })
 
-  test('a request that opens what is open already gets its quote, though the price has changed since', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    const dearer = anOffer({ plan: { ...anOffer().plan, priceSats: 101 } })
-    const again = await shop.orders.open(aName(), aRequest(), dearer)
-    assert.deepEqual(again, { kind: 'pending', quote })
-  })
-
   test('a payment hash was seen while its order is kept, and ever after', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
@@ -199,33 +188,9 @@ suite('an order that is known', () => {
     assert.equal(await shop.orders.hasSeen(quote.paymentHash), true)
     assert.equal(await shop.orders.hasSeen('ff'.repeat(32)), false)
   })
-
-  test('a request that opens what is opened and paid already is handed it by its own key', async (t) => {
-    const shop = await aShop(t)
-    const opening = () => shop.orders.open(aName(WEAK), aRequest(), anOffer())
-    const quote = pendingQuote(await opening())
-    await shop.pay(quote)
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
-    delivered(await opening())
-  })
 })
 
 suite('who contests an order', () => {
-  /** The requests from another address that do not contest an order whose keys can be guessed. */
-  const USES: Record<string, (quote: Quote) => CheckedCredential<string>> = {
-    'a credential for another request': MISMATCHED,
-    'a right credential': VERIFIED,
-  }
-  for (const [what, credential] of Object.entries(USES)) {
-    test(`${what} under its key does not contest an order, wherever it comes from`, async (t) => {
-      const shop = await aShop(t)
-      const quote = pendingQuote(await shop.orders.open(aName(WEAK), aRequest(), anOffer()))
-      const name = aName(WEAK, { client: ELSEWHERE })
-      await (await known(shop.orders, credential(quote), { by: name })).act()
-      assert.equal((await shop.order(quote))?.contested, 0)
-    })
-  }
-
   test('whoever is shown the quote contests the order, also by another name of it and with a wrong credential', async (t) => {
     for (const client of [CLIENT, ELSEWHERE, null]) {
       const shop = await aShop(t)

@@ -180,21 +180,6 @@ suite('a credential of ours that is not verified', () => {
       0,
     )
   })
-
-  test('a credential of ours that is paid and for another target settles its order and hands out nothing', async (t) => {
-    for (const key of [KEY, OTHER_KEY]) {
-      const shop = await aShop(t)
-      const { paymentHash, orderId } = await shop.quote()
-      const credential = { kind: 'mismatched', paymentHash } as const
-      assert.deepEqual(await buy(shop, { key, credential }), {
-        kind: 'invalid credential',
-        quote: null,
-      })
-      const order = await shop.order({ orderId })
-      assert.deepEqual([order?.state, order?.delivered_at], ['settled', null])
-      delivered(await shop.orders.poll(orderId, plainPoll))
-    }
-  })
 })
 
 suite('a verified credential of a lost order', () => {

@@ -5,7 +5,7 @@ import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Deliverable, OrderRequest, Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { delivered, events, nodeIs } from '../support/orders.ts'
+import { delivered, events } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -14,7 +14,6 @@ import {
   known,
   manualClock,
   pendingQuote,
-  QUOTE_SECONDS,
   type ShopOptions,
 } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
@@ -76,13 +75,6 @@ suite('an order of one URL', () => {
     assert.deepEqual(shop.node.lookups, [])
   })
 
-  test('a right credential settles and delivers while the node is away', async (t) => {
-    const shop = await aShop(t)
-    const quote = await looked(shop.orders)
-    nodeIs(shop, 'away')
-    assert.equal((await answerOf(shop.orders, quote))?.kind, 'delivered')
-  })
-
   test('looks at once are as many orders, with an invoice each', async (t) => {
     const shop = await aShop(t)
     const quotes = await Promise.all(Array.from({ length: 20 }, () => looked(shop.orders)))
@@ -124,21 +116,6 @@ suite('what an order of one URL answers', () => {
       shop.db.write(unit({ text: `update purchase_order set ${set}`, values: [] }))
     return { shop, quote, answer, change }
   }
-
-  test('nothing is opened while the node takes no payments', async (t) => {
-    const { shop } = await asked(t)
-    shop.node.replaced.info = () => Promise.reject(new Error('connection refused'))
-    shop.health.doubt()
-    const refused = await shop.orders.open(null, REQUEST, anOffer())
-    assert.deepEqual(refused, { kind: 'checkout unavailable' })
-    assert.equal(shop.node.invoices.length, 1)
-  })
-
-  test('a network with too many unpaid orders is told so', async (t) => {
-    const { shop } = await asked(t)
-    const refused = await shop.orders.open(null, REQUEST, anOffer({ maxOpen: 1 }))
-    assert.deepEqual(refused, { kind: 'rate limited', retryAfterSeconds: QUOTE_SECONDS })
-  })
 
   test('a request without a credential, or with one of no order, is a new purchase', async (t) => {
     const { answer } = await asked(t)
@@ -186,17 +163,6 @@ suite('what an order of one URL answers', () => {
       })
     }
     assert.equal((await shop.order(quote))?.state, 'pending')
-  })
-
-  test('a credential for another request settles its order, and is handed nothing', async (t) => {
-    const { shop, quote, answer } = await asked(t)
-    const refused = { kind: 'invalid credential', quote: null }
-    assert.deepEqual(await answer(EARLIER(quote)), refused)
-    const row = await shop.order(quote)
-    assert.deepEqual(
-      [row?.state, row?.settled_by, row?.delivered_at],
-      ['settled', 'preimage', null],
-    )
   })
 
   test('a look settles the order and says that it can be delivered, and delivers nothing', async (t) => {

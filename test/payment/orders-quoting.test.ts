@@ -173,12 +173,4 @@ suite('an invoice that no order stores', () => {
     assert.equal(await shop.repeat(), null)
     pendingQuote(await open(shop))
   })
-
-  test('a network that has too many unpaid orders costs the node no invoice', async (t) => {
-    const shop = await aShop(t)
-    await open(shop)
-    const refused = await open(shop, { name: OTHER_KEY, offer: { maxOpen: 1 } })
-    assert.equal(refused.kind, 'rate limited')
-    assert.equal(shop.node.invoices.length, 1)
-  })
 })

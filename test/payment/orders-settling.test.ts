@@ -108,17 +108,6 @@ suite('settling an order', () => {
     delivered(await shop.orders.poll(quote.orderId, plainPoll))
   })
 
-  test('a settlement after dead is honoured', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    nodeSays(shop, 'dead')
-    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'order expired' })
-    nodeSays(shop, 'settled')
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
-    const { publicId } = delivered(await shop.orders.poll(quote.orderId, plainPoll))
-    assert.deepEqual(await shop.provisioned(), [publicId])
-  })
-
   test('a hint is looked up, and one that is not true changes nothing', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()

@@ -4,10 +4,9 @@ import type { Statement } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { deliverOrder, restoreOrder } from '../../src/payment/operator.ts'
 import { type Entry, entriesBetween, findSale, purgeSales } from '../../src/payment/sales.ts'
-import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { byId } from '../support/orders.ts'
-import { aShop, DAY, LIFE, SECRET, type Shop } from '../support/shop.ts'
+import { aShop, DAY, SECRET, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
 const ALWAYS = { from: 0, to: Number.MAX_SAFE_INTEGER }
@@ -102,27 +101,6 @@ suite('sales', () => {
       },
     )
     assert.equal((await findSale(shop.db, quote.paymentHash))?.network, 'regtest')
-  })
-
-  test('a settlement that the product refuses records no sale', async (t) => {
-    const shop = await aShop(t, { isSoldOut: true })
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
-    assert.equal(await findSale(shop.db, quote.paymentHash), null)
-  })
-
-  test('a sale outlives the row of its order', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
-    shop.clock.advance(LIFE + 31 * DAY)
-    const now = shop.clock.now()
-    await shop.db.write({
-      lockKey: 'purchase_order',
-      statements: { purge: purgeOrders(now - 30 * DAY, now) },
-    })
-    assert.equal(await shop.order(quote), undefined)
-    assert.equal((await sales(shop)).length, 1)
   })
 
   test('a time of sales begins at its first moment and ends before its last, and no page loses a row', async (t) => {

@@ -148,16 +148,22 @@ test('once the order of a capability is deleted, the newest that has extended it
   assert.equal(found.kind === 'order' && found.order.order_id, 'newest')
 })
 
-test('the other orders of a capability of one moment stand in the order of their ids', async (t) => {
+test('the other orders of a capability are shown newest first, and those of one moment by their ids', async (t) => {
   const { db, add } = await orderRows(t)
   await add('bought', { ...SETTLED, public_id: 'c' })
   for (const id of ['b', 'a', 'c']) await add(id, { extends_id: 'c' })
   await add('later', { extends_id: 'c', created_at: T + 1 })
-  const found = await showOrder(db, { by: 'order_id', value: 'bought' })
-  assert.deepEqual(
-    found.kind === 'order' && found.others.map(({ payment_hash }) => payment_hash),
-    ['later', 'a', 'b', 'c'].map((id) => `hash of ${id}`),
-  )
+  await add('alone')
+  const othersOf = async (value: string) => {
+    const found = await showOrder(db, { by: 'order_id', value })
+    assert.equal(found.kind, 'order')
+    return (found.kind === 'order' ? found.others : []).map(({ payment_hash }) =>
+      payment_hash?.replace('hash of ', ''),
+    )
+  }
+  assert.deepEqual(await othersOf('bought'), ['later', 'a', 'b', 'c'])
+  assert.deepEqual(await othersOf('b'), ['later', 'a', 'bought', 'c'])
+  assert.deepEqual(await othersOf('alone'), [])
 })
 
 test('a sale is recorded of an order that is settled, once, with its own figures', async (t) => {

@@ -154,7 +154,9 @@ suite('the look-ups of the watcher', () => {
         : write(asked)
     watchingSilence(shop)
     await noSweep(async () => (await shop.provisioned()).length === 4)
-    assert.equal(events(shop, 'order.lookup_failed').length, 8)
+    const failed = events(shop, 'order.lookup_failed')
+    assert.equal(new Set(failed.map(({ paymentHash }) => paymentHash)).size, 8)
+    assert.equal(failed[0]?.reason, 'the page is damaged')
   })
 
   test('an order counts as looked up when its turn came, not when a long pass began', async (t) => {
@@ -315,5 +317,28 @@ suite('the tidying of the watcher, by age', () => {
     assert.deepEqual(Object.keys(await rows()), ['old'])
     isRefused = false
     await sweeps(async () => Object.keys(await rows()).length === 0)
+  })
+
+  test('it tidies up nothing while the clock is held, and everything afterwards', async (t) => {
+    const { sweeps } = ownedTimers(t)
+    const shop = await aShop(t)
+    await openReads(shop)
+    const settled = await shop.paid(key(1))
+    await shop.orders.reconcile(settled.paymentHash, 'stream')
+    const states = async () =>
+      (
+        await shop.db.read('select state, seed is null as wiped from purchase_order order by state')
+      ).map(({ state, wiped }) => `${state}${Number(wiped) === 1 ? ', wiped' : ''}`)
+    let tidied = 0
+    watching(shop, async (_name, _everyMs, work) => {
+      await work()
+      tidied++
+    })
+    shop.clock.hold(true)
+    shop.clock.jump(1000 * DAY)
+    await sweeps(() => tidied === 2)
+    assert.deepEqual(await states(), ['settled'])
+    shop.clock.hold(false)
+    await sweeps(async () => (await states()).length === 0)
   })
 })

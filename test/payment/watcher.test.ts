@@ -295,24 +295,4 @@ suite('the sweep', () => {
       assert.equal((await store.due(now, PAUSES, 10)).length, 1, `${overMs} after ${pauseMs} more`)
     }
   })
-
-  test('an order is claimed by one of the sweeps that saw it', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await shop.quote()
-    const claims = await Promise.all(
-      Array.from({ length: 10 }, (_, i) => shop.db.write(unit(claimSweep(orderId, 0, i + 1)))),
-    )
-    assert.equal(claims.flatMap(({ all }) => all).length, 1)
-  })
-
-  test('the sweep wipes the seeds whose replay is over', async (t) => {
-    const { sweeps } = ownedTimers(t)
-    const shop = await aShop(t)
-    await openReads(shop)
-    const quote = await shop.paid()
-    await shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
-    watching(shop)
-    shop.clock.advance(DAY)
-    await sweeps(async () => (await shop.order(quote))?.seed === null)
-  })
 })
