@@ -3,10 +3,8 @@ import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import type { Db } from '../../src/db/db.ts'
 import { CURSORS, storedCursor } from '../../src/lightning/open.ts'
-import { createNodeHealth } from '../../src/payment/health.ts'
 import { noteNode as note } from '../../src/service/store-identity.ts'
 import { startServer } from '../support/server.ts'
-import { aShop } from '../support/shop.ts'
 import { aDatabaseUrl, openDatabase, query } from '../support/store.ts'
 
 const [OLD, NEW] = ['02'.padEnd(66, 'a'), '03'.padEnd(66, 'b')] as const
@@ -81,30 +79,5 @@ suite('another node in the place of the known one', () => {
     assert.equal((await fetch(`${server.url}/ready`)).status, 200)
     await server.restart()
     assert.equal(changes().length, 1)
-  })
-
-  test('another node in the place of the known one is noted only once the store takes it, and the checkout is open all the same', async (t) => {
-    const shop = await aShop(t)
-    const { node, logged, log } = shop
-    logged.length = 0
-    let isAway = true
-    const health = createNodeHealth({
-      ...{ lightning: node, network: 'regtest', log },
-      noteNode: async () => {
-        if (isAway) throw new Error('the store is away')
-        return OLD
-      },
-    })
-    const stop = new AbortController()
-    t.after(() => stop.abort())
-    await health.start(stop.signal)
-    assert.equal(health.isHealthy(), true)
-    isAway = false
-    await health.start(stop.signal)
-    await health.start(stop.signal)
-    assert.deepEqual(
-      logged.map(({ event }) => event),
-      ['lightning.node_not_noted', 'checkout.open', 'lightning.node_changed'],
-    )
   })
 })

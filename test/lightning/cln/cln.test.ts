@@ -436,12 +436,3 @@ test('the watch of Core Lightning hangs up on a node that does not answer when t
   ])
   assert.deepEqual(patient.warnings, [])
 })
-
-test('closing Core Lightning ends a call that is under way', async (t) => {
-  const { lightning, standIn } = await aWorld(t)
-  standIn.spoil(() => true)
-  const looking = assert.rejects(lightning.lookupInvoice(HASH), { reason: 'unreachable' })
-  await until('the question', () => standIn.requests.length === 1)
-  await lightning.close()
-  await looking
-})

@@ -103,10 +103,3 @@ test("LND's watch moves the cursor once for a settlement that is said twice, and
   await until('word of all', () => told.length === 4 && written.length === 2)
   assert.deepEqual(written, [3, 4])
 })
-
-test("LND's watch warns of a line that is too long, and of what is no invoice, and reads on", async (t) => {
-  const { told, warnings } = aWatch(t, [{ lines: ['', '{}', '<html>', settlement(1)] }])
-  await until('word of the settlement', () => told.length === 1)
-  const unreadable = 'LND: an event of the invoice stream is unreadable'
-  assert.deepEqual(warnings, [unreadable, unreadable, unreadable])
-})

@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLndHttp } from '../../../src/lightning/lnd/http.ts'
 import { createLnd } from '../../../src/lightning/lnd/lnd.ts'
-import { type Answer, MACAROON, PAYMENT_HASH, send, startFakeLnd } from '../../support/fake-lnd.ts'
-import { until } from '../../support/until.ts'
+import { MACAROON, PAYMENT_HASH, send, startFakeLnd } from '../../support/fake-lnd.ts'
+import type { Fault } from '../../support/stand-ins/http-server.ts'
 
 const LOOKUP = {
   what: 'looking up an invoice',
@@ -14,7 +14,7 @@ const LOOKUP = {
   timeoutMs: 60_000,
 } as const
 
-async function aWorld(t: TestContext, answer?: Answer) {
+async function aWorld(t: TestContext, answer?: Fault) {
   const fake = await startFakeLnd(answer)
   const options = { baseUrl: fake.baseUrl, macaroon: MACAROON, certificate: undefined }
   const http = createLndHttp({ ...options, connectTimeoutMs: 5_000 })
@@ -83,13 +83,4 @@ test("LND's client says what it was doing", async (t) => {
   await assert.rejects(lnd.lookupInvoice(PAYMENT_HASH), {
     message: 'LND: looking up an invoice was refused: no',
   })
-})
-
-test("closing LND's client ends the calls that wait for an answer", async (t) => {
-  const { lnd, fake } = await aWorld(t, () => true)
-  const call = lnd.lookupInvoice(PAYMENT_HASH)
-  const ended = assert.rejects(call, { reason: 'unreachable' })
-  await until('the call', () => fake.requests.length === 1)
-  await lnd.close()
-  await ended
 })

@@ -9,42 +9,31 @@ import { readNwcUrl } from '../../../src/lightning/nwc/url.ts'
 import { createPhoenixd } from '../../../src/lightning/phoenixd/phoenixd.ts'
 import { startRelay } from '../../support/nostr-relay.ts'
 import { testClock } from '../../support/server.ts'
-import { aShop } from '../../support/shop.ts'
 import { CERTIFICATE_KEY, EXPIRED_CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { startCln } from '../../support/stand-ins/cln.ts'
-import { createLedger, type Ledger, type LedgerInvoice } from '../../support/stand-ins/ledger.ts'
+import { createLedger, type Ledger } from '../../support/stand-ins/ledger.ts'
 import { startNwcWallet } from '../../support/stand-ins/nwc-wallet.ts'
 import { startPhoenixd } from '../../support/stand-ins/phoenixd.ts'
-import { until } from '../../support/until.ts'
 import { clnOver } from './cln-over.ts'
 
 type World = {
   lightning: LightningNode
   own: Ledger
-  warnings: string[]
   /** The node takes requests and does not answer, or answers what is none. */
   hang(): void
   babble(): void
   recover(): void
-  /** Cuts the stream of settlements, or all there is. */
-  cut(): void
-  /** Nothing answers at the node's address any more. */
-  leave(): Promise<void>
-  /** Tells of a settlement, again. */
-  tell(invoice: LedgerInvoice): unknown
   /** The secret, which must be in no message. */
   secret: string
 }
 
-type Options = { network?: string; wrongSecret?: true; lacking?: string }
+type Options = { network?: string; wrongSecret?: true }
 
 const TIMEOUTS = {
   connectMs: 1_500,
   createMs: 1_500,
   lookupMs: 1_500,
   infoMs: 1_500,
-  retryFirstMs: 10,
-  retryMaxMs: 50,
 }
 
 const ASK = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
@@ -54,34 +43,29 @@ async function phoenixdWorld(t: TestContext, options: Options): Promise<World> {
   const own = createLedger(clock)
   const standIn = await startPhoenixd({ clock, own, chain: options.network ?? 'regtest' })
   const secret = options.wrongSecret ? 'hunter2hunter2' : standIn.limitedPassword
-  const warnings: string[] = []
-  const { baseUrl } = standIn
-  const certificate = undefined
-  const onWarning = (message: string) => warnings.push(message)
-  const rest = { certificate, clock, timeouts: TIMEOUTS, onWarning }
-  const lightning = createPhoenixd({ baseUrl, password: secret, ...rest })
+  const lightning = createPhoenixd({
+    baseUrl: standIn.baseUrl,
+    password: secret,
+    certificate: undefined,
+    clock,
+    timeouts: TIMEOUTS,
+  })
   t.after(async () => {
     await lightning.close()
     await standIn.close()
   })
-  return { lightning, own, warnings, secret, ...httpFaults(standIn), tell: standIn.tell }
+  return { lightning, own, secret, ...httpFaults(standIn) }
 }
 
-async function clnWorld(t: TestContext, options: Options): Promise<World> {
+async function clnWorld(t: TestContext, options: Options & { lacking?: string }): Promise<World> {
   const clock = testClock()
   const own = createLedger(clock)
   const standIn = await startCln({ clock, own, network: options.network ?? 'regtest' })
   const methods = ['invoice', 'listinvoices', 'waitanyinvoice', 'getinfo']
   const rune = standIn.rune(...methods.filter((each) => each !== options.lacking))
   const secret = options.wrongSecret ? 'hunter2hunter2hunter2hunter2hunter2hunter2hu' : rune
-  const warnings: string[] = []
-  const lightning = clnOver(t, standIn, {
-    rune: secret,
-    clock,
-    timeouts: TIMEOUTS,
-    onWarning: (message) => warnings.push(message),
-  })
-  return { lightning, own, warnings, secret, ...httpFaults(standIn), tell: () => {} }
+  const lightning = clnOver(t, standIn, { rune: secret, clock, timeouts: TIMEOUTS })
+  return { lightning, own, secret, ...httpFaults(standIn) }
 }
 
 function httpFaults(standIn: Awaited<ReturnType<typeof startPhoenixd | typeof startCln>>) {
@@ -94,8 +78,6 @@ function httpFaults(standIn: Awaited<ReturnType<typeof startPhoenixd | typeof st
         return true
       }),
     recover: () => standIn.spoil(null),
-    cut: standIn.cut,
-    leave: standIn.close,
   }
 }
 
@@ -103,19 +85,15 @@ async function nwcWorld(t: TestContext, options: Options): Promise<World> {
   const clock = testClock()
   const own = createLedger(clock)
   const relay = await startRelay()
-  const all = ['get_info', 'make_invoice', 'lookup_invoice']
-  const methods = all.filter((each) => each !== options.lacking)
   const { network = 'regtest' } = options
-  const wallet = await startNwcWallet({ relayUrl: relay.url, clock, own, methods, network })
+  const wallet = await startNwcWallet({ relayUrl: relay.url, clock, own, network })
   const { url } = wallet
   const secret = options.wrongSecret ? 'cd'.repeat(32) : url.slice(-64)
-  const warnings: string[] = []
   const lightning = createNwc({
     ...readNwcUrl(url.slice(0, -64) + secret),
     clock,
     // Two hops, and signatures at each.
     timeouts: { ...TIMEOUTS, createMs: 3_000, lookupMs: 3_000, infoMs: 3_000 },
-    onWarning: (message) => warnings.push(message),
   })
   t.after(async () => {
     await lightning.close()
@@ -125,14 +103,10 @@ async function nwcWorld(t: TestContext, options: Options): Promise<World> {
   return {
     lightning,
     own,
-    warnings,
     secret,
     hang: () => wallet.spoil(() => new Promise(() => {})),
     babble: () => wallet.spoil(() => ({ result: 'x'.repeat(50_000), error: undefined }) as never),
     recover: () => wallet.spoil(null),
-    cut: relay.cut,
-    leave: relay.stop,
-    tell: wallet.tell,
   }
 }
 
@@ -183,23 +157,6 @@ for (const [name, start] of WORLDS) {
       await Promise.all(calls.map((call) => assert.rejects(call, isRefused)))
     })
 
-    test(`${name}: a node that does not answer is an error, which says that the node is away`, async (t) => {
-      const { lightning, leave, secret } = await start(t, {})
-      const { paymentHash } = await lightning.createInvoice(ASK)
-      await leave()
-      const isAway = (error: Error) => {
-        assert.ok(!error.message.includes(secret), error.message)
-        return !(error instanceof UnknownInvoice)
-      }
-      const [problem] = await Promise.all([
-        lightning.checkAccess(),
-        assert.rejects(lightning.lookupInvoice(paymentHash), isAway),
-        assert.rejects(lightning.createInvoice(ASK), isAway),
-      ])
-      assert.match(problem?.sentence ?? '', /nothing at https?:\/\/127|no relay answers at 127/)
-      assert.equal(problem?.isAway, true)
-    })
-
     test(`${name}: checking the access says what is wrong with the credentials, and shows nothing of them`, async (t) => {
       const { lightning, secret } = await start(t, { wrongSecret: true })
       const problem = await lightning.checkAccess()
@@ -220,74 +177,6 @@ for (const [name, start] of WORLDS) {
       assert.match(problem?.sentence ?? '', /the node runs on testnet; mainnet, signet and regtest/)
       await assert.rejects(lightning.createInvoice(ASK), /the node runs on testnet/)
     })
-
-    test(`${name}: settlements are followed again after the stream was cut`, async (t) => {
-      const { lightning, own, cut, warnings } = await start(t, {})
-      const told = new Set<string>()
-      const stop = new AbortController()
-      const ended = lightning.watch((hash) => told.add(hash), stop.signal)
-      const isTold = () =>
-        until('word of a payment', async () => {
-          const { bolt11, paymentHash } = await lightning.createInvoice(ASK)
-          own.pay(bolt11)
-          await until('word of it', () => told.has(paymentHash), { withinMs: 1_000 })
-          return true
-        })
-      await isTold()
-      cut()
-      await isTold()
-      stop.abort()
-      await ended
-      assert.ok(warnings.length <= 1, warnings.join())
-    })
-
-    test(`${name}: a settlement while nobody watched is found by looking it up`, async (t) => {
-      const { lightning, own } = await start(t, {})
-      const { bolt11, paymentHash } = await lightning.createInvoice(ASK)
-      own.pay(bolt11)
-      assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'settled' })
-    })
-  })
-}
-
-for (const [name, start] of WORLDS.filter(([each]) => each !== 'Core Lightning')) {
-  test(`${name}: a settlement that is reported twice counts once`, async (t) => {
-    const { lightning, own, tell } = await start(t, {})
-    const shop = await aShop(t)
-    const told: string[] = []
-    shop.node.replaced = {
-      createInvoice: lightning.createInvoice,
-      lookupInvoice: lightning.lookupInvoice,
-    }
-    const hints: Promise<void>[] = []
-    const stop = new AbortController()
-    const ended = lightning.watch((hash) => {
-      told.push(hash)
-      hints.push(shop.orders.reconcile(hash, 'stream'))
-    }, stop.signal)
-    await until('word of a payment', async () => {
-      const { bolt11, paymentHash } = await lightning.createInvoice(ASK)
-      own.pay(bolt11)
-      await until('word of it', () => told.includes(paymentHash), { withinMs: 1_000 })
-      return true
-    })
-    const { orderId, bolt11, paymentHash } = await shop.quote()
-    own.pay(bolt11)
-    const invoice = own.find(paymentHash)
-    assert.ok(invoice)
-    // At once, while the first word may still be followed, and again when it has been.
-    await tell(invoice)
-    await until('it is settled', async () => (await shop.order({ orderId }))?.state === 'settled')
-    await tell(invoice)
-    await until('word of it three times', () => {
-      return told.filter((hash) => hash === paymentHash).length === 3
-    })
-    await Promise.all(hints)
-    assert.equal((await shop.provisioned()).length, 1)
-    assert.equal(shop.logged.filter(({ event }) => event === 'order.settled').length, 1)
-    assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'settled' })
-    stop.abort()
-    await ended
   })
 }
 
@@ -298,26 +187,6 @@ test('Core Lightning: checking the access says which method the rune lacks, and 
     assert.match(problem?.sentence ?? '', new RegExp(`the rune does not allow ${lacking} `))
     assert.equal(own.made(), 0)
   }
-})
-
-test('NWC: checking the access says which method the connection lacks', async (t) => {
-  const { lightning } = await nwcWorld(t, { lacking: 'make_invoice' })
-  const problem = await lightning.checkAccess()
-  assert.match(problem?.sentence ?? '', /the connection does not allow make_invoice; make one/)
-})
-
-test('phoenixd: an amount that is not whole sats is refused', async (t) => {
-  const { lightning } = await phoenixdWorld(t, {})
-  await assert.rejects(lightning.createInvoice({ ...ASK, amountMsat: 21_500 }), RangeError)
-})
-
-test('Core Lightning: an error says what vouches for a certificate that is not known', async (t) => {
-  const clock = testClock()
-  const standIn = await startCln({ clock, own: createLedger(clock) })
-  const lightning = clnOver(t, standIn, { clock, certificate: undefined })
-  const problem = await lightning.checkAccess()
-  assert.match(problem?.sentence ?? '', /the cert of MAYFLY_LIGHTNING_URL does not vouch for; use/)
-  assert.equal(problem?.isAway, false)
 })
 
 test('Core Lightning: an error says of a certificate that ran out that the node needs a new one', async (t) => {

@@ -19,7 +19,8 @@ test("a wallet's word on an invoice is its state, and without one the time of se
   const settled = { state: 'settled' }
   const unknown = 'an invoice is in an unknown state'
   const other = 'the wallet answered for another invoice'
-  const table: [answer: Record<string, unknown>, expected: object | string][] = [
+  type Row = [answer: Record<string, unknown>, expected: object | string]
+  const table: Row[] = [
     [{ state: 'pending' }, open],
     [{ state: 'pending', settled_at: 0 }, open],
     [{ state: 'pending', settled_at: null }, open],
@@ -30,26 +31,32 @@ test("a wallet's word on an invoice is its state, and without one the time of se
     [{ state: 'settled', type: 'incoming', payment_hash: paymentHash }, settled],
     [{ settled_at, preimage }, settled],
     [{ settled_at: 1, preimage: preimage.toUpperCase() }, settled],
+    [{ state: null, settled_at, preimage }, settled],
+    [{ state: 'SETTLED', settled_at, preimage }, settled],
     [{ state: 'pending', settled_at: 1 }, 'an invoice is settled and not settled'],
     [{ state: 'expired', settled_at }, 'an invoice is settled and not settled'],
-    [{ state: 'pending', settled_at: 'now' }, 'settled_at is not a count'],
+    ...['now', '1700000000', -1].map(
+      (at): Row => [{ state: 'pending', settled_at: at }, 'settled_at is not a count'],
+    ),
     [{ settled_at }, unknown],
     [{ settled_at, preimage: '' }, unknown],
     [{ settled_at, preimage: HASH }, unknown],
     [{ settled_at, preimage: [preimage] }, unknown],
     [{ preimage }, unknown],
     [{ settled_at: 0, preimage }, unknown],
-    [{ state: 'failed' }, unknown],
+    ...[undefined, null, 'SETTLED', 'failed', 1].map((state): Row => [{ state }, unknown]),
     [{ state: 'settled', type: 'outgoing' }, other],
     [{ state: 'settled', payment_hash: HASH }, other],
     [{ state: 'settled', payment_hash: null }, other],
   ]
   for (const [answer, expected] of table) {
-    const found = () => statusOf(answer, { paymentHash, now: NOW })
+    const found = (now = NOW) => statusOf(answer, { paymentHash, now })
     if (typeof expected !== 'string') assert.deepEqual(found(), expected, JSON.stringify(answer))
     else {
       const message = `NWC: ${expected}`
-      assert.throws(found, { name: 'NodeError', reason: 'malformed', message })
+      // Nor is it dead, however late.
+      for (const now of [NOW, expiresAt + GRACE_MS + 1])
+        assert.throws(() => found(now), { name: 'NodeError', reason: 'malformed', message })
     }
   }
 })

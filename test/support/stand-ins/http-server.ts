@@ -9,8 +9,8 @@ export type Fault = (request: { line: string }, response: ServerResponse) => boo
 export type StandInServer = {
   server: Server
   baseUrl: string
-  /** All requests so far: their lines, such as `POST /v1/invoice`, and bodies. */
-  requests: { line: string; body: string }[]
+  /** All requests so far: their lines, such as `POST /v1/invoice`, bodies and headers. */
+  requests: { line: string; body: string; headers: IncomingMessage['headers'] }[]
   /** Replaces the stand-in's answers to the next requests. Null ends this. */
   spoil(fault: Fault | null): void
   /** Cuts every connection. */
@@ -19,7 +19,7 @@ export type StandInServer = {
 }
 
 export type StandInHandler = (
-  request: { line: string; body: string; headers: IncomingMessage['headers'] },
+  request: StandInServer['requests'][number],
   response: ServerResponse,
 ) => void | Promise<void>
 
@@ -33,9 +33,10 @@ export async function startStandIn(
     const line = `${request.method} ${request.url}`
     let body = ''
     for await (const chunk of request) body += chunk
-    requests.push({ line, body })
-    if (fault?.({ line }, response)) return
-    await handle({ line, body, headers: request.headers }, response)
+    const asked = { line, body, headers: request.headers }
+    requests.push(asked)
+    if (fault?.(asked, response)) return
+    await handle(asked, response)
   }
   const server = tls
     ? createTlsServer({ cert: CERTIFICATE, key: CERTIFICATE_KEY }, answer)
