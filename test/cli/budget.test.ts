@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { BudgetError } from '../../src/cli/exit.ts'
 import { readBackup, restoreBackup } from '../../src/cli/vault/backup.ts'
 import { budgetState, checkBudget } from '../../src/cli/vault/budget.ts'
 import { openPurchases, vaultStore } from '../../src/cli/vault/purchases.ts'
-import { VaultError, vaultFile } from '../../src/cli/vault/vault.ts'
+import { vaultFile } from '../../src/cli/vault/vault.ts'
 import type { PurchaseRecord, PurchaseState } from '../../src/client/index.ts'
 import { between } from '../support/between.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
@@ -185,31 +185,6 @@ describe('the vault', () => {
     assert.equal(vault.store.save({ ...next, state: 'failed' }), false)
     assert.equal((await vault.store.load('a'))?.state, 'paying')
     assert.equal(vault.store.save({ ...next, idempotencyKey: 'b' }), false)
-  })
-
-  test('a damaged, foreign, emptied or unreadable file pays nothing, and says why', async (t) => {
-    const vault = await aVault(t)
-    for (const damage of [
-      () => writeFileSync(vault.file, 'not a database, but longer than its header'.repeat(100)),
-      () => truncateSync(vault.file, statSync(vault.file).size - 4096),
-      () => mkdirSync(vault.file),
-    ]) {
-      rmSync(vault.file, { force: true })
-      const key = crypto.randomUUID()
-      vault.write(key, 'quoted', { price: 1 })
-      if (damage.toString().includes('mkdir')) rmSync(vault.file)
-      damage()
-      const says = (error: unknown) =>
-        error instanceof VaultError && /vault\.db cannot be read or written/.test(error.message)
-      assert.throws(() => vault.write(key, 'paying', { price: 1 }), says)
-      assert.throws(() => budgetState(vault.options), says)
-    }
-  })
-
-  test('only its user can read it', async (t) => {
-    const vault = await aVault(t)
-    vault.write('a', 'quoted', { price: 1 })
-    assert.equal(statSync(vault.file).mode & 0o777, 0o600)
   })
 })
 

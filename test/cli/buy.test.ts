@@ -3,8 +3,6 @@ import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPurchase, vaultStore } from '../../src/cli/vault/purchases.ts'
@@ -18,6 +16,7 @@ import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { anInvoice } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
+import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 import { inVaultOf, putSaved } from '../support/vault.ts'
 
@@ -77,7 +76,9 @@ describe('a purchase', () => {
     const second = cli.start(buy)
     assert.equal(await invoiceOf(second), invoice)
     second.child.kill('SIGINT')
-    assert.equal((await second.ended).code, 130)
+    const { code, err } = await second.ended
+    assert.equal(code, 130)
+    assert.match(err, /Interrupted\. To continue: mayfly buy catch --resume hooks\n$/)
 
     await pay(invoice)
     const third = await cli.run(['buy', 'catch', '--resume', 'hooks'])
@@ -85,25 +86,6 @@ describe('a purchase', () => {
     assert.match(third.err, /Continuing the purchase hooks/)
     assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
     assert.equal((await cli.run(buy)).err.includes('A capability named hooks already exists'), true)
-  })
-
-  test('a purchase that is interrupted says how to go on', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
-    const running = cli.start(['buy', 'catch', '--name', 'hooks'])
-    await invoiceOf(running)
-    running.child.kill('SIGINT')
-    const { code, err } = await running.ended
-    assert.equal(code, 130)
-    assert.match(err, /Interrupted\. To continue: mayfly buy catch --resume hooks\n$/)
-  })
-
-  test('a purchase with a wallet that is named wrongly leaves nothing to go on with', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
-    const refused = await cli.run(['buy', 'catch'], { environment: { MAYFLY_WALLET_URL: 'x' } })
-    assert.equal(refused.code, 2)
-    assert.deepEqual(await cli.json(['list']), [])
   })
 
   test('a purchase above the ceiling is refused before anything is paid', async (t) => {
@@ -128,28 +110,15 @@ describe('a purchase', () => {
     const server = await startServer(t)
     let refusal: [number, string] | null = [400, 'invalid request body']
     const proofs: unknown[] = []
-    const refusing = createServer(async (incoming, response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of incoming) chunks.push(chunk as Buffer)
-      proofs.push(incoming.headers['payment-preimage'])
-      if (refusal && incoming.headers['payment-preimage']) {
-        const [status, error] = refusal
-        return response.writeHead(status).end(JSON.stringify({ error }))
-      }
-      const { host, connection, ...headers } = incoming.headers
-      const { method = 'GET', url = '' } = incoming
-      const body = chunks.length > 0 ? { body: Buffer.concat(chunks) } : {}
-      const answer = await fetch(server.url + url, {
-        method,
-        headers: headers as Record<string, string>,
-        ...body,
-      })
-      response.writeHead(answer.status, Object.fromEntries(answer.headers))
-      response.end(Buffer.from(await answer.arrayBuffer()))
-    }).listen(0, '127.0.0.1')
-    await once(refusing, 'listening')
-    t.after(() => refusing.close())
-    const cli = await commandLine(t, `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`)
+    const refusing = await between(t, server.url, (_path, response, { headers }) => {
+      const proof = headers['payment-preimage']
+      proofs.push(proof)
+      if (refusal === null || proof === undefined) return false
+      const [status, error] = refusal
+      response.writeHead(status).end(JSON.stringify({ error }))
+      return true
+    })
+    const cli = await commandLine(t, refusing)
     const buy = (name: string) => cli.run(['buy', 'catch', '--name', name], WITH_WALLET)
     const refused = await buy('refused')
     assert.equal(refused.code, 1)
@@ -173,13 +142,10 @@ describe('a purchase', () => {
 
   test('a purchase that the wallet refused goes when both clocks are ten minutes past its expiry', async (t) => {
     let date = Date.now() - 3_600_000
-    const service = createServer((_incoming, response) => {
+    const url = await serve(t, (_incoming, response) => {
       response.writeHead(404, { date: new Date(date).toUTCString() })
       response.end(JSON.stringify({ error: 'order not found' }))
-    }).listen(0, '127.0.0.1')
-    await once(service, 'listening')
-    t.after(() => service.close())
-    const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+    })
     const cli = await commandLine(t, url)
     const timestamp = Math.floor(Date.now() / 1000) - 4 * 3600
     const paymentHash = 'ab'.repeat(32)
@@ -281,21 +247,6 @@ test('a capability that was forgotten can be imported again, and a stranger’s 
   assert.equal(damaged.code, 1)
   assert.match(damaged.err, /is not a capability/)
   assert.equal(containsToken(damaged.err), false)
-})
-
-test('what is damaged hides no other from the list, and is forgotten by name', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  putSaved(cli.folder, 'bad', '{')
-  const states = async () =>
-    ((await cli.json(['list'])) as unknown as { name: string; state: string }[]).map(
-      ({ name, state }) => `${name} ${state}`,
-    )
-  assert.deepEqual(await states(), ['bad unreadable', 'beat saved'])
-  await cli.json(['forget', 'bad', '--yes'])
-  assert.equal((await cli.run(['forget', 'bad'])).code, 4)
-  assert.deepEqual(await states(), ['beat saved'])
 })
 
 describe('pay', () => {

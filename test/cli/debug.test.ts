@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
-import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { shownAddress } from '../../src/cli/trace.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
+import { answerWith, passOn, serve } from '../support/serving.ts'
 import { savedTexts } from '../support/vault.ts'
 
 type Seen = { headers: IncomingHttpHeaders; sent: string; answered: string }
@@ -126,34 +124,11 @@ function secretsOf(seen: Seen[], saved: string[]): Set<string> {
 /** Passes everything on to the service, and keeps it. */
 async function aRecorder(t: After, target: string): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = []
-  const server = createServer(async (request, response) => {
-    const body = await buffer(request)
-    const headers = Object.entries(request.headers).flatMap(([name, value]) =>
-      ['host', 'connection', 'content-length', 'transfer-encoding'].includes(name)
-        ? []
-        : [[name, String(value)]],
-    )
-    const answer = await fetch(target + request.url, {
-      method: request.method ?? 'GET',
-      headers: Object.fromEntries(headers),
-      ...(body.length > 0 ? { body: new Uint8Array(body) } : {}),
-    })
-    const answered = Buffer.from(await answer.arrayBuffer())
-    seen.push({
-      headers: request.headers,
-      sent: body.toString('utf8'),
-      answered: answered.toString('utf8'),
-    })
-    const passed = [...answer.headers].filter(
-      ([name]) => !['content-encoding', 'transfer-encoding', 'connection'].includes(name),
-    )
-    response.writeHead(answer.status, Object.fromEntries(passed)).end(answered)
+  const url = await serve(t, async (request, response) => {
+    const passed = await passOn(target, request)
+    const [sent, answered] = [passed.sent.toString('utf8'), passed.answered.toString('utf8')]
+    seen.push({ headers: request.headers, sent, answered })
+    answerWith(response, passed)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen }
+  return { url, seen }
 }

@@ -65,15 +65,6 @@ test('an export as a configuration of curl pings without Mayfly, and without a t
   assert.equal((await owner.run(['export', 'beat', '--as', 'curl'])).code, 2)
 })
 
-test('a whole export is what import takes', async (t) => {
-  const { owner, url } = await aMonitor(t)
-  const { out: file } = await owner.run(['export', 'beat'])
-  const other = await commandLine(t, url)
-  await other.run(['import', '-', '--name', 'beat'], { input: file })
-  assert.equal((await other.json(['status', 'beat'])).state, 'waiting')
-  assert.equal((await owner.run(['export', 'nobody', '--ping-only'])).code, 4)
-})
-
 test('a capability whose owner token is damaged is not taken for one that only pings', async (t) => {
   const { owner } = await aMonitor(t)
   const damaged = savedText(owner.folder, 'beat').replace(/pulse_owner_\w+/, 'pulse_owner_x')

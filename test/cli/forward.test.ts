@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
 import { test } from 'node:test'
 import { forward, retryPauseMs } from '../../src/cli/catch/forward.ts'
 import type { CatchEvent } from '../../src/client/index.ts'
 import type { After } from '../support/folder.ts'
 import { aReceiver } from '../support/receiver.ts'
+import { serve } from '../support/serving.ts'
 
 /** Longer than a test may take. */
 const FOR_EVER_MS = 3_600_000
@@ -27,11 +26,15 @@ test('an alert stays marked when it is forwarded, even if its sender calls the m
 })
 
 test('a receiver that trickles its answer for ever holds up nothing: its status counts', async (t) => {
-  const to = await receiverThat(t, (_request, response) => {
+  const to = await serve(t, (_request, response) => {
     response.writeHead(200)
     trickle(t, () => void response.write('x'))
   })
-  const answer = await forward(anEvent(), { to, onSent: () => undefined, answerMs: 200 })
+  const answer = await forward(anEvent(), {
+    to: new URL(to),
+    onSent: () => undefined,
+    answerMs: 200,
+  })
   assert.equal(answer.status, 200)
   assert.match(answer.answer ?? '', /^x+…?$/)
 })
@@ -42,11 +45,12 @@ test('a receiver that trickles the head of its answer for ever has not answered 
     socket.write('HTTP/1.1 200 OK\r\nx-slow: ')
     trickle(t, () => void socket.write('x'))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const to = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const answer = await forward(anEvent(), { to, onSent: () => undefined, answerMs: 200 })
+  const to = await serve(t, server)
+  const answer = await forward(anEvent(), {
+    to: new URL(to),
+    onSent: () => undefined,
+    answerMs: 200,
+  })
   assert.deepEqual(
     [answer.status, answer.isLate, answer.error],
     [null, true, 'no answer came in time'],
@@ -54,7 +58,7 @@ test('a receiver that trickles the head of its answer for ever has not answered 
 })
 
 test('a receiver whose answer never ends is cut off at a mebibyte', async (t) => {
-  const to = await receiverThat(t, (_request, response) => {
+  const to = await serve(t, (_request, response) => {
     response.writeHead(200)
     const more = (): void => {
       while (!response.destroyed && response.write(Buffer.alloc(65_536, 'x')));
@@ -62,7 +66,11 @@ test('a receiver whose answer never ends is cut off at a mebibyte', async (t) =>
     }
     more()
   })
-  const answer = await forward(anEvent(), { to, onSent: () => undefined, answerMs: FOR_EVER_MS })
+  const answer = await forward(anEvent(), {
+    to: new URL(to),
+    onSent: () => undefined,
+    answerMs: FOR_EVER_MS,
+  })
   assert.equal(answer.status, 200)
 })
 
@@ -79,8 +87,8 @@ test('what a receiver says is shown up to 200 bytes of its first line, and no ch
     [' \r\n ', undefined],
   ]
   for (const [says, shown] of cases) {
-    const to = await receiverThat(t, (_request, response) => response.writeHead(500).end(says))
-    const answer = await forward(anEvent(), { to, onSent: () => undefined })
+    const to = await serve(t, (_request, response) => response.writeHead(500).end(says))
+    const answer = await forward(anEvent(), { to: new URL(to), onSent: () => undefined })
     assert.equal(answer.answer, shown)
   }
 })
@@ -99,20 +107,6 @@ function anEvent(headers: CatchEvent['headers'] = []): CatchEvent {
     ...{ bodyBytes: 2, bodySha256: '', sourceIp: '', ipLocation: null },
     headers,
   }
-}
-
-async function receiverThat(
-  t: After,
-  answer: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<URL> {
-  const server = createServer(answer)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
 }
 
 function trickle(t: After, write: () => void): void {

@@ -209,6 +209,7 @@ test('a new inbox under the name of one that is gone begins at its own start', a
   ]) {
     await cli.run([...listen, '--since', 'start', '--once'])
     assert.equal((await cli.run(end)).code, 0)
+    assert.deepEqual(inVaultOf(cli.folder, 'select inbox from listening'), [])
     await sendAll(await buyAgain(), 3)
     const replayed = await cli.run(['catch', 'replay', 'hooks', '--failed', '--to', receiver.url])
     assert.equal(replayed.err, 'Nothing of hooks has failed.\n')
@@ -216,26 +217,6 @@ test('a new inbox under the name of one that is gone begins at its own start', a
     assert.match(err, /3 earlier webhooks are skipped/)
     assert.doesNotMatch(err, /have failed|has failed/)
   }
-})
-
-test('forgetting an inbox leaves nothing of its listener', async (t) => {
-  const { cli, ingest } = await anInbox(t)
-  const receiver = await startReceiver(t)
-  await sendAll(ingest, 1)
-  await cli.run([
-    'catch',
-    'listen',
-    'hooks',
-    '--since',
-    'start',
-    '--once',
-    '--forward',
-    receiver.url,
-  ])
-  const kept = () => inVaultOf(cli.folder, 'select inbox from listening').length
-  assert.equal(kept(), 1)
-  await cli.run(['forget', 'hooks', '--yes'])
-  assert.equal(kept(), 0)
 })
 
 test('catch listen shows what a burst beyond the rate was refused, once, and nothing of before', async (t) => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import {
   cp,
   mkdir,
@@ -14,8 +13,6 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
@@ -30,6 +27,7 @@ import { type After, temporaryFolder } from '../support/folder.ts'
 import { connectHost, HOSTS } from '../support/mcp-host.ts'
 import { assertCompiles, OF_A_BROWSER, OF_A_SERVER } from '../support/readers-project.ts'
 import { startServer } from '../support/server.ts'
+import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -62,16 +60,14 @@ suite('the tarball', () => {
 
     const cli = await commandLine(t, url, { bin })
     const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-    const receiver = createServer((request, response) => {
+    const receiver = await serve(t, (request, response) => {
       response.statusCode = request.url === '/hook/there' ? 202 : 500
       response.end()
-    }).listen(0, '127.0.0.1')
-    await once(receiver, 'listening')
-    t.after(() => receiver.close())
+    })
     await fetch(`${ingestUrl}/there`, { method: 'POST', body: 'hello' })
     const told = await cli.json([
       ...['catch', 'listen', 'hooks', '--since', 'start', '--once', '--forward'],
-      `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`,
+      `${receiver}/hook`,
     ])
     assert.equal(told.status, 202)
 

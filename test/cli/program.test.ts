@@ -3,8 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, writeFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
@@ -13,6 +11,7 @@ import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 
 /** Root writes whatever it likes, so as root the command runs as nobody. */
@@ -89,12 +88,9 @@ describe('a command that cannot do its work', () => {
       [404, {}, /answers, but not like a Mayfly of this version \(HTTP 404\)/],
       [301, { location: '/' }, /redirects to another address \(HTTP 301\)/],
     ] as const) {
-      const server = createServer((_, response) => {
+      const url = await serve(t, (_, response) => {
         response.writeHead(status, headers).end('<h1>Hello</h1>')
-      }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      t.after(() => server.close())
-      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      })
       const { code, err, out } = await (await commandLine(t, url)).run(['catalog'])
       assert.match(err, says)
       assert.deepEqual([code, out], [5, ''])
@@ -164,6 +160,7 @@ describe('a command that cannot do its work', () => {
     assert.equal(code, 2)
     assert.match(err, /MAYFLY_WALLET_URL/)
     assert.equal((err + out).includes('hunter2'), false)
+    assert.deepEqual(await cli.json(['list']), [], 'nothing to go on with')
   })
 })
 
@@ -277,17 +274,6 @@ test('doctor tells a store that may not be written from one that is damaged', as
   assert.match((await doctor()).out, /"store","state":"bad","says":"\S+ is read-only\. /)
 })
 
-test('doctor does not take another program at that address for the service', async (t) => {
-  const server = createServer((_request, response) => response.end('<h1>It works!</h1>'))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const cli = await commandLine(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  const { code, out } = await cli.run(['doctor'])
-  assert.equal(code, 1)
-  assert.match(out, /"service","state":"bad","says":"\S+ is another program's/)
-})
-
 test('doctor blames a user without a home folder only where that user has a wallet', async (t) => {
   const cli = await commandLine(t, NOBODY)
   const environment = { XDG_DATA_HOME: '/dev/null', MAYFLY_DATABASE_URL: `sqlite:${cli.folder}.db` }
@@ -302,13 +288,11 @@ test('doctor blames a user without a home folder only where that user has a wall
 })
 
 test('a clock that is off is found by the date of the service', async (t) => {
-  const server = createServer((_request, response) => {
+  const url = await serve(t, (_request, response) => {
     response.setHeader('date', new Date(Date.now() - 120_000).toUTCString())
     response.end('{"checkoutEnabled":true}')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const cli = await commandLine(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  })
+  const cli = await commandLine(t, url)
   const { code, out } = await cli.run(['doctor'])
   assert.equal(code, 1)
   assert.match(out, /"clock","state":"bad","says":"it differs .* by 1(?:19|20|21) s/)
@@ -324,12 +308,10 @@ test('text from others cannot steer a terminal', () => {
 })
 
 test('an error of a service cannot steer a terminal', async (t) => {
-  const server = createServer((_request, response) => {
+  const url = await serve(t, (_request, response) => {
     response.writeHead(400).end(JSON.stringify({ error: 'no\u001b]0;x\u0007\u009b2J' }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close())
-  const cli = await commandLine(t, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  })
+  const cli = await commandLine(t, url)
   const { err } = await cli.run(['catalog'])
   assert.match(err, /answers, but not like a Mayfly/)
   assert.equal(harmless(err, { lines: true }), err)

@@ -1,12 +1,12 @@
 /** `mayfly pulse rotate`: what is saved, also if the process dies at the worst time. */
+
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { containsToken } from '../../src/lib/ids.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { answerWith, passOn, serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 import { savedText } from '../support/vault.ts'
 
@@ -68,29 +68,10 @@ const saved = (folder: string): Record<string, string> => JSON.parse(savedText(f
 /** Passes requests on. It never gives back the answers of paths that it is told to hold back. */
 async function aProxy(t: After, target: string) {
   const proxy = { url: '', held: 0, holdsBack: null as RegExp | null }
-  const server = createServer(async (request, response) => {
-    const body = Buffer.concat(await Array.fromAsync<Buffer>(request as IncomingMessage))
-    const { host, connection, 'content-length': length, ...headers } = request.headers
-    const path = request.url ?? '/'
-    const answer = await fetch(target + path, {
-      method: request.method ?? 'GET',
-      headers: headers as Record<string, string>,
-      ...(body.length > 0 ? { body } : {}),
-    })
-    const bytes = Buffer.from(await answer.arrayBuffer())
-    if (proxy.holdsBack?.test(path)) return void proxy.held++
-    for (const [name, value] of answer.headers) {
-      if (!/^(?:content-encoding|content-length|transfer-encoding|connection)$/.test(name)) {
-        response.setHeader(name, value)
-      }
-    }
-    response.writeHead(answer.status).end(answer.status === 204 ? undefined : bytes)
+  proxy.url = await serve(t, async (request, response) => {
+    const passed = await passOn(target, request)
+    if (proxy.holdsBack?.test(request.url ?? '/')) proxy.held++
+    else answerWith(response, passed)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  proxy.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return proxy
 }

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 import { putSaved, savedText } from '../support/vault.ts'
 
@@ -110,14 +108,13 @@ describe('pulse run', () => {
   test('pulse run pings a service that knows no signals, and tells it of no failure', async (t) => {
     const { cli } = await aMonitor(t)
     const asked: string[] = []
-    const older = createServer(({ url = '' }, response) => {
+    const older = await serve(t, ({ url = '' }, response) => {
       asked.push(url.replace(/pulse_\w+/, 'ID').replace(/rid=.*/, 'rid'))
       response.statusCode = /^\/p\/\w+$/.test(url) ? 204 : 404
       response.end(response.statusCode === 404 ? '{"error":"not found"}' : undefined)
-    }).listen(0, '127.0.0.1')
-    await once(older, 'listening')
-    t.after(() => older.close())
-    pointTo(cli.folder, older.address() as AddressInfo)
+    })
+    const moved = savedText(cli.folder, 'beat').replace(/http:\/\/127\.0\.0\.1:\d+/, older)
+    putSaved(cli.folder, 'beat', moved)
     assert.equal((await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'exit 3'])).code, 3)
     const { code, err } = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
     assert.deepEqual([code, err], [0, ''])
@@ -158,13 +155,6 @@ describe('pulse run', () => {
     }
   })
 })
-
-/** Moves the saved monitor to another service. */
-function pointTo(folder: string, { port }: AddressInfo): void {
-  const saved = savedText(folder, 'beat')
-  const moved = saved.replace(/http:\/\/127\.0\.0\.1:\d+/, `http://127.0.0.1:${port}`)
-  putSaved(folder, 'beat', moved)
-}
 
 /** What an older Node tells of itself, to the same file. */
 const OLDER = `--import=data:text/javascript,${encodeURIComponent(

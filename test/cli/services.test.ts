@@ -71,6 +71,7 @@ test('list shows what the service said last, and --check asks now', async (t) =>
   assert.deepEqual(await states(cli), ['catch gone', 'note exhausted', 'pulse waiting'])
 
   await server.stop()
+  assert.deepEqual(await states(cli), ['catch gone', 'note exhausted', 'pulse waiting'])
   const { code: exit, out } = await cli.run(['list', '--check', '--json'])
   assert.equal(exit, 5)
   const [first] = JSON.parse(out) as { state: string; problem: string }[]

@@ -1,12 +1,12 @@
 /** What the SDK makes of a server that is none of ours: one error, and nothing believed. */
+
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { createMayfly, formatWhisperCode, type Mayfly } from '../../src/client/index.ts'
 import { newId } from '../../src/lib/ids.ts'
+import { serve } from '../support/serving.ts'
 import { aToken } from '../support/tokens.ts'
 
 const STRANGERS: Record<string, RequestListener> = {
@@ -84,13 +84,7 @@ test('an answer without an end is given up, also where no length is announced', 
 })
 
 async function strangerOf(t: TestContext, listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const baseUrl = await serve(t, listener)
   return { calls: callsOf(createMayfly({ baseUrl })) }
 }
 

@@ -1,4 +1,3 @@
-import { createServer, type Server } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, type FetchHandler, type Gate } from '../../src/gate-middleware/middleware.ts'
@@ -95,21 +94,4 @@ export async function aShop(
     quote,
     receipt,
   }
-}
-
-export async function serve(
-  t: TestContext,
-  listener: Parameters<typeof createServer>[1],
-): Promise<string> {
-  const server: Server = createServer(listener)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  )
-  const address = server.address()
-  return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
 }

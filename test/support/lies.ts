@@ -1,15 +1,15 @@
 /** Services that lie in their offers, for the SDK, the command line and the tools of hosts: one table. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { PaymentQuote } from '../../src/client/index.ts'
 import { decodeInvoice, type Invoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
 import type { After } from './folder.ts'
+import { serve } from './serving.ts'
 
-export type Offer = { quote: PaymentQuote; challenge: string }
+type Offer = { quote: PaymentQuote; challenge: string }
 
-export type Lie = { tell: (offer: Offer, other: Offer) => void; phrase: string }
+type Lie = { tell: (offer: Offer, other: Offer) => void; phrase: string }
 
 /** How an offer may lie, and what is said of it. */
 export const LIES: Record<string, Lie> = {
@@ -82,7 +82,7 @@ export const LIES: Record<string, Lie> = {
   },
 }
 
-export async function offerOf(answer: Response): Promise<Offer> {
+async function offerOf(answer: Response): Promise<Offer> {
   const challenge = answer.headers.get('www-authenticate') ?? ''
   return { quote: (await answer.json()) as PaymentQuote, challenge }
 }
@@ -107,15 +107,14 @@ export function anInvoice(
 /** A service that tells one lie at a time, in each of its 402. Everything else it passes on to an honest one. */
 export async function lyingService(t: After, honest: string) {
   const service = { url: '', lie: null as Lie | null }
-  const server = createServer(async (incoming, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  service.url = await serve(t, async (incoming, response) => {
+    const body = await text(incoming)
     const { host, connection, 'content-length': _length, ...headers } = incoming.headers
     const ask = { method: incoming.method ?? 'GET', headers: headers as Record<string, string> }
-    const sent = (more: Record<string, string>, text = Buffer.concat(chunks).toString()) =>
+    const sent = (more: Record<string, string>, said = body) =>
       fetch(honest + incoming.url, {
         ...{ ...ask, headers: { ...ask.headers, ...more } },
-        ...(text === '' ? {} : { body: text }),
+        ...(said === '' ? {} : { body: said }),
       })
     const answer = await sent({})
     const { lie } = service
@@ -128,12 +127,6 @@ export async function lyingService(t: After, honest: string) {
     lie.tell(offer, await offerOf(dear))
     response.writeHead(402, { 'www-authenticate': offer.challenge })
     return response.end(JSON.stringify(offer.quote))
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    return new Promise<void>((resolve) => server.close(() => resolve()))
   })
-  service.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return service
 }

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { type CommandLine, commandLine, WITH_WALLET } from './command-line.ts'
 import type { After } from './folder.ts'
 import { startServer } from './server.ts'
+import { serve } from './serving.ts'
 
 export async function anInbox(t: After, plan = 'spark') {
   const { url } = await startServer(t)
@@ -103,12 +104,6 @@ export async function startReceiver(t: After) {
     if (answer === 'hang up') response.destroy()
     else if (answer !== 'nothing yet') response.writeHead(answer).end(receiver.says)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  receiver.url = await serve(t, server)
   return receiver
 }

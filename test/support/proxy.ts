@@ -2,9 +2,9 @@
  * A loopback proxy in front of a server that may restart on another port. The test decides what happens to
  * requests with a payment credential.
  */
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { After } from './folder.ts'
+import { serve } from './serving.ts'
 
 export type Proxied = {
   status: number
@@ -23,10 +23,6 @@ export type Proxy = {
 }
 
 export async function startProxy(t: After, upstream: { url: string }): Promise<Proxy> {
-  const server = createServer((incoming, response) => {
-    forward(incoming, response).catch(() => response.destroy())
-  })
-
   async function forward(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk as Buffer)
@@ -45,13 +41,10 @@ export async function startProxy(t: After, upstream: { url: string }): Promise<P
     else write(response, answer)
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    return new Promise<void>((resolve) => server.close(() => resolve()))
+  const url = await serve(t, (incoming, response) => {
+    forward(incoming, response).catch(() => response.destroy())
   })
-  const { port } = server.address() as AddressInfo
-  const proxy: Proxy = { url: `http://127.0.0.1:${port}`, next: 'pass', paid: [], credential: '' }
+  const proxy: Proxy = { url, next: 'pass', paid: [], credential: '' }
   return proxy
 }
 

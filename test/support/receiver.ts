@@ -1,8 +1,9 @@
 /** A server that alerts are sent to. It notes what comes, and echoes the nonce of a test. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { text as readText } from 'node:stream/consumers'
 import { Webhook } from 'standardwebhooks'
 import type { After } from './folder.ts'
+import { serve } from './serving.ts'
 import { until } from './until.ts'
 
 export type Received = {
@@ -28,26 +29,17 @@ export type Receiver = {
 }
 
 export async function aReceiver(t: After, port = 0): Promise<Receiver> {
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk) => chunks.push(chunk))
-    request.on('end', () => {
-      const text = Buffer.concat(chunks).toString('utf8')
-      const one = {
-        ...{ path: request.url ?? '', headers: request.headers, text },
-        body: JSON.parse(text) as Received['body'],
-      }
-      receiver.received.push(one)
-      if (receiver.answer) return receiver.answer(one, response)
-      response.writeHead(204, echoOf(one)).end()
-    })
+  const server = createServer(async (request, response) => {
+    const text = await readText(request)
+    const one = {
+      ...{ path: request.url ?? '', headers: request.headers, text },
+      body: JSON.parse(text) as Received['body'],
+    }
+    receiver.received.push(one)
+    if (receiver.answer) return receiver.answer(one, response)
+    response.writeHead(204, echoOf(one)).end()
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { host } = new URL(await serve(t, server, port))
   const receiver: Receiver = {
     host,
     url: `http://${host}/hook`,

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
 import { chmod, open, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { purchase } from '../../support/buying.ts'
@@ -9,6 +7,7 @@ import { runCommand } from '../../support/command.ts'
 import { type After, temporaryFolder } from '../../support/folder.ts'
 import { freePort } from '../../support/ports.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
+import { serve } from '../../support/serving.ts'
 import { LEDGER_NODE_ID } from '../../support/stand-ins/ledger.ts'
 import { query } from '../../support/store.ts'
 
@@ -149,11 +148,8 @@ suite('doctor', () => {
     await other.stop()
     const away = await examine(server, { MAYFLY_BASE_URL: other.url })
     assert.equal(away.find(({ check }) => check === 'public address')?.state, 'note')
-    const stranger = createServer((_request, response) => response.end('hello'))
-    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
-    t.after(() => stranger.close())
-    const { port } = stranger.address() as { port: number }
-    const found = bad(await examine(server, { MAYFLY_BASE_URL: `http://127.0.0.1:${port}` }))
+    const stranger = await serve(t, (_request, response) => response.end('hello'))
+    const found = bad(await examine(server, { MAYFLY_BASE_URL: stranger }))
     assert.match(found[0] ?? '', /^public address: .*Look at the proxy/)
   })
 
@@ -199,12 +195,10 @@ suite('doctor', () => {
     const folder = await temporaryFolder(t)
     const info = { nodeId: LEDGER_NODE_ID, channels: [], chain: 'regtest', blockHeight: 433 }
     const node = { status: 200, answer: info as object, url: '' }
-    const server = createServer((_request, response) =>
+    const url = await serve(t, (_request, response) =>
       response.writeHead(node.status).end(JSON.stringify(node.answer)),
     )
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.after(() => server.close())
-    const { port } = server.address() as AddressInfo
+    const port = Number(new URL(url).port)
     const found = async (at: number, network = 'regtest'): Promise<string> => {
       const { out, err } = await runCommand(['doctor', '--json'], {
         MAYFLY_DATABASE_URL: `sqlite:${folder}/none.db`,
@@ -230,11 +224,8 @@ suite('doctor', () => {
   })
 
   test('doctor finds a service that cannot sell', async (t) => {
-    const service = createServer((_request, response) => response.end('{"checkoutEnabled":false}'))
-    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
-    t.after(() => service.close())
-    const { port } = service.address() as AddressInfo
-    const server = { url: `http://127.0.0.1:${port}`, file: `${await temporaryFolder(t)}/x.db` }
+    const url = await serve(t, (_request, response) => response.end('{"checkoutEnabled":false}'))
+    const server = { url, file: `${await temporaryFolder(t)}/x.db` }
     assert.match(
       bad(await examine(server))[0] ?? '',
       /^service: .* answers but cannot sell\. Its log/,

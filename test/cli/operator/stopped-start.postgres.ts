@@ -1,7 +1,8 @@
 /** A service that is told to stop before it listens, while its start waits for somebody else. */
+
 import assert from 'node:assert/strict'
 import { cp, rm } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -11,6 +12,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 import { holding, waits } from '../../support/locks.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
 import { beginProgram, type Starting, startProgram } from '../../support/program.ts'
+import { serve } from '../../support/serving.ts'
 import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
 
@@ -77,12 +79,10 @@ suite('a service told to stop while it starts', { timeout: 300_000 }, () => {
   test('a start that waits for the node ends at SIGTERM, and lets go of its file', async (t) => {
     const node = createServer((socket) => t.after(() => socket.destroy()))
     const asked = new Promise((resolve) => node.once('connection', resolve))
-    await new Promise<void>((resolve) => node.listen(0, '127.0.0.1', resolve))
-    t.after(() => node.close())
+    const { host } = new URL(await serve(t, node))
     const file = join(await temporaryFolder(t), 'mayfly.db')
-    const { port } = node.address() as AddressInfo
     const program = beginProgram(t, file, {
-      environment: { MAYFLY_LIGHTNING_URL: `phoenixd+http://:hunter2@127.0.0.1:${port}` },
+      environment: { MAYFLY_LIGHTNING_URL: `phoenixd+http://:hunter2@${host}` },
     })
     await asked
     await endsAtOnce(program, 'SIGTERM')
