@@ -38,13 +38,6 @@ test('a wallet of one purchase pays that one, and shows its invoice where that i
   assert.deepEqual(shown, wallet.asked)
 })
 
-test('a whisper is bought by a wallet and read back', async (t) => {
-  const server = await startServer(t)
-  const mayfly = createMayfly({ baseUrl: server.url, wallet: testWallet(server) })
-  const { code } = await mayfly.buyWhisper({ planId: 'spark', data: Buffer.from('paid') })
-  assert.equal(Buffer.from((await mayfly.readWhisper(code)).data).toString(), 'paid')
-})
-
 test('every purchase carries a fresh UUIDv4, or the key that it is given', async (t) => {
   const server = await startServer(t)
   const keys: string[] = []

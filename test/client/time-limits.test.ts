@@ -40,6 +40,11 @@ const endless = (signal: AbortSignal, onRead: () => void = () => undefined): Rea
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+const CODE = formatWhisperCode({
+  ...{ publicId: newId('whisper'), readToken: aToken('whisper_read') },
+  ...{ key: new Uint8Array(32), hasPassword: false },
+})
+
 const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }
 
 suite('a service that accepts and does not end', () => {
@@ -50,11 +55,7 @@ suite('a service that accepts and does not end', () => {
     })
     const enough = new AbortController()
     const ended: unknown[] = []
-    const code = formatWhisperCode({
-      ...{ publicId: newId('whisper'), readToken: aToken('whisper_read') },
-      ...{ key: new Uint8Array(32), hasPassword: false },
-    })
-    mayfly.fetchWhisper(code, { signal: enough.signal }).catch((error: unknown) => {
+    mayfly.fetchWhisper(CODE, { signal: enough.signal }).catch((error: unknown) => {
       ended.push(error)
     })
     enough.abort(new Error('enough'))
@@ -86,14 +87,8 @@ suite('a service that accepts and does not end', () => {
       t,
       async (signal) => new Response(endless(signal, read.resolve), { headers }),
     )
-    const code = formatWhisperCode({
-      publicId: newId('whisper'),
-      readToken: aToken('whisper_read'),
-      key: new Uint8Array(32),
-      hasPassword: false,
-    })
     const ended: unknown[] = []
-    const fetched = mayfly.fetchWhisper(code).catch((error: unknown) => {
+    const fetched = mayfly.fetchWhisper(CODE).catch((error: unknown) => {
       ended.push(error)
     })
     // The limit on the body begins before it is read.

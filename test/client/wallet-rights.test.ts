@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { openWallet, pinnedFetch } from '../../src/cli/wallet.ts'
 import { clnWallet } from '../../src/client/wallets/cln.ts'
-import { nwcWallet } from '../../src/client/wallets/nwc.ts'
 import { phoenixdWallet } from '../../src/client/wallets/phoenixd.ts'
 import type { After } from '../support/folder.ts'
 import { startRelay } from '../support/nostr-relay.ts'
@@ -164,21 +163,4 @@ describe('a connection over Nostr', () => {
     await assert.rejects(poor.wallet.pay(poor.bolt11), refusal("the connection's budget"))
     assert.equal(unable.shop.settled.length + poor.shop.settled.length, 0)
   })
-})
-
-test('NWC: an outcome that stays unknown for want of look-ups names the missing right', async () => {
-  const code = (name: string) => Object.assign(new Error(name), { code: name })
-  const wallet = nwcWallet(
-    {
-      payInvoice: () => Promise.reject(code('PAYMENT_FAILED')),
-      lookupInvoice: () => Promise.reject(code('RESTRICTED')),
-    },
-    { timeoutMs: 100 },
-  )
-  const shop = createLedger(testClock())
-  const { bolt11 } = shop.make({ amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 })
-  await assert.rejects(
-    wallet.pay(bolt11),
-    /its answer was lost; its connection lacks lookup_invoice/,
-  )
 })
