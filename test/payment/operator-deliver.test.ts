@@ -4,12 +4,10 @@ import { rfc3339 } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { deliverOrder } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
 import { byId, many, OTHER_KEY, told } from '../support/orders.ts'
-import { aShop, KEY, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { aShop, KEY, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
-const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
 const poll = (shop: Shop, orderId: string) =>
   shop.another().poll(orderId, { key: null, isPrefetch: false })
 
@@ -30,7 +28,7 @@ function aProduct(): { catch: Provisioning } {
   }
 }
 
-function deliver(shop: Shop, orderId: string, secrets = secretOf(SECRET)) {
+function deliver(shop: Shop, orderId: string, secrets = secretsOf(SECRET)) {
   return deliverOrder(
     { db: shop.db, secrets, clock: shop.clock, products: aProduct() },
     byId(orderId),
@@ -39,8 +37,7 @@ function deliver(shop: Shop, orderId: string, secrets = secretOf(SECRET)) {
 
 async function anUnfulfilled(t: Parameters<typeof aShop>[0]) {
   const shop = await aShop(t, { isSoldOut: true })
-  const quote = await shop.paid()
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const quote = await shop.paidAndSeen()
   assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
   return { shop, orderId: quote.orderId, quote }
 }
@@ -72,7 +69,7 @@ suite('delivering what is owed', () => {
     const never = { text: `delete from meta where name = 'none'`, values: [], expect: 1 }
     const { provision } = products.catch
     products.catch.provision = (grant) => [...provision(grant), never]
-    const deps = { db: shop.db, secrets: secretOf(SECRET), clock: shop.clock, products }
+    const deps = { db: shop.db, secrets: secretsOf(SECRET), clock: shop.clock, products }
     assert.match(
       String(await told(deliverOrder(deps, byId(orderId)))),
       /cannot be provisioned: the product refused\. You still owe it/,
@@ -83,7 +80,7 @@ suite('delivering what is owed', () => {
 
   test('delivering what is owed is refused under another secret, which could not deliver it', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
-    await assert.rejects(deliver(shop, orderId, secretOf('33'.repeat(32))), {
+    await assert.rejects(deliver(shop, orderId, secretsOf('33'.repeat(32))), {
       kind: 'secret',
       message: /was made under another secret/,
     })
@@ -96,7 +93,7 @@ suite('delivering what is owed', () => {
     await assert.rejects(deliver(shop, orderId), /is pending: there is nothing to deliver/)
     await shop.orders.reconcile(quote.paymentHash, 'stream')
     const before = await shop.order(quote)
-    for (const secrets of [secretOf(SECRET), secretOf('33'.repeat(32))]) {
+    for (const secrets of [secretsOf(SECRET), secretsOf('33'.repeat(32))]) {
       await assert.rejects(deliver(shop, orderId, secrets), /waits for its buyer/)
     }
     assert.deepEqual(await shop.order(quote), before)
@@ -128,7 +125,7 @@ suite('what an operator is told of an order', () => {
       ...{ expiresAt: now + SECOND, statements: [] },
     })
     const extended = await deliverOrder(
-      { db, clock, secrets: secretOf(SECRET), products: { catch: { ...product, extend } } },
+      { db, clock, secrets: secretsOf(SECRET), products: { catch: { ...product, extend } } },
       byId(owed.orderId),
     )
     assert.deepEqual(extended, {

@@ -5,9 +5,8 @@ import { rfc3339 } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { handOutOrder } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
 import { meanwhile } from '../support/meanwhile.ts'
-import { byId, many, OTHER_KEY, told } from '../support/orders.ts'
+import { byId, many, OTHER_KEY, set, told } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -18,10 +17,8 @@ import {
   pendingQuote,
   SECRET,
   type Shop,
+  secretsOf,
 } from '../support/shop.ts'
-import { unit } from '../support/unit.ts'
-
-const secretOf = (hex: string) => createSecrets([new Uint8Array(Buffer.from(hex, 'hex'))])
 
 const products: { catch: Provisioning } = {
   catch: {
@@ -34,7 +31,7 @@ const products: { catch: Provisioning } = {
 const handOut = (
   { db, clock }: Pick<Shop, 'db' | 'clock'>,
   orderId: string,
-  secrets = secretOf(SECRET),
+  secrets = secretsOf(SECRET),
 ) => handOutOrder({ db, clock, secrets, products }, byId(orderId))
 
 const deliveredAt = (at: number) =>
@@ -46,8 +43,7 @@ const poll = (shop: Shop, orderId: string) =>
 
 async function aSettled(t: Parameters<typeof aShop>[0]) {
   const shop = await aShop(t)
-  const quote = await shop.paid()
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const quote = await shop.paidAndSeen()
   return { shop, quote, orderId: quote.orderId }
 }
 
@@ -97,8 +93,7 @@ test('a delivered order is not handed out, used or not', async (t) => {
 
 test('an order that is owed is provisioned and handed out', async (t) => {
   const shop = await aShop(t, { isSoldOut: true })
-  const quote = await shop.paid()
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const quote = await shop.paidAndSeen()
   assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
   await handOut(shop, quote.orderId)
   assert.equal((await shop.order(quote))?.expires_at, shop.clock.now() + LIFE)
@@ -107,7 +102,7 @@ test('an order that is owed is provisioned and handed out', async (t) => {
 test('an order that is not paid, is over, or was made under another secret is not handed out', async (t) => {
   const { shop, orderId } = await aSettled(t)
   await assert.rejects(handOut(shop, 'order_none'), { kind: 'unknown' })
-  await assert.rejects(handOut(shop, orderId, secretOf('22'.repeat(32))), { kind: 'secret' })
+  await assert.rejects(handOut(shop, orderId, secretsOf('22'.repeat(32))), { kind: 'secret' })
   const unpaid = await shop.quote('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54')
   await assert.rejects(handOut(shop, unpaid.orderId), /is pending: there is nothing to deliver/)
   const end = shop.clock.now() + LIFE
@@ -132,16 +127,15 @@ test('an order that was sealed without a delivery is not handed out', async (t) 
 
 test('an order whose seed is gone is not handed out', async (t) => {
   const { shop, orderId } = await aSettled(t)
-  await shop.db.write(unit({ text: 'update purchase_order set seed = null', values: [] }))
+  await set(shop, 'seed = null')
   await assert.rejects(handOut(shop, orderId), /was delivered, and is never delivered twice/)
 })
 
 test('an order that is owed and cannot be provisioned says why, and is still owed', async (t) => {
   const shop = await aShop(t, { isSoldOut: true })
-  const quote = await shop.paid()
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const quote = await shop.paidAndSeen()
   const { db, clock } = shop
-  const secrets = secretOf(SECRET)
+  const secrets = secretsOf(SECRET)
   const given = handOutOrder({ db, clock, secrets, products: {} }, byId(quote.orderId))
   await assert.rejects(given, /cannot be provisioned: no product provisions catch\./)
   assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
@@ -151,8 +145,7 @@ test('an extension that is handed out names what it has extended, and another or
   const shop = await aShop(t, {
     extend: async (_db, { now }) => ({ expiresAt: now + LIFE, statements: [] }),
   })
-  const bought = await shop.paid()
-  await shop.orders.reconcile(bought.paymentHash, 'stream')
+  const bought = await shop.paidAndSeen()
   const publicId = String((await shop.order(bought))?.public_id)
   const request = aRequest({ extendsId: publicId })
   const opened = await shop.orders.open(aName(OTHER_KEY), request, anOffer())
@@ -165,14 +158,14 @@ test('an extension that is handed out names what it has extended, and another or
   assert.equal(sold.extendedId, null)
 })
 
-const set = 'update purchase_order set'
+const UPDATE = 'update purchase_order set'
 /** What another process does between the look at an order and its delivery, and what the operator is told. */
 const MEANWHILE: Record<string, [text: string, told: (now: number) => RegExp]> = {
-  'is refunded': [`${set} state = 'refunded'`, () => /is refunded: there is nothing to deliver/],
-  'is sealed': [`${set} sealed_at = 5`, () => deliveredAt(5)],
-  'is delivered': [`${set} delivered_at = 5`, () => deliveredAt(5)],
-  'loses its end': [`${set} expires_at = null`, () => /was delivered, and is never delivered/],
-  'comes to its end': [`${set} expires_at = $1`, endedAt],
+  'is refunded': [`${UPDATE} state = 'refunded'`, () => /is refunded: there is nothing to deliver/],
+  'is sealed': [`${UPDATE} sealed_at = 5`, () => deliveredAt(5)],
+  'is delivered': [`${UPDATE} delivered_at = 5`, () => deliveredAt(5)],
+  'loses its end': [`${UPDATE} expires_at = null`, () => /was delivered, and is never delivered/],
+  'comes to its end': [`${UPDATE} expires_at = $1`, endedAt],
   'is deleted': ['delete from purchase_order', () => /no order with that id/],
 }
 for (const [what, [text, says]] of Object.entries(MEANWHILE)) {
@@ -187,15 +180,14 @@ for (const [what, [text, says]] of Object.entries(MEANWHILE)) {
 
 test('an order that does not say when it ends cannot be handed out', async (t) => {
   const { shop, quote, orderId } = await aSettled(t)
-  await shop.db.write(unit({ text: 'update purchase_order set expires_at = null', values: [] }))
+  await set(shop, 'expires_at = null')
   await assert.rejects(handOut(shop, orderId), /not settled/)
   assert.equal((await shop.order(quote))?.delivered_at, null)
 })
 
 test('an order that was to extend a capability, and bought one instead, is handed out with its token', async (t) => {
   const { shop, orderId } = await aSettled(t)
-  const text = 'update purchase_order set extends_id = $1'
-  await shop.db.write(unit({ text, values: [newId('catch')] }))
+  await set(shop, `extends_id = '${newId('catch')}'`)
   const given = await handOut(shop, orderId)
   assert.equal(given.extendedId, null)
   assert.match(JSON.parse(given.body).resource.seed, /^[0-9a-f]{64}$/)

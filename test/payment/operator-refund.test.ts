@@ -7,13 +7,12 @@ import { deliverOrder, handOutOrder, refundOrder } from '../../src/payment/opera
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { type Entry, entriesBetween, purgeSales } from '../../src/payment/sales.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
 import { meanwhile } from '../support/meanwhile.ts'
 import { byId, many, told } from '../support/orders.ts'
-import { aShop, DAY, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { aShop, DAY, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
-const secrets = createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
+const secrets = secretsOf(SECRET)
 const REASON = 'the inbox never worked'
 
 /** A product that notes each order that it lets go of. */
@@ -49,8 +48,7 @@ const deps = ({ db, clock }: Shop) => ({ db, clock, secrets, products })
 
 async function aPaid(t: TestContext, { isSoldOut = false } = {}) {
   const shop = await aShop(t, { isSoldOut })
-  const quote = await shop.paid()
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const quote = await shop.paidAndSeen()
   return { shop, quote, orderId: quote.orderId }
 }
 

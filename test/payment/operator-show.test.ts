@@ -16,8 +16,7 @@ async function find(shop: Shop, name: string): Promise<Shown> {
 }
 
 async function settled(shop: Shop): Promise<Quote> {
-  const quote = await shop.paid()
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const quote = await shop.paidAndSeen()
   return quote
 }
 

@@ -41,8 +41,7 @@ suite('asking the node about an order', () => {
 
   test('a look-up delivers nothing: whoever polls first after it collects', async (t) => {
     const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const quote = await shop.paidAndSeen()
     const row = await shop.order(quote)
     assert.deepEqual([row?.state, row?.settled_by, row?.delivered_at], ['settled', 'stream', null])
     delivered(await shop.orders.poll(quote.orderId, plainPoll))

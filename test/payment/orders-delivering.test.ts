@@ -94,8 +94,7 @@ suite('delivering an order', () => {
 
   test('the expiry of the capability seals the replay', async (t) => {
     const shop = await aShop(t)
-    const { orderId, paymentHash } = await shop.paid()
-    await shop.orders.reconcile(paymentHash, 'stream')
+    const { orderId } = await shop.paidAndSeen()
     shop.clock.advance(LIFE - SECOND)
     const { outcome } = delivered(await shop.orders.poll(orderId, plainPoll))
     shop.clock.advance(SECOND - 1)

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { nodeSays, OTHER_KEY } from '../support/orders.ts'
+import { mismatched, nodeSays, OTHER_KEY, verified, wrong } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -24,15 +24,6 @@ import { key } from '../support/watching.ts'
 const OTHER_WEAK = 'attempt-0002'
 const ELSEWHERE = '198.51.100.9'
 
-const VERIFIED = ({ paymentHash }: Quote): CheckedCredential<string> => ({
-  ...{ kind: 'verified', order: { paymentHash }, challengeId: '' },
-})
-const INVALID = ({ paymentHash }: Quote): CheckedCredential<string> => ({
-  ...{ kind: 'invalid', reason: 'wrong', paymentHash },
-})
-const MISMATCHED = ({ paymentHash }: Quote): CheckedCredential<string> => ({
-  ...{ kind: 'mismatched', paymentHash },
-})
 const NONE: CheckedCredential<string> = { kind: 'none' }
 const change = (shop: Shop, { orderId }: Quote, set: string) =>
   shop.db.write(
@@ -45,9 +36,9 @@ suite('an order that is known', () => {
     const [quote, other] = [await shop.quote(), await shop.quote(OTHER_KEY)]
     const cases = [
       [NONE, false],
-      [INVALID(quote), false],
-      [MISMATCHED(quote), false],
-      [VERIFIED(quote), true],
+      [wrong(quote), false],
+      [mismatched(quote), false],
+      [verified(quote), true],
     ] as const
     const { orderId, paymentHash } = quote
     for (const [credential, isProven] of cases) {
@@ -96,14 +87,12 @@ suite('an order that is known', () => {
       credential: CheckedCredential<unknown>,
       preimage: string | null = null,
     ) => (await shop.orders.lookAhead({ by: aName(), credential, preimage })).isProven
-    const verified = (hash: string) =>
-      ({ kind: 'verified', order: { paymentHash: hash }, challengeId: '' }) as const
     const right = await preimageOf(shop.db, paymentHash)
     assert.deepEqual(
       await Promise.all([
-        ...[isProven(verified(paymentHash)), isProven({ kind: 'mismatched', paymentHash })],
-        ...[isProven(NONE, right), isProven(verified('ff'.repeat(32)))],
-        ...[isProven({ kind: 'invalid', reason: '', paymentHash }), isProven(NONE, '00')],
+        ...[isProven(verified({ paymentHash })), isProven(mismatched({ paymentHash }))],
+        ...[isProven(NONE, right), isProven(verified({ paymentHash: 'ff'.repeat(32) }))],
+        ...[isProven(wrong({ paymentHash })), isProven(NONE, '00')],
       ]),
       [true, true, true, false, false, false],
     )
@@ -134,8 +123,7 @@ suite('an order that is known', () => {
 
   test('a prefetch shows an invoice of an order that may be collected, and the end of any other', async (t) => {
     const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const quote = await shop.paidAndSeen()
     const shown = await preimageOf(shop.db, quote.paymentHash)
     const prefetch = (isProven = false) =>
       shop.orders.poll(quote.orderId, {
@@ -157,10 +145,9 @@ suite('an order that is known', () => {
 
   test('a proven payment is met by no second invoice, whatever becomes of the order meanwhile', async (t) => {
     const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const quote = await shop.paidAndSeen()
     await change(shop, quote, `state = 'paid_unfulfilled'`)
-    const order = await known(shop.orders, VERIFIED(quote))
+    const order = await known(shop.orders, verified(quote))
     await change(shop, quote, `state = 'pending', seed = null, public_id = null`)
     assert.deepEqual(await order.act(), { kind: 'checkout unavailable' })
     await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
@@ -172,14 +159,13 @@ suite('an order that is known', () => {
     const quote = await shop.quote()
     nodeSays(shop, 'dead')
     const expired = { kind: 'order expired' }
-    assert.deepEqual(await (await known(shop.orders, INVALID(quote))).act(), expired)
-    assert.deepEqual(await (await known(shop.orders, INVALID(quote))).act(), expired)
+    assert.deepEqual(await (await known(shop.orders, wrong(quote))).act(), expired)
+    assert.deepEqual(await (await known(shop.orders, wrong(quote))).act(), expired)
   })
 
   test('a payment hash was seen while its order is kept, and ever after', async (t) => {
     const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const quote = await shop.paidAndSeen()
     assert.equal(await shop.orders.hasSeen(quote.paymentHash), true)
     assert.equal(await shop.orders.hasSeen('ff'.repeat(32)), false)
     const later = shop.clock.now() + LIFE + SECOND
@@ -197,7 +183,7 @@ suite('who contests an order', () => {
       const quote = await shop.quote()
       nodeSays(shop, 'open')
       const by = aName(OTHER_WEAK, { client })
-      const shown = await (await known(shop.orders, INVALID(quote), { by })).act()
+      const shown = await (await known(shop.orders, wrong(quote), { by })).act()
       assert.equal(shown.kind === 'invalid credential' && shown.quote?.orderId, quote.orderId)
       assert.equal((await shop.order(quote))?.contested, client === CLIENT ? 0 : 1)
     }

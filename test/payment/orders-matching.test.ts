@@ -5,7 +5,16 @@ import type { Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import { MAX_ALIASES } from '../../src/payment/store.ts'
 import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
-import { delivered, events, nodeSays, OTHER_KEY, plainPoll, QUOTE_LIFE } from '../support/orders.ts'
+import {
+  delivered,
+  events,
+  nodeSays,
+  OTHER_KEY,
+  plainPoll,
+  QUOTE_LIFE,
+  verified,
+  wrong,
+} from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -26,12 +35,6 @@ import { unit } from '../support/unit.ts'
 
 const WEAK = 'attempt-0002'
 const ELSEWHERE = '198.51.100.9'
-
-const verified = (paymentHash: string): CheckedCredential<string> => ({
-  kind: 'verified',
-  order: { paymentHash },
-  challengeId: '',
-})
 
 /** A purchase under a key, with the credential of an order. */
 async function buy(
@@ -82,7 +85,7 @@ suite('a verified credential under another key', () => {
       const { paymentHash } = await shop.quote()
       await become(shop)
       const { outcome } = delivered(
-        (await buy(shop, { credential: verified(paymentHash) })) as Outcome,
+        (await buy(shop, { credential: verified({ paymentHash }) })) as Outcome,
       )
       assert.deepEqual(await shop.repeat({ credential: 'verified' }), outcome, name)
       assert.equal(shop.node.invoices.length, 1, name)
@@ -94,7 +97,7 @@ suite('a verified credential under another key', () => {
     const shop = await aShop(t)
     const { paymentHash, orderId } = await shop.quote()
     const { outcome, publicId } = delivered(
-      (await buy(shop, { credential: verified(paymentHash) })) as Outcome,
+      (await buy(shop, { credential: verified({ paymentHash }) })) as Outcome,
     )
     assert.deepEqual(await buy(shop), outcome, 'the key alone')
     assert.deepEqual(await shop.orders.poll(orderId, { ...plainPoll, key: OTHER_KEY }), outcome)
@@ -103,7 +106,7 @@ suite('a verified credential under another key', () => {
     })
     await shop.use(publicId)
     assert.deepEqual(await buy(shop), { kind: 'already delivered' })
-    assert.deepEqual(await buy(shop, { credential: verified(paymentHash) }), {
+    assert.deepEqual(await buy(shop, { credential: verified({ paymentHash }) }), {
       kind: 'already delivered',
     })
   })
@@ -111,7 +114,7 @@ suite('a verified credential under another key', () => {
   test('a verified credential under another key makes that key worth no more than the first: from another client it takes proof', async (t) => {
     const shop = await aShop(t)
     const { paymentHash, orderId } = await shop.quote()
-    const credential = verified(paymentHash)
+    const credential = verified({ paymentHash })
     const { outcome } = delivered((await buy(shop, { key: WEAK, credential })) as Outcome)
     const needsProof = { kind: 'proof of payment required' }
     assert.deepEqual(await buy(shop, { key: WEAK, client: ELSEWHERE }), needsProof)
@@ -127,7 +130,7 @@ suite('a verified credential under another key', () => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
-    const credential = verified(paymentHash)
+    const credential = verified({ paymentHash })
     const request = aRequest({ bodySha256: '11'.repeat(32) })
     assert.equal(await buy(shop, { credential, request }), 'new')
     await shop.use(publicId)
@@ -142,14 +145,14 @@ suite('a verified credential under another key', () => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
     const next = pendingQuote(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()))
-    delivered((await buy(shop, { credential: verified(paymentHash) })) as Outcome)
+    delivered((await buy(shop, { credential: verified({ paymentHash }) })) as Outcome)
     assert.deepEqual(await buy(shop), { kind: 'pending', quote: next }, 'and that one stands')
   })
 
   test('a verified credential under another key gives one order no more names than a program can mean', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
-    const credential = verified(paymentHash)
+    const credential = verified({ paymentHash })
     const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
     for (let i = 0; i < MAX_ALIASES + 3; i++) {
       delivered((await buy(shop, { key: key(i), credential })) as Outcome)
@@ -165,7 +168,7 @@ suite('a credential of ours that is not verified', () => {
     const shop = await aShop(t)
     const quote = await shop.quote()
     const { paymentHash } = quote
-    const credential = { kind: 'invalid', reason: 'no', paymentHash } as const
+    const credential = wrong(quote)
     assert.deepEqual(await buy(shop, { credential }), { kind: 'invalid credential', quote })
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
     assert.deepEqual(await buy(shop, { credential }), { kind: 'invalid credential', quote: null })
@@ -183,14 +186,14 @@ suite('a credential of ours that is not verified', () => {
 })
 
 suite('a verified credential of a lost order', () => {
-  const LOST = '5c'.repeat(32)
+  const LOST = { paymentHash: '5c'.repeat(32) }
 
   test('a verified credential of a lost order raises an alarm, once an hour, and is shown nothing to pay', async (t) => {
     const shop = await aShop(t)
     for (let i = 0; i < 3; i++)
       assert.equal(await buy(shop, { credential: verified(LOST) }), 'lost')
     assert.deepEqual(events(shop, 'order.proven_unknown'), [
-      { event: 'order.proven_unknown', paymentHash: LOST, product: 'catch', planId: 'spark' },
+      { event: 'order.proven_unknown', ...LOST, product: 'catch', planId: 'spark' },
     ])
     shop.clock.advance(3_600_000)
     await buy(shop, { credential: verified(LOST) })
@@ -215,7 +218,7 @@ suite('a verified credential of a lost order', () => {
     const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
     await shop.use(publicId)
     const aged = await aPaid(shop, OTHER_KEY)
-    await buy(shop, { key: WEAK, credential: verified(aged) })
+    await buy(shop, { key: WEAK, credential: verified({ paymentHash: aged }) })
     const dead = pendingQuote(
       await shop.orders.open(aName('another-key-0003'), aRequest(), anOffer()),
     )
@@ -236,16 +239,19 @@ suite('a verified credential of a lost order', () => {
       { payment_hash: used.paymentHash, ended: 'used' },
     ])
     for (const hash of [aged, dead.paymentHash, used.paymentHash]) {
-      assert.equal(await buy(shop, { key: 'a-key-of-today', credential: verified(hash) }), 'new')
+      assert.equal(
+        await buy(shop, { key: 'a-key-of-today', credential: verified({ paymentHash: hash }) }),
+        'new',
+      )
     }
     assert.deepEqual(events(shop, 'order.proven_unknown'), [])
 
     // What cost nothing to make is forgotten in the end; what was paid is not.
     shop.clock.advance(KEEP_DEAD_MS + 1)
     await purge(shop)
-    assert.equal(await buy(shop, { credential: verified(dead.paymentHash) }), 'lost')
+    assert.equal(await buy(shop, { credential: verified(dead) }), 'lost')
     for (const hash of [aged, used.paymentHash]) {
-      assert.equal(await buy(shop, { credential: verified(hash) }), 'new')
+      assert.equal(await buy(shop, { credential: verified({ paymentHash: hash }) }), 'new')
     }
   })
 
@@ -265,8 +271,5 @@ suite('a verified credential of a lost order', () => {
 
 /** Opens an order and settles it; its payment hash. */
 async function aPaid(shop: Shop, key: string): Promise<string> {
-  const quote = pendingQuote(await shop.orders.open(aName(key), aRequest(), anOffer()))
-  await shop.pay(quote)
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
-  return quote.paymentHash
+  return (await shop.paidAndSeen(key)).paymentHash
 }

@@ -5,7 +5,7 @@ import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Deliverable, OrderRequest, Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { delivered, events } from '../support/orders.ts'
+import { delivered, events, mismatched, set, verified, wrong } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -25,20 +25,8 @@ const NOW = manualClock().now()
 const looked = async (at: Orders): Promise<Quote> =>
   pendingQuote(await at.open(null, REQUEST, anOffer()))
 
-const answerOf = (
-  at: Orders,
-  { paymentHash }: Quote,
-  {
-    kind = 'verified',
-    mayDeliver = true,
-  }: { kind?: 'verified' | 'invalid'; mayDeliver?: boolean } = {},
-) => {
-  const credential: CheckedCredential<string> =
-    kind === 'verified'
-      ? { kind, order: { paymentHash }, challengeId: '' }
-      : { kind, reason: 'wrong', paymentHash }
-  return done(at, { credential, isPeek: !mayDeliver })
-}
+const answerOf = (at: Orders, quote: Quote, { mayDeliver = true } = {}) =>
+  done(at, { credential: verified(quote), isPeek: !mayDeliver })
 
 /** What a request comes to. Null: it is a new purchase. */
 async function done(
@@ -86,35 +74,22 @@ suite('an order of one URL', () => {
   test('a wrong preimage asks the node whether the order is paid, and is never met by an invoice then', async (t) => {
     const shop = await aShop(t)
     const quote = await looked(shop.orders)
-    const wrong = { kind: 'invalid' } as const
-    const unpaid = await answerOf(shop.orders, quote, wrong)
+    const unpaid = await done(shop.orders, { credential: wrong(quote) })
     assert.deepEqual(unpaid?.kind === 'invalid credential' && unpaid.quote, quote)
     await shop.pay(quote)
     shop.clock.advance(1_000)
-    const paid = await answerOf(shop.orders, quote, wrong)
+    const paid = await done(shop.orders, { credential: wrong(quote) })
     assert.deepEqual(paid, { kind: 'invalid credential', quote: null })
   })
 })
 
 suite('what an order of one URL answers', () => {
-  const RIGHT = ({ paymentHash }: Quote): CheckedCredential<string> => ({
-    ...{ kind: 'verified', order: { paymentHash }, challengeId: '' },
-  })
-  const WRONG = ({ paymentHash }: Quote): CheckedCredential<string> => ({
-    ...{ kind: 'invalid', reason: 'wrong', paymentHash },
-  })
-  const EARLIER = ({ paymentHash }: Quote): CheckedCredential<string> => ({
-    ...{ kind: 'mismatched', paymentHash },
-  })
-
   async function asked(t: TestContext, options: ShopOptions = {}) {
     const shop = await aShop(t, options)
     const quote = await looked(shop.orders)
     const answer = (credential: CheckedCredential<string>, mayDeliver = true, request = REQUEST) =>
       done(shop.orders, { credential, isPeek: !mayDeliver, request })
-    const change = (set: string) =>
-      shop.db.write(unit({ text: `update purchase_order set ${set}`, values: [] }))
-    return { shop, quote, answer, change }
+    return { shop, quote, answer, change: (columns: string) => set(shop, columns) }
   }
 
   test('a request without a credential, or with one of no order, is a new purchase', async (t) => {
@@ -128,33 +103,33 @@ suite('what an order of one URL answers', () => {
   test('a credential of another request, or of an order with a key, is a new purchase', async (t) => {
     const { shop, quote, answer } = await asked(t)
     const other = aRequest({ bodySha256: '', planId: 'flame' as never })
-    assert.equal(await answer(RIGHT(quote), true, other), null)
+    assert.equal(await answer(verified(quote), true, other), null)
     const keyed = pendingQuote(await shop.orders.open(aName(), aRequest(), anOffer()))
-    assert.equal(await answer(RIGHT(keyed)), null)
+    assert.equal(await answer(verified(keyed)), null)
     assert.equal((await shop.order(keyed))?.state, 'pending')
   })
 
   test('an order with a key that was restored is answered like one of one URL', async (t) => {
     const { quote, answer, change } = await asked(t)
     await change('restored_at = 1')
-    assert.equal((await answer(RIGHT(quote)))?.kind, 'delivered')
+    assert.equal((await answer(verified(quote)))?.kind, 'delivered')
   })
 
   test('a payment whose order is lost is told to the operator, and asks for no second one', async (t) => {
     const { shop, quote, answer } = await asked(t)
     await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
-    assert.deepEqual(await answer(RIGHT(quote)), { kind: 'order not found' })
+    assert.deepEqual(await answer(verified(quote)), { kind: 'order not found' })
     const told = { event: 'order.proven_unknown', paymentHash: quote.paymentHash }
     assert.deepEqual(events(shop, told.event), [{ ...told, product: 'catch', planId: 'spark' }])
-    assert.equal(await answer(WRONG(quote)), null)
+    assert.equal(await answer(wrong(quote)), null)
   })
 
   test('a request says what it proves before the order changes', async (t) => {
     const { shop, quote } = await asked(t)
     const cases = [
-      [WRONG(quote), false],
-      [EARLIER(quote), false],
-      [RIGHT(quote), true],
+      [wrong(quote), false],
+      [mismatched(quote), false],
+      [verified(quote), true],
     ] as const
     for (const [credential, isProven] of cases) {
       const { facts } = await known(shop.orders, credential, { ...{ by: null }, request: REQUEST })
@@ -169,36 +144,36 @@ suite('what an order of one URL answers', () => {
     const { shop, quote, answer } = await asked(t)
     const { paymentHash } = quote
     const settledAt = shop.clock.now()
-    assert.deepEqual(await answer(RIGHT(quote), false), {
+    assert.deepEqual(await answer(verified(quote), false), {
       ...{ kind: 'deliverable', paymentHash, settledAt },
     })
     assert.equal((await shop.order(quote))?.delivered_at, null)
-    assert.equal((await answer(RIGHT(quote)))?.kind, 'delivered')
-    assert.equal((await answer(RIGHT(quote), false))?.kind, 'deliverable')
+    assert.equal((await answer(verified(quote)))?.kind, 'delivered')
+    assert.equal((await answer(verified(quote), false))?.kind, 'deliverable')
   })
 
   test('a look at an order that is owed says that nothing can be had for now', async (t) => {
     const { quote, answer } = await asked(t, { isSoldOut: true })
-    assert.deepEqual(await answer(RIGHT(quote), false), { kind: 'checkout unavailable' })
-    assert.deepEqual(await answer(RIGHT(quote)), { kind: 'checkout unavailable' })
+    assert.deepEqual(await answer(verified(quote), false), { kind: 'checkout unavailable' })
+    assert.deepEqual(await answer(verified(quote)), { kind: 'checkout unavailable' })
   })
 
   test('a look at an order that ends as it is settled says that it is over', async (t) => {
     const text = `update purchase_order set sealed_at = 1, sealed_by = 'use'`
     const { quote, answer } = await asked(t, { provisions: () => [{ text, values: [] }] })
-    assert.deepEqual(await answer(RIGHT(quote), false), { kind: 'order expired' })
+    assert.deepEqual(await answer(verified(quote), false), { kind: 'order expired' })
   })
 
   test('a look at a paid order that is gone once it is settled asks for no second payment', async (t) => {
     const text = 'delete from purchase_order'
     const { quote, answer } = await asked(t, { provisions: () => [{ text, values: [] }] })
-    assert.deepEqual(await answer(RIGHT(quote), false), { kind: 'checkout unavailable' })
+    assert.deepEqual(await answer(verified(quote), false), { kind: 'checkout unavailable' })
   })
 
   test('a wrong credential of a dead order is a new purchase', async (t) => {
     const { quote, answer, change } = await asked(t)
     await change(`state = 'dead', is_dead_final = 1`)
-    assert.equal(await answer(WRONG(quote)), null)
+    assert.equal(await answer(wrong(quote)), null)
   })
 
   /** What a finished order answers to its credential: a new purchase, or that it was delivered. */
@@ -210,12 +185,12 @@ suite('what an order of one URL answers', () => {
     'was sealed without a delivery': ['sealed_at = 1, delivered_at = null', true],
     'was paid back': [`state = 'refunded'`, true],
   }
-  for (const [what, [set, isNew]] of Object.entries(FINISHED)) {
+  for (const [what, [columns, isNew]] of Object.entries(FINISHED)) {
     test(`an order of one URL that ${what} is ${isNew ? 'a new purchase' : 'not bought again'}`, async (t) => {
       const { quote, answer, change } = await asked(t)
-      assert.equal((await answer(RIGHT(quote)))?.kind, 'delivered')
-      await change(set)
-      assert.deepEqual(await answer(RIGHT(quote)), isNew ? null : { kind: 'already delivered' })
+      assert.equal((await answer(verified(quote)))?.kind, 'delivered')
+      await change(columns)
+      assert.deepEqual(await answer(verified(quote)), isNew ? null : { kind: 'already delivered' })
     })
   }
 })

@@ -4,11 +4,19 @@
  */
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import type { OrderRow } from '../../src/payment/store.ts'
-import { delivered, events, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
+import {
+  delivered,
+  events,
+  keyPoll,
+  mismatched,
+  nodeSays,
+  OTHER_KEY,
+  plainPoll,
+  verified,
+} from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -72,24 +80,15 @@ const BECAME: Record<string, (shop: Shop, quote: Quote) => Promise<void>> = {
 }
 
 /** Each way to prove the payment with the bytes of the purchase. */
-const PROOFS: Record<string, { name: string; isProven: boolean; credential: 'verified' | 'none' }> =
-  {
-    'a credential under its key': { name: KEY, isProven: false, credential: 'verified' },
-    'a credential under another key': { name: OTHER_KEY, isProven: false, credential: 'verified' },
-    'a preimage under its key': { name: KEY, isProven: true, credential: 'none' },
-  }
-
-const credentialOf = (
-  kind: 'verified' | 'mismatched' | 'none',
-  { paymentHash }: Quote,
-): CheckedCredential<string> => {
-  if (kind === 'verified') return { kind, order: { paymentHash }, challengeId: '' }
-  return kind === 'none' ? { kind } : { kind, paymentHash }
+const PROOFS: Record<string, { name: string; isProven: boolean }> = {
+  'a credential under its key': { name: KEY, isProven: false },
+  'a credential under another key': { name: OTHER_KEY, isProven: false },
+  'a preimage under its key': { name: KEY, isProven: true },
 }
 
 suite('an order whose reservation was released', () => {
   for (const [what, become] of Object.entries(BECAME)) {
-    for (const [how, { name, isProven, credential }] of Object.entries(PROOFS)) {
+    for (const [how, { name, isProven }] of Object.entries(PROOFS)) {
       test(`an order that ${what} is delivered to ${how}, whose bytes are reserved again`, async (t) => {
         const { shop, restored, facts } = await aReservingShop(t)
         const quote = await shop.quote()
@@ -103,7 +102,7 @@ suite('an order whose reservation was released', () => {
         const preimage = isProven ? await preimageOf(shop.db, quote.paymentHash) : null
         const repeated = async () => {
           const by = aName(name)
-          const asked = credentialOf(credential, quote)
+          const asked = isProven ? ({ kind: 'none' } as const) : verified(quote)
           return (await known(shop.orders, asked, { by, preimage })).act(BODY)
         }
         const { publicId, outcome } = delivered(await repeated())
@@ -171,7 +170,7 @@ suite('an order whose reservation was released', () => {
       const { shop, facts } = await aReservingShop(t)
       const quote = await shop.quote()
       await BECAME[what]?.(shop, quote)
-      const order = await known(shop.orders, credentialOf('mismatched', quote))
+      const order = await known(shop.orders, mismatched(quote))
       const refused = { kind: 'invalid credential', quote: null }
       for (let i = 0; i < 2; i++) {
         assert.equal(order.facts.isProven, false)
@@ -202,7 +201,7 @@ suite('an order whose reservation was released', () => {
     const name = aName()
     const request = aRequest({ product: 'pulse' })
     const quote = pendingQuote(await shop.orders.open(name, request, anOffer()))
-    const proven = await known(shop.orders, credentialOf('verified', quote), { request })
+    const proven = await known(shop.orders, verified(quote), { request })
     assert.deepEqual(await proven.act(), UNAVAILABLE)
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
   })

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { reseal } from '../../src/payment/sealing.ts'
 import { createOrderStore } from '../../src/payment/store.ts'
-import { createSecrets, fingerprints, openSeed, seal } from '../../src/secrets/secrets.ts'
+import { fingerprints, openSeed, seal } from '../../src/secrets/secrets.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 import { delivered, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
-import { aShop, manualClock, SECRET } from '../support/shop.ts'
+import { aShop, manualClock, SECRET, secretsOf } from '../support/shop.ts'
 
 suite('changing the secret', () => {
   const NEW = '22'.repeat(32)
@@ -13,24 +13,20 @@ suite('changing the secret', () => {
 
   test('changing the secret re-encrypts the seeds, so that the new secret opens them alone', async (t) => {
     const shop = await aShop(t)
-    const { orderId, paymentHash } = await shop.paid()
-    await shop.orders.reconcile(paymentHash, 'stream')
+    const { orderId } = await shop.paidAndSeen()
     assert.equal(await shop.another({ secrets: [NEW, SECRET] }).reseal(), 0)
     delivered(await shop.another({ secrets: [NEW] }).poll(orderId, plainPoll))
   })
 
   test('changing the secret gives no seed back to an order whose delivery is sealed meanwhile', async (t) => {
     const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const quote = await shop.paidAndSeen()
     const { public_id } = (await shop.order(quote)) ?? {}
     const store = createOrderStore(shop.db)
-    const [current, previous] = [NEW, SECRET].map((hex) => new Uint8Array(Buffer.from(hex, 'hex')))
-    assert.ok(current && previous)
     await reseal({
       db: shop.db,
       clock: shop.clock,
-      secrets: createSecrets([current, previous]),
+      secrets: secretsOf(NEW, SECRET),
       store: {
         ...store,
         // A first use of the token between the reading of the seed and its writing.
@@ -47,12 +43,11 @@ suite('changing the secret', () => {
   })
 
   test('changing the secret re-encrypts each seed of the previous one, however many, and touches no other', async (t) => {
-    const bytesOf = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
     const { store, add, row, db } = await orderRows(t)
-    const secrets = createSecrets([bytesOf(NEW), bytesOf(SECRET)])
-    const [current] = createSecrets([bytesOf(NEW)]).seedKeys
-    const [previous] = createSecrets([bytesOf(SECRET)]).seedKeys
-    const [foreign] = createSecrets([bytesOf(FOREIGN)]).seedKeys
+    const secrets = secretsOf(NEW, SECRET)
+    const [current] = secretsOf(NEW).seedKeys
+    const [previous] = secretsOf(SECRET).seedKeys
+    const [foreign] = secretsOf(FOREIGN).seedKeys
     const plain = (i: number) => new Uint8Array(32).fill(i % 251)
     const [ours] = fingerprints(secrets)
     const settled = { ...SETTLED, secret_id: ours }
@@ -97,8 +92,7 @@ suite('changing the secret', () => {
   test('the previous secret is needed for as long as an order of it is open or uncollected', async (t) => {
     const shop = await aShop(t)
     const foreign = () => shop.another({ secrets: [FOREIGN] }).reseal()
-    const settled = await shop.paid()
-    await shop.orders.reconcile(settled.paymentHash, 'stream')
+    const settled = await shop.paidAndSeen()
     const pending = await shop.quote(OTHER_KEY)
     assert.equal(await foreign(), 2)
     assert.equal(await shop.orders.reseal(), 0)

@@ -5,9 +5,8 @@ import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { deliverOrder, refundOrder } from '../../src/payment/operator.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
 import { byId, delivered, events, keyPoll, plainPoll, told } from '../support/orders.ts'
-import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 import { key, watchingSilence } from '../support/watching.ts'
@@ -41,7 +40,7 @@ const mend = (shop: Shop, quote: { orderId: string }) =>
 const deps = (shop: Shop) => ({
   db: shop.db,
   clock: shop.clock,
-  secrets: createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))]),
+  secrets: secretsOf(SECRET),
   products: {
     catch: {
       newPublicId: () => newId('catch'),
@@ -155,8 +154,7 @@ suite('a settling unit', () => {
 test('a paid order that could not be provisioned is counted', async (t) => {
   const { countedLog, text } = createMetrics()
   const shop = await aShop(t, { isSoldOut: true })
-  const { paymentHash } = await shop.paid()
-  await shop.orders.reconcile(paymentHash, 'stream')
+  await shop.paidAndSeen()
   const [line] = events(shop, 'order.paid_unfulfilled')
   assert.ok(line)
   countedLog(shop.log as Parameters<typeof countedLog>[0]).error(line)

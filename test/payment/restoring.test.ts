@@ -12,13 +12,12 @@ import {
 } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
 import { meanwhile } from '../support/meanwhile.ts'
 import { many, told } from '../support/orders.ts'
-import { aShop, LIFE, SECOND, SECRET, type Shop } from '../support/shop.ts'
+import { aShop, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
-const secrets = createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
+const secrets = secretsOf(SECRET)
 
 /** A product that notes each order it provisions, or refuses it. */
 const aProduct = ({ refuses = false } = {}): { catch: Provisioning } => ({

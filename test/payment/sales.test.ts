@@ -4,9 +4,8 @@ import type { Statement } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { deliverOrder, restoreOrder } from '../../src/payment/operator.ts'
 import { type Entry, entriesBetween, findSale, purgeSales } from '../../src/payment/sales.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
 import { byId } from '../support/orders.ts'
-import { aShop, DAY, SECRET, type Shop } from '../support/shop.ts'
+import { aShop, DAY, SECRET, type Shop, secretsOf } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
 const ALWAYS = { from: 0, to: Number.MAX_SAFE_INTEGER }
@@ -20,7 +19,7 @@ const products = {
   catch: { newPublicId: () => newId('catch'), provision: () => [], capability: () => null },
 }
 const range = (length: number): number[] => Array.from({ length }, (_, i) => i)
-const secrets = () => createSecrets([new Uint8Array(Buffer.from(SECRET, 'hex'))])
+const secrets = secretsOf(SECRET)
 
 /** A sale that was settled at this time. */
 const aSale = (settledAt: number, hash: string): Statement => ({
@@ -57,8 +56,7 @@ suite('sales', () => {
 
   test('a sale has nothing of its buyer: no id, key, address or network of a client', async (t) => {
     const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const quote = await shop.paidAndSeen()
     const [row = {}] = await shop.db.read('select * from sale')
     assert.deepEqual(Object.keys(row).toSorted(), [
       ...['amount_sats', 'network', 'payment_hash', 'plan_id', 'product', 'settled_at'],
@@ -70,14 +68,13 @@ suite('sales', () => {
 
   test('an order that could not be provisioned is a sale once it is delivered', async (t) => {
     const shop = await aShop(t, { isSoldOut: true })
-    const quote = await shop.paid()
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
+    const quote = await shop.paidAndSeen()
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
     const seenAt = (await shop.order(quote))?.settled_at
     assert.deepEqual(await sales(shop), [])
     shop.clock.advance(DAY)
     const { db, clock } = shop
-    const deps = { db, clock, secrets: secrets(), products }
+    const deps = { db, clock, secrets, products }
     await deliverOrder(deps, byId(quote.orderId))
     const [sale] = await sales(shop)
     assert.deepEqual([sale?.payment_hash, sale?.at], [quote.paymentHash, shop.clock.now()])
@@ -90,7 +87,7 @@ suite('sales', () => {
     await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
     const { db, clock, node: lightning } = shop
     await restoreOrder(
-      { db, clock, lightning, secrets: secrets(), products },
+      { db, clock, lightning, secrets, products },
       {
         paymentHash: quote.paymentHash,
         product: 'catch',

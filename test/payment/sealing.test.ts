@@ -8,8 +8,7 @@ import { aShop, KEY, SECRET } from '../support/shop.ts'
 
 async function aDelivered(t: Parameters<typeof aShop>[0]) {
   const shop = await aShop(t)
-  const quote = await shop.paid(KEY)
-  await shop.orders.reconcile(quote.paymentHash, 'stream')
+  const quote = await shop.paidAndSeen(KEY)
   const { publicId } = delivered(await shop.orders.poll(quote.orderId, keyPoll))
   return { shop, publicId, order: () => shop.order(quote) }
 }

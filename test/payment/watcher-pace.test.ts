@@ -323,8 +323,7 @@ suite('the tidying of the watcher, by age', () => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     await openReads(shop)
-    const settled = await shop.paid(key(1))
-    await shop.orders.reconcile(settled.paymentHash, 'stream')
+    await shop.paidAndSeen(key(1))
     const states = async () =>
       (
         await shop.db.read('select state, seed is null as wiped from purchase_order order by state')

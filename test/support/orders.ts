@@ -1,9 +1,11 @@
 /** Requests for the tests of orders, and checks of their outcomes. */
 import assert from 'node:assert/strict'
 import { type InvoiceState, UnknownInvoice } from '../../src/lightning/lightning.ts'
+import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import { Refusal } from '../../src/payment/operator.ts'
 import type { Outcome } from '../../src/payment/order.ts'
 import { KEY, QUOTE_SECONDS, SECOND, type Shop } from './shop.ts'
+import { unit } from './unit.ts'
 
 export const OTHER_KEY = '9c1b7a52-6f0e-4d83-b2a4-8e7f6d5c4b3a'
 export const QUOTE_LIFE = QUOTE_SECONDS * SECOND
@@ -21,6 +23,29 @@ export const many = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
 /** The kinds of the outcomes, in alphabetical order. */
 export const kinds = (outcomes: Outcome[]): string[] => outcomes.map(({ kind }) => kind).sort()
 
+/** The credential that proves the payment of an order. */
+export const verified = ({ paymentHash }: { paymentHash: string }): CheckedCredential<string> => ({
+  ...{ kind: 'verified', order: { paymentHash }, challengeId: '' },
+})
+
+/** One of ours with a wrong preimage. */
+export const wrong = ({ paymentHash }: { paymentHash: string }): CheckedCredential<string> => ({
+  ...{ kind: 'invalid', reason: 'wrong', paymentHash },
+})
+
+/** One that proves the payment, and was made for another request. */
+export const mismatched = ({
+  paymentHash,
+}: {
+  paymentHash: string
+}): CheckedCredential<string> => ({
+  ...{ kind: 'mismatched', paymentHash },
+})
+
+/** Sets columns of all orders, as no statement of a release does. */
+export const set = ({ db }: Pick<Shop, 'db'>, columns: string) =>
+  db.write(unit({ text: `update purchase_order set ${columns}`, values: [] }))
+
 /** The log's lines with this event. */
 export const events = (shop: Shop, event: string) =>
   shop.logged.filter((line) => line.event === event)
@@ -36,16 +61,6 @@ export function nodeSays(
     if (state === 'dead by guess') return { state: 'dead', isFinal: false }
     return state === 'dead' ? { state, isFinal: true } : { state }
   }
-}
-
-/** Sets the node's answer to all later look-ups, or makes it unreachable or forget its invoices. */
-export function nodeIs(shop: Shop, how: InvoiceState | 'away' | 'forgotten'): void {
-  if (how !== 'away' && how !== 'forgotten') {
-    nodeSays(shop, how)
-    return
-  }
-  const error = how === 'away' ? new Error('connection refused') : new UnknownInvoice()
-  shop.node.replaced.lookupInvoice = () => Promise.reject(error)
 }
 
 /** The delivered capability, and the outcome that every repeat must equal. */

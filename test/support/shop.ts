@@ -13,7 +13,7 @@ import { createOrders, type Orders } from '../../src/payment/orders.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import type { Quote } from '../../src/payment/quote.ts'
 import { sealDelivery } from '../../src/payment/store.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
+import { createSecrets, type Secrets } from '../../src/secrets/secrets.ts'
 import { tokenFromSeed } from '../../src/secrets/tokens.ts'
 import type { After } from './folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
@@ -123,6 +123,8 @@ export type Shop = {
   quote(key?: string): Promise<Quote>
   /** Opens an order and pays it. The service has not learned of the payment yet. */
   paid(key?: string): Promise<Quote>
+  /** The same, and the node's stream has told the service of the payment. */
+  paidAndSeen(key?: string): Promise<Quote>
   pay(quote: Quote): Promise<void>
   /** Repeats the purchase request at this instance or another. Null if there is no order. */
   repeat(ask?: RepeatAsk): Promise<Outcome | null>
@@ -207,7 +209,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       health,
       clock,
       log,
-      secrets: createSecrets([fromHex(secrets[0]), ...secrets.slice(1).map(fromHex)]),
+      secrets: secretsOf(...secrets),
       products: { catch: aProduct(isSoldOut, others) },
       quoteSeconds: QUOTE_SECONDS,
     })
@@ -228,6 +230,11 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     async paid(key) {
       const quote = await shop.quote(key)
       await shop.pay(quote)
+      return quote
+    },
+    async paidAndSeen(key) {
+      const quote = await shop.paid(key)
+      await orders.reconcile(quote.paymentHash, 'stream')
       return quote
     },
     async pay({ bolt11 }) {
@@ -358,3 +365,7 @@ function aProduct(
 }
 
 const fromHex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'hex'))
+
+/** The secrets of a service, in hex, the current one first. */
+export const secretsOf = (current: string, ...older: string[]): Secrets =>
+  createSecrets([fromHex(current), ...older.map(fromHex)])
