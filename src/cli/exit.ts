@@ -5,9 +5,10 @@ import { WalletError } from '../client/wallet.ts'
 import { codeOf, messageOf } from '../lib/errors.ts'
 import { reasonOf } from '../lib/reason.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
+import { ERRORS } from '../protocol/errors.ts'
 import { UnreadableWhisper } from '../protocol/whisper-envelope.ts'
 import { ConfigError } from '../service/config.ts'
-import { EXIT, PHRASES } from './phrases.ts'
+import { type Entry, EXIT, PHRASES } from './phrases.ts'
 import { span } from './text.ts'
 
 export { EXIT, EXIT_MEANINGS } from './phrases.ts'
@@ -58,27 +59,32 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
   if (phrase === 'price above the ceiling') return tooDear(cause)
   if (cause instanceof WalletError) return endingOfWallet(cause)
-  // A service that is newer may say another one.
-  const entry = Object.hasOwn(PHRASES, phrase) ? PHRASES[phrase] : null
-  const [code, known] = entry ?? [codeOfStatus(status), null]
+  // A service that is newer may say another phrase.
+  const known = ownOf<{ status: number; advice: string }>(ERRORS, phrase)
+  const { code = codeOfStatus(known?.status ?? status), sentence }: Entry =
+    ownOf(PHRASES, phrase) ?? {}
   const after = retryAfterSeconds === null ? '' : `Try again in ${span(retryAfterSeconds)}.`
   const later = code === EXIT.later ? ` ${after || 'Try again later.'}` : ''
-  if (known !== null) return { code, sentence: `${known}${later}` }
-  if (status === 0) {
+  if (sentence !== undefined) return { code, sentence: `${sentence}${later}` }
+  if (known === undefined && status === 0) {
     return {
       code,
       sentence: `The purchase is not finished: ${phrase}. Continuing never pays twice.`,
     }
   }
   const fault = faultIn(error)
-  const told = fault === null ? phrase : `${phrase} (${fault})`
-  return { code, sentence: `The service says: ${told}.${later}` }
+  const advice = known ? ` ${known.advice}` : ''
+  const told = fault === null ? `${phrase}.${advice}` : `${phrase} (${fault}).`
+  return { code, sentence: `The service says: ${told}${later}` }
 }
 
-/** A phrase that this version does not know. */
+const ownOf = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined
+
 function codeOfStatus(status: number): number {
-  if (status === 429 || status >= 500) return EXIT.later
-  if (status === 404) return EXIT.gone
+  if (status === 408 || status === 429 || status >= 500) return EXIT.later
+  if (status === 401 || status === 404) return EXIT.gone
+  if (status === 402) return EXIT.notPaid
   return status === 400 ? EXIT.usage : EXIT.failed
 }
 

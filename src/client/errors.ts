@@ -1,5 +1,5 @@
 /** The error class of the SDK. */
-import type { Phrase as ServicePhrase } from '../http/errors.ts'
+import type { Phrase as ServicePhrase } from '../protocol/errors.ts'
 
 /** The phrases of the SDK itself, each with its row in docs/sdk.md. */
 export const SDK_PHRASES = [

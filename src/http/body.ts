@@ -6,7 +6,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parseStrictJsonBytes } from '../lib/json.ts'
-import { invalid, type Phrase, type Problem, problem } from './errors.ts'
+import type { Phrase } from '../protocol/errors.ts'
+import { invalid, type Problem, problem } from './errors.ts'
 import { NO_JSON } from './validation.ts'
 
 /** After this time, the uploads that fill the memory now are complete or timed out. */

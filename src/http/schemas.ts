@@ -5,7 +5,7 @@ import type { TokenKind } from '../lib/ids.ts'
 import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
-import { ERRORS, type Phrase } from './errors.ts'
+import { ERRORS, type Phrase } from '../protocol/errors.ts'
 import { ERROR_HEADERS, STREAM } from './response-headers.ts'
 
 export const PlanIdSchema = Type.Enum([...PLAN_IDS])

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import type { Validator } from 'typebox/schema'
 import { isObject, MAX_JSON } from '../lib/json.ts'
 import { oncePer } from '../lib/once-per.ts'
-import type { Fault, Phrase } from './errors.ts'
+import type { Fault, Phrase } from '../protocol/errors.ts'
 
 /** The error phrases for what is no JSON, and for a body and a query that the schema refuses. */
 export type InvalidPhrases = { json?: Phrase; body?: Phrase; query?: Phrase }

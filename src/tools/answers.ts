@@ -1,7 +1,8 @@
 /** Answers of the service, and what a refusal says to a model: in the words of the tools, and where the money is. */
-import { ERRORS, type Phrase } from '../http/errors.ts'
+
 import { isObject } from '../lib/json.ts'
 import { PLAN_IDS } from '../lib/product-names.ts'
+import { ERRORS, type Phrase } from '../protocol/errors.ts'
 
 export type Asked = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { endingOf } from '../../src/cli/exit.ts'
 import { MayflyError, SDK_PHRASES } from '../../src/client/errors.ts'
 import type { MayflyPhrase } from '../../src/client/index.ts'
-import { ERRORS, type Phrase } from '../../src/http/errors.ts'
+import { ERRORS, type Phrase } from '../../src/protocol/errors.ts'
 
 /** Each phrase of the service and of the SDK, under the exit code that scripts get. */
 const CODES: Record<number, readonly MayflyPhrase[]> = {

@@ -2,7 +2,7 @@
 
 import type { FastifySchema } from 'fastify'
 import { Type } from '../../lib/json-schema.ts'
-import type { Phrase } from '../errors.ts'
+import type { Phrase } from '../../protocol/errors.ts'
 import { wwwAuthenticate } from '../response-headers.ts'
 import {
   answer,

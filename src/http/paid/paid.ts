@@ -9,6 +9,7 @@ import type { Binding } from '../../payment/flows/flow.ts'
 import { extensionRoute, type KeyedBy, purchaseRoute } from '../../payment/keys.ts'
 import { type OrderRequest, termsUnder } from '../../payment/order.ts'
 import type { LookedAhead, Orders } from '../../payment/orders.ts'
+import type { Phrase } from '../../protocol/errors.ts'
 import type { App } from '../app.ts'
 import { declaredBytes, inScope, readBody, refuseEncoding } from '../body.ts'
 import {
@@ -18,7 +19,7 @@ import {
   type OpeningClient,
 } from '../client-address.ts'
 import { idempotencyKey, invalidKey, preimageIn } from '../credentials.ts'
-import { type Phrase, problem } from '../errors.ts'
+import { problem } from '../errors.ts'
 import { LIMITS, type Limits, rateLimited } from '../limits.ts'
 import type { Memory } from '../memory.ts'
 import { paidRouteSchema } from './described.ts'

@@ -5,14 +5,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { StoreAway, StoreBusy } from '../../db/db.ts'
 import { codeOf } from '../../lib/errors.ts'
-import {
-  type Fault,
-  invalid,
-  type Phrase,
-  Problem,
-  problem,
-  serviceUnavailable,
-} from '../errors.ts'
+import type { Fault, Phrase } from '../../protocol/errors.ts'
+import { invalid, Problem, problem, serviceUnavailable } from '../errors.ts'
 import { NO_JSON } from '../validation.ts'
 
 /** Sends an error in the form that the client may see. Bugs of the service are logged here, once. */
