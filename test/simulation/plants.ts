@@ -279,10 +279,10 @@ export const PLANTS: readonly Plant[] = [
     breaks: ['an alert is delivered'],
   },
   {
-    name: 'a secret that was replaced goes on to sign alone',
-    file: 'alerts/delivery.ts',
-    text: 'secrets: old === null ? [current] : [current, old]',
-    becomes: 'secrets: old === null ? [current] : [old]',
+    name: 'an alert is signed with another time than its own',
+    file: 'protocol/webhook-signing.ts',
+    text: "'webhook-timestamp': timestamp,",
+    becomes: "'webhook-timestamp': String(Number(timestamp) - 1),",
     breaks: ['an alert is signed'],
   },
   {

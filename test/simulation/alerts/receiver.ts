@@ -17,8 +17,8 @@ export type Receiver = {
   told: Told[]
   /** What it found to be wrong. */
   faults: Violation[]
-  /** The owner sets the destination anew, and does not know the secret until it is answered. */
-  changes(): void
+  /** The destination is set anew, and its owner does not know the secret until it is answered. */
+  forgetsSecret(): void
   learns(secret: string): void
   /** The owner was told that the destination is forgotten, or has ended. */
   ends(): void
@@ -63,7 +63,7 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
 
   const receiver: Receiver = {
     ...{ host, url: `https://${host}/hook`, told: [], faults: [] },
-    changes() {
+    forgetsSecret() {
       secret = null
     },
     learns(text) {

@@ -44,6 +44,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
     .slice(0, random.pick([1, 1, 2]))
     .map((name) => openReceiver(`${name}.${who}.example.com`, { mayEnd: name === 'b' }))
   const destinations: Destination[] = []
+  let { restores } = ledger
   const owning = own()
   // It is awaited only once the storm is over.
   owning.catch(() => undefined)
@@ -108,7 +109,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
     }
   }
 
-  /** Sets the destinations, gives them other secrets from time to time, and takes some away. */
+  /** Sets the destinations, sets them again from time to time, and takes some away. */
   async function own(): Promise<void> {
     let wanted = receivers
     await set(wanted)
@@ -137,7 +138,9 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
   async function set(wanted: readonly Receiver[]): Promise<void> {
     const left = wanted.filter((receiver) => !receiver.isGone())
     const body = JSON.stringify({ destinations: left.map(({ url }) => ({ url })) })
-    for (const receiver of wanted) receiver.changes()
+    // Those that a restored backup does not know are new, and have other secrets.
+    if (ledger.restores > restores) for (const receiver of wanted) receiver.forgetsSecret()
+    restores = ledger.restores
     const askedFrom = counted.accepted
     const put = () => owner(run, held, { method: 'PUT', path: '/alerts', body })
     let answer = await insist(run, put, { status: 200, held })
@@ -155,6 +158,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
       const isSet = left.every(
         (each) => each.isGone() || are.some(({ host }) => host === each.host),
       )
+      if (!isSet) for (const receiver of left) receiver.forgetsSecret()
       const test = () => owner(run, held, { method: 'POST', path: '/alerts/test' })
       answer = await insist(run, isSet ? test : put, { status: 200, held })
     }
