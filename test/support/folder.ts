@@ -1,4 +1,5 @@
 /** A temporary folder for one test, which is removed at its end. */
+import { statfsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,9 +7,27 @@ import { join } from 'node:path'
 /** The common part of a test context and of a suite's hooks. */
 export type After = { after(work: () => unknown): unknown }
 
+const MEMORY = '/dev/shm'
+const ROOM_BYTES = 1024 ** 3
+
+/**
+ * In memory where there is room: nothing that a test writes outlives it, and the flushes of a disk would take most of
+ * the time. The nightly tests write to the disk.
+ */
+const base = process.env.MAYFLY_TEST_NIGHTLY !== '1' && hasRoom(MEMORY) ? MEMORY : tmpdir()
+
 export async function temporaryFolder(t: After): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'mayfly-'))
+  const folder = await mkdtemp(join(base, 'mayfly-'))
   // A process that was just killed may still be writing its last file.
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
+}
+
+function hasRoom(folder: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize >= ROOM_BYTES
+  } catch {
+    return false
+  }
 }
