@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
 import { aReceiver } from '../support/receiver.ts'
-import { startServer } from '../support/server.ts'
+import { aUser } from '../support/user.ts'
 
 test('pulse alerts adds, shows, tests, removes and forgets who is told of a monitor', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const { cli } = await aUser(
+    t,
+    { beat: 'pulse', hooks: 'catch' },
+    { MAYFLY_ALLOWED_HOSTS: receiver.host },
+  )
   const alerts = (...options: string[]) => cli.run(['alerts', 'beat', ...options])
   assert.match((await alerts()).out, /"destinations":\[\]/)
 
@@ -42,10 +43,11 @@ test('pulse alerts adds, shows, tests, removes and forgets who is told of a moni
 
 test('a destination that is added or removed leaves the others told, with their secrets', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const { cli } = await aUser(
+    t,
+    { beat: 'pulse', hooks: 'catch' },
+    { MAYFLY_ALLOWED_HOSTS: receiver.host },
+  )
   const alerts = (...options: string[]) => cli.run(['alerts', 'beat', ...options])
   await alerts('--inbox', 'hooks')
   receiver.answer = (_received, response) => void response.writeHead(500).end()
@@ -75,9 +77,7 @@ test('a destination that is added or removed leaves the others told, with their 
 
 test('alerts of which no destination has answered a test end with a failure that says so', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const { cli } = await aUser(t, { beat: 'pulse' }, { MAYFLY_ALLOWED_HOSTS: receiver.host })
   receiver.answer = (_received, response) => void response.writeHead(500).end()
   const added = await cli.run(['alerts', 'beat', '--slack', receiver.url])
   assert.deepEqual([added.code, added.err], [1, 'No destination of beat receives alerts yet.\n'])
@@ -93,8 +93,7 @@ async function formats(alerts: () => Promise<{ out: string }>): Promise<string[]
 
 test('whisper alerts sets, shows and forgets who is told of the reads of a whisper with a receipt', async (t) => {
   const receiver = await aReceiver(t)
-  const { url } = await startServer(t, { MAYFLY_ALLOWED_HOSTS: receiver.host })
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t, {}, { MAYFLY_ALLOWED_HOSTS: receiver.host })
   const send = (...options: string[]) =>
     cli.run(['whisper', 'send', ...options], { ...WITH_WALLET, input: 'secret' })
   await send('--receipt', '--name', 'note')

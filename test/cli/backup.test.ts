@@ -1,4 +1,5 @@
 /** A backup of everything that is saved, and what it is worth on another machine. */
+
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,11 +7,10 @@ import { test } from 'node:test'
 import { openPurchases } from '../../src/cli/vault/purchases.ts'
 import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { aUser, interrupted } from '../support/user.ts'
 
 test('a backup has all that is saved, and an empty machine is the same user after its import', async (t) => {
-  const { cli, url, file } = await aUser(t)
+  const { cli, url, file } = await aBackup(t)
   assert.equal(statSync(file).mode & 0o777, 0o600)
   const spent = (await cli.json(['budget'])).spentMsat
   const other = await commandLine(t, url)
@@ -30,7 +30,7 @@ test('a backup has all that is saved, and an empty machine is the same user afte
 })
 
 test('a purchase of a backup is unknown, and is gone on with instead of another one', async (t) => {
-  const { cli, url, file, invoice } = await aUser(t)
+  const { cli, url, file, invoice } = await aBackup(t)
   const other = await commandLine(t, url)
   await other.json(['import', file])
   const [open] = openPurchases(other)
@@ -42,7 +42,7 @@ test('a purchase of a backup is unknown, and is gone on with instead of another 
 })
 
 test('a purchase that is exported by its name is unknown elsewhere, and is gone on with there', async (t) => {
-  const { cli, url } = await aUser(t)
+  const { cli, url } = await aBackup(t)
   const { out: input } = await cli.run(['export', 'beat'])
   const other = await commandLine(t, url)
   const done = await other.json(['import', '-'], { input })
@@ -53,7 +53,7 @@ test('a purchase that is exported by its name is unknown elsewhere, and is gone 
 })
 
 test('a backup adds nothing where one of its names is another thing, or where it is damaged', async (t) => {
-  const { url, file } = await aUser(t)
+  const { url, file } = await aBackup(t)
   const other = await commandLine(t, url)
   await other.json(['buy', 'catch', '--name', 'note'], WITH_WALLET)
   const taken = await other.run(['import', file])
@@ -70,18 +70,12 @@ test('a backup adds nothing where one of its names is another thing, or where it
 })
 
 /** Somebody with two capabilities, an interrupted purchase, and a read that is not opened; and the backup of that. */
-async function aUser(t: After) {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+async function aBackup(t: After) {
+  const { cli, url } = await aUser(t, { hooks: 'catch' })
   const send = ['whisper', 'send', '--name', 'note']
   const { code } = await cli.json(send, { ...WITH_WALLET, input: 'secret' })
   await anUnopenedRead(t, cli, String(code))
-  const buying = cli.start(['buy', 'pulse', '--name', 'beat'])
-  await until('it shows its invoice', () => buying.out().includes('bolt11'))
-  buying.child.kill('SIGKILL')
-  await buying.ended
-  const invoice = JSON.parse(buying.out()).invoice.bolt11 as string
+  const invoice = await interrupted(cli, ['buy', 'pulse', '--name', 'beat'])
   const file = join(await temporaryFolder(t), 'backup.json')
   await cli.json(['export', '--all', '--out', file])
   return { cli, url, file, invoice }

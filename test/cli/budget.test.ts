@@ -10,8 +10,9 @@ import type { PurchaseRecord, PurchaseState } from '../../src/client/index.ts'
 import { between } from '../support/between.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
+import { paidInvoices } from '../support/mcp-money.ts'
 import { startServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
+import { aUser } from '../support/user.ts'
 
 const NOON = Date.UTC(2026, 10, 22, 12)
 const DAY_MS = 86_400_000
@@ -190,8 +191,7 @@ describe('the vault', () => {
 
 describe('the commands that pay', () => {
   test('eight purchases at once never pay more than the day allows', async (t) => {
-    const { url, databaseUrl } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, server } = await aUser(t)
     const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS_PER_DAY: '550' }
     const ended = await Promise.all(
       Array.from({ length: 8 }, (_, i) =>
@@ -205,8 +205,7 @@ describe('the commands that pay', () => {
     for (const { code, err } of ended) {
       if (code === 3) assert.match(err, /50 of the day's 550 sat are left.*--resume inbox-\d+\n$/s)
     }
-    const paid = "select payment_hash from simulator_invoice where state = 'settled'"
-    assert.equal((await query({ databaseUrl }, paid)).length, 5)
+    assert.equal(await paidInvoices(server), 5)
     const shown = await cli.json(['budget'], { environment })
     assert.equal(shown.spentMsat, 500_000)
     assert.equal(shown.leftMsat, 50_000)
@@ -246,13 +245,12 @@ describe('the commands that pay', () => {
   })
 
   test('an invoice of anybody is paid within the budget, and the first purchase of a user is not refused', async (t) => {
-    const { url, mayfly } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, server } = await aUser(t)
     const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS_PER_DAY: '199' }
     assert.equal((await cli.run(['buy', 'catch', '--name', 'hooks'], { environment })).code, 0)
     const bolt11 = await new Promise<string>((resolve) => {
       const cancel = new AbortController()
-      mayfly
+      server.mayfly
         .buyCatch({
           planId: 'spark',
           signal: cancel.signal,
@@ -289,11 +287,10 @@ describe('the commands that pay', () => {
   })
 
   test('doctor finds a budget that stops every payment', async (t) => {
-    const { url, file } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, server } = await aUser(t)
     mkdirSync(cli.folder, { recursive: true })
     writeFileSync(vaultFile(cli.folder), 'not a database, but longer than its header'.repeat(100))
-    const environment = { MAYFLY_DATABASE_URL: `sqlite:${file}`, ...WITH_WALLET.environment }
+    const environment = { MAYFLY_DATABASE_URL: `sqlite:${server.file}`, ...WITH_WALLET.environment }
     const { code, out } = await cli.run(['doctor'], { environment })
     assert.equal(code, 1)
     assert.match(out, /"budget","state":"bad","says":".*vault.db cannot be read/)

@@ -13,17 +13,16 @@ import { containsToken } from '../../src/lib/ids.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { between } from '../support/between.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
-import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { anInvoice } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
 import { serve } from '../support/serving.ts'
-import { until } from '../support/until.ts'
+import { aUser, interrupted, invoiceOf, statesOf } from '../support/user.ts'
 import { inVaultOf, putSaved } from '../support/vault.ts'
 
 describe('a purchase', () => {
   test('a purchase is paid from a wallet, and saved by name for the user alone', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, url } = await aUser(t)
     const bought = await cli.run(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
     assert.equal(bought.code, 0, bought.err)
     assert.equal(containsToken(bought.out + bought.err), false)
@@ -39,18 +38,14 @@ describe('a purchase', () => {
     const listed = await cli.run(['list'])
     const shown = await cli.run(['show', 'hooks'])
     assert.equal(containsToken(listed.out + shown.out), false)
-    assert.deepEqual(
-      (JSON.parse(listed.out) as Record<string, string>[]).map(({ name, state }) => [name, state]),
-      [['hooks', 'saved']],
-    )
+    assert.deepEqual(await statesOf(cli), ['hooks saved'])
     const revealed = await cli.json(['show', 'hooks', '--reveal'])
     assert.match(String(revealed.ownerToken), /^catch_owner_/)
     assert.equal((await cli.json(['status', 'hooks'])).publicId, publicId)
   })
 
   test('a purchase shows an invoice where there is no wallet, and waits for it to be paid', async (t) => {
-    const { url, pay } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, pay } = await aUser(t)
     const running = cli.start(['buy', 'pulse', '--name', 'beat'])
     await pay(await invoiceOf(running))
     const { code, out } = await running.ended
@@ -60,8 +55,7 @@ describe('a purchase', () => {
   })
 
   test('a purchase that was killed is taken up by the same command, with the same invoice', async (t) => {
-    const { url, pay } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, pay } = await aUser(t)
     const buy = ['buy', 'catch', '--name', 'hooks']
     const first = cli.start(buy)
     const invoice = await invoiceOf(first)
@@ -70,8 +64,7 @@ describe('a purchase', () => {
     assert.match(other.err, new RegExp(`Process ${first.child.pid} is buying hooks`))
     first.child.kill('SIGKILL')
     await first.ended
-    const [draft] = (await cli.json(['list'])) as unknown as { state: string }[]
-    assert.equal(draft?.state, 'buying')
+    assert.deepEqual(await statesOf(cli), ['hooks buying'])
 
     const second = cli.start(buy)
     assert.equal(await invoiceOf(second), invoice)
@@ -89,8 +82,7 @@ describe('a purchase', () => {
   })
 
   test('a purchase above the ceiling is refused before anything is paid', async (t) => {
-    const { url, logged } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, server } = await aUser(t)
     const { code, err, out } = await cli.run(
       ['buy', 'catch', '--max-sats', '99', '--json'],
       WITH_WALLET,
@@ -100,7 +92,7 @@ describe('a purchase', () => {
     assert.match(err, /To pay it, add --max-sats 100 or set MAYFLY_MAX_SATS\./)
     assert.deepEqual(JSON.parse(out), { error: err.trim() })
     assert.equal(
-      logged.some((line) => line.includes('settled')),
+      server.logged.some((line) => line.includes('settled')),
       false,
     )
     assert.deepEqual(await cli.json(['list']), [])
@@ -208,8 +200,7 @@ describe('a purchase', () => {
   })
 
   test('a purchase under way is not forgotten', async (t) => {
-    const { url, pay } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, pay } = await aUser(t)
     const running = cli.start(['buy', 'pulse', '--name', 'beat'])
     const invoice = await invoiceOf(running)
     const refused = await cli.run(['forget', 'beat'])
@@ -221,8 +212,7 @@ describe('a purchase', () => {
   })
 
   test('a purchase gets the first free name, and never one that is taken', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     assert.equal((await cli.json(['buy', 'pulse'], WITH_WALLET)).name, 'pulse-1')
     assert.equal((await cli.json(['buy', 'pulse'], WITH_WALLET)).name, 'pulse-2')
     for (const name of ['../x', 'A', '', 'a'.repeat(64), '.hidden']) {
@@ -232,9 +222,7 @@ describe('a purchase', () => {
 })
 
 test('a capability that was forgotten can be imported again, and a stranger’s file is refused', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const { cli } = await aUser(t, { beat: 'pulse' })
   const text = (await cli.run(['export', 'beat'])).out
   await cli.json(['forget', 'beat', '--yes'])
   assert.equal((await cli.run(['pulse', 'ping', 'beat'])).code, 4)
@@ -251,8 +239,7 @@ test('a capability that was forgotten can be imported again, and a stranger’s 
 
 describe('pay', () => {
   test('pay pays an invoice once, and refuses one above the ceiling or without a wallet', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const running = cli.start(['buy', 'catch', '--name', 'hooks'])
     const invoice = await invoiceOf(running)
     const noWallet = await cli.run(['pay', invoice])
@@ -269,8 +256,7 @@ describe('pay', () => {
   })
 
   test('an invoice that was handed to a wallet and has expired since is asked about, and not paid anew', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, url } = await aUser(t)
     const timestamp = Math.floor(Date.now() / 1000) - 3600
     const bolt11 = anInvoice({ paymentHash: 'ab'.repeat(32), amountMsat: 100_000, timestamp })
     const now = () => decodeInvoice(bolt11).expiresAt - 60_000
@@ -291,8 +277,7 @@ describe('pay', () => {
 
 describe('a whisper', () => {
   test('a whisper arrives byte for byte, and its reads are counted', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, url } = await aUser(t)
     const input = randomBytes(5000)
     const sent = await cli.json(['whisper', 'send', '--reads', '2', '--name', 'w'], {
       ...WITH_WALLET,
@@ -323,8 +308,7 @@ describe('a whisper', () => {
   })
 
   test('a whisper of a file has its name, and needs its password', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const [secret, password] = [join(cli.folder, '..', 'plan b.txt'), join(cli.folder, '..', 'pw')]
     writeFileSync(secret, 'at noon\u001b[2J')
     writeFileSync(password, 'hunter2\n')
@@ -353,8 +337,7 @@ describe('a whisper', () => {
   })
 
   test('a whisper that does not open with a password is saved until it does, for one read', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const [right, wrong] = [join(cli.folder, '..', 'right'), join(cli.folder, '..', 'wrong')]
     writeFileSync(right, 'hunter2\n')
     writeFileSync(wrong, 'hunter3\n')
@@ -376,8 +359,7 @@ describe('a whisper', () => {
   })
 
   test('what a read brought is given up by the command that the refusal names', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const [right, wrong] = [join(cli.folder, '..', 'right'), join(cli.folder, '..', 'wrong')]
     writeFileSync(right, 'hunter2\n')
     writeFileSync(wrong, 'hunter3\n')
@@ -395,8 +377,7 @@ describe('a whisper', () => {
   })
 
   test('a whisper that could not be written is saved, for one read', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, url } = await aUser(t)
     const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
     await cli.json(sent, { ...WITH_WALLET, input: 'once' })
     const unwritable = join(cli.folder, 'out')
@@ -411,8 +392,7 @@ describe('a whisper', () => {
   })
 
   test('a whisper is not read where its content could not be saved', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
     await cli.json(sent, { ...WITH_WALLET, input: 'once' })
     inVaultOf(
@@ -427,8 +407,7 @@ describe('a whisper', () => {
   })
 
   test('a whisper cannot be read before its time, and no read is spent', async (t) => {
-    const { url, clock } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, server } = await aUser(t)
     const at = new Date(Date.now() + 3_600_000).toISOString()
     await cli.json(['whisper', 'send', '--reads', '1', '--reveal-at', at, '--name', 'w'], {
       ...WITH_WALLET,
@@ -440,18 +419,13 @@ describe('a whisper', () => {
       early.err,
       /not revealed yet: it opens in \d+ min at the earliest\. No read was spent/,
     )
-    clock.advance(3_600_000)
+    server.clock.advance(3_600_000)
     assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'later')
   })
 
   test('a whisper that was killed while it was paid is taken up with the same bytes', async (t) => {
-    const { url, pay } = await startServer(t)
-    const cli = await commandLine(t, url)
-    const running = cli.start(['whisper', 'send', '--name', 'w'], { input: 'secret' })
-    const invoice = await invoiceOf(running)
-    running.child.kill('SIGKILL')
-    await running.ended
-    await pay(invoice)
+    const { cli, pay } = await aUser(t)
+    await pay(await interrupted(cli, ['whisper', 'send', '--name', 'w'], { input: 'secret' }))
     const again = await cli.run(['whisper', 'send', '--name', 'w'], { input: 'secret' })
     assert.match(again.err, /To continue it: mayfly whisper send --resume w/)
     const shown = await cli.run(['show', 'w'])
@@ -460,11 +434,3 @@ describe('a whisper', () => {
     assert.equal((await cli.run(['whisper', 'read', String(code)])).out, 'secret')
   })
 })
-
-/** The invoice that a purchase shows. */
-function invoiceOf(running: ReturnType<CommandLine['start']>): Promise<string> {
-  return until('the invoice is shown', () => {
-    const [line = ''] = running.out().split('\n')
-    return line === '' ? null : (JSON.parse(line) as { invoice: { bolt11: string } }).invoice.bolt11
-  })
-}

@@ -6,9 +6,8 @@ import { describe, test } from 'node:test'
 import { completed } from '../../src/cli/completion.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { BIN } from '../support/bin.ts'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
+import { aUser } from '../support/user.ts'
 
 describe('what a Tab offers', async () => {
   const program = await createProgram()
@@ -73,10 +72,7 @@ describe('what a Tab offers', async () => {
 })
 
 test('in bash, the printed script offers commands, options, and names that are saved here', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-  await cli.json(['buy', 'pulse', '--name', 'backup'], WITH_WALLET)
+  const { cli } = await aUser(t, { hooks: 'catch', backup: 'pulse' })
   const folder = await temporaryFolder(t)
   const { code, out: script } = await cli.run(['completion', 'bash'])
   assert.equal(code, 0)

@@ -9,6 +9,7 @@ import { type After, temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
 import { answerWith, passOn, serve } from '../support/serving.ts'
+import { aUser } from '../support/user.ts'
 import { savedTexts } from '../support/vault.ts'
 
 type Seen = { headers: IncomingHttpHeaders; sent: string; answered: string }
@@ -50,8 +51,7 @@ test('--debug tells the requests of whole purchases, and none of the secrets tha
 })
 
 test('--debug names causes, and no credential of a wallet', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   const wallet = `phoenixd+http://:hunter2hunter2@127.0.0.1:${await freePort()}`
   const { code, err } = await cli.run(['buy', 'catch', '--debug'], {
     environment: { MAYFLY_WALLET_URL: wallet },
@@ -79,8 +79,7 @@ test('an address is shown without what could be a secret in it', () => {
 })
 
 test('--quiet leaves answers and errors, and no word of what goes on', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   const bought = await cli.run(['buy', 'catch', '--name', 'hooks', '--quiet'], WITH_WALLET)
   assert.deepEqual([bought.code, bought.err], [0, ''])
   assert.match(bought.out, /"name":"hooks"/)

@@ -2,15 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPurchases } from '../../src/cli/vault/purchases.ts'
 import { containsToken } from '../../src/lib/ids.ts'
-import { commandLine, type Running, WITH_WALLET } from '../support/command-line.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
 import { SPARK_MS } from '../support/extension.ts'
-import { startServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { aUser, interrupted, invoiceOf } from '../support/user.ts'
 
 for (const product of ['catch', 'pulse']) {
   test(`a saved capability of ${product} is extended from a wallet, and its file has the new end`, async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const { expiresAt } = await cli.json(['buy', product, '--name', 'mine'], WITH_WALLET)
     const ended = await cli.run(['extend', 'mine'], WITH_WALLET)
     assert.equal(ended.code, 0, ended.err)
@@ -24,8 +22,7 @@ for (const product of ['catch', 'pulse']) {
 }
 
 test('an extension that was killed is continued with the same invoice, and is paid once', async (t) => {
-  const { url, pay } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli, pay } = await aUser(t)
   const { expiresAt } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
   const first = cli.start(['extend', 'hooks'])
   const invoice = await invoiceOf(first)
@@ -42,9 +39,7 @@ test('an extension that was killed is continued with the same invoice, and is pa
 })
 
 test('what has ended is not extended, and the next attempt begins anew', async (t) => {
-  const server = await startServer(t)
-  const cli = await commandLine(t, server.url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const { cli, server } = await aUser(t, { beat: 'pulse' })
   server.clock.advance(SPARK_MS)
   const { code, err } = await cli.run(['extend', 'beat'], WITH_WALLET)
   assert.equal(code, 4)
@@ -53,15 +48,10 @@ test('what has ended is not extended, and the next attempt begins anew', async (
 })
 
 test('a monitor that ends while its extension is paid is replaced, and the new one is saved beside it', async (t) => {
-  const { url, pay, mayfly } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
-  const first = cli.start(['extend', 'beat'])
-  const invoice = await invoiceOf(first)
-  first.child.kill('SIGKILL')
-  await first.ended
+  const { cli, pay, server } = await aUser(t, { beat: 'pulse' })
+  const invoice = await interrupted(cli, ['extend', 'beat'])
   const revealed = await cli.json(['show', 'beat', '--reveal'])
-  await mayfly.pulse(revealed as { publicId: string; ownerToken: string }).destroy()
+  await server.mayfly.pulse(revealed as { publicId: string; ownerToken: string }).destroy()
   await pay(invoice)
   const unproven = await cli.run(['extend', 'beat'])
   assert.equal(unproven.code, 1)
@@ -70,8 +60,7 @@ test('a monitor that ends while its extension is paid is replaced, and the new o
 })
 
 test('a whisper cannot be extended', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   const sent = await cli.run(['whisper', 'send', '--name', 'word'], { ...WITH_WALLET, input: 'x' })
   assert.equal(sent.code, 0, sent.err)
   const { code, err } = await cli.run(['extend', 'word'])
@@ -80,9 +69,3 @@ test('a whisper cannot be extended', async (t) => {
 })
 
 const draftsOf = (folder: string): string[] => openPurchases({ folder }).map(({ name }) => name)
-
-const invoiceOf = (running: Running): Promise<string> =>
-  until('the invoice', async () => {
-    const [line] = running.out().split('\n')
-    return line ? (JSON.parse(line) as { invoice: { bolt11: string } }).invoice.bolt11 : null
-  })

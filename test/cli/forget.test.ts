@@ -1,74 +1,50 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { startServer } from '../support/server.ts'
-import { until } from '../support/until.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
+import { aUser, interrupted, statesOf } from '../support/user.ts'
 import { putSaved, savedText } from '../support/vault.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
-const names = async (cli: CommandLine): Promise<string[]> =>
-  ((await cli.json(['list'])) as unknown as { name: string; state: string }[]).map(
-    ({ name, state }) => `${name} ${state}`,
-  )
-
-/** A purchase that was killed when its invoice had been shown. */
-async function interrupted(cli: CommandLine, args: string[], input?: string): Promise<string> {
-  const running = cli.start(args, input === undefined ? {} : { input })
-  const invoice = await until(
-    'an invoice',
-    () => /ln[a-z0-9]{100,}/i.exec(running.out() + running.err())?.[0] ?? null,
-  )
-  running.child.kill('SIGKILL')
-  await running.ended
-  return invoice
-}
-
 suite('forgetting', () => {
   test('forgetting a purchase that is paid collects it, and keeps it', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
+    const { cli, server } = await aUser(t)
     const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
     await server.pay(invoice)
     const refused = await cli.run(['forget', 'hooks'])
     assert.equal(refused.code, 1)
     assert.match(refused.err, /hooks is paid, so it was collected and saved\./)
-    assert.deepEqual(await names(cli), ['hooks saved'])
+    assert.deepEqual(await statesOf(cli), ['hooks saved'])
     assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
   })
 
   test('forgetting a purchase whose invoice still stands is refused, and one that ended is not', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
+    const { cli, server } = await aUser(t)
     await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
     const refused = await cli.run(['forget', 'hooks'])
     assert.equal(refused.code, 2)
     assert.match(refused.err, /not paid yet and still stands.*--yes/)
-    assert.deepEqual(await names(cli), ['hooks buying'])
+    assert.deepEqual(await statesOf(cli), ['hooks buying'])
     server.clock.advance(DAY)
     assert.equal((await cli.run(['forget', 'hooks'])).code, 0)
-    assert.deepEqual(await names(cli), [])
+    assert.deepEqual(await statesOf(cli), [])
   })
 
   test('forgetting a purchase is refused while the service does not answer, and goes with --yes', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
+    const { cli, server } = await aUser(t)
     const invoice = await interrupted(cli, ['buy', 'pulse', '--name', 'beat'])
     await server.pay(invoice)
     await server.stop()
     const refused = await cli.run(['forget', 'beat'])
     assert.equal(refused.code, 2)
     assert.match(refused.err, /may be paid.*does not answer.*--yes/)
-    assert.deepEqual(await names(cli), ['beat buying'])
+    assert.deepEqual(await statesOf(cli), ['beat buying'])
     assert.equal((await cli.run(['forget', 'beat', '--yes'])).code, 0)
-    assert.deepEqual(await names(cli), [])
+    assert.deepEqual(await statesOf(cli), [])
   })
 
   test('forgetting what is still good is refused, with how to end it, and what is over is not', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
-    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-    await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+    const { cli, server } = await aUser(t, { hooks: 'catch', beat: 'pulse' })
     await cli.json(['whisper', 'send', '--name', 'note'], { ...WITH_WALLET, input: 'x' })
     for (const name of ['hooks', 'beat']) {
       const refused = await cli.run(['forget', name])
@@ -82,7 +58,7 @@ suite('forgetting', () => {
     const whisper = await cli.run(['forget', 'note'])
     assert.equal(whisper.code, 2)
     assert.match(whisper.err, /the only copy of what opens note, a whisper that is good until/)
-    assert.deepEqual(await names(cli), ['beat saved', 'hooks saved', 'note saved'])
+    assert.deepEqual(await statesOf(cli), ['beat saved', 'hooks saved', 'note saved'])
 
     server.clock.advance(DAY)
     assert.equal((await cli.run(['forget', 'hooks'])).code, 0)
@@ -96,13 +72,11 @@ suite('forgetting', () => {
       ),
     )
     assert.equal((await cli.run(['forget', 'note'])).code, 0)
-    assert.deepEqual(await names(cli), [])
+    assert.deepEqual(await statesOf(cli), [])
   })
 
   test('forgetting what was destroyed elsewhere asks nothing', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
-    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    const { cli, server } = await aUser(t, { hooks: 'catch' })
     const { publicId, ownerToken } = await cli.json(['show', 'hooks', '--reveal'])
     const destroyed = await fetch(`${server.url}/api/catch/${publicId}`, {
       method: 'DELETE',
@@ -113,29 +87,24 @@ suite('forgetting', () => {
   })
 
   test('forgetting what may be good is refused while the service does not answer', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
-    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+    const { cli, server } = await aUser(t, { hooks: 'catch' })
     await server.stop()
     const refused = await cli.run(['forget', 'hooks'])
     assert.equal(refused.code, 2)
     assert.match(refused.err, /that may be good until .*does not answer/)
     assert.equal((await cli.run(['forget', 'hooks', '--yes'])).code, 0)
-    assert.deepEqual(await names(cli), [])
+    assert.deepEqual(await statesOf(cli), [])
   })
 
   test('forgetting what is damaged is refused: what it was paid for is unknown', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
-    await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-    await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+    const { cli } = await aUser(t, { hooks: 'catch', beat: 'pulse' })
     putSaved(cli.folder, 'hooks', '{')
-    assert.deepEqual(await names(cli), ['beat saved', 'hooks unreadable'])
+    assert.deepEqual(await statesOf(cli), ['beat saved', 'hooks unreadable'])
     const refused = await cli.run(['forget', 'hooks'])
     assert.equal(refused.code, 1)
     assert.match(refused.err, /is not a capability.*forget hooks --yes/)
     assert.equal((await cli.run(['forget', 'hooks', '--yes'])).code, 0)
     assert.equal((await cli.run(['forget', 'hooks', '--yes'])).code, 4)
-    assert.deepEqual(await names(cli), ['beat saved'])
+    assert.deepEqual(await statesOf(cli), ['beat saved'])
   })
 })

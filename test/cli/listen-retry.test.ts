@@ -1,24 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { anInbox, sendAll, startReceiver } from '../support/listening.ts'
-import { startServer } from '../support/server.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
+import { anInbox, linesOf, sendAll } from '../support/listening.ts'
 import { until } from '../support/until.ts'
+import { aUser } from '../support/user.ts'
 import { inVaultOf } from '../support/vault.ts'
-
-const bodies = (receiver: { got: { body: Buffer }[] }): string[] =>
-  receiver.got.map(({ body }) => body.toString())
-
-const lines = (out: string): Record<string, unknown>[] =>
-  out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
 
 describe('catch listen --retry', () => {
   test('catch listen --retry sends again what fails, before all that came after it', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     const answers = [503, 429, 200, 200]
     receiver.says = 'later'
     receiver.answer = () => answers.shift() ?? 200
@@ -28,9 +18,9 @@ describe('catch listen --retry', () => {
     await until('both are told', () => running.out().split('\n').length > 2)
     running.child.kill('SIGTERM')
     const { out, err } = await running.ended
-    assert.deepEqual(bodies(receiver), ['webhook 1', 'webhook 1', 'webhook 1', 'webhook 2'])
+    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 1', 'webhook 1', 'webhook 2'])
     assert.deepEqual(
-      lines(out).map(({ sequence, status, tries }) => [sequence, status, tries]),
+      linesOf(out).map(({ sequence, status, tries }) => [sequence, status, tries]),
       [
         [1, 200, 3],
         [2, 200, 1],
@@ -41,8 +31,7 @@ describe('catch listen --retry', () => {
   })
 
   test('catch listen --retry stops trying after so many times, and goes on with the next', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     receiver.answer = ({ body }) => (body.toString() === 'webhook 1' ? 500 : 200)
     await sendAll(ingest, 2)
     const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '1']
@@ -50,9 +39,9 @@ describe('catch listen --retry', () => {
     await until('both are told', () => running.out().split('\n').length > 2)
     running.child.kill('SIGTERM')
     const { out, err } = await running.ended
-    assert.deepEqual(bodies(receiver), ['webhook 1', 'webhook 1', 'webhook 2'])
+    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 1', 'webhook 2'])
     assert.deepEqual(
-      lines(out).map(({ status, tries }) => [status, tries]),
+      linesOf(out).map(({ status, tries }) => [status, tries]),
       [
         [500, 2],
         [200, 1],
@@ -62,8 +51,7 @@ describe('catch listen --retry', () => {
   })
 
   test('a stop or a kill in the pause of catch listen --retry does not lose the webhook', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     receiver.answer = () => 500
     await sendAll(ingest, 1)
     const listen = ['catch', 'listen', 'hooks', '--retry', '20', '--forward', receiver.url]
@@ -86,8 +74,7 @@ describe('catch listen --retry', () => {
   })
 
   test('catch listen --once --forward fails if the receiver does not accept the webhook, and goes on from there', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     await sendAll(ingest, 3)
     const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url, '--once']
     const codes: unknown[] = []
@@ -100,15 +87,11 @@ describe('catch listen --retry', () => {
       codes.push((await cli.run([...listen, ...since])).code)
     }
     assert.deepEqual(codes, [1, 0, 1])
-    assert.deepEqual(
-      receiver.got.map(({ body }) => body.toString()),
-      ['webhook 1', 'webhook 2', 'webhook 3'],
-    )
+    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 2', 'webhook 3'])
   })
 
   test('catch listen --retry ends its pause when --timeout is over', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     receiver.answer = () => 500
     await sendAll(ingest, 1)
     const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '20']
@@ -129,8 +112,7 @@ describe('catch listen --retry', () => {
 
 describe('catch replay --failed', () => {
   test('catch replay --failed sends all that failed again, and strikes out what the receiver takes', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     receiver.answer = ({ body }) => (body.toString() === 'webhook 2' ? 200 : 500)
     await sendAll(ingest, 4)
     const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
@@ -147,9 +129,9 @@ describe('catch replay --failed', () => {
     const replay = ['catch', 'replay', 'hooks', '--failed', '--to', receiver.url]
     const first = await cli.run(replay)
     assert.equal(first.code, 1)
-    assert.deepEqual(bodies(receiver), ['webhook 1', 'webhook 4'])
+    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 4'])
     assert.deepEqual(
-      lines(first.out).map(({ sequence, status }) => [sequence, status]),
+      linesOf(first.out).map(({ sequence, status }) => [sequence, status]),
       [
         [1, 422],
         [4, 200],
@@ -161,14 +143,13 @@ describe('catch replay --failed', () => {
     receiver.got.length = 0
     receiver.answer = () => 200
     assert.equal((await cli.run(replay)).code, 0)
-    assert.deepEqual(bodies(receiver), ['webhook 1'])
+    assert.deepEqual(receiver.bodies(), ['webhook 1'])
     const none = await cli.run(replay)
     assert.deepEqual([none.code, none.out, none.err], [0, '', 'Nothing of hooks has failed.\n'])
   })
 
   test('catch replay --failed strikes out nothing where the receiver cannot be reached', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     receiver.answer = () => 500
     await sendAll(ingest, 1)
     const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
@@ -194,8 +175,7 @@ describe('catch replay --failed', () => {
 })
 
 test('a new inbox under the name of one that is gone begins at its own start', async (t) => {
-  const { cli, ingest } = await anInbox(t)
-  const receiver = await startReceiver(t)
+  const { cli, ingest, receiver } = await anInbox(t)
   receiver.answer = () => 500
   await sendAll(ingest, 2)
   const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
@@ -220,8 +200,7 @@ test('a new inbox under the name of one that is gone begins at its own start', a
 })
 
 test('catch listen shows what a burst beyond the rate was refused, once, and nothing of before', async (t) => {
-  const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
   const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
   let refused = 0
   const burst = async (): Promise<void> => {

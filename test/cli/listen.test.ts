@@ -4,13 +4,12 @@ import { type IncomingMessage, request } from 'node:http'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { commandLine } from '../support/command-line.ts'
-import { anInbox, aProxy, listenOnce, sendAll, startReceiver } from '../support/listening.ts'
+import { anInbox, aProxy, listenOnce, sendAll } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 
 describe('catch listen --forward', () => {
   test('catch listen --forward sends on each webhook once and in order, killed and restarted meanwhile', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     const listen = ['catch', 'listen', 'hooks', '--forward', `${receiver.url}/hook`]
     let running = cli.start([...listen, '--since', 'start'])
     // The receiver kills, by what it has got, so that the speed of the machine decides nothing: before it answers,
@@ -38,7 +37,7 @@ describe('catch listen --forward', () => {
     assert.equal(code, 0, err)
     assert.match(err, /No more can come/)
 
-    const got = receiver.got.map(({ body }) => body.toString())
+    const got = receiver.bodies()
     const all = Array.from({ length: 100 }, (_, i) => `webhook ${i + 1}`)
     named.push(...namedIn(err))
     const missing = all.filter((one) => !got.includes(one))
@@ -53,8 +52,7 @@ describe('catch listen --forward', () => {
   })
 
   test('catch listen --forward sends method, sub-path, query, headers and bytes as they came', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     const bytes = Buffer.from([0, 255, 254, 13, 10])
     await fetch(`${ingest}/github/%20x?a=1&b=%2F`, {
       method: 'PATCH',
@@ -81,8 +79,7 @@ describe('catch listen --forward', () => {
   })
 
   test("catch listen --forward sends nothing outside of the receiver's path, whatever path a stranger asks for", async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     const ways = [
       ...['/../admin', '/a/%2E./admin', '/..%2fadmin', '/..\\admin', '/..;x/admin', '/..'],
       ...['/..#x', '/a/%2e%2e#/b', '/..%23x', '/..%3fx', '/..%3bx/admin'],
@@ -108,8 +105,7 @@ describe('catch listen --forward', () => {
   })
 
   test('catch listen --forward waits for a receiver that is down, and goes on in order', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     await receiver.close()
     await sendAll(ingest, 3)
     const running = cli.start([
@@ -119,17 +115,13 @@ describe('catch listen --forward', () => {
     await until('it says that it waits', () => /cannot be reached/.test(running.err()))
     await receiver.reopen()
     await until('all have come', () => receiver.got.length === 3)
-    assert.deepEqual(
-      receiver.got.map(({ body }) => body.toString()),
-      ['webhook 1', 'webhook 2', 'webhook 3'],
-    )
+    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 2', 'webhook 3'])
     running.child.kill('SIGINT')
     assert.equal((await running.ended).code, 130)
   })
 
   test('catch listen --forward sends again what a receiver hung up on, three times at most', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     receiver.answer = () => 'hang up'
     await sendAll(ingest, 1)
     const [told] = await listenOnce(cli, receiver.url)
@@ -138,8 +130,7 @@ describe('catch listen --forward', () => {
   })
 
   test('catch listen --forward takes over from another on the same inbox, which ends before it sends anything more', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
     const first = cli.start([...listen, '--json'])
     await until('it listens', () => /Listening on hooks/.test(first.err()))
@@ -150,15 +141,11 @@ describe('catch listen --forward', () => {
     await until('the first one stops', () => stops.test(first.err()))
     assert.equal((await first.ended).code, 1)
     await until('all are forwarded', () => second.out().trim().split('\n').length === 3)
-    assert.deepEqual(
-      receiver.got.map(({ body }) => body.toString()),
-      ['webhook 1', 'webhook 2', 'webhook 3'],
-    )
+    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 2', 'webhook 3'])
   })
 
   test('catch listen --forward takes what its filter matches, and nothing else', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     const send = (body: string, type: string, method = 'POST') =>
       fetch(ingest, { method, headers: { 'content-type': type }, body })
     await send('{"a":"OPENED"}', 'application/json; charset=utf-8')
@@ -179,8 +166,7 @@ describe('catch listen --forward', () => {
   })
 
   test('catch listen --forward shows what a receiver says that fails, without its control characters', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     const first = `no\u001b[2J such hook ${'x'.repeat(5000)}`
     receiver.says = `\n${first}\n<html>`
     receiver.answer = () => 422
@@ -196,8 +182,7 @@ describe('catch listen --forward', () => {
   })
 
   test('catch listen names the address of the inbox, and how many earlier webhooks it skips', async (t) => {
-    const { cli, ingest } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, ingest, receiver } = await anInbox(t)
     await sendAll(ingest, 2)
     const brief = ['--once', '--timeout', '1']
     const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
@@ -236,8 +221,7 @@ describe('catch listen --forward', () => {
   })
 
   test('catch listen --forward ends where the inbox is gone', async (t) => {
-    const { cli } = await anInbox(t)
-    const receiver = await startReceiver(t)
+    const { cli, receiver } = await anInbox(t)
     const running = cli.start(['catch', 'listen', 'hooks', '--forward', receiver.url, '--json'])
     await until('it listens', () => /Listening on hooks/.test(running.err()))
     const shown = await cli.json(['show', 'hooks', '--reveal'])

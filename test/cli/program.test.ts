@@ -13,6 +13,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
+import { aUser } from '../support/user.ts'
 
 /** Root writes whatever it likes, so as root the command runs as nobody. */
 const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
@@ -101,8 +102,7 @@ describe('a command that cannot do its work', () => {
   })
 
   test('a command on a purchase that is not finished says how to finish it, and a mistyped name what is saved', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const buying = cli.start(['buy', 'pulse', '--name', 'backup'])
     await until('it waits', () => /Waiting for the payment/.test(buying.err()))
     buying.child.kill('SIGTERM')
@@ -152,8 +152,7 @@ describe('a command that cannot do its work', () => {
   })
 
   test('a command with a wallet that is named wrongly says so, without the secret in it', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli } = await aUser(t)
     const { code, err, out } = await cli.run(['buy', 'catch'], {
       environment: { MAYFLY_WALLET_URL: 'phoenix://:hunter2@host' },
     })
@@ -187,9 +186,8 @@ test('every command has a help with examples, and the page of all is fresh', asy
 })
 
 test('doctor finds what is wrong, and says what to do', async (t) => {
-  const { url, file } = await startServer(t)
-  const cli = await commandLine(t, url)
-  const store = { MAYFLY_DATABASE_URL: `sqlite:${file}` }
+  const { cli, server } = await aUser(t)
+  const store = { MAYFLY_DATABASE_URL: `sqlite:${server.file}` }
   const well = await cli.run(['doctor'], { environment: store })
   assert.equal(well.code, 0, well.out)
   const findings = JSON.parse(well.out) as { check: string; state: string }[]
@@ -214,11 +212,10 @@ test('doctor finds what is wrong, and says what to do', async (t) => {
 })
 
 test('doctor says that strangers see the address of the service, unless a proxy hides it', async (t) => {
-  const { url, file } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli, server } = await aUser(t)
   const outbound = async (environment: Record<string, string>): Promise<string> => {
     const public_ = { MAYFLY_BASE_URL: 'https://mayfly.example.com', MAYFLY_SIMULATOR: 'public' }
-    const store = { MAYFLY_DATABASE_URL: `sqlite:${file}` }
+    const store = { MAYFLY_DATABASE_URL: `sqlite:${server.file}` }
     const { out } = await cli.run(['doctor'], {
       environment: { ...store, ...public_, ...environment },
     })
@@ -232,10 +229,9 @@ test('doctor says that strangers see the address of the service, unless a proxy 
 })
 
 test('doctor says that a proxy in front is not trusted', async (t) => {
-  const { url, file } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli, server } = await aUser(t)
   const proxies = async (environment: Record<string, string>): Promise<string> => {
-    const store = { MAYFLY_DATABASE_URL: `sqlite:${file}` }
+    const store = { MAYFLY_DATABASE_URL: `sqlite:${server.file}` }
     const { out } = await cli.run(['doctor'], { environment: { ...store, ...environment } })
     const findings = JSON.parse(out) as Record<string, string>[]
     const found = findings.find(({ check }) => check === 'proxies')

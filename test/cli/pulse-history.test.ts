@@ -2,13 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { uptimeSince } from '../../src/cli/pulse/history.ts'
 import type { PulseHistory } from '../../src/client/index.ts'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { startServer } from '../support/server.ts'
+import { aUser } from '../support/user.ts'
 
 test('pulse history shows the newest entries and the uptime, all of them on request', async (t) => {
-  const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
-  const cli = await commandLine(t, url)
-  await cli.run(['buy', 'pulse', '--name', 'backup'], WITH_WALLET)
+  const { cli } = await aUser(t, { backup: 'pulse' })
   const history = ['pulse', 'history', 'backup']
   assert.deepEqual((await cli.json(history)).entries, [])
   for (let i = 0; i < 23; i++) await cli.run(['pulse', 'ping', 'backup'])

@@ -8,15 +8,14 @@ import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { answerWith, passOn, serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
+import { aUser } from '../support/user.ts'
 import { savedText } from '../support/vault.ts'
 
 const ROTATE = ['pulse', 'rotate', 'beat']
 const PING = ['pulse', 'ping', 'beat']
 
 test('the new ping token is saved in place of the old one, and shown nowhere', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const { cli } = await aUser(t, { beat: 'pulse' })
   const before = saved(cli.folder)
   const rotated = await cli.run(ROTATE)
   assert.deepEqual([rotated.code, rotated.err], [0, ''])
@@ -46,9 +45,7 @@ test('nothing is lost if the process is killed after the service has rotated: th
 })
 
 test('a rotation that the service refuses changes nothing', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const { cli } = await aUser(t, { beat: 'pulse' })
   const before = saved(cli.folder)
   const file = (await cli.run(['export', 'beat', '--ping-only'])).out
   await cli.run(['import', '-', '--name', 'job'], { input: file })

@@ -1,10 +1,10 @@
 /** How long `mayfly pulse run` waits for a service that hangs, in a time of the test. */
+
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type TellEnd, tellOfRun } from '../../src/cli/pulse/run.ts'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { startServer } from '../support/server.ts'
+import { aUser } from '../support/user.ts'
 
 test('a run ends ten seconds after its command, though the telling of its start still hangs', async (t) => {
   const { asked, tell, err, afterSeconds } = await hanging(t)
@@ -34,9 +34,7 @@ test('the end of a long run is told at once, though the telling of its start had
 
 /** A run of a saved monitor whose service answers nothing. */
 async function hanging(t: TestContext) {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const { cli } = await aUser(t, { beat: 'pulse' })
   const asked: string[] = []
   t.mock.method(globalThis, 'fetch', async (input: string | URL, init?: RequestInit) => {
     asked.push(new URL(input).pathname.split('/')[3] === 'start' ? 'start' : 'exit')

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { startServer } from '../support/server.ts'
+import { aUser } from '../support/user.ts'
 
 test('pulse schedule takes a line of crontab, says when the next ping is expected, and returns to the interval', async (t) => {
-  const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
-  const cli = await commandLine(t, url)
-  await cli.run(['buy', 'pulse', '--name', 'backup'], WITH_WALLET)
+  const { cli } = await aUser(t, { backup: 'pulse' })
   await cli.run(['pulse', 'ping', 'backup'])
   const schedule = ['pulse', 'schedule', 'backup']
   const set = await cli.json([...schedule, '0 3 * * 1-5', '--time-zone', 'Europe/Berlin'])

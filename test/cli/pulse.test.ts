@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
 import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
+import { aUser } from '../support/user.ts'
 import { putSaved, savedText } from '../support/vault.ts'
 
 describe('pulse run', () => {
@@ -204,8 +204,7 @@ test('pulse set says what the plan allows where the service refuses', async (t) 
 })
 
 async function aMonitor(t: After, ...options: string[]) {
-  const server = await startServer(t)
-  const cli = await commandLine(t, server.url)
+  const { cli, server } = await aUser(t)
   await cli.json(['buy', 'pulse', '--name', 'beat', ...options], WITH_WALLET)
   return {
     cli,

@@ -4,13 +4,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { SAMPLES, sampleOf } from '../../src/cli/catch/trigger.ts'
 import { guessProvider, verifySignature } from '../../src/client/index.ts'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
+import { aUser } from '../support/user.ts'
 
 test('catch respond sets an inbox up for a sender, and shows and resets what was chosen', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
   const respond = (...options: string[]) => cli.json(['catch', 'respond', 'hooks', ...options])
   const ask = async (query: string, body: object = {}) => {
@@ -56,9 +55,7 @@ test('catch respond sets an inbox up for a sender, and shows and resets what was
 })
 
 test('catch trigger sends what each sender would sign, with a secret that is given or made and shown', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const { cli } = await aUser(t, { hooks: 'catch' })
   const trigger = (...options: string[]) => cli.run(['catch', 'trigger', 'hooks', ...options])
   const last = async () => {
     const { code, out } = await cli.run(['catch', 'show', 'hooks', '--json'])

@@ -1,8 +1,10 @@
 /** Which service a name belongs to, and what that said of it last. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'
+import { aUser, statesOf } from '../support/user.ts'
 
 test('what is saved is sent to its own service, and no other address gets its tokens', async (t) => {
   const [mine, other] = await Promise.all([startServer(t), startServer(t)])
@@ -51,35 +53,33 @@ test('a name moves to an address that knows it, and to no other', async (t) => {
 })
 
 test('list shows what the service said last, and --check asks now', async (t) => {
-  const server = await startServer(t)
-  const cli = await commandLine(t, server.url)
+  const { cli, server } = await aUser(t)
   for (const product of ['catch', 'pulse']) {
     await cli.json(['buy', product, '--plan', 'long', '--name', product], WITH_WALLET)
   }
   const send = ['whisper', 'send', '--receipt', '--reads', '1', '--name', 'note']
   const { code } = await cli.json(send, { ...WITH_WALLET, input: 'x' })
-  assert.deepEqual(await states(cli), ['catch saved', 'note saved', 'pulse saved'])
-  assert.deepEqual(await states(cli, '--check'), ['catch active', 'note active', 'pulse waiting'])
+  assert.deepEqual(await statesOf(cli), ['catch saved', 'note saved', 'pulse saved'])
+  assert.deepEqual(await statesOf(cli, '--check'), ['catch active', 'note active', 'pulse waiting'])
 
   await server.mayfly.readWhisper(String(code))
   const { ownerToken, publicId } = await cli.json(['show', 'catch', '--reveal'])
   const owner = { publicId: String(publicId), ownerToken: String(ownerToken) }
   await server.mayfly.catch(owner).destroy()
   await cli.run(['status', 'catch'])
-  assert.deepEqual(await states(cli), ['catch gone', 'note active', 'pulse waiting'])
-  assert.deepEqual(await states(cli, '--check'), ['catch gone', 'note exhausted', 'pulse waiting'])
-  assert.deepEqual(await states(cli), ['catch gone', 'note exhausted', 'pulse waiting'])
+  assert.deepEqual(await statesOf(cli), ['catch gone', 'note active', 'pulse waiting'])
+  assert.deepEqual(await statesOf(cli, '--check'), [
+    'catch gone',
+    'note exhausted',
+    'pulse waiting',
+  ])
+  assert.deepEqual(await statesOf(cli), ['catch gone', 'note exhausted', 'pulse waiting'])
 
   await server.stop()
-  assert.deepEqual(await states(cli), ['catch gone', 'note exhausted', 'pulse waiting'])
+  assert.deepEqual(await statesOf(cli), ['catch gone', 'note exhausted', 'pulse waiting'])
   const { code: exit, out } = await cli.run(['list', '--check', '--json'])
   assert.equal(exit, 5)
   const [first] = JSON.parse(out) as { state: string; problem: string }[]
   assert.equal(first?.state, 'gone')
   assert.match(String(first?.problem), /does not answer/)
 })
-
-async function states(cli: CommandLine, ...options: string[]): Promise<string[]> {
-  const listed = (await cli.json(['list', ...options])) as unknown as Record<string, string>[]
-  return listed.map(({ name, state }) => `${name} ${state}`)
-}

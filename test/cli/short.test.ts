@@ -4,12 +4,10 @@ import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { startServer } from '../support/server.ts'
 import { suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
+import { aUser } from '../support/user.ts'
 
 test('open says the page of what is saved, without a token in it, and ping is pulse ping', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-  await cli.json(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+  const { cli, url } = await aUser(t, { hooks: 'catch', beat: 'pulse' })
   await cli.json(['whisper', 'send', '--name', 'note'], { ...WITH_WALLET, input: 'x' })
   const page = async (name: string) => (await cli.json(['open', name])).url
   assert.deepEqual(await page('hooks'), `${url}/catch`)
@@ -22,8 +20,7 @@ test('open says the page of what is saved, without a token in it, and ping is pu
 })
 
 test('an id in place of a name is told apart from a name that is not saved', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   const { publicId } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
   for (const args of [
     ['catch', 'listen', publicId],
@@ -38,9 +35,7 @@ test('an id in place of a name is told apart from a name that is not saved', asy
 })
 
 test('a triggered webhook comes as one of the owner, with the body that was given', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const { cli } = await aUser(t, { hooks: 'catch' })
   await cli.json(['catch', 'trigger', 'hooks', '--data', '{"n":1}'])
   const { access, body, method } = await cli.json(['catch', 'show', 'hooks'])
   assert.deepEqual([access, body, method], ['authenticated', '{"n":1}', 'POST'])
@@ -55,8 +50,7 @@ test('the help of all shows gate where GATE is on, and its commands work elsewhe
 })
 
 test('a listener of an inbox that is suspended says so once, and not that the connection is lost', async (t) => {
-  const server = await startServer(t)
-  const cli = await commandLine(t, server.url)
+  const { cli, server } = await aUser(t)
   const { publicId } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
   const listening = cli.start(['catch', 'listen', 'hooks'])
   await until('it listens', () => /Waiting for webhooks/.test(listening.err()))

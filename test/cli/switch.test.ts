@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { startServer } from '../support/server.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
+import { aUser } from '../support/user.ts'
 
 test('a switch says what arms it, and is refused before anything is bought while its monitor is not healthy', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   await cli.json(['buy', 'pulse', '--plan', 'long', '--name', 'alive'], WITH_WALLET)
   const send = ['whisper', 'send', '--when-late', 'alive', '--name', 'will']
   const early = await cli.run(send, { ...WITH_WALLET, input: 'x' })
@@ -24,9 +23,7 @@ test('a switch says what arms it, and is refused before anything is bought while
 })
 
 test('a whisper that outlasts the monitor of its switch is refused, and the sentence says so', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'pulse', '--name', 'alive'], WITH_WALLET)
+  const { cli } = await aUser(t, { alive: 'pulse' })
   await cli.json(['ping', 'alive'])
   const send = ['whisper', 'send', '--plan', 'long', '--when-late', 'alive']
   const { code, err } = await cli.run(send, { ...WITH_WALLET, input: 'x' })

@@ -15,10 +15,10 @@ import { text } from 'node:stream/consumers'
 import { suite, test } from 'node:test'
 import { vaultFile } from '../../src/cli/vault/vault.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
-import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { type CommandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
+import { paidInvoices } from '../support/mcp-money.ts'
+import { aUser } from '../support/user.ts'
 
 /** Root may write everywhere. */
 const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
@@ -135,11 +135,8 @@ suite('the vault', () => {
 
 /** Somebody who has bought an inbox. */
 async function aBuyer(t: After) {
-  const { url, databaseUrl } = await startServer(t)
-  const cli = await commandLine(t, url)
-  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
-  const settled = "select 1 as one from simulator_invoice where state = 'settled'"
-  return { cli, url, paid: async () => (await query({ databaseUrl }, settled)).length }
+  const { cli, url, server } = await aUser(t, { hooks: 'catch' })
+  return { cli, url, paid: () => paidInvoices(server) }
 }
 
 async function refuses(cli: CommandLine, args: string[], options: { uid?: number } = {}) {

@@ -3,13 +3,12 @@ import { createHmac } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
+import { aUser } from '../support/user.ts'
 
 test('catch verify takes the secret from a file or stdin, and its exit code says whether the signature is valid', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
   const secret = 'the secret of the sender'
   const body = '{"action":"opened"}'

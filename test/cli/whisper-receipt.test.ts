@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { containsToken } from '../../src/lib/ids.ts'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { startServer } from '../support/server.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
+import { aUser } from '../support/user.ts'
 
 test('whoever sends a whisper with a receipt sees each read, and can destroy it', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   const send = ['whisper', 'send', '--receipt', '--reads', '2', '--name', 'note']
   const sent = await cli.run(send, { ...WITH_WALLET, input: 'secret' })
   assert.equal(sent.code, 0, sent.err)
@@ -28,8 +27,7 @@ test('whoever sends a whisper with a receipt sees each read, and can destroy it'
 })
 
 test('a whisper without a receipt has none to show, and the command says what to do', async (t) => {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
+  const { cli } = await aUser(t)
   await cli.run(['whisper', 'send', '--name', 'plain'], { ...WITH_WALLET, input: 'secret' })
   const plain = await cli.run(['status', 'plain'])
   assert.deepEqual([plain.code, /--receipt/.test(plain.err)], [2, true])

@@ -3,10 +3,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { sealWhisper } from '../../src/client/index.ts'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
+import { aUser } from '../support/user.ts'
 
 suite('nothing empty is sold', () => {
   const data = new Uint8Array()
@@ -21,8 +22,7 @@ suite('nothing empty is sold', () => {
   })
 
   test('the command line sells nothing empty, from a pipe that broke or from an empty file', async (t) => {
-    const server = await startServer(t)
-    const cli = await commandLine(t, server.url)
+    const { cli, server } = await aUser(t)
     const empty = join(await temporaryFolder(t), 'empty.txt')
     await writeFile(empty, '')
     for (const args of [

@@ -4,19 +4,15 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { type CommandLine, commandLine, WITH_WALLET } from './command-line.ts'
+import type { CommandLine } from './command-line.ts'
 import type { After } from './folder.ts'
-import { startServer } from './server.ts'
 import { serve } from './serving.ts'
+import { aUser } from './user.ts'
 
-export async function anInbox(t: After, plan = 'spark') {
-  const { url } = await startServer(t)
-  const cli = await commandLine(t, url)
-  const { ingestUrl } = await cli.json(
-    ['buy', 'catch', '--name', 'hooks', '--plan', plan],
-    WITH_WALLET,
-  )
-  return { url, cli, ingest: String(ingestUrl) }
+export async function anInbox(t: After) {
+  const { url, cli } = await aUser(t, { hooks: 'catch' })
+  const { ingestUrl } = await cli.json(['show', 'hooks'])
+  return { url, cli, ingest: String(ingestUrl), receiver: await startReceiver(t) }
 }
 
 export async function sendAll(ingest: string, count: number): Promise<void> {
@@ -30,16 +26,20 @@ export async function listenOnce(cli: CommandLine, to: string): Promise<Record<s
   const { code, out, err } = await cli.run([
     ...['catch', 'listen', 'hooks', '--since', 'start', '--forward', to, '--once'],
   ])
-  const told = out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  const told = linesOf(out)
   const status = told.at(-1)?.status ?? null
   assert.equal(code, status !== null && Number(status) < 400 ? 0 : 1, err)
   return told
 }
 
-export type Got = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
+/** What a listener has told, line by line. */
+export const linesOf = (out: string): Record<string, unknown>[] =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+
+type Got = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
 
 /** A way to the service that can be cut: its connections end, and nobody answers new ones. */
 export async function aProxy(t: After, target: string) {
@@ -73,11 +73,12 @@ export async function aProxy(t: After, target: string) {
 }
 
 /** A user's own server, which keeps what it is sent. */
-export async function startReceiver(t: After) {
+async function startReceiver(t: After) {
   const got: Got[] = []
   const receiver = {
     url: '',
     got,
+    bodies: () => got.map(({ body }) => body.toString()),
     says: 'ok',
     answer: (_got: Got): number | 'hang up' | 'nothing yet' => 200,
     /** Answers by itself, in place of `answer` and `says`. */

@@ -1,4 +1,5 @@
 /** `extend` of `mayfly mcp`: whatever is lost, killed, repeated or cancelled, an end is moved and paid once. */
+
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -14,6 +15,7 @@ import { paidInvoices, spentSats, stuckService } from '../../support/mcp-money.t
 import { startServer, type TestServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
+import { invoiceOf } from '../../support/user.ts'
 import { putSaved, savedText } from '../../support/vault.ts'
 
 const wallet = WITH_WALLET.environment
@@ -276,10 +278,7 @@ test('a token that was replaced while an extension waited for its payment stays 
   const { server, home, host, expiresAt, given } = await aBuyer(t, { tool: 'buy_monitor' })
   const cli = await commandLine(t, server.url)
   const waiting = cli.start(['extend', 'mine'], { environment: { XDG_DATA_HOME: home } })
-  const bolt11 = await until('the invoice', async () => {
-    const [line] = waiting.out().split('\n')
-    return line ? (JSON.parse(line) as { invoice: { bolt11: string } }).invoice.bolt11 : null
-  })
+  const bolt11 = await invoiceOf(waiting)
   await cli.json(['pulse', 'rotate', 'mine'], { environment: { XDG_DATA_HOME: home } })
   const { pingToken } = savedAs(home, 'mine')
   await server.pay(bolt11)

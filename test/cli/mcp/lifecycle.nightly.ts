@@ -11,6 +11,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS } from '../../support/mcp-host.ts'
 import { startServer } from '../../support/server.ts'
 import { until } from '../../support/until.ts'
+import { aUser } from '../../support/user.ts'
 
 const MODERN = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -117,9 +118,7 @@ describe('the end', () => {
   ]
   for (const [when, end] of endings) {
     test(`mayfly mcp ends with 0 when ${when}, while a call waits`, async (t) => {
-      const { url } = await startServer(t)
-      const cli = await commandLine(t, url)
-      await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+      const { cli } = await aUser(t, { hooks: 'catch' })
       const { running, call } = raw(cli)
       assert.equal((await call('read_inbox', { name: 'hooks' })).result.isError, undefined)
       const params = { name: 'wait_for_webhook', arguments: { name: 'hooks' }, _meta: MODERN }

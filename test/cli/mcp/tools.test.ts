@@ -9,6 +9,7 @@ import { temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
+import { aUser } from '../../support/user.ts'
 import { inVaultOf, putSaved, savedText } from '../../support/vault.ts'
 
 const wallet = WITH_WALLET.environment
@@ -365,8 +366,7 @@ describe('a secret', () => {
   })
 
   test('a code that the user pastes is read, once for any number of calls, and leaves no file behind', async (t) => {
-    const { url } = await startServer(t)
-    const cli = await commandLine(t, url)
+    const { cli, url } = await aUser(t)
     const { code } = await cli.json(['whisper', 'send', '--reads', '1', '--name', 'note'], {
       ...WITH_WALLET,
       input: 'meet me at nine',
