@@ -106,6 +106,45 @@ suite('doctor', () => {
     assert.equal(await buyers({ MAYFLY_DATABASE_URL: `sqlite:${nowhere}` }), 3)
   })
 
+  test('doctor says whether strangers see the address of the service, and whether a proxy in front is trusted', async (t) => {
+    const server = await startServer(t)
+    const tls = { MAYFLY_BASE_URL: 'https://mayfly.example.com', MAYFLY_SIMULATOR: 'public' }
+    const cases: [environment: Record<string, string>, check: string, says: RegExp][] = [
+      [tls, 'outbound', /^note: .*MAYFLY_OUTBOUND_PROXY hides it/],
+      [{ ...tls, MAYFLY_OUTBOUND_PROXY: 'http://u:hunter2@p:1' }, 'outbound', /^ok: .*proxy$/],
+      [{ ...tls, MAYFLY_OUTBOUND: 'off' }, 'outbound', /^ok: nothing/],
+      [tls, 'proxies', /^bad: .+ Set MAYFLY_TRUSTED_PROXIES to its address$/],
+      [{ ...tls, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }, 'proxies', /^ok: 127\.0\.0\.1 /],
+      [{}, 'proxies', /^note: /],
+    ]
+    for (const [environment, wanted, says] of cases) {
+      const found = (await examine(server, environment)).find(({ check }) => check === wanted)
+      assert.match(`${found?.state}: ${found?.says}`, says)
+    }
+  })
+
+  test('doctor says of a PostgreSQL server what a start would', async () => {
+    const away = { MAYFLY_DATABASE_URL: 'postgres://mayfly:hunter2@127.0.0.1:9/mayfly' }
+    const nowhere = { file: '', url: 'http://127.0.0.1:9' }
+    const secretless = bad(await examine(nowhere, away)).join()
+    assert.match(secretless, /^configuration: MAYFLY_SECRET must be set /)
+    const found = bad(await examine(nowhere, { ...away, MAYFLY_SECRET: '11'.repeat(32) })).join()
+    assert.match(
+      found,
+      /PostgreSQL at 127\.0\.0\.1:9 cannot be reached: connection refused\. Check /,
+    )
+    assert.equal((secretless + found).includes('hunter2'), false)
+  })
+
+  test('doctor finds a clock that is off by the date of the service', async (t) => {
+    const url = await serve(t, (_request, response) => {
+      response.setHeader('date', new Date(Date.now() - 120_000).toUTCString())
+      response.end('{"checkoutEnabled":true}')
+    })
+    const found = bad(await examine({ url, file: `${await temporaryFolder(t)}/x.db` }))
+    assert.match(found.join(), /^clock: it differs .* by 1(?:19|20|21) s/)
+  })
+
   test('doctor finds what is owed', async (t) => {
     const server = await startServer(t)
     await purchase(server, {})
