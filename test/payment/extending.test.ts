@@ -10,7 +10,7 @@ import {
   type Provisioning,
 } from '../../src/payment/provisioning.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { delivered, events, OTHER_KEY, plainPoll } from '../support/orders.ts'
+import { delivered, events, many, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -165,10 +165,8 @@ suite('an order that extends a capability', () => {
   test('two instances that learn of an extension extend once', async (t) => {
     const { shop, quote, publicId } = await anExtension(t, extending)
     const elsewhere = shop.another({ extend: extending })
-    await Promise.all(
-      Array.from({ length: 10 }, (_, i) =>
-        (i % 2 === 0 ? shop.orders : elsewhere).reconcile(quote.paymentHash, 'stream'),
-      ),
+    await many(10, (i) =>
+      (i % 2 === 0 ? shop.orders : elsewhere).reconcile(quote.paymentHash, 'stream'),
     )
     const renewals = events(shop, 'order.settled').filter(({ renewal }) => renewal)
     assert.equal(renewals.length, 1)

@@ -1,10 +1,12 @@
 /** The limit of unpaid orders where transactions do not see each other, whichever engine the other tests have. */
+
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import type { Db, Statement } from '../../src/db/db.ts'
 import { insertOrder, limitOpen, lockKeyOfTurn, takeTurn } from '../../src/payment/quoting.ts'
 import { NEW_ORDER } from '../../src/payment/store.ts'
+import { many } from '../support/orders.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { openDatabase, query } from '../support/store.ts'
 import { aPool, inTransaction } from '../support/transactions.ts'
@@ -13,9 +15,7 @@ const MOST = 20
 
 test('the limit of unpaid orders is exact where transactions do not see each other', async () => {
   const pool = await aPool()
-  const opened = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => inTransaction(pool, anOrder(`${i}`, '203.0.113', MOST))),
-  )
+  const opened = await many(100, (i) => inTransaction(pool, anOrder(`${i}`, '203.0.113', MOST)))
   await pool.end()
   assert.equal(opened.filter(Boolean).length, MOST)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { many } from '../support/orders.ts'
 import { aName, anOffer, aRequest, aShop, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
 
 const MOST = 20
@@ -8,10 +9,8 @@ const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart
 test('the unpaid orders of a network are limited exactly, and each network for itself', async (t) => {
   const { orders, clock, node, pay } = await aShop(t)
   const open = (from: number, clientNetwork = '203.0.113') =>
-    Promise.all(
-      Array.from({ length: 30 }, (_, i) =>
-        orders.open(aName(key(from + i)), aRequest(), anOffer({ clientNetwork, maxOpen: MOST })),
-      ),
+    many(30, (i) =>
+      orders.open(aName(key(from + i)), aRequest(), anOffer({ clientNetwork, maxOpen: MOST })),
     )
   const first = await open(0)
   const quotes = first.flatMap((outcome) => (outcome.kind === 'pending' ? [outcome.quote] : []))

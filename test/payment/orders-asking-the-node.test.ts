@@ -72,10 +72,10 @@ suite('asking the node about an order', () => {
 
   test('polls of open orders are never too many for the node, and leave its look-ups to dead ones', async (t) => {
     const shop = await aShop(t)
-    const dead = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
+    const dead = await many(20, (i) => shop.quote(key(i)))
     nodeSays(shop, 'dead by guess')
     for (const { paymentHash } of dead) await shop.orders.reconcile(paymentHash, 'lookup')
-    const open = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(100 + i))))
+    const open = await many(20, (i) => shop.quote(key(100 + i)))
     shop.clock.advance(SECOND)
 
     const first = holdingTheNode(shop)

@@ -33,13 +33,11 @@ suite('two clients with one key', () => {
   test('two clients that open an order at once are one order, contested whoever was first', async (t) => {
     const shop = await aShop(t)
     const elsewhere = shop.another()
-    const outcomes = await Promise.all(
-      Array.from({ length: 40 }, (_, i) =>
-        (i % 3 === 0 ? elsewhere : shop.orders).open(
-          aName(KEY, { client: i % 2 === 0 ? CLIENT : ELSEWHERE }),
-          aRequest(),
-          anOffer(),
-        ),
+    const outcomes = await many(40, (i) =>
+      (i % 3 === 0 ? elsewhere : shop.orders).open(
+        aName(KEY, { client: i % 2 === 0 ? CLIENT : ELSEWHERE }),
+        aRequest(),
+        anOffer(),
       ),
     )
     assert.equal(new Set(outcomes.map((one) => pendingQuote(one).paymentHash)).size, 1)
@@ -102,13 +100,11 @@ suite('two clients with one key', () => {
     await shop.repeat({ client: ELSEWHERE })
     const elsewhere = shop.another()
     const preimage = await preimageOf(shop.db, quote.paymentHash)
-    const outcomes = await Promise.all(
-      Array.from({ length: 80 }, (_, i) =>
-        (i % 4 < 2 ? shop.orders : elsewhere).poll(quote.orderId, {
-          ...(i % 2 === 0 ? keyPoll : plainPoll),
-          preimage: i % 4 === 0 || i % 4 === 3 ? preimage : null,
-        }),
-      ),
+    const outcomes = await many(80, (i) =>
+      (i % 4 < 2 ? shop.orders : elsewhere).poll(quote.orderId, {
+        ...(i % 2 === 0 ? keyPoll : plainPoll),
+        preimage: i % 4 === 0 || i % 4 === 3 ? preimage : null,
+      }),
     )
     const handed = outcomes.filter(({ kind }) => kind === 'delivered')
     assert.equal(handed.length, 20)

@@ -25,10 +25,8 @@ suite('a credential', () => {
     const shop = await aShop(t)
     await shop.quote()
     const elsewhere = shop.another()
-    const outcomes = await Promise.all(
-      Array.from({ length: 50 }, (_, i) =>
-        shop.repeat({ credential: 'verified', at: i % 2 === 0 ? shop.orders : elsewhere }),
-      ),
+    const outcomes = await many(50, (i) =>
+      shop.repeat({ credential: 'verified', at: i % 2 === 0 ? shop.orders : elsewhere }),
     )
     const { outcome, publicId } = delivered(outcomes[0] ?? null)
     assert.deepEqual(

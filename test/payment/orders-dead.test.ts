@@ -136,7 +136,7 @@ suite('an order that is dead', () => {
 suite('the start with many orders that are dead by a guess', () => {
   async function aMonthOfDead(t: TestContext, count: number) {
     const shop = await aShop(t)
-    const dead = await Promise.all(Array.from({ length: count }, (_, i) => shop.quote(key(i))))
+    const dead = await many(count, (i) => shop.quote(key(i)))
     nodeSays(shop, 'dead by guess')
     for (const { paymentHash } of dead) await shop.orders.reconcile(paymentHash, 'lookup')
     const open = await Promise.all([1, 2, 3].map((i) => shop.quote(key(1_000 + i))))

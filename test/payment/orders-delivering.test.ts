@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { REPLAY_MS } from '../../src/payment/order.ts'
-import { delivered, events, keyPoll, kinds, OTHER_KEY, plainPoll } from '../support/orders.ts'
+import { delivered, events, keyPoll, kinds, many, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import { aName, anOffer, aRequest, aShop, KEY, LIFE, SECOND } from '../support/shop.ts'
 
 suite('delivering an order', () => {
@@ -9,10 +9,8 @@ suite('delivering an order', () => {
     const shop = await aShop(t)
     const { orderId } = await shop.paid()
     const elsewhere = shop.another()
-    const outcomes = await Promise.all(
-      Array.from({ length: 20 }, (_, i) =>
-        (i % 2 === 0 ? shop.orders : elsewhere).poll(orderId, plainPoll),
-      ),
+    const outcomes = await many(20, (i) =>
+      (i % 2 === 0 ? shop.orders : elsewhere).poll(orderId, plainPoll),
     )
     assert.equal(kinds(outcomes).filter((kind) => kind === 'delivered').length, 1)
     assert.deepEqual(await shop.orders.poll(orderId, plainPoll), { kind: 'already delivered' })

@@ -5,7 +5,7 @@ import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Deliverable, OrderRequest, Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { delivered, events, mismatched, set, verified, wrong } from '../support/orders.ts'
+import { delivered, events, many, mismatched, set, verified, wrong } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -43,10 +43,8 @@ suite('an order of one URL', () => {
     const shop = await aShop(t)
     const quote = await looked(shop.orders)
     const elsewhere = shop.another()
-    const outcomes = await Promise.all(
-      Array.from({ length: 40 }, (_, i) =>
-        answerOf(i % 2 === 0 ? shop.orders : elsewhere, quote, { mayDeliver: i % 4 < 2 }),
-      ),
+    const outcomes = await many(40, (i) =>
+      answerOf(i % 2 === 0 ? shop.orders : elsewhere, quote, { mayDeliver: i % 4 < 2 }),
     )
     const gets = outcomes.filter((_, i) => i % 4 < 2)
     const again = await answerOf(elsewhere, quote)
@@ -65,7 +63,7 @@ suite('an order of one URL', () => {
 
   test('looks at once are as many orders, with an invoice each', async (t) => {
     const shop = await aShop(t)
-    const quotes = await Promise.all(Array.from({ length: 20 }, () => looked(shop.orders)))
+    const quotes = await many(20, () => looked(shop.orders))
     assert.equal(new Set(quotes.map(({ orderId }) => orderId)).size, 20)
     assert.equal(new Set(quotes.map(({ bolt11 }) => bolt11)).size, 20)
     assert.equal(shop.node.invoices.length, 20)

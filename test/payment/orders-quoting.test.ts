@@ -113,16 +113,28 @@ suite('the invoice of an order', () => {
     })
   }
 
-  test('an invoice of a network that nobody is told of is shown to nobody, and the log says so', async (t) => {
-    const shop = await aShop(t)
-    nodeOn(shop, 'testnet')
-    assert.deepEqual(await open(shop), UNAVAILABLE)
-    assert.deepEqual(await orderIds(shop), [])
-    assert.equal(
-      events(shop, 'lightning.invoice_failed')[0]?.reason,
-      'the node made an invoice for a network that the interface does not know',
-    )
-  })
+  const WRONG: Record<string, [make: (shop: Shop) => void, reason: RegExp]> = {
+    'of a network that nobody is told of': [
+      (shop) => nodeOn(shop, 'testnet'),
+      /^the node made an invoice for a network that the interface does not know$/,
+    ],
+    'for another amount than asked': [
+      (shop) => {
+        shop.node.replaced.createInvoice = (ask) =>
+          shop.node.simulator.createInvoice({ ...ask, amountMsat: ask.amountMsat + 1 })
+      },
+      /^the node made a different invoice from the one requested$/,
+    ],
+  }
+  for (const [what, [make, reason]] of Object.entries(WRONG)) {
+    test(`an invoice ${what} is shown to nobody, and the log says so`, async (t) => {
+      const shop = await aShop(t)
+      make(shop)
+      assert.deepEqual(await open(shop), UNAVAILABLE)
+      assert.deepEqual(await orderIds(shop), [])
+      assert.match(String(events(shop, 'lightning.invoice_failed')[0]?.reason), reason)
+    })
+  }
 
   test('an invoice under another payment hash than the node says is shown to nobody, and sales wait for the node', async (t) => {
     const shop = await aShop(t)

@@ -5,7 +5,7 @@ import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { deliverOrder, refundOrder } from '../../src/payment/operator.ts'
-import { byId, delivered, events, keyPoll, plainPoll, told } from '../support/orders.ts'
+import { byId, delivered, events, keyPoll, many, plainPoll, told } from '../support/orders.ts'
 import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
@@ -162,22 +162,9 @@ test('a paid order that could not be provisioned is counted', async (t) => {
 })
 
 suite('the pass at the start', () => {
-  test('the pass at the start settles 33 others beside one that can never be applied', async (t) => {
-    const shop = await aShop(t)
-    const broken = await shop.paid(key(0))
-    await plant(shop, broken, '{"planId":')
-    shop.clock.advance(1)
-    const others = await Promise.all(Array.from({ length: 33 }, (_, i) => shop.paid(key(i + 1))))
-    watchingSilence(shop)
-    await until('all others are provisioned', async () => {
-      return (await shop.provisioned()).length === others.length
-    })
-    assert.equal((await shop.order(broken))?.state, 'paid_unfulfilled')
-  })
-
   test('the pass at the start ends when the store is away, and leaves the rest to the sweep', async (t) => {
     const shop = await aShop(t)
-    const quotes = await Promise.all(Array.from({ length: 40 }, (_, i) => shop.paid(key(i))))
+    const quotes = await many(40, (i) => shop.paid(key(i)))
     for (const quote of quotes) failSettling(shop.db, quote, new StoreAway('the disk is full'))
     watchingSilence(shop)
     await until('the pass ended', () => events(shop, 'order.pass_failed').length === 1)

@@ -226,6 +226,7 @@ suite('a pass of the watcher that the store refuses', () => {
     assert.match(String(reasons(shop, 'order.sweep_failed')), /no thread/)
     allow()
     await sweeps(async () => (await shop.order(quote))?.state === 'settled')
+    assert.equal((await shop.order(quote))?.settled_by, 'lookup')
     assert.deepEqual(events(shop, 'order.pass_failed'), [])
   })
 

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import { claimSweep, createOrderStore } from '../../src/payment/store.ts'
 import { PAUSES } from '../../src/payment/watcher.ts'
+import { many } from '../support/orders.ts'
 import { aShop, DAY, HOUR, openReads, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
@@ -36,42 +37,29 @@ suite('the watcher', () => {
     assert.equal((await shop.order(open))?.state, 'pending')
   })
 
-  test('the watcher goes on past an order that always fails', async (t) => {
-    const shop = await aShop(t)
-    const lost = await shop.quote(key(0))
-    const paid = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.paid(key(i + 1))))
-    shop.node.replaced.lookupInvoice = (paymentHash) =>
-      paymentHash === lost.paymentHash
-        ? Promise.reject(new UnknownInvoice())
-        : shop.node.simulator.lookupInvoice(paymentHash)
-    silence(shop)
-    watching(shop)
-    await until('all others are provisioned', async () => {
-      return (await shop.provisioned()).length === paid.length
+  for (const [what, error] of Object.entries({
+    'that the node does not know': new UnknownInvoice(),
+    'whose look-up fails, while the node answers for others': new Error('an unknown state'),
+  })) {
+    test(`the watcher goes on past an order ${what}`, async (t) => {
+      const { noSweep } = ownedTimers(t)
+      const shop = await aShop(t)
+      const lost = await shop.quote(key(0))
+      const paid = await many(33, (i) => shop.paid(key(i + 1)))
+      shop.node.replaced.lookupInvoice = (paymentHash) =>
+        paymentHash === lost.paymentHash
+          ? Promise.reject(error)
+          : shop.node.simulator.lookupInvoice(paymentHash)
+      silence(shop)
+      watching(shop)
+      await noSweep(async () => (await shop.provisioned()).length === paid.length)
+      assert.equal((await shop.order(lost))?.state, 'pending')
     })
-    assert.equal((await shop.order(lost))?.state, 'pending')
-  })
-
-  test('the watcher goes on past an order whose look-up fails, while the node answers for others', async (t) => {
-    const { noSweep } = ownedTimers(t)
-    const shop = await aShop(t)
-    const unreadable = await shop.quote(key(0))
-    const paid = await Promise.all(Array.from({ length: 33 }, (_, i) => shop.paid(key(i + 1))))
-    shop.node.replaced.lookupInvoice = (paymentHash) =>
-      paymentHash === unreadable.paymentHash
-        ? Promise.reject(new Error('an invoice is in an unknown state'))
-        : shop.node.simulator.lookupInvoice(paymentHash)
-    silence(shop)
-    watching(shop)
-    await noSweep(async () => {
-      return (await shop.provisioned()).length === paid.length
-    })
-    assert.equal((await shop.order(unreadable))?.state, 'pending')
-  })
+  }
 
   test('the watcher stops asking a node that cannot be reached', async (t) => {
     const shop = await aShop(t)
-    await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
+    await many(20, (i) => shop.quote(key(i)))
     shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
     silence(shop)
     const { stop } = watching(shop)
@@ -84,7 +72,7 @@ suite('the watcher', () => {
 
   test('the watcher shares the orders with others that look at the same time', async (t) => {
     const shop = await aShop(t)
-    const quotes = await Promise.all(Array.from({ length: 30 }, (_, i) => shop.quote(key(i))))
+    const quotes = await many(30, (i) => shop.quote(key(i)))
     silence(shop)
     const watchers = [watching(shop), watching(shop), watching(shop)]
     await until('each order was looked up', () => shop.node.lookups.length >= quotes.length)
@@ -104,7 +92,7 @@ suite('the watcher', () => {
       test(`the watcher looks each order up once where the clock ${how}, ${when}`, async (t) => {
         const { sweeps } = ownedTimers(t)
         const shop = await aShop(t)
-        const quotes = await Promise.all(Array.from({ length: 20 }, (_, i) => shop.quote(key(i))))
+        const quotes = await many(20, (i) => shop.quote(key(i)))
         let isFirst = true
         shop.node.replaced.lookupInvoice = async () => {
           if (isFirst || when === 'with each answer') shop.clock.advance(stepMs)
@@ -124,14 +112,6 @@ suite('the watcher', () => {
       })
     }
   }
-
-  test('the watcher settles as soon as the node tells of it', async (t) => {
-    const shop = await aShop(t)
-    watching(shop)
-    const quote = await shop.paid()
-    await until('the order is settled', () => isSettled(shop, quote))
-    assert.equal((await shop.order(quote))?.settled_by, 'stream')
-  })
 
   test('the watcher opens the stream again after it broke', async (t) => {
     const shop = await aShop(t)
@@ -199,20 +179,6 @@ suite('the watcher', () => {
 })
 
 suite('the sweep', () => {
-  test('the sweep finds a payment that no stream told of and nobody polled', async (t) => {
-    const { sweeps } = ownedTimers(t)
-    const shop = await aShop(t)
-    await openReads(shop)
-    silence(shop)
-    const quote = await shop.quote()
-    watching(shop)
-    await sweeps(() => shop.node.lookups.length === 1)
-    await shop.pay(quote)
-    shop.clock.advance(16 * SECOND)
-    await sweeps(() => isSettled(shop, quote))
-    assert.equal((await shop.order(quote))?.settled_by, 'lookup')
-  })
-
   test('the sweep counts as the one look-up of that second', async (t) => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)

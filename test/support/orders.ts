@@ -17,8 +17,8 @@ export const plainPoll = { key: null, isPrefetch: false }
 export const keyPoll = { key: KEY, isPrefetch: false }
 
 /** Calls `ask` this many times at once. */
-export const many = <T>(count: number, ask: () => Promise<T>): Promise<T[]> =>
-  Promise.all(Array.from({ length: count }, ask))
+export const many = <T>(count: number, ask: (i: number) => Promise<T>): Promise<T[]> =>
+  Promise.all(Array.from({ length: count }, (_, i) => ask(i)))
 
 /** The kinds of the outcomes, in alphabetical order. */
 export const kinds = (outcomes: Outcome[]): string[] => outcomes.map(({ kind }) => kind).sort()
