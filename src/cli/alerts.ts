@@ -5,7 +5,7 @@ import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 import { away, columns } from './text.ts'
-import { findSaved, isName, load, loadCatch, withReceipt } from './vault/saved.ts'
+import { checkReceipt, clientOf, findSaved, isName, load, loadCatch } from './vault/saved.ts'
 
 /** How many destinations the service takes. */
 const MOST = 3
@@ -66,12 +66,10 @@ export function addAlerts(program: Command): void {
 
 /** The calls of what is saved under this name, and its service. @throws CliError if it tells nobody anything. */
 function alertsOf(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: string } {
-  const { capability, baseUrl } = load(cli, name)
-  const mayfly = cli.mayfly(baseUrl)
-  if (capability.product === 'pulse') return { alerts: mayfly.pulse(capability), baseUrl }
-  if (capability.product === 'whisper') {
-    return { alerts: mayfly.whisperReceipt(withReceipt(name, capability)), baseUrl }
-  }
+  const saved = load(cli, name)
+  checkReceipt(name, saved.capability)
+  const alerts = clientOf(cli, saved)
+  if ('alerts' in alerts) return { alerts, baseUrl: saved.baseUrl }
   throw new CliError(
     `${name} is an inbox, and this command takes a monitor or a whisper.`,
     EXIT.usage,

@@ -1,7 +1,7 @@
 /** `mayfly export` and `import`: one capability for another machine, or everything as a backup. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import type { SavedPing } from '../client/capability-file.ts'
+import { type Kept, parseKept, type SavedPing } from '../client/capability-file.ts'
 import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
 import { objectIn, parseJson } from '../lib/json.ts'
 import { readStdin } from './ask.ts'
@@ -11,16 +11,7 @@ import { CliError, EXIT } from './exit.ts'
 import { savedAs } from './purchase.ts'
 import { type Backup, isBackup, NOTHING, readBackup, restoreBackup } from './vault/backup.ts'
 import { openPurchase } from './vault/purchases.ts'
-import {
-  findKept,
-  type Kept,
-  load,
-  loadPing,
-  parseKept,
-  publicPart,
-  save,
-  textOf,
-} from './vault/saved.ts'
+import { findKept, load, loadPing, publicPart, save, textOf } from './vault/saved.ts'
 
 type Options = { all?: true; pingOnly?: true; as: string; out?: string }
 

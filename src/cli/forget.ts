@@ -1,5 +1,6 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import type { Command } from 'commander'
+import { isPingOnly } from '../client/capability-file.ts'
 import type { PurchaseRecord, SavedCapability } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirmDestroying } from './ask.ts'
@@ -8,7 +9,7 @@ import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
 import { GONE, stateOf } from './status.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
-import { A, checkName, findKept, forget, isPingOnly, isSaved } from './vault/saved.ts'
+import { A, checkName, findKept, forget, isSaved } from './vault/saved.ts'
 import { findUnopened, forgetUnopened } from './vault/unopened.ts'
 
 export function addForget(program: Command): void {

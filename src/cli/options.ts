@@ -9,20 +9,14 @@ export const planOption = (description = 'spark, standard or long'): Option =>
 export const productOption = (description = PRODUCT_NAMES.join(', ')): Option =>
   new Option('--product <product>', description).choices(PRODUCT_NAMES)
 
-type Range = { least: number; most: number }
-
 /** Reads a whole number of this range. */
-export const wholeNumber =
-  ({ least, most }: Range) =>
+export const whole =
+  (least: number, most: number) =>
   (text: string): number => {
     const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
     if (number >= least && number <= most) return number
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
   }
-
-/** An option whose value is a whole number. */
-export const wholeOption = (flags: string, description: string, range: Range): Option =>
-  new Option(flags, description).argParser(wholeNumber(range))
 
 /** The secret in an option that names a file, or - to ask for it or take it from stdin. */
 export const secretFrom = async (

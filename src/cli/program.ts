@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import { EXIT, EXIT_MEANINGS, endingOf } from './exit.ts'
-import { wholeOption } from './options.ts'
+import { whole } from './options.ts'
 import { examples } from './text.ts'
 
 /** The file of some commands, which is loaded only to run one of them or to describe them all. */
@@ -104,10 +104,10 @@ export async function createProgram(...only: string[]): Promise<Command> {
       '--url <url>',
       'the service (MAYFLY_URL, or http://127.0.0.1:8402, with MAYFLY_PORT if set)',
     )
-    .addOption(
-      wholeOption('--max-sats <sats>', 'the highest price to pay (MAYFLY_MAX_SATS, or 1000)', {
-        ...{ least: 0, most: 100_000_000 },
-      }),
+    .option(
+      '--max-sats <sats>',
+      'the highest price to pay (MAYFLY_MAX_SATS, or 1000)',
+      whole(0, 100_000_000),
     )
     .option('--json', 'answer in JSON; the default if stdout is not a terminal')
     .option('--quiet', 'print only answers and errors')

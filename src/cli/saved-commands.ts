@@ -1,7 +1,8 @@
 /** `mayfly list|show|open|move|destroy`: what is saved here. */
 import { spawn } from 'node:child_process'
 import type { Command } from 'commander'
-import type { PurchaseState, SavedCapability } from '../client/index.ts'
+import { isPingOnly, type Kept } from '../client/capability-file.ts'
+import type { PurchaseState } from '../client/index.ts'
 import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
 import { confirmDestroying } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
@@ -11,16 +12,15 @@ import { away, columns } from './text.ts'
 import { findPurchase, goingOn, type OpenPurchase, openPurchases } from './vault/purchases.ts'
 import {
   allKept,
+  checkReceipt,
+  clientOf,
   forget,
-  isPingOnly,
-  type Kept,
   load,
   loadKept,
   publicPart,
   rememberState,
   type Said,
   saveAgain,
-  withReceipt,
 } from './vault/saved.ts'
 
 export function addSavedCommands(program: Command): void {
@@ -276,9 +276,12 @@ function addDestroy(program: Command): void {
     async (cli, { yes }, [name]) => {
       const saved = load(cli, name)
       const { product } = saved.capability
-      if (product === 'whisper') withReceipt(name, saved.capability)
+      checkReceipt(name, saved.capability)
       if (!yes) await confirmDestroying(cli, name, `${name}${WITH[product]}`)
-      await destroySaved(cli, name, saved)
+      await clientOf(cli, saved).destroy()
+      // The receipt of a whisper tells for a day when it was read.
+      if (product === 'whisper') rememberState(cli, name, 'destroyed')
+      else forget(cli, name)
       const rest =
         product === 'whisper'
           ? `For a day, this still shows when it was read: mayfly status ${name}`
@@ -292,17 +295,4 @@ const WITH = {
   catch: ' and all its webhooks',
   pulse: ' and its shared status',
   whisper: ' and the reads that are left',
-}
-
-/** Destroys it, and removes it here. The receipt of a whisper tells for a day when it was read. */
-async function destroySaved(cli: Cli, name: string, saved: SavedCapability): Promise<void> {
-  const { capability, baseUrl } = saved
-  const mayfly = cli.mayfly(baseUrl)
-  if (capability.product === 'whisper') {
-    await mayfly.whisperReceipt(withReceipt(name, capability)).destroy()
-    return rememberState(cli, name, 'destroyed')
-  }
-  if (capability.product === 'catch') await mayfly.catch(capability).destroy()
-  else await mayfly.pulse(capability).destroy()
-  forget(cli, name)
 }

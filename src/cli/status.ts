@@ -1,17 +1,19 @@
 /** `mayfly status NAME`: what the service says of a thing, which `mayfly list` remembers. */
 import type { Command } from 'commander'
+import { isPingOnly, type Kept } from '../client/capability-file.ts'
 import {
   type CatchRefusals,
   type CatchStatus,
   type Mayfly,
   MayflyError,
   type PulseStatus,
+  type SavedCapability,
   type WhisperReceipt,
 } from '../client/index.ts'
 import { inboxAddress, sharedAddresses } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
 import { away, columns, harmless, size, span } from './text.ts'
-import { isPingOnly, type Kept, load, rememberState, withReceipt } from './vault/saved.ts'
+import { checkReceipt, load, rememberState } from './vault/saved.ts'
 
 export function addStatus(program: Command): void {
   client(
@@ -22,29 +24,38 @@ export function addStatus(program: Command): void {
     { examples: ['mayfly status hooks', 'mayfly status backup --json'] },
     async (cli, _options, [name]) => {
       const saved = load(cli, name)
-      const { capability, baseUrl } = saved
-      const mayfly = cli.mayfly(baseUrl)
+      checkReceipt(name, saved.capability)
       try {
-        if (capability.product === 'catch') {
-          const inbox = mayfly.catch(capability)
-          const status = await inbox.status()
-          rememberState(cli, name, status.status)
-          showInbox(cli, inboxAddress(saved), { status, refusals: await inbox.refusals() })
-        } else if (capability.product === 'pulse') {
-          const status = await mayfly.pulse(capability).status()
-          rememberState(cli, name, status.state)
-          showMonitor(cli, baseUrl, status)
-        } else {
-          const receipt = await mayfly.whisperReceipt(withReceipt(name, capability)).status()
-          rememberState(cli, name, receipt.state)
-          showReceipt(cli, receipt)
-        }
+        const { state, show } = await toldOf(cli.mayfly(saved.baseUrl), saved)
+        rememberState(cli, name, state)
+        await show(cli)
       } catch (error) {
         if (isGone(error)) rememberState(cli, name, GONE)
         throw error
       }
     },
   )
+}
+
+/** What the service says of a thing, and how it is shown. */
+async function toldOf(
+  mayfly: Mayfly,
+  { capability, baseUrl }: SavedCapability,
+): Promise<{ state: string; show(cli: Cli): unknown }> {
+  if (capability.product === 'catch') {
+    const inbox = mayfly.catch(capability)
+    const status = await inbox.status()
+    const ingestUrl = inboxAddress({ capability, baseUrl })
+    const show = async (cli: Cli) =>
+      showInbox(cli, { ...status, ingestUrl, refusals: await inbox.refusals() })
+    return { state: status.status, show }
+  }
+  if (capability.product === 'pulse') {
+    const status = await mayfly.pulse(capability).status()
+    return { state: status.state, show: (cli) => showMonitor(cli, baseUrl, status) }
+  }
+  const receipt = await mayfly.whisperReceipt(capability).status()
+  return { state: receipt.state, show: (cli) => showReceipt(cli, receipt) }
 }
 
 /** The state of what the service knows no more. */
@@ -55,13 +66,11 @@ const isGone = (error: unknown): boolean =>
 
 /** The state that the service tells now. Null where asking would spend something: a read, or a ping. */
 export async function stateOf(mayfly: Mayfly, kept: Kept): Promise<string | null> {
+  if (isPingOnly(kept)) return null
+  const { capability } = kept
+  if (capability.product === 'whisper' && capability.receiptToken === undefined) return null
   try {
-    const { capability } = kept
-    if (isPingOnly(kept)) return null
-    if (capability.product === 'catch') return (await mayfly.catch(capability).status()).status
-    if (capability.product === 'pulse') return (await mayfly.pulse(capability).status()).state
-    if (capability.receiptToken === undefined) return null
-    return (await mayfly.whisperReceipt(capability).status()).state
+    return (await toldOf(mayfly, kept)).state
   } catch (error) {
     if (isGone(error)) return GONE
     throw error
@@ -70,18 +79,17 @@ export async function stateOf(mayfly: Mayfly, kept: Kept): Promise<string | null
 
 function showInbox(
   cli: Cli,
-  ingestUrl: string,
-  { status, refusals }: { status: CatchStatus; refusals: CatchRefusals },
+  status: CatchStatus & { ingestUrl: string; refusals: CatchRefusals },
 ): void {
   cli.answer(
-    { ...status, ingestUrl, refusals },
+    status,
     columns([
       ['state', status.status],
       ['ends', `${away(status.expiresAt, cli.now())}, ${status.expiresAt}`],
       ['requests', `${status.acceptedRequestCount} of ${status.requestLimit}`],
       ['stored', `${size(status.storedBytes)} of ${size(status.storageLimitBytes)}`],
-      ['refused', refusedIn(refusals, cli.now())],
-      ['address', ingestUrl],
+      ['refused', refusedIn(status.refusals, cli.now())],
+      ['address', status.ingestUrl],
     ]),
   )
 }

@@ -30,6 +30,17 @@ const VERSION = 1
 // RFC 3339 §5.6, as the service writes it.
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
+/** The file of a monitor without its owner's token, for a machine whose jobs only ping. */
+export type SavedPing = Omit<SavedCapability, 'capability'> & {
+  capability: Omit<PulseCapability, 'ownerToken'>
+}
+
+/** What a file can have. Whatever reads only whole capabilities refuses a `SavedPing`. */
+export type Kept = SavedCapability | SavedPing
+
+export const isPingOnly = (kept: Kept): kept is SavedPing =>
+  kept.capability.product === 'pulse' && !('ownerToken' in kept.capability)
+
 /**
  * Formats a capability file: a few lines of JSON, with a line break at the end.
  *
@@ -39,21 +50,26 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
  * ```
  * @throws RangeError for a part that is malformed.
  */
-export function formatCapability({ capability, baseUrl, planId }: SavedCapability): string {
-  const { product, publicId, expiresAt } = capability
-  const file: Record<string, unknown> = { mayfly: VERSION, product }
-  file.baseUrl = baseUrl.replace(/\/+$/, '')
-  if (planId !== undefined) file.planId = planId
-  file.publicId = publicId
-  const { tokens, extraTokens } = SOLD_PRODUCTS[product]
-  for (const name of Object.keys({ ...tokens, ...extraTokens })) {
-    file[name] = (capability as Record<string, unknown>)[name]
-  }
-  if ('code' in capability && capability.code !== undefined) file.code = capability.code
-  file.expiresAt = expiresAt
-  const text = `${JSON.stringify(file, null, 2)}\n`
+export function formatCapability(saved: SavedCapability): string {
+  const text = formatKept(saved)
   if (parseCapability(text) === null) throw new RangeError('not the parts of a capability')
   return text
+}
+
+export function formatKept({ capability, baseUrl, planId }: Kept): string {
+  const { product, publicId, expiresAt } = capability
+  const { tokens, extraTokens } = SOLD_PRODUCTS[product]
+  const secrets = [...Object.keys({ ...tokens, ...extraTokens }), 'code'].map((name) => [
+    name,
+    (capability as Record<string, unknown>)[name],
+  ])
+  // JSON leaves out what is undefined.
+  const file = {
+    ...{ mayfly: VERSION, product, baseUrl: baseUrl.replace(/\/+$/, ''), planId, publicId },
+    ...Object.fromEntries(secrets),
+    expiresAt,
+  }
+  return `${JSON.stringify(file, null, 2)}\n`
 }
 
 /**
@@ -66,14 +82,25 @@ export function formatCapability({ capability, baseUrl, planId }: SavedCapabilit
  * ```
  */
 export function parseCapability(text: string): SavedCapability | null {
-  const read = readFile(text)
-  if (read === null) return null
-  const { file, product, publicId, expiresAt, baseUrl, planId } = read
+  const kept = parseKept(text)
+  return kept === null || isPingOnly(kept) ? null : kept
+}
+
+export function parseKept(text: string): Kept | null {
+  const file = text.length > MAX_FILE_CHARS ? null : objectIn(text)
+  if (file?.mayfly !== VERSION) return null
+  const { product, publicId, expiresAt, planId } = file
+  const baseUrl = serviceAddress(file.baseUrl)
+  if (!isProduct(product)) return null
+  if (baseUrl === null || typeof publicId !== 'string' || !isId(product, publicId)) return null
+  if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
+  if (planId !== undefined && !isPlanId(planId)) return null
   const capability: Record<string, string> = { product, publicId }
   const { tokens, extraTokens } = SOLD_PRODUCTS[product]
   for (const [name, kind] of Object.entries<TokenKind>({ ...tokens, ...extraTokens })) {
     const token = file[name]
-    if (token === undefined && name in extraTokens) continue
+    const isOptional = name in extraTokens || (product === 'pulse' && name === 'ownerToken')
+    if (token === undefined && isOptional) continue
     if (typeof token !== 'string' || !isToken(kind, token)) return null
     capability[name] = token
   }
@@ -83,64 +110,8 @@ export function parseCapability(text: string): SavedCapability | null {
     if (code?.publicId !== publicId || code.readToken !== capability.readToken) return null
     capability.code = file.code as string
   }
-  return {
-    capability: capability as AnyCapability,
-    baseUrl,
-    ...(planId === undefined ? {} : { planId }),
-  }
-}
-
-/**
- * What a job needs to ping a monitor. Without the owner's token it can neither read, change nor destroy the
- * monitor.
- */
-export type PingCapability = Omit<PulseCapability, 'ownerToken'>
-
-/** The contents of a file for a machine whose jobs only ping. */
-export type SavedPing = { capability: PingCapability; baseUrl: string; planId?: PlanId | undefined }
-
-/** Formats the file of a monitor without its owner's token. Whatever reads only whole capabilities refuses it. */
-export function formatPing({ capability, baseUrl, planId }: SavedPing): string {
-  const { product, publicId, pingToken, expiresAt } = capability
   const plan = planId === undefined ? {} : { planId }
-  const file = { mayfly: VERSION, product, baseUrl, ...plan, publicId, pingToken, expiresAt }
-  return `${JSON.stringify(file, null, 2)}\n`
-}
-
-/** Parses such a file. Returns null for any other text, such as a whole capability. */
-export function parsePing(text: string): SavedPing | null {
-  const read = readFile(text)
-  if (read?.product !== 'pulse' || read.file.ownerToken !== undefined) return null
-  const { file, publicId, expiresAt, baseUrl, planId } = read
-  const { pingToken } = file
-  if (typeof pingToken !== 'string' || !isToken('pulse_ping', pingToken)) return null
-  return {
-    capability: { product: 'pulse', publicId, pingToken, expiresAt },
-    baseUrl,
-    ...(planId === undefined ? {} : { planId }),
-  }
-}
-
-type FileParts = {
-  file: Record<string, unknown>
-  product: AnyCapability['product']
-  publicId: string
-  expiresAt: string
-  baseUrl: string
-  planId: PlanId | undefined
-}
-
-/** What all files have, and the members that are still to be checked. */
-function readFile(text: string): FileParts | null {
-  const file = text.length > MAX_FILE_CHARS ? null : objectIn(text)
-  if (file?.mayfly !== VERSION) return null
-  const { product, publicId, expiresAt, planId } = file
-  const baseUrl = serviceAddress(file.baseUrl)
-  if (!isProduct(product)) return null
-  if (baseUrl === null || typeof publicId !== 'string' || !isId(product, publicId)) return null
-  if (typeof expiresAt !== 'string' || !isDateTime(expiresAt)) return null
-  if (planId !== undefined && !isPlanId(planId)) return null
-  return { file, product, publicId, expiresAt, baseUrl, planId }
+  return { capability, baseUrl, ...plan } as unknown as Kept
 }
 
 /** An HTTP address that tokens may be sent to, or null. Refuses an address with a password. */

@@ -13,7 +13,7 @@ import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { wholeOption } from '../options.ts'
+import { whole } from '../options.ts'
 import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
@@ -21,8 +21,12 @@ import { receiverOf } from './forward.ts'
 /** The most events that an inbox can hold. */
 const MAX_EVENTS = 1_000_000
 
-const limitOption = (description: string) =>
-  wholeOption('--limit <count>', description, { least: 1, most: MAX_EVENTS })
+/** Options of several commands. */
+export const FILTER = [
+  '--filter <filter>',
+  'such as method=POST,contentType=application/json,q=opened',
+] as const
+const LIMIT = '--limit <count>'
 
 export function addCatchEvents(parent: Command): void {
   addEvents(parent)
@@ -35,8 +39,8 @@ function addEvents(parent: Command): void {
       .command('events')
       .description('list the webhooks of an inbox, newest first')
       .argument('<name>', 'the inbox')
-      .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-      .addOption(limitOption('the maximum number').default(20)),
+      .option(...FILTER)
+      .option(LIMIT, 'the maximum number', whole(1, MAX_EVENTS), 20),
     {
       examples: [
         'mayfly catch events hooks',
@@ -65,7 +69,7 @@ function addShow(parent: Command): void {
       const event = await findEvent(loadCatch(cli, name).inbox, which)
       if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
       else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
-      else cli.answer(event, whole(event))
+      else cli.answer(event, shown(event))
     },
   )
 }
@@ -110,7 +114,7 @@ function sequenceOf(id: string): number {
 }
 
 /** An event with its headers and body, for people. */
-export function whole(event: CatchEvent): string {
+function shown(event: CatchEvent): string {
   const { sequence, id, receivedAt, access, sourceIp, method, path, query } = event
   const head = columns([
     ['webhook', `#${sequence}, ${id}`],
@@ -141,8 +145,8 @@ export function addCatchExport(parent: Command): void {
           .default('jsonl'),
       )
       .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
-      .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
-      .addOption(limitOption('at most this many, the newest').default(MAX_EVENTS)),
+      .option(...FILTER)
+      .option(LIMIT, 'at most this many, the newest', whole(1, MAX_EVENTS), MAX_EVENTS),
     {
       examples: [
         'mayfly catch export hooks > hooks.jsonl',

@@ -4,11 +4,11 @@ import type { CatchClient, CatchEvent, CatchState, EventFilter } from '../../cli
 import { inboxAddress } from '../addresses.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { wholeOption } from '../options.ts'
+import { whole } from '../options.ts'
 import { harmless } from '../text.ts'
 import { countFailed, type Listener, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
-import { described, parseFilter } from './events.ts'
+import { described, FILTER, parseFilter } from './events.ts'
 import { type Delivered, deliver, isAccepted, outcomeOf, receiverOf } from './forward.ts'
 import { watchRefusals } from './refusals.ts'
 
@@ -33,23 +33,21 @@ export function addCatchListen(parent: Command): void {
       .description('show webhooks as they arrive, and forward them to a receiver')
       .argument('<name>', 'the inbox')
       .option('--forward <url>', 'forward each one to this address, in order, once')
-      .addOption(
-        wholeOption(
-          '--retry <times>',
-          'with --forward, send again what fails (no answer, or 400 and above)',
-          { least: 0, most: MAX_RETRIES },
-        ),
+      .option(
+        '--retry <times>',
+        'with --forward, send again what fails (no answer, or 400 and above)',
+        whole(0, MAX_RETRIES),
       )
       .option(
         '--since <where>',
         'a sequence number to start after, or now, start, or last (where it stopped)',
       )
-      .option('--filter <filter>', 'such as method=POST,contentType=application/json,q=opened')
+      .option(...FILTER)
       .option('--once', 'stop after the first one; with --forward, a failure if it is not accepted')
-      .addOption(
-        wholeOption('--timeout <seconds>', 'stop after this time; with --once, that is a failure', {
-          ...{ least: 1, most: MAX_TIMEOUT_SECONDS },
-        }),
+      .option(
+        '--timeout <seconds>',
+        'stop after this time; with --once, that is a failure',
+        whole(1, MAX_TIMEOUT_SECONDS),
       ),
     {
       examples: [

@@ -4,7 +4,7 @@ import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
 import { CHALLENGERS } from '../../protocol/signatures/signatures.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { secretFrom, wholeOption } from '../options.ts'
+import { secretFrom, whole } from '../options.ts'
 import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
@@ -43,13 +43,10 @@ export function addCatchRespond(parent: Command): void {
       .option('--secret-file <file>', 'for zoom and x: the secret of the app, or - for stdin', '-')
       .option('--echo-json <member>', 'send back this member of the JSON body, as text')
       .option('--echo-query <parameter>', 'send back this parameter of the query, as text')
-      .addOption(
-        // The service knows which statuses there are, and says so.
-        wholeOption(
-          '--status <code>',
-          'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
-          { least: 200, most: 429 },
-        ),
+      .option(
+        '--status <code>',
+        'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
+        whole(200, 429),
       )
       .option('--body <text>', 'with --status: this body')
       .addOption(
@@ -58,10 +55,10 @@ export function addCatchRespond(parent: Command): void {
           'with --status: its type, text/plain by default',
         ).choices(['text/plain', 'application/json']),
       )
-      .addOption(
-        wholeOption('--retry-after <seconds>', 'with --status: when the sender should try again', {
-          ...{ least: 0, most: 3600 },
-        }),
+      .option(
+        '--retry-after <seconds>',
+        'with --status: when the sender should try again',
+        whole(0, 3600),
       )
       .option('--reset', 'answer 204 again'),
     {

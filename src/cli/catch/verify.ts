@@ -5,7 +5,7 @@ import { HMAC_ALGORITHMS } from '../../protocol/signatures/mac.ts'
 import { SIGNATURE_PROVIDERS } from '../../protocol/signatures/signatures.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { secretFrom, wholeOption } from '../options.ts'
+import { secretFrom, whole } from '../options.ts'
 import { columns, harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
@@ -35,10 +35,11 @@ export function addCatchVerify(parent: Command): void {
         ),
       )
       .option('--secret-file <file>', "the sender's secret: the first line, or - for stdin", '-')
-      .addOption(
-        wholeOption('--tolerance <seconds>', 'how far a timestamp may be from the arrival', {
-          ...{ least: 0, most: MAX_TOLERANCE_SECONDS },
-        }).default(300),
+      .option(
+        '--tolerance <seconds>',
+        'how far a timestamp may be from the arrival',
+        whole(0, MAX_TOLERANCE_SECONDS),
+        300,
       )
       .option('--header <name>', 'for hmac: the header with the signature')
       .addOption(

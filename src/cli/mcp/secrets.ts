@@ -1,4 +1,5 @@
 /** Where the tokens of `mayfly mcp` are: in the vault, by name. None of them goes to the host. */
+import type { Kept } from '../../client/capability-file.ts'
 import { createHttp } from '../../client/http.ts'
 import { MayflyError, openWhisper, parseWhisperCode } from '../../client/index.ts'
 import { utf8Text } from '../../lib/bytes.ts'
@@ -8,7 +9,7 @@ import { type Brought, type Context, type Held, type Roles, text } from '../../t
 import type { Cli } from '../cli.ts'
 import { lastSeen, sawUpTo } from '../vault/listening.ts'
 import { openPurchase } from '../vault/purchases.ts'
-import { A, allKept, findKept, findSaved, forget, type Kept, saveAgain } from '../vault/saved.ts'
+import { A, allKept, findKept, findSaved, forget, saveAgain } from '../vault/saved.ts'
 import { fetchKept } from '../whisper/read.ts'
 import { type Call, confirm } from './session.ts'
 

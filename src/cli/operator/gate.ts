@@ -6,7 +6,7 @@ import { MAX_CREDITS } from '../../gate/store.ts'
 import { rfc3339 } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
-import { wholeNumber, wholeOption } from '../options.ts'
+import { whole } from '../options.ts'
 import { type Answer, give, operator } from './command.ts'
 
 const ROUTE_FORM = `
@@ -86,11 +86,7 @@ The capability is shown only once. Keep it on the server of the API.
         RouteSpec[]
       >((text, before = []) => [...before, readRoute(text)]),
     )
-    .addOption(
-      wholeOption('--credits <count>', 'how many requests it may sell', {
-        ...{ least: 0, most: MAX_CREDITS },
-      }).default(0),
-    )
+    .option('--credits <count>', 'how many requests it may sell', whole(0, MAX_CREDITS), 0)
   add([project, 'list', 'list all projects'], {}, async (projects) => {
     const all = await projects.list()
     const lines = all.map(
@@ -184,7 +180,7 @@ function addRoutes(route: Command): void {
 }
 
 function addCredits(credits: Command): void {
-  const count = argument('<count>', 'how many', wholeNumber({ least: 1, most: MAX_CREDITS }))
+  const count = argument('<count>', 'how many', whole(1, MAX_CREDITS))
   add<[string, number]>(
     [credits, 'grant', 'add credits; each authorized request uses one'],
     { takes: [PROJECT(), count], example: `${THE_PROJECT} 100` },

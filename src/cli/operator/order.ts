@@ -1,7 +1,7 @@
 /** `mayfly order …`: what an operator does with orders, while the service runs. `order-work.ts` does it. */
 import { type Command, Option } from 'commander'
 import type { OrderState } from '../../payment/store.ts'
-import { planOption, productOption, wholeOption } from '../options.ts'
+import { planOption, productOption, whole } from '../options.ts'
 import { checkReason, give, operator, withStore } from './command.ts'
 import type { ListOptions, LostOptions } from './order-work.ts'
 
@@ -39,11 +39,7 @@ function addList(order: Command): void {
         '--since <time>',
         'opened since then: a date, a time, or how long ago, such as 24h or 7d',
       )
-      .addOption(
-        wholeOption('--limit <count>', 'at most this many, up to 10 000', {
-          ...{ least: 1, most: 10_000 },
-        }).default(50),
-      ),
+      .option('--limit <count>', 'at most this many, up to 10 000', whole(1, 10_000), 50),
     {
       examples: [
         'mayfly order list --since 24h',

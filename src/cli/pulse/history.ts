@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
 import { type Cli, client } from '../cli.ts'
-import { wholeOption } from '../options.ts'
+import { whole } from '../options.ts'
 import { columns, span } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
@@ -19,10 +19,10 @@ export function addPulseHistory(parent: Command): void {
       .command('history')
       .description('show pings, runs, late spells and blind windows of a monitor, and its uptime')
       .argument('<name>', 'the monitor')
-      .addOption(
-        wholeOption('--limit <count>', 'at most this many, the newest; by default 20', {
-          ...{ least: 1, most: MAX_ENTRIES },
-        }),
+      .option(
+        '--limit <count>',
+        'at most this many, the newest; by default 20',
+        whole(1, MAX_ENTRIES),
       )
       .addOption(new Option('--all', 'its whole life').conflicts('limit')),
     {

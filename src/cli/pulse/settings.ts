@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { PulseSettings } from '../../client/index.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { wholeOption } from '../options.ts'
+import { whole } from '../options.ts'
 import { showMonitor } from '../status.ts'
 import { loadPulse } from '../vault/saved.ts'
 
@@ -12,8 +12,7 @@ type Options = { timeZone?: string; grace: number; off?: true }
 /** The service's maximum, for the error message. The service checks it too. */
 const MAX_SECONDS = 604_800
 
-const graceOption = () =>
-  wholeOption('--grace <seconds>', 'how late a ping may be', { least: 60, most: MAX_SECONDS })
+const GRACE = ['--grace <seconds>', 'how late a ping may be', whole(60, MAX_SECONDS)] as const
 
 type SetOptions = {
   title?: string
@@ -31,12 +30,8 @@ export function addPulseSet(parent: Command): void {
       .argument('<name>', 'the monitor')
       .option('--title <text>', 'its name on the shared status')
       .option('--description <text>', 'what it watches')
-      .addOption(
-        wholeOption('--interval <seconds>', 'how often a ping is expected', {
-          ...{ least: 20, most: MAX_SECONDS },
-        }),
-      )
-      .addOption(graceOption())
+      .option('--interval <seconds>', 'how often a ping is expected', whole(20, MAX_SECONDS))
+      .option(...GRACE)
       .option('--public', 'share its state with everybody who has its address')
       .option('--no-public', 'stop sharing it'),
     { examples: ['mayfly pulse set backup --interval 3600 --grace 600 --public'] },
@@ -67,7 +62,7 @@ export function addPulseSchedule(parent: Command): void {
         '--time-zone <name>',
         'the time zone of the job, such as Europe/Berlin; by default here',
       )
-      .addOption(graceOption().default(900))
+      .option(...GRACE, 900)
       .option('--off', 'return to the interval'),
     {
       examples: [

@@ -3,12 +3,13 @@
  * spent, and the bytes of reads that nobody has opened. How far a listener got stays out: an older place would send
  * webhooks twice.
  */
+import { parseKept } from '../../client/capability-file.ts'
 import type { PurchaseRecord } from '../../client/index.ts'
 import { base64, base64Bytes } from '../../lib/bytes.ts'
 import { isObject } from '../../lib/json.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { findIn, importIn, isTaken } from './purchases.ts'
-import { isName, parseKept } from './saved.ts'
+import { isName } from './saved.ts'
 import { fromVault, inVault, type Place } from './vault.ts'
 
 export type Backup = {

@@ -1,14 +1,15 @@
 /** The user's capabilities by name, in the vault. */
 import type { DatabaseSync } from 'node:sqlite'
-import { formatPing, parsePing, type SavedPing } from '../../client/capability-file.ts'
 import {
-  type AnyCapability,
-  formatCapability,
-  parseCapability,
-  type SavedCapability,
-} from '../../client/index.ts'
+  formatKept,
+  isPingOnly,
+  type Kept,
+  parseKept,
+  type SavedPing,
+} from '../../client/capability-file.ts'
+import type { AnyCapability, SavedCapability } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
-import { PRODUCT_NAMES } from '../../lib/product-names.ts'
+import { isProduct, PRODUCT_NAMES } from '../../lib/product-names.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { forgetListening } from './listening.ts'
@@ -36,15 +37,6 @@ export function checkName(name: string): string {
 }
 
 export const isName = (text: string): boolean => NAME.test(text)
-
-/** What is saved under a name: a whole capability, or a monitor's without its owner's token. */
-export type Kept = SavedCapability | SavedPing
-
-export const isPingOnly = (kept: Kept): kept is SavedPing =>
-  kept.capability.product === 'pulse' && !('ownerToken' in kept.capability)
-
-/** Parses what `export` writes. Null for any other text. */
-export const parseKept = (text: string): Kept | null => parseCapability(text) ?? parsePing(text)
 
 /** Saves a new capability. Never overwrites one. @throws CliError if the name is taken. */
 export function save(place: Place, name: string, saved: Kept): void {
@@ -94,13 +86,10 @@ export function rememberState(place: Place & { now(): number }, name: string, st
 
 /** The text of a file. @throws CliError if the service's answer is not a capability. */
 export function textOf(saved: Kept): string {
-  try {
-    if (isPingOnly(saved)) return formatPing(saved)
-    return formatCapability(saved)
-  } catch (error) {
-    if (!(error instanceof RangeError || error instanceof TypeError)) throw error
-    throw new CliError('The service answered with a capability that this version does not know.')
-  }
+  const { product } = saved.capability
+  const text = isProduct(product) ? formatKept(saved) : ''
+  if (parseKept(text) !== null) return text
+  throw new CliError('The service answered with a capability that this version does not know.')
 }
 
 /** All that is saved, by name. Null for what is damaged. */
@@ -178,6 +167,14 @@ type Only<K extends Kept, P> = K & { capability: Extract<K['capability'], { prod
 
 type Opener = Place & Pick<Cli, 'mayfly'>
 
+/** The client of what is saved; of a whisper that of its receipt. */
+export function clientOf(cli: Pick<Cli, 'mayfly'>, { capability, baseUrl }: SavedCapability) {
+  const mayfly = cli.mayfly(baseUrl)
+  if (capability.product === 'catch') return mayfly.catch(capability)
+  if (capability.product === 'pulse') return mayfly.pulse(capability)
+  return mayfly.whisperReceipt(capability)
+}
+
 /** The inbox with this name, its service, and the client of it. */
 export function loadCatch(cli: Opener, name: string) {
   const saved = only(name, load(cli, name), 'catch')
@@ -194,12 +191,9 @@ export function loadPulse(cli: Opener, name: string) {
 export const loadPing = (place: Place, name: string): SavedPing =>
   only(name, loadKept(place, name), 'pulse')
 
-type ReceiptHolder = { publicId: string; receiptToken: string }
-
 /** @throws CliError for a whisper that was bought without a receipt. */
-export function withReceipt(name: string, whisper: Partial<ReceiptHolder>): ReceiptHolder {
-  const { publicId = '', receiptToken } = whisper
-  if (receiptToken !== undefined) return { publicId, receiptToken }
+export function checkReceipt(name: string, capability: AnyCapability): void {
+  if (capability.product !== 'whisper' || capability.receiptToken !== undefined) return
   throw new CliError(
     `${name} was bought without a receipt. Buy the next one with: mayfly whisper send --receipt`,
     EXIT.usage,

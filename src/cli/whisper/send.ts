@@ -11,7 +11,7 @@ import { askHidden, firstLine, readStdin } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { planOption, wholeOption } from '../options.ts'
+import { planOption, whole } from '../options.ts'
 import { purchase, resume, savedAs, type Wanted, type WhisperTerms } from '../purchase.ts'
 import { away, columns } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
@@ -39,12 +39,10 @@ export function addWhisperSend(parent: Command, verb: string): void {
       )
       .argument('[file]', 'the file, or - for stdin', '-')
       .addOption(planOption().default('spark'))
-      .addOption(
-        wholeOption(
-          '--reads <count>',
-          'how often it can be read; by default as often as the plan allows',
-          { least: 1, most: MAX_READS },
-        ),
+      .option(
+        '--reads <count>',
+        'how often it can be read; by default as often as the plan allows',
+        whole(1, MAX_READS),
       )
       .option(
         '--reveal-at <time>',
