@@ -15,7 +15,12 @@ import { findKept, load, loadPing, publicPart, save, textOf } from './vault/save
 
 type Options = { all?: true; pingOnly?: true; as: string; out?: string }
 
-export function addExport(program: Command): void {
+export function addExportAndImport(program: Command): void {
+  addExport(program)
+  addImport(program)
+}
+
+function addExport(program: Command): void {
   client<Options, [name?: string]>(
     program
       .command('export')
@@ -91,7 +96,7 @@ function curlConfig({ capability, baseUrl }: SavedPing): string {
   ].join('\n')
 }
 
-export function addImport(program: Command): void {
+function addImport(program: Command): void {
   client<{ name?: string }>(
     program
       .command('import')

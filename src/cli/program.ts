@@ -27,26 +27,13 @@ const OF_CLIENTS: readonly Part[] = [
   { names: ['forget'], load: async () => (await import('./forget.ts')).addForget },
   {
     names: ['export', 'import'],
-    async load() {
-      const { addExport, addImport } = await import('./export.ts')
-      return (program) => {
-        addExport(program)
-        addImport(program)
-      }
-    },
+    load: async () => (await import('./export.ts')).addExportAndImport,
   },
   { names: ['catch'], load: async () => (await import('./catch/catch.ts')).addCatch },
   { names: ['whisper'], load: async () => (await import('./whisper/whisper.ts')).addWhisper },
   { names: ['pulse'], load: async () => (await import('./pulse/pulse.ts')).addPulse },
   { names: ['ping'], load: async () => (await import('./pulse/pulse.ts')).addPing },
-  {
-    names: ['gate'],
-    async load() {
-      const { addGate } = await import('./gate/gate.ts')
-      const { addGateOperator } = await import('./operator/gate.ts')
-      return (program) => addGateOperator(addGate(program))
-    },
-  },
+  { names: ['gate'], load: async () => (await import('./operator/gate.ts')).addGateWithOperator },
   { names: ['pay'], load: async () => (await import('./pay.ts')).addPay },
   { names: ['mcp'], load: async () => (await import('./mcp.ts')).addMcp },
   { names: ['budget'], load: async () => (await import('./budget.ts')).addBudget },

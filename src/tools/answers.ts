@@ -51,7 +51,7 @@ export function refusalOf({ status, body, header }: Answered): Refusal {
     [
       isKnown ? `${phrase}.` : `The service answers, but not like a Mayfly (HTTP ${status}).`,
       ...(isKnown && typeof fault.expected === 'string' ? [expectation(fault)] : []),
-      ...(isKnown ? [WORDS[phrase as Phrase] ?? ERRORS[phrase as Phrase].advice] : []),
+      ...(isKnown ? [adviceOn(phrase as Phrase, status)] : []),
       ...(typeof fault.revealAt === 'string' ? [`It opens at ${fault.revealAt}.`] : []),
       ...(retryAfter && /^\d{1,9}$/.test(retryAfter) ? [`Retry after ${retryAfter} seconds.`] : []),
       ...(status >= 500 && id ? [`The operator can find it by ${id}.`] : []),
@@ -59,6 +59,10 @@ export function refusalOf({ status, body, header }: Answered): Refusal {
     phrase,
   )
 }
+
+/** A request that is malformed has charged, spent and stored nothing. */
+const adviceOn = (phrase: Phrase, status: number): string =>
+  WORDS[phrase] ?? (status === 400 ? 'Nothing was done.' : ERRORS[phrase].advice)
 
 function expectation({ field, expected }: Record<string, unknown>): string {
   const argument = typeof field === 'string' ? (ARGUMENTS[field] ?? field) : null
@@ -81,21 +85,13 @@ const ARGUMENTS: Record<string, string> = {
 /** Where the advice of HTTP would speak of headers, methods and paths. */
 const WORDS: Partial<Record<Phrase, string>> = {
   'invalid plan': `The plan is not on sale, or not the one that it was bought with. Plans: ${PLAN_IDS.join(', ')}; the tool catalog has their prices.`,
-  'invalid request body': 'Nothing was done.',
-  'unsupported media type': 'Nothing was done.',
   'request too large': 'The arguments are too long. Nothing was done.',
   'idempotency key reused with a different request':
     'This purchase was begun with other arguments. To repeat it, call it with those; if it is paid, call check_order. Another purchase needs another name or no purchaseId.',
-  'invalid query': 'Nothing was done.',
-  'invalid settings': 'Nothing was changed.',
   'invalid destinations':
     'Alerts go to at most three https URLs of public hosts, or inboxes of your own. They were not changed.',
   'invalid ciphertext': 'A ciphertext has at least 30 bytes. Nothing was bought.',
   'ciphertext too large': 'It exceeds the maxCiphertextBytes of the plan. Nothing was bought.',
-  'invalid read limit': 'Nothing was bought.',
-  'invalid reveal time': 'Nothing was bought.',
-  'invalid receipt option': 'Nothing was bought.',
-  'invalid switch': 'Nothing was bought.',
   unauthorized: 'The token is missing, or is not the one that this tool takes. Nothing was done.',
   'invalid payment credential':
     'It is malformed, forged or of another purchase. Nothing was spent: do not pay again, and repeat the call with the right one, or call check_order.',

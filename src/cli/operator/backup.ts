@@ -13,17 +13,18 @@ export function addBackup(program: Command): void {
       .description('copy the SQLite store; the service can be running')
       .argument('<file>', 'the copy; an existing file is never overwritten'),
     { examples: ['mayfly backup /backups/mayfly-2026-01-02.db'] },
-    async (output, _options, [copy]) => {
+    async (_output, _options, [copy]) => {
       const config = readConfig()
       const file = sqliteFile(config)
       const { backupSqlite } = await import('../../db/sqlite/backup.ts')
       const { orders } = await backupSqlite(file, copy)
       const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
-      output.answer(
-        { file: copy, orders, secret },
-        `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
+      return {
+        json: { file: copy, orders, secret },
+        text:
+          `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
           `The secret is not in it. Keep ${secret} too, in another place.\n`,
-      )
+      }
     },
   )
   operator<object, [copy: string]>(
@@ -34,20 +35,18 @@ export function addBackup(program: Command): void {
       )
       .argument('<file>', 'the copy'),
     { examples: ['mayfly restore /backups/mayfly-2026-01-02.db'] },
-    async (output, _options, [copy]) => {
+    async (_output, _options, [copy]) => {
       const config = readConfig()
       const file = sqliteFile(config)
       const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
       const { contestRestored } = await import('../../payment/operator.ts')
       const { orders } = await restoreSqlite(copy, file, [contestRestored])
       const isMissing = config.secrets === null && !existsSync(secretFile(file))
-      output.answer(
-        { file, orders, missingSecret: isMissing ? secretFile(file) : null },
-        `${file} has the store with ${orders} orders again.\n` +
-          (isMissing
-            ? `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
-            : ''),
-      )
+      const missing = `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
+      return {
+        json: { file, orders, missingSecret: isMissing ? secretFile(file) : null },
+        text: `${file} has the store with ${orders} orders again.\n${isMissing ? missing : ''}`,
+      }
     },
   )
 }

@@ -16,12 +16,12 @@ export type Answer = {
   note?: string
 }
 
-/** A command's work: its exit code, or anything else for 0. */
+/** A command's work: what it answers, or its exit code. */
 export type OperatorWork<Options, Given extends readonly unknown[]> = (
   output: Output,
   options: GlobalOptions & Options,
   args: Given,
-) => Promise<unknown>
+) => Promise<Answer | number>
 
 /** Completes an operator's command. It answers in text unless `--json` is given. */
 export function operator<Options = object, Given extends readonly unknown[] = []>(
@@ -35,7 +35,10 @@ export function operator<Options = object, Given extends readonly unknown[] = []
     const args = command.processedArgs as readonly unknown[] as Given
     process.exitCode = await finish(options, async () => {
       try {
-        return await work(output, options, args)
+        const done = await work(output, options, args)
+        if (typeof done === 'number') return done
+        if (done.note !== undefined) output.warn(done.note)
+        return output.answer(done.json, done.text)
       } catch (error) {
         throw error instanceof StoreUnusable ? new CliError(error.message) : error
       }
@@ -54,13 +57,6 @@ export function checkReason(reason: string): void {
       EXIT.usage,
     )
   }
-}
-
-/** Prints an answer. */
-export function give(output: Output, { json, text, note }: Answer): number {
-  if (note !== undefined) output.warn(note)
-  output.answer(json, text)
-  return EXIT.ok
 }
 
 /**

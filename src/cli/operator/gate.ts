@@ -6,15 +6,17 @@ import { MAX_CREDITS } from '../../gate/store.ts'
 import { rfc3339 } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
+import { addGate } from '../gate/gate.ts'
 import { whole } from '../options.ts'
-import { type Answer, give, operator } from './command.ts'
+import { type Answer, operator } from './command.ts'
 
 const ROUTE_FORM = `
 A route is <id>=<method>:<path>:<sats>. In the path, * is one segment and **, at the end, is the rest.
 `
 
-/** Adds the operator's commands to those of a project's own server. */
-export function addGateOperator(gate: Command): void {
+/** The commands of a project's own server, and the operator's. */
+export function addGateWithOperator(program: Command): void {
+  const gate = addGate(program)
   gate.commandsGroup('Commands of the operator, on the machine of the service:')
   addProjects(gate.command('project').description('register and manage an API'))
   addRoutes(gate.command('route').description('set the prices of a project'))
@@ -44,7 +46,7 @@ function add<Given extends readonly unknown[], Options = object>(
     { examples: [`mayfly gate ${parent.name()} ${name} ${example}`.trim()], notes: notes },
     async (output, options, args) => {
       const { withProjects } = await import('./gate-projects.ts')
-      return give(output, await withProjects(output, (projects) => work(projects, args, options)))
+      return withProjects(output, (projects) => work(projects, args, options))
     },
   )
 }

@@ -2,7 +2,7 @@
 import { type Command, Option } from 'commander'
 import type { OrderState } from '../../payment/store.ts'
 import { planOption, productOption, whole } from '../options.ts'
-import { checkReason, give, operator, withStore } from './command.ts'
+import { checkReason, operator, withStore } from './command.ts'
 import type { ListOptions, LostOptions } from './order-work.ts'
 
 const STATES: readonly OrderState[] = [
@@ -47,10 +47,10 @@ function addList(order: Command): void {
         'mayfly order list --product catch --since 2026-01-01 --json',
       ],
     },
-    async (output, options) => {
+    async (_output, options) => {
       const { list, readWanted } = await works()
       const wanted = readWanted(options)
-      return give(output, await withStore((_config, db) => list(db, wanted)))
+      return withStore((_config, db) => list(db, wanted))
     },
   )
 }
@@ -73,10 +73,10 @@ function addShow(order: Command): void {
         'mayfly order show catch_…',
       ],
     },
-    async (output, _options, [name]) => {
+    async (_output, _options, [name]) => {
       const { readName, show } = await works()
       const ref = readName(name)
-      return give(output, await withStore((_config, db) => show(db, ref)))
+      return withStore((_config, db) => show(db, ref))
     },
   )
 }
@@ -94,11 +94,11 @@ function addDeliver(order: Command): void {
         'mayfly order deliver <paymentHash> --print',
       ],
     },
-    async (output, { print = false }, [name]) => {
+    async (_output, { print = false }, [name]) => {
       const { deliver, handOut, readOneName } = await works()
       const ref = readOneName(name)
       const work = print ? handOut : deliver
-      return give(output, await withStore((config, db) => work(config, db, ref)))
+      return withStore((config, db) => work(config, db, ref))
     },
   )
 }
@@ -121,19 +121,16 @@ function addRefund(order: Command): void {
         'mayfly order refund <paymentHash> --reason "lost" --product whisper --plan spark',
       ],
     },
-    async (output, { reason, settled: isSettled = false, ...options }, [name]) => {
+    async (_output, { reason, settled: isSettled = false, ...options }, [name]) => {
       const { readLost, readOneName, refund, refundOfLost } = await works()
       checkReason(reason)
       const { product, plan } = options
       if (product !== undefined && plan !== undefined) {
         const lost = readLost(name, { ...options, product, plan })
-        return give(
-          output,
-          await withStore((config, db) => refundOfLost(config, db, { lost, reason })),
-        )
+        return withStore((config, db) => refundOfLost(config, db, { lost, reason }))
       }
       const ref = readOneName(name)
-      return give(output, await withStore((_config, db) => refund(db, { ref, reason, isSettled })))
+      return withStore((_config, db) => refund(db, { ref, reason, isSettled }))
     },
   )
 }
@@ -149,10 +146,10 @@ function addRestore(order: Command): void {
       .option('--order <id>', 'the id that the buyer has, order_…')
       .option(...PREIMAGE),
     { examples: ['mayfly order restore <paymentHash> --product catch --plan spark'] },
-    async (output, options, [name]) => {
+    async (_output, options, [name]) => {
       const { readLost, restore } = await works()
       const lost = readLost(name, options)
-      return give(output, await withStore((config, db) => restore(config, db, lost)))
+      return withStore((config, db) => restore(config, db, lost))
     },
   )
 }

@@ -45,6 +45,7 @@ export function addSales(program: Command): void {
           await write(page.map((entry) => format.line(shownEntry(entry))).join(''))
         }
       })
+      return EXIT.ok
     },
   )
 }

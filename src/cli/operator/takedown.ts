@@ -4,7 +4,7 @@ import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Suspension, Target } from '../../service/takedowns.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { checkReason, give, operator, withStore } from './command.ts'
+import { checkReason, operator, withStore } from './command.ts'
 
 const CAPABILITY = ['<publicId>', 'catch_…, whisper_… or pulse_…'] as const
 
@@ -21,7 +21,7 @@ export function addTakedown(program: Command): void {
       .argument(...CAPABILITY)
       .option('--reason <text>', 'why, for this list and the log of the service; no buyer sees it'),
     { examples: ['mayfly takedown suspend catch_… --reason "phishing, case 17"'] },
-    async (output, { reason = '' }, [publicId]) => {
+    async (_output, { reason = '' }, [publicId]) => {
       checkReason(reason)
       const target = await targetOf(publicId)
       const { suspend } = await import('../../service/takedowns.ts')
@@ -32,7 +32,7 @@ export function addTakedown(program: Command): void {
         throw new CliError(`${publicId} is unknown, over, or was suspended before.`)
       }
       const json = { publicId, isSuspended: true, reason }
-      return give(output, { json, text: `${publicId} is suspended.\n` })
+      return { json, text: `${publicId} is suspended.\n` }
     },
   )
   operator<object, Given>(
@@ -41,7 +41,7 @@ export function addTakedown(program: Command): void {
       .description('let a suspended one be used again')
       .argument(...CAPABILITY),
     { examples: ['mayfly takedown resume catch_…'] },
-    async (output, _options, [publicId]) => {
+    async (_output, _options, [publicId]) => {
       const target = await targetOf(publicId)
       const { resume } = await import('../../service/takedowns.ts')
       const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
@@ -50,10 +50,7 @@ export function addTakedown(program: Command): void {
         done === 'over'
           ? `${publicId} has ended since. It is off the list.\n`
           : `${publicId} is resumed.\n`
-      return give(output, {
-        json: { publicId, isSuspended: false, hasEnded: done === 'over' },
-        text,
-      })
+      return { json: { publicId, isSuspended: false, hasEnded: done === 'over' }, text }
     },
   )
   operator<{ all?: true }>(
@@ -62,13 +59,13 @@ export function addTakedown(program: Command): void {
       .description('list what is suspended, newest first')
       .option('--all', 'also what was resumed'),
     { examples: ['mayfly takedown list', 'mayfly takedown list --all'] },
-    async (output, { all: isAll = false }) => {
+    async (_output, { all: isAll = false }) => {
       const { listSuspensions } = await import('../../service/takedowns.ts')
       const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
-      return give(output, {
+      return {
         json: { takedowns: suspensions.map(shown) },
         text: suspensions.length === 0 ? 'Nothing is suspended.\n' : suspensions.map(line).join(''),
-      })
+      }
     },
   )
 }

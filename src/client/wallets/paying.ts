@@ -144,14 +144,10 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     reason: string,
     before: Payment,
   ): Promise<WalletPayment> {
-    const until = AbortSignal.timeout(LOST_MS)
-    let after: Payment
-    try {
-      after = await unlessAborted(until, node.lookup(invoice, until))
-    } catch {
-      throw unknown(`${node.name} said "${reason}" and then nothing more`)
-    }
+    const after = await lookUpOnce(invoice)
+    if (after === null) throw unknown(`${node.name} said "${reason}" and then nothing more`)
     if (after.state === 'paid') return proven(invoice, after)
+    const until = AbortSignal.timeout(LOST_MS)
     if (after.state === 'pending') return follow(invoice, until, { wasLost: false, before })
     throw notPaid(`${node.name} did not pay: ${reason}`)
   }
