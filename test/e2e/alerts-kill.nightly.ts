@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test'
 import { createMayfly, type PulseCapability } from '../../src/client/index.ts'
 import { type AlertsSet, alerts, put } from '../support/alerts.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { paid, SECRET } from '../support/instances.ts'
+import { SECRET } from '../support/instances.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { aReceiver, type Receiver, verified } from '../support/receiver.ts'
@@ -111,7 +111,7 @@ async function aToldMonitor(program: Program, receiver: Receiver, name: string):
   const mayfly = createMayfly({ baseUrl: program.url })
   const monitor = await mayfly.buyPulse({
     planId: 'spark',
-    onInvoice: async ({ bolt11 }) => void (await paid(program.url, bolt11)),
+    onInvoice: ({ bolt11 }) => program.pay(bolt11),
   })
   await mayfly.pulse(monitor).update({ name })
   const server = { url: program.url } as Parameters<typeof put>[0]

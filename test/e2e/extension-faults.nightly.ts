@@ -19,7 +19,8 @@ import {
   statusOf,
 } from '../support/extension.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { paid, SECRET, twoInstances } from '../support/instances.ts'
+import { SECRET, twoInstances } from '../support/instances.ts'
+import { hasPaid, payAt } from '../support/payer.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -34,7 +35,7 @@ async function quoted(service: Service, held: Held) {
 
 async function bought({ url }: Service, name: Extendable['name']): Promise<Held> {
   const mayfly = createMayfly({ baseUrl: url })
-  const onInvoice = ({ bolt11 }: { bolt11: string }) => paid(url, bolt11)
+  const onInvoice = ({ bolt11 }: { bolt11: string }) => payAt(url, bolt11)
   return name === 'catch'
     ? mayfly.buyCatch({ planId: 'spark', onInvoice })
     : mayfly.buyPulse({ planId: 'spark', onInvoice })
@@ -147,7 +148,7 @@ suite('an extension across two instances', { timeout: 600_000 }, () => {
       const orders = await Promise.all(Array.from({ length: 12 }, () => quoted(fleet.next(), held)))
       const ends = await Promise.all(
         orders.map(async ({ orderId, bolt11, key }) => {
-          const preimage = await paid(fleet.next().url, bolt11)
+          const preimage = await payAt(fleet.next().url, bolt11)
           const proof = { 'idempotency-key': key, 'payment-preimage': preimage }
           return endIn(await poll(fleet.next(), orderId, proof))
         }),
@@ -161,7 +162,7 @@ suite('an extension across two instances', { timeout: 600_000 }, () => {
     const fleet = await twoInstances(t, await aPostgresDatabase())
     const monitor = await fleet.a.mayfly.buyPulse({
       planId: 'spark',
-      onInvoice: ({ bolt11 }) => paid(fleet.a.url, bolt11),
+      onInvoice: ({ bolt11 }) => payAt(fleet.a.url, bolt11),
     })
     const stream = fleet.b.mayfly.pulse(monitor).stream({ signal: AbortSignal.timeout(120_000) })
     t.after(() => stream.return(''))
@@ -173,7 +174,7 @@ suite('an extension across two instances', { timeout: 600_000 }, () => {
     // By looking every 5 seconds these would take minutes.
     for (let i = 1; i <= 40; i++) {
       const order = await quoted(fleet.a, monitor)
-      const preimage = await paid(fleet.a.url, order.bolt11)
+      const preimage = await payAt(fleet.a.url, order.bolt11)
       const proof = { 'idempotency-key': order.key, 'payment-preimage': preimage }
       endIn(await poll(fleet.a, order.orderId, proof))
       assert.equal(await endTold(), Date.parse(monitor.expiresAt) + i * SPARK_MS)
@@ -212,7 +213,7 @@ suite('an extension across two instances', { timeout: 600_000 }, () => {
         const order: Pick<Order, 'bolt11' | 'orderId'> = await until('a quote', async () =>
           quoteOf(await extend(next(), held, { key })),
         )
-        await until('it is paid', () => hasPaid(next(), order.bolt11))
+        await until('it is paid', () => hasPaid(next().url, order.bolt11))
         await until(
           'it is extended',
           async () =>
@@ -230,13 +231,3 @@ suite('an extension across two instances', { timeout: 600_000 }, () => {
     await assertAdded(next(), { held, limits, times: sum })
   })
 })
-
-/** True once it is paid, also when the answer that said so was lost. */
-async function hasPaid({ url }: Service, bolt11: string): Promise<boolean> {
-  const response = await fetch(`${url}/simulator/pay`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ bolt11 }),
-  })
-  return response.ok || (await response.text()).includes('already paid')
-}

@@ -6,6 +6,7 @@ import { Client } from 'pg'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { idempotencyKey, poll, purchase, quoteOf } from '../support/buying.ts'
 import { SECRET } from '../support/instances.ts'
+import { hasPaid } from '../support/payer.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -32,7 +33,7 @@ test('instances are killed and started while orders settle: each is delivered, a
   async function buyInbox(): Promise<CatchCapability> {
     const key = randomUUID()
     const quote = await until('a quote', async () => quoteOf(await purchase(next(), { key })))
-    await until('it is paid', () => pays(next(), quote.bolt11))
+    await until('it is paid', () => hasPaid(next().url, quote.bolt11))
     const text = await until('it is delivered', () => deliveredText(next(), quote.orderId, key), {
       everyMs: 100,
     })
@@ -69,16 +70,6 @@ function anInstance(t: TestContext, database: string): Promise<Program> {
     MAYFLY_RATE_LIMITS: 'off',
   }
   return startProgram(t, '', { environment })
-}
-
-/** True once it is paid, also when the answer that said so was lost. */
-async function pays({ url }: Program, bolt11: string): Promise<boolean> {
-  const response = await fetch(`${url}/simulator/pay`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ bolt11 }),
-  })
-  return response.ok || (await response.text()).includes('already paid')
 }
 
 async function deliveredText(

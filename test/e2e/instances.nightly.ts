@@ -9,7 +9,8 @@ import { newId, tokenOf } from '../../src/lib/ids.ts'
 import { tokenHash } from '../../src/secrets/tokens.ts'
 import { idempotencyKey, paymentCredential, poll, purchase, quoteOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { type Fleet, paid, twoInstances } from '../support/instances.ts'
+import { type Fleet, twoInstances } from '../support/instances.ts'
+import { payAt } from '../support/payer.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 import { delivered, openWhisperOrder, read } from '../support/whisper.ts'
@@ -102,7 +103,7 @@ suite('two instances, whatever is split across them', () => {
     assert.equal(new Set(asked.map(({ bolt11 }) => bolt11)).size, 1)
     const [quote] = asked
     assert.ok(quote)
-    const preimage = await paid(fleet.a.url, quote.bolt11)
+    const preimage = await payAt(fleet.a.url, quote.bolt11)
     const proven = await Promise.all(
       Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? b : a).prove(quote.intentId, preimage)),
     )

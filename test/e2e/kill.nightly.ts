@@ -26,29 +26,22 @@ async function aStore(t: TestContext, catalog: unknown = {}) {
   return { file, start: () => startProgram(t, file, { environment }) }
 }
 
-async function buy({ url }: Program): Promise<CatchCapability> {
+async function buy({ url, pay }: Program): Promise<CatchCapability> {
   const mayfly = createMayfly({ baseUrl: url })
-  return mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(url, bolt11) })
+  return mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
 }
 
-function post(url: string, body: unknown): Promise<Response> {
-  return fetch(url, {
+const purchase = ({ url }: Program) =>
+  fetch(`${url}/api/payments/catch`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'idempotency-key': KEY },
-    body: JSON.stringify(body),
+    body: '{"planId":"spark"}',
   })
-}
-
-const purchase = ({ url }: Program) => post(`${url}/api/payments/catch`, { planId: 'spark' })
 
 async function quoted(program: Program): Promise<Quote> {
   const response = await purchase(program)
   assert.equal(response.status, 402)
   return (await response.json()) as Quote
-}
-
-async function pay(url: string, bolt11: string): Promise<void> {
-  assert.equal((await post(`${url}/simulator/pay`, { bolt11 })).status, 200)
 }
 
 /** The capability of a paid order; the node and the store may need a moment for it. */
@@ -158,7 +151,7 @@ suite('a service killed in the middle of a sale', { timeout: 600_000 }, () => {
     const { start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
-    await pay(first.url, quote.bolt11)
+    await first.pay(quote.bolt11)
     await first.saw('order.settled')
     await first.kill()
     const second = await start()
@@ -185,7 +178,7 @@ suite('a service killed in the middle of a sale', { timeout: 600_000 }, () => {
     await first.kill()
     const second = await start()
     assert.deepEqual(await quoted(second), quote)
-    await pay(second.url, quote.bolt11)
+    await second.pay(quote.bolt11)
     await works(second, await collected(second, quote))
   })
 
@@ -193,7 +186,7 @@ suite('a service killed in the middle of a sale', { timeout: 600_000 }, () => {
     const { start } = await aStore(t)
     const first = await start()
     const quote = await quoted(first)
-    await pay(first.url, quote.bolt11)
+    await first.pay(quote.bolt11)
     const body = await collected(first, quote)
     await first.kill()
     const second = await start()

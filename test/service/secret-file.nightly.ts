@@ -20,7 +20,7 @@ suite('the secret beside the database', () => {
     const kept = file.replace(/\.db$/, '.secret')
     const first = await startProgram(t, file)
     const { orderId: id, bolt11 } = await quote(first.url)
-    await pay(first.url, bolt11)
+    await first.pay(bolt11)
     await first.saw('order.settled')
     await first.kill()
     await rename(kept, `${kept}.away`)
@@ -119,7 +119,7 @@ suite('a new secret', () => {
       startProgram(t, file, { environment: { MAYFLY_SECRET: secret } })
     const old = await start(OLDER)
     const { orderId: id, bolt11 } = await quote(old.url)
-    await pay(old.url, bolt11)
+    await old.pay(bolt11)
     await old.saw('order.settled')
     await old.kill()
 
@@ -157,12 +157,3 @@ async function quote(url: string): Promise<{ orderId: string; bolt11: string }> 
 }
 
 const orderId = async (url: string): Promise<string> => (await quote(url)).orderId
-
-async function pay(url: string, bolt11: string): Promise<void> {
-  const response = await fetch(`${url}/simulator/pay`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ bolt11 }),
-  })
-  assert.equal(response.status, 200)
-}

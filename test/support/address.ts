@@ -1,8 +1,8 @@
 /** A fixed address for a server that may move: connections are passed on as they are, like to a virtual IP. */
 
-import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 import type { After } from './folder.ts'
+import { serve } from './serving.ts'
 
 export type Address = {
   port: number
@@ -35,13 +35,8 @@ export async function fixedAddress(t: After, first: number): Promise<Address> {
     // Not by a reset: Node loses a socket that is reset while it ends, and its process then spins at its exit.
     for (const socket of open.keys()) socket.destroy()
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => {
-    server.close()
-    cut()
-  })
   return {
-    port: (server.address() as AddressInfo).port,
+    port: Number(new URL(await serve(t, server)).port),
     moveTo(port) {
       target = port
       cut()

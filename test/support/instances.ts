@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import { createMayfly, type Mayfly } from '../../src/client/index.ts'
 import { readConfig } from '../../src/service/config.ts'
 import { serve } from '../../src/service/serve.ts'
+import { payAt } from './payer.ts'
 import { until } from './until.ts'
 
 export const SECRET = '5eed'.repeat(16)
@@ -51,7 +52,7 @@ export async function twoInstances(
     next: () => (turn++ % 2 === 0 ? a : b),
     sql,
     async pay({ bolt11, orderId }) {
-      const preimage = await paid(a.url, bolt11)
+      const preimage = await payAt(a.url, bolt11)
       await until('the order is settled', async () => {
         const [order] = await sql('select state from purchase_order where order_id = $1', orderId)
         return order?.state === 'settled'
@@ -65,17 +66,6 @@ export async function twoInstances(
       )
     },
   }
-}
-
-/** Pays an invoice through the simulator. Returns the preimage. */
-export async function paid(url: string, bolt11: string): Promise<string> {
-  const response = await fetch(`${url}/simulator/pay`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ bolt11 }),
-  })
-  if (response.status !== 200) throw new Error(`the simulator did not pay: ${response.status}`)
-  return ((await response.json()) as { preimage: string }).preimage
 }
 
 async function anInstance(

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { fixedAddress } from './address.ts'
 import type { CommandLine } from './command-line.ts'
 import type { After } from './folder.ts'
 import { serve } from './serving.ts'
@@ -41,35 +41,12 @@ export const linesOf = (out: string): Record<string, unknown>[] =>
 
 type Got = { method: string; url: string; headers: IncomingHttpHeaders; body: Buffer }
 
-/** A way to the service that can be cut: its connections end, and nobody answers new ones. */
+/** A way to the service that can be cut: its connections end, and new ones lead nowhere. */
 export async function aProxy(t: After, target: string) {
-  const { port } = new URL(target)
-  const open = new Set<Socket>()
-  const server = createTcpServer((client) => {
-    const upstream = connect(Number(port), '127.0.0.1')
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      open.add(one)
-      one.on('error', () => other.destroy()).on('close', () => other.destroy())
-      one.pipe(other)
-    }
-  })
-  const listen = async (on: number): Promise<number> => {
-    server.listen(on, '127.0.0.1')
-    await once(server, 'listening')
-    return (server.address() as AddressInfo).port
-  }
-  const own = await listen(0)
-  const cut = async (): Promise<void> => {
-    const closed = once(server, 'close')
-    server.close()
-    for (const socket of open) socket.destroy()
-    await closed
-  }
-  t.after(cut)
-  return { url: `http://127.0.0.1:${own}`, cut, mend: () => listen(own) }
+  const service = Number(new URL(target).port)
+  const address = await fixedAddress(t, service)
+  const url = `http://127.0.0.1:${address.port}`
+  return { url, cut: () => address.moveTo(9), mend: () => address.moveTo(service) }
 }
 
 /** A user's own server, which keeps what it is sent. */

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { BIN, ENVIRONMENT } from './bin.ts'
 import type { After } from './folder.ts'
+import { payAt } from './payer.ts'
 import { settingsFor } from './store.ts'
 import { until } from './until.ts'
 
@@ -18,6 +19,8 @@ export type Ended = { code: number | null; signal: NodeJS.Signals | null }
 
 export type Program = {
   url: string
+  /** Pays an invoice of the simulator. Returns the preimage. */
+  pay(bolt11: string): Promise<string>
   pid: number
   /** The parsed lines of stdout so far. */
   logged: Record<string, unknown>[]
@@ -31,7 +34,7 @@ export type Program = {
   ended: Promise<Ended>
 }
 
-export type Starting = Omit<Program, 'url'>
+export type Starting = Omit<Program, 'url' | 'pay'>
 
 /** Starts `mayfly serve` on this SQLite file or URL, and resolves when it listens. */
 export async function startProgram(
@@ -40,8 +43,8 @@ export async function startProgram(
   options: ProgramOptions = {},
 ): Promise<Program> {
   const starting = beginProgram(t, file, options)
-  const { url } = await starting.saw('listening')
-  return { ...starting, url: String(url) }
+  const url = String((await starting.saw('listening')).url)
+  return { ...starting, url, pay: (bolt11) => payAt(url, bolt11) }
 }
 
 /** The same before it listens, which it may never do. */

@@ -6,6 +6,7 @@ import { readConfig } from '../../src/service/config.ts'
 import { type ServeOptions, type Server, serve } from '../../src/service/serve.ts'
 import type { Timer } from '../../src/service/works.ts'
 import type { After } from './folder.ts'
+import { payAt } from './payer.ts'
 import { aMigratedDatabaseUrl, settingsFor } from './store.ts'
 
 /** It is passed for the machine's clock, and in tests of one room for the service's, which is never held. */
@@ -125,16 +126,7 @@ export async function startServer(
     clock,
     logged,
     mayfly: createMayfly({ baseUrl: server.url }),
-    async pay(bolt11) {
-      const response = await fetch(`${testServer.url}/simulator/pay`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ bolt11 }),
-      })
-      if (response.status !== 200) throw new Error(`the simulator did not pay: ${response.status}`)
-      const { preimage } = (await response.json()) as { preimage: string }
-      return preimage
-    },
+    pay: (bolt11) => payAt(testServer.url, bolt11),
     stop,
     reload: (read) => server?.reload(read),
     beat: async () => server?.clock.beat(),

@@ -44,10 +44,7 @@ onPostgres('two servers on one store hand out no read twice', async (t) => {
     await startProgram(t, databaseUrl, { environment: UNLIMITED }),
   ]
   const body = randomBytes(40_000)
-  const whisper = await aWhisper(
-    { ...one, pay: pay(one) },
-    { plan: 'standard', readLimit: READS, body },
-  )
+  const whisper = await aWhisper(one, { plan: 'standard', readLimit: READS, body })
   const answers = await Promise.all(
     Array.from({ length: 60 }, (_, i) => read(i % 2 === 0 ? one : two, whisper)),
   )
@@ -58,14 +55,11 @@ test('a service killed while 100 read hands out no more after a restart than wer
   const databaseUrl = await aDatabaseUrl(t)
   let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const body = randomBytes(200_000)
-  const whisper = await aWhisper(
-    { ...program, pay: pay(program) },
-    {
-      plan: 'standard',
-      readLimit: READS,
-      body,
-    },
-  )
+  const whisper = await aWhisper(program, {
+    plan: 'standard',
+    readLimit: READS,
+    body,
+  })
   let killing: Promise<void> | null = null
   const first = await Promise.all(
     Array.from({ length: 50 }, async () => {
@@ -92,7 +86,7 @@ test('a service killed between two reads hands out exactly the others left', asy
   const databaseUrl = await aDatabaseUrl(t)
   let program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
   const body = randomBytes(1_000)
-  const whisper = await aWhisper({ ...program, pay: pay(program) }, { readLimit: 3, body })
+  const whisper = await aWhisper(program, { readLimit: 3, body })
   assert.deepEqual((await read(program, whisper)).body, body)
   await program.kill()
   program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
@@ -108,7 +102,7 @@ test('a service killed between quote and payment still has the bytes', async (t)
   const quote = await openWhisperOrder(program, { key, body })
   await program.kill()
   program = await startProgram(t, databaseUrl, { environment: UNLIMITED })
-  await pay(program)(quote.bolt11)
+  await program.pay(quote.bolt11)
   const whisper = await delivered(program, quote, key)
   assert.deepEqual((await read(program, whisper)).body, body)
 })
@@ -165,14 +159,3 @@ async function readOut(
     assert.ok(answer.body.equals(body))
   }
 }
-
-const pay =
-  ({ url }: { url: string }) =>
-  async (bolt11: string): Promise<void> => {
-    const answer = await fetch(`${url}/simulator/pay`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ bolt11 }),
-    })
-    assert.equal(answer.status, 200)
-  }

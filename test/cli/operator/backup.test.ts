@@ -9,6 +9,7 @@ import { contestRestored } from '../../../src/payment/operator.ts'
 import { poll, purchase, quoteOf } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
 import { temporaryFolder } from '../../support/folder.ts'
+import { payAt } from '../../support/payer.ts'
 import { startProgram } from '../../support/program.ts'
 import { startServer } from '../../support/server.ts'
 import { query } from '../../support/store.ts'
@@ -108,7 +109,7 @@ suite('a backup', () => {
     const secret = (file: string): string => file.replace(/db$/, 'secret')
     await copyFile(secret(server.file), secret(place))
     const again = await startProgram(t, place, { environment: { MAYFLY_RATE_LIMITS: 'off' } })
-    const preimage = await pay(again.url, bolt11)
+    const preimage = await payAt(again.url, bolt11)
     const withKey = { key: 'order-1001' }
     const asked = await until('it is paid', async () => {
       const answer = await purchase(again, withKey)
@@ -243,20 +244,10 @@ async function aService(t: TestContext) {
   return { server: await startServer(t), folder, copy: join(folder, 'copy.db') }
 }
 
-async function pay(url: string, bolt11: string): Promise<string> {
-  const answer = await fetch(`${url}/simulator/pay`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ bolt11 }),
-  })
-  assert.equal(answer.status, 200)
-  return ((await answer.json()) as { preimage: string }).preimage
-}
-
 async function paid(url: string): Promise<{ orderId: string; key: string }> {
   const key = randomUUID()
   const quote = quoteOf(await purchase({ url }, { key }))
-  await pay(url, quote.bolt11)
+  await payAt(url, quote.bolt11)
   return { ...quote, key }
 }
 
