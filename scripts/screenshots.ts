@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import type { PulseHolder } from '../src/client/index.ts'
 import { NARROW, startBrowser, visit, WIDE } from '../test/support/browser.ts'
 import { register } from '../test/support/gate.ts'
-import { openWithoutSaving, shownKey } from '../test/support/inbox-page.ts'
+import { openWithoutSaving, shownKey } from '../test/support/pages.ts'
 import { live } from '../test/support/pulse.ts'
 import { startServer, type TestServer } from '../test/support/server.ts'
 

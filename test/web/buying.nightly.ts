@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { blockStorage, layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import { openWithoutSaving, shownKey } from '../support/inbox-page.ts'
+import { invoiceOf, openWithoutSaving, shownKey, stored } from '../support/pages.ts'
 
 suite('buying', () => {
   const site = startSite()
@@ -35,7 +35,7 @@ suite('buying', () => {
     )
     await page.getByText('1 of 100', { exact: true }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'a request')
-    assert.deepEqual(await stored(page), { local: [], session: ['mayfly.open.catch'] })
+    assert.deepEqual(await stored(page), ['mayfly.open.catch'])
     assert.doesNotMatch(page.url(), /catch_/)
   })
 
@@ -56,15 +56,12 @@ suite('buying', () => {
     await page.getByRole('heading', { name: 'Your monitor is ready' }).waitFor()
     assert.equal(await shownKey(page), shown, 'not saved, so not lost')
     await page.getByRole('button', { name: 'Copy the key' }).click()
-    assert.deepEqual(await stored(page), {
-      local: ['mayfly.unfinished'],
-      session: ['mayfly.paying'],
-    })
+    assert.deepEqual(await stored(page), ['mayfly.unfinished', 'mayfly.paying'])
     await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download the key' }).click(),
     ])
-    assert.deepEqual(await stored(page), { local: [], session: [] })
+    assert.deepEqual(await stored(page), [])
     await page.reload()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
   })
@@ -97,10 +94,7 @@ suite('buying', () => {
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText('The service does not answer. Your data and payments are safe').waitFor()
-    assert.deepEqual(await stored(page), {
-      local: ['mayfly.unfinished'],
-      session: ['mayfly.paying'],
-    })
+    assert.deepEqual(await stored(page), ['mayfly.unfinished', 'mayfly.paying'])
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await invoiceOf(page)
@@ -184,10 +178,7 @@ suite('buying', () => {
     await page.getByRole('button', { name: 'Save and open' }).click()
     await page.getByRole('button', { name: 'Send a test request' }).click()
     await page.getByText('1 of 100', { exact: true }).waitFor()
-    assert.deepEqual(await stored(page), {
-      local: ['mayfly.kept'],
-      session: ['mayfly.open.catch'],
-    })
+    assert.deepEqual(await stored(page), ['mayfly.kept', 'mayfly.open.catch'])
   })
 
   test('another tab goes on with an unfinished purchase, and another plan loses nothing', async (t) => {
@@ -408,7 +399,7 @@ suite('buying', () => {
     await page.getByText('Nothing was charged').waitFor()
     assert.equal(await page.title(), 'Invoice expired · Mayfly')
     assert.deepEqual(await seriousFaults(page), [])
-    assert.deepEqual(await stored(page), { local: [], session: [] })
+    assert.deepEqual(await stored(page), [])
     await page.getByRole('button', { name: 'Get a new invoice' }).click()
     assert.notEqual(await invoiceOf(page), invoice)
     await page.getByText('Inbox · Spark · 24 hours').waitFor()
@@ -470,16 +461,4 @@ async function pressAt(page: Page, name: RegExp): Promise<void> {
     if (name.test(text)) return page.keyboard.press('Enter')
   }
   throw new Error(`the keyboard does not come to ${name}`)
-}
-
-async function invoiceOf(page: Page): Promise<string> {
-  const link = page.getByRole('link', { name: 'Open in a wallet' })
-  return ((await link.getAttribute('href')) ?? '').replace('lightning:', '')
-}
-
-function stored(page: Page): Promise<{ local: string[]; session: string[] }> {
-  return page.evaluate(() => ({
-    local: Object.keys(localStorage),
-    session: Object.keys(sessionStorage),
-  }))
 }

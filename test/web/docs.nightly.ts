@@ -75,13 +75,6 @@ suite('the reference', () => {
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('the reference tells a browser without scripts where else it is', async (t) => {
-    const { page } = await site.visit(t, { javaScriptEnabled: false })
-    await page.goto(`${site.server.url}/docs`)
-    await page.locator('noscript p').waitFor()
-    assert.equal(await page.locator('main a[href="/openapi.json"]').count(), 1)
-  })
-
   test('the reference says that it could not be loaded, and tries again', async (t) => {
     const { page, complaints } = await site.visit(t)
     await page.route('**/openapi.json', (route) => route.abort())

@@ -4,9 +4,10 @@ import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { deflateSync, gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
-import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
 import { anInbox, send } from '../support/catch.ts'
+import { linesOf, openLive } from '../support/pages.ts'
 
 /** A red square of 16 pixels. */
 const PNG = Buffer.from(
@@ -284,15 +285,8 @@ suite('one request of an inbox', () => {
     options: Parameters<typeof site.visit>[1] = {},
   ) {
     const { page } = await site.visit(t, options)
-    const { url } = site.server
-    await page.goto(`${url}/catch`)
-    await page
-      .getByLabel('Or paste the key')
-      .fill(formatCapability({ capability: inbox, baseUrl: url }))
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
-    const lines = page.getByRole('list', { name: /Requests/ }).getByRole('listitem')
-    await lines.first().getByRole('button').click()
+    await openLive(page, inbox, site.server)
+    await linesOf(page).first().getByRole('button').click()
     const choose = (path: string) => chooseAgain(page, path)
     return { page, choose }
   }

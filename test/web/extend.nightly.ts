@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { formatCapability } from '../../src/client/index.ts'
 import { allFaults, NARROW, startSite } from '../support/browser.ts'
+import { anInbox } from '../support/catch.ts'
 import { assertExtended, EXTENDABLE } from '../support/extension.ts'
-import { buyInbox, openInbox, pressInMenu } from '../support/inbox-page.ts'
+import { invoiceOf, openLive, pressInMenu } from '../support/pages.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { query } from '../support/store.ts'
 
@@ -16,9 +16,9 @@ suite('extending on the pages', () => {
 
   test('an inbox is extended from its menu, and its page shows the new end', async (t) => {
     const { server } = site
-    const held = await buyInbox(server)
+    const held = await anInbox(server)
     const { page } = await site.visit(t, { viewport: NARROW })
-    await openInbox(page, held, server)
+    await openLive(page, held, server)
     await pressInMenu(page, 'Extend the inbox')
     await page.getByRole('button', { name: /^Extend for / }).click()
     await page.getByText('Waiting for payment…').waitFor()
@@ -31,9 +31,9 @@ suite('extending on the pages', () => {
 
   test('a price that is not known is no plan that is off: the reason counts down to another try', async (t) => {
     const { server } = site
-    const held = await buyInbox(server)
+    const held = await anInbox(server)
     const { page } = await site.visit(t, { expected: /status of 429/ })
-    await openInbox(page, held, server)
+    await openLive(page, held, server)
     await page.route('**/api/catalog', (route) =>
       route.fulfill({
         status: 429,
@@ -51,9 +51,9 @@ suite('extending on the pages', () => {
 
   test('an inbox that ends soon offers to be extended without its menu', async (t) => {
     const { server } = site
-    const held = await buyInbox(server)
+    const held = await anInbox(server)
     const { page } = await site.visit(t, { viewport: NARROW })
-    await openInbox(page, held, server)
+    await openLive(page, held, server)
     const offer = page.getByRole('button', { name: 'Extend', exact: true })
     assert.equal(await offer.isVisible(), false)
     const now = server.clock.now()
@@ -74,14 +74,11 @@ suite('extending on the pages', () => {
     const { server } = site
     const held = await aMonitor(server)
     const { page } = await site.visit(t)
-    await page.goto(`${server.url}/pulse`)
-    const text = formatCapability({ capability: held, baseUrl: server.url })
-    await page.getByLabel('Or paste the key').fill(text)
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    const invoice = async (): Promise<string | null> => {
+    await openLive(page, held, server)
+    const invoice = async (): Promise<string> => {
       await pressInMenu(page, 'Extend the monitor')
       await page.getByRole('button', { name: /^Extend for / }).click()
-      return page.getByRole('link', { name: 'Open in a wallet' }).getAttribute('href')
+      return invoiceOf(page)
     }
     const first = await invoice()
     await page.reload()

@@ -2,18 +2,10 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { suspendInbox } from '../../src/catch/store.ts'
-import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
 import { layoutShift, seriousFaults, startSite, WIDE } from '../support/browser.ts'
-import { asOperator } from '../support/catch.ts'
-import {
-  buyInbox,
-  focused,
-  linesOf,
-  openInbox,
-  pasteCapability,
-  pressInMenu,
-  sendTo,
-} from '../support/inbox-page.ts'
+import { anInbox, asOperator } from '../support/catch.ts'
+import { focused, linesOf, openKey, openLive, pressInMenu, sendTo } from '../support/pages.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -47,7 +39,7 @@ suite('the list of an inbox', () => {
   }
 
   test('an empty inbox, a full one and its menu have no serious fault for a reader', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t, { viewport: PHONE })
     await open(page, inbox)
     await page.getByRole('heading', { name: 'Waiting for requests' }).waitFor()
@@ -272,17 +264,6 @@ suite('the list of an inbox', () => {
     }
   })
 
-  test('clearing a filter clears its fields', async (t) => {
-    const inbox = await withEvents(2)
-    const { page } = await site.visit(t)
-    await open(page, inbox)
-    await page.getByRole('button', { name: 'Filters' }).click()
-    await page.getByLabel('Method').selectOption('GET')
-    await page.getByRole('button', { name: 'Clear the filter' }).click()
-    await linesOf(page).nth(1).waitFor()
-    assert.equal(await page.getByLabel('Method').inputValue(), 'any')
-  })
-
   test('the question before an inbox is destroyed counts all of its requests, whatever is filtered', async (t) => {
     const inbox = await withEvents(25)
     const { page } = await site.visit(t, { expected: /status of 404/ })
@@ -324,13 +305,12 @@ suite('the list of an inbox', () => {
   })
 
   test('an empty inbox that refuses everything says why, and offers no way to send', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     await asOperator(site.server, suspendInbox(inbox.publicId, site.server.clock.now()))
     await refusedBy(inbox)
     const { page } = await site.visit(t)
     // Its stream has ended, so it is not live.
-    const { url } = site.server
-    await pasteCapability(page, formatCapability({ capability: inbox, baseUrl: url }), { url })
+    await openKey(page, inbox, site.server)
     await page.getByText('Suspended by the operator.').waitFor()
     await page.getByText('1 × the inbox was suspended').last().waitFor()
     assert.equal(await page.getByText('Waiting for requests').count(), 0)
@@ -338,7 +318,7 @@ suite('the list of an inbox', () => {
   })
 
   test('a test request is sent with a click, and shows like any other', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t)
     await open(page, inbox)
     await page.getByRole('button', { name: 'Send a test request' }).click()
@@ -383,9 +363,9 @@ suite('the list of an inbox', () => {
 
   test('a reader whose own network is away reads that, and not that the service is', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
-    const inbox = await buyInbox(server)
+    const inbox = await anInbox(server)
     const { page, context } = await site.visit(t, { expected: /ERR_/ })
-    await openInbox(page, inbox, server)
+    await openLive(page, inbox, server)
     await server.stop()
     await page.getByText('Connection lost. Trying again…').waitFor()
     await context.setOffline(true)
@@ -395,7 +375,7 @@ suite('the list of an inbox', () => {
     await page.getByText('Live', { exact: true }).waitFor()
   })
 
-  const open = (page: Page, inbox: CatchCapability) => openInbox(page, inbox, site.server)
+  const open = (page: Page, inbox: CatchCapability) => openLive(page, inbox, site.server)
 
   const send = (inbox: CatchCapability, path: string, body = '{}') =>
     sendTo(inbox, { path, body }, site.server)
@@ -409,7 +389,7 @@ suite('the list of an inbox', () => {
     count: number,
     planId: 'spark' | 'standard' = 'spark',
   ): Promise<CatchCapability> {
-    const inbox = await buyInbox(site.server, planId)
+    const inbox = await anInbox(site.server, planId)
     for (let number = 1; number <= count; number++) {
       // More than the burst of a plan are sent at the rate that it refills.
       await sendTo(inbox, { path: `/event-${number}`, body: `{"number":${number}}` }, site.server)

@@ -5,19 +5,19 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { anInbox } from '../support/catch.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { mmdb } from '../support/mmdb.ts'
 import {
-  buyInbox,
   focused,
   linesOf,
-  openInbox,
+  openLive,
   openWithoutSaving,
-  pasteCapability,
   pressInKeyMenu,
   type Sent,
   sendTo,
-} from '../support/inbox-page.ts'
-import { mmdb } from '../support/mmdb.ts'
+  stored,
+} from '../support/pages.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -26,7 +26,7 @@ suite('an inbox', () => {
   const site = startSite()
 
   test('the page of an inbox shows bytes that are no text, and forms, as they came', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     await send(inbox, {
       path: '/form',
       body: 'a=1&b=%3Cb%3E',
@@ -46,7 +46,7 @@ suite('an inbox', () => {
   })
 
   test('the page of an inbox shows invisible characters, and folds what is long', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     await send(inbox, {
       path: '/hidden',
       body: 'invoice\u202efdp.exe\u0000 \u200bend',
@@ -66,7 +66,7 @@ suite('an inbox', () => {
   })
 
   test('the page of an inbox leaves the keyboard where it is, whatever comes, and brings it back', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     await send(inbox, { path: '/first', body: '{}' })
     const { page } = await site.visit(t, { viewport: NARROW })
     await open(page, inbox)
@@ -83,7 +83,7 @@ suite('an inbox', () => {
   })
 
   test('an inbox is opened again from this browser when it was saved there, until it is forgotten', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const { page, context } = await site.visit(t)
     await open(page, inbox)
     await pressInKeyMenu(page, 'Save in this browser')
@@ -99,7 +99,7 @@ suite('an inbox', () => {
   })
 
   test('an inbox stays open in its tab, whatever is reloaded, and in no other', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const { page, context } = await site.visit(t)
     await open(page, inbox)
     await page.reload()
@@ -148,7 +148,7 @@ suite('an inbox', () => {
 
   test('the page of an inbox says when the connection is lost, and shows what came meanwhile when it is back', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
-    const inbox = await buyInbox(server)
+    const inbox = await anInbox(server)
     const { page } = await site.visit(t, { expected: /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/ })
     await open(page, inbox, server)
     await server.stop()
@@ -169,7 +169,7 @@ suite('an inbox', () => {
       MAYFLY_GEOIP_DATABASE: file,
       MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
     })
-    const inbox = await buyInbox(server)
+    const inbox = await anInbox(server)
     for (const [path, from] of [
       ['/berlin', '203.0.113.7'],
       ['/nowhere', '198.51.100.1'],
@@ -191,7 +191,7 @@ suite('an inbox', () => {
   })
 
   test('the page of an inbox takes names and paths of any length and script without going wide', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const path = `/${'very-long-path-'.repeat(30)}end`
     await send(inbox, {
       path,
@@ -212,7 +212,7 @@ suite('an inbox', () => {
   })
 
   test('the page of an inbox opens a body that is all brackets, and all others of the largest size', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const deep = 30_000
     await send(inbox, { path: '/deep', body: '['.repeat(deep) + ']'.repeat(deep) })
     await send(inbox, { path: '/wide', body: `[${'1,'.repeat(32_000)}1]` })
@@ -240,7 +240,7 @@ suite('an inbox', () => {
   })
 
   test('the page of an inbox takes a hundred requests at once, each shown once and in order', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t)
     await open(page, inbox)
     const numbers = Array.from({ length: 100 }, (_, index) => index)
@@ -259,16 +259,18 @@ suite('an inbox', () => {
   })
 
   test('the page of an inbox refuses the capability of another service before a token leaves', async (t) => {
-    const inbox = await buyInbox(site.server)
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t)
     const text = formatCapability({ capability: inbox, baseUrl: 'https://mayfly.example' })
-    await pasteCapability(page, text, site.server)
+    await page.goto(`${site.server.url}/catch`)
+    await page.getByLabel('Or paste the key').fill(text)
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByText('belongs to another service').waitFor()
     assert.equal(await page.getByLabel('Or paste the key').inputValue(), text)
   })
 
   const open = (page: Page, inbox: CatchCapability, server: { url: string } = site.server) =>
-    openInbox(page, inbox, server)
+    openLive(page, inbox, server)
 
   const send = (inbox: CatchCapability, sent: Sent, server: { url: string } = site.server) =>
     sendTo(inbox, sent, server)
@@ -283,9 +285,4 @@ const BERLIN = {
   country: { iso_code: 'DE' },
   continent: { code: 'EU' },
   location: { latitude: 52.52, longitude: 13.41 },
-}
-
-/** The names of what the page has stored. */
-function stored(page: Page): Promise<string[]> {
-  return page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)])
 }

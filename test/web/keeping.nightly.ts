@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
-import type { CatchCapability } from '../../src/client/index.ts'
-import { formatCapability } from '../../src/client/index.ts'
 import { blockStorage, NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import { pressInKeyMenu } from '../support/inbox-page.ts'
+import { anInbox } from '../support/catch.ts'
+import { openLive, pressInKeyMenu } from '../support/pages.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { until } from '../support/until.ts'
 
@@ -12,13 +10,10 @@ suite('keeping what was bought', () => {
   const site = startSite()
 
   test('a kept inbox has a name, its plan and its end, and its owner may rename it', async (t) => {
-    const [first, second] = [await buyInbox(), await buyInbox()]
+    const [first, second] = [await anInbox(site.server), await anInbox(site.server)]
     const { page } = await site.visit(t, { viewport: NARROW })
     for (const inbox of [first, second]) {
-      await page.goto(`${site.server.url}/catch`)
-      await page.getByLabel('Or paste the key').fill(fileOf(inbox))
-      await page.getByRole('button', { name: 'Open', exact: true }).click()
-      await page.getByText('Live', { exact: true }).waitFor()
+      await openLive(page, inbox, site.server)
       await pressInKeyMenu(page, 'Save in this browser')
       await page.getByRole('heading', { level: 1, name: /^Inbox \d$/ }).waitFor()
       await pressInKeyMenu(page, 'Close')
@@ -42,17 +37,14 @@ suite('keeping what was bought', () => {
   })
 
   test('a browser whose clock is days ahead loses no key, and an extension by anybody moves the kept end', async (t) => {
-    const [first, second] = [await buyInbox(), await buyInbox()]
+    const [first, second] = [await anInbox(site.server), await anInbox(site.server)]
     const { page } = await site.visit(t)
     await page.addInitScript(() => {
       const now = Date.now
       Date.now = () => now() + 40 * 86_400_000
     })
     for (const inbox of [first, second]) {
-      await page.goto(`${site.server.url}/catch`)
-      await page.getByLabel('Or paste the key').fill(fileOf(inbox))
-      await page.getByRole('button', { name: 'Open', exact: true }).click()
-      await page.getByText('Live', { exact: true }).waitFor()
+      await openLive(page, inbox, site.server)
       await pressInKeyMenu(page, 'Save in this browser')
       await pressInKeyMenu(page, 'Close')
     }
@@ -76,12 +68,9 @@ suite('keeping what was bought', () => {
   })
 
   test('a key whose inbox is gone says so once the service did, and is removed by its person alone', async (t) => {
-    const inbox = await buyInbox()
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t, { expected: /status of 404/ })
-    await page.goto(`${site.server.url}/catch`)
-    await page.getByLabel('Or paste the key').fill(fileOf(inbox))
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
+    await openLive(page, inbox, site.server)
     await pressInKeyMenu(page, 'Save in this browser')
     await site.server.mayfly.catch(inbox).destroy()
     await page.goto(site.server.url)
@@ -94,53 +83,30 @@ suite('keeping what was bought', () => {
   })
 
   test('what is destroyed elsewhere is closed where it is open, and its key is called gone', async (t) => {
-    const inbox = await buyInbox()
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t, { expected: /status of 40[14]/ })
-    await page.goto(`${site.server.url}/catch`)
-    await page.getByLabel('Or paste the key').fill(fileOf(inbox))
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
+    await openLive(page, inbox, site.server)
     await pressInKeyMenu(page, 'Save in this browser')
     await site.server.mayfly.catch(inbox).destroy()
     await page.getByText('The service has nothing for this key').waitFor()
     await page.getByText('This inbox is gone').waitFor()
 
     const monitor = await aMonitor(site.server)
-    await page.goto(`${site.server.url}/pulse`)
-    await page
-      .getByLabel('Or paste the key')
-      .fill(formatCapability({ capability: monitor, baseUrl: site.server.url }))
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
+    await openLive(page, monitor, site.server)
     await site.server.mayfly.pulse(monitor).destroy()
     await page.getByText('The service has nothing for this key').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
   })
 
   test('a browser that stores nothing never calls a key saved', async (t) => {
-    const inbox = await buyInbox()
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t)
     await blockStorage(page)
-    await page.goto(`${site.server.url}/catch`)
-    await page.getByLabel('Or paste the key').fill(fileOf(inbox))
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
+    await openLive(page, inbox, site.server)
     await pressInKeyMenu(page, 'Save in this browser')
     await page.getByText('This browser stores nothing for this site.').waitFor()
     await page.getByText('Key', { exact: true }).click()
     await page.getByText('Open in this tab only.').waitFor()
     assert.equal(await page.getByText('Saved in this browser.').count(), 0)
   })
-
-  function buyInbox(): Promise<CatchCapability> {
-    return site.server.mayfly.buyCatch({
-      planId: 'spark',
-      idempotencyKey: randomUUID(),
-      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
-    })
-  }
-
-  function fileOf(capability: CatchCapability): string {
-    return formatCapability({ capability, baseUrl: site.server.url, planId: 'spark' })
-  }
 })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { formatCapability, type PulseCapability } from '../../src/client/index.ts'
+import type { PulseCapability } from '../../src/client/index.ts'
 import { allFaults, NARROW, startSite } from '../support/browser.ts'
-import { pressInKeyMenu } from '../support/inbox-page.ts'
+import { anInbox } from '../support/catch.ts'
+import { openLive, pressInKeyMenu } from '../support/pages.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 
 const MINUTE = 60_000
@@ -133,10 +134,7 @@ suite('what a monitor can do besides', () => {
 
   test('alerts are added beside the state and tested, their secret is shown once, and each is removed by itself', async (t) => {
     const monitor = await aMonitor(site.server)
-    const inbox = await site.server.mayfly.buyCatch({
-      planId: 'spark',
-      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
-    })
+    const inbox = await anInbox(site.server)
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 400/ })
     await open(page, monitor)
     await page.getByText('Nobody is alerted when the monitor is late.').waitFor()
@@ -208,12 +206,5 @@ suite('what a monitor can do besides', () => {
     assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
   })
 
-  async function open(page: Page, capability: PulseCapability): Promise<void> {
-    const { url } = site.server
-    await page.goto(`${url}/pulse`)
-    const text = formatCapability({ capability, baseUrl: url })
-    await page.getByLabel('Or paste the key').fill(text)
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
-  }
+  const open = (page: Page, monitor: PulseCapability) => openLive(page, monitor, site.server)
 })

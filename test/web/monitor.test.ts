@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { formatCapability, type PulseCapability } from '../../src/client/index.ts'
+import type { PulseCapability } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import { pressInKeyMenu, pressInMenu, shownKey } from '../support/inbox-page.ts'
+import { openLive, pressInKeyMenu, pressInMenu, shownKey } from '../support/pages.ts'
 import { freePort } from '../support/ports.ts'
-import { live } from '../support/pulse.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { aMonitor, live } from '../support/pulse.ts'
+import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 suite('a monitor', () => {
@@ -53,7 +53,7 @@ suite('a monitor', () => {
   })
 
   test('a monitor takes settings within their bounds, and shares its state until it is told not to', async (t) => {
-    const monitor = await buyMonitor(site.server)
+    const monitor = await aMonitor(site.server)
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 40[024]/ })
     await open(page, monitor)
     await page.getByLabel('Name', { exact: true }).fill('Backup <b>of the shop</b>')
@@ -113,9 +113,7 @@ suite('a monitor', () => {
   })
 
   test('a grace that only the plan forbids is refused with what the plan allows', async (t) => {
-    const { mayfly, pay } = site.server
-    const onInvoice = ({ bolt11 }: { bolt11: string }) => pay(bolt11)
-    const monitor = await mayfly.buyPulse({ planId: 'long', onInvoice })
+    const monitor = await aMonitor(site.server, 'long')
     const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 400/ })
     await open(page, monitor)
     await page.getByLabel('Grace', { exact: true }).fill('1')
@@ -126,7 +124,7 @@ suite('a monitor', () => {
 
   test('the page of a monitor says when the connection is lost, and what is so when it is back', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
-    const monitor = await buyMonitor(server)
+    const monitor = await aMonitor(server)
     await server.mayfly.pulse(monitor).update({ publicStatusEnabled: true })
     const { publicStatusId } = await server.mayfly.pulse(monitor).status()
     const expected = /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/
@@ -167,7 +165,7 @@ suite('a monitor', () => {
   })
 
   test('the first ping is sent with a click, and the title of the tab follows', async (t) => {
-    const monitor = await buyMonitor(site.server)
+    const monitor = await aMonitor(site.server)
     const { page } = await site.visit(t)
     await open(page, monitor)
     // The answer comes after the live status, and does not take back what that announced.
@@ -194,7 +192,7 @@ suite('a monitor', () => {
   })
 
   test('the set-up follows the interval and the runner', async (t) => {
-    const monitor = await buyMonitor(site.server)
+    const monitor = await aMonitor(site.server)
     const { page } = await site.visit(t, { viewport: NARROW })
     await open(page, monitor)
     const line = page.getByRole('group', { name: 'the line of crontab' })
@@ -212,24 +210,8 @@ suite('a monitor', () => {
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('what is selected in a countdown stays while it counts', async (t) => {
-    const monitor = await buyMonitor(site.server)
-    await site.server.mayfly.pulse(monitor).ping()
-    const { page } = await site.visit(t)
-    await page.clock.install()
-    await open(page, monitor)
-    const last = page.locator('.facts dd').first()
-    const before = await last.innerText()
-    await last.evaluate((value) => getSelection()?.selectAllChildren(value))
-    await page.clock.fastForward(5_000)
-    assert.equal(await last.innerText(), before)
-    await page.evaluate(() => getSelection()?.removeAllRanges())
-    await page.clock.fastForward(2_000)
-    assert.notEqual(await last.innerText(), before)
-  })
-
   test('a failed ping is drawn and logged as one, and one uptime is told', async (t) => {
-    const monitor = await buyMonitor(site.server)
+    const monitor = await aMonitor(site.server)
     const job = site.server.mayfly.pulse(monitor)
     for (const code of [0, 3, 0, 3]) {
       await live(site.server, 30_000)
@@ -256,7 +238,7 @@ suite('a monitor', () => {
   })
 
   test('a description that turns text around is spelled out for its owner, too', async (t) => {
-    const monitor = await buyMonitor(site.server)
+    const monitor = await aMonitor(site.server)
     await site.server.mayfly.pulse(monitor).update({
       name: 'backup',
       description: 'paid\u202eton',
@@ -273,7 +255,7 @@ suite('a monitor', () => {
   })
 
   test('a monitor is destroyed when the person is sure', async (t) => {
-    const monitor = await buyMonitor(site.server)
+    const monitor = await aMonitor(site.server)
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     await open(page, monitor)
     await pressInMenu(page, 'Destroy the monitor')
@@ -282,22 +264,6 @@ suite('a monitor', () => {
     await assert.rejects(site.server.mayfly.pulse(monitor).status(), { phrase: 'not found' })
   })
 
-  async function open(
-    page: Page,
-    capability: PulseCapability,
-    { url } = site.server,
-  ): Promise<void> {
-    await page.goto(`${url}/pulse`)
-    const text = formatCapability({ capability, baseUrl: url })
-    await page.getByLabel('Or paste the key').fill(text)
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
-  }
+  const open = (page: Page, monitor: PulseCapability, server: { url: string } = site.server) =>
+    openLive(page, monitor, server)
 })
-
-function buyMonitor(server: TestServer): Promise<PulseCapability> {
-  return server.mayfly.buyPulse({
-    planId: 'spark',
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-  })
-}

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { type AnyCapability, formatCapability } from '../../src/client/index.ts'
 import { allFaults, startSite } from '../support/browser.ts'
-import { openWithoutSaving } from '../support/inbox-page.ts'
+import { anInbox } from '../support/catch.ts'
+import { openLive, openWithoutSaving } from '../support/pages.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 
 /** Of a phone, and of the smallest one (WCAG 1.4.10). */
@@ -45,10 +45,7 @@ suite('each page in each state', () => {
     'no inbox': (page) => page.goto(`${site.server.url}/catch`),
     'an empty inbox': (page) => opened(page, 'catch'),
     'an inbox with a request': async (page) => {
-      const capability = await site.server.mayfly.buyCatch({
-        planId: 'spark',
-        onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
-      })
+      const capability = await anInbox(site.server)
       const sent = await fetch(
         `${site.server.url}/c/${capability.publicId}/a-long-${'path'.repeat(40)}?q=1`,
         {
@@ -62,7 +59,7 @@ suite('each page in each state', () => {
         },
       )
       assert.ok(sent.ok)
-      await open(page, capability)
+      await openLive(page, capability, site.server)
       await page.locator('.events button').first().click()
       await page.getByText('opened').first().waitFor()
     },
@@ -99,7 +96,7 @@ suite('each page in each state', () => {
         await job.ping()
       }
       await live(site.server, 3 * 60_000)
-      await open(page, capability)
+      await openLive(page, capability, site.server)
       await page.getByText('Late', { exact: true }).waitFor()
       await page.locator('.day .late').waitFor()
     },
@@ -124,7 +121,6 @@ suite('each page in each state', () => {
       await page.getByLabel('Recovery text, or the whole invoice').fill(`lnbc${'1'.repeat(300)}`)
       await page.getByLabel('Preimage, or proof of payment').waitFor()
     },
-    'every component': (page) => page.goto(`${site.server.url}/dev`),
     'the reference': async (page) => {
       await page.goto(`${site.server.url}/docs`)
       await page.locator('.operation').nth(10).waitFor()
@@ -174,15 +170,6 @@ suite('each page in each state', () => {
     assert.deepEqual(await allFaults(page), [])
   })
 
-  test('the banner of the simulator stands once, in a landmark', async (t) => {
-    const { page } = await site.visit(t)
-    for (const path of ['/', '/buy', '/whisper', '/docs']) {
-      await page.goto(site.server.url + path, { waitUntil: 'networkidle' })
-      assert.equal(await page.getByText('no real money moves').count(), 1, path)
-      assert.equal(await page.getByRole('banner').getByText('no real money moves').count(), 1, path)
-    }
-  })
-
   for (const path of [
     ...['/', '/buy', '/catch', '/whisper', '/read', '/pulse', '/gate', '/docs'],
     NOBODYS_STATUS,
@@ -210,19 +197,6 @@ suite('each page in each state', () => {
   async function opened(page: Page, product: 'catch' | 'pulse'): Promise<void> {
     await bought(page, product)
     await openWithoutSaving(page)
-    await page.getByText('Live', { exact: true }).waitFor()
-  }
-
-  /** Opens a capability as after a reload. */
-  async function open(page: Page, capability: AnyCapability): Promise<void> {
-    const text = formatCapability({ capability, baseUrl: site.server.url })
-    const { product } = capability
-    await page.goto(`${site.server.url}/read`)
-    await page.evaluate(([name, value]) => sessionStorage.setItem(name, value), [
-      `mayfly.open.${product}`,
-      JSON.stringify({ text, isSaved: true }),
-    ] as const)
-    await page.goto(`${site.server.url}/${product}`)
     await page.getByText('Live', { exact: true }).waitFor()
   }
 

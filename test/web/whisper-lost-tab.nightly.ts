@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { codeOf, everythingStored, invoiceOf } from '../support/pages.ts'
 
 suite('a whisper whose tab is lost while it is paid', () => {
   const site = startSite()
@@ -126,20 +126,3 @@ suite('a whisper whose tab is lost while it is paid', () => {
     return Buffer.from(data).toString()
   }
 })
-
-async function invoiceOf(page: Page): Promise<string> {
-  const link = page.getByRole('link', { name: 'Open in a wallet' })
-  return ((await link.getAttribute('href')) ?? '').replace('lightning:', '')
-}
-
-async function codeOf(page: Page): Promise<string> {
-  await page.getByText('Other ways to pass on the code').click()
-  return page.getByRole('group', { name: 'The share code' }).innerText()
-}
-
-/** All that the page has stored in this browser, in one text. */
-function everythingStored(page: Page): Promise<string> {
-  return page.evaluate(() =>
-    [localStorage, sessionStorage].flatMap((storage) => Object.values({ ...storage })).join('\n'),
-  )
-}

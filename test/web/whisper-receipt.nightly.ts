@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import type { PulseCapability } from '../../src/client/index.ts'
-import { formatCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import { live } from '../support/pulse.ts'
+import { anInbox } from '../support/catch.ts'
+import { codeOf, everythingStored, invoiceOf, openKey } from '../support/pages.ts'
+import { aMonitor, live } from '../support/pulse.ts'
 import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
@@ -101,20 +100,14 @@ suite('a whisper that tells when it is read', () => {
   })
 
   test('who is told of a read is set on the receipt, until the whisper has ended', async (t) => {
-    const onInvoice = ({ bolt11 }: { bolt11: string }) => site.server.pay(bolt11)
-    const inbox = await site.server.mayfly.buyCatch({ planId: 'spark', onInvoice })
-    const data = Buffer.from('told')
-    const terms = { planId: 'spark', data, receipt: true, readLimit: 1, onInvoice } as const
-    const { code, ...capability } = await site.server.mayfly.buyWhisper(terms)
+    const inbox = await anInbox(site.server)
+    const { code, ...capability } = await site.server.mayfly.buyWhisper({
+      ...{ planId: 'spark', data: Buffer.from('told'), receipt: true, readLimit: 1 },
+      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
+    })
     const { page } = await site.visit(t, { viewport: NARROW })
     page.on('dialog', (dialog) => dialog.accept())
-    const open = async () => {
-      await page.goto(`${site.server.url}/receipt`)
-      const text = formatCapability({ capability, baseUrl: site.server.url })
-      await page.getByLabel('Or paste the key').fill(text)
-      await page.getByRole('button', { name: 'Open', exact: true }).click()
-    }
-    await open()
+    await openKey(page, capability, site.server)
     await page.getByText('Nobody is alerted when the secret is read.').waitFor()
     await page.getByRole('button', { name: 'Add an alert' }).click()
     const dialog = page.getByRole('dialog')
@@ -154,15 +147,12 @@ suite('a whisper that tells when it is read', () => {
       onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
     })
     page.on('dialog', (dialog) => dialog.accept())
-    await page.goto(`${site.server.url}/receipt`)
-    const text = formatCapability({ capability, baseUrl: site.server.url })
-    await page.getByLabel('Or paste the key').fill(text)
-    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await openKey(page, capability, site.server)
     await page.getByText('This is not the key of a receipt.').waitFor()
   })
 
   test('a switch is bound to the order, tells its state on the receipt, and opens when the monitor falls silent', async (t) => {
-    const monitor = await buyMonitor()
+    const monitor = await aMonitor(site.server, 'standard')
     const owner = site.server.mayfly.pulse(monitor)
     await owner.ping()
     const { switchId } = await owner.makeSwitch()
@@ -230,35 +220,10 @@ suite('a whisper that tells when it is read', () => {
     await reader.page.getByRole('button', { name: 'Try again' }).click()
     await reader.page.getByText('if you read this', { exact: true }).waitFor()
   })
-
-  function buyMonitor(): Promise<PulseCapability> {
-    return site.server.mayfly.buyPulse({
-      planId: 'standard',
-      idempotencyKey: randomUUID(),
-      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
-    })
-  }
 })
-
-async function invoiceOf(page: Page): Promise<string> {
-  const link = page.getByRole('link', { name: 'Open in a wallet' })
-  return ((await link.getAttribute('href')) ?? '').replace('lightning:', '')
-}
-
-async function codeOf(page: Page): Promise<string> {
-  await page.getByText('Other ways to pass on the code').click()
-  return page.getByRole('group', { name: 'The share code' }).innerText()
-}
 
 /** The capability that this browser keeps. */
 async function keptWhisper(page: Page): Promise<{ receiptToken: string }> {
   const kept = await page.evaluate(() => localStorage.getItem('mayfly.kept'))
   return JSON.parse(JSON.parse(kept ?? '[]')[0].text)
-}
-
-/** All that the page has stored in this browser, names and values, in one text. */
-function everythingStored(page: Page): Promise<string> {
-  return page.evaluate(() =>
-    [localStorage, sessionStorage].flatMap((storage) => Object.entries({ ...storage })).join('\n'),
-  )
 }

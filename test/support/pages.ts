@@ -1,41 +1,36 @@
-/** The page of an inbox: buys one, opens it, and sends to it. */
+/** The pages as a person uses them: opens a key, sends to an inbox, presses in menus, and reads what is shown. */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import type { Locator, Page } from 'playwright-core'
-import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
-import type { TestServer } from './server.ts'
+import {
+  type AnyCapability,
+  type CatchCapability,
+  formatCapability,
+} from '../../src/client/index.ts'
 
 export type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<string, string> }
 
-export function buyInbox(
-  server: TestServer,
-  planId: 'spark' | 'standard' = 'spark',
-): Promise<CatchCapability> {
-  return server.mayfly.buyCatch({
-    planId,
-    idempotencyKey: randomUUID(),
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-  })
-}
-
-/** Opens an inbox by its capability, and waits until it is live. */
-export async function openInbox(
+/** Opens the key of what was bought on the page of its product. */
+export async function openKey(
   page: Page,
-  inbox: CatchCapability,
-  server: { url: string },
-): Promise<void> {
-  await pasteCapability(page, formatCapability({ capability: inbox, baseUrl: server.url }), server)
-  await page.getByText('Live', { exact: true }).waitFor()
-}
-
-export async function pasteCapability(
-  page: Page,
-  text: string,
+  capability: AnyCapability,
   { url }: { url: string },
 ): Promise<void> {
-  await page.goto(`${url}/catch`)
-  await page.getByLabel('Or paste the key').fill(text)
+  const { product } = capability
+  await page.goto(`${url}/${product === 'whisper' ? 'receipt' : product}`)
+  await page
+    .getByLabel('Or paste the key')
+    .fill(formatCapability({ capability, baseUrl: url, planId: 'spark' }))
   await page.getByRole('button', { name: 'Open', exact: true }).click()
+}
+
+/** Opens an inbox or a monitor, and waits until it is live. */
+export async function openLive(
+  page: Page,
+  capability: AnyCapability,
+  server: { url: string },
+): Promise<void> {
+  await openKey(page, capability, server)
+  await page.getByText('Live', { exact: true }).waitFor()
 }
 
 /** Sends a request that is stored. */
@@ -82,4 +77,28 @@ export async function shownKey(page: Page): Promise<string> {
 export async function pressInKeyMenu(page: Page, name: string): Promise<void> {
   await page.getByText('Key', { exact: true }).click()
   await page.getByRole('button', { name, exact: true }).click()
+}
+
+/** The invoice that is shown. */
+export async function invoiceOf(page: Page): Promise<string> {
+  const link = page.getByRole('link', { name: 'Open in a wallet' })
+  return ((await link.getAttribute('href')) ?? '').replace('lightning:', '')
+}
+
+/** After a purchase: the share code alone, below the message. */
+export async function codeOf(page: Page): Promise<string> {
+  await page.getByText('Other ways to pass on the code').click()
+  return page.getByRole('group', { name: 'The share code' }).innerText()
+}
+
+/** The names of what the page has stored in this browser. */
+export function stored(page: Page): Promise<string[]> {
+  return page.evaluate(() => [...Object.keys(localStorage), ...Object.keys(sessionStorage)])
+}
+
+/** All that the page has stored in this browser, names and values, in one text. */
+export function everythingStored(page: Page): Promise<string> {
+  return page.evaluate(() =>
+    [localStorage, sessionStorage].flatMap((storage) => Object.entries({ ...storage })).join('\n'),
+  )
 }
