@@ -82,7 +82,7 @@ export function Checkout<Bought>({
       )
     case 'invoice':
       return (
-        <section class="card stack narrow invoice" aria-label="Checkout">
+        <section class="card stack narrow" aria-label="Checkout">
           <div class="stack tight">
             <p class="small quiet">{termsLine(purchase)}</p>
             <StepHeading>Pay {sats(shown.quote.amountSats)}</StepHeading>
