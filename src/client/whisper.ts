@@ -65,7 +65,24 @@ export type ReceiptHolder = Pick<WhisperCapability, 'publicId' | 'receiptToken'>
  * const { state, reads } = await mayfly.whisperReceipt(capability).status()
  * ```
  */
-export type ReceiptClient = ReturnType<ReturnType<typeof createWhisperClient>['whisperReceipt']>
+export type ReceiptClient = ReturnType<typeof createReceiptClient>
+
+export function createReceiptClient(http: Http, { publicId, receiptToken }: ReceiptHolder) {
+  const path = `/api/whisper/${encodeURIComponent(publicId)}`
+  const owner = receiptToken === undefined ? {} : { token: receiptToken }
+  return {
+    /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
+    status: (options?: CallOptions) =>
+      http.get<WhisperReceipt>(
+        { path: `${path}/receipt`, ...owner, ...options, isRepeatable: true },
+        ...(['state', 'reads'] as const),
+      ),
+    /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
+    destroy: (options?: CallOptions) =>
+      http.perform({ method: 'DELETE', path, ...owner, ...options }),
+    ...createAlertsClient(http, { path: `${path}/receipt/alerts`, ...owner }),
+  }
+}
 
 export function createWhisperClient(http: Http, payments: Payments) {
   async function fetchWhisper(
@@ -127,22 +144,7 @@ export function createWhisperClient(http: Http, payments: Payments) {
     fetchWhisper,
 
     /** The receipt of a whisper that was bought with `receipt: true`: when it was read, and destroying it. */
-    whisperReceipt({ publicId, receiptToken }: ReceiptHolder) {
-      const path = `/api/whisper/${encodeURIComponent(publicId)}`
-      const owner = receiptToken === undefined ? {} : { token: receiptToken }
-      return {
-        /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
-        status: (options?: CallOptions) =>
-          http.get<WhisperReceipt>(
-            { path: `${path}/receipt`, ...owner, ...options, isRepeatable: true },
-            ...(['state', 'reads'] as const),
-          ),
-        /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
-        destroy: (options?: CallOptions) =>
-          http.perform({ method: 'DELETE', path, ...owner, ...options }),
-        ...createAlertsClient(http, { path: `${path}/receipt/alerts`, ...owner }),
-      }
-    },
+    whisperReceipt: (holder: ReceiptHolder) => createReceiptClient(http, holder),
   }
 }
 

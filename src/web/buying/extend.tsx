@@ -1,8 +1,7 @@
 /** The dialog that extends an open inbox or monitor: what it adds, its invoice, and the new end. */
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
-import type { AnyCapability } from '../../client/index.ts'
+import type { AnyCapability, Catalog } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
 import { sats, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
@@ -14,7 +13,7 @@ import { Failure, Working } from '../ui/show.tsx'
 import { KeptHere } from './checkout.tsx'
 import { useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
-import { loadPlans, onSale, plansFailure } from './plans.tsx'
+import { OnSale } from './plans.tsx'
 
 export type Extending = {
   capability: Extract<AnyCapability, { ownerToken: string }>
@@ -34,43 +33,41 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
   const { capability, status } = extending
   const { publicId, product } = capability
   const purchase = useSignal<Unfinished | null>(null)
-  useEffect(() => {
-    onSale.value = null
-    void loadPlans()
-  }, [])
 
   function start(terms: Terms): void {
     const begun = unfinished.value.find((each) => each.extends === publicId)
     purchase.value = begun ?? begin({ ...terms, extends: publicId })
   }
 
-  const offer =
-    onSale.value &&
-    offersOf(onSale.value, product).find(({ plan }) => plan.planId === status.planId)
-  const isSold = offer?.plan.available === true && onSale.value?.checkoutEnabled === true
+  function offered(catalog: Catalog) {
+    const offer = offersOf(catalog, product).find(({ plan }) => plan.planId === status.planId)
+    if (!offer?.plan.available || !catalog.checkoutEnabled) {
+      return (
+        <p>Its plan is not on sale now. Your {THINGS[product].noun} keeps working until it ends.</p>
+      )
+    }
+    const { terms } = offer
+    return (
+      <>
+        <p>
+          Adds {terms.lifetime} and {terms.limits[0]}. {newEnd(status.expiresAt, terms)}
+        </p>
+        <p class="small quiet">Address, keys and data stay the same.</p>
+        <div class="row">
+          <Button weight="primary" onClick={() => start(terms)}>
+            Extend for {sats(terms.priceSats)}
+          </Button>
+        </div>
+      </>
+    )
+  }
+
   return (
     <>
       {purchase.value ? (
         <Paying purchase={purchase.value} close={close} {...extending} />
-      ) : plansFailure.value !== null ? (
-        <Failure error={plansFailure.value} onAgain={loadPlans} />
-      ) : onSale.value === null ? (
-        <Working>Asking for the price…</Working>
-      ) : offer && isSold ? (
-        <>
-          <p>
-            Adds {offer.terms.lifetime} and {offer.terms.limits[0]}.{' '}
-            {newEnd(status.expiresAt, offer.terms)}
-          </p>
-          <p class="small quiet">Address, keys and data stay the same.</p>
-          <div class="row">
-            <Button weight="primary" onClick={() => start(offer.terms)}>
-              Extend for {sats(offer.terms.priceSats)}
-            </Button>
-          </div>
-        </>
       ) : (
-        <p>Its plan is not on sale now. Your {THINGS[product].noun} keeps working until it ends.</p>
+        <OnSale waiting={<Working>Asking for the price…</Working>}>{offered}</OnSale>
       )}
       <div class="row">
         <Button onClick={close}>Close</Button>

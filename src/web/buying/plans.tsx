@@ -1,5 +1,6 @@
 /** The plans of a product as cards, and the purchases of this browser that are not finished. */
 import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Catalog } from '../../client/index.ts'
 import type { Product } from '../../lib/product-names.ts'
@@ -14,7 +15,7 @@ import { Failure, Notice } from '../ui/show.tsx'
 /** What is on sale, once it is known. */
 export const onSale = signal<Catalog | null>(null)
 /** Why it is not known. */
-export const plansFailure = signal<unknown>(null)
+const plansFailure = signal<unknown>(null)
 
 export async function loadPlans(): Promise<void> {
   plansFailure.value = null
@@ -23,6 +24,21 @@ export async function loadPlans(): Promise<void> {
   } catch (error) {
     plansFailure.value = error
   }
+}
+
+/** What is made of the catalogue, or why it is not known. */
+export function OnSale({
+  waiting,
+  children,
+}: {
+  waiting: ComponentChildren
+  children: (catalog: Catalog) => ComponentChildren
+}) {
+  useEffect(() => void loadPlans(), [])
+  if (plansFailure.value !== null) {
+    return <Failure error={plansFailure.value} onAgain={loadPlans} />
+  }
+  return <>{onSale.value === null ? waiting : children(onSale.value)}</>
 }
 
 export function Plans<Name extends Product>({
@@ -40,51 +56,50 @@ export function Plans<Name extends Product>({
   wanted?: string
   onChoose: (terms: Terms) => unknown
 }) {
-  useEffect(() => void loadPlans(), [])
-  if (plansFailure.value !== null) {
-    return <Failure error={plansFailure.value} onAgain={loadPlans} />
-  }
-  if (onSale.value === null) {
-    return (
-      <div class="plans" aria-hidden="true">
-        {[1, 2, 3].map((each) => (
-          <div key={each} class="skeleton plan-skeleton" />
-        ))}
-      </div>
-    )
-  }
-  const isOpen = onSale.value.checkoutEnabled
+  const waiting = (
+    <div class="plans" aria-hidden="true">
+      {[1, 2, 3].map((each) => (
+        <div key={each} class="skeleton plan-skeleton" />
+      ))}
+    </div>
+  )
   return (
-    <>
-      {!isOpen && <Notice kind="warn">{CLOSED}</Notice>}
-      <div class="plans">
-        {offersOf(onSale.value, product).map((offer) => (
-          <PlanCard
-            key={offer.plan.planId}
-            offer={offer}
-            limits={limitsOf(offer)}
-            refusal={isOpen ? refusalOf(offer.plan) : 'The checkout is closed.'}
-            isWanted={offer.plan.planId === wanted}
-            onChoose={() => onChoose(offer.terms)}
-          />
-        ))}
-      </div>
-    </>
+    <OnSale waiting={waiting}>
+      {(catalog) => (
+        <>
+          {!catalog.checkoutEnabled && <Notice kind="warn">{CLOSED}</Notice>}
+          <div class="plans">
+            {offersOf(catalog, product).map((offer) => (
+              <PlanCard
+                key={offer.plan.planId}
+                offer={offer}
+                limits={limitsOf(offer)}
+                refusal={
+                  catalog.checkoutEnabled ? refusalOf(offer.plan) : 'The checkout is closed.'
+                }
+                isWanted={offer.plan.planId === wanted}
+                onChoose={() => onChoose(offer.terms)}
+              />
+            ))}
+          </div>
+        </>
+      )}
+    </OnSale>
   )
 }
 
 /** A plan with its price and limits, or why it cannot be bought. */
-export function PlanCard({
+function PlanCard({
   offer: { plan, terms },
   limits,
   refusal,
-  isWanted = false,
+  isWanted,
   onChoose,
 }: {
-  offer: { plan: Pick<Offer['plan'], 'available' | 'bestFor'>; terms: Terms }
+  offer: Offer
   limits: readonly string[]
   refusal: string | null
-  isWanted?: boolean
+  isWanted: boolean
   onChoose: () => unknown
 }) {
   const why = plan.available ? refusal : 'Not on sale.'

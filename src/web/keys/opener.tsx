@@ -31,6 +31,7 @@ import { Failure, Head, Notice, useGuard } from '../ui/show.tsx'
 import { Things } from './things.tsx'
 
 type Of<Product> = AnyCapability & { product: Product }
+type Shown = OpenHere & { capability: { code?: string } }
 
 export type Opened = {
   here: OpenHere
@@ -38,6 +39,8 @@ export type Opened = {
   onClose: () => void
   /** Closes it and says why, if the service has nothing for its key any more. Returns whether that is so. */
   closedBy: (error: unknown) => boolean
+  /** The key is saved elsewhere now. */
+  onSaved: () => void
   /** A token of the key was replaced: it is saved where it was saved here, and opened anew. */
   onReplaced: (capability: AnyCapability) => void
 }
@@ -59,22 +62,18 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
   load,
   children,
 }: OpenerProps<Product, Loaded>) {
-  const open = useSignal(initial())
+  const { opens, get, about } = THINGS[product]
+  const open = useSignal(whatIsOpen(product))
   const asking = useSignal<Asking>({})
   // Closing the tab would lose a key that is not saved elsewhere.
-  useGuard(() => whatIsOpen(product)?.isSaved === false)
+  useGuard(() => open.value?.isSaved === false)
 
-  function initial(): (OpenHere & { capability: Of<Product> }) | null {
-    const here = whatIsOpen(product)
-    return here && isOurs(here.capability) ? { ...here, capability: here.capability } : null
-  }
-
-  function show(here: OpenHere): void {
-    if (!isOurs(here.capability)) return
-    const capability = withoutCode(here.capability)
-    openHere({ ...here, capability })
+  /** The page of a receipt reads no secret, so it does not store the code that a file has besides. */
+  function show({ capability: { code: _, ...capability }, ...here }: Shown): void {
+    const shown = { ...here, capability } as OpenHere<Product>
+    openHere(shown)
     asking.value = {}
-    open.value = { ...here, capability }
+    open.value = shown
   }
 
   function close(problem?: string): void {
@@ -91,17 +90,16 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
         problem: `This key belongs to another service: ${saved.baseUrl}.`,
         pasted: text,
       }
-    } else if (saved && isOurs(saved.capability)) {
+    } else if (saved?.capability.product === product && hasOwner(saved.capability)) {
       show({ ...saved, isSaved: true })
     } else {
-      const problem = `This is not the key of ${nameOf(product)}. Load the key file, or paste all of it.`
+      const problem = `This is not the key of ${opens}. Load the key file, or paste all of it.`
       asking.value = { problem, pasted: text }
     }
   }
 
-  function isOurs(capability: AnyCapability): capability is Of<Product> {
-    if (capability.product === 'whisper' && capability.receiptToken === undefined) return false
-    return capability.product === product
+  async function openFile({ currentTarget: { files } }: { currentTarget: HTMLInputElement }) {
+    openText((await files?.[0]?.slice(0, 65_536).text()) ?? '')
   }
 
   const here = open.value
@@ -115,6 +113,7 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
         close(sentence(error))
         return true
       },
+      onSaved: () => show({ ...here, isSaved: true }),
       onReplaced: (capability) => {
         const isKept = keptOf(here.capability.publicId) !== undefined
         const isSaved = isKept && keep({ ...here, capability })
@@ -127,10 +126,10 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
       </Loading>
     )
   }
-  const hasKept = kept.value.some(({ capability }) => isOurs(capability))
+  const hasKept = kept.value.some(({ capability }) => capability.product === product)
   return (
     <div class="stack loose narrow">
-      <Head title={title}>{THINGS[product].about}</Head>
+      <Head title={title}>{about}</Head>
       {asking.value.problem !== undefined && <Notice kind="bad">{asking.value.problem}</Notice>}
       {hasKept && (
         <section class="card stack tight" aria-label="Saved in this browser">
@@ -138,61 +137,32 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
           <Things product={product} onOpen={(thing) => show({ ...thing, isSaved: true })} />
         </section>
       )}
-      <BuyLine product={product} isFirst={!hasKept} />
-      <OpenForm
+      <p>
+        <Button href={get.href} weight={hasKept ? 'secondary' : 'primary'} size="large">
+          {get.text}
+        </Button>
+      </p>
+      <Form
         key={asking.value.pasted}
-        product={product}
-        pasted={asking.value.pasted ?? ''}
-        onText={openText}
-      />
+        card
+        label={`Open ${opens}`}
+        heading={<h2>Open {opens}</h2>}
+        action="Open"
+        weight="secondary"
+        onSubmit={(field) => openText(field('key'))}
+      >
+        <Field label="Key file" hint="You downloaded it after the purchase.">
+          <input type="file" accept="application/json,.json" onChange={openFile} />
+        </Field>
+        <Input
+          label="Or paste the key"
+          name="key"
+          rows={3}
+          class="mono"
+          defaultValue={asking.value.pasted ?? ''}
+        />
+      </Form>
     </div>
-  )
-}
-
-const nameOf = (product: AnyCapability['product']): string =>
-  product === 'whisper' ? 'a receipt' : THINGS[product].an
-
-function BuyLine({ product, isFirst }: { product: AnyCapability['product']; isFirst: boolean }) {
-  const [href, text] =
-    product === 'whisper'
-      ? ['/whisper', 'Write a secret']
-      : [`/buy#${product}`, `Buy ${THINGS[product].an}`]
-  return (
-    <p>
-      <Button href={href} weight={isFirst ? 'primary' : 'secondary'} size="large">
-        {text}
-      </Button>
-    </p>
-  )
-}
-
-/** Reads a key from a file or from pasted text. */
-function OpenForm({
-  product,
-  pasted,
-  onText,
-}: {
-  product: AnyCapability['product']
-  pasted: string
-  onText: (text: string) => void
-}) {
-  async function loaded({ currentTarget }: { currentTarget: HTMLInputElement }): Promise<void> {
-    onText((await currentTarget.files?.[0]?.slice(0, 65_536).text()) ?? '')
-  }
-  return (
-    <Form
-      card
-      label={`Open ${nameOf(product)}`}
-      heading={<h2>Open {nameOf(product)}</h2>}
-      action="Open"
-      weight="secondary"
-      onSubmit={(field) => onText(field('key'))}
-    >
-      <Field label="Key file" hint="You downloaded it after the purchase.">
-        <input type="file" accept="application/json,.json" onChange={loaded} />
-      </Field>
-      <Input label="Or paste the key" name="key" rows={3} class="mono" defaultValue={pasted} />
-    </Form>
   )
 }
 
@@ -229,7 +199,7 @@ function Loading<Loaded>({
 
 /** The name of what is open and where its key is, with the ways to save and to close it. */
 export function KeyBar({
-  opened: { here, onClose },
+  opened: { here, onClose, onSaved },
   name,
   onRename = rename,
   children,
@@ -240,27 +210,21 @@ export function KeyBar({
   onRename?: (publicId: string, name: string) => void | Promise<void>
   children?: ComponentChildren
 }) {
-  const { capability, planId } = here
+  const { capability, planId, isSaved } = here
   const { publicId, product } = capability
   const { an, noun, title } = THINGS[product]
-  const isSaved = useSignal(here.isSaved)
   const held: Held = { capability, planId }
   const mine = kept.value.find((each) => each.capability.publicId === publicId)
   const shown = plainly(name || mine?.name || title)
 
-  function saved(): void {
-    isSaved.value = true
-    openHere({ ...held, isSaved: true })
-  }
-
   function keepIt(): void {
-    if (keep(held)) saved()
+    if (keep(held)) onSaved()
     else toast(BLOCKED)
   }
 
   function downloadIt(): void {
     downloadKey(held)
-    saved()
+    onSaved()
   }
 
   const askName = (): void =>
@@ -299,7 +263,7 @@ export function KeyBar({
       body: 'Its key is only in this tab, and nobody can recover it. Save or download it first.',
       action: 'Lose it',
     }
-    const isLost = !isSaved.value && mine === undefined
+    const isLost = !isSaved && mine === undefined
     if (isLost && !(await confirmed(`Close ${an} that is not saved?`, question))) return
     onClose()
   }
@@ -317,11 +281,7 @@ export function KeyBar({
           {children}
           <Menu label="Key">
             <p class="small quiet">
-              {mine
-                ? 'Saved in this browser.'
-                : isSaved.value
-                  ? 'Open in this tab only.'
-                  : 'Not saved.'}
+              {mine ? 'Saved in this browser.' : isSaved ? 'Open in this tab only.' : 'Not saved.'}
             </p>
             <Button weight="quiet" icon="download" onClick={downloadIt}>
               Download the key
@@ -341,7 +301,7 @@ export function KeyBar({
           </Menu>
         </div>
       </div>
-      {!isSaved.value && !mine && (
+      {!isSaved && !mine && (
         <Notice
           kind="warn"
           action={
@@ -360,8 +320,6 @@ export function KeyBar({
   )
 }
 
-/** The page of a receipt reads no secret, so it does not store the code that a file has besides. */
-function withoutCode<Capability extends AnyCapability>(capability: Capability): Capability {
-  const { code: _, ...rest } = capability as AnyCapability & { code?: string }
-  return rest as unknown as Capability
-}
+/** Whether the key does more than to read a secret. */
+const hasOwner = (capability: AnyCapability): boolean =>
+  capability.product !== 'whisper' || capability.receiptToken !== undefined

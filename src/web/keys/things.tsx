@@ -122,7 +122,7 @@ async function stateOf({ capability }: Kept): Promise<Told> {
   if (product === 'pulse') {
     const { state, expiresAt } = await service.get<PulseStatus>(asked)
     noteEnd(publicId, expiresAt)
-    return { kind: MARKS[state], text: STATE_TITLES[state] }
+    return STATES[state]
   }
   const { status, acceptedRequestCount: used, expiresAt } = await service.get<CatchStatus>(asked)
   noteEnd(publicId, expiresAt)
@@ -146,27 +146,15 @@ export function stateOfSecret({ state, readsSpent }: WhisperReceipt): Told {
     : { kind: 'good', text: 'It was read' }
 }
 
-export const STATE_TITLES: Record<PulseStatus['state'], string> = {
-  waiting: 'Waiting',
-  operational: 'Operational',
-  late: 'Late',
-  exhausted: 'Exhausted',
-  expired: 'Expired',
-}
-
-/** What each state means, to anybody: the cause of lateness is its owner's. */
-export const STATE_MEANINGS: Record<PulseStatus['state'], string> = {
-  waiting: 'No pings yet.',
-  operational: 'Pings are arriving on time.',
-  late: 'No ping came in time, or the last run failed.',
-  exhausted: 'All pings are used. New ones are refused.',
-  expired: 'This monitor has ended.',
-}
-
-export const MARKS: Record<PulseStatus['state'], StateKind> = {
-  waiting: 'waiting',
-  operational: 'good',
-  late: 'bad',
-  exhausted: 'over',
-  expired: 'over',
+/** The states of a monitor, and what each means to anybody: the cause of lateness is its owner's. */
+export const STATES: Record<PulseStatus['state'], Told & { means: string }> = {
+  waiting: { kind: 'waiting', text: 'Waiting', means: 'No pings yet.' },
+  operational: { kind: 'good', text: 'Operational', means: 'Pings are arriving on time.' },
+  late: { kind: 'bad', text: 'Late', means: 'No ping came in time, or the last run failed.' },
+  exhausted: {
+    kind: 'over',
+    text: 'Exhausted',
+    means: 'All pings are used. New ones are refused.',
+  },
+  expired: { kind: 'over', text: 'Expired', means: 'This monitor has ended.' },
 }

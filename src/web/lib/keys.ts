@@ -18,7 +18,8 @@ import { THINGS } from './terms.ts'
 export type Held = Omit<SavedCapability, 'baseUrl'>
 
 /** The open key of a tab. It survives a reload, and is lost when the tab is closed. */
-export type OpenHere = Held & {
+export type OpenHere<Product = unknown> = Held & {
+  capability: AnyCapability & { product: Product }
   /** Whether the person has also saved it elsewhere. */
   isSaved: boolean
 }
@@ -53,10 +54,13 @@ export function openHere({ isSaved, ...held }: OpenHere): boolean {
 }
 
 /** The open key of this product in this tab, or null. */
-export function whatIsOpen(product: AnyCapability['product']): OpenHere | null {
+export function whatIsOpen<Product extends AnyCapability['product']>(
+  product: Product,
+): OpenHere<Product> | null {
   const { text, isSaved } = (tabStore.read(`${OPEN}.${product}`) ?? {}) as Record<string, unknown>
   const saved = typeof text === 'string' ? parseCapability(text) : null
-  return saved && { ...saved, isSaved: isSaved === true }
+  const here: OpenHere | null = saved && { ...saved, isSaved: isSaved === true }
+  return here as OpenHere<Product> | null
 }
 
 export function closeHere(product: AnyCapability['product']): void {

@@ -14,12 +14,6 @@ export const clock = {
     const at = Date.parse(date ?? '')
     if (Math.abs(at - Date.now()) > 2_000) ahead = at - Date.now()
   },
-  /** The service said that this time is past. */
-  passed(iso: string | null): void {
-    const at = Date.parse(iso ?? '')
-    if (at > clock.now()) ahead = at - Date.now()
-    now.value = clock.now()
-  },
 }
 
 /** The time by the service's clock, each second: what reads it is drawn again. */

@@ -14,11 +14,13 @@ export type Terms = {
   limits: readonly string[]
 }
 
-/** What a product's key opens, the page that does, and what it says while nothing is open. */
+/** What a product's key opens, the page that does, what it says while nothing is open, and where one is got. */
 export const THINGS = {
   catch: {
     noun: 'inbox',
     an: 'an inbox',
+    opens: 'an inbox',
+    get: { href: '/buy#catch', text: 'Buy an inbox' },
     title: 'Inbox',
     page: '/catch',
     about: 'An inbox is an address that stores every request it gets, exact to the byte.',
@@ -26,6 +28,8 @@ export const THINGS = {
   whisper: {
     noun: 'secret',
     an: 'a secret',
+    opens: 'a receipt',
+    get: { href: '/whisper', text: 'Write a secret' },
     title: 'Secret',
     page: '/receipt',
     about: 'A receipt shows when your secret was read, and can destroy it. It cannot open it.',
@@ -33,12 +37,14 @@ export const THINGS = {
   pulse: {
     noun: 'monitor',
     an: 'a monitor',
+    opens: 'a monitor',
+    get: { href: '/buy#pulse', text: 'Buy a monitor' },
     title: 'Monitor',
     page: '/pulse',
     about:
       'A monitor waits for the pings of your job. If they stop, or a run fails, you are alerted.',
   },
-} as const satisfies Record<Product, Record<string, string>>
+} as const satisfies Record<Product, object>
 
 type Plans = { [Name in Product]: Catalog['products'][Name]['plans'][number] }
 

@@ -12,12 +12,12 @@ import { createPulseClient } from '../../client/pulse.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
 import { extend, type Owned, OwnerMenu } from '../keys/owner.tsx'
-import { MARKS, STATE_MEANINGS, STATE_TITLES } from '../keys/things.tsx'
+import { STATES } from '../keys/things.tsx'
 import { type Connection, createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
 import { count, duration, endOf, when } from '../lib/format.ts'
 import { keptOf, noteEnd, rename } from '../lib/keys.ts'
-import { clock, service } from '../lib/service.ts'
+import { service } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { announce, attempt, confirmed, mount, toast } from '../ui/overlay.tsx'
 import { Failure, LiveState, Meter, State, showTitle, Ticking } from '../ui/show.tsx'
@@ -64,8 +64,6 @@ function Monitor({
   const shownName = plainly(name) || keptOf(publicId)?.name || 'Monitor'
 
   function show(next: PulseStatus): void {
-    // The state changed by the service's clock, so its time is at least this.
-    clock.passed(next.stateChangedAt)
     noteEnd(publicId, next.expiresAt)
     status.value = next
     loadingPast.current ??= setTimeout(() => {
@@ -125,7 +123,6 @@ function Monitor({
     await connection.follow(
       (told) => monitor.stream(told),
       (news) => {
-        if (news.event === 'ping') clock.passed(news.status.lastPingAt)
         const hasChanged = news.status.state !== status.value.state
         show(news.status)
         if (hasChanged) announce(`The monitor is ${news.status.state}.`)
@@ -143,7 +140,7 @@ function Monitor({
     }
   }, [])
   // A person sees in the row of tabs what became of it.
-  useLayoutEffect(() => showTitle(`${STATE_TITLES[state]} · ${shownName}`), [state, shownName])
+  useLayoutEffect(() => showTitle(`${STATES[state].text} · ${shownName}`), [state, shownName])
 
   const isOver = state === 'exhausted' || state === 'expired'
   return (
@@ -198,7 +195,7 @@ function StateCard({
     <section class="card stack" aria-label="State">
       <div class="row between">
         <p class="monitor-state">
-          <State kind={MARKS[state]}>{STATE_TITLES[state]}</State>
+          <State kind={STATES[state].kind}>{STATES[state].text}</State>
         </p>
         {isOver ? (
           <Button weight="primary" onClick={onExtend}>
@@ -238,7 +235,7 @@ function StateCard({
 
 /** What the state means, with its actual cause. */
 function meaningOf({ state, failure }: PulseStatus): string {
-  if (state !== 'late') return STATE_MEANINGS[state]
+  if (state !== 'late') return STATES[state].means
   if (failure === null) return 'No ping came in time.'
   const code = failure.exitCode === null ? '' : ` with exit code ${failure.exitCode}`
   return `The last run failed${code}.`

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import type { PublicPulseStatus } from '../../client/index.ts'
 import { pulsePublicStatus } from '../../client/pulse.ts'
-import { MARKS, STATE_MEANINGS, STATE_TITLES } from '../keys/things.tsx'
+import { STATES } from '../keys/things.tsx'
 import { plainly } from '../lib/foreign.ts'
 import { duration, when } from '../lib/format.ts'
 import { clock, service } from '../lib/service.ts'
@@ -25,7 +25,6 @@ const seenAt = signal('')
 async function look(): Promise<void> {
   try {
     const next = await pulsePublicStatus(service, publicStatusId, { timeoutMs: PATIENCE_MS })
-    clock.passed(next.lastPingAt)
     seenAt.value = when(new Date(clock.now()).toISOString())
     failure.value = null
     status.value = next
@@ -50,7 +49,7 @@ function Page() {
   const shown = status.value
   const isStale = failure.value !== null
   const name = shown === null ? '' : plainly(shown.name) || 'Status'
-  const title = shown === null ? 'Status' : `${STATE_TITLES[shown.state]} · ${name}`
+  const title = shown === null ? 'Status' : `${STATES[shown.state].text} · ${name}`
   useLayoutEffect(() => {
     if (failure.value === 'gone') document.title = 'Nothing is shared here · Mayfly'
     else document.title = isStale && shown ? `No connection · ${title}` : title
@@ -86,9 +85,9 @@ function Page() {
         )}
         <div class="stack tight" aria-live="polite">
           <p class="monitor-state">
-            <State kind={MARKS[state]}>{STATE_TITLES[state]}</State>
+            <State kind={STATES[state].kind}>{STATES[state].text}</State>
           </p>
-          <p>{STATE_MEANINGS[state]}</p>
+          <p>{STATES[state].means}</p>
         </div>
         <p class="small quiet number">
           <Ticking

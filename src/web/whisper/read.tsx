@@ -1,6 +1,6 @@
 /** The page that reads a secret. It sends no request before the person asks for it. */
 import './whisper.css'
-import { type Signal, signal, useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
@@ -32,34 +32,13 @@ type Step =
   | { at: 'refused'; code: WhisperCode; password: string; error: unknown }
   | { at: 'opened'; opened: OpenedWhisper }
 
-const step: Signal<Step> = signal(stepFor(takeFromAddress()))
+const ASKING: Step = { at: 'asking', pasted: '', problem: null }
+const step = signal<Step>(ASKING)
 
-/**
- * Reads a code after the # of the address, and removes it from the address bar and the history at once.
- * Pages no longer make such links, but old links still work.
- */
-function takeFromAddress(): string | null {
-  const { hash } = location
-  if (!hash.includes('mayfly-whisper')) return null
-  history.replaceState(null, '', location.pathname)
-  try {
-    return decodeURIComponent(hash)
-  } catch {
-    return hash
-  }
-}
-
-function stepFor(text: string | null): Step {
-  if (text === null) return { at: 'asking', pasted: '', problem: null }
+function stepFor(text: string): Step {
   const { code, problem } = codeIn(text)
   return code ? { at: 'waiting', code } : { at: 'asking', pasted: text, problem }
 }
-
-addEventListener('hashchange', () => {
-  const text = takeFromAddress()
-  // Fetched bytes cost a read, and would be lost.
-  if (text !== null && step.value.at !== 'locked') step.value = stepFor(text)
-})
 
 async function reveal(code: WhisperCode, password: string): Promise<void> {
   step.value = { at: 'working', what: 'Fetching and decrypting' }
@@ -86,7 +65,7 @@ async function open(code: WhisperCode, fetched: Uint8Array, password: string): P
 }
 
 const askAgain = (): void => {
-  step.value = { at: 'asking', pasted: '', problem: null }
+  step.value = ASKING
 }
 
 function Page() {

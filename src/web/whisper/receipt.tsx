@@ -2,9 +2,8 @@
 import './whisper.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { createAlertsClient } from '../../client/alerts.ts'
-import type { AlertsStatus, WhisperReceipt } from '../../client/index.ts'
-import type { ReceiptHolder } from '../../client/whisper.ts'
+import type { AlertsStatus, WhisperCapability, WhisperReceipt } from '../../client/index.ts'
+import { createReceiptClient, type ReceiptClient } from '../../client/whisper.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
 import { stateOfSecret } from '../keys/things.tsx'
@@ -18,37 +17,17 @@ import { Failure, Meter, State, Ticking } from '../ui/show.tsx'
 /** How often a page that is looked at asks again. */
 const ASK_AGAIN_MS = 10_000
 
-const pathOf = ({ publicId }: ReceiptHolder): string =>
-  `/api/whisper/${encodeURIComponent(publicId)}`
+type Loaded = { client: ReceiptClient; receipt: WhisperReceipt; alerts: AlertsStatus | null }
 
-function ask(holder: ReceiptHolder): Promise<WhisperReceipt> {
-  const asked = { path: `${pathOf(holder)}/receipt`, token: holder.receiptToken ?? '' }
-  return service.get<WhisperReceipt>({ ...asked, isRepeatable: true }, 'state', 'reads')
+async function load(capability: WhisperCapability): Promise<Loaded> {
+  const client = createReceiptClient(service, capability)
+  const receipt = await client.status()
+  noteEnd(capability.publicId, receipt.expiresAt)
+  return { client, receipt, alerts: await loadAlerts(client) }
 }
 
-const alertsOf = (holder: ReceiptHolder) =>
-  createAlertsClient(service, {
-    path: `${pathOf(holder)}/receipt/alerts`,
-    token: holder.receiptToken ?? '',
-  })
-
-type Loaded = { receipt: WhisperReceipt; alerts: AlertsStatus | null }
-
-async function load(holder: ReceiptHolder): Promise<Loaded> {
-  const receipt = await ask(holder)
-  noteEnd(holder.publicId, receipt.expiresAt)
-  return { receipt, alerts: await loadAlerts(alertsOf(holder)) }
-}
-
-function Receipt({
-  holder,
-  loaded,
-  opened,
-}: {
-  holder: ReceiptHolder
-  loaded: Loaded
-  opened: Opened
-}) {
+function Receipt({ loaded, opened }: { loaded: Loaded; opened: Opened }) {
+  const { client } = loaded
   const receipt = useSignal(loaded.receipt)
   const problem = useSignal<unknown>(null)
   const shown = receipt.value
@@ -58,8 +37,8 @@ function Receipt({
   /** Asks again, and says so if it fails; what is shown stays. */
   async function refresh(): Promise<void> {
     try {
-      const next = await ask(holder)
-      noteEnd(holder.publicId, next.expiresAt)
+      const next = await client.status()
+      noteEnd(opened.here.capability.publicId, next.expiresAt)
       problem.value = null
       if (next.readsSpent > receipt.value.readsSpent) announce('It was read')
       receipt.value = next
@@ -82,9 +61,7 @@ function Receipt({
       action: 'Destroy it',
     })
     if (!isWanted) return
-    await attempt(() =>
-      service.perform({ method: 'DELETE', path: pathOf(holder), token: holder.receiptToken ?? '' }),
-    )
+    await attempt(client.destroy)
     await refresh()
   }
 
@@ -135,7 +112,7 @@ function Receipt({
         </div>
       </section>
       <Alerts
-        alerts={alertsOf(holder)}
+        alerts={client}
         initial={loaded.alerts}
         event="when the secret is read"
         hasEnded={hasEnded}
@@ -165,8 +142,6 @@ function SwitchState({ bound }: { bound: NonNullable<WhisperReceipt['switch']> }
 
 mount(
   <Opener product="whisper" title="Receipts" load={load}>
-    {(capability, loaded, opened) => (
-      <Receipt holder={capability} loaded={loaded} opened={opened} />
-    )}
+    {(_, loaded, opened) => <Receipt loaded={loaded} opened={opened} />}
   </Opener>,
 )
