@@ -10,7 +10,7 @@ import { THINGS, termsWithPrice } from './lib/terms.ts'
 import { UNFINISHED, type Unfinished, unfinished } from './lib/unfinished.ts'
 import { Button } from './ui/button.tsx'
 import { announce, mount } from './ui/overlay.tsx'
-import { Notice, Ticking } from './ui/show.tsx'
+import { Notice, Pre, Ticking } from './ui/show.tsx'
 
 function Mine() {
   if (kept.value.length === 0 && unfinished.value.length === 0) return null
@@ -100,9 +100,9 @@ function Demo() {
             </li>
           ))}
         </ul>
-        <pre tabIndex={0} role="group" aria-label="Body of the request">
+        <Pre kind="content" label="Body of the request">
           {shown?.body}
-        </pre>
+        </Pre>
       </div>
       <p class="small quiet">A demo: nothing is sent, and nobody else sees it.</p>
     </>

@@ -57,7 +57,7 @@ export function Plans<Name extends Product>({
   onChoose: (terms: Terms) => unknown
 }) {
   const waiting = (
-    <div class="plans" aria-hidden="true">
+    <div class="pairs" aria-hidden="true">
       {[1, 2, 3].map((each) => (
         <div key={each} class="skeleton plan-skeleton" />
       ))}
@@ -68,7 +68,7 @@ export function Plans<Name extends Product>({
       {(catalog) => (
         <>
           {!catalog.checkoutEnabled && <Notice kind="warn">{CLOSED}</Notice>}
-          <div class="plans">
+          <div class="pairs">
             {offersOf(catalog, product).map((offer) => (
               <PlanCard
                 key={offer.plan.planId}
@@ -106,7 +106,7 @@ function PlanCard({
   return (
     <button
       type="button"
-      class="plan"
+      class="card plan"
       aria-current={isWanted ? 'true' : undefined}
       disabled={why !== null}
       onClick={onChoose}

@@ -57,8 +57,7 @@ export function Alerts({
   /** Nobody can be added any more, but what was sent is shown. */
   hasEnded?: boolean
 }) {
-  const status = useSignal(initial)
-  const set = useSignal<AlertsSet | null>(null)
+  const status = useSignal<(AlertsStatus & { destinations: Shown[] }) | null>(initial)
   const shown = status.value
   if (shown === null) {
     return (
@@ -69,15 +68,11 @@ export function Alerts({
     )
   }
   if (hasEnded && shown.destinations.length === 0) return null
-  const told = new Map(set.value?.destinations.map((each) => [each.id, each]))
-  const destinations: Shown[] = shown.destinations.map((each) => ({
-    ...each,
-    ...told.get(each.id),
-  }))
+  const { destinations, deliveries } = shown
 
-  async function refresh(after: AlertsSet | null = null): Promise<void> {
-    set.value = after
-    status.value = await alerts.alerts()
+  /** @param after has what is told once: the secrets, and how the tests ended. */
+  async function refresh(after?: AlertsSet): Promise<void> {
+    status.value = { ...(await alerts.alerts()), ...after }
   }
 
   async function add(destination: Destination): Promise<void> {
@@ -137,11 +132,11 @@ export function Alerts({
                 Test again
               </Button>
             )}
-            <Button weight="quiet" onClick={() => attempt(refresh)}>
+            <Button weight="quiet" onClick={() => attempt(() => refresh())}>
               Refresh
             </Button>
           </div>
-          <Deliveries deliveries={shown.deliveries} destinations={destinations} />
+          <Deliveries deliveries={deliveries} destinations={destinations} />
         </>
       )}
     </section>

@@ -54,28 +54,23 @@ export const plural = (amount: number, noun: string): string =>
 
 /** How long ago something was, in one unit: `now`, `5 s ago`, `3 min ago`, `2 days ago`. */
 export function ago(milliseconds: number): string {
-  const seconds = Math.floor(milliseconds / 1000)
-  if (seconds < 1) return 'now'
-  for (const [name, size] of UNITS) {
-    const amount = Math.floor(seconds / size)
-    if (amount > 0) return `${amount} ${name === 'day' && amount > 1 ? 'days' : name} ago`
-  }
-  return 'now'
+  const [largest] = partsOf(milliseconds)
+  return largest === undefined ? 'now' : `${largest} ago`
 }
 
 /** A duration in words, in its two largest units: `1 min 19 s`, `3 h`, `2 days 4 h`. Below zero is zero. */
-export function duration(milliseconds: number): string {
+export const duration = (milliseconds: number): string => partsOf(milliseconds).join(' ') || '0 s'
+
+/** The largest unit and its neighbour: a day and some seconds is a day. */
+function partsOf(milliseconds: number): string[] {
   let left = Math.max(0, Math.floor(milliseconds / 1000))
-  const parts: string[] = []
-  for (const [name, seconds] of UNITS) {
+  const amounts = UNITS.map(([name, seconds]) => {
     const amount = Math.floor(left / seconds)
     left -= amount * seconds
-    if (amount > 0) parts.push(`${amount} ${name === 'day' && amount > 1 ? 'days' : name}`)
-    // Only neighbours: a day and some seconds is a day.
-    else if (parts.length > 0) break
-    if (parts.length === 2) break
-  }
-  return parts.length > 0 ? parts.join(' ') : '0 s'
+    return amount === 0 ? '' : `${amount} ${name === 'day' && amount > 1 ? 'days' : name}`
+  })
+  const first = amounts.findIndex((text) => text !== '')
+  return first === -1 ? [] : amounts.slice(first, first + 2).filter((text) => text !== '')
 }
 
 const UNITS = [
