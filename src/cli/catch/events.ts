@@ -90,27 +90,12 @@ export async function newest(
 
 /** The event with this id or sequence, by default the newest. @throws CliError if it does not exist. */
 export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
-  const sequence = which !== undefined && /^\d{1,15}$/.test(which) ? Number(which) : null
-  const last = which === undefined ? null : (sequence ?? sequenceOf(which))
-  const cursor = last === null ? {} : { cursor: last + 1 }
-  const { events } = await inbox.page({ limit: 1, ...cursor })
-  const [event] = events
-  const isFound =
-    event !== undefined &&
-    (which === undefined ||
-      event.id === which ||
-      (sequence !== null && event.sequence === sequence))
-  if (isFound) return event
+  const isSequence = which !== undefined && /^\d{1,15}$/.test(which)
+  if (which !== undefined && !isSequence) return inbox.event(which)
+  const cursor = isSequence ? { cursor: Number(which) + 1 } : {}
+  const [event] = (await inbox.page({ limit: 1, ...cursor })).events
+  if (event && (!isSequence || event.sequence === Number(which))) return event
   throw new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
-}
-
-/** The sequence in an event id, which is its last 48 bits. */
-function sequenceOf(id: string): number {
-  const [, digits] = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}([0-9a-f]{12})$/.exec(id) ?? []
-  if (digits === undefined) {
-    throw new CliError('Name a webhook by its id or sequence number.', EXIT.usage)
-  }
-  return Number.parseInt(digits, 16)
 }
 
 /** An event with its headers and body, for people. */

@@ -6,11 +6,10 @@ import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { whole } from '../options.ts'
 import { harmless } from '../text.ts'
-import { countFailed, type Listener, startListening } from '../vault/listening.ts'
+import { failedEvents, type Listener, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { described, FILTER, parseFilter } from './events.ts'
 import { type Delivered, deliver, isAccepted, outcomeOf, receiverOf } from './forward.ts'
-import { watchRefusals } from './refusals.ts'
 
 /** All that come after wait for one that fails: with the pauses, for a quarter of an hour. */
 const MAX_RETRIES = 20
@@ -79,7 +78,7 @@ so all stays below the receiver's address. Each request carries X-Mayfly-Event-I
       return listen(cli, inbox, {
         ...options,
         listener: startListening(cli, publicId),
-        failedBefore: countFailed(cli, publicId),
+        failedBefore: failedEvents(cli, publicId).length,
         filter,
         address,
         name,
@@ -205,12 +204,10 @@ async function follow(
   const onConnection = connectionTold(cli, inbox)
   const stream = inbox.stream({ after, filter, signal, onConnection })
   let isTaking = false
-  const refusals = watchRefusals((until) => inbox.refusals({ signal: until }), cli.warn)
   try {
     for (;;) {
       const next = await stream.next()
       if (next.done) return endedAs(cli, next.value)
-      refusals.arrived()
       isTaking = true
       const code = await take(next.value, signal)
       if (code !== null && once) return code
@@ -222,7 +219,6 @@ async function follow(
     if (!once) return EXIT.ok
     throw new CliError(`No webhook ${isTaking ? 'was delivered' : 'arrived'} within ${timeout} s.`)
   } finally {
-    refusals.stop()
     await stream.return('active').catch(() => undefined)
   }
 }

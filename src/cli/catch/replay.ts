@@ -6,7 +6,7 @@ import { reasonOf } from '../../lib/reason.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { harmless } from '../text.ts'
-import { countFailed, startReplay } from '../vault/listening.ts'
+import { failedEvents, strikeOut } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
 import { type Forwarded, forward, isAccepted, outcomeOf, receiverOf } from './forward.ts'
@@ -67,28 +67,27 @@ async function replayFailed(
   inbox: CatchClient,
   { name, to, publicId }: Replaying,
 ): Promise<number> {
-  const replay = startReplay(cli, publicId)
-  if (replay.sequences.length === 0) {
+  const sequences = failedEvents(cli, publicId)
+  if (sequences.length === 0) {
     cli.note(`Nothing of ${name} has failed.`)
     return EXIT.ok
   }
-  for (const sequence of replay.sequences) {
+  for (const sequence of sequences) {
     cli.signal.throwIfAborted()
     const event = await findIfThere(inbox, sequence)
     if (event === null) {
       cli.warn(`Webhook ${sequence} was deleted, so it is struck out.`)
-      replay.over(sequence)
+      strikeOut(cli, publicId, sequence)
       continue
     }
-    replay.check(sequence)
     const answer = await sendAgain(event, to)
-    if (isAccepted(answer)) replay.over(sequence)
+    if (isAccepted(answer)) strikeOut(cli, publicId, sequence)
     show(cli, event, answer)
     if (!isAccepted(answer)) noteRefusal(cli, `Webhook ${sequence} is not accepted`, answer)
   }
-  const left = countFailed(cli, publicId)
+  const left = failedEvents(cli, publicId).length
   if (left === 0) return EXIT.ok
-  cli.warn(`${to.href} did not accept ${left} of ${replay.sequences.length}.`)
+  cli.warn(`${to.href} did not accept ${left} of ${sequences.length}.`)
   return EXIT.failed
 }
 

@@ -1,32 +1,29 @@
 /** The doctor's look at what a buyer needs: a wallet, a data folder and a budget. */
 
 import { systemClock } from '../../lib/clock.ts'
-import { messageOf } from '../../lib/errors.ts'
 import type { Config } from '../../service/config.ts'
 import { dataFolder } from '../data-folder.ts'
 import { budgetState, sats } from '../vault/budget.ts'
-import { bad, type Finding, note, ok } from './findings.ts'
+import { bad, type Finding, note, ok, tried } from './findings.ts'
 import { isWritable, nearest } from './folders.ts'
 
 export async function checkClient(config: Config): Promise<Finding[]> {
-  return [await checkWallet(config), checkDataFolder(config), checkBudget(config)]
+  return [await checkWallet(config), checkDataFolder(config), await checkBudget(config)]
 }
 
-async function checkWallet({ walletUrl }: Config): Promise<Finding> {
+function checkWallet({ walletUrl }: Config): Finding | Promise<Finding> {
   if (walletUrl === null) {
     return note(
       'wallet',
       'none: invoices are shown, to be paid elsewhere. Set MAYFLY_WALLET_URL to pay from a wallet',
     )
   }
-  try {
+  return tried('wallet', async () => {
     const { openWallet } = await import('../wallet.ts')
     const { close } = await openWallet(walletUrl)
     await close()
-    return ok('wallet', 'MAYFLY_WALLET_URL is valid. The wallet was not asked')
-  } catch (error) {
-    return bad('wallet', messageOf(error))
-  }
+    return 'MAYFLY_WALLET_URL is valid. The wallet was not asked'
+  })
 }
 
 /** Only buyers need a data folder. The system user of a service often has no home. */
@@ -41,11 +38,12 @@ function checkDataFolder({ walletUrl }: Config): Finding {
 }
 
 /** A file that cannot be read stops every payment from the wallet. */
-function checkBudget({ walletUrl, maxSatsPerDay }: Config): Finding {
-  try {
-    const { spentMsat } = budgetState({ folder: dataFolder(), now: systemClock.now })
-    return ok('budget', `${sats(spentMsat)} of ${maxSatsPerDay} sat were paid today`)
-  } catch (error) {
-    return (walletUrl === null ? note : bad)('budget', messageOf(error))
-  }
-}
+const checkBudget = ({ walletUrl, maxSatsPerDay }: Config): Promise<Finding> =>
+  tried(
+    'budget',
+    async () => {
+      const { spentMsat } = budgetState({ folder: dataFolder(), now: systemClock.now })
+      return `${sats(spentMsat)} of ${maxSatsPerDay} sat were paid today`
+    },
+    walletUrl === null ? note : bad,
+  )

@@ -4,41 +4,35 @@ import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import type { Config } from '../../service/config.ts'
-import { bad, type Finding, note, ok } from './findings.ts'
+import { bad, type Finding, note, ok, tried } from './findings.ts'
 
 /** Each of these stops a start, or a reload. */
 export async function checkFiles(config: Config): Promise<Finding[]> {
   return [
-    await tried('plans', 'the plans can be sold', async () => {
+    await tried('plans', async () => {
       const { readAllPlans } = await import('../../service/products.ts')
       const plans = Object.values(readAllPlans(config.catalog)).flatMap((of) => Object.values(of))
       if (!plans.some(({ available }) => available)) throw new Error('no plan is on sale')
+      return 'the plans can be sold'
     }),
-    await tried('rates', 'the rate limits can be used', async () => {
+    await tried('rates', async () => {
       const { ALL_LIMITS } = await import('../../service/products.ts')
       const { readRates } = await import('../../service/rates.ts')
       readRates(config.rateLimits, ALL_LIMITS, { isSimulator: true })
+      return 'the rate limits can be used'
     }),
     ...(config.geoipDatabase.length === 0 ? [] : [await checkLocations(config.geoipDatabase)]),
   ]
 }
 
 function checkLocations(files: readonly string[]): Promise<Finding> {
-  return tried('locations', 'the databases of locations can be read', async () => {
+  return tried('locations', async () => {
     const { openLocations } = await import('../../catch/ip-location.ts')
     await openLocations(files, () => undefined).catch((error: unknown) => {
       throw new Error(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files: ${messageOf(error)}`)
     })
+    return 'the databases of locations can be read'
   })
-}
-
-async function tried(check: string, says: string, work: () => Promise<void>): Promise<Finding> {
-  try {
-    await work()
-    return ok(check, says)
-  } catch (error) {
-    return bad(check, messageOf(error))
-  }
 }
 
 /** What would give everything away, or lets strangers steer the service. */

@@ -21,7 +21,7 @@ import { operator } from './command.ts'
 import { checkClient } from './doctor-client.ts'
 import { checkExposure, checkFiles, checkPublicAddress } from './doctor-settings.ts'
 import { checkContent, checkReaders, type Given, inSqlite, NO_STORE } from './doctor-store.ts'
-import { bad, type Finding, note, ok } from './findings.ts'
+import { bad, type Finding, note, ok, tried } from './findings.ts'
 import { isAllowed, isWritable, nearest } from './folders.ts'
 
 /** How long the service and the node may take to answer. */
@@ -199,7 +199,7 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
       'the simulator: no real money moves. Set MAYFLY_LIGHTNING_URL to use a real node',
     )
   }
-  try {
+  return tried('node', async () => {
     const { openLightning } = await import('../../lightning/open.ts')
     const opened = await openLightning(lightningUrl.url, {
       db: NO_STORE,
@@ -213,14 +213,12 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
         return bad('node', `it is on ${its}, and MAYFLY_NETWORK says ${network}`)
       }
       return synced
-        ? ok('node', `it answers, in sync, on ${its}`)
+        ? `it answers, in sync, on ${its}`
         : bad('node', `it is not in sync with ${its} yet. Sales wait until it is`)
     } finally {
       await opened.close()
     }
-  } catch (error) {
-    return bad('node', messageOf(error))
-  }
+  })
 }
 
 /** The service speaks plain HTTP, so an https address means a proxy, which must be trusted. */

@@ -6,8 +6,8 @@
  * answered. So a kill never sends an event twice: the next start names an event without an answer, which was not sent
  * if the kill came between the commit and that byte.
  *
- * Of two listeners, or two replays, of one inbox the newer one goes on. Each writes under its own token, so the older
- * one learns of it before it sends anything more, and no lock can be left behind by a process that is gone.
+ * Of two listeners of one inbox the newer one goes on. Each writes under its own token, so the older one learns of it
+ * before it sends anything more, and no lock can be left behind by a process that is gone.
  */
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
@@ -90,43 +90,20 @@ const SEEN = `
   insert into listening (inbox, seen) values ($inbox, $sequence)
   on conflict do update set seen = max(seen, excluded.seen)`
 
-/** How many events of this inbox its receiver did not take. */
-export const countFailed = (place: Place, inbox: string): number =>
-  fromVault(place, 0, (db) =>
-    Number(db.prepare('select count(*) as n from failed where inbox = $inbox').get({ inbox })?.n),
-  )
-
-/** The events of this inbox that its receiver did not take, which only this process sends again from now on. */
-export function startReplay(place: Place, inbox: string) {
-  const replay = randomUUID()
-  const sequences = inVault(place, (db) =>
+/** The events of this inbox that its receiver did not take, in their order. */
+export const failedEvents = (place: Place, inbox: string): number[] =>
+  fromVault(place, [], (db) =>
     db
-      .prepare('update failed set replay = $replay where inbox = $inbox returning sequence')
-      .all({ inbox, replay })
+      .prepare('select sequence from failed where inbox = $inbox order by sequence')
+      .all({ inbox })
       .map(({ sequence }) => Number(sequence)),
   )
-  const isMine = (sequence: number): boolean =>
-    fromVault(place, false, (db) => db.prepare(MINE).get({ inbox, sequence, replay }) !== undefined)
-  return {
-    /** In their order. */
-    sequences: sequences.sort((a, b) => a - b),
-    /** @throws CliError if another replay has begun since. */
-    check(sequence: number): void {
-      if (!isMine(sequence)) throw new CliError(OTHER_REPLAY)
-    },
-    /** Strikes it out: the receiver took it, or it was deleted. */
-    over: (sequence: number) =>
-      inVault(place, (db) => {
-        db.prepare('delete from failed where inbox = $inbox and sequence = $sequence').run({
-          ...{ inbox, sequence },
-        })
-      }),
-  }
-}
 
-const MINE =
-  'select 1 from failed where inbox = $inbox and sequence = $sequence and replay = $replay'
-
-const OTHER_REPLAY = 'Another process sends again what failed of this inbox now, so this one stops.'
+/** Strikes one out: the receiver took it, or it was deleted. */
+export const strikeOut = (place: Place, inbox: string, sequence: number): void =>
+  inVault(place, (db) => {
+    const strike = 'delete from failed where inbox = $inbox and sequence = $sequence'
+    db.prepare(strike).run({ inbox, sequence })
+  })
 
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null)

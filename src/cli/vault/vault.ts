@@ -136,9 +136,9 @@ const SCHEMA = `
   create table listening (
     inbox text primary key, listener text, last integer, unanswered integer, seen integer not null default 0
   ) strict;
-  -- Events that a receiver did not take, and the replay that sends them again.
+  -- Events that a receiver did not take.
   create table failed (
-    inbox text, sequence integer, replay text, primary key (inbox, sequence)
+    inbox text, sequence integer, primary key (inbox, sequence)
   ) strict, without rowid;
   -- What reads of whispers brought, encrypted, until it is opened.
   create table unopened (
