@@ -82,56 +82,7 @@ test('one of an operator and a buyer at once has the capability', async (t) => {
   }
 })
 
-test('a delivered order is not handed out, used or not', async (t) => {
-  const { shop, orderId, quote } = await aSettled(t)
-  assert.equal((await poll(shop, orderId)).kind, 'delivered')
-  const at = shop.clock.now()
-  await assert.rejects(handOut(shop, orderId), deliveredAt(at))
-  await shop.use(String((await shop.order(quote))?.public_id))
-  await assert.rejects(handOut(shop, orderId), deliveredAt(at))
-})
-
-test('an order that is owed is provisioned and handed out', async (t) => {
-  const shop = await aShop(t, { isSoldOut: true })
-  const quote = await shop.paidAndSeen()
-  assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
-  await handOut(shop, quote.orderId)
-  assert.equal((await shop.order(quote))?.expires_at, shop.clock.now() + LIFE)
-})
-
-test('an order that is not paid, is over, or was made under another secret is not handed out', async (t) => {
-  const { shop, orderId } = await aSettled(t)
-  await assert.rejects(handOut(shop, 'order_none'), { kind: 'unknown' })
-  await assert.rejects(handOut(shop, orderId, secretsOf('22'.repeat(32))), { kind: 'secret' })
-  const unpaid = await shop.quote('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54')
-  await assert.rejects(handOut(shop, unpaid.orderId), /is pending: there is nothing to deliver/)
-  const end = shop.clock.now() + LIFE
-  shop.clock.advance(LIFE + DAY)
-  await assert.rejects(handOut(shop, orderId), endedAt(end))
-})
-
-test('an order whose capability ends at this moment is over', async (t) => {
-  const { shop, orderId } = await aSettled(t)
-  const end = shop.clock.now() + LIFE
-  shop.clock.advance(LIFE)
-  await assert.rejects(handOut(shop, orderId), endedAt(end))
-})
-
-test('an order that was sealed without a delivery is not handed out', async (t) => {
-  const { shop, quote, orderId } = await aSettled(t)
-  const sealed = shop.clock.now()
-  await shop.use(String((await shop.order(quote))?.public_id))
-  await assert.rejects(handOut(shop, orderId), deliveredAt(sealed))
-  assert.equal((await shop.order(quote))?.delivered_at, null)
-})
-
-test('an order whose seed is gone is not handed out', async (t) => {
-  const { shop, orderId } = await aSettled(t)
-  await set(shop, 'seed = null')
-  await assert.rejects(handOut(shop, orderId), /was delivered, and is never delivered twice/)
-})
-
-test('an order that is owed and cannot be provisioned says why, and is still owed', async (t) => {
+test('an order that is owed is provisioned and handed out, and stays owed where nothing provisions it', async (t) => {
   const shop = await aShop(t, { isSoldOut: true })
   const quote = await shop.paidAndSeen()
   const { db, clock } = shop
@@ -139,7 +90,41 @@ test('an order that is owed and cannot be provisioned says why, and is still owe
   const given = handOutOrder({ db, clock, secrets, products: {} }, byId(quote.orderId))
   await assert.rejects(given, /cannot be provisioned: no product provisions catch\./)
   assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
+  await handOut(shop, quote.orderId)
+  assert.equal((await shop.order(quote))?.expires_at, clock.now() + LIFE)
 })
+
+test('an order that is unknown, not paid, or was made under another secret is not handed out', async (t) => {
+  const { shop, orderId } = await aSettled(t)
+  await assert.rejects(handOut(shop, 'order_none'), { kind: 'unknown' })
+  await assert.rejects(handOut(shop, orderId, secretsOf('22'.repeat(32))), { kind: 'secret' })
+  const unpaid = await shop.quote('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54')
+  await assert.rejects(handOut(shop, unpaid.orderId), /is pending: there is nothing to deliver/)
+})
+
+type Settled = { shop: Shop; orderId: string; publicId: string }
+const use = ({ shop, publicId }: Settled) => shop.use(publicId)
+const collect = async ({ shop, orderId }: Settled) =>
+  assert.equal((await poll(shop, orderId)).kind, 'delivered')
+/** What has become of a paid order, and what the operator is told of one that was paid at `now`. */
+const OVER: Record<string, [(on: Settled) => unknown, (now: number) => RegExp]> = {
+  'was delivered': [collect, deliveredAt],
+  'was delivered and used': [(on) => collect(on).then(() => use(on)), deliveredAt],
+  'was sealed without a delivery': [use, deliveredAt],
+  'has lost its seed': [({ shop }) => set(shop, 'seed = null'), () => /is never delivered twice/],
+  'does not say when it ends': [({ shop }) => set(shop, 'expires_at = null'), () => /not settled/],
+  'ends at this moment': [({ shop }) => shop.clock.advance(LIFE), (now) => endedAt(now + LIFE)],
+  'is over': [({ shop }) => shop.clock.advance(LIFE + DAY), (now) => endedAt(now + LIFE)],
+}
+for (const [what, [become, says]] of Object.entries(OVER)) {
+  test(`an order that ${what} is not handed out`, async (t) => {
+    const { shop, quote, orderId } = await aSettled(t)
+    const now = shop.clock.now()
+    await become({ shop, orderId, publicId: String((await shop.order(quote))?.public_id) })
+    await assert.rejects(handOut(shop, orderId), says(now))
+    assert.notEqual((await shop.order(quote))?.delivered_by, 'operator')
+  })
+}
 
 test('an extension that is handed out names what it has extended, and another order nothing', async (t) => {
   const shop = await aShop(t, {
@@ -177,13 +162,6 @@ for (const [what, [text, says]] of Object.entries(MEANWHILE)) {
     assert.notEqual((await shop.order(quote))?.delivered_by, 'operator')
   })
 }
-
-test('an order that does not say when it ends cannot be handed out', async (t) => {
-  const { shop, quote, orderId } = await aSettled(t)
-  await set(shop, 'expires_at = null')
-  await assert.rejects(handOut(shop, orderId), /not settled/)
-  assert.equal((await shop.order(quote))?.delivered_at, null)
-})
 
 test('an order that was to extend a capability, and bought one instead, is handed out with its token', async (t) => {
   const { shop, orderId } = await aSettled(t)

@@ -141,34 +141,23 @@ suite('a refund', () => {
     }
   })
 
-  test('an order that is provisioned while it is refunded is not refunded before the operator looks again', async (t) => {
-    const { shop, quote, orderId } = await aPaid(t, { isSoldOut: true })
-    const settled = {
-      text: `update purchase_order set state = 'settled', public_id = 'catch_1' where order_id = $1`,
-      values: [orderId],
-    }
-    const raced = refund(shop, meanwhile(shop.db, settled), { ...quote, isSettled: true })
-    await assert.rejects(raced, /is settled by now, and was not refunded/)
-    assert.equal(await released(shop), 0)
-    await assert.rejects(refund(shop, shop.db, quote), /its buyer can collect .+ add --settled/)
-    await refund(shop, shop.db, { ...quote, isSettled: true })
-  })
-
-  test('an order that is delivered while it is refunded is not refunded before the operator looks again', async (t) => {
-    const { shop, quote } = await aPaid(t)
-    const text = 'update purchase_order set delivered_at = 5'
-    const raced = refund(shop, meanwhile(shop.db, { text, values: [] }), {
-      ...quote,
-      isSettled: true,
+  for (const [what, isSoldOut, change, why] of [
+    ['provisioned', true, `state = 'settled', public_id = 'catch_1'`, 'can collect'],
+    ['delivered', false, 'delivered_at = 5', 'has what it bought'],
+  ] as const) {
+    test(`an order that is ${what} while it is refunded is not refunded before the operator looks again`, async (t) => {
+      const { shop, quote } = await aPaid(t, { isSoldOut })
+      const known = { ...quote, isSettled: true }
+      const text = `update purchase_order set ${change}`
+      const raced = refund(shop, meanwhile(shop.db, { text, values: [] }), known)
+      await assert.rejects(raced, /is settled by now, and was not refunded/)
+      assert.equal(await released(shop), 0)
+      const asked = refund(shop, shop.db, quote)
+      await assert.rejects(asked, new RegExp(`its buyer ${why}.+ add --settled`))
+      assert.deepEqual(await shop.db.read('select * from refund'), [])
+      await refund(shop, shop.db, known)
     })
-    await assert.rejects(raced, /is settled by now, and was not refunded/)
-    await assert.rejects(
-      refund(shop, shop.db, quote),
-      /its buyer has what it bought.+ add --settled/,
-    )
-    assert.deepEqual(await shop.db.read('select * from refund'), [])
-    await refund(shop, shop.db, { ...quote, isSettled: true })
-  })
+  }
 
   test('a refund and a delivery at once never hand out what was paid back', async (t) => {
     const { shop, quote, orderId } = await aPaid(t, { isSoldOut: true })
