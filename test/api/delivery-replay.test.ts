@@ -3,36 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { eventId } from '../../src/catch/event.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
-import {
-  DAY,
-  DELIVERED,
-  deliveredOrder,
-  idempotencyKey,
-  MINUTE,
-  paidOrder,
-  poll,
-  purchase,
-} from '../support/buying.ts'
+import { DELIVERED, deliveredOrder, idempotencyKey, poll, purchase } from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { holds, query } from '../support/store.ts'
 
-const STANDARD = '{"planId":"standard"}'
-
 suite('the replay of a delivery', () => {
   const theServer = shareServer()
-
-  test('a buyer who shows the key gets the same bytes again, by poll and by purchase', async () => {
-    const server = await theServer()
-    const { orderId, key } = await paidOrder(server)
-    const first = await poll(server, orderId)
-    assert.equal(first.status, 200)
-    for (let i = 0; i < 3; i++) {
-      assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
-      assert.deepEqual(await purchase(server, { key }), first)
-    }
-    assert.deepEqual(await poll(server, orderId), DELIVERED, 'without the key')
-  })
 
   const uses: [
     name: string,
@@ -103,28 +80,6 @@ suite('the replay of a delivery', () => {
     assert.equal(await ask(`/events/${randomUUID()}`, ownerToken, 'DELETE'), 404)
 
     assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), { status: 200, text })
-  })
-
-  test('an authenticated request that a full inbox refuses does not end the replay', async () => {
-    const server = await theServer()
-    const { key, inbox, text } = await deliveredOrder(server)
-    const sent = Array.from({ length: 100 }, () => ingest(server, inbox.publicId))
-    assert.deepEqual(new Set(await Promise.all(sent)), new Set([204]))
-    assert.equal(await ingest(server, inbox.publicId, bearer(inbox.ingestToken)), 401)
-    assert.deepEqual(await purchase(server, { key }), { status: 200, text })
-  })
-
-  test('the replay ends 24 hours after the first delivery', async (t) => {
-    const server = await startServer(t)
-    const { orderId, key } = await paidOrder(server, { body: STANDARD })
-    server.clock.advance(DAY)
-    const first = await poll(server, orderId)
-    assert.equal(first.status, 200, 'it starts with the delivery, not with the payment')
-    server.clock.advance(DAY - MINUTE)
-    assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), first)
-    server.clock.advance(MINUTE)
-    assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), DELIVERED)
-    assert.deepEqual(await purchase(server, { key, body: STANDARD }), DELIVERED)
   })
 
   test('the store holds no token and no key, before, during and after the delivery', async (t) => {

@@ -5,6 +5,7 @@ import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import {
   type Ask,
   assertNothingHappened,
+  books,
   MINUTE,
   openOrder,
   PURCHASE,
@@ -40,16 +41,9 @@ suite('a purchase', () => {
     })
     assert.equal(invoice.network, 'regtest')
     assert.equal(invoice.amountMsat, 400_000)
+    assert.equal(invoice.description, 'Mayfly CATCH standard', 'neither order nor key')
     assert.equal(invoice.expiresAt % 1000, 0)
     assert.equal(invoice.expirySeconds * 1000, 15 * MINUTE)
-  })
-
-  test('an invoice names product and plan, and neither order nor key', async () => {
-    const server = await theServer()
-    const key = randomUUID()
-    const quote = await openOrder(server, { key })
-    const { description } = decodeInvoice(quote.bolt11)
-    assert.equal(description, 'Mayfly CATCH spark')
   })
 
   test('a native 402 carries no challenge, is not cached and may be read by any page', async () => {
@@ -197,7 +191,7 @@ suite('a purchase', () => {
     await assertNothingHappened(server)
   })
 
-  test('a purchase may be JSON with a charset, in any case, and a body that says it is not coded', async () => {
+  test('a purchase may be JSON with a charset, in any case, not coded, and its key has 8 to 128 characters, spaces among them', async () => {
     const server = await theServer()
     for (const headers of [
       { 'content-type': 'application/json; charset=utf-8' },
@@ -206,6 +200,23 @@ suite('a purchase', () => {
     ]) {
       assert.equal((await purchase(server, { headers })).status, 402)
     }
+    for (const key of ['8-visibl', 'k'.repeat(128), 'my first order']) {
+      assert.equal((await purchase(server, { key })).status, 402, key)
+    }
+  })
+
+  test('one plan wins where 50 different requests come at once with one key, and the other is refused', async (t) => {
+    const server = await startServer(t)
+    const key = randomUUID()
+    const plans = Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? 'spark' : 'long'))
+    const answers = await Promise.all(
+      plans.map((planId) => purchase(server, { key, body: JSON.stringify({ planId }) })),
+    )
+    const quotes = answers.filter(({ status }) => status === 402)
+    assert.equal(quotes.length, 25)
+    assert.equal(new Set(quotes.map(({ text }) => text)).size, 1)
+    assert.equal(answers.filter(({ status }) => status === 400).length, 25)
+    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
   })
 
   test('a node that fails makes no order: the same key buys when it is back', async (t) => {
