@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { PULSE_PLANS, PulsePlan } from '../../src/pulse/schema.ts'
-import { readPlans } from '../../src/service/catalog.ts'
 import { answerOf, NOT_FOUND } from '../support/answer.ts'
 import {
   aMonitor,
-  aServerWith,
   assertNowhere,
   DONE,
-  INVALID_BODY,
   INVALID_SETTINGS,
   owner,
   patch,
@@ -17,7 +13,6 @@ import {
   purchasePulse,
 } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
 
 const SECOND = 1_000
 
@@ -37,87 +32,7 @@ test('a stranger buys a monitor, pings it, reads it, names it and ends it', asyn
   await assert.rejects(monitor.status(), { phrase: 'not found', status: 404 })
 })
 
-test('the catalogue has the plans of PULSE, with their limits and nothing else', async (t) => {
-  const { mayfly } = await startServer(t)
-  const { products } = await mayfly.catalog()
-  assert.match(products.pulse.description, /no real money/)
-  assert.deepEqual(
-    products.pulse.plans.map(({ bestFor, ...plan }) => plan),
-    [
-      {
-        planId: 'spark',
-        priceSats: 50,
-        durationLabel: '24 hours',
-        available: true,
-        heartbeatLimit: 4_500,
-        suggestedCadenceSeconds: 60,
-        minimumGraceSeconds: 60,
-      },
-      {
-        planId: 'standard',
-        priceSats: 300,
-        durationLabel: '30 days',
-        available: true,
-        heartbeatLimit: 10_000,
-        suggestedCadenceSeconds: 300,
-        minimumGraceSeconds: 60,
-      },
-      {
-        planId: 'long',
-        priceSats: 900,
-        durationLabel: '180 days',
-        available: true,
-        heartbeatLimit: 20_000,
-        suggestedCadenceSeconds: 900,
-        minimumGraceSeconds: 300,
-      },
-    ],
-  )
-})
-
-test('a quote names product, plan and price, and a purchase of another shape gets none', async (t) => {
-  const server = await startServer(t)
-  const { status, text } = await purchasePulse(server, '{"planId":"standard"}')
-  const { product, planId, amountSats, network } = JSON.parse(text)
-  assert.deepEqual([status, product, planId], [402, 'pulse', 'standard'])
-  assert.deepEqual([amountSats, network], [300, 'regtest'])
-  assert.deepEqual(await purchasePulse(server, '{"planId":"mega"}'), {
-    status: 400,
-    text: '{"error":"invalid plan"}',
-  })
-  assert.deepEqual(await purchasePulse(server, '{"planId":"spark","name":"x"}'), INVALID_BODY)
-  assert.equal((await query(server, 'select * from purchase_order')).length, 1)
-})
-
-test('the file of the operator changes plans, and a plan that is not on sale cannot be bought', async (t) => {
-  const server = await aServerWith(t, {
-    spark: { priceSats: 7, heartbeatLimit: 1, suggestedCadenceSeconds: 5, minimumGraceSeconds: 1 },
-    long: { available: false },
-  })
-  const capability = await aMonitor(server)
-  const { expectedIntervalSeconds, graceSeconds, heartbeatLimit } = await server.mayfly
-    .pulse(capability)
-    .status()
-  assert.deepEqual([expectedIntervalSeconds, graceSeconds, heartbeatLimit], [20, 60, 1])
-  assert.deepEqual(await purchasePulse(server, '{"planId":"long"}'), {
-    status: 400,
-    text: '{"error":"invalid plan"}',
-  })
-})
-
-test('a plan that cannot be sold stops the start', () => {
-  const pulse = { product: 'pulse', schema: PulsePlan, builtIn: PULSE_PLANS }
-  for (const [plan, reason] of [
-    [{ heartbeatLimit: 0 }, /pulse\.spark\.heartbeatLimit/],
-    [{ minimumGraceSeconds: 1.5 }, /pulse\.spark\.minimumGraceSeconds/],
-    [{ surprise: 1 }, /pulse\.spark/],
-  ] as const) {
-    const file = { pulse: { spark: plan } }
-    assert.throws(() => readPlans(file, pulse), reason)
-  }
-})
-
-test('a capability is two tokens of their own kinds, and is what the key gets again until a ping', async (t) => {
+test('a capability is two tokens of their own kinds, which nobody stores, and is what the key gets again until a ping', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()
   const body = '{"planId":"spark"}'
@@ -148,6 +63,7 @@ test('a capability is two tokens of their own kinds, and is what the key gets ag
     status: 404,
     text: '{"error":"already delivered"}',
   })
+  await assertNowhere(server, [resource.ownerToken, resource.pingToken])
 })
 
 test('every owner call that succeeds ends the replay too, and one that is refused does not', async (t) => {
@@ -166,11 +82,4 @@ test('every owner call that succeeds ends the replay too, and one that is refuse
     assert.ok((await owner(server, capability, { method, body })).status < 300, method)
     assert.equal((await repeat()).text, '{"error":"already delivered"}', method)
   }
-})
-
-test('the store holds no token', async (t) => {
-  const server = await startServer(t)
-  const { ownerToken, pingToken, publicId } = await aMonitor(server)
-  await server.mayfly.pulse({ publicId, ownerToken, pingToken }).ping()
-  await assertNowhere(server, [ownerToken, pingToken])
 })

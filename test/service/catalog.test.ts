@@ -164,6 +164,19 @@ suite('a number of the catalogue', () => {
     }
   }
 
+  test('a number of the catalogue is whole, and not so small that nothing would be sold', () => {
+    for (const [plans, field] of [
+      [{ whisper: { spark: { readLimit: 0 } } }, 'whisper.spark.readLimit'],
+      [{ whisper: { spark: { maxCiphertextBytes: 29 } } }, 'whisper.spark.maxCiphertextBytes'],
+      [{ pulse: { spark: { heartbeatLimit: 0 } } }, 'pulse.spark.heartbeatLimit'],
+      [{ pulse: { spark: { minimumGraceSeconds: 1.5 } } }, 'pulse.spark.minimumGraceSeconds'],
+    ] as const) {
+      assert.throws(() => readAllPlans(plans), {
+        message: new RegExp(`^MAYFLY_CATALOG: ${field} `),
+      })
+    }
+  })
+
   for (const product of products) {
     test(`a plan of ${product} at its maximum is sold, paid, delivered and proved by our own token`, async (t) => {
       const file = join(await temporaryFolder(t), 'catalog.json')
