@@ -64,6 +64,7 @@ test('an expired monitor is shown for a day, and then it is gone', async (t) => 
   )
   assert.equal((await server.mayfly.pulsePublicStatus(publicStatusId)).state, 'expired')
   assert.match((await shared(server, `${publicStatusId}/badge.svg`)).text, />expired</)
+  assert.equal((await monitor.history()).uptime.until, capability.expiresAt)
   assert.deepEqual(await owner(server, ended, { method: 'DELETE' }), DONE)
   assert.deepEqual(await owner(server, ended, { method: 'GET' }), NOT_FOUND)
 

@@ -14,26 +14,6 @@ const LONG = 8 * 1024 * 1024
 suite('a ping', () => {
   const theServer = shareServer()
 
-  test('a ping is recorded, and counts', async () => {
-    const server = await theServer()
-    const capability = await aMonitor(server)
-    // The clock of the service may be a moment behind that of the machine.
-    const before = server.clock.now() - 1_000
-    const response = await fetch(`${server.url}/p/${capability.publicId}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${capability.pingToken}` },
-    })
-    assert.equal(response.status, 204)
-    assert.equal(response.headers.get('cache-control'), 'no-store')
-    assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
-    assert.equal(response.headers.get('access-control-allow-origin'), '*')
-    const status = await server.mayfly.pulse(capability).status()
-    assert.equal(status.acceptedHeartbeatCount, 1)
-    assert.equal(status.remainingHeartbeats, 4_499)
-    assert.ok(Date.parse(status.lastPingAt ?? '') >= before)
-    assert.deepEqual(status.recentHeartbeats, [status.lastPingAt])
-  })
-
   test('a ping without the one right token is not found, whatever is wrong with it', async () => {
     const server = await theServer()
     const capability = await aMonitor(server)
@@ -168,31 +148,6 @@ suite('a ping', () => {
     assert.deepEqual(await ping(server, capability), NOT_FOUND)
     await server.restart()
     assert.deepEqual(await ping(server, capability), NOT_FOUND)
-  })
-
-  test('a restart forgets no heartbeat and no setting', async (t) => {
-    const server = await startServer(t)
-    const capability = await aMonitor(server)
-    await server.mayfly.pulse(capability).update({ name: 'nightly', publicStatusEnabled: true })
-    assert.deepEqual(await ping(server, capability), DONE)
-    const before = await server.mayfly.pulse(capability).status()
-    await server.restart()
-    assert.deepEqual(await server.mayfly.pulse(capability).status(), before)
-    assert.deepEqual(await ping(server, capability), DONE)
-    assert.equal((await server.mayfly.pulse(capability).status()).acceptedHeartbeatCount, 2)
-  })
-
-  test('a job that holds the ping token alone can ping, and do nothing else', async () => {
-    const server = await theServer()
-    const { publicId, pingToken } = await aMonitor(server)
-    const job = server.mayfly.pulse({ publicId, pingToken })
-    await job.ping()
-    const refused = { name: 'MayflyError', phrase: 'unauthorized', status: 401 }
-    await assert.rejects(job.status(), refused)
-    await assert.rejects(job.update({}), refused)
-    await assert.rejects(job.destroy(), refused)
-    await assert.rejects(server.mayfly.pulse({ publicId }).ping(), { phrase: 'not found' })
-    await assert.rejects(server.mayfly.pulsePublicStatus(publicId), { phrase: 'not found' })
   })
 })
 
