@@ -6,13 +6,11 @@ import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { hmacSha256 } from '../../src/protocol/hmac.ts'
 import { decodeMacaroon, encodeMacaroon, type Macaroon } from '../../src/protocol/macaroon.ts'
 import { books, macaroonOf, purchase, quoteOf, SPARK } from '../support/buying.ts'
-import { until } from '../support/until.ts'
 import {
   assertBareRefusal,
   assertError,
   BASE_URL,
   capabilityOf,
-  HOUR,
   L402,
   openOrderVia,
   paidOrderVia,
@@ -77,14 +75,6 @@ test('an L402 402 has exactly the documented challenge', async (t) => {
   assert.ok(answer.lines('www-authenticate').join().length < 2048)
 })
 
-test('tokens of different orders have nothing in common but their form', async (t) => {
-  const server = await startShop(t)
-  const [one, other] = [await openOrderVia(server, L402), await openOrderVia(server, L402)]
-  const [a, b] = [read(macaroonOf(one.challenge)), read(macaroonOf(other.challenge))]
-  assert.notDeepEqual(a.identifier.slice(34), b.identifier.slice(34))
-  assert.notDeepEqual(a.signature, b.signature)
-})
-
 test('an L402 credential selects its flow by itself, under its old name too', async (t) => {
   const server = await startShop(t)
   for (const authorization of ['L402 x', 'l402 x', 'LSAT x', 'lsat x', 'L402', 'LSAT ']) {
@@ -107,31 +97,16 @@ test('any spelling of an L402 credential is taken', async (t) => {
   const { key, preimage, authorization } = order
   const macaroon = macaroonOf(order.challenge)
   const urlSafe = macaroon.replaceAll('+', '-').replaceAll('/', '_')
-  const echoed = append(macaroon, `preimage=${preimage}`)
   const rows: Record<string, string | string[]> = {
     'as issued': authorization,
-    'the old name': `LSAT ${macaroon}:${preimage}`,
-    'lower case': `l402 ${macaroon}:${preimage}`,
-    'a preimage in upper case': `L402 ${macaroon}:${preimage.toUpperCase()}`,
-    'more spaces': `L402   ${macaroon}:${preimage}  `,
-    'the other alphabet': `L402 ${urlSafe}:${preimage}`,
-    'no padding': `L402 ${macaroon.replaceAll('=', '')}:${preimage}`,
     'the other alphabet without padding': `L402 ${urlSafe.replaceAll('=', '')}:${preimage}`,
-    'both names at once, as some clients do': [
-      `LSAT ${macaroon}:${preimage}`,
-      `L402 ${macaroon}:${preimage}`,
-    ],
-    'both, and the preimage in either case': [
+    'both names at once, as some clients do, and the preimage in either case': [
       `LSAT ${macaroon}:${preimage}`,
       `L402 ${macaroon}:${preimage.toUpperCase()}`,
     ],
-    twice: [authorization, authorization],
     'beside another scheme': ['Bearer x', authorization],
-    'the preimage as a caveat, as some clients do': `L402 ${echoed}:${preimage}`,
-    'the same caveat in upper case': `L402 ${append(macaroon, `preimage=${preimage.toUpperCase()}`)}:${preimage}`,
-    'another location, which is not signed': `L402 ${relocated(macaroon)}:${preimage}`,
+    'the preimage as a caveat, as some clients do': `L402 ${append(macaroon, `preimage=${preimage}`)}:${preimage}`,
     'a narrower caveat that holds': `L402 ${append(macaroon, 'services=catch:0', 'plan=spark')}:${preimage}`,
-    "another service's timeout": `L402 ${append(macaroon, 'whisper_valid_until=1')}:${preimage}`,
   }
   const texts = new Set<string>()
   for (const [note, spelled] of Object.entries(rows)) {
@@ -149,77 +124,23 @@ test('a credential that never was ours is 401, with a challenge that can be paid
   const other = await openOrderVia(server, L402)
   const { key, preimage, authorization } = order
   const macaroon = macaroonOf(order.challenge)
-  const bytes = base64Bytes(macaroon) ?? new Uint8Array()
   const parts = read(macaroon)
   const pay = (spelled: string): string => `L402 ${spelled}:${preimage}`
-  const write = (changes: Partial<Macaroon>): string =>
-    pay(base64(encodeMacaroon({ ...parts, ...changes })))
-  const flipped = Uint8Array.from(parts.signature, (byte, i) => (i === 31 ? byte ^ 1 : byte))
-  const changed = (from: string, to: string): string =>
-    write({
-      caveats: parts.caveats.map((caveat) => utf8((utf8Text(caveat) ?? '').replace(from, to))),
-    })
-  const thirdParty = Buffer.from(bytes)
-  const version1 = Buffer.from('001dlocation localhost\n').toString('base64')
+  // test/vectors/l402.json has every other way to be wrong.
   const rows: [note: string, authorization: string | string[]][] = [
     ['nothing', 'L402'],
     ['a macaroon alone', `L402 ${macaroon}`],
-    ['a macaroon and a colon', `L402 ${macaroon}:`],
-    ['a preimage alone', `L402 :${preimage}`],
-    ['a short preimage', `L402 ${macaroon}:${preimage.slice(2)}`],
-    ['a long preimage', `L402 ${macaroon}:${preimage}00`],
-    ['a preimage that is not hex', `L402 ${macaroon}:${'xy'.repeat(32)}`],
     ['no base64', pay('!!!!')],
-    ['base64 of nothing known', pay('AAAA')],
-    ['two macaroons', `L402 ${macaroon},${macaroon}:${preimage}`],
     ['two credentials in a line', `${authorization}, ${authorization}`],
-    ['parameters', `L402 macaroon="${macaroon}", preimage="${preimage}"`],
     ['two orders at once', [authorization, other.authorization]],
-    ['one token and two preimages', [authorization, `L402 ${macaroon}:${other.preimage}`]],
     ['a good line and a bad one', [authorization, 'LSAT bad']],
-    ['five lines', Array.from({ length: 5 }, () => authorization)],
-    ['more than a macaroon may have', pay('A'.repeat(6_000))],
-    ['version 1', pay(version1)],
-    ['another version', pay(base64(Uint8Array.from([3, ...bytes.slice(1)])))],
-    ['a byte after it', pay(base64(Uint8Array.from([...bytes, 0])))],
-    ['a byte too few', pay(base64(bytes.slice(0, -1)))],
-    ['a third-party caveat', pay(base64(withThirdParty(thirdParty)))],
-    ['another signature', write({ signature: flipped })],
-    ['no caveats', write({ caveats: [] })],
-    ['a caveat less', write({ caveats: parts.caveats.slice(0, -1) })],
-    ['caveats in another order', write({ caveats: parts.caveats.toReversed() })],
-    ['another plan', changed('plan=spark', 'plan=long')],
-    ['a longer life', changed('valid_until=1', 'valid_until=2')],
-    [
-      'an identifier of another version',
-      write({
-        identifier: Uint8Array.from([0, 1, ...parts.identifier.slice(2)]),
-      }),
-    ],
-    ['a longer identifier', write({ identifier: Uint8Array.from([...parts.identifier, 0]) })],
-    [
-      "another payment's identifier",
-      write({
-        identifier: read(macaroonOf(other.challenge)).identifier,
-      }),
-    ],
+    ['no caveats', pay(base64(encodeMacaroon({ ...parts, caveats: [] })))],
     ['a token of nobody', pay(forged(parts))],
     ['the preimage of another order', `L402 ${macaroon}:${other.preimage}`],
-    ['a preimage of nothing', `L402 ${macaroon}:${'00'.repeat(32)}`],
     ['a caveat that we do not know', pay(append(macaroon, 'ip=127.0.0.1'))],
-    ['a caveat that is none', pay(append(macaroon, 'spark'))],
-    ['a caveat without a condition', pay(append(macaroon, '=spark'))],
-    ['spaces around a condition', pay(append(macaroon, 'plan = spark'))],
     ['another plan appended', pay(append(macaroon, 'plan=long'))],
-    ['another route appended', pay(append(macaroon, 'route=/api/payments/pulse'))],
     ['another order appended', pay(append(macaroon, `order=${other.orderId}`))],
     ['a longer life appended', pay(append(macaroon, 'catch_valid_until=99999999999'))],
-    ['a life that is no time', pay(append(macaroon, 'catch_valid_until=soon'))],
-    ['another preimage as a caveat', pay(append(macaroon, `preimage=${other.preimage}`))],
-    [
-      'an unknown caveat before one that is merely violated',
-      pay(append(macaroon, 'ip=127.0.0.1', 'catch_valid_until=1')),
-    ],
   ]
   const [field] = order.challenge.lines('www-authenticate')
   const quoted = JSON.parse(order.challenge.text)
@@ -277,19 +198,6 @@ test('a credential of another purchase is 402, so that its client recovers', asy
   }
 })
 
-test('a credential of an order that is over says so, and asks for no money', async (t) => {
-  const server = await startShop(t)
-  const { key, authorization } = await paidOrderVia(server, L402)
-  // Its life begins here.
-  await until('the settlement', () => server.logged.some((line) => /"order.settled"/.test(line)))
-  server.clock.advance(23 * HOUR)
-  capabilityOf(await purchase(server, { key, authorization }))
-  server.clock.advance(2 * HOUR)
-  assertError(await purchase(server, { key, authorization }), '404 already delivered')
-  server.clock.advance(28 * 24 * HOUR)
-  assertError(await purchase(server, { key, authorization }), '404 already delivered')
-})
-
 test('a target too long to be bound is refused before there is an order', async (t) => {
   const server = await startShop(t)
   const target = (length: number): string =>
@@ -320,10 +228,6 @@ function append(macaroon: string, ...caveats: string[]): string {
   )
 }
 
-function relocated(macaroon: string): string {
-  return base64(encodeMacaroon({ ...read(macaroon), location: utf8('https://elsewhere.example') }))
-}
-
 /** All the right words, signed by somebody else. */
 function forged(parts: Macaroon): string {
   let signature = hmacSha256(
@@ -332,11 +236,4 @@ function forged(parts: Macaroon): string {
   )
   for (const caveat of parts.caveats) signature = hmacSha256(signature, caveat)
   return base64(encodeMacaroon({ ...parts, signature }))
-}
-
-/** The macaroon with a caveat that another party would have to discharge. */
-function withThirdParty(bytes: Uint8Array): Uint8Array {
-  const end = bytes.length - 2 - 32 - 1
-  const caveat = Uint8Array.from([1, 1, 0x78, 2, 1, 0x79, 4, 1, 0x7a, 0])
-  return Uint8Array.from([...bytes.slice(0, end), ...caveat, ...bytes.slice(end)])
 }

@@ -1,24 +1,14 @@
 /** A purchase that is one URL: what it shows, and what its credential gets. */
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
 import { books, macaroonOf, paymentChallengeOf } from '../support/buying.ts'
-import {
-  assertFresh,
-  BUY,
-  FLOWS,
-  look,
-  offerOf,
-  opened,
-  paid,
-  rowOf,
-  SCHEMES,
-} from '../support/one-url.ts'
+import { assertFresh, BUY, FLOWS, look, offerOf, paid, rowOf, SCHEMES } from '../support/one-url.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
-import { assertError, capabilityOf, startShop, use } from '../support/wallet-flow.ts'
+import { assertError, capabilityOf, startShop } from '../support/wallet-flow.ts'
 
 const WHISPER = '/api/buy/whisper/spark'
 
@@ -136,13 +126,6 @@ suite('a purchase of one URL', () => {
     }
   })
 
-  test('a credential in two field lines, as LSAT and as L402, is one credential', async () => {
-    const server = await shared()
-    const { authorization } = await paid(server, 'L402', { target: `${BUY}/l402` })
-    const both = [authorization.replace('L402', 'LSAT'), authorization]
-    capabilityOf(await look(server, { target: `${BUY}/l402`, authorization: both }))
-  })
-
   test('only a Payment credential gets a receipt', async () => {
     const server = await shared()
     const { authorization, challenge, paymentHash, preimage } = await paid(server)
@@ -240,20 +223,6 @@ suite('a purchase of one URL', () => {
       })
       assert.deepEqual(Buffer.from(await read.arrayBuffer()), bytes.body)
     })
-
-    test(`an answer to ${scheme} that got lost is given again, byte for byte, until the first use`, async (t) => {
-      const server = await startShop(t)
-      const { authorization } = await paid(server, scheme)
-      const first = await look(server, { authorization })
-      await server.restart()
-      const again = await look(server, { method: 'POST', authorization })
-      assert.equal(again.text, first.text)
-      assert.deepEqual(again.lines('payment-receipt'), first.lines('payment-receipt'))
-      const { orders, inboxes } = await books(server)
-      assert.deepEqual([orders, inboxes], [1, 1])
-      await use(server, again)
-      assert.equal((await look(server, { authorization })).status, 402)
-    })
   }
 
   test('a monitor is sold like an inbox, at the price of its plan', async () => {
@@ -267,23 +236,5 @@ suite('a purchase of one URL', () => {
       (await look(server, { target, authorization: order.authorization })).text,
     )
     assert.deepEqual([settled, resource.product], [true, 'pulse'])
-  })
-
-  test('20 right credentials at once get the same bytes, and one settles', async (t) => {
-    const server = await startShop(t)
-    const { authorization } = await opened(server)
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => look(server, { authorization })),
-    )
-    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-    assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
-    assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-  })
-
-  test('an Idempotency-Key changes nothing: each look is an order of its own', async () => {
-    const server = await shared()
-    const headers = { 'idempotency-key': randomUUID() }
-    const first = await opened(server, 'Payment', { headers })
-    assertFresh(await look(server, { headers }), first)
   })
 })

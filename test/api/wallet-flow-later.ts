@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { books, purchase, quoteOf } from '../support/buying.ts'
+import { books, purchase } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
 import { hideTable, query } from '../support/store.ts'
 import {
@@ -12,13 +12,9 @@ import {
   assertError,
   BASE_URL,
   capabilityOf,
-  HOUR,
   MINUTE,
   openOrderVia,
-  PAYMENT,
-  paidOrderVia,
   startShop,
-  use,
   type WalletFlow,
 } from '../support/wallet-flow.ts'
 
@@ -42,50 +38,12 @@ export function lateWalletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
-    test('a credential after the end of its quote is proof, whatever the node says of the invoice', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      // A payment is under way that the node does not know the end of.
-      await query(server, 'update simulator_invoice set expires_at = expires_at + 3600000')
-      server.clock.advance(15 * MINUTE)
-      // A repeat without proof is asked for the money that is still wanted.
-      const asked = await purchase(server, { key, protocol })
-      assertAsked(asked, quoteOf(asked).paymentHash)
-      capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('a credential after the end of its quote is honoured when the node was paid in time', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      await query(server, `update simulator_invoice set state = 'settled'`)
-      server.clock.advance(2 * HOUR)
-      const first = await purchase(server, { key, authorization })
-      capabilityOf(first)
-      assert.equal((await purchase(server, { key, authorization })).text, first.text)
-    })
-
     test('a credential after the end of its quote is honoured while the node is away', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await openOrderVia(server, flow)
       await query(server, 'alter table simulator_invoice rename to lost')
       server.clock.advance(15 * MINUTE)
       capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('a node that makes no invoice is 503 without a challenge, with a credential too', async (t) => {
-      const server = await startShop(t)
-      const { authorization, ask } = await paidOrderVia(server, flow)
-      await use(server, await purchase(server, ask))
-      // A byte too short to sign with, and long enough to start with.
-      await query(
-        server,
-        `update meta set value = $1 where name = 'simulator_key'`,
-        '01'.repeat(31),
-      )
-      await server.restart()
-      const unavailable = '503 checkout unavailable'
-      assertError(await purchase(server, { authorization }), unavailable, 'a foreign credential')
-      assertError(await purchase(server, { protocol }), unavailable)
     })
 
     test('a store that fails is a 500 without a challenge, and the order is whole after it', async (t) => {
@@ -152,20 +110,6 @@ export function lateWalletFlowContract(name: string, flow: WalletFlow): void {
       })
       assert.equal(replayed.text, first.text)
       assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
-    })
-
-    test('a credential of a secret that was removed is forged', async (t) => {
-      const environment: Record<string, string> = {
-        MAYFLY_BASE_URL: BASE_URL,
-        MAYFLY_SECRET: '11'.repeat(32),
-      }
-      const server = await startServer(t, environment)
-      const { authorization } = await paidOrderVia(server, flow)
-      await query(server, 'delete from purchase_order')
-      environment.MAYFLY_SECRET = '22'.repeat(32)
-      await server.restart()
-      const answer = await purchase(server, { authorization })
-      assert.equal(answer.status, flow === PAYMENT ? 402 : 401)
     })
   })
 }

@@ -18,7 +18,6 @@ import {
 import { query } from '../support/store.ts'
 import {
   askedBy,
-  assertBareRefusal,
   assertError,
   capabilityOf,
   HOUR,
@@ -28,7 +27,6 @@ import {
   PAYMENT,
   paidOrderVia,
   startShop,
-  use,
   type WalletFlow,
 } from '../support/wallet-flow.ts'
 
@@ -38,16 +36,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
   const assertAsked = askedBy(flow)
 
   describe(`buying by ${name}`, () => {
-    test('a challenge is repeated for its key byte for byte, and is one order and one invoice', async (t) => {
-      const server = await startShop(t)
-      const key = randomUUID()
-      const first = await purchase(server, { key, protocol })
-      const again = await purchase(server, { key, protocol })
-      assert.equal(again.text, first.text)
-      assert.deepEqual(again.lines('www-authenticate'), first.lines('www-authenticate'))
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
-    })
-
     test('every flow shows the same order and the same invoice', async (t) => {
       const server = await startShop(t)
       const key = randomUUID()
@@ -76,47 +64,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
-    test('a credential selects its flow, whatever else the request prefers', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await paidOrderVia(server, flow)
-      const texts = new Set<string>()
-      const receipts = new Set<number>()
-      for (const ask of [
-        {},
-        { protocol: other.protocol },
-        { headers: { 'accept-payment': 'lightning/charge' } },
-        { headers: { 'accept-authenticate': 'L402' } },
-      ]) {
-        const answer = await purchase(server, { key, authorization, ...ask })
-        capabilityOf(answer)
-        texts.add(answer.text)
-        receipts.add(answer.lines('payment-receipt').length)
-      }
-      assert.equal(texts.size, 1)
-      assert.deepEqual([...receipts], [flow === PAYMENT ? 1 : 0])
-    })
-
-    test('a preimage is proof by itself: the node is not asked', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      await query(server, 'alter table simulator_invoice rename to lost')
-      capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('20 paid repeats at once all get the same bytes, and one settles', async (t) => {
-      const server = await startShop(t, { MAYFLY_RATE_LIMITS: 'on' })
-      const { key, authorization } = await openOrderVia(server, flow)
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, () => purchase(server, { key, authorization })),
-      )
-      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-      assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
-      assert.equal(new Set(answers.map((one) => one.lines('payment-receipt').join())).size, 1)
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-      const settled = server.logged.filter((line) => line.includes('"order.settled"'))
-      assert.equal(settled.length, 1)
-    })
-
     test('20 paid repeats and polls provision once, even at once with the payment', async (t) => {
       const server = await startShop(t)
       const { key, authorization, orderId, bolt11 } = await openOrderVia(server, flow)
@@ -133,6 +80,12 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       const bought = answers.filter(({ status }) => status === 200)
       assert.ok(bought.length >= 10)
       assert.equal(new Set(bought.map(({ text }) => text)).size, 1)
+      const receipts = answers
+        .filter((_, i) => i % 2 === 0)
+        .map((one) => one.lines('payment-receipt'))
+      assert.equal(new Set(receipts.map(String)).size, 1)
+      const settled = server.logged.filter((line) => line.includes('"order.settled"'))
+      assert.equal(settled.length, 1)
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
@@ -161,38 +114,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
-    test('a capability that a poll has taken is repeated to its credential', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization, orderId } = await paidOrderVia(server, flow)
-      server.clock.advance(1_000)
-      const polled = await poll(server, orderId)
-      capabilityOf(polled)
-      assert.equal((await purchase(server, { key, authorization })).text, polled.text)
-    })
-
-    test('after the first use of a token no flow asks for money again', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization, orderId } = await paidOrderVia(server, flow)
-      const foreign = await paidOrderVia(server, flow)
-      await use(server, await purchase(server, { key, authorization }))
-      for (const [note, ask] of Object.entries({
-        native: {},
-        [protocol]: { protocol },
-        [other.protocol]: { protocol: other.protocol },
-        'the credential': { authorization },
-        'the credential and its flow': { authorization, protocol },
-        'a bad Payment credential': { authorization: 'Payment bad' },
-        'a bad L402 credential': { authorization: 'L402 bad' },
-        "another order's credential": { authorization: foreign.authorization },
-        'a preference': { headers: { 'accept-payment': '*/*', 'accept-authenticate': 'L402' } },
-      })) {
-        assertError(await purchase(server, { key, ...ask }), '404 already delivered', note)
-      }
-      assertError(await poll(server, orderId), '404 already delivered')
-      assertError(await poll(server, orderId, idempotencyKey(key)), '404 already delivered')
-      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
-    })
-
     test('the credential gets no more 24 hours after the delivery, and is not asked to pay', async (t) => {
       const server = await startShop(t)
       const { key, authorization } = await paidOrderVia(server, flow, {
@@ -206,40 +127,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assertError(await purchase(server, ask), '404 already delivered')
     })
 
-    test('another purchase with the credential of a used order is asked for money of its own', async (t) => {
-      const server = await startShop(t)
-      const old = await paidOrderVia(server, flow)
-      await use(server, await purchase(server, old.ask))
-      const answer = await purchase(server, { authorization: old.authorization })
-      assertAsked(answer, quoteOf(answer).paymentHash)
-      assert.notEqual(quoteOf(answer).paymentHash, old.paymentHash)
-      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 1, inboxes: 1 })
-      // Also when the other order is there already.
-      const next = await openOrderVia(server, flow)
-      const refused = await purchase(server, { key: next.key, authorization: old.authorization })
-      assertAsked(refused, next.paymentHash)
-      assert.deepEqual(refused.lines('www-authenticate'), next.challenge.lines('www-authenticate'))
-      capabilityOf(await purchase(server, { key: next.key, authorization: next.authorization }))
-    })
-
-    test('a credential is bound to the target, query included, and proves its payment anywhere', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await paidOrderVia(server, flow)
-      for (const target of ['/api/payments/catch?a', '/api/payments/catch?a=1']) {
-        assertBareRefusal(await purchase(server, { key, authorization, target }), flow, target)
-      }
-      const bound = await paidOrderVia(server, flow, { target: '/api/payments/catch?a=1' })
-      assertBareRefusal(
-        await purchase(server, { key: bound.key, authorization: bound.authorization }),
-        flow,
-      )
-      const { key: boundKey, authorization: right } = bound
-      const target = '/api/payments/catch?a=1'
-      capabilityOf(await purchase(server, { key: boundKey, authorization: right, target }))
-      capabilityOf(await purchase(server, { key, authorization }))
-      assert.deepEqual(await books(server), { orders: 2, invoices: 2, settled: 2, inboxes: 2 })
-    })
-
     test('a credential is bound to every byte of the body', async (t) => {
       const server = await startShop(t)
       const { key, authorization, paymentHash } = await paidOrderVia(server, flow)
@@ -249,17 +136,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         const fresh = await purchase(server, { authorization, body })
         assert.notEqual(quoteOf(fresh).paymentHash, paymentHash)
         assertAsked(fresh, quoteOf(fresh).paymentHash)
-      }
-      capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('a request with another method is refused, and takes nothing', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await paidOrderVia(server, flow)
-      // A widespread client loses method and body on the paid repeat of a Request object.
-      for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-        const answer = await purchase(server, { key, authorization, method })
-        assert.deepEqual([answer.status, answer.lines('www-authenticate')], [405, []], method)
       }
       capabilityOf(await purchase(server, { key, authorization }))
     })
@@ -279,29 +155,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       assertError(form, '400 unsupported media type')
       assertError(await purchase(server, { ...ask, key: 'short' }), '400 invalid idempotency key')
       capabilityOf(await purchase(server, ask))
-    })
-
-    test('headers above 32 KiB are refused without a challenge', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await paidOrderVia(server, flow)
-      const answer = await purchase(server, {
-        key,
-        authorization: authorization + 'A'.repeat(33_000),
-      })
-      assert.deepEqual([answer.status, answer.text], [431, '{"error":"request too large"}'])
-      assert.deepEqual(answer.lines('www-authenticate'), [])
-      capabilityOf(await purchase(server, { key, authorization }))
-    })
-
-    test('a genuine credential finds the order of a guessable key from any address', async (t) => {
-      const server = await startShop(t, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
-      const key = 'order-01'
-      const order = await paidOrderVia(server, flow, { key, from: '203.0.113.1' })
-      capabilityOf(await purchase(server, { ...order.ask, from: '2001:db8::7' }))
-      capabilityOf(await purchase(server, { ...order.ask, from: '203.0.113.1' }))
-      const stranger = await purchase(server, { key, protocol, from: '198.51.100.9' })
-      assertError(stranger, '404 proof of payment required')
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
     test('no preimage and no credential reaches the log or an answer', async (t) => {
