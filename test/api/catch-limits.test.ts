@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { resumeInbox, suspendInbox } from '../../src/catch/store.ts'
+import { suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import {
   anInbox,
@@ -15,7 +15,6 @@ import {
 } from '../support/catch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { type Exchanged, exchange } from '../support/socket.ts'
-import { query } from '../support/store.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
@@ -169,20 +168,6 @@ test('a stranger cannot tell an unknown, malformed, suspended, exhausted, expire
     ],
   })
   for (const answer of answers) assert.deepEqual(answer, first)
-})
-
-test('a suspended inbox refuses its own token, and takes requests again when it is resumed', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const headers = { authorization: `Bearer ${inbox.ingestToken}` }
-  assert.equal((await send(server, inbox, { headers })).status, 204)
-  await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
-  assert.deepEqual(await send(server, inbox, { headers }), UNAVAILABLE)
-  assert.equal((await eventsOf(server, inbox)).length, 1, 'its owner still reads')
-  const text = 'select number from catch_inbox where public_id = $1'
-  const [row] = await query(server, text, inbox.publicId)
-  await asOperator(server, resumeInbox(Number(row?.number)))
-  assert.equal((await send(server, inbox, { headers })).status, 204)
 })
 
 /** All of an answer but the time. */

@@ -77,7 +77,7 @@ async function aFullStore(t: TestContext) {
 }
 
 suite('a clock that jumps', () => {
-  for (const jump of [HOUR, DAY, 40 * DAY, YEAR, 20 * YEAR, -HOUR, -DAY, -YEAR]) {
+  for (const jump of [HOUR, 40 * DAY, 20 * YEAR, -YEAR]) {
     test(`a clock that jumps by ${jump / HOUR} hours deletes nothing that is paid for, nor what waits for its payment`, async (t) => {
       const { server, inbox, monitor, uncollected, unpaid } = await aFullStore(t)
       // Settled by the stream, and never asked for.
@@ -145,16 +145,6 @@ suite('a clock that jumps', () => {
     assert.equal(await read(), 425)
     await live(server, 15 * MINUTE)
     assert.equal(await read(), 200)
-  })
-
-  test("each answer has the service's time as its Date", async (t) => {
-    const server = await startServer(t)
-    for (const ms of [0, 20 * DAY, -3 * DAY]) {
-      server.clock.jump(ms)
-      const { headers } = await fetch(`${server.url}/health`)
-      const differs = Date.parse(headers.get('date') ?? '') - server.clock.now()
-      assert.ok(differs > -3_000 && differs <= 0, String(differs))
-    }
   })
 
   test('a clock that jumps answers as if it were right, and expires', async (t) => {

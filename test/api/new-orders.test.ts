@@ -6,7 +6,6 @@ import { DAY, l402Credential, openOrder, payAndSettle, poll, purchase } from '..
 import { anInbox } from '../support/catch.ts'
 import { aMonitor, ping } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
-import { query } from '../support/store.ts'
 import { aWhisper, purchaseWhisper, read } from '../support/whisper.ts'
 
 const PROXIED = { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' }
@@ -166,26 +165,6 @@ suite('a ceiling on sales', () => {
     assert.deepEqual(await available(server, '198.51.101.1'), [true])
     server.clock.advance(DAY / 2 + 1_000)
     assert.equal((await purchase(server, GOOD)).status, 402)
-  })
-
-  test('an order that is owed or was paid back is no sale, to the service or to its network', async (t) => {
-    for (const setting of ['MAYFLY_MAX_SALES_PER_DAY', 'MAYFLY_MAX_SALES_PER_NETWORK_PER_DAY']) {
-      const server = await startServer(t, { ...PROXIED, [setting]: '1' })
-      atNoon(server)
-      const owed = await openOrder(server, GOOD)
-      await query(server, `update purchase_order set plan = '{}' where order_id = $1`, owed.orderId)
-      const proof = { 'payment-preimage': await server.pay(owed.bolt11) }
-      assert.equal((await poll(server, owed.orderId, proof)).status, 503)
-      server.clock.advance(2_000)
-      assert.equal((await purchase(server, GOOD)).status, 402, `${setting}, owed`)
-      await query(
-        server,
-        `update purchase_order set state = 'refunded' where order_id = $1`,
-        owed.orderId,
-      )
-      server.clock.advance(2_000)
-      assert.equal((await purchase(server, GOOD)).status, 402, `${setting}, paid back`)
-    }
   })
 })
 
