@@ -21,14 +21,14 @@ const EVENTS = 12
 /** To 20 readers, several times what their capability may hold. */
 const LIVE_EVENTS = 4
 
-test('40 streams that nobody reads hold no more than their capability may', async (t) => {
+test('20 streams that nobody reads hold no more than their capability may', async (t) => {
   // So that nobody is closed while the test looks.
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t, ON)
   const [inbox, other] = [await anInbox(server, 'long'), await anInbox(server, 'long')]
   await sendMany(server, inbox, { count: EVENTS, body: () => 'x'.repeat(MIB - 1) })
   const responses = answersTo(t, '/stream')
-  for (let n = 0; n < 40; n++) await openUnread(t, server, inbox)
+  for (let n = 0; n < 20; n++) await openUnread(t, server, inbox)
   const inAll = (bytesOf: (answer: ServerResponse) => number) =>
     responses.reduce((bytes, answer) => bytes + bytesOf(answer), 0)
   const unread = () => inAll(({ writableLength }) => writableLength)
@@ -53,14 +53,14 @@ test('40 streams that nobody reads hold no more than their capability may', asyn
   assert.deepEqual(told, upTo(EVENTS))
 })
 
-test('30 pages that nobody reads hold no more than their capability may', async (t) => {
+test('20 pages that nobody reads hold no more than their capability may', async (t) => {
   // So that nobody is closed while the test looks.
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t, ON)
   const inbox = await anInbox(server, 'long')
   await sendMany(server, inbox, { count: EVENTS, body: () => '\u0001'.repeat(MIB - 1) })
   const responses = answersTo(t, '/events?limit=50')
-  await Promise.all(Array.from({ length: 30 }, () => askUnread(t, server, inbox)))
+  await Promise.all(Array.from({ length: 20 }, () => askUnread(t, server, inbox)))
   await until('all are full or wait', async () => {
     const { waiting } = await holds(server)
     return waiting > 0 && isStill(() => responses.filter((answer) => answer.headersSent).length)

@@ -135,43 +135,6 @@ suite('the events of an inbox', () => {
     assert.equal((await found('')).length, 7)
   })
 
-  test('a search reads the names and values of headers', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    for (const event of ['Push', 'pull_request']) {
-      await send(server, inbox, { method: 'POST', headers: { 'X-GitHub-Event': event } })
-    }
-    await send(server, inbox, { method: 'POST' })
-    const found = async (q: string) =>
-      (await server.mayfly.catch(inbox).page({ q })).events.map(({ sequence }) => sequence)
-    assert.deepEqual(await found('x-github-event'), [2, 1])
-    assert.deepEqual(await found('PUSH'), [1])
-    assert.deepEqual(await found('x-github-event: push'), [1])
-    assert.deepEqual(await found('pull_'), [2])
-    assert.deepEqual(await found('x-github-event: pull'), [2])
-    assert.deepEqual(await found('"name"'), [], 'not in the form in which they are stored')
-  })
-
-  test('a search has cursors too', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    for (let i = 1; i <= 20; i++) {
-      await send(server, inbox, { method: 'POST', body: i % 3 === 0 ? 'fizz' : 'plain' })
-    }
-    const owner = server.mayfly.catch(inbox)
-    const first = await owner.page({ q: 'FIZZ', limit: 4 })
-    assert.deepEqual(
-      first.events.map(({ sequence }) => sequence),
-      [18, 15, 12, 9],
-    )
-    const second = await owner.page({ q: 'FIZZ', limit: 4, cursor: first.nextCursor ?? 0 })
-    assert.deepEqual(
-      second.events.map(({ sequence }) => sequence),
-      [6, 3],
-    )
-    assert.equal(second.nextCursor, null)
-  })
-
   test('a query that is out of bounds, unknown or repeated is refused', async () => {
     const server = await theServer()
     const { publicId, ownerToken } = await anInbox(server)

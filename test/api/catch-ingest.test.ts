@@ -58,22 +58,7 @@ suite('a request to an inbox', () => {
     ])
   })
 
-  test('an inbox takes every method that it lists, HEAD and OPTIONS too', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-    for (const method of methods) {
-      assert.deepEqual(await send(server, inbox, { method }), { status: 204, text: '' }, method)
-    }
-    const events = await eventsOf(server, inbox)
-    assert.deepEqual(
-      events.map(({ method }) => method),
-      methods.toReversed(),
-    )
-    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 7)
-  })
-
-  test('any method may have a body', async () => {
+  test('an inbox takes every method that it lists, HEAD and OPTIONS too, each with a body', async () => {
     const server = await theServer()
     const inbox = await anInbox(server)
     const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
@@ -90,6 +75,7 @@ suite('a request to an inbox', () => {
       events.map(({ method, body }) => [method, body]),
       methods.toReversed().map((method) => [method, 'body']),
     )
+    assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 7)
   })
 
   test('a body comes back byte for byte, whatever it is made of', async () => {
@@ -179,14 +165,8 @@ suite('a request to an inbox', () => {
       const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
       assert.equal(event?.access, access, note)
     }
-  })
-
-  test('a token in the query opens nothing', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    await get(server, `/c/${inbox.publicId}?access_token=${inbox.ingestToken}`)
-    const [event] = await eventsOf(server, inbox)
-    assert.equal(event?.access, 'public')
+    await get(server, `/c/${inbox.publicId}?access_token=${ingestToken}`)
+    assert.equal((await eventsOf(server, inbox))[0]?.access, 'public', 'the token in the query')
   })
 
   test('a preflight is answered and neither stored nor counted', async () => {

@@ -88,17 +88,6 @@ suite('a page of events', () => {
       }
     })
 
-    test('the cursor of a full page ends where there is nothing more', async () => {
-      const server = await theServer()
-      const inbox = await anInbox(server, 'standard')
-      await sendMany(server, inbox, { count: 4, body: () => 'x'.repeat(200 * KIB) })
-      const owner = server.mayfly.catch(inbox)
-      assert.equal((await owner.page({ limit: 4 })).nextCursor, null)
-      const page = await owner.page({ limit: 3 })
-      assert.deepEqual([page.nextCursor, page.events.length], [2, 3])
-      assert.deepEqual((await owner.page({ cursor: 2 })).events.length, 1)
-    })
-
     test('an event above the length of a page has a page of its own', async (t) => {
       const server = await startServer(t)
       const inbox = await anInbox(server, 'long')

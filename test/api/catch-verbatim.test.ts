@@ -42,23 +42,6 @@ suite('a request as an inbox stores it', () => {
     assert.equal(event?.contentType, 'text/plain')
   })
 
-  test('hundreds of headers are all stored', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    const names = Array.from({ length: 254 }, (_, i) => `x-${i}`)
-    const head = names.map((name) => `${name}: 1\r\n`).join('')
-    const answer = await exchange(
-      server.url,
-      `GET /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${head}\r\n`,
-    )
-    assert.equal(answer.status, 204)
-    const [event] = await eventsOf(server, inbox)
-    assert.deepEqual(
-      event?.headers.slice(2).map(({ name }) => name),
-      names,
-    )
-  })
-
   test('neither our tokens nor payment credentials are stored among the headers', async () => {
     const server = await theServer()
     const inbox = await anInbox(server)

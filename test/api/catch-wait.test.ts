@@ -151,22 +151,6 @@ suite('a wait for events', () => {
       assert.deepEqual(answer, INVALID_QUERY, query)
     }
   })
-
-  test('a wait is only for GET, and only for the owner', async () => {
-    const server = await theServer()
-    const [inbox, other] = [await anInbox(server), await anInbox(server)]
-    const path = eventsPath(inbox, 'after=0&wait=30')
-    for (const method of ['HEAD', 'POST', 'PUT']) {
-      const { status, headers } = await fetch(server.url + path, {
-        method,
-        headers: { authorization: `Bearer ${inbox.ownerToken}` },
-      })
-      assert.deepEqual([status, headers.get('allow')], [405, 'GET'], method)
-    }
-    for (const token of [null, 'x', inbox.ingestToken, other.ownerToken]) {
-      assert.deepEqual(await ask(server, path, token), UNAUTHORIZED)
-    }
-  })
 })
 
 suite('the end of a wait', () => {
@@ -230,29 +214,6 @@ suite('the end of a wait', () => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     await server.stop()
     assert.deepEqual(await answer, { events: [], nextCursor: null, latestSequence: 1 })
-  })
-
-  test('a client that leaves frees its place at once', async (t) => {
-    const server = await startServer(t, METRICS)
-    const inbox = await anInbox(server)
-    stopTime(t)
-    const leaving = new AbortController()
-    const answers = Array.from({ length: 64 }, () =>
-      fetch(server.url + eventsPath(inbox, 'wait=30'), {
-        headers: { authorization: `Bearer ${inbox.ownerToken}` },
-        signal: leaving.signal,
-      }),
-    )
-    while ((await waiting(server)) < 64);
-    const refused = await ask(server, eventsPath(inbox, 'wait=30'), inbox.ownerToken)
-    assert.equal(refused.status, 429)
-    leaving.abort()
-    await Promise.allSettled(answers)
-    while ((await waiting(server)) > 0);
-    const page = pageOf(server, inbox, 'wait=30')
-    while ((await waiting(server)) === 0);
-    await send(server, inbox, {})
-    assert.deepEqual(sequences(await page), [1])
   })
 })
 

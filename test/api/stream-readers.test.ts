@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 const KIB = 1024
 const RETRY_MS = 1
 
-test('10 readers that are cut off again and again each see 10 000 events once and in order', async (t) => {
+test('4 readers that are cut off again and again each see 10 000 events once and in order', async (t) => {
   const server = await startServer(t)
   const inbox = await anInbox(server, 'long')
   const total = 10_000
@@ -18,7 +18,7 @@ test('10 readers that are cut off again and again each see 10 000 events once an
   const over = new AbortController()
   t.after(() => over.abort())
   let cuts = 0
-  const readers = Array.from({ length: 10 }, (_, place) => {
+  const readers = Array.from({ length: 4 }, (_, place) => {
     const random = mulberry32(place + 1)
     const opened = Promise.withResolvers<void>()
     const fetch = cutting((connection) => {
@@ -40,7 +40,7 @@ test('10 readers that are cut off again and again each see 10 000 events once an
   for (const { ended } of readers) {
     assert.deepEqual(await ended, { told: total, end: 'exhausted' })
   }
-  assert.ok(cuts > 100, `${cuts} cuts`)
+  assert.ok(cuts > 40, `${cuts} cuts`)
 })
 
 test('a reader that stops reading costs a bounded number of bytes, and nobody else anything', async (t) => {
