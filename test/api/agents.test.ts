@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { llmsText } from '../../src/discovery/llms.ts'
 import { NOTHING_SAID } from '../../src/http/operator.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { openapi, openapiDocuments, pathsOf } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
 import { BASE_URL } from '../support/wallet-flow.ts'
@@ -59,20 +57,6 @@ test('a paid operation says what it costs, and in which ways it can be paid', as
   ])
 })
 
-test('an offer costs what the plan does, and what is not on sale is not offered', async (t) => {
-  const file = `${await temporaryFolder(t)}/catalog.json`
-  const plans = { spark: { priceSats: 7 }, long: { available: false } }
-  await writeFile(file, JSON.stringify({ catch: plans }))
-  const { url } = await startServer(t, { MAYFLY_CATALOG: file })
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
-  const info = document.paths['/api/buy/catch/{planId}']?.get?.['x-payment-info']
-  const { offers } = info as { offers: { amount: string }[] }
-  assert.deepEqual(
-    offers.map(({ amount }) => amount),
-    ['7', '400'],
-  )
-})
-
 test('/llms.txt tells in two pages how to buy, keep and use, under the address in use', async (t) => {
   const { url } = await startServer(t, { MAYFLY_BASE_URL: BASE_URL })
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Described
@@ -103,10 +87,4 @@ test('/llms.txt offers to pay without a wallet on the simulator alone', () => {
     llmsText({ ...service, isSimulator, hasMcp: true, operator: NOTHING_SAID }, [])
   assert.match(text(true), /\/simulator\/pay/)
   assert.doesNotMatch(text(false), /simulator/)
-})
-
-test('L402 and Payment have no well-known address', async (t) => {
-  const { url } = await startServer(t)
-  assert.equal((await fetch(`${url}/.well-known/l402`)).status, 404)
-  assert.equal((await fetch(`${url}/.well-known/payment`)).status, 404)
 })

@@ -39,17 +39,18 @@ suite('the replay of a delivery', () => {
     ],
   ]
 
-  for (const [name, use] of uses) {
-    test(`${name} ends the replay for good, and wipes the seed`, async (t) => {
-      const server = await startServer(t)
+  test('whatever uses a token of an inbox ends the replay for good, and wipes the seed', async (t) => {
+    const server = await startServer(t)
+    for (const [name, use] of uses) {
       const { orderId, key, inbox } = await deliveredOrder(server)
       await use(server, inbox)
-      assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), DELIVERED)
-      assert.deepEqual(await purchase(server, { key }), DELIVERED)
-      assert.deepEqual(await poll(server, orderId), DELIVERED)
-      assert.deepEqual(await query(server, 'select seed from purchase_order'), [{ seed: null }])
-    })
-  }
+      assert.deepEqual(await poll(server, orderId, idempotencyKey(key)), DELIVERED, name)
+      assert.deepEqual(await purchase(server, { key }), DELIVERED, name)
+      assert.deepEqual(await poll(server, orderId), DELIVERED, name)
+      const seeds = await query(server, 'select distinct seed from purchase_order')
+      assert.deepEqual(seeds, [{ seed: null }], name)
+    }
+  })
 
   test('no failed request, and no request without the token, ends the replay', async () => {
     const server = await theServer()
