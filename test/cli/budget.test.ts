@@ -8,9 +8,10 @@ import { openPurchases, vaultStore } from '../../src/cli/vault/purchases.ts'
 import { vaultFile } from '../../src/cli/vault/vault.ts'
 import type { PurchaseRecord, PurchaseState } from '../../src/client/index.ts'
 import { between } from '../support/between.ts'
+import { purchase, quoteOf } from '../support/buying.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
-import { paidInvoices } from '../support/mcp-money.ts'
+import { paidInvoices, stuckService } from '../support/mcp-money.ts'
 import { startServer } from '../support/server.ts'
 import { aUser } from '../support/user.ts'
 
@@ -212,21 +213,11 @@ describe('the commands that pay', () => {
   })
 
   test('a purchase that is killed while it pays stays counted, and is not counted twice', async (t) => {
-    const { url } = await startServer(t)
-    let isStuck = true
-    let isAsked = (): void => undefined
-    const asked = new Promise<void>((resolve) => {
-      isAsked = resolve
-    })
-    const through = await between(t, url, (path) => {
-      if (path !== '/simulator/pay' || !isStuck) return false
-      isAsked()
-      return true
-    })
-    const cli = await commandLine(t, through)
+    const service = await stuckService(t, (path) => path === '/simulator/pay')
+    const cli = await commandLine(t, service.url)
     const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS_PER_DAY: '150' }
     const killed = cli.start(['buy', 'catch', '--name', 'hooks'], { environment })
-    await asked
+    await service.reached
     killed.child.kill('SIGKILL')
     await killed.ended
     assert.equal((await cli.json(['budget'], { environment })).spentMsat, 100_000)
@@ -238,7 +229,7 @@ describe('the commands that pay', () => {
     assert.equal(other.code, 3)
     assert.match(other.err, /50 of the day's 150 sat are left/)
 
-    isStuck = false
+    service.open()
     const resumed = await cli.run(['buy', 'catch', '--resume', 'hooks'], { environment })
     assert.equal(resumed.code, 0, resumed.err)
     assert.equal((await cli.json(['budget'], { environment })).spentMsat, 100_000)
@@ -248,19 +239,7 @@ describe('the commands that pay', () => {
     const { cli, server } = await aUser(t)
     const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS_PER_DAY: '199' }
     assert.equal((await cli.run(['buy', 'catch', '--name', 'hooks'], { environment })).code, 0)
-    const bolt11 = await new Promise<string>((resolve) => {
-      const cancel = new AbortController()
-      server.mayfly
-        .buyCatch({
-          planId: 'spark',
-          signal: cancel.signal,
-          onInvoice: (quote) => {
-            resolve(quote.bolt11)
-            cancel.abort()
-          },
-        })
-        .catch(() => undefined)
-    })
+    const { bolt11 } = quoteOf(await purchase(server, {}))
     const refusal = await cli.run(['pay', bolt11, '--json'], { environment })
     assert.equal(refusal.code, 3)
     assert.match(refusal.err, /The price is 100 sat, and 99 of the day's 199 sat are left/)

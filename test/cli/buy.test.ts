@@ -13,7 +13,8 @@ import { containsToken } from '../../src/lib/ids.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { between } from '../support/between.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
-import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-line.ts'
+import type { After } from '../support/folder.ts'
 import { anInvoice } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
 import { serve } from '../support/serving.ts'
@@ -275,6 +276,24 @@ describe('pay', () => {
   })
 })
 
+/** Sends a whisper, `w`, of one read. */
+const sendOnce = (cli: CommandLine, ...options: string[]) =>
+  cli.json(['whisper', 'send', '--reads', '1', '--name', 'w', ...options], {
+    ...WITH_WALLET,
+    input: 'once',
+  })
+
+/** One that opens with a password, read with the right one or a wrong one. */
+async function aLocked(t: After) {
+  const { cli } = await aUser(t)
+  const file = (which: string) => join(cli.folder, '..', which)
+  for (const which of ['right', 'wrong']) writeFileSync(file(which), `${which}\n`)
+  await sendOnce(cli, '--password-file', file('right'))
+  const read = (which: 'right' | 'wrong') =>
+    cli.run(['whisper', 'read', 'w', '--password-file', file(which)])
+  return { cli, read }
+}
+
 describe('a whisper', () => {
   test('a whisper arrives byte for byte, and its reads are counted', async (t) => {
     const { cli, url } = await aUser(t)
@@ -337,35 +356,23 @@ describe('a whisper', () => {
   })
 
   test('a whisper that does not open with a password is saved until it does, for one read', async (t) => {
-    const { cli } = await aUser(t)
-    const [right, wrong] = [join(cli.folder, '..', 'right'), join(cli.folder, '..', 'wrong')]
-    writeFileSync(right, 'hunter2\n')
-    writeFileSync(wrong, 'hunter3\n')
-    const send = ['whisper', 'send', '--reads', '1', '--password-file', right, '--name', 'w']
-    await cli.json(send, { ...WITH_WALLET, input: 'at noon' })
-    const read = (password: string) =>
-      cli.run(['whisper', 'read', 'w', '--password-file', password])
+    const { cli, read } = await aLocked(t)
     for (const says of [/^The whisper does not open/, /^Opening the content of an earlier read/]) {
-      const refused = await read(wrong)
+      const refused = await read('wrong')
       assert.match(refused.err, says)
       assert.match(refused.err, /its content is kept\. Run the same command to try again/)
       assert.deepEqual([refused.code, refused.out], [1, ''])
     }
     const unopened = () => inVaultOf(cli.folder, 'select public_id from unopened')
     assert.equal(unopened().length, 1)
-    assert.equal((await read(right)).out, 'at noon')
+    assert.equal((await read('right')).out, 'once')
     assert.deepEqual(unopened(), [])
-    assert.equal((await read(right)).code, 4)
+    assert.equal((await read('right')).code, 4)
   })
 
   test('what a read brought is given up by the command that the refusal names', async (t) => {
-    const { cli } = await aUser(t)
-    const [right, wrong] = [join(cli.folder, '..', 'right'), join(cli.folder, '..', 'wrong')]
-    writeFileSync(right, 'hunter2\n')
-    writeFileSync(wrong, 'hunter3\n')
-    const send = ['whisper', 'send', '--reads', '1', '--password-file', right, '--name', 'w']
-    await cli.json(send, { ...WITH_WALLET, input: 'at noon' })
-    const refused = await cli.run(['whisper', 'read', 'w', '--password-file', wrong])
+    const { cli, read } = await aLocked(t)
+    const refused = await read('wrong')
     const [, id = ''] = /To give it up: mayfly forget (\S+)\n/.exec(refused.err) ?? []
     const asked = await cli.run(['forget', id])
     assert.equal(asked.code, 2)
@@ -378,8 +385,7 @@ describe('a whisper', () => {
 
   test('a whisper that could not be written is saved, for one read', async (t) => {
     const { cli, url } = await aUser(t)
-    const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
-    await cli.json(sent, { ...WITH_WALLET, input: 'once' })
+    await sendOnce(cli)
     const unwritable = join(cli.folder, 'out')
     writeFileSync(unwritable, '')
     const child = spawn(process.execPath, [BIN, 'whisper', 'read', 'w'], {
@@ -393,8 +399,7 @@ describe('a whisper', () => {
 
   test('a whisper is not read where its content could not be saved', async (t) => {
     const { cli } = await aUser(t)
-    const sent = ['whisper', 'send', '--reads', '1', '--name', 'w']
-    await cli.json(sent, { ...WITH_WALLET, input: 'once' })
+    await sendOnce(cli)
     inVaultOf(
       cli.folder,
       `create trigger full before insert on unopened begin select raise(fail, 'database or disk is full'); end`,
@@ -409,10 +414,7 @@ describe('a whisper', () => {
   test('a whisper cannot be read before its time, and no read is spent', async (t) => {
     const { cli, server } = await aUser(t)
     const at = new Date(Date.now() + 3_600_000).toISOString()
-    await cli.json(['whisper', 'send', '--reads', '1', '--reveal-at', at, '--name', 'w'], {
-      ...WITH_WALLET,
-      input: 'later',
-    })
+    await sendOnce(cli, '--reveal-at', at)
     const early = await cli.run(['whisper', 'read', 'w'])
     assert.equal(early.code, 1)
     assert.match(
@@ -420,7 +422,7 @@ describe('a whisper', () => {
       /not revealed yet: it opens in \d+ min at the earliest\. No read was spent/,
     )
     server.clock.advance(3_600_000)
-    assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'later')
+    assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'once')
   })
 
   test('a whisper that was killed while it was paid is taken up with the same bytes', async (t) => {
