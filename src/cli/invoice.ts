@@ -58,13 +58,13 @@ function qrCode(text: string, { isTTY, columns }: { isTTY?: boolean; columns?: n
   return code.indexOf('\n') <= (columns ?? 80) ? [code] : []
 }
 
-/** Shows on a terminal how long the wait for the payment has lasted, until `stop`. */
-export function showWaiting(cli: Cli): { stop(): void } {
+/** Shows on a terminal how long the wait for the payment has lasted, until the returned function is called. */
+export function showWaiting(cli: Cli): () => void {
   const { stderr } = process
-  if (cli.isQuiet) return { stop: () => undefined }
+  if (cli.isQuiet) return () => undefined
   if (!stderr.isTTY) {
     cli.note('Waiting for the payment…')
-    return { stop: () => undefined }
+    return () => undefined
   }
   const begun = cli.now()
   const show = (): void => {
@@ -72,10 +72,8 @@ export function showWaiting(cli: Cli): { stop(): void } {
   }
   show()
   const timer = setInterval(show, 1000)
-  return {
-    stop() {
-      clearInterval(timer)
-      stderr.write('\r\u001b[K')
-    },
+  return () => {
+    clearInterval(timer)
+    stderr.write('\r\u001b[K')
   }
 }

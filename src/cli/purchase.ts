@@ -185,46 +185,34 @@ async function run(
       if (kept !== null) ({ name, saved } = kept)
     },
   })
-  const waiting: { stop?: () => void } = {}
-  try {
-    const walletUrl = caller.isCollecting ? null : cli.walletUrl
-    await withWallet({ ...cli, walletUrl, url: service }, (wallet) =>
-      buy(cli.mayfly(service, store), termsOf(cli, { wallet, caller, waiting })),
-    )
-  } catch (error) {
-    throw endOf(cli, error, { name, service, caller })
-  } finally {
-    waiting.stop?.()
-    if (name !== '') leavePurchase(cli, name)
-  }
-  saved ??= findSaved(cli, name)
-  if (saved === null) throw usedBefore(name)
-  return { name, saved }
-}
-
-function termsOf(
-  cli: Cli,
-  {
-    wallet,
-    caller,
-    waiting,
-  }: { wallet: Wallet | null; caller: Caller; waiting: { stop?: () => void } },
-): Terms {
+  let stopWaiting = (): void => undefined
   const onProgress = (progress: PurchaseProgress): void => {
     caller.onProgress?.(progress)
     if (caller.isCollecting && progress.stage === 'uncertain') throw unknownYet()
     noteProgress(cli, progress)
   }
-  const { signal, maxSats } = cli
-  if (wallet) return { signal, maxSats, wallet, onProgress, onInvoice: () => undefined }
-  return {
-    ...{ signal, maxSats, onProgress },
-    onInvoice(quote) {
-      if (caller.onInvoice) return caller.onInvoice(quote)
-      showInvoice(cli, quote)
-      waiting.stop = showWaiting(cli).stop
-    },
+  const onInvoice = (quote: PaymentQuote): void => {
+    caller.onInvoice?.(quote)
+    if (caller.onInvoice) return
+    showInvoice(cli, quote)
+    stopWaiting = showWaiting(cli)
   }
+  const { signal, maxSats } = cli
+  const walletUrl = caller.isCollecting ? null : cli.walletUrl
+  try {
+    await withWallet({ ...cli, walletUrl, url: service }, (wallet) => {
+      const paid = wallet ? { wallet, onInvoice: () => undefined } : { onInvoice }
+      return buy(cli.mayfly(service, store), { signal, maxSats, onProgress, ...paid })
+    })
+  } catch (error) {
+    throw endOf(cli, error, { name, service, caller })
+  } finally {
+    stopWaiting()
+    if (name !== '') leavePurchase(cli, name)
+  }
+  saved ??= findSaved(cli, name)
+  if (saved === null) throw usedBefore(name)
+  return { name, saved }
 }
 
 const unknownYet = (): MayflyError => new MayflyError('payment outcome unknown', 0)

@@ -1,23 +1,14 @@
 /** Formats events for other tools: curl, HAR and JSON lines. Pure functions. */
 import type { CatchEvent } from '../catch/schema.ts'
 import { base64, base64Bytes, utf8 } from '../lib/bytes.ts'
+import { HOP_BY_HOP } from '../lib/hop-by-hop.ts'
 import { hasInvisible } from '../lib/invisible.ts'
 
 /** Longer bodies are piped, since Linux limits one argument to 128 KiB. */
 const MAX_ARGUMENT_CHARS = 32 * 1024
 
 /** Headers that belong to the connection or are computed from the body. curl sets its own. */
-const COMPUTED = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-])
+const COMPUTED = new Set<string>([...HOP_BY_HOP, 'content-length', 'expect', 'host'])
 /** Headers that curl adds by default. They are removed if the sender did not send them. */
 const CURL_ADDS = ['Accept', 'User-Agent']
 /**

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
-import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 import { aUser } from '../support/user.ts'
-import { putSaved, savedText } from '../support/vault.ts'
+import { putSaved } from '../support/vault.ts'
 
 describe('pulse run', () => {
   test('pulse run tells of the start of the command, and how it ended', async (t) => {
@@ -103,22 +102,6 @@ describe('pulse run', () => {
         )
       }
     }
-  })
-
-  test('pulse run pings a service that knows no signals, and tells it of no failure', async (t) => {
-    const { cli } = await aMonitor(t)
-    const asked: string[] = []
-    const older = await serve(t, ({ url = '' }, response) => {
-      asked.push(url.replace(/pulse_\w+/, 'ID').replace(/rid=.*/, 'rid'))
-      response.statusCode = /^\/p\/\w+$/.test(url) ? 204 : 404
-      response.end(response.statusCode === 404 ? '{"error":"not found"}' : undefined)
-    })
-    const moved = savedText(cli.folder, 'beat').replace(/http:\/\/127\.0\.0\.1:\d+/, older)
-    putSaved(cli.folder, 'beat', moved)
-    assert.equal((await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'exit 3'])).code, 3)
-    const { code, err } = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
-    assert.deepEqual([code, err], [0, ''])
-    assert.deepEqual(asked, ['/p/ID/start?rid', '/p/ID/start?rid', '/p/ID'])
   })
 
   test('pulse run takes its job with or without the dashes, and its options before the name', async (t) => {

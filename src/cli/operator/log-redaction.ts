@@ -3,27 +3,13 @@
  * own `redact` would do the same, but parse their list again for every value of every line.
  */
 
-/** Removed where they stand in the line itself, or in what a logger adds to each of its lines. */
-export const REDACTED = [
-  'req',
-  'res',
-  'headers',
-  'body',
-  'authorization',
-  'bolt11',
-  'preimage',
-  '["payment-preimage"]',
-  '["x-owner-token"]',
-]
-
+/** Removed from what a line has, such as an error. */
 const REDACTED_INSIDE = new Set([
-  'headers',
-  'authorization',
-  'bolt11',
-  'preimage',
-  'payment-preimage',
-  'x-owner-token',
+  ...['headers', 'authorization', 'bolt11', 'preimage', 'payment-preimage', 'x-owner-token'],
 ])
+
+/** Removed where they stand in the line itself, or in what a logger adds to each of its lines. */
+export const REDACTED = ['req', 'res', 'body', ...REDACTED_INSIDE].map((name) => `["${name}"]`)
 
 /** The facts of a line, without what its objects, such as an error, must not show. */
 export function withoutSecrets(facts: Record<string, unknown>): Record<string, unknown> {

@@ -31,7 +31,7 @@ The command always runs first, even with an unknown name, an unreadable file, an
 does not answer. It inherits this environment, wallet included, and receives all signals. \`pulse run\` ends with its exit
 code, or with 128 plus the number of the signal that ended it. The monitor is told of the start beside the
 command, and of the exit code after it, in at most ${PING_MS / 1000} seconds. If that fails, stderr says so and the exit code
-stays the same. A service that knows no signals gets the ping alone.
+stays the same.
 `,
     )
     // Never reached through the entry, which has run the job.
@@ -44,10 +44,7 @@ stays the same. A service that knows no signals gets the ping alone.
 /** Tells how a run ended: its exit code. Never rejects. */
 export type TellEnd = (exitCode: number) => Promise<void>
 
-/**
- * Tells the monitor of a run, which has begun. Problems are reported on stderr, at the run's end. A service that
- * knows no signals gets a ping after a run that succeeded, and nothing else.
- */
+/** Tells the monitor of a run, which has begun. Problems are reported on stderr, at the run's end. */
 export function tellOfRun(
   name: string,
   { isPingOnly, isDebug }: { isPingOnly: boolean; isDebug: boolean },
@@ -59,13 +56,10 @@ export function tellOfRun(
   }
   const rid = crypto.randomUUID()
   const start = async (): Promise<void> => monitorNow().start({ rid, timeoutMs: PING_MS })
-  const begun: Promise<Begun> = isPingOnly
-    ? Promise.resolve('unknown')
-    : start().then(
-        () => 'sent',
-        (error: unknown) => (isGone(error) ? 'unknown' : 'failed'),
-      )
+  // What keeps it from being told is told at the end.
+  const begun = isPingOnly ? Promise.resolve() : start().catch(() => undefined)
   return async (exitCode) => {
+    if (isPingOnly && exitCode !== 0) return
     const limit = AbortSignal.timeout(PING_MS)
     const over = new AbortController()
     const signalled = (): void => over.abort()
@@ -75,11 +69,11 @@ export function tellOfRun(
       url = urlOf(name)
       const until = AbortSignal.any([over.signal, limit])
       // A start that arrives after its end would stay open.
-      const knows = (await Promise.race([begun, ended(until)])) !== 'unknown'
-      if (!knows && exitCode !== 0) return
+      await Promise.race([begun, ended(until)])
       // The SDK sends again what is lost or refused temporarily.
       const told = { signal: until, timeoutMs: PING_MS }
-      await (knows ? monitorNow().exit(exitCode, { rid, ...told }) : monitorNow().ping(told))
+      const monitor = monitorNow()
+      await (isPingOnly ? monitor.ping(told) : monitor.exit(exitCode, { rid, ...told }))
     } catch (error) {
       warn(
         exitCode,
@@ -93,14 +87,9 @@ export function tellOfRun(
   }
 }
 
-/** `unknown`: there is no such monitor, or its service knows no signals. */
-type Begun = 'sent' | 'failed' | 'unknown'
-
 const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 const urlOf = (name: string): string => loadPing({ folder: dataFolder() }, name).baseUrl
-
-const isGone = (error: unknown): boolean => endingOf(error, '')?.code === EXIT.gone
 
 const ended = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
