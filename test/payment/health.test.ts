@@ -156,12 +156,13 @@ suite('the node that the store has met', () => {
 
   test('a node on another network and one without an id are not noted', async (t) => {
     const noted: string[] = []
-    const { node, ending, answers } = await started(t, async (nodeId) => {
+    const { node, health, ending, answers } = await started(t, async (nodeId) => {
       noted.push(nodeId)
       return null
     })
     noted.length = 0
     await answers({ ...UP, network: 'mainnet', nodeId: OTHER_NODE })
+    assert.equal(health.nodeId(), NODE, 'who signs our invoices')
     assert.equal(await answers({ ...UP, nodeId: null }), true)
     assert.deepEqual(noted, [])
     assert.ok(!node.logged.some(({ event }) => event.startsWith('lightning.')))

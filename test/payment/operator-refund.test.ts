@@ -67,6 +67,7 @@ suite('a refund', () => {
   test('a refund of an order that is owed ends it for its buyer, frees what it reserved, and is no sale', async (t) => {
     const { shop, quote, orderId } = await aPaid(t, { isSoldOut: true })
     const { amountSats } = quote
+    const other = await shop.paidAndSeen('the-key-of-another')
     assert.deepEqual(await refund(shop, shop.db, quote), {
       ...{ amountSats, publicId: null },
     })
@@ -77,8 +78,9 @@ suite('a refund', () => {
     for (const credential of ['none', 'verified', 'invalid'] as const) {
       assert.deepEqual(await shop.repeat({ credential }), told)
     }
-    assert.equal(shop.node.invoices.length, 1)
+    assert.equal(shop.node.invoices.length, 2)
     assert.equal(await released(shop), 1)
+    assert.equal((await shop.order(other))?.state, 'paid_unfulfilled')
     assert.deepEqual(await books(shop), [])
   })
 

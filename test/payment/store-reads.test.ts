@@ -1,7 +1,7 @@
 /** Which orders each query finds, in which order, and at most how many. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findSale, recordSale } from '../../src/payment/sales.ts'
+import { findRefund, findSale, recordRefund, recordSale } from '../../src/payment/sales.ts'
 import { listOrders, showOrder } from '../../src/payment/showing.ts'
 import type { OrderRow } from '../../src/payment/store.ts'
 import { findTombstone, KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
@@ -180,6 +180,18 @@ test('a sale is recorded of an order that is settled, once, with its own figures
   assert.equal(await findSale(db, 'hash of other'), null)
 })
 
+test('a refund is that of its own order', async (t) => {
+  const { db, run, add } = await orderRows(t)
+  for (const id of ['one', 'other']) await add(id)
+  const refund = { paymentHash: 'hash of one', refundedAt: T, amountSats: 5, reason: 'r' }
+  await run(recordRefund(refund))
+  assert.equal((await findRefund(db, 'hash of one'))?.reason, 'r')
+  assert.equal(await findRefund(db, 'hash of other'), null)
+  const shown = await showOrder(db, { by: 'order_id', value: 'other' })
+  assert.ok(shown.kind === 'order')
+  assert.equal(shown.order.refunded_at, null)
+})
+
 test('an order that is over leaves a tombstone and takes its names along, and no other order does', async (t) => {
   const { db, run, add, insert } = await orderRows(t)
   const before = T + 100
@@ -187,7 +199,7 @@ test('an order that is over leaves a tombstone and takes its names along, and no
     await add(state, { state, expires_at: T + 99, quote_expires_at: T + 99, sealed_by: null })
   }
   await add('used', { ...SETTLED, expires_at: T + 99, sealed_by: 'use' })
-  await add('lives', { ...SETTLED, expires_at: before })
+  await add('lives', { ...SETTLED, expires_at: before, sealed_at: T })
   await add('died lately', { state: 'dead', quote_expires_at: before })
   for (const order_id of ['settled', 'lives']) {
     for (const name of [order_id, `alias of ${order_id}`]) {

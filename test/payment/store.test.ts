@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
+import { contestRestored } from '../../src/payment/operator.ts'
 import { insertOrder, limitOpen, takeTurn } from '../../src/payment/quoting.ts'
 import {
   claimLookup,
@@ -41,10 +42,13 @@ const settled = (id: string) => ({
   seed: [...SEED],
 })
 
-/** An order in each state, named like it. */
+/** An order in each state, named like it, and another one that nothing is done with. */
 async function inEachState(t: After, some: Partial<OrderRow> = {}) {
   const rows = await orderRows(t)
-  for (const state of STATES) await rows.add(state, { ...some, state })
+  for (const state of STATES) {
+    await rows.add(state, { ...some, state })
+    await rows.add(`other ${state}`, { ...some, state })
+  }
   return rows
 }
 
@@ -134,6 +138,19 @@ test('a name names one order, its own or as an alias, and an order has only so m
   const names = await db.read('select name, order_id from order_name')
   assert.deepEqual(new Set(names.map(({ order_id }) => order_id)), new Set(['one']))
   assert.equal(names.length, 1 + MAX_ALIASES)
+  await run(insertAlias('an alias of its own', 'two'))
+  const [own] = await db.read(`select name from order_name where order_id = 'two'`)
+  assert.equal(own?.name, 'an alias of its own')
+})
+
+test('in a store that was restored, all orders that may be paid are contested, but no extension', async (t) => {
+  const { add, changes } = await inEachState(t)
+  for (const state of STATES) await add(`extension ${state}`, { state, extends_id: 'c' })
+  const contested = { contested: 1 }
+  assert.deepEqual(await changes(contestRestored), {
+    ...{ pending: contested, 'other pending': contested },
+    ...{ dead: contested, 'other dead': contested },
+  })
 })
 
 test('a use seals the delivery of one capability, once, and wipes its seed', async (t) => {
