@@ -5,9 +5,16 @@ import {
   type AnyCapability,
   type CatchCapability,
   formatCapability,
+  type SharedWhisper,
+  type WhisperTerms,
 } from '../../src/client/index.ts'
+import type { TestServer } from './server.ts'
 
 export type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<string, string> }
+
+/** Buys a secret. */
+export const aSecret = ({ mayfly, pay }: TestServer, terms: WhisperTerms): Promise<SharedWhisper> =>
+  mayfly.buyWhisper({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11), ...terms })
 
 /** Opens the key of what was bought on the page of its product. */
 export async function openKey(

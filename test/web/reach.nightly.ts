@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { allFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
-import { openLive, openWithoutSaving } from '../support/pages.ts'
+import { aSecret, openLive, openWithoutSaving } from '../support/pages.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 
 /** Of a phone, and of the smallest one (WCAG 1.4.10). */
@@ -70,7 +70,10 @@ suite('each page in each state', () => {
     'the code of a whisper': whispered,
     'no whisper': (page) => page.goto(`${site.server.url}/read`),
     'a whisper that waits': async (page) => {
-      const { code } = await aWhisper()
+      const { code } = await aSecret(site.server, {
+        data: Buffer.from('under the pot'),
+        mediaType: 'text/plain',
+      })
       await page.goto(`${site.server.url}/read`)
       await page.getByLabel('Share code').fill(code)
       await page.getByRole('button', { name: /^Reveal/ }).waitFor()
@@ -198,15 +201,6 @@ suite('each page in each state', () => {
     await bought(page, product)
     await openWithoutSaving(page)
     await page.getByText('Live', { exact: true }).waitFor()
-  }
-
-  function aWhisper() {
-    return site.server.mayfly.buyWhisper({
-      planId: 'spark',
-      data: new TextEncoder().encode('under the pot'),
-      mediaType: 'text/plain',
-      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
-    })
   }
 
   async function whispered(page: Page): Promise<void> {

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
-import { codeOf, everythingStored, invoiceOf, openKey } from '../support/pages.ts'
+import { aSecret, codeOf, everythingStored, invoiceOf, openKey } from '../support/pages.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 import { until } from '../support/until.ts'
 
@@ -101,9 +101,10 @@ suite('a whisper that tells when it is read', () => {
 
   test('who is told of a read is set on the receipt, until the whisper has ended', async (t) => {
     const inbox = await anInbox(site.server)
-    const { code, ...capability } = await site.server.mayfly.buyWhisper({
-      ...{ planId: 'spark', data: Buffer.from('told'), receipt: true, readLimit: 1 },
-      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
+    const { code, ...capability } = await aSecret(site.server, {
+      data: Buffer.from('told'),
+      receipt: true,
+      readLimit: 1,
     })
     const { page } = await site.visit(t, { viewport: NARROW })
     page.on('dialog', (dialog) => dialog.accept())
@@ -141,11 +142,7 @@ suite('a whisper that tells when it is read', () => {
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByRole('button', { name: 'Copy message' }).waitFor()
     assert.equal(await page.getByRole('heading', { name: 'The receipt' }).count(), 0)
-    const capability = await site.server.mayfly.buyWhisper({
-      planId: 'spark',
-      data: Buffer.from('untold'),
-      onInvoice: ({ bolt11 }) => site.server.pay(bolt11),
-    })
+    const capability = await aSecret(site.server, { data: Buffer.from('untold') })
     page.on('dialog', (dialog) => dialog.accept())
     await openKey(page, capability, site.server)
     await page.getByText('This is not the key of a receipt.').waitFor()

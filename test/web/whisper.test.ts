@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import type { WhisperTerms } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { codeOf, stored } from '../support/pages.ts'
-import type { TestServer } from '../support/server.ts'
+import { aSecret, codeOf, stored } from '../support/pages.ts'
 
 suite('a whisper', () => {
   const site = startSite()
@@ -83,7 +81,7 @@ suite('a whisper', () => {
 
   test('HTML of a stranger is shown as text, with its invisible characters written out', async (t) => {
     const text = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
-    const { code } = await buyWhisper(site.server, {
+    const { code } = await aSecret(site.server, {
       data: Buffer.from(`${text}invoice\u202efdp.exe\u0000`),
       mediaType: 'text/html',
     })
@@ -97,7 +95,7 @@ suite('a whisper', () => {
   })
 
   test('nothing is spent before the reveal time, and the time is counted down', async (t) => {
-    const { code } = await buyWhisper(site.server, {
+    const { code } = await aSecret(site.server, {
       data: Buffer.from('good morning'),
       readLimit: 1,
       revealAt: new Date(site.server.clock.now() + 3 * 3_600_000),
@@ -123,7 +121,7 @@ suite('a whisper', () => {
   })
 
   test('what was pasted stays when it is no code, and the problem goes with its cause', async (t) => {
-    const { code } = await buyWhisper(site.server, { data: Buffer.from('mended') })
+    const { code } = await aSecret(site.server, { data: Buffer.from('mended') })
     const { page } = await site.visit(t, { viewport: NARROW })
     await page.goto(`${site.server.url}/read`)
     const field = page.getByLabel('Share code')
@@ -309,13 +307,4 @@ function requestsOf(page: Page): string[] {
   const paths: string[] = []
   page.on('request', (request) => paths.push(new URL(request.url()).pathname))
   return paths
-}
-
-function buyWhisper(server: TestServer, terms: WhisperTerms) {
-  return server.mayfly.buyWhisper({
-    planId: 'spark',
-    idempotencyKey: randomUUID(),
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-    ...terms,
-  })
 }

@@ -253,6 +253,7 @@ function fill(frame: string, filling: Filling): string {
     style: at(`${page.style}.css`),
     icon: at('favicon.svg'),
     script: page.script ? `<script type="module" src="${at(`${page.script}.js`)}"></script>` : '',
+    noscript: page.script ? NEEDS_SCRIPTS : '',
     simulator: isSimulator ? SIMULATOR_NOTICE : '',
     mode: isSimulator ? 'simulator' : 'node',
     nav: linksOf('nav'),
@@ -284,6 +285,8 @@ const escaped = (text: string): string =>
 const linkOf = ([name, href]: [string, string]): string =>
   ` <a href="${href.replaceAll('&', '&amp;')}" rel="noopener">${name}</a>`
 
+const NEEDS_SCRIPTS =
+  '<noscript><p class="notice warn">This page needs its scripts, which are served only from this site.</p></noscript>'
 const SIMULATOR_NOTICE = '<p class="simulator">Simulator: no real money moves</p>'
 
 /** The scripts of the pages of a built package. */

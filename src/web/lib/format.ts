@@ -2,7 +2,6 @@
 import { faultIn, MayflyError } from '../../client/errors.ts'
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
-const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 // Creating a formatter costs more than formatting a long list.
 
 const PARTS: Intl.DateTimeFormatOptions = {
@@ -24,10 +23,12 @@ export const count = (value: number): string => whole.format(value)
 
 export const sats = (value: number): string => `${whole.format(value)} sat`
 
-export function bytes(value: number): string {
-  if (value < 1024) return `${whole.format(value)} B`
-  if (value < 1024 ** 2) return `${short.format(value / 1024)} KiB`
-  return `${short.format(value / 1024 ** 2)} MiB`
+/** A size in its largest unit, to three digits or so. */
+export function bytes(value: number, round: (value: number) => number = Math.round): string {
+  if (value < 1024) return `${value} B`
+  const [amount, unit] = value < 1024 ** 2 ? [value / 1024, 'KiB'] : [value / 1024 ** 2, 'MiB']
+  const rounded = amount < 100 ? round(10 * amount) / 10 : round(amount)
+  return `${rounded.toLocaleString('en')} ${unit}`
 }
 
 /** The date and time to the minute, with the zone: `22 Nov 2026, 11:00 CET`. */

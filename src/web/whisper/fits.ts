@@ -1,7 +1,7 @@
 /** Which plans can take a draft, and how much content fits. Checked before anything is encrypted or paid. */
 import type { Catalog } from '../../client/index.ts'
 import { envelopeLength } from '../../protocol/whisper-envelope.ts'
-import { plural } from '../lib/format.ts'
+import { bytes, plural } from '../lib/format.ts'
 import { lifetimeMs } from '../lib/terms.ts'
 
 export type WhisperPlan = Catalog['products']['whisper']['plans'][number]
@@ -52,14 +52,7 @@ export function largestContent(maxCiphertextBytes: number, sealing: Sealing): nu
 }
 
 /** A limit in words, rounded down so that what fits the words fits the limit: `7.8 MiB`. */
-export const upTo = (bytes: number): string => inUnits(bytes, Math.floor)
+export const upTo = (size: number): string => bytes(size, Math.floor)
 
 /** A size in words, rounded up, so that it never reads like a limit that it is above. */
-export const sizeOf = (bytes: number): string => inUnits(bytes, Math.ceil)
-
-function inUnits(bytes: number, round: (value: number) => number): string {
-  if (bytes < 1024) return `${bytes} B`
-  const [amount, unit] = bytes < 1024 ** 2 ? [bytes / 1024, 'KiB'] : [bytes / 1024 ** 2, 'MiB']
-  const text = amount < 100 ? round(10 * amount) / 10 : round(amount).toLocaleString('en')
-  return `${text} ${unit}`
-}
+export const sizeOf = (size: number): string => bytes(size, Math.ceil)
