@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { WITH_WALLET } from '../support/command-line.ts'
+import type { After } from '../support/folder.ts'
 import { aReceiver } from '../support/receiver.ts'
 import { aUser } from '../support/user.ts'
 
 test('pulse alerts adds, shows, tests, removes and forgets who is told of a monitor', async (t) => {
-  const receiver = await aReceiver(t)
-  const { cli } = await aUser(
-    t,
-    { beat: 'pulse', hooks: 'catch' },
-    { MAYFLY_ALLOWED_HOSTS: receiver.host },
-  )
-  const alerts = (...options: string[]) => cli.run(['alerts', 'beat', ...options])
+  const { receiver, alerts } = await aMonitor(t)
   assert.match((await alerts()).out, /"destinations":\[\]/)
 
   const topic = `http://${receiver.host}/topic`
@@ -42,13 +37,7 @@ test('pulse alerts adds, shows, tests, removes and forgets who is told of a moni
 })
 
 test('a destination that is added or removed leaves the others told, with their secrets', async (t) => {
-  const receiver = await aReceiver(t)
-  const { cli } = await aUser(
-    t,
-    { beat: 'pulse', hooks: 'catch' },
-    { MAYFLY_ALLOWED_HOSTS: receiver.host },
-  )
-  const alerts = (...options: string[]) => cli.run(['alerts', 'beat', ...options])
+  const { receiver, alerts } = await aMonitor(t)
   await alerts('--inbox', 'hooks')
   receiver.answer = (_received, response) => void response.writeHead(500).end()
   const added = await alerts('--slack', receiver.url)
@@ -82,6 +71,14 @@ test('alerts of which no destination has answered a test end with a failure that
   const added = await cli.run(['alerts', 'beat', '--slack', receiver.url])
   assert.deepEqual([added.code, added.err], [1, 'No destination of beat receives alerts yet.\n'])
 })
+
+/** A user with a monitor and an inbox, and who else may be told. */
+async function aMonitor(t: After) {
+  const receiver = await aReceiver(t)
+  const environment = { MAYFLY_ALLOWED_HOSTS: receiver.host }
+  const { cli } = await aUser(t, { beat: 'pulse', hooks: 'catch' }, environment)
+  return { receiver, alerts: (...options: string[]) => cli.run(['alerts', 'beat', ...options]) }
+}
 
 /** The format and the state of each destination. */
 async function formats(alerts: () => Promise<{ out: string }>): Promise<string[]> {

@@ -21,7 +21,7 @@ import { promisify } from 'node:util'
 import { makePackage } from '../../scripts/package.ts'
 import type { Sbom } from '../../scripts/sbom.ts'
 import { TOOL_NAMES } from '../../src/tools/tools.ts'
-import { ENVIRONMENT } from '../support/bin.ts'
+import { ENVIRONMENT, OLDER } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { connectHost, HOSTS } from '../support/mcp-host.ts'
@@ -321,11 +321,6 @@ const digest = async (file: string): Promise<string> =>
   createHash('sha512')
     .update(await readFile(file))
     .digest('hex')
-
-/** What an older Node tells of itself, to the same file. */
-const OLDER = `--import=data:text/javascript,${encodeURIComponent(
-  `Object.defineProperty(process.versions, 'node', { value: '20.11.1' })`,
-)}`
 
 /** The tarball that would be published, in a folder with what it depends on and nothing else. */
 async function installed(

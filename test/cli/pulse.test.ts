@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { OLDER } from '../support/bin.ts'
 import { WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { until } from '../support/until.ts'
@@ -138,11 +139,6 @@ describe('pulse run', () => {
     }
   })
 })
-
-/** What an older Node tells of itself, to the same file. */
-const OLDER = `--import=data:text/javascript,${encodeURIComponent(
-  `Object.defineProperty(process.versions, 'node', { value: '20.11.1' })`,
-)}`
 
 test('pulse set changes what is given, and destroy needs to be meant', async (t) => {
   const { cli } = await aMonitor(t)

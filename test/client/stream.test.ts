@@ -143,7 +143,7 @@ test('a stream waits as long as a limit or a node that is away asks for', async 
 
 test('a stream comes back at once after the first loss, then after longer and longer pauses', async (t) => {
   const losses = Array.from({ length: 10 }, () => new TypeError('fetch failed'))
-  const { asked, following, afterSeconds } = paced(t, [
+  const { asked, following, afterSeconds, comesBackAfter } = paced(t, [
     told(capture(1)),
     ...losses,
     told(capture(2)),
@@ -152,35 +152,21 @@ test('a stream comes back at once after the first loss, then after longer and lo
   const outcome = following({ after: 0 })
   await afterSeconds(0)
   assert.equal(asked.length, 2)
-  let attempts = 2
-  for (const pause of [0.5, 1, 2, 4, 8, 16, 30, 30, 30]) {
-    await afterSeconds(pause - 0.001)
-    assert.equal(asked.length, attempts, `before ${pause} s`)
-    await afterSeconds(0.001)
-    attempts++
-    assert.equal(asked.length, attempts, `after ${pause} s`)
-  }
+  await comesBackAfter(0.5, 1, 2, 4, 8, 16, 30, 30, 30)
   await afterSeconds(30)
   await afterSeconds(2)
   assert.deepEqual(await outcome, { sequences: [1, 2], end: 'exhausted' })
 })
 
 test('a stream does not hammer a service that tells one event and drops, again and again', async (t) => {
-  const { asked, following, afterSeconds } = paced(t, [
+  const { asked, following, afterSeconds, comesBackAfter } = paced(t, [
     ...[1, 2, 3, 4, 5, 6].map((sequence) => told(capture(sequence))),
     told(end('exhausted')),
   ])
   const outcome = following({ after: 0 })
   await afterSeconds(0)
-  let attempts = 2
-  assert.equal(asked.length, attempts, 'the first loss')
-  for (const pause of [0.5, 1, 2, 2, 2]) {
-    await afterSeconds(pause - 0.001)
-    assert.equal(asked.length, attempts, `before ${pause} s`)
-    await afterSeconds(0.001)
-    attempts++
-    assert.equal(asked.length, attempts, `after ${pause} s`)
-  }
+  assert.equal(asked.length, 2, 'the first loss')
+  await comesBackAfter(0.5, 1, 2, 2, 2)
   assert.deepEqual((await outcome).sequences, [1, 2, 3, 4, 5, 6])
 })
 
@@ -304,15 +290,22 @@ function scripted(t: TestContext, script: Script) {
 function paced(t: TestContext, script: Script, apis: ('setTimeout' | 'Date')[] = ['setTimeout']) {
   t.mock.timers.enable({ apis })
   const { asked, follow } = scripted(t, script)
-  return {
-    asked,
-    following: follow,
-    async afterSeconds(seconds: number) {
-      await turn()
-      t.mock.timers.tick(seconds * 1000)
-      await turn()
-    },
+  async function afterSeconds(seconds: number): Promise<void> {
+    await turn()
+    t.mock.timers.tick(seconds * 1000)
+    await turn()
   }
+  /** It waits exactly so long before each of its next attempts. */
+  async function comesBackAfter(...pauses: number[]): Promise<void> {
+    for (const pause of pauses) {
+      const attempts = asked.length
+      await afterSeconds(pause - 0.001)
+      assert.equal(asked.length, attempts, `before ${pause} s`)
+      await afterSeconds(0.001)
+      assert.equal(asked.length, attempts + 1, `after ${pause} s`)
+    }
+  }
+  return { asked, following: follow, afterSeconds, comesBackAfter }
 }
 
 const capture = (sequence: number): string =>

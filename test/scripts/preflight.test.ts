@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } fro
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { OLDER } from '../support/bin.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { missingPostgres } from '../support/postgres-install.ts'
 
@@ -13,11 +14,6 @@ const PREFLIGHT = '--import ./scripts/preflight.mjs'
 const REBUILD_NODE =
   'npm has not unpacked the Node that the install brings, because it ran without scripts. ' +
   'Run: npm rebuild node --ignore-scripts=false\n'
-
-/** What an older Node tells of itself. */
-const OLDER = `--import=data:text/javascript,${encodeURIComponent(
-  `Object.defineProperty(process.versions, 'node', { value: '20.11.1' })`,
-)}`
 
 /** The files that run before any other, beside a Node that npm has downloaded and not unpacked. */
 async function aClone(t: After): Promise<string> {
