@@ -18,6 +18,7 @@ import {
   statusOf,
 } from '../support/extension.ts'
 import { startServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
 import { L402, PAYMENT } from '../support/wallet-flow.ts'
 
@@ -27,8 +28,10 @@ for (const product of EXTENDABLE) {
   const { name, buy, limits } = product
 
   describe(`extending by ${name}`, () => {
-    test('a paid extension adds the time and the limits of the plan, and its answer has no token', async (t) => {
-      const server = await startServer(t)
+    const theServer = shareServer()
+
+    test('a paid extension adds the time and the limits of the plan, and its answer has no token', async () => {
+      const server = await theServer()
       const held = await buy(server)
       const { orderId, key } = await paidExtension(server, held)
       const answer = await poll(server, orderId)
@@ -43,8 +46,8 @@ for (const product of EXTENDABLE) {
       assert.equal(await elsewhere.text(), answer.text)
     })
 
-    test('an extension that is opened with the owner token ends the repeats of the sale', async (t) => {
-      const server = await startServer(t)
+    test('an extension that is opened with the owner token ends the repeats of the sale', async () => {
+      const server = await theServer()
       const target = `/api/payments/${name}`
       const key = randomUUID()
       await server.pay(quoteOf(await purchase(server, { key, target })).bolt11)
@@ -55,8 +58,8 @@ for (const product of EXTENDABLE) {
       assert.equal(phraseOf(await purchase(server, { key, target })), '404 already delivered')
     })
 
-    test('an unpaid quote extends nothing, and twenty repeats by key, poll and preimage extend once', async (t) => {
-      const server = await startServer(t)
+    test('an unpaid quote extends nothing, and twenty repeats by key, poll and preimage extend once', async () => {
+      const server = await theServer()
       const held = await buy(server)
       const unpaid = quoteOf(await extend(server, held))
       const wrong = { 'payment-preimage': '00'.repeat(32) }
@@ -79,8 +82,8 @@ for (const product of EXTENDABLE) {
     })
 
     for (const flow of [PAYMENT, L402]) {
-      test(`a ${flow.protocol} credential extends its own target alone, without the owner token and whatever key it comes with`, async (t) => {
-        const server = await startServer(t)
+      test(`a ${flow.protocol} credential extends its own target alone, without the owner token and whatever key it comes with`, async () => {
+        const server = await theServer()
         const [held, other] = [await buy(server), await buy(server)]
         const target = `/api/payments/${name}`
         const bought = await purchase(server, { target, protocol: flow.protocol })
@@ -106,8 +109,8 @@ for (const product of EXTENDABLE) {
       })
     }
 
-    test('two extensions that are paid at the same time both count', async (t) => {
-      const server = await startServer(t)
+    test('two extensions that are paid at the same time both count', async () => {
+      const server = await theServer()
       const held = await buy(server)
       const paid = await Promise.all([1, 2, 3].map(() => paidExtension(server, held)))
       const ends = await Promise.all(

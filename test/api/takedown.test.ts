@@ -196,31 +196,6 @@ test('a suspension makes no monitor late and opens no switch, and a monitor is l
   })
 })
 
-test('a monitor that was late before it was suspended opens no switch before its job could show that it lives', async (t) => {
-  const server = await startServer(t)
-  const { monitor, sent } = await aSwitch(server)
-  await ping(server, monitor)
-  await live(server, 2 * MINUTE + SECOND)
-  const owned = server.mayfly.pulse(monitor)
-  await until('it is late', async () => {
-    const [row] = await query(
-      server,
-      'select late_since, is_silent from pulse_monitor where public_id = $1',
-      monitor.publicId,
-    )
-    assert.equal(row?.is_silent, 0)
-    return row?.late_since !== null
-  })
-  await suspendAt(server, monitor.publicId)
-  await live(server, HOUR)
-  await resumeAt(server, monitor.publicId)
-  await live(server, MINUTE)
-  await scanned(server)
-  assert.deepEqual([(await owned.status()).state, await switchOf(server, sent)], ['late', 'armed'])
-  await ping(server, monitor)
-  assert.equal((await owned.status()).state, 'operational')
-})
-
 async function ask(server: TestServer, path: string, { ownerToken }: { ownerToken: string }) {
   const response = await fetch(server.url + path, {
     headers: { authorization: `Bearer ${ownerToken}` },

@@ -168,30 +168,6 @@ suite('a whisper in every flow', () => {
       assert.equal(repeat.status, 404, 'it has been read')
     })
 
-    test('a whisper that was given up for dead is whole again by the credential and its body', async (t) => {
-      const server = await startServer(t)
-      for (const protocol of ['payment', 'l402']) {
-        const ask = { key: randomUUID(), body: randomBytes(500) }
-        const challenge = await purchaseWhisper(server, inFlow(ask, protocol))
-        const { orderId } = JSON.parse(challenge.text)
-        const hash = JSON.parse(challenge.text).paymentHash
-        server.clock.advance(16 * 60_000)
-        const given = await purchaseWhisper(server, inFlow(ask, protocol))
-        assert.deepEqual(short(given), { status: 404, text: '{"error":"order expired"}' })
-        const bytes = 'select ciphertext from whisper_ciphertext where order_id = $1'
-        assert.deepEqual(await query(server, bytes, orderId), [], 'its bytes are gone')
-        const preimage = await preimageOf(server, hash)
-        const authorization = (protocol === 'payment' ? payment : l402)(challenge, preimage)
-        const answer = await purchaseWhisper(server, { ...ask, headers: { authorization } })
-        assert.equal(answer.status, 200, answer.text)
-        const { resource } = JSON.parse(answer.text)
-        assert.deepEqual((await read(server, resource)).body, ask.body)
-        const counted = `select sum(byte_count) as bytes from whisper_unpaid`
-        const [row] = await query(server, counted)
-        assert.equal(Number(row?.bytes), 0, 'nothing of it is unpaid')
-      }
-    })
-
     test('a whisper that is owed because its bytes are gone is whole again by proof and its body', async (t) => {
       const server = await startServer(t)
       const ask = { key: randomUUID(), body: randomBytes(500) }
