@@ -1,13 +1,14 @@
 /** Searches of several inboxes at once, and of clients that leave. */
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { suite, test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { anInbox, send, sendBare } from '../support/catch.ts'
 import { sendMany } from '../support/catch-stream.ts'
 import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { shareServer } from '../support/shared-server.ts'
 import { exchange } from '../support/socket.ts'
 import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
@@ -47,51 +48,63 @@ const searching = async (server: TestServer): Promise<(name: string) => number> 
   return (name) => series.get(name) ?? Number.NaN
 }
 
-test('a few of 100 searches of one inbox at once wait, and the others are told when to come back', async (t) => {
-  const server = await startServer(t, METRICS)
-  const inbox = await aLargeInbox(server)
-  const answers = await Promise.all(
-    Array.from({ length: 100 }, () => exchange(server.url, searchOf(inbox, 'close'))),
-  )
-  const answered = answers.filter(({ status }) => status === 200)
-  const refused = answers.filter(({ status }) => status === 429)
-  assert.equal(answered.length + refused.length, 100)
-  assert.ok(answered.length >= 1, 'the one that ran')
-  assert.ok(refused.length >= 60, `${refused.length} refused`)
-  for (const { headers } of refused) assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/)
-})
+suite('searches of a large inbox', () => {
+  const theServer = shareServer(METRICS)
+  let made: Promise<CatchCapability> | undefined
+  const theInbox = async () => {
+    const server = await theServer()
+    made ??= aLargeInbox(server)
+    return { server, inbox: await made }
+  }
 
-test('searches whose clients hang up end, and read no more of the inbox', async (t) => {
-  const server = await startServer(t, METRICS)
-  const inbox = await aLargeInbox(server)
-  const { hostname, port } = new URL(server.url)
-  const whole = async (): Promise<number> => {
+  test('a few of 100 searches of one inbox at once wait, and the others are told when to come back', async () => {
+    const { server, inbox } = await theInbox()
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () => exchange(server.url, searchOf(inbox, 'close'))),
+    )
+    const answered = answers.filter(({ status }) => status === 200)
+    const refused = answers.filter(({ status }) => status === 429)
+    assert.equal(answered.length + refused.length, 100)
+    assert.ok(answered.length >= 1, 'the one that ran')
+    assert.ok(refused.length >= 60, `${refused.length} refused`)
+    for (const { headers } of refused) assert.match(headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+  })
+
+  test('searches whose clients hang up end, and read no more of the inbox', async () => {
+    const { server, inbox } = await theInbox()
+    const { hostname, port } = new URL(server.url)
+    const whole = async (): Promise<number> => {
+      const before = (await searching(server))(
+        'mayfly_store_duration_seconds_count{operation="read"}',
+      )
+      await server.mayfly.catch(inbox).page({ q: 'nowhere' })
+      const after = (await searching(server))(
+        'mayfly_store_duration_seconds_count{operation="read"}',
+      )
+      return after - before
+    }
+    const reads = await whole()
     const before = (await searching(server))(
       'mayfly_store_duration_seconds_count{operation="read"}',
     )
-    await server.mayfly.catch(inbox).page({ q: 'nowhere' })
-    const after = (await searching(server))('mayfly_store_duration_seconds_count{operation="read"}')
-    return after - before
-  }
-  const reads = await whole()
-  const before = (await searching(server))('mayfly_store_duration_seconds_count{operation="read"}')
-  const sockets = Array.from({ length: 5 }, () => connect(Number(port), hostname))
-  for (const socket of sockets) {
-    socket.on('error', () => undefined)
-    socket.write(searchOf(inbox))
-  }
-  await until('the searches to be there', async () => {
+    const sockets = Array.from({ length: 5 }, () => connect(Number(port), hostname))
+    for (const socket of sockets) {
+      socket.on('error', () => undefined)
+      socket.write(searchOf(inbox))
+    }
+    await until('the searches to be there', async () => {
+      const count = await searching(server)
+      return count('mayfly_searches') === 5
+    })
+    for (const socket of sockets) socket.destroy()
+    await until('no search to run or wait', async () => {
+      const count = await searching(server)
+      return count('mayfly_searches') === 0
+    })
     const count = await searching(server)
-    return count('mayfly_searches') === 5
+    const read = count('mayfly_store_duration_seconds_count{operation="read"}') - before
+    assert.ok(read < 3 * reads, `${read} reads, and ${reads} for a whole search`)
   })
-  for (const socket of sockets) socket.destroy()
-  await until('no search to run or wait', async () => {
-    const count = await searching(server)
-    return count('mayfly_searches') === 0
-  })
-  const count = await searching(server)
-  const read = count('mayfly_store_duration_seconds_count{operation="read"}') - before
-  assert.ok(read < 3 * reads, `${read} reads, and ${reads} for a whole search`)
 })
 
 test('a search looks into every compressed body, however much they make together', async (t) => {
