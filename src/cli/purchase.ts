@@ -31,7 +31,7 @@ import {
   openPurchases,
   vaultStore,
 } from './vault/purchases.ts'
-import { findKept, findSaved, type Product, save, saveAgain } from './vault/saved.ts'
+import { findKept, findSaved, nameSaved, type Product, save, saveAgain } from './vault/saved.ts'
 import { type Place, vaultFile } from './vault/vault.ts'
 
 export type WhisperTerms = {
@@ -328,9 +328,6 @@ function usedBefore(name: string): CliError {
     EXIT.gone,
   )
 }
-
-const nameSaved = (name: string): CliError =>
-  new CliError(`A capability named ${name} already exists. Choose another --name.`)
 
 /** Purchases of the same thing that were interrupted, and that nobody works on now. */
 const abandoned = (

@@ -61,7 +61,7 @@ async function toldOf(
 /** The state of what the service knows no more. */
 export const GONE = 'gone'
 
-const isGone = (error: unknown): boolean =>
+export const isGone = (error: unknown): boolean =>
   error instanceof MayflyError && (error.phrase === 'not found' || error.phrase === 'unauthorized')
 
 /** The state that the service tells now. Null where asking would spend something: a read, or a ping. */

@@ -110,23 +110,20 @@ const SALE = Type.Object({
   next: Type.String(),
 })
 
-const PAID: Record<Way, string> = {
-  local:
-    'Pays from the wallet of this machine within its limits. Without a wallet the result has the invoice for the user.',
-  results: 'The result has an invoice: pay it once, then call check_order.',
-  meta: 'The result has an invoice: pay it once, then call check_order.',
-}
+const paidBy = (way: Way): string =>
+  way === 'local'
+    ? 'Pays from the wallet of this machine within its limits. Without a wallet the result has the invoice for the user.'
+    : 'The result has an invoice: pay it once, then call check_order.'
 const TOKENS_IN: Record<Way, string> = {
   local: 'The tokens are saved.',
   results: 'It answers the tokens, which are secrets.',
   meta: `It answers the tokens in _meta["${CAPABILITY_META}"].`,
 }
-const REPEATED: Record<Way, string> = {
-  local: 'If an answer is lost, repeat the same call: nothing is paid twice.',
-  results: 'A repeat with its purchaseId pays nothing twice.',
-  meta: 'A repeat with its purchaseId pays nothing twice.',
-}
-const buying = (way: Way): string => `${PAID[way]} ${TOKENS_IN[way]} ${REPEATED[way]}`
+const repeatedBy = (way: Way): string =>
+  way === 'local'
+    ? 'If an answer is lost, repeat the same call: nothing is paid twice.'
+    : 'A repeat with its purchaseId pays nothing twice.'
+const buying = (way: Way): string => `${paidBy(way)} ${TOKENS_IN[way]} ${repeatedBy(way)}`
 
 const BUYING = { open: true } as const
 
@@ -138,7 +135,7 @@ export const BUY_INBOX: Tool = {
   hints: BUYING,
   input: (way) => ({ planId, ...purchaseName(way) }),
   output: SALE,
-  run: (context) => bought(context, { product: 'catch', what: 'a webhook inbox' }),
+  run: (context) => bought(context, { product: 'catch' }),
 }
 
 export const BUY_MONITOR: Tool = {
@@ -152,7 +149,7 @@ export const BUY_MONITOR: Tool = {
   async run(context) {
     const { settings, schedule } = settingsIn(context.args)
     return bought(context, {
-      ...{ product: 'pulse', what: 'a heartbeat monitor' },
+      product: 'pulse',
       settings: { ...settings, ...(schedule ? { schedule } : {}) },
     })
   },
@@ -199,7 +196,7 @@ export const SEND_WHISPER: Tool = {
     ...purchaseName(way),
   }),
   output: SALE,
-  run: (context) => bought(context, { product: 'whisper', what: 'reads of an encrypted text' }),
+  run: (context) => bought(context, { product: 'whisper' }),
 }
 
 async function bought({ args, pay, way }: Context, wanted: Omit<Wanted, 'planId'>): Promise<Done> {
@@ -210,7 +207,7 @@ export const EXTEND: Tool = {
   name: 'extend',
   title: 'Extend an inbox or a monitor',
   description: (way) =>
-    `Buys the plan of an inbox or a monitor once more, before it ends. Its address and tokens stay. ${PAID[way]} ${REPEATED[way]}`,
+    `Buys the plan of an inbox or a monitor once more, before it ends. Its address and tokens stay. ${paidBy(way)} ${repeatedBy(way)}`,
   hints: BUYING,
   input: (way): Record<string, TSchema> =>
     way === 'local'
@@ -302,7 +299,7 @@ export function soldAs(way: Way, sale: Sale): Done {
   )
 }
 
-const WHAT: Record<Product, string> = {
+export const WHAT: Record<Product, string> = {
   catch: 'a webhook inbox',
   pulse: 'a heartbeat monitor',
   whisper: 'reads of a secret',

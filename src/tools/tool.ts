@@ -93,8 +93,6 @@ export type Held = {
 export type Wanted = {
   product: Product
   planId: PlanId
-  /** For the question to the person. */
-  what: string
   /** The settings that a monitor is bought with, as the service takes them. */
   settings?: Record<string, unknown>
 }

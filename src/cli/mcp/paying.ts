@@ -9,12 +9,14 @@ import {
 import { utf8 } from '../../lib/bytes.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import { Refusal } from '../../tools/answers.ts'
+import { WHAT } from '../../tools/buying.ts'
 import { applySettings } from '../../tools/monitor.ts'
 import { type Pay, quoteIn, type Sale, text, type Wanted } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { type Done, heldAs as extendable, extendSaved, statusOf } from '../extension.ts'
 import { type Caller, keepEnd, purchase, refuseSecond, resume } from '../purchase.ts'
+import { isGone } from '../status.ts'
 import { budgetState, checkBudget, sats } from '../vault/budget.ts'
 import { openPurchase } from '../vault/purchases.ts'
 import { checkName, findSaved } from '../vault/saved.ts'
@@ -78,7 +80,7 @@ async function buy(call: Call, name: string, { wanted, args }: Asked): Promise<S
   if (record === null) refuseSecond(cli, { product, planId })
   const maxSats = await agreed(call, {
     ...{ baseUrl: cli.url, product, planId, record },
-    question: `Buy ${wanted.what} (${planId}) as "${name}"`,
+    question: `Buy ${WHAT[product]} (${planId}) as "${name}"`,
     refusal: 'Nothing was bought or paid.',
   })
   if (isWhisper) session.sent.set(name, digest)
@@ -141,7 +143,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
   const record = openPurchase(cli, name)
   const now = await statusOf(cli, held).catch((error: unknown) => {
     // An extension of what is gone may be paid already.
-    if (record !== null && error instanceof MayflyError && GONE.includes(error.phrase)) return null
+    if (record !== null && isGone(error)) return null
     throw error
   })
   if (now !== null && Date.parse(now.expiresAt) > end) {
@@ -172,8 +174,6 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
     },
   })
 }
-
-const GONE: readonly string[] = ['not found', 'unauthorized']
 
 function extendedAs(session: Session, name: string, done: Done): Sale {
   if ('expiresAt' in done) return lasting(name, done.expiresAt)

@@ -15,8 +15,8 @@ import { type Call, confirm } from './session.ts'
 
 /** The most bytes of a content of which text is made. A longer one is not for a model. */
 const MAX_CONTENT_BYTES = 1024 * 1024
-/** How many saved names an error lists. */
-const MAX_NAMES = 20
+/** How many saved names are listed. */
+const MAX_NAMES = 50
 
 /** Requests to a service, with a token or without. */
 export function askingOf(cli: Cli, baseUrl: string, token?: string) {
@@ -97,7 +97,7 @@ function keptAs(cli: Cli, name: string): Kept {
   )
 }
 
-/** The names that exist, for an error. */
+/** The names that exist, for a host at its start and in errors. */
 export function saved(cli: Cli): string {
   const all = allKept(cli).flatMap(({ name, kept }) =>
     kept ? [`${name} (${A[kept.capability.product].split(' ')[1]})`] : [],

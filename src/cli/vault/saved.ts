@@ -46,9 +46,12 @@ export function save(place: Place, name: string, saved: Kept): void {
       .prepare('insert into capability (name, text) values ($name, $text) on conflict do nothing')
       .run(row)
     if (Number(changes) === 1) return
-    throw new CliError(`A capability named ${name} already exists. Choose another --name.`)
+    throw nameSaved(name)
   })
 }
+
+export const nameSaved = (name: string): CliError =>
+  new CliError(`A capability named ${name} already exists. Choose another --name.`)
 
 /** Saves what a capability has become: what `change` makes of it now. Null if it is saved no more. */
 export function saveAgain<T extends Kept>(
