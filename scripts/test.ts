@@ -52,7 +52,7 @@ const { positionals: named, values: options } = parseArgs({
 // Some tests of each commit then take more hosts.
 if (options.nightly) process.env.MAYFLY_TEST_NIGHTLY = '1'
 const isPostgres = process.env.MAYFLY_TEST_ENGINE === 'postgres'
-if (!options.nightly && !isPostgres) process.env.MAYFLY_TEST_IN_MEMORY = '1'
+if (!options.nightly && !isPostgres) process.env.TEST_IN_MEMORY = '1'
 const KINDS = ['test', ...(options.nightly ? ['nightly'] : []), ...(isPostgres ? ['postgres'] : [])]
 const files = (named.length > 0 ? named : ['test']).flatMap(testFiles)
 if (files.length === 0) throw new Error(`no tests in ${named.join(', ')}`)

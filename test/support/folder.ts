@@ -14,7 +14,7 @@ const ROOM_BYTES = 1024 ** 3
  * The tests of each commit write to memory where there is room: nothing of it outlives them, and the flushes of a disk
  * would take most of their time. All others write to the disk.
  */
-const base = process.env.MAYFLY_TEST_IN_MEMORY === '1' && hasRoom(MEMORY) ? MEMORY : tmpdir()
+const base = process.env.TEST_IN_MEMORY === '1' && hasRoom(MEMORY) ? MEMORY : tmpdir()
 
 export async function temporaryFolder(t: After): Promise<string> {
   const folder = await mkdtemp(join(base, 'mayfly-'))
