@@ -1,16 +1,13 @@
 /** `mayfly buy catch|pulse`: buys a capability and saves it. `buy whisper` is `whisper send`. */
 import type { Command } from 'commander'
 import type { SavedCapability } from '../client/index.ts'
-import type { PlanId } from '../lib/product-names.ts'
 import { inboxAddress, ingestUrlOf } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
-import { planOption } from './options.ts'
+import { forPurchase, type PurchaseOptions } from './options.ts'
 import { purchase, resume, savedAs } from './purchase.ts'
 import { away, examples } from './text.ts'
 import { checkName, type Product, publicPart } from './vault/saved.ts'
 import { addWhisperSend } from './whisper/send.ts'
-
-type Options = { plan: PlanId; name?: string; resume?: string; beside?: string }
 
 export function addBuy(program: Command): void {
   const buy = program
@@ -30,14 +27,8 @@ export function addBuy(program: Command): void {
 }
 
 function addProduct(buy: Command, product: 'catch' | 'pulse', what: string): void {
-  client<Options>(
-    buy
-      .command(product)
-      .description(`${what}, and save it under a name`)
-      .addOption(planOption().default('spark'))
-      .option('--name <name>', 'the name to save it under')
-      .option('--resume <name>', 'continue this interrupted purchase')
-      .option('--beside <name>', 'buy another one, though it is unknown whether this one was paid'),
+  client<PurchaseOptions>(
+    forPurchase(buy.command(product)).description(`${what}, and save it under a name`),
     {
       examples: [
         `mayfly buy ${product}`,

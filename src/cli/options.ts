@@ -1,10 +1,20 @@
 /** Options of several commands. Commander refuses any other value, and completion offers the choices. */
-import { InvalidArgumentError, Option } from 'commander'
-import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { PLAN_IDS, type PlanId, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { firstLine, readSecret } from './ask.ts'
 
 export const planOption = (description = 'spark, standard or long'): Option =>
   new Option('--plan <plan>', description).choices(PLAN_IDS)
+
+export type PurchaseOptions = { plan: PlanId; name?: string; resume?: string; beside?: string }
+
+/** Adds the options of every purchase. */
+export const forPurchase = (command: Command): Command =>
+  command
+    .addOption(planOption().default('spark'))
+    .option('--name <name>', 'the name to save it under')
+    .option('--resume <name>', 'continue this interrupted purchase')
+    .option('--beside <name>', 'buy another one, though it is unknown whether this one was paid')
 
 export const productOption = (description = PRODUCT_NAMES.join(', ')): Option =>
   new Option('--product <product>', description).choices(PRODUCT_NAMES)

@@ -34,7 +34,7 @@ import { secretsGiven } from '../../service/secret-file.ts'
 import { bindStore } from '../../service/store-identity.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { columns, span } from '../text.ts'
+import { away, columns } from '../text.ts'
 import type { Answer } from './command.ts'
 import { timeFrom } from './times.ts'
 
@@ -136,7 +136,7 @@ function told(
       .map(([name, value]) => [LABELS[name as keyof typeof facts], String(value)]),
     ...happened.map(({ at, says }, i) => [
       i === 0 ? 'story' : '',
-      `${rfc3339(at)}  ${says} (${since(at, now)})`,
+      `${rfc3339(at)}  ${says} (${away(rfc3339(at), now)})`,
     ]),
     ['tell the buyer', tellBuyer],
     ...others.map((other, i) => [i === 0 ? 'other orders' : '', inOneLine(other)]),
@@ -189,11 +189,6 @@ function inOneLine({ extendsId, publicId, ...order }: ReturnType<typeof listed>)
   const extended = publicId === null ? `extends ${extendsId}` : `replaced ${extendsId}`
   const what = extendsId === null ? `bought ${publicId}` : extended
   return `${order.openedAt}  ${order.state}  ${what}  ${order.paymentHash ?? '-'}`
-}
-
-const since = (at: number, now: number): string => {
-  const seconds = Math.max(0, Math.round((now - at) / 1000))
-  return at > now ? 'in the future' : `${span(seconds)} ago`
 }
 
 // Delivering

@@ -4,23 +4,18 @@ import { basename } from 'node:path'
 import type { Command } from 'commander'
 import { sealWhisper } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
-import type { PlanId } from '../../lib/product-names.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { readingPage } from '../addresses.ts'
 import { askHidden, firstLine, readStdin } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { planOption, whole } from '../options.ts'
+import { forPurchase, type PurchaseOptions, whole } from '../options.ts'
 import { purchase, resume, savedAs, type Wanted, type WhisperTerms } from '../purchase.ts'
 import { away, columns } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
 
-type Options = {
-  plan: PlanId
-  name?: string
-  resume?: string
-  beside?: string
+type Options = PurchaseOptions & {
   reads?: number
   revealAt?: string
   receipt?: true
@@ -31,14 +26,12 @@ type Options = {
 
 export function addWhisperSend(parent: Command, verb: string): void {
   client<Options, [file?: string]>(
-    parent
-      // `buy whisper` works, and is shown as `whisper send` alone.
-      .command(verb, { hidden: verb !== 'send' })
+    // `buy whisper` works, and is shown as `whisper send` alone.
+    forPurchase(parent.command(verb, { hidden: verb !== 'send' }))
       .description(
         'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
       )
       .argument('[file]', 'the file, or - for stdin', '-')
-      .addOption(planOption().default('spark'))
       .option(
         '--reads <count>',
         'how often it can be read; by default as often as the plan allows',
@@ -54,13 +47,7 @@ export function addWhisperSend(parent: Command, verb: string): void {
       )
       .option('--receipt', 'see when it was read, and be able to destroy it')
       .option('--password', 'ask for a password that the reader needs with the code')
-      .option('--password-file <file>', 'take the password from the first line of a file')
-      .option('--name <name>', 'the name to save it under')
-      .option('--resume <name>', 'continue this interrupted purchase')
-      .option(
-        '--beside <name>',
-        'send another one, though it is unknown whether this one was paid',
-      ),
+      .option('--password-file <file>', 'take the password from the first line of a file'),
     {
       examples: [
         `mayfly ${parent.name()} ${verb} contract.pdf --reads 1`,
