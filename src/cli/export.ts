@@ -6,7 +6,7 @@ import { type AnyCapability, formatCapability, parseCapability } from '../client
 import { objectIn, parseJson } from '../lib/json.ts'
 import { readStdin } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { isCode, withFile, writeFlushed } from './data-folder.ts'
+import { withFile, writeFlushed } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
 import { savedAs } from './purchase.ts'
 import { type Backup, isBackup, NOTHING, readBackup, restoreBackup } from './vault/backup.ts'
@@ -54,7 +54,7 @@ Everyone who has the file can use what is in it.
       }
       const text = name === undefined ? backupFile(readBackup(cli)) : fileOf(cli, name, options)
       if (out === undefined) return process.stdout.write(text)
-      writeNew(out, text)
+      writeFlushed(out, 'wx', text)
       const about = name === undefined ? { all } : { name, pingOnly }
       return cli.answer({ ...about, file: out }, `Written to ${out}\n`)
     },
@@ -74,15 +74,6 @@ function fileOf(cli: Cli, name: string, { pingOnly, as }: Options): string {
 }
 
 const backupFile = (backup: Backup): string => `${JSON.stringify({ mayfly: 1, backup })}\n`
-
-function writeNew(file: string, text: string): void {
-  try {
-    writeFlushed(file, 'wx', text)
-  } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error
-    throw new CliError(`${file} already exists, and is never overwritten.`)
-  }
-}
 
 /** In a file, because every user of the machine can read the arguments of `curl`. */
 function curlConfig({ capability, baseUrl }: SavedPing): string {
