@@ -14,6 +14,8 @@ import { encode, encodingFor, type Served, sendEncoded } from './encoded.ts'
 
 /** `src/` or `dist/`, whichever this file runs from. */
 const ROOT = new URL('../../', import.meta.url)
+/** A built package has no page for who works on the pages. */
+const IS_SOURCE = import.meta.url.endsWith('.ts')
 const YEAR_SECONDS = 31_536_000
 
 /** No foreign content, no inline scripts or styles, no text that becomes code, and no framing. */
@@ -62,6 +64,8 @@ type Page = {
   /** The product that must be switched on for its link. If it is off, the page itself says so. */
   needs: string | null
   order: number
+  /** Shows the components, for who works on them. */
+  isForDevelopment: boolean
   main: string
 }
 
@@ -89,12 +93,12 @@ export type PagesOptions = {
 type Site = { edition: number; html: Map<string, Promise<Served>> }
 
 export function createPages(options: PagesOptions) {
-  const { has, surfaces, onSale } = options
+  const { isSimulator, has, surfaces, onSale } = options
   const isForPrograms = startsWithAny([
     ...FOR_PROGRAMS,
     ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path)),
   ])
-  const pages = readPages()
+  const pages = readPages().filter(({ isForDevelopment }) => !isForDevelopment || isSimulator)
   const linked = pages.filter(({ needs }) => !needs || has.has(needs))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
   // Read at the first visit: many servers never have one.
@@ -290,13 +294,15 @@ const NEEDS_SCRIPTS =
 const SIMULATOR_NOTICE = '<p class="simulator">Simulator: no real money moves</p>'
 
 /** The scripts of the pages of a built package. */
-export const pageScripts = (): string[] => readPages().flatMap(({ script }) => script ?? [])
+export const pageScripts = (): string[] =>
+  readPages().flatMap(({ script, isForDevelopment }) => (isForDevelopment ? [] : (script ?? [])))
 
 function readPages(): Page[] {
   const folder = new URL('web/pages/', ROOT)
   return readdirSync(folder)
     .filter((name) => name.endsWith('.html'))
     .map((name) => readPage(name.slice(0, -5), readFileSync(new URL(name, folder), 'utf8')))
+    .filter(({ isForDevelopment }) => !isForDevelopment || IS_SOURCE)
     .sort((a, b) => a.order - b.order)
 }
 
@@ -321,6 +327,7 @@ function readPage(name: string, text: string): Page {
     nav: properties.get('nav') ?? null,
     foot: properties.get('foot') ?? null,
     prices: new Map(prices.map((part) => part.split('=') as [string, string])),
+    isForDevelopment: properties.has('development'),
     needs: properties.get('needs') ?? null,
     order: Number(properties.get('order') ?? 100),
     main: text.slice(head?.[0].length ?? 0),

@@ -89,7 +89,7 @@ export function Plans<Name extends Product>({
 }
 
 /** A plan with its price and limits, or why it cannot be bought. */
-function PlanCard({
+export function PlanCard({
   offer: { plan, terms },
   limits,
   refusal,
