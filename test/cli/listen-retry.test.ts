@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { WITH_WALLET } from '../support/command-line.ts'
 import { anInbox, linesOf, sendAll } from '../support/listening.ts'
 import { until } from '../support/until.ts'
+import { aUser } from '../support/user.ts'
 import { inVaultOf } from '../support/vault.ts'
 
 describe('catch listen --retry', () => {
@@ -196,4 +197,34 @@ test('a new inbox under the name of one that is gone begins at its own start', a
     assert.match(err, /3 earlier webhooks are skipped/)
     assert.doesNotMatch(err, /have failed|has failed/)
   }
+})
+
+test('catch listen shows what a burst beyond the rate was refused, once, and nothing of before', async (t) => {
+  const { cli } = await aUser(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
+  const { ingestUrl } = await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  let refused = 0
+  const burst = async (): Promise<void> => {
+    const all = await Promise.all(
+      Array.from({ length: 60 }, () => fetch(String(ingestUrl), { method: 'POST' })),
+    )
+    refused += all.filter(({ status }) => status === 429).length
+  }
+  const running = cli.start(['catch', 'listen', 'hooks'])
+  await until('it listens', () => /Waiting for webhooks/.test(running.err()))
+  const isTold = async (): Promise<boolean> => {
+    if (/refused/.test(running.err())) return true
+    await burst()
+    return false
+  }
+  await until('it tells', isTold, { everyMs: 500 })
+  running.child.kill('SIGTERM')
+  const { err } = await running.ended
+  assert.match(err, /\d+ webhooks were refused and not kept: they came faster than the rate/)
+  const told = [...err.matchAll(/(\d+) webhooks? (?:was|were) refused/g)]
+  const sum = told.reduce((before, [, count]) => before + Number(count), 0)
+  assert.equal(sum > 0 && sum <= refused, true)
+  const later = cli.start(['catch', 'listen', 'hooks'])
+  await until('it listens', () => /Waiting for webhooks/.test(later.err()))
+  later.child.kill('SIGTERM')
+  assert.doesNotMatch((await later.ended).err, /refused/)
 })

@@ -10,6 +10,7 @@ import { failedEvents, type Listener, startListening } from '../vault/listening.
 import { loadCatch } from '../vault/saved.ts'
 import { described, FILTER, parseFilter } from './events.ts'
 import { type Delivered, deliver, isAccepted, outcomeOf, receiverOf } from './forward.ts'
+import { watchRefusals } from './refusals.ts'
 
 /** All that come after wait for one that fails: with the pauses, for a quarter of an hour. */
 const MAX_RETRIES = 20
@@ -204,10 +205,12 @@ async function follow(
   const onConnection = connectionTold(cli, inbox)
   const stream = inbox.stream({ after, filter, signal, onConnection })
   let isTaking = false
+  const refusals = watchRefusals((until) => inbox.refusals({ signal: until }), cli.warn)
   try {
     for (;;) {
       const next = await stream.next()
       if (next.done) return endedAs(cli, next.value)
+      refusals.arrived()
       isTaking = true
       const code = await take(next.value, signal)
       if (code !== null && once) return code
@@ -219,6 +222,7 @@ async function follow(
     if (!once) return EXIT.ok
     throw new CliError(`No webhook ${isTaking ? 'was delivered' : 'arrived'} within ${timeout} s.`)
   } finally {
+    refusals.stop()
     await stream.return('active').catch(() => undefined)
   }
 }
