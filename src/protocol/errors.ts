@@ -186,7 +186,7 @@ export const ERRORS = {
   'give-back refused': {
     status: 409,
     advice:
-      'The receipt is of another intent or not expired, or the request failed three times. The operator can still honour it.',
+      'The receipt is of another intent, or the request failed three times. The operator can still honour it.',
   },
   'request timeout': {
     status: 408,
