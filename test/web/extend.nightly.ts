@@ -70,6 +70,23 @@ suite('extending on the pages', () => {
     assert.deepEqual(await allFaults(page), [])
   })
 
+  test('an extension whose invoice ran out leads back to the price, and to another invoice', async (t) => {
+    const { server } = site
+    const held = await anInbox(server)
+    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
+    await openLive(page, held, server)
+    await pressInMenu(page, 'Extend the inbox')
+    const extend = page.getByRole('button', { name: /^Extend for / })
+    await extend.click()
+    const first = await invoiceOf(page)
+    server.clock.advance(16 * 60_000)
+    await page.getByText('Nothing was charged').waitFor()
+    assert.deepEqual(await allFaults(page), [])
+    await page.getByRole('button', { name: 'Back to the price' }).click()
+    await extend.click()
+    assert.notEqual(await invoiceOf(page), first)
+  })
+
   test('a monitor is extended by the same invoice after its page was loaded anew', async (t) => {
     const { server } = site
     const held = await aMonitor(server)

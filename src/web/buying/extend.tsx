@@ -3,15 +3,15 @@ import { useSignal } from '@preact/signals'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
 import type { AnyCapability, Catalog } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
-import { sats, when } from '../lib/format.ts'
+import { sats, sentence, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { lifetimeMs, offersOf, type Terms, THINGS } from '../lib/terms.ts'
 import { begin, end, type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { openDialog, toast } from '../ui/overlay.tsx'
-import { Failure, Working } from '../ui/show.tsx'
+import { Failure, Notice, Working } from '../ui/show.tsx'
 import { KeptHere } from './checkout.tsx'
-import { useOrder } from './order.ts'
+import { isRefusal, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
 import { OnSale } from './plans.tsx'
 
@@ -65,7 +65,14 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
   return (
     <>
       {purchase.value ? (
-        <Paying purchase={purchase.value} close={close} {...extending} />
+        <Paying
+          purchase={purchase.value}
+          close={close}
+          onLeave={() => {
+            purchase.value = null
+          }}
+          {...extending}
+        />
       ) : (
         <OnSale waiting={<Working>Asking for the price…</Working>}>{offered}</OnSale>
       )}
@@ -79,11 +86,12 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
 function Paying({
   purchase,
   close,
+  onLeave,
   capability,
   status,
   onExtended,
   onReplaced,
-}: Extending & { purchase: Unfinished; close: () => void }) {
+}: Extending & { purchase: Unfinished; close: () => void; onLeave: () => void }) {
   const order = extensionOrder(capability, status.planId)
   const { phase, reach, again, onProof } = useOrder(
     purchase,
@@ -108,7 +116,13 @@ function Paying({
 
   const shown = phase.value
   if (shown.at === 'failed') {
-    return <Failure error={shown.error} onAgain={again} />
+    // To ask for a refused order again only brings the same refusal.
+    if (!isRefusal(shown.error)) return <Failure error={shown.error} onAgain={again} />
+    return (
+      <Notice kind="bad" action={<Button onClick={onLeave}>Back to the price</Button>}>
+        {sentence(shown.error)}
+      </Notice>
+    )
   }
   if (shown.at !== 'invoice') return <Working>Asking for an invoice…</Working>
   return (
