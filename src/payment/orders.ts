@@ -153,7 +153,7 @@ export function createOrders(deps: {
     }
     if (verdict.do === 'open') {
       const shown = by === null || preimage === null ? null : paymentHashOf(preimage)
-      return { kind: shown === null || (await hasSeen(shown)) ? 'new' : 'lost' }
+      return { kind: shown === null || (await isDealtWith(shown)) ? 'new' : 'lost' }
     }
     const { order } = verdict
     const isShown = preimage !== null && provesPayment(preimage, order.payment_hash)
@@ -327,8 +327,15 @@ export function createOrders(deps: {
     return ids.includes(order.order_id) || store.isNamed(order.order_id, ids)
   }
 
-  const hasSeen = async (paymentHash: string): Promise<boolean> =>
-    (await store.findByPaymentHash(paymentHash)) !== null || (await isForgotten(paymentHash))
+  /**
+   * Whether the payment has an order of this store, or had. One that was restored may have an id that its buyer does not
+   * know: until it is over, the buyer waits for the operator.
+   */
+  async function isDealtWith(paymentHash: string): Promise<boolean> {
+    const order = await store.findByPaymentHash(paymentHash)
+    if (order === null) return isForgotten(paymentHash)
+    return order.restored_at === null || isSealed(order, clock.now())
+  }
 
   /** Whether our node has signed this invoice. Nobody knows that of a node whose key others share. */
   function isOurs(invoice: Invoice): boolean {
@@ -407,7 +414,6 @@ export function createOrders(deps: {
     },
 
     recover,
-    hasSeen,
     openExtensions: store.openExtensions,
     /** Whether a new order can be opened now: the node takes payments. */
     isSelling: health.isHealthy,

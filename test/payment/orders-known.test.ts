@@ -8,6 +8,7 @@ import { mismatched, nodeSays, OTHER_KEY, verified, wrong } from '../support/ord
 import {
   aName,
   anOffer,
+  aRequest,
   aShop,
   CLIENT,
   KEY,
@@ -163,16 +164,17 @@ suite('an order that is known', () => {
     assert.deepEqual(await (await known(shop.orders, wrong(quote))).act(), expired)
   })
 
-  test('a payment hash was seen while its order is kept, and ever after', async (t) => {
+  test('a new key opens an order with a preimage of another one, kept or deleted, and not with one that is unknown', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paidAndSeen()
-    assert.equal(await shop.orders.hasSeen(quote.paymentHash), true)
-    assert.equal(await shop.orders.hasSeen('ff'.repeat(32)), false)
+    const [right, unknown] = [await preimageOf(shop.db, quote.paymentHash), 'ff'.repeat(32)]
+    const ask = { by: aName('another-key'), request: aRequest(), credential: NONE }
+    const asked = async (preimage: string) => (await shop.orders.decide({ ...ask, preimage })).kind
+    assert.deepEqual([await asked(right), await asked(unknown)], ['new', 'lost'])
     const later = shop.clock.now() + LIFE + SECOND
     await shop.db.write(unit(...purgeOrders(later, later)))
     assert.equal(await shop.order(quote), undefined)
-    assert.equal(await shop.orders.hasSeen(quote.paymentHash), true)
-    assert.equal(await shop.orders.hasSeen('ff'.repeat(32)), false)
+    assert.deepEqual([await asked(right), await asked(unknown)], ['new', 'lost'])
   })
 })
 

@@ -14,7 +14,17 @@ import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { meanwhile } from '../support/meanwhile.ts'
 import { many, told } from '../support/orders.ts'
-import { aShop, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
+import {
+  aName,
+  aRequest,
+  aShop,
+  LIFE,
+  preimageOf,
+  SECOND,
+  SECRET,
+  type Shop,
+  secretsOf,
+} from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
 const secrets = secretsOf(SECRET)
@@ -112,6 +122,25 @@ suite('restoring a lost order', () => {
     }
   })
 })
+
+test('whoever shows the preimage of a restored order is asked for no payment before the order is over', async (t) => {
+  for (const refuses of [false, true]) {
+    const { shop, lost } = await aLost(t)
+    const preimage = await preimageOf(shop.db, lost.paymentHash)
+    const asked = async () =>
+      (await shop.orders.decide({ ...ASK, credential: { kind: 'none' }, preimage })).kind
+    assert.equal(await asked(), 'lost')
+    // Under an id that its buyer does not know.
+    const restoring = restoreOrder(deps(shop, shop.db, aProduct({ refuses })), lost)
+    await restoring.catch(() => assert.ok(refuses))
+    assert.equal(await asked(), 'lost')
+    const ref = { by: 'payment_hash', value: lost.paymentHash } as const
+    await refundOrder(deps(shop), ref, { reason: 'gone', isSettled: true })
+    assert.equal(await asked(), 'new', 'paid back')
+  }
+})
+
+const ASK = { by: aName(), request: aRequest() }
 
 suite('what restoring a lost order needs', () => {
   const PREIMAGE = 'c0'.repeat(32)
