@@ -262,8 +262,9 @@ export async function buy(
     if (offered === null) return false
     if (quote !== null && offered.paymentHash !== quote.paymentHash) {
       if (askedWhilePaid && isLost() && !ask.headers?.authorization && isReopened) return false
-      // Who was paid back may buy again. A key goes on to name the order, unless a restored backup has lost it.
-      if ((isLost() || isByUrl) && isRefunded()) return true
+      // Who was paid back may buy again, by another key. The order's own goes on to name it, unless a restored backup
+      // has lost it.
+      if ((isLost() || isByUrl || keys.length > 1) && isRefunded()) return true
       if (askedWhilePaid) {
         ledger.break(
           'nothing to pay for what is paid',
