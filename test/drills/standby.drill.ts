@@ -149,10 +149,10 @@ suite('a standby takes over under mixed load', { timeout: 600_000 + FAILOVERS * 
     await former.sql(`alter system set synchronous_standby_names = ''`)
     await former.sql('select pg_reload_conf()')
     const inUse = `select count(*)::int as n from pg_stat_activity where application_name like 'mayfly%'`
-    await until('the former primary is left', async () => {
-      const [row] = await former.sql(inUse)
-      return row?.n === 0
-    })
+    // A connection may ask both servers which is the primary, and leaves this one at once.
+    const isLeft = () =>
+      until('the former primary is left', async () => (await former.sql(inUse))[0]?.n === 0)
+    await isLeft()
     const late = await startProgram(t, '', {
       bin: BIN,
       environment: { MAYFLY_DATABASE_URL: url, MAYFLY_SECRET: '22'.repeat(32) },
@@ -160,7 +160,7 @@ suite('a standby takes over under mixed load', { timeout: 600_000 + FAILOVERS * 
     // It found the orders of the others, so it is on their server.
     assert.match(String(late), /is not the one that \d+ open or uncollected orders were made under/)
     await service.progress(PROMISES)
-    assert.deepEqual(await former.sql(inUse), [{ n: 0 }])
+    await isLeft()
     t.diagnostic(counted(service))
     assert.deepEqual(await service.close(), [])
     const { lost, answered, wrong } = await booksOf(service, standby)
