@@ -144,10 +144,11 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
     reason: string,
     before: Payment,
   ): Promise<WalletPayment> {
+    // The look-up and what follows it have this time together.
+    const until = AbortSignal.timeout(LOST_MS)
     const after = await lookUpOnce(invoice)
     if (after === null) throw unknown(`${node.name} said "${reason}" and then nothing more`)
     if (after.state === 'paid') return proven(invoice, after)
-    const until = AbortSignal.timeout(LOST_MS)
     if (after.state === 'pending') return follow(invoice, until, { wasLost: false, before })
     throw notPaid(`${node.name} did not pay: ${reason}`)
   }
