@@ -11,17 +11,20 @@ export type Lock = { release(): void }
  * @throws where no lock can be made.
  */
 export function takeLock(file: string): Lock | { heldBy: string; since: string | null } {
+  // Whoever else could open it could lock it.
+  writeFileSync(file, '', { flag: 'a', mode: 0o600 })
   const database = new DatabaseSync(file, { timeout: 0 })
   const pidFile = `${file}.pid`
+  const holder = `${process.pid}\n${new Date().toISOString().slice(0, 19)}Z\n`
   try {
     database.exec('begin exclusive')
+    writeFileSync(pidFile, holder, { mode: 0o600 })
   } catch (error) {
     database.close()
-    if (!(error instanceof Error && /locked/.test(error.message))) throw error
+    if (!(error instanceof Error && error.message === 'database is locked')) throw error
     const [heldBy = '', since = null] = holderIn(pidFile)
     return { heldBy: heldBy || 'unknown', since }
   }
-  writeFileSync(pidFile, `${process.pid}\n${new Date().toISOString().slice(0, 19)}Z\n`)
   return {
     release() {
       rmSync(pidFile, { force: true })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,6 +12,9 @@ test('a second service on one SQLite file is refused, and told who holds it and 
   const holder = new RegExp(
     `^Mayfly did not start\\. Process ${first.pid} runs on ${file} already, since \\d{4}-\\d\\d-\\d\\dT[\\d:]{8}Z\\.`,
   )
+  for (const lock of [`${file}.lock`, `${file}.lock.pid`]) {
+    assert.equal(statSync(lock).mode & 0o077, 0, 'another user could hold it')
+  }
   const link = join(await temporaryFolder(t), 'link.db')
   await symlink(file, link)
   for (const path of [file, link]) {
