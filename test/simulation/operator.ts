@@ -111,9 +111,8 @@ async function attempt(run: Run, paymentHash: string, commands: Command[]): Prom
   if (worked.length > 1) {
     ledger.break('repaired or refunded', `${paymentHash}: ${done.map(({ says }) => says)}`)
   }
-  if (worked.some(({ says }) => says.includes('recorded as refunded'))) {
-    ledger.paidBack.add(paymentHash)
-  }
+  // The store says it, because the answer to a refund can be lost.
+  if (stateOf(run, { paymentHash }) === 'refunded') ledger.paidBack.add(paymentHash)
 }
 
 /** Runs a command in a process of its own. */
