@@ -24,13 +24,13 @@ export const ROOMS: Record<string, Room> = {
   'gate-api': {
     mutate: SERVED_BY_GATE,
     // Not those of test/api, which start the whole service each.
-    tests: ['test/gate/{challenge,described,intent-routes,open,proof-routes,render}.test.ts'],
+    tests: ['test/gate/{challenge,intent-routes,open,proof-routes}.test.ts'],
   },
   gate: {
     mutate: ['src/gate/**/*.ts', ...SERVED_BY_GATE.map((file) => `!${file}`)],
     tests: [
-      'test/gate/{check-invoice,give-back,intents,log,patterns,proofs,provider,route-spec,scopes}.test.ts',
-      'test/gate/{projects,simulated-provider,intent-store,project-store,receipt-store}.test.ts',
+      'test/gate/{check-invoice,give-back,intents,log,patterns,proofs,provider,scopes}.test.ts',
+      'test/gate/{projects,simulated-provider,intent-store,receipt-store}.test.ts',
     ],
   },
   'node-rules': {

@@ -160,18 +160,6 @@ describe('the capability of a project', () => {
     assert.equal((await create()).status, 402)
   })
 
-  test('a project that is suspended while its invoice is made gets no intent', async (t) => {
-    const { create, projects, projectId, simulator } = await aShop(t)
-    const { createInvoice } = simulator
-    simulator.createInvoice = async (ask) => {
-      await projects.suspend(projectId)
-      return createInvoice(ask)
-    }
-    const { status, headers, body } = await create()
-    assert.deepEqual([status, body], [401, { error: 'invalid project capability' }])
-    assert.equal(headers['www-authenticate'], 'Bearer')
-  })
-
   test('wrong capabilities use up the tries of their sender', async (t) => {
     const { create } = await aShop(t, { rates: { badBearer: ONE } })
     const wrong = { authorization: 'Bearer x' }

@@ -7,7 +7,6 @@ import {
   claimVerification,
   type IntentRow,
   purgeUnpaid,
-  suspendProject,
 } from '../../src/gate/store.ts'
 import {
   aGateStore,
@@ -26,43 +25,6 @@ test('an intent is stored as it was made, open and never asked about', async (t)
   assert.deepEqual(await insert(intent), stored)
   assert.deepEqual(await store.intent('b'), stored)
   assert.equal(await store.intent('a'), null)
-})
-
-test('an intent is refused of a project that is suspended, unknown or without credit', async (t) => {
-  const { run, insert, change } = await aGateStore(t)
-  await run(suspendProject('p', T))
-  await change('gate_project', 'q', { credits: 0 })
-  for (const project of ['p', 'q', 'none']) {
-    assert.equal(await refusal(insert(anIntent('a', project))), 'project')
-  }
-  await change('gate_project', 'q', { credits: 1 })
-  for (const project of ['q', 'r']) {
-    await insert(anIntent(`of ${project}`, project))
-  }
-})
-
-test('an intent leaves the credits of its project as they are', async (t) => {
-  const { insert, credits } = await aGateStore(t)
-  await insert(anIntent('a', 'q'))
-  assert.deepEqual(await credits(), { p: 10, q: 10, r: 10 })
-})
-
-test('an invoice makes one intent for ever, in whichever project, also once that intent is purged', async (t) => {
-  const { run, insert } = await aGateStore(t)
-  await insert(anIntent('a', 'p'))
-  const again = { ...anIntent('b', 'q'), payment_hash: 'hash of a' }
-  assert.equal(await refusal(insert(again)), 'paymentHash')
-  await run(purgeUnpaid(END + 1, 9))
-  assert.equal(await refusal(insert(again)), 'paymentHash')
-})
-
-test('an intent that exists is not made again, with another invoice, and that invoice is as good as unused', async (t) => {
-  const { insert, store } = await aGateStore(t)
-  await insert(anIntent('a', 'p'))
-  const again = { ...anIntent('a', 'p'), payment_hash: 'another', bolt11: 'another' }
-  assert.equal(await refusal(insert(again)), 'intent')
-  assert.equal((await store.intent('a'))?.bolt11, 'invoice of a')
-  await insert({ ...again, intent_id: 'b' })
 })
 
 test('a project has so many intents that await payment, and those of others, paid or over, do not count', async (t) => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { aGate, authorized, type World } from '../support/gate.ts'
-import type { Answer } from '../support/lnurl-server.ts'
 import { unit } from '../support/unit.ts'
 
 const last = ({ logged }: World) => logged.at(-1)
@@ -67,59 +66,6 @@ test('the log tells of a provider that fails, with its reason', async (t) => {
     projectId: world.projectId,
   })
   assert.match(String(why), /./)
-})
-
-const FAILURES: [note: string, answer: Answer, reason: RegExp][] = [
-  [
-    'cannot be reached, with the code of the failure',
-    (_url, response) => void response.destroy(),
-    /^the provider cannot be reached \([A-Z_]+\)$/,
-  ],
-  [
-    'answers too much',
-    (_url, response) => void response.end('x'.repeat(256 * 1024 + 1)),
-    /^the answer of the provider is too large$/,
-  ],
-  [
-    'does not know the address',
-    (_url, response) => void response.writeHead(404).end('{}'),
-    /^the provider answers with HTTP 404$/,
-  ],
-  [
-    'answers null and another status than 200',
-    (_url, response) => void response.writeHead(404).end('null'),
-    /^the provider answers with HTTP 404$/,
-  ],
-  [
-    'answers well and another status than 200',
-    (_url, response) => void response.writeHead(500).end('{"status":"OK"}'),
-    /^the provider answers with HTTP 500$/,
-  ],
-  [
-    'answers with a page',
-    (_url, response) => void response.end('<html>'),
-    /^the answer of the provider is not JSON$/,
-  ],
-]
-for (const [note, answer, reason] of FAILURES) {
-  test(`the log tells in a sentence of a provider that ${note}`, async (t) => {
-    const world = await aGate(t)
-    world.lnurl.answers.invoice = answer
-    assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
-    assert.match(String(last(world)?.reason), reason)
-  })
-}
-
-test('the log tells of an invoice that was given before', async (t) => {
-  const world = await aGate(t)
-  const { bolt11 } = await world.quoted()
-  world.lnurl.answers.invoice = async (_url, _response, usual) => ({
-    ...(await usual()),
-    pr: bolt11,
-    verify: undefined,
-  })
-  assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
-  assert.deepEqual(last(world), { event: 'gate.invoice_reused', projectId: world.projectId })
 })
 
 /** What happens to the project while its provider makes the invoice. */

@@ -8,40 +8,7 @@ import {
   honourIntent,
   renewReceipt,
 } from '../../src/gate/store.ts'
-import {
-  aGateStore,
-  anIntent,
-  authorized,
-  newReceipt,
-  PROJECTS,
-  refusal,
-  T,
-} from '../support/gate-store.ts'
-
-test('a payment authorizes its own intent, once, and charges one credit of its own project', async (t) => {
-  const { db, insert, run, row, credits, store } = await aGateStore(t)
-  for (const project of PROJECTS) await insert(anIntent(`of ${project}`, project))
-  const receipt = newReceipt('of q', 'q')
-  const done = await db.write({ lockKey: 'of q', statements: authorizeIntent(receipt) })
-  const stored = {
-    ...receipt,
-    credits_remaining: 9,
-    give_backs: 0,
-    failed_runs: 0,
-    given_back_at: null,
-  }
-  assert.deepEqual(done.receipt, [stored])
-  assert.deepEqual(await store.receiptOf('of q'), stored)
-  assert.deepEqual(
-    [(await row('of p')).state, (await row('of q')).state, (await row('of r')).state],
-    ['open', 'authorized', 'open'],
-  )
-  assert.deepEqual(await credits(), { p: 10, q: 9, r: 10 })
-  const again = newReceipt('of q', 'q', 'another')
-  assert.equal(await refusal(run(...Object.values(authorizeIntent(again)))), 'all')
-  assert.deepEqual(await credits(), { p: 10, q: 9, r: 10 })
-  for (const other of ['of p', 'of r']) assert.equal(await store.receiptOf(other), null)
-})
+import { aGateStore, anIntent, authorized, newReceipt, refusal, T } from '../support/gate-store.ts'
 
 test('a payment for a project that is gone, or for no intent, changes nothing', async (t) => {
   const { db, insert, run, row } = await aGateStore(t)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { IntentRow } from '../../src/gate/store.ts'
-import { aGate, aRequest, authorized, pay, type World } from '../support/gate.ts'
+import { aGate, authorized, pay, type World } from '../support/gate.ts'
 import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
@@ -96,34 +96,6 @@ test('a purge deletes what was never paid thirty days after its invoice, at most
     left.map((row) => row.intent_id).toSorted(),
     [paid.intent_id, fresh.intent_id].toSorted(),
   )
-})
-
-test('an intent that is authorized can no longer be paid, and is the same', async (t) => {
-  const world = await aGate(t)
-  const { intent_id } = await world.quoted({ key: 'a-key-of-one' })
-  await pay(world, await world.intentRow(intent_id))
-  const intent = await world.intentRow(intent_id)
-  assert.deepEqual(await world.open({ key: 'a-key-of-one' }), {
-    kind: 'quote',
-    intent,
-    isPayable: false,
-  })
-})
-
-test('an intent is bound to its method and path, and found in its project by an id alone', async (t) => {
-  const world = await aGate(t)
-  const { service, projectId } = world
-  const intent = await world.quoted()
-  const { method, path } = aRequest()
-  assert.match(intent.request_digest, /^[0-9a-f]{64}$/)
-  assert.equal(service.isBound(intent, { method, path }), true)
-  assert.equal(service.isBound(intent, { method: 'GET', path }), false)
-  assert.equal(service.isBound(intent, { method, path: '/render/dog' }), false)
-  assert.equal((await service.intent(projectId, intent.intent_id))?.intent_id, intent.intent_id)
-  assert.equal(await service.intent('gate_project_none', intent.intent_id), null)
-  for (const id of ['', 'x', `gate_intent_${'0'.repeat(22)}`]) {
-    assert.equal(await service.intent(projectId, id), null)
-  }
 })
 
 test('an intent whose provider failed is refused to all who asked at once, and made for the next', async (t) => {
