@@ -27,7 +27,8 @@ export function jobIn(args) {
   let isPingOnly = false
   let isDebug = false
   let i = 0
-  for (; i < before.length && words.length < 3; i++) {
+  // A command begins with no dash: until it comes, options are ours.
+  for (; i < before.length && (words.length < 3 || before[i].startsWith('-')); i++) {
     const arg = before[i]
     if (arg === '--help' || arg === '-h') return null
     if (WITH_VALUE.includes(arg)) i++
@@ -38,7 +39,7 @@ export function jobIn(args) {
     if (words.length === 2 && words[1] !== 'run') return null
   }
   if (words.length < 2) return null
-  const command = [...before.slice(i), ...(end === -1 ? [] : args.slice(end + 1))]
+  const command = args.slice(i < before.length || end === -1 ? i : end + 1)
   return command.length === 0 ? null : { name: words[2] || '', command, isPingOnly, isDebug }
 }
 

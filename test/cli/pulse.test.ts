@@ -45,6 +45,16 @@ describe('pulse run', () => {
     assert.equal(await pings(), 1)
   })
 
+  test('pulse run takes its options after the name too, and leaves those of the command alone', async (t) => {
+    const { cli, pings } = await aMonitor(t)
+    const run = ['pulse', 'run', 'beat']
+    assert.equal((await cli.run([...run, '--ping-only', '--', 'true'])).code, 0)
+    assert.equal(await pings(), 1)
+    const own = await cli.run([...run, 'echo', '--ping-only', '--', '-x'])
+    assert.deepEqual([own.code, own.out], [0, '--ping-only -- -x\n'])
+    assert.equal(await pings(), 3, 'a start and an end')
+  })
+
   test('pulse run passes signals on, and ends as the command did', async (t) => {
     const { cli, pings } = await aMonitor(t)
     const script = 'trap "echo got it; exit 9" TERM; echo ready; while :; do read -r _ || :; done'
