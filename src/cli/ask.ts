@@ -47,23 +47,17 @@ export async function readSecret(
   return text.split(/\r?\n/).find((line) => line.trim() !== '') ?? ''
 }
 
-/** Makes the user type the name before something is destroyed. @throws CliError for any other text. */
-export async function confirmDestroying(
+/** Makes the user type this word before what cannot be undone. @throws CliError for any other text. */
+export async function confirm(
   { signal }: { signal: AbortSignal },
-  name: string,
-  what: string,
+  word: string,
+  warning: string,
 ): Promise<void> {
-  const isAsked = process.stdin.isTTY && process.stderr.isTTY
-  if (
-    isAsked &&
-    (await askLine(`This destroys ${what}, permanently. Type its name to confirm: `, signal)) ===
-      name
-  )
-    return
-  throw new CliError(
-    isAsked ? `${name} was not destroyed.` : `This destroys ${what}. Add --yes to confirm.`,
-    EXIT.usage,
-  )
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new CliError(`${warning} Add --yes to confirm.`, EXIT.usage)
+  }
+  if ((await askLine(`${warning} Type ${word} to confirm: `, signal)) === word) return
+  throw new CliError('That is another word, so nothing was changed.')
 }
 
 /** The first line of a file, without its line break. */

@@ -1,6 +1,6 @@
 /** `mayfly budget`: what the wallet may still pay today. */
 import type { Command } from 'commander'
-import { confirmDestroying } from './ask.ts'
+import { confirm } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { columns } from './text.ts'
 import { budgetState, resetBudget, sats } from './vault/budget.ts'
@@ -29,9 +29,9 @@ may pay. Only payments from MAYFLY_WALLET_URL count.
 
 /** @throws CliError if the user does not agree. */
 async function reset(cli: Cli, isAgreed: boolean): Promise<void> {
-  const { spentMsat } = budgetState(cli)
-  const what = `the count of ${sats(spentMsat)} sat that were spent today: as much can be spent again`
-  if (!isAgreed) await confirmDestroying(cli, 'budget', what)
+  const spent = sats(budgetState(cli).spentMsat)
+  const warning = `This counts the ${spent} sat of today as not spent: as much can be spent again.`
+  if (!isAgreed) await confirm(cli, 'budget', warning)
   resetBudget(cli)
 }
 

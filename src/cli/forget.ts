@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { isPingOnly } from '../client/capability-file.ts'
 import type { PurchaseRecord, SavedCapability } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
-import { confirmDestroying } from './ask.ts'
+import { confirm } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
@@ -37,7 +37,7 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
       }
       if (!yes && isHere) await allowForgetting(cli, name)
       const lost = record === null || yes ? null : await whatIsLost(cli, name, record)
-      if (lost !== null) await confirmDestroying(cli, name, lost)
+      if (lost !== null) await confirm(cli, name, lost)
       if (record !== null) dropPurchase(cli, name)
       forget(cli, name)
       cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
@@ -54,7 +54,7 @@ async function forgetRead(
   if (findUnopened(cli, publicId) === null) {
     throw new CliError(`No read of ${publicId} is kept here.`, EXIT.gone)
   }
-  if (!yes) await confirmDestroying(cli, publicId, 'the only copy of what a spent read brought.')
+  if (!yes) await confirm(cli, publicId, 'This forgets the only copy of what a spent read brought.')
   forgetUnopened(cli, publicId)
   cli.answer({ name: publicId, forgotten: true }, `What was read of ${publicId} is forgotten.\n`)
   return EXIT.ok
@@ -68,8 +68,10 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
     state === 'paying'
       ? ` Its wallet may have paid ${amountSats} sat, or may pay them yet (payment hash ${paymentHash}).`
       : ''
-  const key = `the key of a purchase at ${service ?? 'nobody'}`
-  if (service === null) return state === 'failed' ? null : `the record of a payment.${payment}`
+  const key = `This forgets the key of a purchase at ${service}`
+  if (service === null) {
+    return state === 'failed' ? null : `This forgets the record of a payment.${payment}`
+  }
   try {
     await resume({ ...cli, isQuiet: true, note: () => undefined }, name, {
       isCollecting: true,
@@ -80,13 +82,13 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
   } catch (error) {
     if (cli.signal.aborted) throw error
     if (error instanceof StillOpen) {
-      return `${key}. Its invoice is not paid yet and still stands: a payment of it brings nothing then`
+      return `${key}. Its invoice is not paid yet and still stands: a payment of it brings nothing then.`
     }
     // What the service said may have ended it.
     if (state === 'failed' || openPurchase(cli, name) === null) return null
     const ending = endingOf(error, service)
     if (ending === null) throw error
-    return `${key}, which may be paid.${payment} ${withoutStop(ending.sentence)}`
+    return `${key}, which may be paid.${payment} ${ending.sentence}`
   }
   throw new CliError(
     `${name} is paid, so it was collected and saved. To give that up: mayfly forget ${name} --yes`,
@@ -104,15 +106,11 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
   const standing = await standingOf(cli, saved)
   if (standing === 'over') return
   const { product, expiresAt } = capability
-  const end = product === 'whisper' ? '' : ` \`mayfly destroy ${name}\` ends it`
-  const what = `the only copy of what opens ${name}, ${A[product]} ${
-    standing === 'live' ? 'that is good' : 'that may be good'
-  } until ${expiresAt}`
-  await confirmDestroying(
-    cli,
-    name,
-    standing === 'live' ? `${what}.${end}` : `${what}. ${standing.why}`,
-  )
+  const isLive = standing === 'live'
+  const what = `${name}, ${A[product]} that ${isLive ? 'is' : 'may be'} good until ${expiresAt}.`
+  const end = product === 'whisper' ? '' : ` To end it: mayfly destroy ${name}.`
+  const more = isLive ? end : ` ${standing.why}`
+  await confirm(cli, name, `This forgets the only copy of what opens ${what}${more}`)
 }
 
 type Standing = 'live' | 'over' | { why: string }
@@ -126,11 +124,9 @@ async function standingOf(cli: Cli, saved: SavedCapability): Promise<Standing> {
     if (cli.signal.aborted) throw error
     const ending = endingOf(error, saved.baseUrl)
     if (ending === null) throw error
-    return { why: withoutStop(ending.sentence) }
+    return { why: ending.sentence }
   }
 }
 
 /** What is used up has something to show yet. */
 const OVER = new Set([GONE, 'expired', 'destroyed', 'manually_destroyed'])
-
-const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '')

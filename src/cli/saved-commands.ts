@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { isPingOnly, type Kept } from '../client/capability-file.ts'
 import type { PurchaseState } from '../client/index.ts'
 import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
-import { confirmDestroying } from './ask.ts'
+import { confirm } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { GONE, stateOf } from './status.ts'
@@ -277,7 +277,7 @@ function addDestroy(program: Command): void {
       const saved = load(cli, name)
       const { product } = saved.capability
       checkReceipt(name, saved.capability)
-      if (!yes) await confirmDestroying(cli, name, `${name}${WITH[product]}`)
+      if (!yes) await confirm(cli, name, `This destroys ${name}${WITH[product]}, for good.`)
       await clientOf(cli, saved).destroy()
       // The receipt of a whisper tells for a day when it was read.
       if (product === 'whisper') rememberState(cli, name, 'destroyed')

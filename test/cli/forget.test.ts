@@ -54,10 +54,14 @@ suite('forgetting', () => {
         new RegExp(`the only copy of what opens ${name}, .* that is good until`),
       )
       assert.match(refused.err, new RegExp(`mayfly destroy ${name}`))
+      assert.match(refused.err, /^This forgets .*[^.]\. Add --yes to confirm\.\n$/)
     }
     const whisper = await cli.run(['forget', 'note'])
     assert.equal(whisper.code, 2)
-    assert.match(whisper.err, /the only copy of what opens note, a whisper that is good until/)
+    assert.match(
+      whisper.err,
+      /the only copy of what opens note, a whisper that is good until [^ ]+Z\. Add --yes to confirm\.\n$/,
+    )
     assert.deepEqual(await statesOf(cli), ['beat saved', 'hooks saved', 'note saved'])
 
     server.clock.advance(DAY)
