@@ -4,6 +4,7 @@ import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../cl
 import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
+import { goesWith } from './options.ts'
 import { away, columns } from './text.ts'
 import { checkReceipt, clientOf, findSaved, isName, load, loadCatch } from './vault/saved.ts'
 
@@ -45,6 +46,7 @@ export function addAlerts(program: Command): void {
     async (cli, options, [name]) => {
       const { alerts, baseUrl } = alertsOf(cli, name)
       const added = addedBy(cli, options, baseUrl)
+      goesWith('a destination', added.length > 0, { '--opens-at': options.opensAt })
       const asked = [added.length > 0 || options.remove, options.test, options.none]
       if (asked.filter(Boolean).length > 1) {
         throw new CliError('Give --test or --none alone.', EXIT.usage)

@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { PLAN_IDS, type PlanId, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { firstLine, readSecret } from './ask.ts'
+import { CliError, EXIT } from './exit.ts'
 
 export const planOption = (description = 'spark, standard or long'): Option =>
   new Option('--plan <plan>', description).choices(PLAN_IDS)
@@ -27,6 +28,13 @@ export const whole =
     if (number >= least && number <= most) return number
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
   }
+
+/** @throws CliError if one of these options is given without the one that gives it a meaning. */
+export function goesWith(other: string, isGiven: boolean, options: Record<string, unknown>): void {
+  const lone = Object.keys(options).find((name) => options[name] !== undefined)
+  if (isGiven || lone === undefined) return
+  throw new CliError(`${lone} goes with ${other}, which is missing.`, EXIT.usage)
+}
 
 /** The secret in an option that names a file, or - to ask for it or take it from stdin. */
 export const secretFrom = async (

@@ -32,6 +32,7 @@ test('pulse alerts adds, shows, tests, removes and forgets who is told of a moni
 
   const both = await alerts('--test', '--none')
   assert.deepEqual([both.code, both.out], [2, ''])
+  assert.deepEqual([(await alerts('--opens-at')).code], [2], 'nothing is added')
   assert.equal((await alerts('--none')).code, 0)
   assert.match((await alerts()).out, /"destinations":\[\]/)
 })

@@ -240,6 +240,11 @@ test('a webhook is deleted by its sequence or its id, and the inbox only on requ
   const again = await cli.run(['catch', 'delete', 'hooks', '1'])
   assert.equal(again.code, 4)
   assert.match(again.err, /^There is no such webhook/)
+  for (const id of ['opened', crypto.randomUUID()]) {
+    const { code, err } = await cli.run(['catch', 'show', 'hooks', id])
+    assert.equal(code, 4)
+    assert.match(err, /^There is no such webhook/)
+  }
   const { id } = await cli.json(['catch', 'show', 'hooks'])
   assert.equal((await cli.json(['catch', 'delete', 'hooks', String(id)])).sequence, 2)
   const refused = await cli.run(['destroy', 'hooks'])

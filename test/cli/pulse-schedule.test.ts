@@ -13,6 +13,8 @@ test('pulse schedule takes a line of crontab, says when the next ping is expecte
   assert.deepEqual((await cli.json(['status', 'backup'])).schedule, wanted)
   assert.equal((await cli.run([...schedule, '0 3 30 2 *', '--time-zone', 'UTC'])).code, 2)
   assert.equal((await cli.run(schedule)).code, 2)
+  assert.equal((await cli.run([...schedule, '--off', '0 3 * * *'])).code, 2)
   assert.equal((await cli.run([...schedule, '--off'])).code, 0)
+  assert.equal((await cli.run([...schedule, '--off'])).code, 0, 'again')
   assert.equal((await cli.json(['status', 'backup'])).schedule, null)
 })

@@ -45,6 +45,9 @@ test('catch respond sets an inbox up for a sender, and shows and resets what was
     ['--for', 'slack', '--status', '200'],
     ['--status', '500'],
     ['--status', '200', '--content-type', 'text/html'],
+    ['--body', 'x'],
+    ['--retry-after', '5', '--reset'],
+    ['--secret-file', file],
   ]) {
     const { code } = await cli.run(['catch', 'respond', 'hooks', ...options])
     assert.equal(code, 2, options.join(' '))
@@ -79,6 +82,8 @@ test('catch trigger sends what each sender would sign, with a secret that is giv
   assert.doesNotMatch(given.out + given.err, /given|secret/)
   const event = await last()
   assert.equal(event.body, '{"own":1}')
+  const lone = await trigger('--secret-file', file)
+  assert.deepEqual([lone.code, lone.err], [2, '--secret-file goes with --as, which is missing.\n'])
   assert.ok((await verifySignature(event, { provider: 'github', secret: 'given' })).valid)
   await assert.rejects(
     sampleOf('standard', { secret: 'no base64!', now: 0 }),

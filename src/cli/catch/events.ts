@@ -14,6 +14,7 @@ import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { whole } from '../options.ts'
+import { isGone } from '../status.ts'
 import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
@@ -91,12 +92,24 @@ export async function newest(
 /** The event with this id or sequence, by default the newest. @throws CliError if it does not exist. */
 export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
   const isSequence = which !== undefined && /^\d{1,15}$/.test(which)
-  if (which !== undefined && !isSequence) return inbox.event(which)
+  if (which !== undefined && !isSequence) {
+    const event = await inbox.event(which).catch(async (error: unknown) => {
+      if (!isGone(error)) throw error
+      // It is the inbox that is gone, or the webhook.
+      await inbox.status()
+      return null
+    })
+    if (event) return event
+    throw noEvent()
+  }
   const cursor = isSequence ? { cursor: Number(which) + 1 } : {}
   const [event] = (await inbox.page({ limit: 1, ...cursor })).events
   if (event && (!isSequence || event.sequence === Number(which))) return event
-  throw new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
+  throw noEvent()
 }
+
+const noEvent = (): CliError =>
+  new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
 
 /** An event with its headers and body, for people. */
 function shown(event: CatchEvent): string {

@@ -4,7 +4,7 @@ import type { CatchClient, CatchEvent, CatchState, EventFilter } from '../../cli
 import { inboxAddress } from '../addresses.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { whole } from '../options.ts'
+import { goesWith, whole } from '../options.ts'
 import { harmless } from '../text.ts'
 import { failedEvents, type Listener, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -70,10 +70,8 @@ so all stays below the receiver's address. Each request carries X-Mayfly-Event-I
       const { inbox, capability } = saved
       const filter = parseFilter(options.filter)
       const address = inboxAddress(saved)
-      if (options.forward === undefined) {
-        if (options.retry === undefined) return watch(cli, inbox, { ...options, filter, address })
-        throw new CliError('--retry is for what --forward sends.', EXIT.usage)
-      }
+      goesWith('--forward', options.forward !== undefined, { '--retry': options.retry })
+      if (options.forward === undefined) return watch(cli, inbox, { ...options, filter, address })
       const to = receiverOf(options.forward)
       const { publicId } = capability
       return listen(cli, inbox, {

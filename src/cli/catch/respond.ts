@@ -4,7 +4,7 @@ import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
 import { CHALLENGERS } from '../../protocol/signatures/signatures.ts'
 import { type Cli, client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { secretFrom, whole } from '../options.ts'
+import { goesWith, secretFrom, whole } from '../options.ts'
 import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
@@ -19,7 +19,7 @@ const SENDERS = [...(Object.keys(ECHOES) as (keyof typeof ECHOES)[]), ...CHALLEN
 
 type Options = {
   for?: (typeof SENDERS)[number]
-  secretFile: string
+  secretFile?: string
   echoJson?: string
   echoQuery?: string
   status?: number
@@ -40,7 +40,10 @@ export function addCatchRespond(parent: Command): void {
       .addOption(
         new Option('--for <sender>', 'what this sender asks when it is set up').choices(SENDERS),
       )
-      .option('--secret-file <file>', 'for zoom and x: the secret of the app, or - for stdin', '-')
+      .option(
+        '--secret-file <file>',
+        'for zoom and x: the secret of the app; by default, and with -, from stdin',
+      )
       .option('--echo-json <member>', 'send back this member of the JSON body, as text')
       .option('--echo-query <parameter>', 'send back this parameter of the query, as text')
       .option(
@@ -91,16 +94,20 @@ async function chosenIn(cli: Cli, options: Options): Promise<CatchResponse | nul
     const names = '--for, --echo-json, --echo-query, --status and --reset'
     throw new CliError(`Choose one of ${names}.`, EXIT.usage)
   }
+  const { body, contentType, retryAfter: retryAfterSeconds, secretFile = '-' } = options
+  const asksForSecret = sender === 'zoom' || sender === 'x'
+  goesWith('--for zoom or x', asksForSecret, { '--secret-file': options.secretFile })
+  const fixed = {
+    ...{ '--body': body, '--content-type': contentType, '--retry-after': retryAfterSeconds },
+  }
+  goesWith('--status', status !== undefined, fixed)
   if (echoJson !== undefined) return { echo: { json: echoJson } }
   if (echoQuery !== undefined) return { echo: { query: echoQuery } }
-  if (status !== undefined) {
-    const { body, contentType, retryAfter: retryAfterSeconds } = options
-    // JSON leaves out what is undefined.
-    return { status, contentType, body, retryAfterSeconds } as CatchResponse
-  }
+  // JSON leaves out what is undefined.
+  if (status !== undefined) return { status, contentType, body, retryAfterSeconds } as CatchResponse
   if (sender === undefined) return null
-  if (sender !== 'zoom' && sender !== 'x') return { echo: ECHOES[sender] }
-  const secret = await secretFrom(cli, options.secretFile, 'The secret of the app: ')
+  if (!asksForSecret) return { echo: ECHOES[sender] }
+  const secret = await secretFrom(cli, secretFile, 'The secret of the app: ')
   return { hmac: { provider: sender, secret } }
 }
 

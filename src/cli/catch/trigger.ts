@@ -7,7 +7,7 @@ import { SCHEMES } from '../../protocol/signatures/schemes.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { secretFrom } from '../options.ts'
+import { goesWith, secretFrom } from '../options.ts'
 import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
@@ -134,6 +134,7 @@ With --as, a handler behind \`mayfly catch listen --forward\` can be tried befor
 `,
     },
     async (cli, { data, as, secretFile }, [name]) => {
+      goesWith('--as', as !== undefined, { '--secret-file': secretFile })
       const saved = loadCatch(cli, name)
       const given =
         as === undefined || secretFile === undefined

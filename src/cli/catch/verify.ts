@@ -5,7 +5,7 @@ import { HMAC_ALGORITHMS } from '../../protocol/signatures/mac.ts'
 import { SIGNATURE_PROVIDERS } from '../../protocol/signatures/signatures.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { secretFrom, whole } from '../options.ts'
+import { goesWith, secretFrom, whole } from '../options.ts'
 import { columns, harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
@@ -70,6 +70,7 @@ with the time at which the webhook came. The exit code is 0 for a valid signatur
       if (named === 'hmac' && !header) {
         throw new CliError('--provider hmac needs --header, the one of the signature.', EXIT.usage)
       }
+      goesWith('--provider hmac', named === 'hmac', { '--header': header })
       const event = await findEvent(inbox, which)
       const provider = named ?? guessProvider(event)
       if (provider === null) {

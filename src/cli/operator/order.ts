@@ -1,7 +1,7 @@
 /** `mayfly order …`: what an operator does with orders, while the service runs. `order-work.ts` does it. */
 import { type Command, Option } from 'commander'
 import type { OrderState } from '../../payment/store.ts'
-import { planOption, productOption, whole } from '../options.ts'
+import { goesWith, planOption, productOption, whole } from '../options.ts'
 import { checkReason, operator, withStore } from './command.ts'
 import type { ListOptions, LostOptions } from './order-work.ts'
 
@@ -124,7 +124,11 @@ function addRefund(order: Command): void {
     async (_output, { reason, settled: isSettled = false, ...options }, [name]) => {
       const { readLost, readOneName, refund, refundOfLost } = await works()
       checkReason(reason)
-      const { product, plan } = options
+      const { product, plan, preimageFile } = options
+      goesWith('--plan', plan !== undefined, {
+        ...{ '--product': product, '--preimage-file': preimageFile },
+      })
+      goesWith('--product', product !== undefined, { '--plan': plan })
       if (product !== undefined && plan !== undefined) {
         const lost = readLost(name, { ...options, product, plan })
         return withStore((config, db) => refundOfLost(config, db, { lost, reason }))

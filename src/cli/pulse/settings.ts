@@ -72,13 +72,13 @@ export function addPulseSchedule(parent: Command): void {
     },
     async (cli, options, [name, cron]) => {
       const { monitor } = loadPulse(cli, name)
-      if (options.off) {
-        await monitor.deleteSchedule()
-        cli.answer({ name, schedule: null }, `${name} expects pings by its interval again.\n`)
-        return EXIT.ok
+      if ((cron === undefined) !== (options.off === true)) {
+        throw new CliError('Give the five fields of cron, in quotes, or --off.', EXIT.usage)
       }
       if (cron === undefined) {
-        throw new CliError('Give the five fields of cron, in quotes, or --off.', EXIT.usage)
+        if ((await monitor.status()).schedule !== null) await monitor.deleteSchedule()
+        cli.answer({ name, schedule: null }, `${name} expects pings by its interval again.\n`)
+        return EXIT.ok
       }
       const schedule = await monitor.setSchedule({
         cron,

@@ -81,6 +81,8 @@ test('an order that was paid back is noted as such, and its buyer told', async (
   assert.match(early.err, /is pending: this store knows of no payment/)
   await query(server, `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`)
   assert.equal((await order(server.file, 'refund', paymentHash)).code, 2, 'without a reason')
+  const half = await order(server.file, 'refund', paymentHash, ...REASON, '--product', 'catch')
+  assert.deepEqual([half.code, half.err], [2, '--product goes with --plan, which is missing.\n'])
   assert.deepEqual(await order(server.file, 'refund', paymentHash, ...REASON), {
     code: 0,
     out: `${paymentHash} is recorded as refunded, ${amountSats} sats.\n`,
