@@ -2,9 +2,9 @@
 import type { GateAuthorization, GatePending, GateQuote } from '../gate/schema.ts'
 import { gateRequestDigest } from '../protocol/gate-binding.ts'
 import {
+  type AdmissionVerdict,
   type GateKey,
   type GateReceipt,
-  type ReceiptVerdict,
   readGateKeys,
   verifyAdmission,
   verifyReceipt,
@@ -201,7 +201,7 @@ export async function verifyFor(
     request,
     now,
   }: { projectId: string; issuer: string | null; request: ProtectedRequest; now: number },
-): Promise<ReceiptVerdict> {
+): Promise<AdmissionVerdict> {
   const { route, method, path, body = new Uint8Array() } = request
   const requestDigest = await gateRequestDigest({ project: projectId, route, method, path, body })
   const admission = { issuer, audience: projectId, route, method, path, requestDigest, now }

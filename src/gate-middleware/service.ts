@@ -10,7 +10,7 @@ import {
 } from '../client/gate.ts'
 import { type ApiResponse, createHttp } from '../client/http.ts'
 import type { SteadyClock } from '../lib/clock.ts'
-import { type GateKey, type GateReceipt, verifyReceipt } from '../protocol/gate-receipt.ts'
+import type { GateKey, GateReceipt } from '../protocol/gate-receipt.ts'
 import { type Proof, prefersPayment, type Visit } from './visit.ts'
 
 /** Longer than the 14 seconds that the service gives a provider. */
@@ -150,17 +150,13 @@ export function createService(options: {
       visit: Visit,
     ): Promise<{ receipt: GateReceipt; isExpired: boolean } | null> {
       const cameAt = clock.monotonic()
-      let keys = await ring.keys()
-      const facts = { projectId, issuer, request: visit }
-      let verdict = await verifyFor(text, keys, { ...facts, now: time.now() })
-      if (verdict.outcome === 'unknown key') {
-        keys = await ring.keysAfter(cameAt)
-        verdict = await verifyFor(text, keys, { ...facts, now: time.now() })
-      }
-      if (verdict.outcome === 'ok') return { receipt: verdict.receipt, isExpired: false }
-      if (verdict.outcome !== 'refused' || verdict.reason !== 'expired') return null
-      const record = await verifyReceipt(text, keys)
-      return record.outcome === 'ok' ? { receipt: record.receipt, isExpired: true } : null
+      const verifyBy = (keys: readonly GateKey[]) =>
+        verifyFor(text, keys, { projectId, issuer, request: visit, now: time.now() })
+      let verdict = await verifyBy(await ring.keys())
+      if (verdict.outcome === 'unknown key') verdict = await verifyBy(await ring.keysAfter(cameAt))
+      return 'receipt' in verdict
+        ? { receipt: verdict.receipt, isExpired: verdict.outcome === 'expired' }
+        : null
     },
   }
 }

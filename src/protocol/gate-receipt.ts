@@ -56,6 +56,9 @@ export type ReceiptVerdict =
   | { outcome: 'unknown key' }
   | { outcome: 'refused'; reason: string }
 
+/** `expired`: it would admit the request otherwise. */
+export type AdmissionVerdict = ReceiptVerdict | { outcome: 'expired'; receipt: GateReceipt }
+
 /** What a receipt must match to admit a request. */
 export type Admission = {
   /** Null accepts any issuer whose keys are given: the keys of a service sign for that service only. */
@@ -130,7 +133,7 @@ export async function verifyAdmission(
   receipt: string,
   keys: readonly GateKey[],
   admission: Admission,
-): Promise<ReceiptVerdict> {
+): Promise<AdmissionVerdict> {
   const verdict = await verifyReceipt(receipt, keys)
   if (verdict.outcome !== 'ok') return verdict
   const { iss, aud, route, htm, htp, req, iat, exp } = verdict.receipt
@@ -141,8 +144,7 @@ export async function verifyAdmission(
   if (htm !== admission.method || htp !== admission.path) return refused('another request')
   if (!equalBytes(utf8(req), utf8(admission.requestDigest))) return refused('another request')
   if (iat > seconds + MAX_SKEW_SECONDS) return refused('not valid yet')
-  // The last check, so that an expired receipt is known to be right otherwise.
-  return exp > seconds ? verdict : refused('expired')
+  return exp > seconds ? verdict : { ...verdict, outcome: 'expired' }
 }
 
 function claimsOf(json: Record<string, unknown> | null): GateReceipt | null {

@@ -60,9 +60,11 @@ test('an old receipt is a record, and lets nobody in', async () => {
   const now = (NOW + 300) * 1000
   assert.equal((await verifyReceipt(receipt, KEYS)).outcome, 'ok')
   assert.deepEqual(await verifyAdmission(receipt, KEYS, { ...ADMISSION, now }), {
-    outcome: 'refused',
-    reason: 'expired',
+    outcome: 'expired',
+    receipt: CLAIMS,
   })
+  const other = await verifyAdmission(receipt, KEYS, { ...ADMISSION, now, path: '/render/dog' })
+  assert.deepEqual(other, { outcome: 'refused', reason: 'another request' })
   const last = await verifyAdmission(receipt, KEYS, { ...ADMISSION, now: now - 1 })
   assert.equal(last.outcome, 'ok')
 })
