@@ -18,7 +18,7 @@ import {
   type Resolve,
 } from './connecting.ts'
 import { OutboundError, type OutboundRules, requireCallable } from './outbound-rules.ts'
-import { createTurns, type TurnLimits, type Turns } from './turns.ts'
+import { createSlots, type SlotLimits, type Slots } from './slots.ts'
 
 /** How long a call waits for its turn, how long its name is looked up, and the times of the call itself. */
 const TIMEOUTS = {
@@ -33,14 +33,14 @@ export type OutboundTimeouts = Partial<typeof TIMEOUTS>
 
 /** Names that are resolved at once. Whoever names servers that are silent waits behind their own look-ups. */
 const LOOKUPS = { concurrent: 16, ofOne: 2, waiting: 256 }
-/** Hosts whose turns are kept. */
+/** Hosts whose slots are kept. */
 const MAX_HOSTS = 10_000
 /** Names whose checked addresses are kept for the connections that were asked for. More than calls at once. */
 const MAX_CHECKED = 1_000
 
 export type OutboundOptions = OutboundRules & {
-  /** The turns at one host. */
-  host: TurnLimits
+  /** The slots at one host. */
+  host: SlotLimits
   /** A larger answer is not read. */
   maxAnswerBytes: number
   resolve?: Resolve
@@ -52,7 +52,7 @@ export type OutboundRequest = {
   method: 'GET' | 'POST'
   headers: Record<string, string>
   body?: string
-  /** Names who causes the call, for the turns at a busy host. Default: all callers are one. */
+  /** Names who causes the call, for the slots of a busy host. Default: all callers are one. */
   from?: string
 }
 
@@ -95,12 +95,12 @@ export function createOutbound(options: OutboundOptions): Outbound {
   // Without the guard and with the system's names, only for servers that the operator configured.
   const plain = new Agent({ ...agentOptions, connect: { timeout: connectMs } })
   // Grows as it fills; with `max` it would take all of its memory at once.
-  const hosts = new LRUCache<string, Turns>({
+  const hosts = new LRUCache<string, Slots>({
     maxSize: MAX_HOSTS,
     sizeCalculation: () => 1,
-    memoMethod: () => createTurns(options.host),
+    memoMethod: () => createSlots(options.host),
   })
-  const lookups = createTurns(LOOKUPS)
+  const lookups = createSlots(LOOKUPS)
   const closing = new AbortController()
   EventEmitter.setMaxListeners(0, closing.signal)
   const within = (ms: number): AbortSignal =>

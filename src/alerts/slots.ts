@@ -1,7 +1,7 @@
-/** Turns at something scarce: a bounded number runs at a time, and whoever waits is served fairly. */
+/** Slots of something scarce: a bounded number of works runs at a time, and whoever waits is served fairly. */
 import { OutboundError } from './outbound-rules.ts'
 
-export type TurnLimits = {
+export type SlotLimits = {
   /** How many run at once. */
   concurrent: number
   /** How many of them for one `from`. Default: all. */
@@ -14,7 +14,7 @@ export type TurnLimits = {
 export type Turn = { from: string; signal: AbortSignal }
 
 /** cockatiel's bulkhead and p-queue do not fit: they serve callers in their order, whoever they are. */
-export function createTurns({ concurrent, ofOne = concurrent, waiting: maxWaiting }: TurnLimits) {
+export function createSlots({ concurrent, ofOne = concurrent, waiting: maxWaiting }: SlotLimits) {
   const running = new Map<string, number>()
   /** Those that wait, by `from`. The first of the map that may run has the next turn. */
   const queues = new Map<string, (() => void)[]>()
@@ -83,4 +83,4 @@ export function createTurns({ concurrent, ofOne = concurrent, waiting: maxWaitin
   }
 }
 
-export type Turns = ReturnType<typeof createTurns>
+export type Slots = ReturnType<typeof createSlots>

@@ -1,12 +1,12 @@
 /** How many calls a stranger's server gets from us at once, how many look-ups, and what those behind them get. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createTurns, type Turns } from '../../src/alerts/turns.ts'
+import { createSlots, type Slots } from '../../src/alerts/slots.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** So many calls to one host, none of which ends before the test says so. */
-function manyCalls(slots: Turns, count: number, { from = '' }: { from?: string } = {}) {
+function manyCalls(slots: Slots, count: number, { from = '' }: { from?: string } = {}) {
   const stop = new AbortController()
   const ends: (() => void)[] = []
   let running = 0
@@ -39,7 +39,7 @@ function manyCalls(slots: Turns, count: number, { from = '' }: { from?: string }
   }
 }
 
-const newSlots = () => createTurns({ concurrent: 4, waiting: 32 })
+const newSlots = () => createSlots({ concurrent: 4, waiting: 32 })
 
 test('a host gets four calls at once, and each of 20 has its turn', async () => {
   const calls = manyCalls(newSlots(), 20)
@@ -100,12 +100,12 @@ test('who causes many calls to a host holds up nobody else who wants one of it',
 })
 
 test('of sixteen turns nobody has more than two at once, and nobody waits behind who wants many', async () => {
-  const turns = createTurns({ concurrent: 16, ofOne: 2, waiting: 256 })
+  const slots = createSlots({ concurrent: 16, ofOne: 2, waiting: 256 })
   const { signal } = new AbortController()
   const order: string[] = []
   const ends: (() => void)[] = []
   const want = (from: string) =>
-    turns.use({ from, signal }, async () => {
+    slots.use({ from, signal }, async () => {
       order.push(from)
       await new Promise<void>((resolve) => ends.push(resolve))
     })
@@ -125,16 +125,16 @@ test('of sixteen turns nobody has more than two at once, and nobody waits behind
 })
 
 test('whoever has waited for too long has no turn, and takes none from others', async () => {
-  const turns = createTurns({ concurrent: 1, waiting: 4 })
+  const slots = createSlots({ concurrent: 1, waiting: 4 })
   const gone = { from: 'gone', signal: AbortSignal.abort(new Error('too late')) }
   const { signal } = new AbortController()
   let end = (): void => {}
-  const first = turns.use({ from: '', signal }, () => new Promise<void>((done) => (end = done)))
+  const first = slots.use({ from: '', signal }, () => new Promise<void>((done) => (end = done)))
   await assert.rejects(
-    turns.use(gone, async () => assert.fail('it ran')),
+    slots.use(gone, async () => assert.fail('it ran')),
     /too late/,
   )
-  const last = turns.use({ from: '', signal }, async () => 'ran')
+  const last = slots.use({ from: '', signal }, async () => 'ran')
   end()
   await first
   assert.equal(await last, 'ran')
