@@ -78,7 +78,7 @@ Headers above 32 KiB get 431. Each answer has an \`X-Request-Id\`, which the ope
 `
 }
 
-type Setting = { name: string; default: string; shown?: string; isSecret?: true; help: string }
+type Setting = { name: string; default?: string; shown?: string; isSecret?: true; help: string }
 
 function settingsPage(): string {
   const rows = Object.values<Setting>(OPTIONS).map((option) => {

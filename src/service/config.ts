@@ -19,9 +19,9 @@ export class ConfigError extends Error {
 
 type Option<T> = {
   name: string
-  /** The text that `parse` gets if nothing is set. Shown in the table. */
-  default: string
-  /** Shown in the table instead of the default, if the default itself says little. */
+  /** The text that `parse` gets if nothing is set. Without it the value is then null. */
+  default?: string
+  /** Shown in the table instead of the default. */
   shown?: string
   /** A secret may come from the file named by `<name>_FILE` instead. */
   isSecret?: true
@@ -47,10 +47,9 @@ export const OPTIONS = {
   },
   baseUrl: {
     name: 'MAYFLY_BASE_URL',
-    default: '',
     shown: 'from host and port',
     help: 'the public address of the service, without a path',
-    parse: (value) => (value === '' ? null : baseUrl(value)),
+    parse: baseUrl,
   },
   databaseUrl: {
     name: 'MAYFLY_DATABASE_URL',
@@ -68,14 +67,12 @@ export const OPTIONS = {
   },
   network: {
     name: 'MAYFLY_NETWORK',
-    default: '',
     shown: 'the network of the node',
     help: 'mainnet, regtest or signet; the start stops if the node is on another network',
-    parse: (value) => (value === '' ? null : oneOf(['mainnet', 'regtest', 'signet'])(value)),
+    parse: oneOf(['mainnet', 'regtest', 'signet']),
   },
   secrets: {
     name: 'MAYFLY_SECRET',
-    default: '',
     shown: 'created at the first start, beside the SQLite file; required with PostgreSQL',
     isSecret: true,
     help: '32 bytes in hex; while you change it, the new secret, a comma, and the previous one',
@@ -83,10 +80,9 @@ export const OPTIONS = {
   },
   catalog: {
     name: 'MAYFLY_CATALOG',
-    default: '',
     shown: 'built-in plans',
     help: 'a JSON file of plans; what it leaves out keeps the built-in values',
-    parse: (value) => (value === '' ? null : jsonFile(value)),
+    parse: jsonFile,
   },
   quoteSeconds: {
     name: 'MAYFLY_QUOTE_SECONDS',
@@ -116,24 +112,21 @@ export const OPTIONS = {
   },
   termsUrl: {
     name: 'MAYFLY_TERMS_URL',
-    default: '',
     shown: 'none',
     help: 'your terms, an https URL, shown on the pages, in /llms.txt and openapi.json',
-    parse: (value) => (value === '' ? null : webUrl(value)),
+    parse: webUrl,
   },
   privacyUrl: {
     name: 'MAYFLY_PRIVACY_URL',
-    default: '',
     shown: 'none',
     help: 'your privacy notice, the same',
-    parse: (value) => (value === '' ? null : webUrl(value)),
+    parse: webUrl,
   },
   contact: {
     name: 'MAYFLY_CONTACT',
-    default: '',
     shown: 'none',
     help: 'how buyers reach you, an https URL or an e-mail address, the same',
-    parse: (value) => (value === '' ? null : contact(value)),
+    parse: contact,
   },
   blockedNetworks: {
     name: 'MAYFLY_BLOCKED_NETWORKS',
@@ -151,17 +144,15 @@ export const OPTIONS = {
   },
   maxSalesPerDay: {
     name: 'MAYFLY_MAX_SALES_PER_DAY',
-    default: '',
     shown: 'any number',
     help: 'the most orders that are sold on one UTC day (docs/run/operate.md)',
-    parse: (value) => (value === '' ? null : integer(1, 1_000_000)(value)),
+    parse: integer(1, 1_000_000),
   },
   maxSalesPerNetworkPerDay: {
     name: 'MAYFLY_MAX_SALES_PER_NETWORK_PER_DAY',
-    default: '',
     shown: 'any number',
     help: 'the same for one client network (/24, /48)',
-    parse: (value) => (value === '' ? null : integer(1, 1_000_000)(value)),
+    parse: integer(1, 1_000_000),
   },
   geoipDatabase: {
     name: 'MAYFLY_GEOIP_DATABASE',
@@ -209,11 +200,10 @@ export const OPTIONS = {
   },
   outboundProxy: {
     name: 'MAYFLY_OUTBOUND_PROXY',
-    default: '',
     shown: 'none',
     isSecret: true,
     help: 'an http proxy (`http://user:password@host:port`) for calls to servers that strangers name',
-    parse: (value) => (value === '' ? null : proxyUrl(value)),
+    parse: proxyUrl,
   },
   outboundBlockedHosts: {
     name: 'MAYFLY_OUTBOUND_BLOCKED_HOSTS',
@@ -224,18 +214,16 @@ export const OPTIONS = {
   },
   url: {
     name: 'MAYFLY_URL',
-    default: '',
     shown: 'from host and port, `http://127.0.0.1:8402`',
     help: 'client commands and `mayfly doctor`: the address of the service',
-    parse: (value) => (value === '' ? null : baseUrl(value)),
+    parse: baseUrl,
   },
   walletUrl: {
     name: 'MAYFLY_WALLET_URL',
-    default: '',
     shown: 'none',
     isSecret: true,
     help: 'client commands: the wallet that pays, in a form of `MAYFLY_LIGHTNING_URL`',
-    parse: (value) => (value === '' ? null : text('the address of a wallet')(value)),
+    parse: text('the address of a wallet'),
   },
   maxSats: {
     name: 'MAYFLY_MAX_SATS',
@@ -290,7 +278,12 @@ export function serviceUrl({ url, host, port }: Pick<Config, 'url' | 'host' | 'p
   return `http://${named}:${port === 0 ? OPTIONS.port.default : port}`
 }
 
-export type Config = { [Name in keyof typeof OPTIONS]: ReturnType<(typeof OPTIONS)[Name]['parse']> }
+type Options = typeof OPTIONS
+export type Config = {
+  [Name in keyof Options]:
+    | ReturnType<Options[Name]['parse']>
+    | (Options[Name] extends { default: string } ? never : null)
+}
 
 /**
  * Reads and checks every setting.
@@ -310,10 +303,10 @@ export function readOptions<Name extends keyof Config>(
 ): Pick<Config, Name> {
   refuseUnknown(environment)
   const read = names.map((key) => {
-    const option = OPTIONS[key]
+    const option: Option<unknown> = OPTIONS[key]
     const value = textOf(option, environment)
     try {
-      return [key, option.parse(value)]
+      return [key, value === '' && option.default === undefined ? null : option.parse(value)]
     } catch (error) {
       // The value stays out of the message: it may be a secret.
       throw new ConfigError(`${option.name} must be ${messageOf(error)}.`)
@@ -346,10 +339,14 @@ function textOf(option: Option<unknown>, environment: Record<string, string | un
   if (direct !== undefined && file !== undefined) {
     throw new ConfigError(`Set ${option.name} or ${option.name}_FILE, not both.`)
   }
-  if (file === undefined) return direct ?? option.default
+  if (file === undefined) return direct ?? option.default ?? ''
+  let text: string
   try {
-    return readFileSync(file, 'utf8').trim()
+    text = readFileSync(file, 'utf8').trim()
   } catch (error) {
     throw new ConfigError(`${option.name}_FILE cannot be read: ${messageOf(error)}.`)
   }
+  // A secret that was lost must not count as one that was never set: then another one would be made.
+  if (text === '') throw new ConfigError(`The file of ${option.name}_FILE is empty.`)
+  return text
 }

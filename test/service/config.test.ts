@@ -387,6 +387,15 @@ suite('a secret in a file', () => {
       'MAYFLY_SECRET must be 32 bytes in hex, or two of them.',
     )
   })
+
+  test('an empty file stops the start: a lost secret is not one that was never set', async (t) => {
+    const file = join(await temporaryFolder(t), 'empty')
+    await writeFile(file, '\n')
+    for (const key of SECRET_OPTIONS) {
+      const { name } = OPTIONS[key]
+      assert.equal(messageOf({ [`${name}_FILE`]: file }), `The file of ${name}_FILE is empty.`)
+    }
+  })
 })
 
 test('networks are read from a file, one in each line, and a line that is none is named by its number', async (t) => {
@@ -394,8 +403,8 @@ test('networks are read from a file, one in each line, and a line that is none i
   await writeFile(file, '# spammers\n192.0.2.0/24 # since May\n\n2001:db8::/32\r\n')
   const read = () => readConfig({ MAYFLY_BLOCKED_NETWORKS: file }).blockedNetworks
   assert.deepEqual(read(), ['192.0.2.0/24', '2001:db8::/32'])
-  await writeFile(file, '192.0.2.0/24\nexample.com\n')
-  assert.match(messageOf({ MAYFLY_BLOCKED_NETWORKS: file }), /; number 2 is none\.$/)
+  await writeFile(file, '# spammers\n192.0.2.0/24\n\nexample.com\n')
+  assert.match(messageOf({ MAYFLY_BLOCKED_NETWORKS: file }), /; line 4 is none\.$/)
   await writeFile(file, '192.0.2.1\n'.repeat(100_001))
   assert.match(messageOf({ MAYFLY_BLOCKED_NETWORKS: file }), /at most 100000 networks/)
 })

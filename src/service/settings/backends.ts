@@ -32,8 +32,7 @@ export function lightningUrl(url: string): { kind: Backend; url: string } {
   return { kind, url }
 }
 
-export function secrets(value: string): [Uint8Array, ...Uint8Array[]] | null {
-  if (value === '') return null
+export function secrets(value: string): [Uint8Array, ...Uint8Array[]] {
   const [current, ...older] = value.split(',').map((part) => {
     if (!/^[0-9a-fA-F]{64}$/.test(part.trim())) throw new Error('32 bytes in hex, or two of them')
     return new Uint8Array(Buffer.from(part.trim(), 'hex'))

@@ -12,7 +12,7 @@ const WIDEST_BITS = { ipv4: 8, ipv6: 7 }
 
 /** Proxies, comma-separated. A list that trusts everybody would let each client choose its address. */
 export function proxyList(value: string): string[] {
-  const blocks = partsOf(value, ',')
+  const blocks = partsOf(value)
   if (!blocks.every(isNetwork)) throw new Error(LIST)
   const wide = blocks.find(isTooWide)
   if (wide === undefined) return blocks
@@ -34,7 +34,7 @@ function isTooWide(block: string): boolean {
 
 /** The same, or the name of a file with one in each line. In a line, nothing after a `#` counts. */
 export function cidrListOrFile(value: string): string[] {
-  const listed = partsOf(value, ',')
+  const listed = partsOf(value)
   if (listed.every(isNetwork)) return listed
   let text: string
   try {
@@ -42,20 +42,19 @@ export function cidrListOrFile(value: string): string[] {
   } catch {
     throw new Error(`${LIST}, or a readable file with one in each line`)
   }
-  const blocks = partsOf(text.replaceAll(/#.*/g, ''), '\n')
-  const wrong = blocks.findIndex((block) => !isNetwork(block))
+  const lines = text.split('\n').map((line) => line.replace(/#.*/, '').trim())
+  const wrong = lines.findIndex((line) => line !== '' && !isNetwork(line))
   if (wrong !== -1) {
-    throw new Error(
-      `a file with an address or CIDR block in each line; number ${wrong + 1} is none`,
-    )
+    throw new Error(`a file with an address or CIDR block in each line; line ${wrong + 1} is none`)
   }
+  const blocks = lines.filter((line) => line !== '')
   if (blocks.length > MAX_NETWORKS) throw new Error(`a file with at most ${MAX_NETWORKS} networks`)
   return blocks
 }
 
-const partsOf = (text: string, separator: string): string[] =>
+const partsOf = (text: string): string[] =>
   text
-    .split(separator)
+    .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
 
