@@ -128,6 +128,7 @@ const PORTS: Partial<Record<Room, readonly string[]>> = {
   lightning: ['lightning/lightning.ts'],
   db: [
     'db/db.ts',
+    'db/meta.ts',
     'db/clock.ts',
     'db/hints.ts',
     'db/leases.ts',

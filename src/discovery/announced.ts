@@ -18,7 +18,7 @@ export type Announced = {
 export type AnnouncedProduct = {
   name: Product
   /** One sentence of the catalogue. */
-  description: string
+  about: string
   /** Its part of /llms.txt. `{base_url}` stands for the service's address. */
   guide: string
   /** What its skill is for, and when to use it. */

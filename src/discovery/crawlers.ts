@@ -3,10 +3,8 @@ import { isEmail } from '../http/operator.ts'
 import type { Announced } from './announced.ts'
 
 /** Pages and documents are for everyone. Addresses that act, sell or hold what somebody bought are for nobody's index. */
-export const ROBOTS = ['/api/', '/c/', '/p/', '/w/', '/simulator/'].reduce(
-  (text, path) => `${text}Disallow: ${path}\n`,
-  'User-agent: *\n',
-)
+const DISALLOWED = ['/api/', '/c/', '/p/', '/w/', '/simulator/']
+export const ROBOTS = `User-agent: *\n${DISALLOWED.map((path) => `Disallow: ${path}\n`).join('')}`
 
 export const SECURITY_PATH = '/.well-known/security.txt'
 /** Shorter than the year that the RFC recommends at most. */

@@ -12,14 +12,14 @@ export function l402Services(announced: Announced): object {
     // First, because the crawler tries only the first five addresses of the document.
     // What a plain GET shows comes before what needs a body.
     services: (['GET', 'POST'] as const).flatMap((method) =>
-      products.flatMap(({ name, description, plans }) =>
+      products.flatMap(({ name, about, plans }) =>
         plans.flatMap(({ planId, priceSats, byUrl }) =>
           byUrl?.method !== method
             ? []
             : {
                 id: `${name}-${planId}`,
                 name: `Mayfly ${titleOf(name)} ${planId}`,
-                description: sentences(description, noticeOf(announced)),
+                description: sentences(about, noticeOf(announced)),
                 endpoint: baseUrl + byUrl.l402Path,
                 method,
                 pricing: { type: 'fixed', amount: priceSats, currency: 'sat' },

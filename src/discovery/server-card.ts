@@ -1,6 +1,6 @@
 /** /mcp/server-card (MCP Server Cards, SEP-2127): how hosts of MCP connect to the service. */
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { VERSION } from '../http/version.ts'
 import { type Announced, noticeOf, sentences } from './announced.ts'
 
 export const SERVER_CARD_PATH = '/mcp/server-card'
@@ -15,7 +15,7 @@ export function serverCard(announced: Announced): object {
   return {
     $schema: SCHEMA,
     name: `${reversed(new URL(baseUrl).hostname)}/mayfly`,
-    version: version(),
+    version: VERSION,
     title: 'Mayfly',
     description: descriptionOf(announced),
     websiteUrl: baseUrl,
@@ -37,10 +37,4 @@ export const descriptionOf = (announced: Announced): string =>
 function reversed(host: string): string {
   const name = host.replace(/^\[(.*)\]$/, '$1').replaceAll(':', '-')
   return isIP(host.replace(/^\[|\]$/g, '')) === 0 ? name.split('.').reverse().join('.') : name
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url)
-  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
-  return version
 }

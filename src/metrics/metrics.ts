@@ -1,9 +1,9 @@
 /**
- * The metrics of one service, for Prometheus. docs/reference/log-metrics.md lists them all. The rooms below report to small
- * observers and do not know this room. Each file here has the metrics of one subject.
+ * The metrics of one service, for Prometheus. The rooms below report to small observers and do not know this room.
+ * Each file here has the metrics of one subject.
  */
-import { readFileSync } from 'node:fs'
 import { collectDefaultMetrics, Registry } from 'prom-client'
+import { VERSION } from '../http/version.ts'
 import { createInstruments } from './instruments.ts'
 import { observeNode, observeResponses, observeStore } from './observed.ts'
 import { createOperatorPage, type PageSources } from './operator-page.ts'
@@ -21,7 +21,7 @@ export function createMetrics() {
   const { count, counter, gauge } = instruments
   let page = async (): Promise<string> => ''
   const build = gauge('build_info', 'The version that runs; always 1.', ['version', 'node'])
-  build.set({ version: version(), node: process.versions.node }, 1)
+  build.set({ version: VERSION, node: process.versions.node }, 1)
   const kept = counter('ingest_kept_bytes_total', 'What stored requests took of their inboxes.')
   const reanchors = counter(
     'clock_reanchors_total',
@@ -56,10 +56,4 @@ export function createMetrics() {
     /** The operator's page, in HTML. */
     page: (): Promise<string> => page(),
   }
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url)
-  const { version } = JSON.parse(readFileSync(file, 'utf8')) as { version: string }
-  return version
 }

@@ -3,86 +3,57 @@ import type { Log } from '../lib/log.ts'
 import type { Instruments } from './instruments.ts'
 
 type Facts = Parameters<Log['info']>[0]
-/** Counts an event, by its name. */
-type EventCounters = Record<string, (facts: Facts) => void>
+/** The labels are facts of the event: without one of them it is not counted. `amount` is the fact to add, not 1. */
+type Counted = [event: string, name: string, help: string, labels?: string[], amount?: string]
+
+const OWED = 'somebody is owed something.'
+
+const COUNTED: readonly Counted[] = [
+  ['order.quoted', 'orders_quoted_total', 'Orders that got their invoice.', ['product']],
+  ['order.settled', 'orders_settled_total', 'Orders paid and provisioned.', ['product', 'by']],
+  ['order.settled', 'renewals_total', 'Extensions paid.', ['product', 'renewal']],
+  ['order.settled', 'settled_sats_total', 'Satoshis paid.', ['product'], 'amountSats'],
+  ['order.delivered', 'orders_delivered_total', 'Capabilities handed out.', ['product']],
+  ['order.dead', 'orders_expired_total', 'Orders not paid in time.', ['product']],
+  [
+    'order.paid_unfulfilled',
+    'orders_paid_unfulfilled_total',
+    `Orders paid that could not be provisioned: ${OWED}`,
+    ['product'],
+  ],
+  ['order.invoice_unknown', 'invoice_unknown_total', 'Invoices that the node has never seen.'],
+  [
+    'order.proven_unknown',
+    'orders_proven_unknown_total',
+    `Payments proven to us whose order the store does not know: ${OWED}`,
+  ],
+  ['gate.quoted', 'gate_quoted_total', 'Intents of GATE that got their invoice.'],
+  ['gate.authorized', 'gate_authorized_total', 'Intents of GATE that were paid.'],
+  ['gate.given_back', 'gate_give_backs_total', 'Paid requests of GATE that a project failed.'],
+  ['gate.unhonoured', 'gate_unhonoured_total', `Payments of GATE that failed thrice: ${OWED}`],
+]
 
 /** Makes a log that counts events and passes them on to another log. */
-export function countEvents(instruments: Instruments): (log: Log) => Log {
-  const counters: EventCounters = { ...orderCounters(instruments), ...gateCounters(instruments) }
+export function countEvents({ counter }: Instruments): (log: Log) => Log {
+  const counted = COUNTED.map(([event, name, help, labels = [], amount]) => {
+    const total = counter(name, help, labels)
+    return (facts: Facts): void => {
+      if (facts.event !== event || labels.some((label) => facts[label] === undefined)) return
+      const values = labels.map((label) => String(facts[label]))
+      total.labels(...values).inc(amount === undefined ? 1 : Number(facts[amount]))
+    }
+  })
   return (log) => {
-    const counted =
+    const counting =
       (write: Log['info']): Log['info'] =>
       (facts) => {
-        counters[facts.event]?.(facts)
+        for (const count of counted) count(facts)
         write(facts)
       }
     return {
-      info: counted((facts) => log.info(facts)),
-      warn: counted((facts) => log.warn(facts)),
-      error: counted((facts) => log.error(facts)),
+      info: counting((facts) => log.info(facts)),
+      warn: counting((facts) => log.warn(facts)),
+      error: counting((facts) => log.error(facts)),
     }
   }
 }
-
-function orderCounters({ counter }: Instruments): EventCounters {
-  const labels = ['product']
-  const quoted = counter('orders_quoted_total', 'Orders that got their invoice.', labels)
-  const settled = counter('orders_settled_total', 'Orders paid and provisioned, by way.', [
-    'product',
-    'by',
-  ])
-  const renewals = counter('renewals_total', 'Paid extensions, by what became of them.', [
-    'product',
-    'renewal',
-  ])
-  const sats = counter('settled_sats_total', 'What settled orders paid, in satoshis.', labels)
-  const delivered = counter('orders_delivered_total', 'Capabilities handed out.', labels)
-  const expired = counter('orders_expired_total', 'Orders not paid in time.', labels)
-  const unfulfilled = counter(
-    'orders_paid_unfulfilled_total',
-    'Orders paid that could not be provisioned: somebody is owed something.',
-    labels,
-  )
-  const unknownInvoice = counter(
-    'invoice_unknown_total',
-    'Look-ups of invoices that the node has never seen.',
-  )
-  const unknownOrder = counter(
-    'orders_proven_unknown_total',
-    'Payments proven to us whose order the store does not know: somebody is owed something.',
-  )
-  return {
-    'order.quoted': (facts) => quoted.inc(productOf(facts)),
-    'order.settled': (facts) => {
-      settled.inc({ ...productOf(facts), by: String(facts.by) })
-      sats.inc(productOf(facts), Number(facts.amountSats))
-      const { renewal } = facts
-      if (renewal !== undefined) renewals.inc({ ...productOf(facts), renewal: String(renewal) })
-    },
-    'order.delivered': (facts) => delivered.inc(productOf(facts)),
-    'order.dead': (facts) => expired.inc(productOf(facts)),
-    'order.paid_unfulfilled': (facts) => unfulfilled.inc(productOf(facts)),
-    'order.invoice_unknown': () => unknownInvoice.inc(),
-    'order.proven_unknown': () => unknownOrder.inc(),
-  }
-}
-
-function gateCounters({ counter }: Instruments): EventCounters {
-  const intents = counter('gate_intents_total', 'Intents of GATE, quoted and authorized.', ['step'])
-  const givenBack = counter(
-    'gate_give_backs_total',
-    'Receipts of GATE that were given back: a project failed a paid request.',
-  )
-  const unhonoured = counter(
-    'gate_unhonoured_total',
-    'Payments of GATE whose request failed three times: somebody is owed something.',
-  )
-  return {
-    'gate.quoted': () => intents.inc({ step: 'quoted' }),
-    'gate.authorized': () => intents.inc({ step: 'authorized' }),
-    'gate.given_back': () => givenBack.inc(),
-    'gate.unhonoured': () => unhonoured.inc(),
-  }
-}
-
-const productOf = ({ product }: Facts) => ({ product: String(product) })

@@ -6,43 +6,33 @@ import type { Instruments, LabelledValues } from './instruments.ts'
 /** Each query runs at most this often, with any number of scrapers. */
 const QUERY_INTERVAL_MS = 15_000
 
-const ORDER_STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded']
-const UNPAID_PARTS = ['common', 'small']
-
 export type Stored = { db: Pick<Db, 'scan'>; clock: Clock }
 
 export function watchStored({ gaugeBy }: Instruments, { db, clock }: Stored): void {
-  gaugeBy('orders', 'Orders in the store, by state.', {
+  /** The values of a query by label, and a zero for each known label that has none. */
+  function stored(
+    [name, help]: [name: string, help: string],
+    { label, known, text }: { label: string; known: string[]; text: string },
+  ): void {
+    const query = async (): Promise<LabelledValues> => {
+      const rows = await db.scan<{ label: string; value: number }>({ text, values: [] })
+      const values = rows.map(({ label, value }) => [label, Number(value)] as const)
+      return new Map([...known.map((one) => [one, 0] as const), ...values])
+    }
+    gaugeBy(name, help, { label, read: atIntervals(clock, query) })
+  }
+
+  stored(['orders', 'Orders in the store, by state.'], {
     label: 'state',
+    known: ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'],
     // The index on the state covers this query.
-    read: atIntervals(clock, async () => {
-      const rows = await db.scan<{ state: string; orders: number }>({
-        text: 'select state, count(*) as orders from purchase_order group by state',
-        values: [],
-      })
-      return withZeros(
-        ORDER_STATES,
-        rows.map(({ state, orders }) => [state, Number(orders)] as const),
-      )
-    }),
+    text: 'select state as label, count(*) as value from purchase_order group by state',
   })
-  gaugeBy(
-    'whisper_unpaid_bytes',
-    'Bytes of WHISPER that wait for their payment, by part of the room.',
-    {
-      label: 'part',
-      read: atIntervals(clock, async () => {
-        const rows = await db.scan<{ part: string; byte_count: number }>({
-          text: 'select part, byte_count from whisper_unpaid',
-          values: [],
-        })
-        return withZeros(
-          UNPAID_PARTS,
-          rows.map(({ part, byte_count }) => [part, Number(byte_count)] as const),
-        )
-      }),
-    },
-  )
+  stored(['whisper_unpaid_bytes', 'Bytes of unpaid WHISPERs, by part of the room.'], {
+    label: 'part',
+    known: ['common', 'small'],
+    text: 'select part as label, byte_count as value from whisper_unpaid',
+  })
 }
 
 /** Repeats the last result until the interval is over; null while the store fails. */
@@ -60,9 +50,4 @@ function atIntervals(
     last = query().catch(() => null)
     return last
   }
-}
-
-/** The values, and a zero for each label that has no value. */
-function withZeros(labels: string[], values: (readonly [string, number])[]): LabelledValues {
-  return new Map([...labels.map((label) => [label, 0] as const), ...values])
 }

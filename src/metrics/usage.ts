@@ -13,8 +13,8 @@ export type Usage = {
   searches: () => number
 }
 
-export function watchUsage(instruments: Instruments, usage: Usage): void {
-  const { gaugeOf } = instruments
+export function watchUsage({ gaugeOf, gaugeBy, counterBy }: Instruments, usage: Usage): void {
+  const { memory, connections } = usage
   gaugeOf(
     'checkout_open',
     'Whether new orders are taken: the node answers, is in sync and on its network.',
@@ -26,11 +26,6 @@ export function watchUsage(instruments: Instruments, usage: Usage): void {
     () => (usage.isClockHeld() ? 1 : 0),
   )
   gaugeOf('searches', 'Searches of inboxes that run.', usage.searches)
-  watchResponses(instruments, usage)
-}
-
-function watchResponses({ gaugeOf, gaugeBy, counterBy }: Instruments, usage: Usage): void {
-  const { memory, connections } = usage
   gaugeBy(
     'open_streams',
     'Streams of server-sent events and requests that wait for events, by route.',

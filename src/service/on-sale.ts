@@ -16,6 +16,9 @@ export function createOnSale(plans: Plans) {
      */
     plansOf: <Plan extends SoldPlan>({ name }: SoldProductFacts<Plan>) =>
       plans[name] as Readonly<Record<PlanId, Plan>>,
+    /** The plans of a product by its name, or none. */
+    plansNamed: (product: string): readonly SoldPlan[] =>
+      Object.values(plans[product as Product] ?? {}),
     /** Another number after each reload: what was made of the plans before is out of date. */
     edition: (): number => edition,
     /** @param next plans that were checked. @returns the names of those that differ, such as `catch.spark`. */

@@ -26,7 +26,7 @@ import type { Config } from './config.ts'
 import type { OnSale, Plans } from './on-sale.ts'
 
 /** A product that is open. CATCH lends its inboxes to the alerts. */
-export type Opened = OpenProduct & { inboxes?: Inboxes }
+type Opened = OpenProduct & { inboxes?: Inboxes }
 
 /** A product of this service. `open` passes its own settings on. */
 export type Entry<Facts extends ProductFacts = ProductFacts> = {

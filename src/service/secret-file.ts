@@ -17,7 +17,10 @@ export function secretsGiven({
 }: Pick<Config, 'secrets' | 'databaseUrl'>): (db: Pick<Db, 'read'>) => Promise<Secrets> {
   if (secrets !== null) return async () => secrets
   if (databaseUrl.kind === 'sqlite') {
-    return async (db) => [secretBeside(databaseUrl.file, { isStoreUsed: await isUsed(db) })]
+    return async (db) => {
+      const isStoreUsed = (await db.read(USED)).length > 0
+      return [secretBeside(databaseUrl.file, { isStoreUsed })]
+    }
   }
   throw new ConfigError(
     'MAYFLY_SECRET must be set with PostgreSQL: 32 bytes in hex, the same for every instance.',
@@ -60,10 +63,6 @@ export function secretBeside(
     throw new ConfigError(`${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET.`)
   }
   return new Uint8Array(Buffer.from(text, 'hex'))
-}
-
-async function isUsed(db: Pick<Db, 'read'>): Promise<boolean> {
-  return (await db.read(USED)).length > 0
 }
 
 function readOrMake(file: string): string {

@@ -20,7 +20,7 @@ import {
 } from '../http/client-address.ts'
 import { createLimits } from '../http/limits.ts'
 import { createMemory } from '../http/memory.ts'
-import { createPages, type PricedPlan } from '../http/pages/pages.ts'
+import { createPages } from '../http/pages/pages.ts'
 import { mountCatalog } from '../http/paid/catalog.ts'
 import { createNewOrders } from '../http/paid/new-orders.ts'
 import { mountPayments } from '../http/paid/poll.ts'
@@ -183,13 +183,9 @@ export async function serve(
     const has = new Set(products.map(({ facts }) => facts.name))
     const { termsUrl, privacyUrl, contact } = config
     const operator = { termsUrl, privacyUrl, contact }
-    const plans = (product: string): readonly PricedPlan[] => {
-      const facts = SOLD_FACTS.find(({ name }) => name === product)
-      return facts ? Object.values(onSale.plansOf(facts)) : []
-    }
     const pages = createPages({
       ...{ isSimulator, has, surfaces: SURFACES, operator },
-      onSale: { edition: onSale.edition, plans },
+      onSale: { edition: onSale.edition, plans: onSale.plansNamed },
     })
     const memory = createMemory((request) => clientNetwork(clientAddress(request.raw)))
     const connections = createConnections({ networkOf: peerNetwork })
@@ -261,18 +257,7 @@ export async function serve(
     mountPayments(app, { ...paying, resources: SOLD_FACTS.map(({ capability }) => capability) })
     const parts = {
       ...paying,
-      ...{
-        app,
-        db,
-        hints,
-        inTurn,
-        clock,
-        secrets,
-        network,
-        publicUrl,
-        isProxied,
-        scheduler,
-      },
+      ...{ app, db, hints, inTurn, clock, secrets, network, publicUrl, isProxied, scheduler },
       switches: createSwitches({ db, clock }),
       streams,
       log: paymentLog,
@@ -314,11 +299,7 @@ export async function serve(
     }
     mountDiscovery(app, {
       ...{ publicUrl, clock, network, isSimulator, hasMcp: config.mcp === 'on', operator },
-      products: SOLD_FACTS.map((facts) => ({
-        ...facts,
-        description: facts.about,
-        plans: onSale.plansOf(facts),
-      })),
+      products: SOLD_FACTS.map((facts) => ({ ...facts, plans: onSale.plansOf(facts) })),
       edition: onSale.edition,
       guides: products.map(({ facts }) => facts.guide),
     })

@@ -1,8 +1,12 @@
 /** A store belongs to one network and one kind of backend for good. It also notes the id of its node. */
 
 import { attempt, type Db } from '../db/db.ts'
+import { metaOf, noteOnce } from '../db/meta.ts'
 import type { Network } from '../lightning/lightning.ts'
 import { ConfigError } from './config.ts'
+
+const OWNER = 'lightning'
+const NODE = 'lightning_node'
 
 /**
  * Notes the backend and network of the store at the first start, and checks them at every later one.
@@ -15,26 +19,15 @@ export async function bindStore(
   db: Db,
   { backend, network }: { backend: string; network: Network | null },
 ): Promise<Network> {
-  if (network !== null) {
-    await db.write({
-      lockKey: 'lightning',
-      statements: {
-        lightning: {
-          text: `insert into meta (name, value) values ('lightning', $1) on conflict (name) do nothing`,
-          values: [`${backend} on ${network}`],
-        },
-      },
-    })
-  }
-  const [row] = await db.read<{ value: string }>(`select value from meta where name = 'lightning'`)
-  if (!row) {
+  const configured = network === null ? backend : `${backend} on ${network}`
+  const known = network === null ? await metaOf(db, OWNER) : await noteOnce(db, OWNER, configured)
+  if (known === null) {
     throw new ConfigError('The first start on a new store needs the Lightning node to answer.')
   }
-  const [knownBackend, knownNetwork] = row.value.split(' on ')
+  const [knownBackend, knownNetwork] = known.split(' on ')
   if (knownBackend !== backend || (network !== null && knownNetwork !== network)) {
-    const configured = network === null ? backend : `${backend} on ${network}`
     throw new ConfigError(
-      `This store belongs to ${row.value}, and MAYFLY_LIGHTNING_URL is ${configured}. ` +
+      `This store belongs to ${known}, and MAYFLY_LIGHTNING_URL is ${configured}. ` +
         'Restore the setting, or choose another MAYFLY_DATABASE_URL.',
     )
   }
@@ -51,26 +44,15 @@ export async function noteNode(
   nodeId: string,
   cursors: readonly string[],
 ): Promise<string | null> {
-  await db.write({
-    lockKey: 'lightning_node',
-    statements: {
-      node: {
-        text: `insert into meta (name, value) values ('lightning_node', $1) on conflict (name) do nothing`,
-        values: [nodeId],
-      },
-    },
-  })
-  const [known] = await db.read<{ value: string }>(
-    `select value from meta where name = 'lightning_node'`,
-  )
-  if (!known || known.value === nodeId) return null
+  const known = await noteOnce(db, NODE, nodeId)
+  if (known === nodeId) return null
   const changed = await attempt(
     db.write({
-      lockKey: 'lightning_node',
+      lockKey: NODE,
       statements: {
         node: {
-          text: `update meta set value = $1 where name = 'lightning_node' and value = $2`,
-          values: [nodeId, known.value],
+          text: 'update meta set value = $1 where name = $2 and value = $3',
+          values: [nodeId, NODE, known],
           expect: 1,
         },
         cursors: cursors.map((name) => ({
@@ -80,5 +62,5 @@ export async function noteNode(
       },
     }),
   )
-  return 'rows' in changed ? known.value : null
+  return 'rows' in changed ? known : null
 }

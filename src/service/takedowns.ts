@@ -3,7 +3,7 @@
  * write to the store, running or not. The statements that use a capability carry the condition, so nothing uses a
  * suspended one. Who waits for it looks at the store every few seconds anyway.
  */
-import { attempt, type Db, type Row, type Statement } from '../db/db.ts'
+import { attempt, type Db } from '../db/db.ts'
 import type { Takedown } from '../http/product.ts'
 
 /** Another instance changes the capability between reading and writing. More than twice is no accident. */
@@ -33,7 +33,13 @@ export async function suspend(
       lockKey: publicId,
       statements: {
         capability: takedown.suspend(publicId, now),
-        record: recordSuspension({ publicId, product, reason, suspendedAt: now }),
+        record: {
+          text: `insert into takedown (public_id, product, reason, suspended_at) values ($1, $2, $3, $4)
+            on conflict (public_id) do update
+            set reason = excluded.reason, suspended_at = excluded.suspended_at, resumed_at = null`,
+          values: [publicId, product, reason, now],
+          expect: 1,
+        },
       },
     }),
   )
@@ -56,7 +62,11 @@ export async function resume(
         lockKey: publicId,
         statements: {
           capability: capability ?? [],
-          record: { ...recordResumption(publicId, now), ...(capability ? {} : { expect: 1 }) },
+          record: {
+            text: 'update takedown set resumed_at = $2 where public_id = $1 and resumed_at is null',
+            values: [publicId, now],
+            ...(capability ? {} : { expect: 1 }),
+          },
         },
       }),
     )
@@ -71,37 +81,8 @@ export async function listSuspensions(
   db: Pick<Db, 'read'>,
   { isAll }: { isAll: boolean },
 ): Promise<Suspension[]> {
-  const rows = await db.read<TakedownRow>(
-    `select * from takedown ${isAll ? '' : 'where resumed_at is null'} order by suspended_at desc`,
+  return db.read<Suspension>(
+    `select public_id as "publicId", product, reason, suspended_at as "suspendedAt", resumed_at as "resumedAt"
+    from takedown ${isAll ? '' : 'where resumed_at is null'} order by suspended_at desc`,
   )
-  return rows.map(suspensionOf)
 }
-
-type TakedownRow = {
-  public_id: string
-  product: string
-  reason: string
-  suspended_at: number
-  resumed_at: number | null
-} & Row
-
-const suspensionOf = (row: TakedownRow): Suspension => ({
-  publicId: row.public_id,
-  product: row.product,
-  reason: row.reason,
-  suspendedAt: row.suspended_at,
-  resumedAt: row.resumed_at,
-})
-
-const recordSuspension = (suspension: Omit<Suspension, 'resumedAt'>): Statement => ({
-  text: `insert into takedown (public_id, product, reason, suspended_at) values ($1, $2, $3, $4)
-    on conflict (public_id) do update
-    set reason = excluded.reason, suspended_at = excluded.suspended_at, resumed_at = null`,
-  values: [suspension.publicId, suspension.product, suspension.reason, suspension.suspendedAt],
-  expect: 1,
-})
-
-const recordResumption = (publicId: string, now: number): Statement => ({
-  text: 'update takedown set resumed_at = $2 where public_id = $1 and resumed_at is null',
-  values: [publicId, now],
-})

@@ -174,7 +174,7 @@ const service = (network: Network, isSimulator: boolean): Announced => ({
   baseUrl: BASE_URL,
   ...{ network, isSimulator, hasMcp: true, operator: NOTHING_SAID },
   products: PRODUCT_NAMES.map((name) => ({
-    ...{ name, description: 'It does something.', guide: '## It\n', skill: 'Use it.' },
+    ...{ name, about: 'It does something.', guide: '## It\n', skill: 'Use it.' },
     plans: PLAN_IDS.map((planId) => ({
       ...{ planId, priceSats: 5 },
       byUrl: { method: 'GET' as const, l402Path: `/api/buy/${name}/${planId}/l402` },

@@ -110,7 +110,7 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'a product that picks an engine',
     'catch/store.ts',
     to('../db/sqlite/sqlite.ts'),
-    "src/catch/store.ts → src/db/sqlite/sqlite.ts: only service/ and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/clock.ts and src/db/hints.ts and src/db/leases.ts and src/db/coalesce.ts and src/db/remembered.ts and src/db/server-urls.ts",
+    "src/catch/store.ts → src/db/sqlite/sqlite.ts: only service/ and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/meta.ts and src/db/clock.ts and src/db/hints.ts and src/db/leases.ts and src/db/coalesce.ts and src/db/remembered.ts and src/db/server-urls.ts",
   ],
   [
     'a command that reaches around the client',

@@ -4,6 +4,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { databaseTime } from '../../db/clock.ts'
 import { lastBeatAt } from '../../db/clock-store.ts'
 import type { Db, Row } from '../../db/db.ts'
+import { metaOf } from '../../db/meta.ts'
 import { newerMigration } from '../../db/migrate.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
@@ -49,14 +50,14 @@ export async function checkContent(db: Db, given: Given): Promise<Finding[]> {
 
 /** A store belongs to one kind of node and one network for good. */
 async function checkOwner(db: Db, { config }: Given): Promise<Finding[]> {
-  const [row] = await db.read<{ value: string }>(`select value from meta where name = 'lightning'`)
-  const [backend, network] = row?.value.split(' on ') ?? []
+  const owner = await metaOf(db, 'lightning')
+  const [backend, network] = owner?.split(' on ') ?? []
   const { lightningUrl, network: wanted } = config
-  if (row === undefined || (backend === lightningUrl.kind && (wanted ?? network) === network)) {
+  if (owner === null || (backend === lightningUrl.kind && (wanted ?? network) === network)) {
     return []
   }
   const configured = `${lightningUrl.kind}${wanted === null ? '' : ` on ${wanted}`}`
-  const says = `it belongs to ${row.value}, and the settings say ${configured}. Restore MAYFLY_LIGHTNING_URL, or choose another MAYFLY_DATABASE_URL`
+  const says = `it belongs to ${owner}, and the settings say ${configured}. Restore MAYFLY_LIGHTNING_URL, or choose another MAYFLY_DATABASE_URL`
   return [bad('node of the store', says)]
 }
 

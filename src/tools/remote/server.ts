@@ -2,9 +2,9 @@
  * The tools behind the library of the protocol. It speaks the revision of the client; a server of its own answers
  * each request, so that any instance answers any of them. Loaded at the first request.
  */
-import { readFileSync } from 'node:fs'
 import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/server'
 import type { App } from '../../http/app.ts'
+import { VERSION } from '../../http/version.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
 import { Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
@@ -155,9 +155,6 @@ async function readWhisper(call: Call, publicUrl: () => string) {
 }
 
 const NO_ROOM = `rate limited. Other answers to this network hold the memory that this one needs. No read was spent. Retry after ${RETRY_SECONDS} seconds.`
-
-const MANIFEST = new URL('../../../package.json', import.meta.url)
-const { version: VERSION } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { version: string }
 
 const FAILED =
   'internal error. The service failed. A paid order is kept: repeat the same call with the same purchaseId, and do not pay again.'
