@@ -79,6 +79,7 @@ type Schema = {
   maxLength?: number
   maxItems?: number
   pattern?: string
+  format?: string
   items?: Schema
   anyOf?: readonly Schema[]
   properties?: Record<string, Schema>
@@ -104,7 +105,8 @@ export function faultIn(schema: object, value: unknown): Fault {
     return { field: name, expected: inWords(property), ...faultOfItem(property, value[name]) }
   }
   // The name of a member that nobody knows is the client's own text.
-  return { expected: `only ${listed(Object.keys(properties), 'and')}` }
+  const names = Object.keys(properties)
+  return { expected: names.length === 0 ? 'an empty object' : `only ${listed(names, 'and')}` }
 }
 
 /** Of several schemas, the one of which the value has a required member. */
@@ -127,6 +129,7 @@ export function inWords(schema: object): string {
     schema as Schema
   if (rest.enum) return listed(rest.enum, 'or')
   if (type === 'boolean') return 'true or false'
+  if (rest.format === 'date-time') return 'a time with its offset, such as 2026-01-31T18:00:00Z'
   // Nobody reads a pattern or a form at a glance, so a schema that has one describes it.
   const isForm = pattern !== undefined || type === undefined || type === 'object'
   if (isForm && description !== undefined) return description
@@ -143,7 +146,7 @@ function range(from: number | undefined, to: number | undefined): string {
 }
 
 function listed(names: readonly (string | number)[], link: 'and' | 'or'): string {
-  const last = String(names.at(-1) ?? 'nothing')
+  const last = String(names.at(-1))
   return names.length < 2 ? last : `${names.slice(0, -1).join(', ')} ${link} ${last}`
 }
 

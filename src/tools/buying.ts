@@ -159,7 +159,7 @@ const ciphertext = Type.String({
   minLength: 40,
   maxLength: Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4,
   pattern: '^[A-Za-z0-9+/]+={0,2}$',
-  description: 'base64 of bytes that were encrypted before the call',
+  description: 'base64 of 30 bytes or more that were encrypted before the call',
 })
 
 export const SEND_WHISPER: Tool = {

@@ -117,8 +117,15 @@ export function settingsIn(args: Record<string, unknown>): {
 
 /** Sets what a call says. Each part can be set again. @throws Refusal */
 export async function applySettings(monitor: Held, args: Record<string, unknown>): Promise<void> {
-  const { settings, schedule } = settingsIn(args)
+  const given = settingsIn(args)
+  const { graceSeconds, ...others } = given.settings
   const path = `/api/pulse/${monitor.publicId}`
+  const isOfEither = graceSeconds !== undefined && others.expectedIntervalSeconds === undefined
+  // The grace alone is that of the schedule, if the monitor goes by one.
+  const now = isOfEither ? expectJson(await monitor.ask({ method: 'GET', path })).schedule : null
+  const [settings, schedule] = isObject(now)
+    ? [others, { ...now, graceSeconds }]
+    : [given.settings, given.schedule]
   if (schedule !== null) {
     expectJson(await monitor.ask({ method: 'PUT', path: `${path}/schedule`, json: schedule }))
   }
@@ -184,7 +191,7 @@ export const CONFIGURE_MONITOR: Tool = {
     const untested = shown.filter(({ state }) => state !== 'active')
     return {
       text: [
-        `${monitor.label} is set up: ${expectedBy(status)}.`,
+        `${monitor.label} is set up: it expects ${expectedBy(status)}.`,
         shown.length === 0
           ? 'Nobody is alerted when it is late: set alerts.'
           : `Alerted when it is late: ${shown.map(({ to, state }) => `${to} (${state})`).join(', ')}.`,
@@ -223,9 +230,9 @@ const shared = ({ origin }: Held, { publicStatusId }: Record<string, unknown>): 
 
 function expectedBy({ schedule, expectedIntervalSeconds, graceSeconds }: Record<string, unknown>) {
   if (!isObject(schedule)) {
-    return `a ping every ${Number(expectedIntervalSeconds)} s, and late ${Number(graceSeconds)} s after one is missing`
+    return `a ping every ${Number(expectedIntervalSeconds)} s, at most ${Number(graceSeconds)} s late`
   }
-  return `a ping at ${said(schedule.cron)} (${said(schedule.timeZone)}), and late ${Number(schedule.graceSeconds)} s after one is missing`
+  return `a ping at ${said(schedule.cron)} (${said(schedule.timeZone)}), at most ${Number(schedule.graceSeconds)} s late`
 }
 
 const STATUS_MEMBERS = {

@@ -158,7 +158,11 @@ export function about(way: Way, noun: string, token: string): Record<string, TSc
 /** What names a purchase, so that a repeated call pays nothing twice. */
 export const purchaseName = (way: Way): Record<string, TSchema> =>
   way === 'local'
-    ? { name: savedName('a new name to save it under; the same name repeats a purchase') }
+    ? {
+        name: savedName(
+          'a new name of lower-case letters, digits, dots and dashes; the same one repeats a purchase',
+        ),
+      }
     : {
         purchaseId: Type.Optional(
           Type.String({

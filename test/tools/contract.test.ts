@@ -80,7 +80,12 @@ for (const kind of KINDS) {
         ...{ label: 'backup', cron: '0 3 * * *', timeZone: 'Europe/Berlin', graceSeconds: 1800 },
       })
       const { value: status } = await call('monitor_status', monitor())
-      assert.match(String(status.expects), /a ping at 0 3 \* \* \* \(Europe\/Berlin\).*1800 s/)
+      const cron = 'a ping at 0 3 * * * (Europe/Berlin), at most'
+      assert.equal(status.expects, `${cron} 1800 s late`)
+      // The grace alone is that of what the monitor goes by.
+      const later = await call('configure_monitor', { ...monitor(), graceSeconds: 1200 })
+      assert.match(later.text, /expects a ping at .* at most 1200 s late\./)
+      assert.equal((await call('monitor_status', monitor())).value.expects, `${cron} 1200 s late`)
       await call('ping', monitor('ping'))
       const alerts =
         kind.way === 'local'
@@ -92,7 +97,7 @@ for (const kind of KINDS) {
       assert.deepEqual(set.alerts, [{ to: publicId, format: 'inbox', state: 'active' }])
       assert.match(String(set.statusUrl), /\/status\/pulse_status_/)
       const again = (await call('monitor_status', monitor())).value
-      assert.match(String(again.expects), /every 3600 s, and late 600 s/)
+      assert.match(String(again.expects), /every 3600 s, at most 600 s late/)
 
       const { value: rotated } = await call('rotate_token', { ...monitor(), kind: 'ping' })
       const refused = await host.call('ping', monitor('ping'))
@@ -148,6 +153,13 @@ for (const kind of KINDS) {
         /planId must be spark, standard or long\. Nothing was done/,
       )
       assert.match(await said('read_inbox', { other: 1 }), /must be|Expected: only/)
+      assert.match(await said('catalog', { other: 1 }), /Expected: an empty object\./)
+      if (kind.way === 'local') {
+        const named = await said('buy_inbox', { planId: 'spark', name: 'Hooks' })
+        assert.match(named, /name must be a new name of lower-case letters, digits/)
+        const timed = await said('extend', { ...inbox(), expiresAt: 'now' })
+        assert.match(timed, /expiresAt must be a time with its offset, such as 20/)
+      }
       assert.match(await said('monitor_status', inbox()), /monitor|pulse_…/)
       assert.match(await said('get_webhook', { ...inbox(), sequence: 9 }), /no request #9/)
       const moved = { ...inbox(), status: 302 }
