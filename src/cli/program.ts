@@ -33,7 +33,6 @@ const OF_CLIENTS: readonly Part[] = [
   { names: ['whisper'], load: async () => (await import('./whisper/whisper.ts')).addWhisper },
   { names: ['pulse'], load: async () => (await import('./pulse/pulse.ts')).addPulse },
   { names: ['ping'], load: async () => (await import('./pulse/pulse.ts')).addPing },
-  { names: ['gate'], load: async () => (await import('./operator/gate.ts')).addGateWithOperator },
   { names: ['pay'], load: async () => (await import('./pay.ts')).addPay },
   { names: ['mcp'], load: async () => (await import('./mcp.ts')).addMcp },
   { names: ['budget'], load: async () => (await import('./budget.ts')).addBudget },
@@ -52,6 +51,7 @@ const OF_OPERATORS: readonly Part[] = [
     names: ['takedown'],
     load: async () => (await import('./operator/takedown.ts')).addTakedown,
   },
+  { names: ['gate'], load: async () => (await import('./operator/gate.ts')).addGate },
   {
     names: ['backup', 'restore'],
     load: async () => (await import('./operator/backup.ts')).addBackup,

@@ -181,7 +181,7 @@ test('every command has a help with examples, and the page of all is fresh', asy
   const { code, out } = await cli.run(['help', 'buy'])
   assert.equal(code, 0)
   assert.match(out, /^Usage: mayfly buy/)
-  assert.match((await cli.run(['gate', '--help'])).out, / verify [\s\S]* project +register/)
+  assert.match((await cli.run(['gate', '--help'])).out, / project +register/)
   assert.match((await cli.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
 

@@ -46,7 +46,7 @@ test('the help of all shows gate where GATE is on, and its commands work elsewhe
   const isShown = async (environment: Record<string, string>) =>
     /^ {2}gate /m.test((await cli.run(['--help'], { environment })).out)
   assert.deepEqual([await isShown({}), await isShown({ MAYFLY_GATE: 'on' })], [false, true])
-  assert.match((await cli.run(['gate', '--help'])).out, / verify /)
+  assert.match((await cli.run(['gate', '--help'])).out, / project /)
 })
 
 test('a listener of an inbox that is suspended says so once, and not that the connection is lost', async (t) => {

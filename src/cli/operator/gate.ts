@@ -1,4 +1,4 @@
-/** `mayfly gate project|route|credits|payment …`: the operator's part of GATE. */
+/** `mayfly gate project|route|credits|payment …`: GATE on the store of the service. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { ProjectDetails, Projects } from '../../gate/projects.ts'
 import { isRouteId, parseRouteSpec, type RouteSpec } from '../../gate/route-spec.ts'
@@ -6,7 +6,7 @@ import { MAX_CREDITS } from '../../gate/store.ts'
 import { rfc3339 } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
-import { addGate } from '../gate/gate.ts'
+import { readOptions } from '../../service/config.ts'
 import { whole } from '../options.ts'
 import { type Answer, operator } from './command.ts'
 
@@ -14,14 +14,24 @@ const ROUTE_FORM = `
 A route is <id>=<method>:<path>:<sats>. In the path, * is one segment and **, at the end, is the rest.
 `
 
-/** The commands of a project's own server, and the operator's. */
-export function addGateWithOperator(program: Command): void {
-  const gate = addGate(program)
-  gate.commandsGroup('Commands of the operator, on the machine of the service:')
+export function addGate(program: Command): void {
+  const gate = program
+    .command('gate', { hidden: !isGateOn() })
+    .description('GATE (private beta): the APIs that sell requests, their prices and credits')
   addProjects(gate.command('project').description('register and manage an API'))
   addRoutes(gate.command('route').description('set the prices of a project'))
   addCredits(gate.command('credits').description('set how many requests a project may sell'))
   addPayments(gate.command('payment').description('find payments that were not honoured'))
+}
+
+/** Elsewhere its commands work, and the help of all leaves them out. */
+function isGateOn(): boolean {
+  try {
+    return readOptions(['gate']).gate === 'on'
+  } catch {
+    // A setting is wrong, which the command says that runs.
+    return false
+  }
 }
 
 type Named = [parent: Command, name: string, description: string]
