@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { faultIn, MayflyError } from '../client/errors.ts'
 import { WalletError } from '../client/wallet.ts'
-import { codeOf, messageOf } from '../lib/errors.ts'
+import { codeOf } from '../lib/errors.ts'
 import { reasonOf } from '../lib/reason.ts'
 import { InvalidInvoice } from '../protocol/bolt11.ts'
 import { ERRORS } from '../protocol/errors.ts'
@@ -149,36 +149,18 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
 
 /** A package that npm leaves out of an install of the tarball (scripts/package.ts), or one that was removed. */
 function missingPackage(message: string): Ending | null {
-  const name = missingIn(message)
-  if (name === null) return null
-  const left = leftOut()
-  const sentence =
-    name in left
-      ? `This install has the command line and the SDK, and lacks the packages of the service. To add them: npm install -g ${Object.entries(
-          left,
-        )
-          .map((peer) => peer.join('@'))
-          .join(' ')}`
-      : `The package ${name} is missing. In a clone run: npm ci`
-  return { code: EXIT.failed, sentence }
-}
-
-/** Whether the error says that this install is one for buyers, which lacks the packages of the service. */
-export function lacksService(error: unknown): boolean {
-  if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') return false
-  const name = missingIn(messageOf(error))
-  return name !== null && name in leftOut()
-}
-
-const missingIn = (message: string): string | null =>
-  /^Cannot find package '([^']+)'/.exec(message)?.[1] ?? null
-
-/** The packages of the service that the tarball leaves out. A clone leaves out none. */
-function leftOut(): Record<string, string> {
-  const { peerDependencies = {} } = JSON.parse(
+  const [, name] = /^Cannot find package '([^']+)'/.exec(message) ?? []
+  if (name === undefined) return null
+  // The packages of the service. A clone leaves out none.
+  const { peerDependencies: left = {} } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   ) as { peerDependencies?: Record<string, string> }
-  return peerDependencies
+  const added = Object.entries(left).map((peer) => peer.join('@'))
+  const sentence =
+    name in left
+      ? `This install has the command line and the SDK, and lacks the packages of the service. To add them: npm install -g ${added.join(' ')}`
+      : `The package ${name} is missing. In a clone run: npm ci`
+  return { code: EXIT.failed, sentence }
 }
 
 /** The path that was given is wrong. */

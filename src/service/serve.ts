@@ -48,24 +48,15 @@ import type { Config } from './config.ts'
 import { CONNECTIONS_BESIDE_STORE, joinInstances } from './instances.ts'
 import { createOnSale } from './on-sale.ts'
 import { openAlerts } from './outbound-rules.ts'
-import {
-  ALL_LIMITS,
-  PROVISIONINGS,
-  productsOn,
-  readAllPlans,
-  SOLD_FACTS,
-  SURFACES,
-} from './products.ts'
-import { readRates } from './rates.ts'
+import { PROVISIONINGS, productsOn, SOLD_FACTS, SURFACES } from './products.ts'
 import { createReload, type Reload } from './reloading.ts'
 import { hostInUrl, openMetrics, openScrapes } from './scrapes.ts'
-import { secretsGiven } from './secret-file.ts'
 import {
   asConfigError,
   isBehindTls,
   networkOf,
+  readForStart,
   refuseForeignOrders,
-  refusePublicSimulator,
 } from './start-checks.ts'
 import { noteNode } from './store-identity.ts'
 import { machineTimer, purging, startWorks, type Timer } from './works.ts'
@@ -100,12 +91,9 @@ export async function serve(
   log: Logger,
   { clock: givenClock, timer = machineTimer, timeouts }: ServeOptions = {},
 ): Promise<Server> {
-  refusePublicSimulator(config)
-  const onSale = createOnSale(readAllPlans(config.catalog))
+  const { listed, rates, ownSecrets } = readForStart(config)
+  const onSale = createOnSale(listed)
   const products = productsOn(config)
-  const rates = readRates(config.rateLimits, ALL_LIMITS, {
-    isSimulator: config.lightningUrl.kind === 'simulator',
-  })
   const { clientAddress, openingClient, isBehindUntrusted, isProxied, peerNetwork } =
     createClientAddress(config.trustedProxies, isBehindTls(config))
   const stopping = new AbortController()
@@ -113,7 +101,6 @@ export async function serve(
 
   // With the metrics off, the parts below are used without their measuring wrappers.
   const metrics = config.metricsPort === null ? null : await openMetrics()
-  const ownSecrets = secretsGiven(config)
   const store = await openStore(config.databaseUrl, {
     besides: CONNECTIONS_BESIDE_STORE,
     onWaiting: (reason) => log.warn({ event: 'store.waiting', reason }),

@@ -4,7 +4,10 @@ import type { Db } from '../db/db.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { Opened } from '../lightning/open.ts'
 import { type Config, ConfigError } from './config.ts'
-import { secretSource } from './secret-file.ts'
+import { outboundRules } from './outbound-rules.ts'
+import { ALL_LIMITS, readAllPlans } from './products.ts'
+import { readRates } from './rates.ts'
+import { secretSource, secretsGiven } from './secret-file.ts'
 import { bindStore } from './store-identity.ts'
 
 /**
@@ -34,8 +37,23 @@ export async function asConfigError<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * What a start reads of its settings before it opens anything, and the doctor besides.
+ * @throws ConfigError for what stops a start.
+ */
+export function readForStart(config: Config) {
+  refusePublicSimulator(config)
+  outboundRules(config, config.network)
+  const isSimulator = config.lightningUrl.kind === 'simulator'
+  return {
+    listed: readAllPlans(config.catalog),
+    rates: readRates(config.rateLimits, ALL_LIMITS, { isSimulator }),
+    ownSecrets: secretsGiven(config),
+  }
+}
+
 /** A missing variable must not turn a public service into one that gives everything away. */
-export function refusePublicSimulator(config: Config): void {
+function refusePublicSimulator(config: Config): void {
   const host = config.baseUrl ? new URL(config.baseUrl).hostname : config.host
   const isLocal = [host, config.host].every(isLoopback)
   if (config.lightningUrl.kind === 'simulator' && config.simulator === 'local' && !isLocal) {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { BudgetError } from '../../src/cli/exit.ts'
 import { readBackup, restoreBackup } from '../../src/cli/vault/backup.ts'
@@ -263,15 +262,5 @@ describe('the commands that pay', () => {
     assert.equal(refusal.code, 3)
     assert.match(refusal.err, /asks for another price than its catalogue says, so nothing was paid/)
     assert.equal((await cli.json(['budget'])).spentMsat, 0)
-  })
-
-  test('doctor finds a budget that stops every payment', async (t) => {
-    const { cli, server } = await aUser(t)
-    mkdirSync(cli.folder, { recursive: true })
-    writeFileSync(vaultFile(cli.folder), 'not a database, but longer than its header'.repeat(100))
-    const environment = { MAYFLY_DATABASE_URL: `sqlite:${server.file}`, ...WITH_WALLET.environment }
-    const { code, out } = await cli.run(['doctor'], { environment })
-    assert.equal(code, 1)
-    assert.match(out, /"budget","state":"bad","says":".*vault.db cannot be read/)
   })
 })

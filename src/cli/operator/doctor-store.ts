@@ -11,7 +11,7 @@ import { messageOf } from '../../lib/errors.ts'
 import { createOrderStore } from '../../payment/store.ts'
 import { createSecrets, fingerprints } from '../../secrets/secrets.ts'
 import type { Config } from '../../service/config.ts'
-import { type Secrets, secretSource } from '../../service/secret-file.ts'
+import type { Secrets } from '../../service/secret-file.ts'
 import { bad, type Finding, note, ok } from './findings.ts'
 
 /** What does not matter to the expiry of anything. */
@@ -65,10 +65,12 @@ async function checkOwner(db: Db, { config }: Given): Promise<Finding[]> {
 async function checkOrders(db: Db, { config, secrets }: Given): Promise<Finding[]> {
   if (secrets === null) return []
   const ids = fingerprints(createSecrets(secrets))
-  const foreign = await createOrderStore(db).foreign(ids, systemClock.now())
-  if (foreign === 0) return []
-  const says = `${secretSource(config)} is not what ${foreign} open or uncollected orders were made under. Restore the right one, or add the previous one after a comma`
-  return [bad('secret', says)]
+  const { refuseForeignOrders } = await import('../../service/start-checks.ts')
+  const refusal = refuseForeignOrders(createOrderStore(db).foreign(ids, systemClock.now()), config)
+  return refusal.then(
+    () => [],
+    (error: unknown) => [bad('secret', messageOf(error))],
+  )
 }
 
 async function checkDebts(db: Db): Promise<Finding[]> {

@@ -1,5 +1,5 @@
-/** `mayfly doctor`: checks everything that a service and its client need, and says what to do. */
-import { constants, existsSync, readFileSync } from 'node:fs'
+/** `mayfly doctor`: checks everything that a service needs, and says what to do. */
+import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
@@ -7,22 +7,13 @@ import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { type Config, ConfigError, readConfig, serviceUrl } from '../../service/config.ts'
-import {
-  lostSecret,
-  type Secrets,
-  secretFile,
-  secretsGiven,
-  USED,
-} from '../../service/secret-file.ts'
-import { EXIT, lacksService } from '../exit.ts'
+import { type Secrets, secretBeside, secretFile, USED } from '../../service/secret-file.ts'
+import { EXIT } from '../exit.ts'
 import { isForPrograms, openOutput } from '../output.ts'
 import { columns } from '../text.ts'
 import { operator } from './command.ts'
-import { checkClient } from './doctor-client.ts'
-import { checkExposure, checkFiles, checkPublicAddress } from './doctor-settings.ts'
 import { checkContent, checkReaders, type Given, inSqlite, NO_STORE } from './doctor-store.ts'
 import { bad, type Finding, note, ok, tried } from './findings.ts'
-import { isAllowed, isWritable, nearest } from './folders.ts'
 
 /** How long the service and the node may take to answer. */
 const ANSWER_MS = 10_000
@@ -33,7 +24,9 @@ export function addDoctor(program: Command): void {
   operator(
     program
       .command('doctor')
-      .description('check the settings, the store, the node, the clock and the wallet'),
+      .description(
+        'check the settings, the store, the node, the clocks and the addresses of a service',
+      ),
     { examples: ['mayfly doctor'] },
     async (_output, options) => {
       const findings = await examine()
@@ -51,29 +44,21 @@ async function examine(): Promise<Finding[]> {
   let config: Config
   try {
     config = readConfig()
-    secretsGiven(config)
+    const { readForStart } = await import('../../service/start-checks.ts')
+    readForStart(config)
+    await readLocations(config)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return [bad('configuration', error.message)]
   }
   const service = await checkService(config)
-  if (!(await hasService())) {
-    const says =
-      'this has the command line and the SDK. The service is elsewhere, and was not looked at'
-    const client = await checkClient(config)
-    return [ok('configuration', SETTINGS_OK), note('install', says), ...service, ...client]
-  }
   const isServed = service.some(({ check, state }) => check === 'service' && state === 'ok')
   const secret = await readSecret(config)
   const store = await checkStore({ config, secrets: secret.secrets, isServed })
   // What the store says of the secret is more than that there is one.
   const isForeign = store.some(({ check }) => check === 'secret')
-  // Whoever has a store sells, and buys here only with a wallet.
-  const isBuyer = config.walletUrl !== null || !store.some(isSound)
   return [
-    ok('configuration', SETTINGS_OK),
-    ...(await checkFiles(config)),
-    ...(await checkExposure(config)),
+    ok('configuration', 'a start takes every MAYFLY_ setting'),
     ...store,
     ...(isForeign ? [] : [secret.finding]),
     await checkNode(config),
@@ -81,23 +66,17 @@ async function examine(): Promise<Finding[]> {
     checkOutbound(config),
     ...(await checkPublicAddress(config)),
     ...service,
-    ...(isBuyer ? await checkClient(config) : []),
   ]
 }
 
-const isSound = ({ check, state }: Finding): boolean => check === 'store' && state === 'ok'
-
-const SETTINGS_OK = 'every MAYFLY_ setting is valid'
-
-/** Whether this install has the packages of the service, which npm leaves out of one for buyers. */
-async function hasService(): Promise<boolean> {
-  try {
-    await import('../../service/products.ts')
-    return true
-  } catch (error) {
-    if (lacksService(error)) return false
-    throw error
-  }
+/** @throws ConfigError */
+async function readLocations({ geoipDatabase }: Config): Promise<void> {
+  const { openLocations } = await import('../../catch/ip-location.ts')
+  await openLocations(geoipDatabase, () => undefined).catch((error: unknown) => {
+    throw new ConfigError(
+      `MAYFLY_GEOIP_DATABASE must name readable .mmdb files: ${messageOf(error)}`,
+    )
+  })
 }
 
 /** Servers of strangers see where a request comes from. */
@@ -166,25 +145,15 @@ async function readSecret({ secrets, databaseUrl }: Config): Promise<Secret> {
   }
   const database = resolve(databaseUrl.file)
   const file = secretFile(database)
-  const none = (finding: Finding): Secret => ({ secrets: null, finding })
-  if (!existsSync(file)) {
-    return none(
-      (await hasOrders(database))
-        ? bad('secret', lostSecret(database))
-        : note('secret', `${file} does not exist yet. \`mayfly serve\` creates it`),
-    )
+  if (!existsSync(file) && !(await hasOrders(database))) {
+    const says = `${file} does not exist yet. \`mayfly serve\` creates it`
+    return { secrets: null, finding: note('secret', says) }
   }
   try {
-    const text = readFileSync(file, 'utf8').trim()
-    if (!/^[0-9a-f]{64}$/.test(text)) {
-      return none(
-        bad('secret', `${file} must hold 32 bytes in hex. Restore it, or set MAYFLY_SECRET`),
-      )
-    }
-    const finding = ok('secret', `it is in ${file}: keep a copy of it elsewhere`)
-    return { secrets: [new Uint8Array(Buffer.from(text, 'hex'))], finding }
+    const secrets: Secrets = [secretBeside(database, { isStoreUsed: true })]
+    return { secrets, finding: ok('secret', `it is in ${file}: keep a copy of it elsewhere`) }
   } catch (error) {
-    return none(bad('secret', `${file} cannot be read: ${messageOf(error)}`))
+    return { secrets: null, finding: bad('secret', messageOf(error)) }
   }
 }
 
@@ -232,6 +201,24 @@ function checkProxies({ baseUrl, trustedProxies }: Config): Finding {
         'MAYFLY_BASE_URL is https, so there is a proxy in front, but none is trusted: all clients look like one. Set MAYFLY_TRUSTED_PROXIES to its address',
       )
     : note('proxies', 'none is trusted. If there is one in front, set MAYFLY_TRUSTED_PROXIES')
+}
+
+/** Whether the public address leads to a Mayfly. Some networks cannot reach their own public address. */
+async function checkPublicAddress({ baseUrl }: Config): Promise<Finding[]> {
+  if (baseUrl === null) return []
+  try {
+    const answer = await fetch(`${baseUrl}/health`, {
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    })
+    return objectIn(await answer.text())?.service === 'mayfly'
+      ? [ok('public address', `${baseUrl} leads to a Mayfly`)]
+      : [bad('public address', `${baseUrl} answers, but not as Mayfly. Look at the proxy in front`)]
+  } catch (error) {
+    const why = reasonOf(error) ?? 'there is no answer'
+    const says = `${baseUrl} does not answer from this machine: ${why}. Try it from elsewhere: DNS, certificate, firewall and the proxy lead to it`
+    return [note('public address', says)]
+  }
 }
 
 async function checkService(config: Config): Promise<Finding[]> {
@@ -282,4 +269,21 @@ function inTime<T>(work: Promise<T>): Promise<T> {
     const timer = setTimeout(() => reject(late), ANSWER_MS)
     work.then(resolve, reject).finally(() => clearTimeout(timer))
   })
+}
+
+/** The folder, or its nearest existing parent. */
+function nearest(folder: string): string {
+  const above = dirname(folder)
+  return existsSync(folder) || above === folder ? folder : nearest(above)
+}
+
+const isWritable = (folder: string): boolean => isAllowed(folder, constants.W_OK | constants.X_OK)
+
+function isAllowed(path: string, what: number): boolean {
+  try {
+    accessSync(path, what)
+    return true
+  } catch {
+    return false
+  }
 }
