@@ -73,7 +73,7 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
     return state === 'failed' ? null : `This forgets the record of a payment.${payment}`
   }
   try {
-    await resume({ ...cli, isQuiet: true, note: () => undefined }, name, {
+    await resume({ ...cli, note: () => undefined }, name, {
       isCollecting: true,
       onInvoice() {
         throw new StillOpen()

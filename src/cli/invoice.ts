@@ -57,23 +57,3 @@ function qrCode(text: string, { isTTY, columns }: { isTTY?: boolean; columns?: n
   const code = encodeQR(text.toUpperCase(), 'ascii', { ecc: 'low', border: 2 })
   return code.indexOf('\n') <= (columns ?? 80) ? [code] : []
 }
-
-/** Shows on a terminal how long the wait for the payment has lasted, until the returned function is called. */
-export function showWaiting(cli: Cli): () => void {
-  const { stderr } = process
-  if (cli.isQuiet) return () => undefined
-  if (!stderr.isTTY) {
-    cli.note('Waiting for the payment…')
-    return () => undefined
-  }
-  const begun = cli.now()
-  const show = (): void => {
-    stderr.write(`\r\u001b[KWaiting for the payment… ${Math.round((cli.now() - begun) / 1000)} s`)
-  }
-  show()
-  const timer = setInterval(show, 1000)
-  return () => {
-    clearInterval(timer)
-    stderr.write('\r\u001b[K')
-  }
-}

@@ -22,8 +22,6 @@ export type Output = {
   isJson: boolean
   /** Prints the answer, or one line of it: JSON for programs, text for people. */
   answer(json: unknown, text: string): void
-  /** Whether only answers and errors are wanted. */
-  isQuiet: boolean
   /** Prints a sentence on stderr about what goes on, unless only answers and errors are wanted. */
   note(sentence: string): void
   /** Prints a sentence on stderr about what has failed, is lost, or stays somewhere. */
@@ -38,7 +36,6 @@ export const isForPrograms = ({ json }: GlobalOptions): boolean => json ?? !proc
 export function openOutput({ color, quiet }: GlobalOptions, isJson: boolean): Output {
   return {
     isJson,
-    isQuiet: quiet ?? false,
     answer(json, text) {
       process.stdout.write(isJson ? jsonLine(json) : text)
     },

@@ -18,7 +18,7 @@ import { sharedWhisper } from '../client/whisper.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import type { Cli } from './cli.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
-import { showInvoice, showWaiting, withWallet } from './invoice.ts'
+import { showInvoice, withWallet } from './invoice.ts'
 import {
   dropPurchase,
   findPurchase,
@@ -185,7 +185,6 @@ async function run(
       if (kept !== null) ({ name, saved } = kept)
     },
   })
-  let stopWaiting = (): void => undefined
   const onProgress = (progress: PurchaseProgress): void => {
     caller.onProgress?.(progress)
     if (caller.isCollecting && progress.stage === 'uncertain') throw unknownYet()
@@ -195,7 +194,7 @@ async function run(
     caller.onInvoice?.(quote)
     if (caller.onInvoice) return
     showInvoice(cli, quote)
-    stopWaiting = showWaiting(cli)
+    cli.note('Waiting for the payment…')
   }
   const { signal, maxSats } = cli
   const walletUrl = caller.isCollecting ? null : cli.walletUrl
@@ -207,7 +206,6 @@ async function run(
   } catch (error) {
     throw endOf(cli, error, { name, service, caller })
   } finally {
-    stopWaiting()
     if (name !== '') leavePurchase(cli, name)
   }
   saved ??= findSaved(cli, name)

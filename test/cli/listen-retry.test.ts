@@ -104,7 +104,10 @@ describe('catch listen --retry', () => {
     const { cli } = await anInbox(t)
     const listen = ['catch', 'listen', 'hooks', '--once', '--timeout', '1']
     const alone = await cli.run([...listen, '--retry', '1'])
-    assert.deepEqual([alone.code, alone.err], [2, '--retry goes with --forward, which is missing.\n'])
+    assert.deepEqual(
+      [alone.code, alone.err],
+      [2, '--retry goes with --forward, which is missing.\n'],
+    )
     const endless = await cli.run([...listen, '--forward', 'http://127.0.0.1:9', '--retry', '21'])
     assert.match(endless.err, /--retry <times>.* must be a whole number from 0 to 20/)
   })
