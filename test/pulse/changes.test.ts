@@ -1,35 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createHints } from '../../src/db/hints.ts'
-import type { BlindWindow } from '../../src/lib/windows.ts'
 import type { Timing } from '../../src/pulse/schedule.ts'
-import { PULSE_PLANS, type PulsePlan } from '../../src/pulse/schema.ts'
-import { createPulse } from '../../src/pulse/service.ts'
+import type { PulsePlan } from '../../src/pulse/schema.ts'
 import type { PulseChange, Signal } from '../../src/pulse/transition.ts'
 import type { MonitorChange } from '../../src/switches/switches.ts'
 import type { After } from '../support/folder.ts'
-import { provisioned } from '../support/pulse-monitor.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aMonitor as aPulseMonitor, DAY, MINUTE, SECOND, T } from '../support/pulse-monitor.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
 const MINUTELY: Timing = { intervalSeconds: 60, graceSeconds: 60, cron: '', timeZone: '' }
-const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
-/** A monitor of a minute of interval and one of grace, and what is told of it, in seconds from its beginning. */
+/** A monitor, and what is told of it, in seconds from its beginning. */
 async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
-  await db.write(
-    unit({ text: 'create table told (public_id text, told text not null)', values: [] }),
-  )
-  let now = T
-  let windows: BlindWindow[] = []
-  let isHeld = false
   let timings: Timing[] = []
   let isBroken = false
   let wakes = 0
@@ -51,6 +35,11 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
         values: [publicId],
       })),
   }
+  const one = await aPulseMonitor(t, plan, { alerts, switches, switchWaitMs: HOUR })
+  const { db } = one
+  await db.write(
+    unit({ text: 'create table told (public_id text, told text not null)', values: [] }),
+  )
   let meanwhile: (() => Promise<void>) | null = null
   const write: typeof db.write = async (unit) => {
     const work = meanwhile
@@ -58,41 +47,13 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     await work?.()
     return db.write(unit)
   }
-  const parts = {
-    ...{ db: { ...db, write }, hints: createHints() },
-    clock: {
-      now: () => now,
-      windows: () => windows,
-      isHeld: () => isHeld,
-      beat: async () => undefined,
-    },
-    ...{ alerts, switches, switchWaitMs: HOUR },
-  }
-  const [pulse, other] = [createPulse(parts), createPulse(parts)]
-  const bought = { ...PULSE_PLANS.spark, ...plan }
-  const { publicId, ownerToken, pingToken } = await provisioned(db, bought, now)
-
-  async function monitor() {
-    const found = await pulse.owned(publicId, ownerToken)
-    assert.ok(found)
-    return found
-  }
+  const [pulse, other] = [one.run({ ...db, write }), one.run()]
   return {
-    ...{ db, pulse, other, monitor },
+    ...{ ...one, pulse, other },
+    ping: () => one.ping({ by: pulse }),
+    signal: (signal: Signal) => one.signal(signal, { by: pulse }),
     /** How often the alerts were woken after a unit. */
     wakes: () => wakes,
-    at(ms: number) {
-      now = T + ms
-    },
-    /** Blind windows, in seconds. */
-    blind(...spans: [number, number][]) {
-      windows = spans.map(([began, ended]) => ({
-        ...{ beganAt: T + began * SECOND, endedAt: T + ended * SECOND },
-      }))
-    },
-    hold(is: boolean) {
-      isHeld = is
-    },
     /** Secrets wait for the silence of the monitor, bound while it had these intervals and graces. */
     bind(...bound: Partial<Timing>[]) {
       timings = bound.map((timing) => ({ ...MINUTELY, ...timing }))
@@ -103,14 +64,6 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
     },
     breakListener(is: boolean) {
       isBroken = is
-    },
-    async ping() {
-      const facts = await pulse.pinged(publicId, pingToken)
-      return facts !== null && pulse.signal(facts, { kind: 'ping', rid: null })
-    },
-    async signal(signal: Signal) {
-      const facts = await pulse.pinged(publicId, pingToken)
-      return facts !== null && pulse.signal(facts, signal)
     },
     async told() {
       return (await db.read('select told from told')).map(({ told }) => told)
@@ -125,9 +78,8 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
         cause,
       ])
     },
-    purge: () => pulse.purge(now),
     async due() {
-      const { check_at } = await monitor()
+      const { check_at } = await one.monitor()
       return check_at === null ? null : seconds(check_at)
     },
   }

@@ -1,21 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Db } from '../../src/db/db.ts'
-import { createHints } from '../../src/db/hints.ts'
 import { rfc3339 } from '../../src/lib/clock.ts'
-import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
-import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
-import { createPulse, type PulseService } from '../../src/pulse/service.ts'
-import type { MonitorRow } from '../../src/pulse/store.ts'
-import type { After } from '../support/folder.ts'
-import { UNWATCHED } from '../support/pulse-monitor.ts'
-import { aDatabaseUrl, openDatabase } from '../support/store.ts'
-import { unit } from '../support/unit.ts'
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const DAY = 24 * 60 * MINUTE
-const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+import { PULSE_PLANS } from '../../src/pulse/schema.ts'
+import { aMonitor, DAY, MINUTE, provisioned, SECOND, T } from '../support/pulse-monitor.ts'
 
 test('the first ping ends the wait, and the next ones change nothing but the times', async (t) => {
   const { ping, seen, at } = await aMonitor(t)
@@ -192,91 +179,14 @@ test('the next change is foretold for whoever waits for it', async (t) => {
 })
 
 test('a purge forgets what has been over for a day, however much, and nothing else', async (t) => {
-  const shop = await aShop(t)
-  await Promise.all(Array.from({ length: 401 }, () => shop.grant(PULSE_PLANS.spark)))
-  const longer = await shop.grant(PULSE_PLANS.standard)
-  shop.at(2 * DAY - 1)
-  assert.equal(await shop.purge(), 0)
-  shop.at(2 * DAY)
-  assert.equal(await shop.purge(), 401)
-  assert.deepEqual(await shop.db.read('select public_id from pulse_monitor'), [
+  const { db, at, purge } = await aMonitor(t)
+  await Promise.all(Array.from({ length: 400 }, () => provisioned(db, PULSE_PLANS.spark, T)))
+  const longer = await provisioned(db, PULSE_PLANS.standard, T)
+  at(2 * DAY - 1)
+  assert.equal(await purge(), 0)
+  at(2 * DAY)
+  assert.equal(await purge(), 401)
+  assert.deepEqual(await db.read('select public_id from pulse_monitor'), [
     { public_id: longer.publicId },
   ])
 })
-
-type Shop = {
-  db: Db
-  pulse: PulseService
-  purge(): Promise<number>
-  /** Moves the clock to so long after the start. */
-  at(ms: number): void
-  grant(plan: PulsePlan): Promise<PulseCapability>
-}
-
-/** The service on a store of its own, with a clock that stands still until it is moved. */
-async function aShop(t: After): Promise<Shop> {
-  const db = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => db.close())
-  let now = T
-  const pulse = createPulse({
-    db,
-    hints: createHints(),
-    clock: { now: () => now, windows: () => [], isHeld: () => false, beat: async () => undefined },
-    ...UNWATCHED,
-  })
-  return {
-    db,
-    pulse,
-    purge: () => pulse.purge(now),
-    at(ms) {
-      now = T + ms
-    },
-    async grant(plan) {
-      const grant = {
-        orderId: 'order_1',
-        publicId: PULSE_PROVISIONING.newPublicId(),
-        planId: plan.planId,
-        plan,
-        terms: null,
-        seed: crypto.getRandomValues(new Uint8Array(32)),
-        settledAt: now,
-        expiresAt: now + plan.durationSeconds * SECOND,
-      }
-      await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
-      return PULSE_PROVISIONING.capability(grant) as PulseCapability
-    },
-  }
-}
-
-async function aMonitor(t: After, change: Partial<PulsePlan> = {}) {
-  const shop = await aShop(t)
-  const capability = await shop.grant({ ...PULSE_PLANS.spark, ...change })
-  const { pulse } = shop
-  const { publicId, ownerToken, pingToken } = capability
-  const sinceStart = (time: string | null): number | null =>
-    time === null ? null : Date.parse(time) - T
-
-  async function monitor(): Promise<MonitorRow> {
-    const found = await pulse.owned(publicId, ownerToken)
-    assert.ok(found)
-    return found
-  }
-  const status = async () => pulse.status(await monitor())
-  return {
-    ...shop,
-    capability,
-    monitor,
-    status,
-    async ping() {
-      const facts = await pulse.pinged(publicId, pingToken)
-      return facts !== null && pulse.signal(facts, { kind: 'ping', rid: null })
-    },
-    change: async (settings: Parameters<PulseService['change']>[1]) =>
-      pulse.change(await monitor(), settings),
-    /** The state and its times, in milliseconds from the start. */
-    async seen() {
-      const { state, stateChangedAt, lateAt } = await status()
-      return { state, since: sinceStart(stateChangedAt), lateAt: sinceStart(lateAt) }
-    },
-  }
-}
