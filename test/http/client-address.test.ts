@@ -8,230 +8,94 @@ import {
   createClientAddress,
 } from '../../src/http/client-address.ts'
 
-type Case = {
-  note: string
-  trusted: string[]
-  peer: string | undefined
-  /** The lines of X-Forwarded-For, as they arrive. */
-  forwarded?: string[]
-  client: string
+/** What a proxy at 10.0.0.1, which is trusted with its network, says in X-Forwarded-For, and the client. */
+const BEHIND_A_PROXY: Record<string, [forwarded: string[] | undefined, client: string]> = {
+  'a trusted proxy says nothing': [undefined, '10.0.0.1'],
+  'a trusted proxy says who it is': [['198.51.100.1'], '198.51.100.1'],
+  'the client wrote the left of the chain itself': [
+    ['127.0.0.1, 10.9.9.9, 198.51.100.1'],
+    '198.51.100.1',
+  ],
+  'two trusted proxies in a row': [['6.6.6.6, 198.51.100.1, 10.3.0.7, 10.0.0.2'], '198.51.100.1'],
+  'an untrusted proxy between trusted ones is where belief ends': [
+    ['198.51.100.1, 10.0.0.3, 203.0.113.9, 10.0.0.2'],
+    '203.0.113.9',
+  ],
+  'the chain comes in several lines': [['6.6.6.6', '198.51.100.1', '10.0.0.2'], '198.51.100.1'],
+  'every hop is trusted, so the first is the client': [
+    ['10.0.0.4, 10.0.0.3, 10.0.0.2'],
+    '10.0.0.4',
+  ],
+  'spaces around hops': [['  198.51.100.1  ,10.0.0.2\t'], '198.51.100.1'],
+  'the next hop is malformed, so nothing beyond the peer is known': [
+    ['198.51.100.1, unknown'],
+    '10.0.0.1',
+  ],
+  'a hop behind trusted ones is malformed': [['198.51.100.1, nonsense, 10.0.0.2'], '10.0.0.2'],
+  'an empty hop is malformed too': [['198.51.100.1,'], '10.0.0.1'],
+  'an empty header': [[''], '10.0.0.1'],
+  'an address with a port is none': [['198.51.100.1:443'], '10.0.0.1'],
+  'an address in brackets is none': [['[2001:db8::1]'], '10.0.0.1'],
+  'leading zeros make an address that two readers read differently': [
+    ['010.000.000.001'],
+    '10.0.0.1',
+  ],
+  'a number is no address': [['3325256705'], '10.0.0.1'],
+  'a trusted hop may be written as IPv6': [['198.51.100.1, ::ffff:10.0.0.2'], '198.51.100.1'],
 }
-
-const cases: Case[] = [
-  {
-    note: 'nobody is trusted, so nobody is believed',
-    trusted: [],
-    peer: '203.0.113.1',
-    forwarded: ['198.51.100.1'],
-    client: '203.0.113.1',
-  },
-  {
-    note: 'a stranger claims to be a proxy',
-    trusted: ['10.0.0.0/8'],
-    peer: '203.0.113.1',
-    forwarded: ['198.51.100.1'],
-    client: '203.0.113.1',
-  },
-  {
-    note: 'a trusted proxy says nothing',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    client: '10.0.0.1',
-  },
-  {
-    note: 'a trusted proxy says who it is',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['198.51.100.1'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'a single address is trusted, and its neighbour is not',
-    trusted: ['10.0.0.1'],
-    peer: '10.0.0.2',
-    forwarded: ['198.51.100.1'],
-    client: '10.0.0.2',
-  },
-  {
-    note: 'the client wrote the left of the chain itself',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['127.0.0.1, 10.9.9.9, 198.51.100.1'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'two trusted proxies in a row',
-    trusted: ['10.0.0.0/8', '192.0.2.7'],
-    peer: '10.0.0.1',
-    forwarded: ['6.6.6.6, 198.51.100.1, 192.0.2.7, 10.0.0.2'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'an untrusted proxy between trusted ones is where belief ends',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['198.51.100.1, 10.0.0.3, 203.0.113.9, 10.0.0.2'],
-    client: '203.0.113.9',
-  },
-  {
-    note: 'the chain comes in several lines',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['6.6.6.6', '198.51.100.1', '10.0.0.2'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'every hop is trusted, so the first is the client',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['10.0.0.4, 10.0.0.3, 10.0.0.2'],
-    client: '10.0.0.4',
-  },
-  {
-    note: 'spaces around hops',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['  198.51.100.1  ,10.0.0.2\t'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'the next hop is malformed, so nothing beyond the peer is known',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['198.51.100.1, unknown'],
-    client: '10.0.0.1',
-  },
-  {
-    note: 'a hop behind trusted ones is malformed',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['198.51.100.1, nonsense, 10.0.0.2'],
-    client: '10.0.0.2',
-  },
-  {
-    note: 'an empty hop is malformed too',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['198.51.100.1,'],
-    client: '10.0.0.1',
-  },
-  {
-    note: 'an empty header',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: [''],
-    client: '10.0.0.1',
-  },
-  {
-    note: 'an address with a port is none',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['198.51.100.1:443'],
-    client: '10.0.0.1',
-  },
-  {
-    note: 'an address in brackets is none',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['[2001:db8::1]'],
-    client: '10.0.0.1',
-  },
-  {
-    note: 'leading zeros make an address that two readers read differently',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['010.000.000.001'],
-    client: '10.0.0.1',
-  },
-  {
-    note: 'a number is no address',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['3325256705'],
-    client: '10.0.0.1',
-  },
-  {
-    note: 'IPv4 on an IPv6 socket is IPv4',
-    trusted: [],
-    peer: '::ffff:203.0.113.1',
-    client: '203.0.113.1',
-  },
-  ...['64:ff9b::cb00:7101', '64:FF9B:0:0:0:0:CB00:7101', '64:ff9b::203.0.113.1'].map((peer) => ({
-    note: `IPv4 behind a translator to IPv6 is IPv4: ${peer}`,
-    trusted: [],
-    peer,
-    client: '203.0.113.1',
-  })),
-  {
-    note: 'a local translator may hold other addresses in its prefix',
-    trusted: [],
-    peer: '64:ff9b:1::cb00:7101',
-    client: '64:ff9b:1::cb00:7101',
-  },
-  {
-    note: 'an IPv4 proxy on an IPv6 socket is trusted by its IPv4 block',
-    trusted: ['10.0.0.0/8'],
-    peer: '::FFFF:10.0.0.1',
-    forwarded: ['::ffff:198.51.100.1'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'a trusted hop may be written as IPv6',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    forwarded: ['198.51.100.1, ::ffff:10.0.0.2'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'an IPv6 block is trusted',
-    trusted: ['2001:db8::/32'],
-    peer: '2001:db8:ffff::1',
-    forwarded: ['198.51.100.1, 2001:db8::2'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'an IPv6 block ends where it ends',
-    trusted: ['2001:db8::/32'],
-    peer: '2001:db9::1',
-    forwarded: ['198.51.100.1'],
-    client: '2001:db9::1',
-  },
-  {
-    note: 'a zone belongs to the machine, not to the client',
-    trusted: ['fe80::/10'],
-    peer: 'fe80::1%eth0',
-    forwarded: ['fe80::2%lo, 2001:db8::1%eth0'],
-    client: '2001:db8::1',
-  },
-  {
-    note: 'the IPv6 loopback is not the IPv4 one',
-    trusted: ['127.0.0.0/8'],
-    peer: '::1',
-    forwarded: ['198.51.100.1'],
-    client: '::1',
-  },
-  {
-    note: 'everybody is trusted, so the first of the chain is the client',
-    trusted: ['0.0.0.0/0', '::/0'],
-    peer: '203.0.113.1',
-    forwarded: ['198.51.100.1, 2001:db8::1'],
-    client: '198.51.100.1',
-  },
-  {
-    note: 'a socket that is gone has no address',
-    trusted: ['10.0.0.0/8'],
-    peer: undefined,
-    forwarded: ['198.51.100.1'],
-    client: '',
-  },
-]
-
-for (const { note, trusted, peer, forwarded, client } of cases) {
-  test(`the client address is right: ${note}`, () => {
-    const { clientAddress } = createClientAddress(trusted)
-    assert.equal(clientAddress(aRequest(peer, forwarded)), client)
+for (const [note, [forwarded, client]] of Object.entries(BEHIND_A_PROXY)) {
+  test(`the client address behind a proxy is right: ${note}`, () => {
+    const { clientAddress } = createClientAddress(['10.0.0.0/8'])
+    assert.equal(clientAddress(aRequest('10.0.0.1', forwarded)), client)
   })
 }
+
+/** Whom the peer is taken for, by the blocks that are trusted, where it says that it forwards for 198.51.100.1. */
+const PEERS: [note: string, trusted: string[], peer: string | undefined, client: string][] = [
+  ['nobody is trusted, so nobody is believed', [], '203.0.113.1', '203.0.113.1'],
+  ['a stranger claims to be a proxy', ['10.0.0.0/8'], '203.0.113.1', '203.0.113.1'],
+  ['a single address is trusted', ['10.0.0.1'], '10.0.0.1', '198.51.100.1'],
+  ['and its neighbour is not', ['10.0.0.1'], '10.0.0.2', '10.0.0.2'],
+  ['IPv4 on an IPv6 socket is IPv4', [], '::ffff:203.0.113.1', '203.0.113.1'],
+  ['so is IPv4 behind a translator to IPv6', [], '64:ff9b::cb00:7101', '203.0.113.1'],
+  ['in any spelling', [], '64:FF9B:0:0:0:0:CB00:7101', '203.0.113.1'],
+  ['with its numbers in decimal', [], '64:ff9b::203.0.113.1', '203.0.113.1'],
+  [
+    'a local translator may hold other addresses',
+    [],
+    '64:ff9b:1::cb00:7101',
+    '64:ff9b:1::cb00:7101',
+  ],
+  [
+    'an IPv4 proxy on an IPv6 socket is trusted by its IPv4 block',
+    ['10.0.0.0/8'],
+    '::FFFF:10.0.0.1',
+    '198.51.100.1',
+  ],
+  ['an IPv6 block is trusted', ['2001:db8::/32'], '2001:db8:ffff::1', '198.51.100.1'],
+  ['an IPv6 block ends where it ends', ['2001:db8::/32'], '2001:db9::1', '2001:db9::1'],
+  [
+    'a zone belongs to the machine, not to the client',
+    ['fe80::/10'],
+    'fe80::1%eth0',
+    '198.51.100.1',
+  ],
+  ['the IPv6 loopback is not the IPv4 one', ['127.0.0.0/8'], '::1', '::1'],
+  ['everybody is trusted, so the chain is', ['0.0.0.0/0', '::/0'], '203.0.113.1', '198.51.100.1'],
+  ['a socket that is gone has no address', ['10.0.0.0/8'], undefined, ''],
+]
+for (const [note, trusted, peer, client] of PEERS) {
+  test(`the client address is right: ${note}`, () => {
+    const { clientAddress } = createClientAddress(trusted)
+    assert.equal(clientAddress(aRequest(peer, ['198.51.100.1'])), client)
+  })
+}
+
+test('a zone is left out of a hop, too', () => {
+  const { clientAddress } = createClientAddress(['fe80::/10'])
+  const chain = ['fe80::2%lo, 2001:db8::1%eth0']
+  assert.equal(clientAddress(aRequest('fe80::1%eth0', chain)), '2001:db8::1')
+})
 
 test('only the right end of an endless chain is read', () => {
   const { clientAddress } = createClientAddress(['10.0.0.0/8'])
@@ -306,102 +170,62 @@ test('a list of blocks knows its members in both families, and no text that is n
   assert.equal(addressList([])('127.0.0.1'), false)
 })
 
-type ExactCase = {
-  note: string
-  trusted?: string[]
-  isBehindTls?: boolean
-  peer: string
-  headers?: Record<string, string>
-  client: string | null
+type Exact = [note: string, peer: string, forwarded: string | undefined, client: string | null]
+
+/** Who opens an order, by the proxies that are trusted. */
+const EXACT: Record<string, Exact[]> = {
+  '': [
+    ['a peer that forwards for nobody', '203.0.113.7', undefined, '203.0.113.7'],
+    ['a peer in its /64', '2001:db8::7', undefined, '2001:db8:0:0'],
+    ['nobody, where a peer forwards that is not trusted', '203.0.113.7', '198.51.100.1', null],
+    ['nobody, where it forwards for nobody', '203.0.113.7', '', null],
+  ],
+  '192.0.2.1': [['nobody, where a private peer forwards', '10.0.0.1', '198.51.100.1', null]],
+  '10.0.0.1': [
+    [
+      'the hop before our proxy, also of a carrier',
+      '10.0.0.1',
+      '198.51.100.1, 100.64.0.9',
+      '100.64.0.9',
+    ],
+    [
+      'the right-most address before our proxy',
+      '10.0.0.1',
+      '198.51.100.1, 203.0.113.9',
+      '203.0.113.9',
+    ],
+  ],
+  '10.0.0.0/8': [
+    ['the one that a trusted proxy names', '10.0.0.1', '198.51.100.1', '198.51.100.1'],
+    ['the one that a row of them names', '10.0.0.1', '198.51.100.1, 10.0.0.2', '198.51.100.1'],
+    ['the trusted proxy itself, where it names none', '10.0.0.1', undefined, '10.0.0.1'],
+    ['the trusted proxy itself, where it names no address', '10.0.0.1', 'unknown', '10.0.0.1'],
+  ],
+}
+for (const [trusted, rows] of Object.entries(EXACT)) {
+  for (const [note, peer, forwarded, client] of rows) {
+    test(`the client who opens an order is ${note}`, () => {
+      const { openingClient } = createClientAddress(trusted === '' ? [] : [trusted])
+      const request = aRequest(peer, forwarded === undefined ? undefined : [forwarded])
+      assert.equal(openingClient(request), client)
+    })
+  }
 }
 
-const EXACT: ExactCase[] = [
-  { note: 'a peer that forwards for nobody', peer: '203.0.113.7', client: '203.0.113.7' },
-  { note: 'a peer in its /64', peer: '2001:db8::7', client: '2001:db8:0:0' },
-  ...[
-    { 'x-forwarded-for': '198.51.100.1' },
-    { forwarded: 'for=198.51.100.1' },
-    { 'x-real-ip': '198.51.100.1' },
-    { 'cf-connecting-ip': '198.51.100.1' },
-    { 'x-forwarded-for': '' },
-  ].map((headers) => ({
-    note: `nobody, where none is trusted and ${Object.keys(headers)} arrives`,
-    peer: '203.0.113.7',
-    headers: { ...headers },
-    client: null,
-  })),
-  {
-    note: 'nobody, where a private peer forwards',
-    trusted: ['192.0.2.1'],
-    peer: '10.0.0.1',
-    headers: { 'x-forwarded-for': '198.51.100.1' },
-    client: null,
-  },
-  {
-    note: 'the hop before our proxy, also where it is of a carrier or a tailnet and forwards',
-    trusted: ['10.0.0.1'],
-    peer: '10.0.0.1',
-    headers: { 'x-forwarded-for': '198.51.100.1, 100.64.0.9' },
-    client: '100.64.0.9',
-  },
-  {
-    note: 'the right-most address, where a network of proxies is not trusted and forwards to ours',
-    trusted: ['10.0.0.1'],
-    peer: '10.0.0.1',
-    headers: { 'x-forwarded-for': '198.51.100.1, 203.0.113.9' },
-    client: '203.0.113.9',
-  },
-  {
-    note: 'the one that a trusted proxy names',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    headers: { 'x-forwarded-for': '198.51.100.1' },
-    client: '198.51.100.1',
-  },
-  {
-    note: 'the one that a row of trusted proxies names',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    headers: { 'x-forwarded-for': '198.51.100.1, 10.0.0.2' },
-    client: '198.51.100.1',
-  },
-  {
-    note: 'the trusted proxy itself, where it names none',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    client: '10.0.0.1',
-  },
-  {
-    note: 'the trusted proxy itself, where it names what is no address',
-    trusted: ['10.0.0.0/8'],
-    peer: '10.0.0.1',
-    headers: { 'x-forwarded-for': 'unknown' },
-    client: '10.0.0.1',
-  },
-  {
-    note: 'nobody, where something in front ends TLS and none is trusted',
-    isBehindTls: true,
-    peer: '127.0.0.1',
-    client: null,
-  },
-  {
-    note: 'the one that a trusted proxy names, where it ends TLS',
-    trusted: ['127.0.0.1'],
-    isBehindTls: true,
-    peer: '127.0.0.1',
-    headers: { 'x-forwarded-for': '2001:db8::7' },
-    client: '2001:db8:0:0',
-  },
-]
-
-for (const { note, trusted = [], isBehindTls, peer, headers = {}, client } of EXACT) {
-  test(`the client who opens an order is ${note}`, () => {
-    const { openingClient } = createClientAddress(trusted, isBehindTls)
-    const { 'x-forwarded-for': chain, ...others } = headers
-    const request = aRequest(peer, chain === undefined ? undefined : [chain], others)
-    assert.equal(openingClient(request), client)
+for (const name of ['forwarded', 'x-real-ip', 'cf-connecting-ip']) {
+  test(`the client who opens an order is nobody, where none is trusted and ${name} arrives`, () => {
+    const { openingClient } = createClientAddress([])
+    const request = aRequest('203.0.113.7', undefined, { [name]: 'for=198.51.100.1' })
+    assert.equal(openingClient(request), null)
   })
 }
+
+test('the client who opens an order behind the end of TLS is known to a trusted proxy alone', () => {
+  const opening = (trusted: string[], forwarded?: string[]) =>
+    createClientAddress(trusted, true).openingClient(aRequest('127.0.0.1', forwarded))
+  assert.equal(opening([]), null)
+  assert.equal(opening(['127.0.0.1'], ['2001:db8::7']), '2001:db8:0:0')
+})
 
 /** No more of a request than is looked at. */
 function aRequest(
