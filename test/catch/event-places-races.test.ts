@@ -11,6 +11,7 @@ import { insertInbox } from '../../src/catch/store.ts'
 import { attempt, type Db } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { anEvent, anInbox } from '../support/inboxes.ts'
 import { unit } from '../support/unit.ts'
 
 const INBOXES = ['a', 'b', 'c', 'd']
@@ -20,6 +21,9 @@ const REQUESTS = 120
 /** Less than the requests have, of which every fourth is deleted: some inboxes are full of bytes first. */
 const STORAGE_BYTES = 4_000
 const MOST_BYTES = 100
+const LIMITS = anInbox({
+  ...{ requestLimit: REQUESTS, storageLimitBytes: STORAGE_BYTES, maxBytesPerRequest: MOST_BYTES },
+})
 /** Who stores at once, on each of the two, and how often: about three times what the inboxes take. */
 const WRITERS = 6
 const TURNS = 60
@@ -31,7 +35,8 @@ test('limits are exact and every read is whole while two stores store, delete an
     await openStore({ kind: 'sqlite', file }),
   ]
   t.after(() => Promise.all(both.map((db) => db.close())))
-  for (const inbox of INBOXES) await both[0]?.write(unit(...insertInbox(anInbox(inbox))))
+  for (const inbox of INBOXES)
+    await both[0]?.write(unit(...insertInbox({ ...LIMITS, publicId: inbox })))
   /** The salts that were acknowledged and are not being deleted, by inbox; and how many were ever acknowledged. */
   const kept = new Map(INBOXES.map((inbox) => [inbox, new Set<number>()]))
   const accepted = new Map(INBOXES.map((inbox) => [inbox, 0]))
@@ -41,7 +46,10 @@ test('limits are exact and every read is whole while two stores store, delete an
 
   async function storeSome(db: Db, places: ReturnType<typeof createPlaces>): Promise<void> {
     const inbox = oneOf(INBOXES)
-    const events = Array.from({ length: 1 + below(4) }, () => anEvent(++salt, below(MOST_BYTES)))
+    const events = Array.from({ length: 1 + below(4) }, () => {
+      const keptBytes = below(MOST_BYTES)
+      return anEvent({ salt: ++salt, keptBytes, body: new Uint8Array(keptBytes) })
+    })
     const done = await attempt(
       db.write(unit(...places.insert({ number: numberOf(inbox), revision: 0 }, events))),
     )
@@ -112,21 +120,3 @@ const MISCOUNTED = `select number from catch_inbox_use i
 
 const below = (most: number): number => Math.floor(Math.random() * most)
 const oneOf = <T>(some: T[]): T => some[below(some.length)] as T
-
-const anInbox = (publicId: string) => ({
-  publicId,
-  planId: 'spark',
-  ownerTokenHash: new Uint8Array(32),
-  ingestTokenHash: new Uint8Array(32),
-  requestLimit: REQUESTS,
-  storageLimitBytes: STORAGE_BYTES,
-  maxBytesPerRequest: MOST_BYTES,
-  createdAt: 0,
-  expiresAt: 10,
-})
-
-const anEvent = (salt: number, bytes: number) => ({
-  ...{ salt, receivedAt: 1, access: 'public' as const, method: 'POST', path: '', query: '' },
-  ...{ headerLines: new Uint8Array(), contentType: null, mediaType: null, ipLocation: null },
-  ...{ body: new Uint8Array(bytes), keptBytes: bytes, bodySha256: '', sourceIp: '' },
-})

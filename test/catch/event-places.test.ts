@@ -8,18 +8,21 @@ import {
   type EventFilter,
   type EventStore,
 } from '../../src/catch/event-store.ts'
-import { createPlaces, type EventTables, type NewEvent } from '../../src/catch/event-tables.ts'
+import { createPlaces, type EventTables } from '../../src/catch/event-tables.ts'
 import { createInboxStore, dropInbox, insertInbox } from '../../src/catch/store.ts'
 import { attempt, type Db, type Unit } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { numberOf } from '../support/inboxes.ts'
+import { anEvent, anInbox, numberOf } from '../support/inboxes.ts'
 import { unit } from '../support/unit.ts'
 
 const INBOXES = ['a', 'b', 'c']
 const METHODS = ['GET', 'POST']
 const NOW = 1_700_000_000_000
 const DAY = 24 * 60 * 60 * 1000
+const INBOX = anInbox({
+  ...{ requestLimit: 1e6, storageLimitBytes: 1e9, createdAt: NOW, expiresAt: NOW + DAY },
+})
 
 type Stored = { sequence: number; method: string }
 type Model = Map<string, { stored: Stored[]; last: number }>
@@ -170,7 +173,7 @@ async function aStore(t: TestContext) {
   const file = join(await temporaryFolder(t), 'mayfly.db')
   const db = await openStore({ kind: 'sqlite', file })
   t.after(() => db.close())
-  for (const inbox of INBOXES) await db.write(unit(...insertInbox(anInbox(inbox))))
+  for (const inbox of INBOXES) await db.write(unit(...insertInbox({ ...INBOX, publicId: inbox })))
   const named = async (table: string): Promise<string[]> => {
     const rows = await db.read(
       `select public_id || sequence as name from ${table}
@@ -200,7 +203,7 @@ async function freshModel(db: Db): Promise<Model> {
   ]) {
     await db.write(unit({ text: `delete from ${table}`, values: [] }))
   }
-  for (const inbox of INBOXES) await db.write(unit(...insertInbox(anInbox(inbox))))
+  for (const inbox of INBOXES) await db.write(unit(...insertInbox({ ...INBOX, publicId: inbox })))
   for (const inbox of INBOXES) model.set(inbox, { stored: [], last: 0 })
   return model
 }
@@ -306,33 +309,9 @@ async function checkPlaces(db: Db): Promise<void> {
 }
 
 const storing = (writes: EventTables, inbox: number, methods: string[]) =>
-  unit(...writes.insert({ number: inbox, revision: 0 }, methods.map(anEvent)))
-
-const anInbox = (publicId: string) => ({
-  publicId,
-  planId: 'spark',
-  ownerTokenHash: new Uint8Array(32),
-  ingestTokenHash: new Uint8Array(32),
-  requestLimit: 1e6,
-  storageLimitBytes: 1e9,
-  maxBytesPerRequest: 1000,
-  createdAt: NOW,
-  expiresAt: NOW + DAY,
-})
-
-const anEvent = (method: string): NewEvent => ({
-  salt: 7,
-  receivedAt: NOW,
-  access: 'public',
-  method,
-  path: '/',
-  query: '',
-  headerLines: new Uint8Array(),
-  contentType: null,
-  mediaType: null,
-  body: new Uint8Array(10),
-  keptBytes: 10,
-  bodySha256: '00',
-  sourceIp: '127.0.0.1',
-  ipLocation: null,
-})
+  unit(
+    ...writes.insert(
+      { number: inbox, revision: 0 },
+      methods.map((method) => anEvent({ method, receivedAt: NOW, body: new Uint8Array(10) })),
+    ),
+  )

@@ -5,6 +5,7 @@ import { createEventStore, type EventFilter, type Order } from '../../src/catch/
 import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { After } from '../support/folder.ts'
+import { anEvent, anInbox } from '../support/inboxes.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -110,15 +111,7 @@ async function aStore(t: After) {
   const ingest = (inbox: keyof typeof NUMBERS, events: Partial<NewEvent>[]) =>
     db.write(unit(...tables.insert({ number: NUMBERS[inbox], revision: 0 }, events.map(anEvent))))
   for (const publicId of Object.keys(NUMBERS)) {
-    await db.write(
-      unit(
-        ...insertInbox({
-          ...{ publicId, planId: 'spark', createdAt: 0, expiresAt: 10 },
-          ...{ ownerTokenHash: new Uint8Array([1]), ingestTokenHash: new Uint8Array([2]) },
-          ...{ requestLimit: 99, storageLimitBytes: 9999, maxBytesPerRequest: 50 },
-        }),
-      ),
-    )
+    await db.write(unit(...insertInbox(anInbox({ publicId, requestLimit: 99 }))))
   }
   for (const inbox of ['a', 'b', 'c'] as const) {
     await ingest(
@@ -131,10 +124,3 @@ async function aStore(t: After) {
   }
   return { ingest, store: createEventStore(db, tables) }
 }
-
-const anEvent = (some: Partial<NewEvent>): NewEvent => ({
-  ...{ salt: 7, receivedAt: 1, access: 'public', method: 'POST', path: '', query: '' },
-  ...{ headerLines: new Uint8Array(), contentType: null, mediaType: null },
-  ...{ body: new Uint8Array(), keptBytes: 10, bodySha256: '', sourceIp: '', ipLocation: null },
-  ...some,
-})

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { createEventStore, type EventFilter } from '../../src/catch/event-store.ts'
-import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
+import { eventTables } from '../../src/catch/event-tables.ts'
 import { keptBytes, MAX_HEADER_LINES, packHeaders } from '../../src/catch/kept.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
+import { anEvent, anInbox } from '../support/inboxes.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
-const ID = 'catch_0000000000000000000000'
 /** The number of the first inbox of a store. */
 const ONLY = 1
 
@@ -52,16 +52,14 @@ async function aStoreWith(
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
   const isTyped = headers[0] === 'content-type'
-  const event: NewEvent = {
-    ...{ salt: 1, receivedAt: 1, access: 'public', method: 'POST', path, query },
-    headerLines: packHeaders(headers),
+  const event = anEvent({
+    ...{ path, query, headerLines: packHeaders(headers), sourceIp: '203.0.113.1' },
     contentType: isTyped ? (headers[1] ?? null) : null,
-    mediaType: null,
     body: new Uint8Array(body),
     keptBytes: keptBytes({ path, query, headers, body: { length: body } }),
-    ...{ bodySha256: '', sourceIp: '203.0.113.1', ipLocation: null },
-  }
-  await db.write(unit(...insertInbox(INBOX)))
+  })
+  const large = { storageLimitBytes: 1_000_000, maxBytesPerRequest: 100_000 }
+  await db.write(unit(...insertInbox(anInbox(large))))
   await db.write(unit(...eventTables(db).insert({ number: ONLY, revision: 0 }, [event])))
   return db
 }
@@ -84,18 +82,6 @@ async function checkSizes(db: Db): Promise<void> {
     const [{ size } = { size: -1 }] = await asked
     assert.ok(size >= bytes && size <= bytes + 1024, `${size} for ${bytes} bytes`)
   }
-}
-
-const INBOX = {
-  publicId: ID,
-  planId: 'spark' as const,
-  ownerTokenHash: Buffer.alloc(32),
-  ingestTokenHash: Buffer.alloc(32),
-  requestLimit: 10,
-  storageLimitBytes: 1_000_000,
-  maxBytesPerRequest: 100_000,
-  createdAt: 0,
-  expiresAt: 10,
 }
 
 const OLDEST = { order: 'oldest', from: 0, equal: [] } as EventFilter

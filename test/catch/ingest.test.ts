@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
+import { eventTables } from '../../src/catch/event-tables.ts'
 import { createIngest } from '../../src/catch/ingest.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway, type Unit } from '../../src/db/db.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createSealing } from '../../src/payment/sealing.ts'
+import { anEvent, anInbox, ID } from '../support/inboxes.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
@@ -13,7 +14,7 @@ import { until } from '../support/until.ts'
 test('an event is acknowledged once a flushed unit has stored it', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
-  await store.write(unit(...insertInbox(INBOX)))
+  await store.write(unit(...insertInbox(anInbox())))
   const written: Unit[] = []
   const db: Db = {
     ...store,
@@ -24,7 +25,9 @@ test('an event is acknowledged once a flushed unit has stored it', async (t) => 
   }
   const ingest = createIngest(db, createSealing({ db, clock: systemClock }), eventTables(db).insert)
   const stored = await Promise.all(
-    (['authenticated', 'public', 'public'] as const).map((access) => ingest(ONLY, anEvent(access))),
+    (['authenticated', 'public', 'public'] as const).map((access) =>
+      ingest(ONLY, { ...EVENT, access }),
+    ),
   )
   assert.deepEqual(stored, [true, true, true])
   assert.ok(written.length > 0)
@@ -38,7 +41,7 @@ test('a store that fails tells each of those whose events came together', async 
   const ingest = createIngest(db, createSealing({ db, clock: systemClock }), eventTables(db).insert)
   const told: unknown[] = []
   for (let i = 0; i < 3; i++) {
-    ingest(ONLY, anEvent('public')).catch((error: unknown) => told.push(error))
+    ingest(ONLY, EVENT).catch((error: unknown) => told.push(error))
   }
   await until('each is told', () => told.length === 3)
   for (const error of told) assert.ok(error instanceof StoreAway)
@@ -53,14 +56,14 @@ for (const [limit, inbox] of EDGES) {
   test(`an inbox stores exactly those events of a unit for which it has ${limit}, in sequence`, async (t) => {
     const db = await openDatabase(await aDatabaseUrl(t))
     t.after(() => db.close())
-    await db.write(unit(...insertInbox({ ...INBOX, ...inbox })))
+    await db.write(unit(...insertInbox(anInbox(inbox))))
     const ingest = createIngest(
       db,
       createSealing({ db, clock: systemClock }),
       eventTables(db).insert,
     )
     const at = (mediaTypes: (string | null)[]): Promise<boolean[]> =>
-      Promise.all(mediaTypes.map((mediaType) => ingest(ONLY, { ...anEvent('public'), mediaType })))
+      Promise.all(mediaTypes.map((mediaType) => ingest(ONLY, { ...EVENT, mediaType })))
     assert.deepEqual(await at([null, 'a/b', null]), [true, true, true])
     assert.deepEqual((await at(['c/d', null, 'e/f'])).sort(), [false, true, true])
     assert.deepEqual(await at([null, null]), [false, false])
@@ -83,7 +86,7 @@ for (const [limit, inbox] of EDGES) {
 test('events at once are stored in one unit up to the last one that the inbox has room for', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
-  await store.write(unit(...insertInbox({ ...INBOX, requestLimit: 16, storageLimitBytes: 16 * 3 })))
+  await store.write(unit(...insertInbox(anInbox({ requestLimit: 16, storageLimitBytes: 16 * 3 }))))
   let units = 0
   const db: Db = {
     ...store,
@@ -93,43 +96,13 @@ test('events at once are stored in one unit up to the last one that the inbox ha
     },
   }
   const ingest = createIngest(db, createSealing({ db, clock: systemClock }), eventTables(db).insert)
-  const full = await Promise.all(Array.from({ length: 16 }, () => ingest(ONLY, anEvent('public'))))
+  const full = await Promise.all(Array.from({ length: 16 }, () => ingest(ONLY, EVENT)))
   assert.deepEqual([units, full.every((isStored) => isStored)], [1, true])
-  assert.equal(await ingest(ONLY, anEvent('public')), false)
+  assert.equal(await ingest(ONLY, EVENT), false)
   const [row] = await db.read('select count(*) as n, max(sequence) as last from catch_event')
   assert.deepEqual(row, { n: 16, last: 16 })
 })
 
-const ID = 'catch_0000000000000000000000'
-
 /** The first inbox of a store. */
 const ONLY = { publicId: ID, number: 1, revision: 0 }
-
-const INBOX = {
-  publicId: ID,
-  planId: 'spark' as const,
-  ownerTokenHash: Buffer.alloc(32),
-  ingestTokenHash: Buffer.alloc(32),
-  requestLimit: 10,
-  storageLimitBytes: 10_000,
-  maxBytesPerRequest: 1_000,
-  createdAt: 0,
-  expiresAt: 10,
-}
-
-const anEvent = (access: NewEvent['access']): NewEvent => ({
-  salt: 1,
-  receivedAt: 1,
-  access,
-  method: 'POST',
-  path: '',
-  query: '',
-  headerLines: new Uint8Array(),
-  contentType: null,
-  mediaType: null,
-  body: new Uint8Array(3),
-  keptBytes: 3,
-  bodySha256: '',
-  sourceIp: '203.0.113.1',
-  ipLocation: null,
-})
+const EVENT = anEvent({ body: new Uint8Array(3), keptBytes: 3 })

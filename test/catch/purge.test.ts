@@ -4,17 +4,14 @@ import { test } from 'node:test'
 import { eventTables } from '../../src/catch/event-tables.ts'
 import { createPurge } from '../../src/catch/purge.ts'
 import { createRefusals } from '../../src/catch/refusals.ts'
-import { createCatch } from '../../src/catch/service.ts'
 import { createInboxStore, extendInbox, insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
-import { createHints } from '../../src/db/hints.ts'
-import { createScheduler } from '../../src/http/turns.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
+import { anInbox, ID, REQUEST, serviceOn } from '../support/inboxes.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
-const ID = 'catch_0000000000000000000000'
 const HOUR = 3_600_000
+const INBOX = anInbox({ expiresAt: HOUR })
 
 test('an inbox that is extended after the purge has read it keeps its events', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
@@ -29,16 +26,7 @@ test('an inbox that is extended after the purge has read it keeps its events', a
       return store.write(one)
     },
   }
-  const service = createCatch({
-    db,
-    hints: createHints(),
-    clock: { now: () => now },
-    isForwardingHeader: () => false,
-    locate: () => null,
-    scheduler: createScheduler(),
-    secrets: createSecrets([new Uint8Array(32)]),
-    onIngested: () => undefined,
-  })
+  const service = serviceOn(db, () => now)
   const facts = await service.facts(ID)
   assert.ok(facts)
   assert.equal(await service.ingest(facts, REQUEST), facts)
@@ -81,26 +69,3 @@ test('an inbox that is over is deleted although what came lately cannot be sorte
   await assert.rejects(purge(2 * HOUR), { message: 'the disk is full' })
   assert.deepEqual(await db.read('select public_id from catch_inbox'), [])
 })
-
-const INBOX = {
-  publicId: ID,
-  planId: 'spark' as const,
-  ownerTokenHash: Buffer.alloc(32, 1),
-  ingestTokenHash: Buffer.alloc(32, 2),
-  requestLimit: 10,
-  storageLimitBytes: 10_000,
-  maxBytesPerRequest: 1_000,
-  createdAt: 0,
-  expiresAt: HOUR,
-}
-
-const REQUEST = {
-  token: null,
-  method: 'POST',
-  path: '/',
-  query: '',
-  rawHeaders: [],
-  body: Buffer.from('x'),
-  sourceIp: '127.0.0.1',
-  isProxied: false,
-}

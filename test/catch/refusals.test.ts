@@ -5,7 +5,7 @@ import { createRefusals } from '../../src/catch/refusals.ts'
 import { destroyInbox, insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
-import { numberOf } from '../support/inboxes.ts'
+import { anInbox, numberOf } from '../support/inboxes.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -209,15 +209,7 @@ async function aStore(t: After) {
   return {
     ...{ db: store, clock, writes, refusals: () => createRefusals({ db, clock }) },
     sell: (publicId: string) =>
-      store.write(
-        unit(
-          ...insertInbox({
-            ...{ publicId, planId: 'spark', createdAt: T, expiresAt: T + 1 },
-            ...{ ownerTokenHash: new Uint8Array([1]), ingestTokenHash: new Uint8Array([2]) },
-            ...{ requestLimit: 5, storageLimitBytes: 100, maxBytesPerRequest: 50 },
-          }),
-        ),
-      ),
+      store.write(unit(...insertInbox(anInbox({ publicId, createdAt: T, expiresAt: T + 1 })))),
     async stored() {
       const rows = await store.read('select public_id from catch_refusal order by public_id')
       return rows.map(({ public_id }) => public_id)

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CatchService, createCatch, type IngestRequest } from '../../src/catch/service.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
-import { createHints } from '../../src/db/hints.ts'
-import { createScheduler } from '../../src/http/turns.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
 import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
+import { anInbox, ID, REQUEST, serviceOn } from '../support/inboxes.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
+
+const now = () => 1
 
 test('an inbox is destroyed and its delivery is sealed in one unit', async (t) => {
   const store = await openDatabase(await aDatabaseUrl(t))
@@ -20,7 +19,7 @@ test('an inbox is destroyed and its delivery is sealed in one unit', async (t) =
     ...store,
     write: (one) => (writes++ === 0 ? store.write(one) : Promise.reject(new StoreAway('gone'))),
   }
-  const service = serviceOn(db)
+  const service = serviceOn(db, now)
   const inbox = await service.owned(ID, OWNER_TOKEN)
   assert.ok(inbox)
   assert.equal(await service.destroy(inbox), true)
@@ -33,13 +32,16 @@ test('an inbox that is over is emptied, although the events that came lately can
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
   await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
-  const service = serviceOn({
-    ...store,
-    write: (one) =>
-      one.lockKey === 'catch_event_recent'
-        ? Promise.reject(new StoreAway('full'))
-        : store.write(one),
-  })
+  const service = serviceOn(
+    {
+      ...store,
+      write: (one) =>
+        one.lockKey === 'catch_event_recent'
+          ? Promise.reject(new StoreAway('full'))
+          : store.write(one),
+    },
+    now,
+  )
   const facts = await service.facts(ID)
   assert.ok(facts)
   assert.equal(await service.ingest(facts, REQUEST), facts)
@@ -53,7 +55,7 @@ test('what an owner changes counts from the next event on, whichever instance ta
   const store = await openDatabase(await aDatabaseUrl(t))
   t.after(() => store.close())
   await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
-  const [one, other] = [serviceOn(store), serviceOn(store)]
+  const [one, other] = [serviceOn(store, now), serviceOn(store, now)]
   const known = await other.facts(ID)
   const inbox = await one.owned(ID, OWNER_TOKEN)
   assert.ok(known && inbox)
@@ -73,44 +75,8 @@ test('what an owner changes counts from the next event on, whichever instance ta
   assert.equal(await one.respond({ ...inbox, number: 99 }, null), false)
 })
 
-function serviceOn(db: Db): CatchService {
-  return createCatch({
-    db,
-    hints: createHints(),
-    clock: { now: () => 1 },
-    isForwardingHeader: () => false,
-    locate: () => null,
-    scheduler: createScheduler(),
-    secrets: createSecrets([new Uint8Array(32)]),
-    onIngested: () => undefined,
-  })
-}
-
-const ID = 'catch_0000000000000000000000'
 const OWNER_TOKEN = tokenFromSeed('catch_owner', Buffer.alloc(32))
-
-const INBOX = {
-  publicId: ID,
-  planId: 'spark' as const,
-  ownerTokenHash: tokenHash(OWNER_TOKEN),
-  ingestTokenHash: Buffer.alloc(32),
-  requestLimit: 10,
-  storageLimitBytes: 10_000,
-  maxBytesPerRequest: 1_000,
-  createdAt: 0,
-  expiresAt: 10,
-}
-
-const REQUEST: IngestRequest = {
-  token: null,
-  method: 'POST',
-  path: '/',
-  query: '',
-  rawHeaders: [],
-  body: Buffer.from('x'),
-  sourceIp: '127.0.0.1',
-  isProxied: false,
-}
+const INBOX = anInbox({ ownerTokenHash: tokenHash(OWNER_TOKEN) })
 
 const DELIVERED_ORDER = {
   text: `insert into purchase_order

@@ -16,6 +16,7 @@ import {
 } from '../../src/catch/store.ts'
 import { type Db, UnitRefused } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
+import { anEvent, anInbox } from '../support/inboxes.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -292,18 +293,20 @@ async function aStore(t: After) {
     },
     sell: (publicId: string, some: Sold = {}) =>
       run(
-        ...insertInbox({
-          ...{ publicId, planId: 'spark', createdAt: T, expiresAt: END },
-          ...{ ownerTokenHash: new Uint8Array([1]), ingestTokenHash: new Uint8Array([2]) },
-          ...{ requestLimit: 5, storageLimitBytes: 100, maxBytesPerRequest: 50, ...some },
-        }),
+        ...insertInbox(
+          anInbox({
+            ...{ publicId, createdAt: T, expiresAt: END, requestLimit: 5, storageLimitBytes: 100 },
+            ...{ ownerTokenHash: new Uint8Array([1]), ingestTokenHash: new Uint8Array([2]) },
+            ...{ maxBytesPerRequest: 50, ...some },
+          }),
+        ),
       ),
     ingest: async (publicId: string, events: number | Partial<NewEvent>[]) =>
       run(
         ...tables.insert(
           { number: await number(publicId), revision: 0 },
           (typeof events === 'number' ? Array.from({ length: events }, () => ({})) : events).map(
-            anEvent,
+            (event) => anEvent({ receivedAt: T, ...event }),
           ),
         ),
       ),
@@ -318,10 +321,3 @@ async function aStore(t: After) {
     },
   }
 }
-
-const anEvent = (some: Partial<NewEvent>): NewEvent => ({
-  ...{ salt: 7, receivedAt: T, access: 'public', method: 'POST', path: '', query: '' },
-  ...{ headerLines: new Uint8Array(), contentType: null, mediaType: null },
-  ...{ body: new Uint8Array(), keptBytes: 10, bodySha256: '', sourceIp: '', ipLocation: null },
-  ...some,
-})
