@@ -9,7 +9,6 @@ import { chainOf, placeOf } from './trace.ts'
 export type GlobalOptions = {
   url?: string
   json?: true
-  color: boolean
   maxSats?: number
   quiet?: true
   debug?: true
@@ -26,14 +25,14 @@ export type Output = {
   note(sentence: string): void
   /** Prints a sentence on stderr about what has failed, is lost, or stays somewhere. */
   warn(sentence: string): void
-  /** Styles a text, if its terminal supports that. */
-  paint(style: Style, text: string, stream?: NodeJS.WriteStream): string
+  /** Styles a text, if stdout is a terminal that supports that, and without NO_COLOR. */
+  paint(style: Style, text: string): string
 }
 
 /** Whether the answer is JSON: with `--json`, and if stdout is not a terminal. */
 export const isForPrograms = ({ json }: GlobalOptions): boolean => json ?? !process.stdout.isTTY
 
-export function openOutput({ color, quiet }: GlobalOptions, isJson: boolean): Output {
+export function openOutput({ quiet }: GlobalOptions, isJson: boolean): Output {
   return {
     isJson,
     answer(json, text) {
@@ -41,9 +40,7 @@ export function openOutput({ color, quiet }: GlobalOptions, isJson: boolean): Ou
     },
     note: quiet ? () => undefined : print,
     warn: print,
-    paint(style, text, stream = process.stdout) {
-      return color ? styleText(style, text, { stream }) : text
-    },
+    paint: (style, text) => styleText(style, text, { stream: process.stdout }),
   }
 }
 

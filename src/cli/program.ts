@@ -99,7 +99,6 @@ export async function createProgram(...only: string[]): Promise<Command> {
     .option('--json', 'answer in JSON; the default if stdout is not a terminal')
     .option('--quiet', 'print only answers and errors')
     .option('--debug', 'log each request and its outcome on stderr, without secrets')
-    .option('--no-color', 'print without colours, as with NO_COLOR')
     .configureHelp({ showGlobalOptions: false })
     .helpCommand('help [command]', 'show the help of a command')
     .showSuggestionAfterError()
@@ -133,7 +132,7 @@ export async function createProgram(...only: string[]): Promise<Command> {
 
 /** The last line of each command's help. */
 const COMMON_OPTIONS =
-  '\nEvery command also takes --json, --url, --max-sats, --quiet, --debug and --no-color: mayfly --help\n'
+  '\nEvery command also takes --json, --url, --max-sats, --quiet and --debug: mayfly --help\n'
 
 /** All subcommands of this one that its help shows, groups included. */
 export function commandsOf(command: Command): Command[] {

@@ -117,7 +117,7 @@ describe('pulse run', () => {
 
   test('pulse run takes its job with or without the dashes, and its options before the name', async (t) => {
     const { cli, pings } = await aMonitor(t)
-    const plain = await cli.run(['--no-color', 'pulse', '--json', 'run', 'beat', 'echo', 'a', '-b'])
+    const plain = await cli.run(['--quiet', 'pulse', '--json', 'run', 'beat', 'echo', 'a', '-b'])
     assert.deepEqual([plain.code, plain.out], [0, 'a -b\n'])
     const dashes = await cli.run(['pulse', 'run', 'beat', '--', 'echo', '--', '--help'])
     assert.deepEqual([dashes.code, dashes.out], [0, '-- --help\n'])

@@ -1,13 +1,13 @@
 /** `mayfly sales export`: the settled orders of a time and what was paid back, for the operator's books. */
 import { once } from 'node:events'
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import type { Entry } from '../../payment/sales.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator, withStore } from './command.ts'
 import { timeFrom, timeTo } from './times.ts'
 
-type Options = { from?: string; to?: string; as?: 'csv' | 'json'; json?: true }
+type Options = { from?: string; to?: string; json?: true }
 
 export function addSales(program: Command): void {
   const sales = program.command('sales').description('what was sold, for your books')
@@ -16,21 +16,18 @@ export function addSales(program: Command): void {
       .command('export')
       .description('print the sales and refunds of a time, oldest first')
       .option('--from <time>', 'since then: a date (UTC), a time, or how long ago, such as 30d')
-      .option('--to <time>', 'until then: a date, which is included, or the time at which it ends')
-      .addOption(
-        new Option(
-          '--as <format>',
-          'json has one object a line; by default csv, and json with --json',
-        ).choices(['csv', 'json']),
-      ),
+      .option('--to <time>', 'until then: a date, which is included, or the time at which it ends'),
     {
       examples: [
         'mayfly sales export --from 2026-01-01 --to 2026-03-31 > sales.csv',
-        'mayfly sales export --from 30d --as json',
+        'mayfly sales export --from 30d --json',
       ],
+      notes: `
+It is CSV, and with --json an object a line.
+`,
     },
     async (_output, options) => {
-      const format = FORMATS[options.as ?? (options.json ? 'json' : 'csv')]
+      const format = options.json ? JSON_LINES : CSV
       const now = systemClock.now()
       const { from = '1970-01-01', to } = options
       const between = {
@@ -66,14 +63,13 @@ const COLUMNS = [
   ...(['time', 'product', 'plan', 'sats', 'paymentHash', 'network', 'refundReason'] as const),
 ]
 
-/** CSV as RFC 4180 has it, with a head. */
-const FORMATS = {
-  csv: {
-    head: csvLine(COLUMNS),
-    line: (entry: Shown) => csvLine(COLUMNS.map((column) => entry[column] ?? '')),
-  },
-  json: { head: '', line: (entry: Shown) => `${JSON.stringify(entry)}\n` },
+/** As RFC 4180 has it, with a head. */
+const CSV = {
+  head: csvLine(COLUMNS),
+  line: (entry: Shown) => csvLine(COLUMNS.map((column) => entry[column] ?? '')),
 }
+
+const JSON_LINES = { head: '', line: (entry: Shown) => `${JSON.stringify(entry)}\n` }
 
 function csvLine(values: readonly (string | number)[]): string {
   return `${values.map(csvField).join(',')}\r\n`

@@ -32,12 +32,11 @@ suite('sales export', () => {
       new RegExp(`^"2\\d{3}-[^"]+Z","catch","spark",\\d+,"${paymentHash}","regtest",""$`),
     )
     assert.equal(end, '')
-    const json = await mayfly(server, 'sales', 'export', '--as', 'json')
+    const json = await mayfly(server, 'sales', 'export', '--json')
     const sale = JSON.parse(json.out)
     assert.deepEqual(Object.keys(sale), [
       ...['time', 'product', 'plan', 'sats', 'paymentHash', 'network', 'refundReason'],
     ])
-    assert.deepEqual((await mayfly(server, 'sales', 'export', '--json')).out, json.out)
     assert.ok(!(csv.out + json.out).includes(orderId))
   })
 
@@ -59,7 +58,6 @@ suite('sales export', () => {
       ['--from', '2026-02-30'],
       ['--to', '2026-01-31T10:00:00'],
       ['--from', '2026-02-01', '--to', '2026-01-01'],
-      ['--as', 'xml'],
     ]) {
       const { code, out } = await mayfly(server, 'sales', 'export', ...args)
       assert.deepEqual([code, out], [2, ''], args.join(' '))
@@ -98,7 +96,7 @@ suite('sales export', () => {
     child.stdout.destroy()
     const [code] = await once(child, 'close')
     assert.equal(code, 0)
-    const { out } = await mayfly(server, 'sales', 'export', '--as', 'json')
+    const { out } = await mayfly(server, 'sales', 'export', '--json')
     assert.equal(out.split('\n').length, 50_001)
   })
 })
