@@ -24,6 +24,7 @@ what it bought by name, so that no token goes through the model. Without a walle
 `,
     },
     async (cli, { showCodes = false }) => {
+      if (process.stdin.isTTY) cli.note('A host of MCP starts this, and talks to it on stdin.')
       const { serveMcp } = await import('./mcp/serve.ts')
       return serveMcp(cli, { showCodes, version: program.version() ?? '0' })
     },

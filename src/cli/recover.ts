@@ -41,7 +41,9 @@ see. A purchase that was begun here is gone on with by its name: \`mayfly list\`
         const saved = { capability, baseUrl: cli.url, ...(planId ? { planId } : {}) }
         const name = inVault(cli, (db) => {
           if (open) dropPurchase({ ...cli, db }, open.name)
-          const as = wanted ?? freeName(done.product, (some) => isTaken(db, some))
+          const isFree = (some: string): boolean => !isTaken(db, some)
+          const own = open && isFree(open.name) ? open.name : null
+          const as = wanted ?? own ?? freeName(done.product, (some) => !isFree(some))
           save({ ...cli, db }, as, saved)
           return as
         })

@@ -64,6 +64,20 @@ export const GONE = 'gone'
 export const isGone = (error: unknown): boolean =>
   error instanceof MayflyError && (error.phrase === 'not found' || error.phrase === 'unauthorized')
 
+/** Null where a part of it, that was asked for, is not there. @throws what is wrong, also if the whole is gone. */
+export async function partOf<T>(
+  whole: { status(): Promise<unknown> },
+  part: Promise<T>,
+): Promise<T | null> {
+  try {
+    return await part
+  } catch (error) {
+    if (!isGone(error)) throw error
+    await whole.status()
+    return null
+  }
+}
+
 /** The state that the service tells now. Null where asking would spend something: a read, or a ping. */
 export async function stateOf(mayfly: Mayfly, kept: Kept): Promise<string | null> {
   if (isPingOnly(kept)) return null

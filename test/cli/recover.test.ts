@@ -6,6 +6,7 @@ import { openOrder } from '../support/buying.ts'
 import { commandLine } from '../support/command-line.ts'
 import { extend } from '../support/extension.ts'
 import { startServer } from '../support/server.ts'
+import { aUser, interrupted, statesOf } from '../support/user.ts'
 
 test('a purchase is recovered by its invoice and preimage, in the SDK and on the command line', async (t) => {
   const server = await startServer(t)
@@ -23,6 +24,14 @@ test('a purchase is recovered by its invoice and preimage, in the SDK and on the
   assert.equal(wrong.code, 4)
   const none = await cli.run(['recover', 'lnbc1'], { input: preimage })
   assert.equal(none.code, 2)
+})
+
+test('a purchase that was begun here is recovered under its own name, and is over then', async (t) => {
+  const { cli, server } = await aUser(t)
+  const bolt11 = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
+  const preimage = await server.pay(bolt11)
+  assert.equal((await cli.json(['recover', bolt11], { input: preimage })).name, 'hooks')
+  assert.deepEqual(await statesOf(cli), ['hooks saved'])
 })
 
 test('an extension that was paid is recovered as its new end', async (t) => {

@@ -20,6 +20,10 @@ test('a switch says what arms it, and is refused before anything is bought while
   assert.equal(armedBy, 'mayfly ping alive')
   const { err } = await cli.run(['whisper', 'read', 'will'])
   assert.match(err, /If it waits for a monitor to fall silent, it opens only then/)
+  for (const time of ['once', 'again']) {
+    const retired = await cli.run(['pulse', 'switch', 'alive', '--retire'])
+    assert.equal(retired.code, 0, time + retired.err)
+  }
 })
 
 test('a whisper that outlasts the monitor of its switch is refused, and the sentence says so', async (t) => {

@@ -14,7 +14,7 @@ import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { whole } from '../options.ts'
-import { isGone } from '../status.ts'
+import { partOf } from '../status.ts'
 import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
@@ -93,12 +93,7 @@ export async function newest(
 export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
   const isSequence = which !== undefined && /^\d{1,15}$/.test(which)
   if (which !== undefined && !isSequence) {
-    const event = await inbox.event(which).catch(async (error: unknown) => {
-      if (!isGone(error)) throw error
-      // It is the inbox that is gone, or the webhook.
-      await inbox.status()
-      return null
-    })
+    const event = await partOf(inbox, inbox.event(which))
     if (event) return event
     throw noEvent()
   }

@@ -4,7 +4,7 @@ import type { PulseSettings } from '../../client/index.ts'
 import { client } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { whole } from '../options.ts'
-import { showMonitor } from '../status.ts'
+import { partOf, showMonitor } from '../status.ts'
 import { loadPulse } from '../vault/saved.ts'
 
 type Options = { timeZone?: string; grace: number; off?: true }
@@ -76,7 +76,7 @@ export function addPulseSchedule(parent: Command): void {
         throw new CliError('Give the five fields of cron, in quotes, or --off.', EXIT.usage)
       }
       if (cron === undefined) {
-        if ((await monitor.status()).schedule !== null) await monitor.deleteSchedule()
+        await partOf(monitor, monitor.deleteSchedule())
         cli.answer({ name, schedule: null }, `${name} expects pings by its interval again.\n`)
         return EXIT.ok
       }
@@ -108,7 +108,7 @@ export function addPulseSwitch(parent: Command): void {
     async (cli, { retire }, [name]) => {
       const { monitor } = loadPulse(cli, name)
       if (retire) {
-        await monitor.retireSwitch()
+        await partOf(monitor, monitor.retireSwitch())
         cli.answer({ name, retired: true }, `The switch of ${name} is retired.\n`)
         return EXIT.ok
       }
