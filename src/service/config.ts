@@ -9,7 +9,7 @@ import { databaseUrl, lightningUrl, secrets } from './settings/backends.ts'
 import { hostList, nameList, proxyUrl } from './settings/hosts.ts'
 import { unpaidBytes } from './settings/limits.ts'
 import { cidrListOrFile, proxyList } from './settings/networks.ts'
-import { contact, webUrl } from './settings/operator.ts'
+import { contact, rateSource, webUrl } from './settings/operator.ts'
 import { baseUrl, fileList, integer, jsonFile, oneOf, portOrOff, text } from './settings/values.ts'
 
 /** A setting is wrong. The message is a sentence that names it. */
@@ -127,6 +127,13 @@ export const OPTIONS = {
     shown: 'none',
     help: 'how buyers reach you, an https URL or an e-mail address, the same',
     parse: contact,
+  },
+  rateSource: {
+    name: 'MAYFLY_RATE_SOURCE',
+    default: '',
+    shown: 'none',
+    help: 'where pages learn what a bitcoin costs, such as `https://mempool.space/api/v1/prices#EUR`: JSON whose member of that name is a number; they show prices in it too',
+    parse: (value) => (value === '' ? null : rateSource(value)),
   },
   blockedNetworks: {
     name: 'MAYFLY_BLOCKED_NETWORKS',

@@ -45,6 +45,7 @@ import { createSwitches } from '../switches/switches.ts'
 import { mountMcp } from '../tools/remote/endpoint.ts'
 import { createPurchaseIds } from '../tools/remote/purchase-id.ts'
 import type { Config } from './config.ts'
+import { createExchangeRate, RATE_EVERY_MS } from './exchange-rate.ts'
 import { CONNECTIONS_BESIDE_STORE, joinInstances } from './instances.ts'
 import { createOnSale } from './on-sale.ts'
 import { openAlerts } from './outbound-rules.ts'
@@ -170,9 +171,13 @@ export async function serve(
     const has = new Set(products.map(({ facts }) => facts.name))
     const { termsUrl, privacyUrl, contact } = config
     const operator = { termsUrl, privacyUrl, contact }
+    const rate =
+      config.rateSource &&
+      createExchangeRate(config.rateSource, { clock, log, stopping: stopping.signal })
     const pages = createPages({
       ...{ isSimulator, has, surfaces: SURFACES, operator },
       onSale: { edition: onSale.edition, plans: onSale.plansNamed },
+      rate: () => rate?.current() ?? '',
     })
     const memory = createMemory((request) => clientNetwork(clientAddress(request.raw)))
     const connections = createConnections({ networkOf: peerNetwork })
@@ -301,6 +306,10 @@ export async function serve(
       { everyMs: LOOK_EVERY_MS, event: 'alerts.turn_failed', work: alerts.look },
       { everyMs: BEAT_EVERY_MS, event: 'clock.beat_failed', work: clock.beat },
     )
+    if (rate) {
+      works.push({ everyMs: RATE_EVERY_MS, event: 'rate.failed', work: rate.look })
+      void rate.look()
+    }
     const stopWorks = startWorks(works, { log, timer })
     watcher.start(stopping.signal)
     const { port } = app.server.address() as AddressInfo

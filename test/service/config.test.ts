@@ -29,6 +29,7 @@ const DEFAULTS: Config = {
   termsUrl: null,
   privacyUrl: null,
   contact: null,
+  rateSource: null,
   egressNetworks: [],
   maxSalesPerDay: null,
   maxSalesPerNetworkPerDay: null,
@@ -67,6 +68,16 @@ const GOOD: [keyof Config, string, unknown][] = [
   ['maxSalesPerDay', '1', 1],
   ['termsUrl', 'https://mayfly.example/terms?v=1&l=en', 'https://mayfly.example/terms?v=1&l=en'],
   ['privacyUrl', 'https://mayfly.example', 'https://mayfly.example/'],
+  [
+    'rateSource',
+    'https://rates.example/v1?key=1#EUR',
+    { url: 'https://rates.example/v1?key=1', currency: 'EUR' },
+  ],
+  [
+    'rateSource',
+    'http://127.0.0.1:8999/api/v1/prices#USD',
+    { url: 'http://127.0.0.1:8999/api/v1/prices', currency: 'USD' },
+  ],
   ['contact', 'https://mayfly.example/contact', 'https://mayfly.example/contact'],
   ['contact', 'abuse+1@mayfly.example', 'abuse+1@mayfly.example'],
   ['maxSalesPerNetworkPerDay', '1000000', 1_000_000],
@@ -237,6 +248,19 @@ const BAD: [keyof Config, string[], string][] = [
     ],
     'an https URL without credentials',
   ]),
+  [
+    'rateSource',
+    [
+      'https://rates.example/v1',
+      'https://rates.example/v1#eur',
+      'https://rates.example/v1#EURO',
+      'http://rates.example/v1#EUR',
+      'https://a:b@rates.example/v1#EUR',
+      'rates#EUR',
+      `https://rates.example/${'a'.repeat(500)}#EUR`,
+    ],
+    'an https URL without credentials that ends with a currency, such as `#EUR`',
+  ],
   [
     'contact',
     [

@@ -88,9 +88,12 @@ export type PagesOptions = {
   operator: OperatorFacts
   /** The plans that are on sale. Another edition has other prices. */
   onSale: { edition(): number; plans(product: string): readonly PricedPlan[] }
+  /** The price of a bitcoin, such as `EUR 84321.5`, for what the page says of money; empty while it is unknown. */
+  rate(): string
 }
 
-type Site = { edition: number; html: Map<string, Promise<Served>> }
+/** The pages as they were made for plans and a rate. */
+type Site = { of: string; html: Map<string, Promise<Served>> }
 
 export function createPages(options: PagesOptions) {
   const { isSimulator, has, surfaces, onSale } = options
@@ -106,16 +109,17 @@ export function createPages(options: PagesOptions) {
   let made: Site | null = null
   async function site(): Promise<Site> {
     const read = await assets()
-    if (made?.edition !== onSale.edition()) made = makeSite(read)
+    const of = `${onSale.edition()} ${options.rate()}`
+    if (made?.of !== of) made = makeSite(of, read)
     return made
   }
 
-  function makeSite(assets: Assets): Site {
+  function makeSite(of: string, assets: Assets): Site {
     const html = pages.map((page): [string, Promise<Served>] => {
       const text = fill(frame, { ...options, page, linked, assets })
       return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
     })
-    return { edition: onSale.edition(), html: new Map(html) }
+    return { of, html: new Map(html) }
   }
 
   async function pageOf(name: string): Promise<Served> {
@@ -241,7 +245,7 @@ function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served
 type Filling = PagesOptions & { page: Page; linked: readonly Page[]; assets: Assets }
 
 function fill(frame: string, filling: Filling): string {
-  const { page, linked, assets, isSimulator, operator, onSale } = filling
+  const { page, linked, assets, isSimulator, operator, onSale, rate } = filling
   const at = (path: string): string => `/assets/${assets.version}/${path}`
   const linksOf = (place: 'nav' | 'foot'): string =>
     linked
@@ -260,6 +264,7 @@ function fill(frame: string, filling: Filling): string {
     noscript: page.script ? NEEDS_SCRIPTS : '',
     simulator: isSimulator ? SIMULATOR_NOTICE : '',
     mode: isSimulator ? 'simulator' : 'node',
+    rate: rate(),
     nav: linksOf('nav'),
     foot: linksOf('foot'),
     operator: operatorLinks(operator).map(linkOf).join(''),

@@ -13,6 +13,21 @@ export function webUrl(value: string): string {
   return url.href
 }
 
+export type RateSource = { url: string; currency: string }
+
+/** A URL, with the currency after `#`. A source on this machine needs no TLS. */
+export function rateSource(value: string): RateSource {
+  const url = value.length <= MAX_LENGTH ? URL.parse(value) : null
+  const isHere = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isHere)
+  const currency = url?.hash.slice(1) ?? ''
+  if (!isSafe || url.username + url.password !== '' || !/^[A-Z]{3}$/.test(currency)) {
+    throw new Error('an https URL without credentials that ends with a currency, such as `#EUR`')
+  }
+  url.hash = ''
+  return { url: url.href, currency }
+}
+
 /** An https URL, or an e-mail address. */
 export function contact(value: string): string {
   if (value.length <= MAX_LENGTH && EMAIL.test(value)) return value

@@ -24,6 +24,7 @@ import {
 } from '../ui/show.tsx'
 import { type Buy, isRefusal, type Phase, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
+import { Price } from './plans.tsx'
 
 export function Checkout<Bought>({
   purchase,
@@ -85,7 +86,9 @@ export function Checkout<Bought>({
         <section class="card stack narrow" aria-label="Checkout">
           <div class="stack tight">
             <p class="small quiet">{termsLine(purchase)}</p>
-            <StepHeading>Pay {sats(shown.quote.amountSats)}</StepHeading>
+            <StepHeading>
+              Pay <Price amount={shown.quote.amountSats} />
+            </StepHeading>
             <p class="small quiet">{purchase.limits.join(' · ')}</p>
           </div>
           <Invoice quote={shown.quote} reach={reach.value} onProof={onProof} />

@@ -13,7 +13,7 @@ import { Failure, Notice, Working } from '../ui/show.tsx'
 import { KeptHere } from './checkout.tsx'
 import { isRefusal, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
-import { OnSale } from './plans.tsx'
+import { OnSale, Price } from './plans.tsx'
 
 export type Extending = {
   capability: Extract<AnyCapability, { ownerToken: string }>
@@ -127,7 +127,9 @@ function Paying({
   if (shown.at !== 'invoice') return <Working>Asking for an invoice…</Working>
   return (
     <>
-      <h3>Pay {sats(shown.quote.amountSats)}</h3>
+      <h3>
+        Pay <Price amount={shown.quote.amountSats} />
+      </h3>
       <Invoice quote={shown.quote} reach={reach.value} onProof={onProof} />
       <KeptHere purchase={purchase} />
     </>

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import type { Catalog } from '../../client/index.ts'
 import type { Product } from '../../lib/product-names.ts'
-import { CLOSED, sats } from '../lib/format.ts'
+import { CLOSED, sats, worth } from '../lib/format.ts'
 import { catalog } from '../lib/service.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { type Offer, offersOf, planTitle, type Terms, termsWithPrice } from '../lib/terms.ts'
@@ -114,7 +114,9 @@ export function PlanCard({
       <span class="plan-name">
         {planTitle(terms.planId)} · {terms.lifetime}
       </span>
-      <span class="plan-price">{sats(terms.priceSats)}</span>
+      <span class="plan-price">
+        <Price amount={terms.priceSats} />
+      </span>
       <span class="small quiet">{plan.bestFor}</span>
       {why === null ? (
         limits.map((limit) => (
@@ -126,6 +128,17 @@ export function PlanCard({
         <span class="plan-limit why">{why}</span>
       )}
     </button>
+  )
+}
+
+/** A price in satoshis, and about what that is in money if the operator has set where rates come from. */
+export function Price({ amount }: { amount: number }) {
+  const money = worth(amount)
+  return (
+    <>
+      {sats(amount)}
+      {money !== '' && <span class="money"> {money}</span>}
+    </>
   )
 }
 

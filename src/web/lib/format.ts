@@ -23,6 +23,16 @@ export const count = (value: number): string => whole.format(value)
 
 export const sats = (value: number): string => `${whole.format(value)} sat`
 
+/** What an amount is worth at the service's rate: `about €0.27`; empty if it knows none. */
+export function worth(value: number, rate = globalThis.document?.documentElement.dataset.rate) {
+  const [currency, perBitcoin] = rate?.split(' ') ?? []
+  if (!currency || !perBitcoin) return ''
+  const money = new Intl.NumberFormat('en', { style: 'currency', currency })
+  const amount = (value / 100_000_000) * Number(perBitcoin)
+  const least = 10 ** -(money.resolvedOptions().maximumFractionDigits ?? 0)
+  return amount < least ? `less than ${money.format(least)}` : `about ${money.format(amount)}`
+}
+
 /** A size in its largest unit, to three digits or so. */
 export function bytes(value: number, round: (value: number) => number = Math.round): string {
   if (value < 1024) return `${value} B`
