@@ -82,6 +82,8 @@ async function run(
     )
   } catch (error) {
     if (error instanceof NeedsInput) return error.result
+    // The library aborts with whatever the host gave as its reason.
+    if (error === ctx.mcpReq.signal.reason) return errorResult('The call was cancelled.')
     return errorResult(sentenceOf(session.cli, error))
   }
 }

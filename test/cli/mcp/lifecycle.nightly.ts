@@ -106,6 +106,7 @@ describe('a wait for a webhook', () => {
       const over = await host.call('wait_for_webhook', { name: 'hooks', timeoutSeconds: 1 })
       const { reason, after, webhooks } = JSON.parse(over.text)
       assert.deepEqual([reason, after, webhooks], ['timeout', 0, []])
+      assert.doesNotMatch(host.err(), /Abort|fault/, 'a cancelled call is no fault')
     })
   }
 })
