@@ -19,6 +19,7 @@ export function addBuy(program: Command): void {
         'mayfly buy catch --name hooks           shows an invoice and waits for the payment',
         'MAYFLY_WALLET_URL=simulator: mayfly buy pulse --plan standard --max-sats 300',
         'mayfly buy catch --resume hooks         continues an interrupted purchase',
+        'mayfly whisper send secret.txt          buys the reads of a whisper',
       ),
     )
   addProduct(buy, 'catch', 'buy a webhook inbox')

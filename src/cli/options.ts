@@ -4,7 +4,7 @@ import { PLAN_IDS, type PlanId, PRODUCT_NAMES } from '../lib/product-names.ts'
 import { firstLine, readSecret } from './ask.ts'
 import { CliError, EXIT } from './exit.ts'
 
-export const planOption = (description = 'spark, standard or long'): Option =>
+export const planOption = (description = 'the plan'): Option =>
   new Option('--plan <plan>', description).choices(PLAN_IDS)
 
 export type PurchaseOptions = { plan: PlanId; name?: string; resume?: string; beside?: string }
@@ -17,7 +17,7 @@ export const forPurchase = (command: Command): Command =>
     .option('--resume <name>', 'continue this interrupted purchase')
     .option('--beside <name>', 'buy another one, though it is unknown whether this one was paid')
 
-export const productOption = (description = PRODUCT_NAMES.join(', ')): Option =>
+export const productOption = (description = 'the product'): Option =>
   new Option('--product <product>', description).choices(PRODUCT_NAMES)
 
 /** Reads a whole number of this range. */

@@ -146,7 +146,7 @@ function exitCodes(): string {
   const lines = Object.entries(EXIT_MEANINGS).map(
     ([name, meaning]) => `  ${String(EXIT[name as keyof typeof EXIT]).padEnd(3)}  ${meaning}\n`,
   )
-  return `Exit codes:\n${lines.join('')}`
+  return `\nExit codes:\n${lines.join('')}`
 }
 
 function isJsonAsked(args: string[]): boolean {

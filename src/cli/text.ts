@@ -56,7 +56,7 @@ export function columns(texts: readonly (readonly string[])[]): string {
 export type Help = { examples: readonly string[]; notes?: string }
 
 export const helpText = ({ examples: lines, notes = '' }: Help): string =>
-  `${examples(...lines)}${notes}`
+  `${examples(...lines)}${notes === '' ? '' : `\n${notes.trimEnd()}`}`
 
 export const examples = (...lines: string[]): string =>
-  `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`
+  ['\nExamples:', ...lines.map((line) => `  ${line}`)].join('\n')

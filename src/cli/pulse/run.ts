@@ -7,7 +7,7 @@ import { createMayfly, type PulseClient } from '../../client/index.ts'
 import { dataFolder } from '../data-folder.ts'
 import { EXIT, endingOf } from '../exit.ts'
 import { printDebug } from '../output.ts'
-import { examples, harmless } from '../text.ts'
+import { harmless, helpText } from '../text.ts'
 import { traced } from '../trace.ts'
 import { loadPing } from '../vault/saved.ts'
 import { refusedPing } from './rotate.ts'
@@ -26,13 +26,16 @@ export function addPulseRun(parent: Command): void {
     .option('--ping-only', 'only ping after a success, for one heartbeat a run instead of two')
     .addHelpText(
       'after',
-      `${examples('mayfly pulse run backup -- ./backup.sh --all')}
+      helpText({
+        examples: ['mayfly pulse run backup -- ./backup.sh --all'],
+        notes: `
 The command always runs first, even with an unknown name, an unreadable file, an old Node, or a service that
 does not answer. It inherits this environment, wallet included, and receives all signals. \`pulse run\` ends with its exit
 code, or with 128 plus the number of the signal that ended it. The monitor is told of the start beside the
 command, and of the exit code after it, in at most ${PING_MS / 1000} seconds. If that fails, stderr says so and the exit code
 stays the same.
 `,
+      }),
     )
     // Never reached through the entry, which has run the job.
     .action(() => {
