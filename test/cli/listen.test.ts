@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { between } from '../support/between.ts'
 import { commandLine } from '../support/command-line.ts'
 import { anInbox, aProxy, listenOnce, sendAll } from '../support/listening.ts'
 import { until } from '../support/until.ts'
@@ -281,3 +282,41 @@ async function sendAsItIs(url: string): Promise<void> {
   const [{ statusCode }] = (await once(sent, 'response')) as [IncomingMessage]
   assert.equal(statusCode, 204)
 }
+
+test('an export writes each page before it asks for the next, oldest first, in each form', async (t) => {
+  const { cli, ingest } = await anInbox(t)
+  await sendAll(ingest, 60)
+  const run = async (...options: string[]) => {
+    const { code, out } = await cli.run(['catch', 'export', 'hooks', ...options])
+    assert.equal(code, 0)
+    return out
+  }
+  const sequencesIn = (lines: string): number[] =>
+    lines
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).sequence)
+  const all = Array.from({ length: 60 }, (_, i) => i + 1)
+  assert.deepEqual(sequencesIn(await run()), all)
+  assert.deepEqual(sequencesIn(await run('--limit', '2')), [59, 60])
+  const entriesIn = (har: string): { _mayfly: { sequence: number } }[] =>
+    JSON.parse(har).log.entries
+  const har = entriesIn(await run('--as', 'har'))
+  assert.deepEqual(
+    har.map((entry) => entry._mayfly.sequence),
+    all,
+  )
+  assert.deepEqual(entriesIn(await run('--as', 'har', '--filter', 'q=nothing')), [])
+  assert.equal((await run('--as', 'curl', '--limit', '3')).match(/^curl /gm)?.length, 3)
+
+  const half = await between(t, new URL(ingest).origin, (path, response) => {
+    if (!path.includes('after=50')) return false
+    response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"not found"}')
+    return true
+  })
+  await cli.json(['move', 'hooks', '--to', half])
+  const environment = { MAYFLY_URL: half }
+  const cut = await cli.run(['catch', 'export', 'hooks'], { environment })
+  assert.equal(cut.code, 4)
+  assert.deepEqual(sequencesIn(cut.out), all.slice(0, 50))
+})

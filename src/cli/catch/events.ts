@@ -1,12 +1,12 @@
 /** `mayfly catch events|show|next|export`: the events of an inbox, and the filter that chooses some. */
 import { type Command, Option } from 'commander'
+import { HAR_BETWEEN, HAR_END, HAR_START, harEntry } from '../../client/export.ts'
 import {
   type CatchClient,
   type CatchEvent,
   type EventFilter,
   eventBody,
   toCurl,
-  toHar,
   toJsonLines,
 } from '../../client/index.ts'
 import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
@@ -21,6 +21,8 @@ import { receiverOf } from './forward.ts'
 
 /** The most events that an inbox can hold. */
 const MAX_EVENTS = 1_000_000
+/** How many events the service answers at once. */
+const PAGE = 50
 
 /** Options of several commands. */
 export const FILTER = [
@@ -82,7 +84,7 @@ export async function newest(
   limit: number,
 ): Promise<CatchEvent[]> {
   const events: CatchEvent[] = []
-  for await (const event of inbox.events({ ...filter, limit: Math.min(limit, 50) })) {
+  for await (const event of inbox.events({ ...filter, limit: Math.min(limit, PAGE) })) {
     events.push(event)
     if (events.length === limit) break
   }
@@ -150,13 +152,52 @@ export function addCatchExport(parent: Command): void {
     async (cli, options, [name]) => {
       const saved = loadCatch(cli, name)
       const url = options.to === undefined ? inboxAddress(saved) : receiverOf(options.to).href
-      const events = await newest(saved.inbox, parseFilter(options.filter), options.limit)
-      events.reverse()
-      if (options.as === 'har') write(toHar(events, { url }))
-      else if (options.as === 'jsonl') write(toJsonLines(events))
-      else for (const event of events) write(`${toCurl(event, { url })}\n`)
+      const { start = '', between = '', end = '', entry } = FORMATS[options.as]
+      let before = start
+      for await (const event of oldest(saved.inbox, parseFilter(options.filter), options.limit)) {
+        write(before + entry(event, url))
+        before = between
+      }
+      write((before === start ? start : '') + end)
     },
   )
+}
+
+type Format = {
+  start?: string
+  between?: string
+  end?: string
+  entry(event: CatchEvent, url: string): string
+}
+
+/** An entry is written before the next page is asked for: all of an inbox is too much for one text. */
+const FORMATS: Record<ExportOptions['as'], Format> = {
+  curl: { entry: (event, url) => `${toCurl(event, { url })}\n` },
+  har: { start: HAR_START, between: HAR_BETWEEN, end: HAR_END, entry: harEntry },
+  jsonl: { entry: (event) => toJsonLines([event]) },
+}
+
+/** The newest events, at most this many, but oldest first. */
+async function* oldest(
+  inbox: CatchClient,
+  filter: EventFilter,
+  limit: number,
+): AsyncGenerator<CatchEvent> {
+  let after = 0
+  if (limit < MAX_EVENTS) {
+    let count = 0
+    for await (const { sequence } of inbox.events({ ...filter, limit: Math.min(limit, PAGE) })) {
+      after = sequence - 1
+      if (++count === limit) break
+    }
+  }
+  for (;;) {
+    const { events } = await inbox.page({ ...filter, after, limit: PAGE })
+    const last = events.at(-1)
+    if (last === undefined) return
+    yield* events
+    after = last.sequence
+  }
 }
 
 const write = (text: string): boolean => process.stdout.write(shownOn(process.stdout, text))
