@@ -20,14 +20,21 @@ case $url in
     copy="$folder/mayfly-$stamp.dump"
     # The password is in the environment of pg_dump: every user could read its arguments.
     while IFS= read -r -d '' pair; do export "${pair?}"; done < <(URL=$url ${mayfly%% *} -e '
-      const { hostname, port, username, password, pathname, searchParams } = new URL(process.env.URL)
+      // It may name several servers: the one that takes writes is dumped.
+      const [, before, servers, after] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(process.env.URL)
+      const urls = servers.split(",").map((server) => new URL(before + server + after))
+      const { username, password, pathname, searchParams } = urls[0]
       const pairs = {
-        PGHOST: hostname.replace(/^\[(.*)\]$/, "$1"), PGPORT: port || "5432",
+        PGHOST: urls.map(({ hostname }) => hostname.replace(/^\[(.*)\]$/, "$1")).join(),
+        PGPORT: urls.map(({ port }) => port || "5432").join(),
+        PGTARGETSESSIONATTRS: urls.length > 1 ? "read-write" : null,
         PGUSER: decodeURIComponent(username), PGPASSWORD: decodeURIComponent(password),
         PGDATABASE: decodeURIComponent(pathname.slice(1)),
         PGSSLMODE: searchParams.get("sslmode"), PGSSLROOTCERT: searchParams.get("sslrootcert"),
       }
       for (const [name, value] of Object.entries(pairs)) if (value) process.stdout.write(`${name}=${value}\0`)')
+    # Of a URL that cannot be read nothing is known: without it, pg_dump would look for a server of its own.
+    wait "$!"
     pg_dump --format=custom --file="$copy.draft"
     pg_restore --list "$copy.draft" >/dev/null
     mv "$copy.draft" "$copy"

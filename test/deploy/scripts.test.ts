@@ -1,7 +1,7 @@
 /** The scripts of deploy/, as an operator's machine runs them. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdir, readFile, rename, utimes, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -90,11 +90,12 @@ suite('backup.sh', () => {
     )
     await tool('pg_restore', '[ "$(cat "$2")" = "$READS" ]')
     const told = join(tools, 'told')
-    const backUp = (reads: string) =>
+    const url = 'postgres://mayfly:p%40ss@[::1]:6543/books?pool=8&sslmode=require'
+    const backUp = (reads: string, from = url) =>
       run('backup.sh', [folder], {
         PATH: `${tools}:${process.env.PATH}`,
         ...{ TOLD: told, READS: reads },
-        MAYFLY_DATABASE_URL: 'postgres://mayfly:p%40ss@[::1]:6543/books?pool=8&sslmode=require',
+        MAYFLY_DATABASE_URL: from,
       })
     assert.notEqual((await backUp('something else')).code, 0)
     assert.ok((await readdir(folder)).every((name) => name.endsWith('.draft')))
@@ -106,6 +107,15 @@ suite('backup.sh', () => {
       ...['PGSSLMODE=require', 'PGUSER=mayfly'],
     ])
     assert.ok((await readdir(folder)).some((name) => /^mayfly-.*Z\.dump$/.test(name)))
+
+    await backUp('dump', 'postgres://mayfly:x@db1:6543,db2/books')
+    assert.deepEqual(
+      (await readFile(told, 'utf8')).match(/^PG(?:HOST|PORT|TARGET).*/gm)?.toSorted(),
+      ['PGHOST=db1,db2', 'PGPORT=6543,5432', 'PGTARGETSESSIONATTRS=read-write'],
+    )
+    await rm(told)
+    assert.notEqual((await backUp('dump', 'postgres://mayfly:x@db1:port/books')).code, 0)
+    await assert.rejects(readFile(told), 'a URL that cannot be read dumped another database')
   })
 
   test('a number of days that cannot be meant is refused before anything is deleted', async (t) => {
