@@ -9,6 +9,29 @@ import { temporaryFolder } from './support/folder.ts'
 import { refusedStart, startProgram } from './support/program.ts'
 import { until } from './support/until.ts'
 
+test('a first start without its node says why the node does not answer', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const environment = { MAYFLY_LIGHTNING_URL: 'phoenixd+http://:secret@127.0.0.1:9' }
+  const { code, told } = await refusedStart(t, file, { environment })
+  assert.equal(code, 2)
+  assert.match(
+    told,
+    /^Mayfly did not start\. The first start on a new store needs the Lightning node to answer\. phoenixd.*connection refused.*http:\/\/127\.0\.0\.1:9.*\.\n$/,
+  )
+  assert.doesNotMatch(told, /secret/)
+})
+
+test('a port in use is not blamed on another program, since it can be that of the metrics', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const other = await startProgram(t, file)
+  const { port } = new URL(other.url)
+  const environment = { MAYFLY_PORT: port }
+  assert.deepEqual(await refusedStart(t, `${file}2.db`, { environment }), {
+    code: 1,
+    told: 'Mayfly did not start. The port is in use. Set MAYFLY_PORT to a free one, other than MAYFLY_METRICS_PORT.\n',
+  })
+})
+
 test('a second signal ends a service whose stop takes long, and says so by its code', async (t) => {
   const file = join(await temporaryFolder(t), 'mayfly.db')
   const program = await startProgram(t, file, { environment: { MAYFLY_DRAIN_SECONDS: '300' } })

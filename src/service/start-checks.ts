@@ -18,7 +18,8 @@ export async function networkOf(node: Opened, config: Config, db: Db): Promise<N
   const { problem } = node
   if (problem && !problem.isAway) throw new ConfigError(problem.sentence)
   const reported = problem ? null : (await node.lightning.info()).network
-  const network = await bindStore(db, { backend: config.lightningUrl.kind, network: reported })
+  const backend = config.lightningUrl.kind
+  const network = await bindStore(db, { backend, network: reported, away: problem?.sentence })
   if (config.network !== null && config.network !== network) {
     throw new ConfigError(`MAYFLY_NETWORK is ${config.network}, and the node is on ${network}.`)
   }

@@ -11,18 +11,25 @@ const NODE = 'lightning_node'
 /**
  * Notes the backend and network of the store at the first start, and checks them at every later one.
  *
- * `network` is null if the node cannot be reached: then the store must know it.
+ * `network` is null if the node cannot be reached: then the store must know it. `away` says why.
  * @returns the network of the store.
  * @throws ConfigError if the store belongs to others, so that real orders never meet a simulator.
  */
 export async function bindStore(
   db: Db,
-  { backend, network }: { backend: string; network: Network | null },
+  {
+    backend,
+    network,
+    away,
+  }: { backend: string; network: Network | null; away?: string | undefined },
 ): Promise<Network> {
   const configured = network === null ? backend : `${backend} on ${network}`
   const known = network === null ? await metaOf(db, OWNER) : await noteOnce(db, OWNER, configured)
   if (known === null) {
-    throw new ConfigError('The first start on a new store needs the Lightning node to answer.')
+    const why = away === undefined ? '' : ` ${away}.`
+    throw new ConfigError(
+      `The first start on a new store needs the Lightning node to answer.${why}`,
+    )
   }
   const [knownBackend, knownNetwork] = known.split(' on ')
   if (knownBackend !== backend || (network !== null && knownNetwork !== network)) {

@@ -152,10 +152,9 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     const store = await aDatabaseUrl(t)
     await testbed.alice.kill()
     try {
-      assert.deepEqual(await refusedStart(t, store, { environment }), {
-        code: 2,
-        told: 'Mayfly did not start. The first start on a new store needs the Lightning node to answer.\n',
-      })
+      const { code, told } = await refusedStart(t, store, { environment })
+      assert.equal(code, 2)
+      assert.match(told, /The first start on a new store needs the Lightning node to answer\. LND/)
     } finally {
       await startAlice()
     }

@@ -146,7 +146,7 @@ function notStarted(error: unknown): CliError | null {
 }
 
 const ADDRESS_ERRORS: Record<string, string> = {
-  EADDRINUSE: 'Another program uses the port. Set MAYFLY_PORT to a free one.',
+  EADDRINUSE: 'The port is in use. Set MAYFLY_PORT to a free one, other than MAYFLY_METRICS_PORT.',
   EACCES: 'This user may not listen on that port. Set MAYFLY_PORT to one above 1023.',
   EADDRNOTAVAIL: 'MAYFLY_HOST is not an address of this machine.',
   ENOTFOUND: 'MAYFLY_HOST is not an address of this machine.',
