@@ -7,6 +7,8 @@ import { bindingText } from '../../src/protocol/gate-binding.ts'
 import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
 import { type Ask, aShop } from '../support/gate-app.ts'
 import { BODY, challengeOf, PATH } from '../support/gate-request.ts'
+import { copiesOf } from '../support/gate-store.ts'
+import { unit } from '../support/unit.ts'
 
 const VISITOR = '203.0.113.0/24'
 
@@ -120,12 +122,7 @@ describe('an intent that is refused', () => {
   test('an intent is refused with the time to wait while too many of its project are open', async (t) => {
     const { create, quoted, db } = await aShop(t)
     const { intentId } = await quoted()
-    const text = `with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
-      insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
-        body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
-        verify_url, state, created_at, quote_expires_at, honoured_until,
-        verify_count, next_verify_at from gate_intent, n where intent_id = $1`
-    await db.write({ lockKey: 'a test', statements: { many: { text, values: [intentId] } } })
+    await db.write(unit(copiesOf(intentId, 9999)))
     const { status, headers, body } = await create()
     assert.deepEqual([status, body], [429, { error: 'rate limited' }])
     const wait = Number(headers['retry-after'])

@@ -5,6 +5,7 @@ import { deleteRoute } from '../../src/gate/store.ts'
 import { base62 } from '../../src/lib/base62.ts'
 import { createSecrets, keyedHash } from '../../src/secrets/secrets.ts'
 import { aGate, aRequest, pay, QUOTE_SECONDS, SECRET } from '../support/gate.ts'
+import { copiesOf } from '../support/gate-store.ts'
 import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
@@ -193,16 +194,7 @@ describe('credits', () => {
   test('credits cannot be overdrawn by more than the open intents of a project', async (t) => {
     const world = await aGate(t, { credits: 1 })
     const intent = await world.quoted()
-    await world.db.write(
-      unit({
-        text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
-          insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
-            body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
-            verify_url, state, created_at, quote_expires_at, honoured_until,
-            verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
-        values: [intent.intent_id],
-      }),
-    )
+    await world.db.write(unit(copiesOf(intent.intent_id, 9999)))
     const refused = await world.open()
     assert.ok(refused.kind === 'too many open')
     const seconds = (intent.honoured_until - world.clock.now()) / 1000

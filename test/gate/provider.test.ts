@@ -102,7 +102,8 @@ describe("a provider's answer that is not a valid offer", () => {
       note: 'a failing server',
       reason: /^the provider answers with HTTP 500$/,
       spoil: ({ lnurl }) => {
-        lnurl.answers.invoice = (_url, response) => void response.writeHead(500).end('{"pr":"x"}')
+        lnurl.answers.invoice = (_url, response) =>
+          void response.writeHead(500).end('{"status":"OK"}')
       },
     },
     {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { IntentRow } from '../../src/gate/store.ts'
 import { aGate, authorized, pay, type World } from '../support/gate.ts'
+import { copiesOf } from '../support/gate-store.ts'
 import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
@@ -77,16 +78,7 @@ test('a purge deletes what was never paid thirty days after its invoice, at most
   const paid = await world.quoted()
   await pay(world, paid)
   const { intent_id } = await world.quoted()
-  await world.db.write(
-    unit({
-      text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < 501)
-        insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
-          body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
-          verify_url, state, created_at, quote_expires_at, honoured_until,
-          verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
-      values: [intent_id],
-    }),
-  )
+  await world.db.write(unit(copiesOf(intent_id, 501)))
   world.clock.advance(31 * DAY)
   const fresh = await world.quoted()
   const purge = () => world.service.purge(world.clock.now())

@@ -1,6 +1,6 @@
 /** GATE's statements on a store of three projects with a route each. What a test means is of the one in the middle. */
 import assert from 'node:assert/strict'
-import { UnitRefused } from '../../src/db/db.ts'
+import { type Statement, UnitRefused } from '../../src/db/db.ts'
 import {
   authorizeIntent,
   createGateStore,
@@ -95,3 +95,13 @@ export async function refusal(work: Promise<unknown>): Promise<string | null> {
     throw error
   }
 }
+
+/** So many more intents like this one. */
+export const copiesOf = (intentId: string, count: number): Statement => ({
+  text: `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
+    insert into gate_intent select 'copy-' || i, secret_id, project_id, route_id, method, path,
+      body_sha256, request_digest, amount_sats, recipient, network, bolt11, 'copy-' || i,
+      verify_url, state, created_at, quote_expires_at, honoured_until,
+      verify_count, next_verify_at from gate_intent, n where intent_id = $1`,
+  values: [intentId],
+})

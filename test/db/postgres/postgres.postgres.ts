@@ -306,65 +306,49 @@ suite('a server that is away', () => {
 })
 
 suite('a start on PostgreSQL that cannot be used', () => {
-  const changed = async (change: (url: URL) => void): Promise<string> => {
-    const url = new URL(await aPostgresDatabase())
-    change(url)
-    return url.href
+  /** What is wrong with a database, or with its URL, and what the operator reads. */
+  const UNUSABLE: Record<string, [spoil: (url: URL) => unknown, told: RegExp]> = {
+    'a wrong password': [
+      (url) => Object.assign(url, { password: 'hunter2' }),
+      /^PostgreSQL at host refuses the user or the password of MAYFLY_DATABASE_URL\.$/,
+    ],
+    'a missing database': [
+      (url) => Object.assign(url, { pathname: '/nowhere' }),
+      /^PostgreSQL at host has no database nowhere\. Create it: createdb nowhere\.$/,
+    ],
+    'a user that may not make tables': [
+      async (url) => {
+        await run(url, `create role reader_only login password 'hunter2'`)
+        Object.assign(url, { username: 'reader_only', password: 'hunter2' })
+      },
+      /permission denied for schema public/,
+    ],
+    'a read-only database': [
+      (url) =>
+        run(url, `alter database ${url.pathname.slice(1)} set default_transaction_read_only = on`),
+      /^The database is read-only/,
+    ],
+    'an encoding other than UTF8': [
+      async (url) => {
+        await run(url, `create database latin encoding 'LATIN1' template template0 locale 'C'`)
+        Object.assign(url, { pathname: '/latin' })
+      },
+      /^The database has the encoding LATIN1\./,
+    ],
   }
-  const refusal = async (url: string): Promise<string> => {
-    const error = await openStore({ kind: 'postgres', url }).then(
-      () => null,
-      (reason: unknown) => reason,
-    )
-    assert.ok(error instanceof StoreUnusable, String(error))
-    assert.ok(!error.message.includes('hunter2'))
-    return error.message.replace(/127\.0\.0\.1:\d+/, 'host')
+  const run = ({ href }: URL, text: string) => query({ databaseUrl: href }, text)
+  for (const [what, [spoil, told]] of Object.entries(UNUSABLE)) {
+    test(`${what} stops the start with a sentence, without the password`, async () => {
+      const url = new URL(await aPostgresDatabase())
+      await spoil(url)
+      await assert.rejects(openStore({ kind: 'postgres', url: url.href }), (error) => {
+        assert.ok(error instanceof StoreUnusable, String(error))
+        assert.doesNotMatch(error.message, /hunter2/)
+        assert.match(error.message.replace(/127\.0\.0\.1:\d+/, 'host'), told)
+        return true
+      })
+    })
   }
-
-  test('a wrong password stops the start with a sentence', async () => {
-    const url = await changed((some) => {
-      some.password = 'hunter2'
-    })
-    assert.equal(
-      await refusal(url),
-      'PostgreSQL at host refuses the user or the password of MAYFLY_DATABASE_URL.',
-    )
-  })
-
-  test('a missing database stops the start with a sentence', async () => {
-    const url = await changed((some) => {
-      some.pathname = '/nowhere'
-    })
-    assert.equal(
-      await refusal(url),
-      'PostgreSQL at host has no database nowhere. Create it: createdb nowhere.',
-    )
-  })
-
-  test('a user that may not make tables stops the start with a sentence', async () => {
-    const databaseUrl = await aPostgresDatabase()
-    await query({ databaseUrl }, `create role reader_only login password 'hunter2'`)
-    const url = new URL(databaseUrl)
-    url.username = 'reader_only'
-    url.password = 'hunter2'
-    assert.match(await refusal(url.href), /permission denied for schema public/)
-  })
-
-  test('a read-only database stops the start with a sentence', async () => {
-    const databaseUrl = await aPostgresDatabase()
-    const name = new URL(databaseUrl).pathname.slice(1)
-    await query({ databaseUrl }, `alter database ${name} set default_transaction_read_only = on`)
-    assert.match(await refusal(databaseUrl), /^The database is read-only/)
-  })
-
-  test('an encoding other than UTF8 stops the start with a sentence', async () => {
-    const databaseUrl = await aPostgresDatabase()
-    const made = `create database latin encoding 'LATIN1' template template0 locale 'C'`
-    await query({ databaseUrl }, made)
-    const url = new URL(databaseUrl)
-    url.pathname = '/latin'
-    assert.match(await refusal(url.href), /^The database has the encoding LATIN1\./)
-  })
 
   test('a missing secret stops the start with a sentence', async (t) => {
     const url = await aPostgresDatabase()
