@@ -248,7 +248,7 @@ export const PLANTS: readonly Plant[] = [
     file: 'payment/operator.ts',
     text: `set state = 'refunded', seed = null`,
     becomes: 'set state = state, seed = null',
-    breaks: ['repaired or refunded'],
+    breaks: ['repaired or refunded', 'the books balance'],
   },
   {
     name: 'an alert that was refused is taken for delivered',

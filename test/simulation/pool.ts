@@ -1,24 +1,38 @@
-/** Runs many seeds in a few threads. */
-
+/** Runs many seeds in a few threads: of the service, or of its buyers. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { openStore } from '../../src/db/open.ts'
+import type { RunResult as BuyersResult } from './purchases/run.ts'
 import type { RunResult } from './run.ts'
 import type { WorkerData } from './worker.ts'
 
-export type PoolOptions = {
+export type Options<Result> = {
   firstSeed: number
   runs: number
   threads: number
   /** The name of a mistake to plant. */
   plant?: string | null
-  isTraced?: boolean
-  eventsPerTurn?: number
   /** Called with each result. Returns false to end early. */
-  onResult(result: RunResult): boolean
+  onResult(result: Result): boolean
+}
+
+/** How many runs ended, and whether the last result has stopped the others. */
+export type Ended = { ended: number; isStopped: boolean }
+
+export async function runService(
+  options: Options<RunResult> & { isTraced?: boolean; eventsPerTurn?: number },
+): Promise<Ended> {
+  const { plant = null, isTraced = false, eventsPerTurn } = options
+  const data: WorkerData = { image: await makeImage(), plant, isTraced, eventsPerTurn }
+  return runThreads(options, { worker: './worker.ts', data })
+}
+
+export function runBuyers(options: Options<BuyersResult>): Promise<Ended> {
+  const { plant = null } = options
+  return runThreads(options, { worker: './purchases/worker.ts', data: { plant } })
 }
 
 /** An empty store with its tables, as bytes. */
@@ -38,35 +52,34 @@ async function makeImage(): Promise<Uint8Array> {
   }
 }
 
-/** @returns the number of runs that ended. */
-export async function runPool(options: PoolOptions): Promise<number> {
-  const { firstSeed, runs, threads, plant = null, isTraced = false, onResult } = options
-  const { eventsPerTurn } = options
-  const workerData: WorkerData = { image: await makeImage(), plant, isTraced, eventsPerTurn }
+async function runThreads<Result>(
+  { firstSeed, runs, threads, onResult }: Options<Result>,
+  { worker: file, data }: { worker: string; data: unknown },
+): Promise<Ended> {
   let next = firstSeed
   let ended = 0
-  let isStopping = false
-  const threadsEnd = Array.from({ length: Math.min(threads, runs) }, async () => {
-    const worker = new Worker(new URL('./worker.ts', import.meta.url), {
-      workerData,
+  let isStopped = false
+  const thread = async (): Promise<void> => {
+    const worker = new Worker(new URL(file, import.meta.url), {
+      workerData: data,
       execArgv: ['--disable-warning=ExperimentalWarning'],
     })
     try {
       await new Promise<void>((resolve, reject) => {
         worker.on('error', reject)
-        worker.on('message', (message: 'ready' | RunResult) => {
+        worker.on('message', (message: 'ready' | Result) => {
           if (message !== 'ready') {
             ended++
-            if (!onResult(message)) isStopping = true
+            if (!onResult(message)) isStopped = true
           }
-          if (isStopping || next >= firstSeed + runs) resolve()
+          if (isStopped || next >= firstSeed + runs) resolve()
           else worker.postMessage(next++)
         })
       })
     } finally {
       await worker.terminate()
     }
-  })
-  await Promise.all(threadsEnd)
-  return ended
+  }
+  await Promise.all(Array.from({ length: Math.min(threads, runs) }, thread))
+  return { ended, isStopped }
 }

@@ -13,7 +13,6 @@ import { anyStory, type Weather, weatherOf } from './weather.ts'
 import { openDisk } from './world/disk.ts'
 import { createLightningNetwork } from './world/node.ts'
 import { createOutside } from './world/outbound.ts'
-import { realNow } from './world/real.ts'
 import { createScheduler } from './world/scheduler.ts'
 import { createService } from './world/service.ts'
 import { enterWorld, type World } from './world/world.ts'
@@ -24,8 +23,8 @@ export type RunResult = {
   fingerprint: string
   events: number
   requests: number
-  simulatedMs: number
-  realMs: number
+  /** How long it lasted by its own clock. */
+  simulatedMinutes: number
   trace: string[]
   /** What the service has logged. */
   logged: string[]
@@ -50,7 +49,6 @@ export async function runSeed(
   seed: number,
   { image, isTraced = false, eventsPerTurn }: RunOptions,
 ): Promise<RunResult> {
-  const startedAt = realNow()
   const scheduler = createScheduler(seed, eventsPerTurn)
   const { random } = scheduler
   const disk = openDisk(image)
@@ -216,8 +214,7 @@ export async function runSeed(
         requests,
       },
       ...{
-        simulatedMs: scheduler.elapsed(),
-        realMs: realNow() - startedAt,
+        simulatedMinutes: scheduler.elapsed() / 60_000,
         trace: ledger.trace,
         logged: world.logged,
       },

@@ -264,5 +264,3 @@ function fetchOf(scheduler: Scheduler, weather: Weather, seller: Seller): typeof
     return callOver(scheduler, weather, { work, signal: init?.signal })
   }
 }
-
-export { rightClock }
