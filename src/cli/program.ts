@@ -59,13 +59,14 @@ const OF_OPERATORS: readonly Part[] = [
 ]
 
 /** Runs one command, and resolves to its exit code. */
-export async function runProgram(given: string[]): Promise<number> {
+export async function runProgram(args: string[]): Promise<number> {
   // Commander's own `help` supports only one level of commands.
-  const args = given[0] === 'help' && given.length > 2 ? [...given.slice(1), '--help'] : given
+  const asked = args[0] === 'help' ? args.slice(1).filter((name) => !name.startsWith('-')) : null
   if (args[0] !== 'serve') allowEarlyEnd()
-  const program = await createProgram(...commandsIn(args))
+  const program = await createProgram(...commandsIn(asked ?? args))
   try {
     if (args.length === 0) program.outputHelp()
+    else if (asked) commandAt(program, asked).outputHelp()
     else await program.parseAsync(args, { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
@@ -75,6 +76,15 @@ export async function runProgram(given: string[]): Promise<number> {
   }
   return typeof process.exitCode === 'number' ? process.exitCode : EXIT.ok
 }
+
+/** @throws CommanderError for a name that no command has. */
+const commandAt = (program: Command, names: readonly string[]): Command =>
+  names.reduce(
+    (at, name) =>
+      at.commands.find((one) => one.name() === name) ??
+      at.error(`error: unknown command '${name}'`),
+    program,
+  )
 
 /** The command that runs, and for a Tab the one whose words are completed. */
 const commandsIn = ([first = '', ...rest]: string[]): string[] =>

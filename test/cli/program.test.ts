@@ -181,6 +181,11 @@ test('every command has a help with examples, and the page of all is fresh', asy
   const { code, out } = await cli.run(['help', 'buy'])
   assert.equal(code, 0)
   assert.match(out, /^Usage: mayfly buy/)
+  for (const names of [['nope'], ['catch', 'nope'], ['catch', 'listen', 'nope']]) {
+    const unknown = await cli.run(['help', ...names])
+    assert.deepEqual([unknown.code, unknown.out], [2, ''], names.join(' '))
+    assert.match(unknown.err, /^error: unknown command 'nope'/)
+  }
   assert.match((await cli.run(['gate', '--help'])).out, / project +register/)
   assert.match((await cli.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
