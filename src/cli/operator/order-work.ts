@@ -31,6 +31,7 @@ import { createSecrets } from '../../secrets/secrets.ts'
 import type { Config } from '../../service/config.ts'
 import { PROVISIONINGS, readAllPlans } from '../../service/products.ts'
 import { secretsGiven } from '../../service/secret-file.ts'
+import { asConfigError } from '../../service/start-checks.ts'
 import { bindStore } from '../../service/store-identity.ts'
 import { withFile } from '../data-folder.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -369,18 +370,10 @@ async function withNode<T>(
 
 async function openNode(config: Config, db: Db): Promise<Opened> {
   const warn = (reason: string): void => void process.stderr.write(`${reason}\n`)
-  const node = await openLightning(config.lightningUrl.url, { db, clock: systemClock, warn }).catch(
-    (error: unknown) => {
-      // A file or a form that the setting names: the message says which.
-      throw isSettingsError(error) ? new CliError(error.message, EXIT.usage) : error
-    },
-  )
+  const { url } = config.lightningUrl
+  const node = await asConfigError(() => openLightning(url, { db, clock: systemClock, warn }))
   const { problem } = node
   if (problem === null) return node
   await node.close()
   throw new CliError(problem.sentence, problem.isAway ? EXIT.later : EXIT.usage)
 }
-
-/** Reading a URL or its files throws a plain Error. Any other kind is a bug. */
-const isSettingsError = (error: unknown): error is Error =>
-  error instanceof Error && error.name === 'Error'
