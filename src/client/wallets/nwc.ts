@@ -90,15 +90,16 @@ export function nwcWallet(
   )
 }
 
-/** Ignores incoming payments: a wallet that also issued the invoice reports it as incoming. */
+/**
+ * Ignores incoming payments: a wallet that also issued the invoice reports it as incoming. That an invoice has expired
+ * says nothing of a payment that was under way by then.
+ */
 function outgoing(payment: Record<string, unknown>): Payment {
   const { type, state, settled_at } = payment
-  if (type === 'incoming') return { state: 'none' }
+  if (type === 'incoming' || state === 'expired') return { state: 'none' }
   const isSettled = state === 'settled' || (state === undefined && Boolean(settled_at))
   if (isSettled) return paidWith(payment)
-  if (state === 'failed' || state === 'expired') {
-    return { state: 'failed', reason: 'the payment failed' }
-  }
+  if (state === 'failed') return { state: 'failed', reason: 'the payment failed' }
   return { state: 'pending' }
 }
 

@@ -122,7 +122,9 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
       if (error instanceof WalletError) throw error
       throw unknown(`${node.name} could not be asked (${failureOf(error)})`)
     }
-    if (known.state === 'none') return { state: 'unknown' }
+    // A payment that its node tries again has failed when that call ends, and nobody knows when it does.
+    const isOpen = known.state === 'failed' && node.triesAgain
+    if (known.state === 'none' || isOpen) return { state: 'unknown' }
     if (known.state !== 'paid') return { state: known.state }
     const named = textIn(known.bolt11)
     return { state: 'paid', ...(await proven(invoice, known)), ...named }

@@ -41,7 +41,7 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
           headers,
           signal,
         })
-        if (answer.status === 404) return { state: 'none' }
+        if (answer.status === 404 && NO_PAYMENT.test(answer.text)) return { state: 'none' }
         if (answer.status !== 200) throw new NodeRefused(refusal(answer.status, answer.text))
         return outgoing(fields(answer.body))
       },
@@ -69,6 +69,9 @@ export function phoenixdWallet(options: PhoenixdWalletOptions): Wallet {
     options,
   )
 }
+
+/** The 404 of phoenixd itself, and of its older versions. That of a proxy says nothing of a payment. */
+const NO_PAYMENT = /^(not found|unknown endpoint)/i
 
 /** Only a preimage proves the payment. A completed payment without one has failed. */
 function outgoing(of: Record<string, unknown>): Payment {

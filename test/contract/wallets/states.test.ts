@@ -39,7 +39,13 @@ const lnd = (body: unknown, status?: number): Wallet =>
 const cln = (body: unknown, status?: number): Wallet =>
   clnWallet({ url, rune: 'rune', fetch: answering(body, status) })
 const phoenixd = (body: unknown, status?: number): Wallet =>
-  phoenixdWallet({ url, password: 'x', fetch: answering(body, status) })
+  phoenixdWallet({
+    ...{ url, password: 'x' },
+    fetch:
+      typeof body === 'string'
+        ? async () => new Response(body, { status: status ?? 200 })
+        : answering(body, status),
+  })
 const nwc = (answer: object | string): Wallet =>
   nwcWallet({
     payInvoice: () => assert.fail('a look-up pays nothing'),
@@ -65,12 +71,14 @@ const CASES: Case[] = [
   ['LND: a page of a proxy', lnd({ code: 5, message: 'Not Found' }, 404), 'nothing'],
   ['LND: the macaroon may not look', lnd({ message: 'permission denied' }, 500), 'nothing'],
   ['CLN: no payment', cln(pays(), 201), 'unknown'],
-  ['CLN: failed, which it also says between two tries', cln(pays('failed'), 201), 'failed'],
+  ['CLN: failed, which it also says between two tries', cln(pays('failed'), 201), 'unknown'],
   ['CLN: in flight', cln(pays('pending'), 201), 'pending'],
   ['CLN: one attempt failed and another is under way', cln(pays('failed', 'pending')), 'pending'],
   ['CLN: paid after failed attempts', cln(pays('failed', 'complete', 'failed')), 'paid'],
   ['CLN: the rune may not look', cln({ code: 1502, message: 'no' }, 401), 'nothing'],
-  ['phoenixd: no such payment', phoenixd({}, 404), 'unknown'],
+  ['phoenixd: no such payment', phoenixd('Not found', 404), 'unknown'],
+  ['phoenixd: no such payment, in older versions', phoenixd('Unknown endpoint', 404), 'unknown'],
+  ['phoenixd: a page of a proxy', phoenixd('<title>404 Not Found</title>', 404), 'nothing'],
   ['phoenixd: failed', phoenixd({ isPaid: false, completedAt: 1 }), 'failed'],
   ['phoenixd: in flight', phoenixd({ isPaid: false }), 'pending'],
   ['phoenixd: paid', phoenixd({ isPaid: true, preimage: PREIMAGE, completedAt: 1 }), 'paid'],
@@ -78,6 +86,11 @@ const CASES: Case[] = [
   ['NWC: not found', nwc('NOT_FOUND'), 'unknown'],
   ['NWC: it has no look-up', nwc('NOT_IMPLEMENTED'), 'unknown'],
   ['NWC: failed', nwc({ type: 'outgoing', state: 'failed' }), 'failed'],
+  [
+    'NWC: the invoice expired while it may be paid',
+    nwc({ type: 'outgoing', state: 'expired' }),
+    'unknown',
+  ],
   ['NWC: in flight', nwc({ type: 'outgoing', state: 'pending' }), 'pending'],
   ['NWC: paid', nwc({ type: 'outgoing', state: 'settled', preimage: PREIMAGE }), 'paid'],
   ['NWC: its own invoice, of which it knows no payment', nwc({ type: 'incoming' }), 'unknown'],
