@@ -121,6 +121,18 @@ describe('the budget of a day', () => {
     assert.equal(vault.spentSats(), 600)
   })
 
+  test('what was paid counts, though the wallet had said that it did not pay', async (t) => {
+    const vault = await aVault(t)
+    vault.write('a', 'quoted', { price: 600 })
+    vault.write('a', 'paying', { price: 600 })
+    vault.write('a', 'failed', { price: 600 })
+    vault.write('a', 'paid', { price: 600, paidFee: 4 })
+    assert.equal(vault.spentSats(), 604)
+    // A purchase of a backup whose spending is elsewhere.
+    vault.write('b', 'paid', { price: 100 })
+    assert.equal(vault.spentSats(), 704)
+  })
+
   test('no later write lowers or replaces what is counted', async (t) => {
     const vault = await aVault(t)
     vault.write('a', 'quoted', { price: 600 })

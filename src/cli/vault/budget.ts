@@ -68,14 +68,23 @@ export function reserve(
   throw overBudget(options, { priceMsat, feeMsat: costMsat - priceMsat, state })
 }
 
-/** The wallet has paid. The row is never lowered, and grows if the fee was higher than reserved. */
+/**
+ * The wallet has paid. The row is never lowered, and grows if the fee was higher than reserved. What has no row, since it
+ * counted as failed or comes from elsewhere, is counted on the day on which it was handed over.
+ */
 export function settle(
   db: DatabaseSync,
-  { idempotencyKey, invoices, feeMsat }: PurchaseRecord,
+  { idempotencyKey: key, invoices, feeMsat }: PurchaseRecord,
+  { now }: Timed,
 ): void {
-  const { bolt11 = '', amountSats = 0 } = invoices.at(-1) ?? {}
+  const invoice = invoices.at(-1)
+  if (invoice === undefined) return
+  const { bolt11, paymentHash, amountSats, handedAt } = invoice
   const costMsat = amountSats * 1000 + (feeMsat ?? 0)
-  db.prepare(SETTLE).run({ key: idempotencyKey, bolt11, costMsat })
+  const { changes } = db.prepare(SETTLE).run({ key, bolt11, costMsat })
+  if (Number(changes) > 0) return
+  const day = handedAt?.slice(0, 10) ?? dayOf(now())
+  db.prepare(PAID).run({ day, key, bolt11, paymentHash, costMsat })
 }
 
 /** The wallet says that it did not pay. */
@@ -96,6 +105,10 @@ const RESERVE = `
 const SETTLE = `
   update spending set state = 'paid', cost_msat = max(cost_msat, $costMsat)
   where key = $key and bolt11 = $bolt11`
+
+const PAID = `
+  insert into spending (day, key, bolt11, payment_hash, cost_msat, state)
+  values ($day, $key, $bolt11, $paymentHash, $costMsat, 'paid')`
 
 const RELEASE = `
   delete from spending where key = $key and bolt11 = $bolt11 and state = 'reserved'`

@@ -41,7 +41,7 @@ function saveIn(
   const name = before?.name ?? nameFor((some) => isTaken(db, some))
   if (state === 'paying') reserve(db, record, place)
   if (state === 'failed') release(db, record)
-  if (state === 'paid') settle(db, record)
+  if (state === 'paid') settle(db, record, place)
   if (state === 'delivered') {
     onDelivered(db, name, record)
     db.prepare('delete from purchase where key = $key').run({ key })
