@@ -156,7 +156,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     }
     if (run.preimage === undefined) await checkPrice(record, quote, run)
     const quoted = await write(record, {
-      ...{ state: 'quoted', maxSats: run.maxSats, wallet: null },
+      ...{ state: 'quoted', maxSats: run.maxSats },
       invoices: [...record.invoices, quote],
     })
     if (quoted === null) return takeUp(await reload(record), { ...run, isFollowing: true })
@@ -203,20 +203,14 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
 
   /** Asks the wallet that was asked to pay, and hands it the same invoice again if that is safe. */
   async function askWallet(record: PurchaseRecord, run: Run, said: Said): Promise<unknown> {
-    const { wallet } = run
-    if (!wallet) throw new MayflyError('payment outcome unknown', 0)
-    const id = await idOf(wallet, run)
-    if (record.wallet !== null && record.wallet !== id) {
-      const message = `this purchase was handed to ${record.wallet}, and is asked of no other wallet`
-      throw outcomeUnknown(new WalletError(message, 'unknown'))
-    }
-    let answer: WalletAnswer
+    const { wallet } = await walletOf(record, run)
+    let answer: Answer
     try {
-      answer = await lookUp(wallet, lastOf(record), run)
+      answer = await lookUp(wallet, record, run)
     } catch (error) {
       return uncertain(record, run, { cause: error, said })
     }
-    if (answer.state === 'paid') return keepProof(record, run, answer)
+    if (answer.state === 'paid') return keepProof(answer.record, run, answer)
     if (answer.state === 'pending') return uncertain(record, run, { said })
     const expiresAt = Date.parse(lastOf(record).expiresAt)
     const isFailed = answer.state === 'failed' || wallet.keepsEveryAttempt === true
@@ -246,26 +240,25 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   async function payFrom(
     record: PurchaseRecord,
     run: Run,
-    known: { said?: Said; answer?: WalletAnswer } = {},
+    known: { said?: Said; answer?: Answer } = {},
   ): Promise<unknown> {
-    const { wallet } = run
-    if (!wallet) throw new MayflyError('payment outcome unknown', 0)
+    const { wallet, id } = await walletOf(record, run)
     const invoice = lastOf(record)
     // Time has passed while it was shown.
     check(record, invoice, { run, at: known.said?.at ?? null })
     let claimed: PurchaseRecord | null
     try {
-      const answer = known.answer ?? (await lookUp(wallet, invoice, run))
-      if (answer.state === 'paid') return await keepProof(record, run, answer)
+      const answer = known.answer ?? (await lookUp(wallet, record, run))
+      if (answer.state === 'paid') return await keepProof(answer.record, run, answer)
       claimed = await write(record, {
-        ...{ state: 'paying', wallet: await idOf(wallet, run) },
-        invoices: [...record.invoices.slice(0, -1), handed(invoice, wallet)],
+        ...{ state: 'paying', wallet: id },
+        invoices: [...record.invoices.slice(0, -1), handed(record, wallet)],
       })
       if (claimed !== null && answer.state === 'pending') return await uncertain(claimed, run, {})
     } catch (error) {
       if (!(error instanceof WalletError)) throw error
       // The wallet cannot be asked, or the day's budget is spent. Nothing was handed over now.
-      throw invoice.handedAt === undefined ? paymentFailed(error) : outcomeUnknown(error)
+      throw record.state === 'paying' ? outcomeUnknown(error) : paymentFailed(error)
     }
     if (claimed === null) {
       const other = await reload(record)
@@ -299,8 +292,9 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     run: Run,
     { preimage, feeMsat }: { preimage: string; feeMsat?: number },
   ): Promise<unknown> {
+    const { invoices } = record
     const fee = feeMsat === undefined ? {} : { feeMsat }
-    const kept = (await keep(record, { state: 'paid', preimage, ...fee })) ?? {
+    const kept = (await keep(record, { state: 'paid', invoices, preimage, ...fee })) ?? {
       ...record,
       preimage,
     }
@@ -445,16 +439,17 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   const isJustHanded = ({ handedAt }: RecordedInvoice): boolean =>
     handedAt !== undefined && now() < Date.parse(handedAt) + CALL_MS
 
-  /** The invoice as the record has it while the wallet may pay it. */
-  function handed(invoice: RecordedInvoice, { maxFeeMsat, keepsEveryAttempt }: Wallet) {
+  /** The last invoice as the record has it while the wallet may pay it. */
+  function handed(record: PurchaseRecord, { maxFeeMsat, keepsEveryAttempt }: Wallet) {
+    const invoice = lastOf(record)
     const amountMsat = invoice.amountSats * 1000
     const costMsat = amountMsat + (maxFeeMsat?.(amountMsat) ?? 0)
-    // A wallet that forgets its attempts may pay each of them.
-    const before = keepsEveryAttempt ? 0 : (invoice.reservedMsat ?? 0)
+    const before = record.state === 'paying' ? (invoice.reservedMsat ?? 0) : 0
     return {
       ...invoice,
       handedAt: new Date(now()).toISOString(),
-      reservedMsat: Math.max(before + costMsat, invoice.reservedMsat ?? 0),
+      // A wallet that forgets its attempts may pay each of them.
+      reservedMsat: keepsEveryAttempt ? Math.max(before, costMsat) : before + costMsat,
     }
   }
 
@@ -515,8 +510,35 @@ function lastOf({ invoices }: PurchaseRecord): RecordedInvoice {
   return last
 }
 
-/** What the wallet knows of the invoice, with its proof checked. @throws MayflyError `invoice disagrees`. */
-async function lookUp(wallet: Wallet, invoice: RecordedInvoice, run: Run): Promise<WalletAnswer> {
+/** What a wallet knows of a purchase. What was paid is the last invoice of this record. */
+type Answer =
+  | { state: 'paid'; preimage: string; feeMsat?: number; record: PurchaseRecord }
+  | Exclude<WalletAnswer, { state: 'paid' }>
+
+/**
+ * Asks the wallet about every invoice that the purchase was given. What counted as failed may be paid after all.
+ * @throws MayflyError `invoice disagrees`.
+ */
+async function lookUp(wallet: Wallet, record: PurchaseRecord, run: Run): Promise<Answer> {
+  const answers: Answer[] = []
+  for (const invoice of record.invoices) {
+    const answer = await lookUpOne(wallet, invoice, run)
+    if (answer.state === 'paid') {
+      const others = record.invoices.filter((other) => other !== invoice)
+      return { ...answer, record: { ...record, invoices: [...others, invoice] } }
+    }
+    answers.push(answer)
+  }
+  const pending = answers.find(({ state }) => state === 'pending')
+  return pending ?? answers.at(-1) ?? { state: 'unknown' }
+}
+
+/** What the wallet knows of an invoice, with its proof checked. */
+async function lookUpOne(
+  wallet: Wallet,
+  invoice: RecordedInvoice,
+  run: Run,
+): Promise<WalletAnswer> {
   let answer: WalletAnswer
   try {
     answer = (await wallet.lookup?.(invoice.bolt11, signalOf(run))) ?? { state: 'unknown' }
@@ -533,8 +555,18 @@ async function lookUp(wallet: Wallet, invoice: RecordedInvoice, run: Run): Promi
   throw new WalletError('the wallet says that it paid, and gives a wrong preimage', 'unknown')
 }
 
-const idOf = async (wallet: Wallet, run: Run): Promise<string> =>
-  (await wallet.id?.(signalOf(run))) ?? UNNAMED
+/** The wallet of a purchase, and its name. @throws MayflyError for another one than had it before. */
+async function walletOf(
+  { wallet: before }: PurchaseRecord,
+  run: Run,
+): Promise<{ wallet: Wallet; id: string }> {
+  const { wallet } = run
+  if (!wallet) throw outcomeUnknown(null)
+  const id = (await wallet.id?.(signalOf(run))) ?? UNNAMED
+  if (before === null || before === id) return { wallet, id }
+  const message = `this purchase was handed to ${before}, and is asked of no other wallet`
+  throw outcomeUnknown(new WalletError(message, 'unknown'))
+}
 
 /** Whether the preimage, 64 hex digits, proves the payment. */
 async function isProof(preimage: string, paymentHash: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 /** A purchase as a record: what a program that was killed may do next, and what no service makes a wallet do. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { createHttp } from '../../src/client/http.ts'
 import {
   createMayfly,
@@ -531,6 +531,100 @@ test('a store that refuses the payment, as a budget does, keeps the wallet from 
   })
   assert.deepEqual(wallet.asked, [])
   assert.deepEqual(rows.state(), ['quoted'])
+})
+
+/** A purchase whose first invoice counted as failed, and that was killed when it had another one. */
+async function aSecondInvoice(t: TestContext) {
+  const server = await startServer(t)
+  const wallet = Object.assign(keeping(testWallet(server), server), { id: async () => 'lnd 02aa' })
+  wallet.next = 'unknown'
+  // Its writes are: quoted, paying, failed, quoted, paying.
+  const store = mortalStore(5)
+  const idempotencyKey = randomUUID()
+  let passed = 0
+  let isForgotten = false
+  // The service forgets the first order for a while, and quotes anew under the same key.
+  const second = { key: randomUUID(), orderId: '-' }
+  const payments = createPayments(
+    createHttp(server.url, async (url, init) => {
+      const headers = new Headers(init?.headers)
+      const isAnew = isForgotten && init?.method === 'POST'
+      const isOfSecond = String(url).includes(second.orderId)
+      if (isAnew || isOfSecond) headers.set('idempotency-key', second.key)
+      const isLost = isForgotten && !isOfSecond && String(url).includes('/payments/order_')
+      const got = isLost
+        ? new Response('{"error":"order not found"}', { status: 404 })
+        : await fetch(url, { ...init, headers })
+      const text = await got.text()
+      if (isAnew) second.orderId = (JSON.parse(text) as { orderId: string }).orderId
+      const date = new Date(Date.now() + passed * MINUTE).toUTCString()
+      return new Response(text, { status: got.status, headers: { date } })
+    }),
+    { maxSats: 1000, service: server.url, store, now: () => Date.now() + passed * MINUTE },
+  )
+  const buy = (by: Wallet, more: object = {}) =>
+    payments.buy(planOrder('catch', 'spark'), {
+      ...{ planId: 'spark', wallet: by, idempotencyKey, ...more },
+    })
+  const stop = new AbortController()
+  const left = buy(wallet, {
+    signal: stop.signal,
+    onProgress: ({ stage }: { stage: string }) => stage === 'uncertain' && stop.abort(),
+  })
+  await assert.rejects(left)
+  const [first = ''] = wallet.asked
+  const preimage = await server.pay(first)
+  passed = 26
+  isForgotten = true
+  server.clock.advance(26 * MINUTE)
+  await assert.rejects(buy(wallet), Killed)
+  assert.deepEqual(store.state(), ['quoted'])
+  isForgotten = false
+  return { wallet, store, buy, first, preimage }
+}
+
+test('a wallet is asked about every invoice of a purchase, and one that was paid after all is collected', async (t) => {
+  const { wallet, store, buy, first, preimage } = await aSecondInvoice(t)
+  wallet.lookup = async (bolt11) =>
+    bolt11 === first ? { state: 'paid', preimage } : { state: 'unknown' }
+  wallet.next = 'paid'
+  await buy(wallet)
+  assert.deepEqual(wallet.asked, [first])
+  const [record] = [...store.rows.values()]
+  assert.deepEqual([record?.state, record?.invoices.at(-1)?.bolt11], ['delivered', first])
+})
+
+test('no later invoice of a purchase is handed over while its wallet is busy with an earlier one', async (t) => {
+  const { wallet, buy, first } = await aSecondInvoice(t)
+  wallet.lookup = async (bolt11) => ({ state: bolt11 === first ? 'pending' : 'unknown' })
+  const again = buy(wallet, { signal: AbortSignal.timeout(1_000) })
+  await assert.rejects(again, { phrase: 'payment outcome unknown' })
+  assert.deepEqual(wallet.asked, [first])
+})
+
+test('a later invoice of a purchase is handed to its wallet alone, too', async (t) => {
+  const { wallet, buy, first } = await aSecondInvoice(t)
+  const other = named({ ...wallet }, 'cln 03bb')
+  await assert.rejects(
+    buy(other),
+    (error) => error instanceof MayflyError && /lnd 02aa/.test(String(error.cause)),
+  )
+  assert.deepEqual(wallet.asked, [first])
+})
+
+test('a wallet that did not pay has spent nothing, however often it is asked', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  wallet.next = 'not paid'
+  const store = mortalStore()
+  const mayfly = createMayfly({ baseUrl: server.url, wallet, store })
+  const idempotencyKey = randomUUID()
+  for (let attempt = 0; attempt < 3; attempt++) {
+    const again = mayfly.buyCatch({ planId: 'spark', idempotencyKey })
+    await assert.rejects(again, { phrase: 'payment failed' })
+    const [record] = [...store.rows.values()]
+    assert.equal(record?.invoices[0]?.reservedMsat, 100_000)
+  }
 })
 
 type Keeping = ReturnType<typeof testWallet> & { answer: WalletAnswer | null }

@@ -40,8 +40,8 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'another wallet may be asked',
     file: PAYMENTS,
-    text: 'record.wallet !== null && record.wallet !== id',
-    becomes: 'record.wallet !== null && false',
+    text: 'if (before === null || before === id)',
+    becomes: 'if (before === null || id !== null)',
     breaks: ['one purchase pays once', 'a day never exceeds its ceiling'],
   },
   {
