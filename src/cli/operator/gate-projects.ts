@@ -15,33 +15,30 @@ export function withProjects(
   output: Output,
   work: (projects: Projects) => Promise<Answer>,
 ): Promise<Answer> {
-  return withStore(
-    async (config, db) => {
-      const { lightningUrl, network: configured, quoteSeconds } = config
-      const isSimulator = lightningUrl.kind === 'simulator'
-      const network = await bindStore(db, {
-        backend: lightningUrl.kind,
-        network: isSimulator ? 'regtest' : configured,
-      })
-      const outbound = outboundRules(config, network)
-      const { allowed } = outbound
-      const clock = systemClock
-      const simulator = isSimulator ? await createSimulator({ db, clock }) : null
-      const provider = openProvider({ simulator, outbound, network, clock, quoteSeconds })
-      try {
-        const answer = await work(createProjects({ db, provider, allowed, clock }))
-        if (config.gate === 'off') {
-          output.warn('MAYFLY_GATE is off here. The service offers GATE only when it is `on`.')
-        }
-        return answer
-      } catch (error) {
-        throw explained(error)
-      } finally {
-        await provider.close()
+  return withStore(async (config, db) => {
+    const { lightningUrl, network: configured, quoteSeconds } = config
+    const isSimulator = lightningUrl.kind === 'simulator'
+    const network = await bindStore(db, {
+      backend: lightningUrl.kind,
+      network: isSimulator ? 'regtest' : configured,
+    })
+    const outbound = outboundRules(config, network)
+    const { allowed } = outbound
+    const clock = systemClock
+    const simulator = isSimulator ? await createSimulator({ db, clock }) : null
+    const provider = openProvider({ simulator, outbound, network, clock, quoteSeconds })
+    try {
+      const answer = await work(createProjects({ db, provider, allowed, clock }))
+      if (config.gate === 'off') {
+        output.warn('MAYFLY_GATE is off here. The service offers GATE only when it is `on`.')
       }
-    },
-    { mayCreate: true },
-  )
+      return answer
+    } catch (error) {
+      throw explained(error)
+    } finally {
+      await provider.close()
+    }
+  })
 }
 
 function explained(error: unknown): unknown {

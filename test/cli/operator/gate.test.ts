@@ -9,7 +9,7 @@ import { pocketWallet } from '../../support/gate.ts'
 import { aShop } from '../../support/gate-server.ts'
 import { startLnurlServer } from '../../support/lnurl-server.ts'
 import { startServer, testClock } from '../../support/server.ts'
-import { aDatabaseUrl, openDatabase } from '../../support/store.ts'
+import { aMigratedDatabaseUrl, openDatabase } from '../../support/store.ts'
 
 test('a project is added, and works on the running server at once', async (t) => {
   const { url, databaseUrl } = await startServer(t, { MAYFLY_GATE: 'on' })
@@ -183,7 +183,7 @@ describe('a command that cannot be done', () => {
     },
   ]
   test('a command that cannot be done says why on stderr: with 2 for a wrong command, 4 for what is not there and 1 for a refusal', async (t) => {
-    const databaseUrl = await aDatabaseUrl(t)
+    const databaseUrl = await aMigratedDatabaseUrl(t)
     for (const { args, code, says } of cases) {
       const ended = await gate(databaseUrl, args)
       assert.match(ended.err, says, args.join(' '))
@@ -228,7 +228,7 @@ describe('an address with a provider of its own', () => {
   ]
 
   test('an address with a provider is asked when it is saved: who verifies, and whether it takes the prices', async (t) => {
-    const databaseUrl = await aDatabaseUrl(t)
+    const databaseUrl = await aMigratedDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
     const withVerify = await gate(databaseUrl, add(lnurl.address), lnd(lnurl.host))
     assert.equal((JSON.parse(withVerify.out) as { verification: string }).verification, 'provider')
@@ -250,7 +250,7 @@ describe('an address with a provider of its own', () => {
   })
 
   test('an address is refused with what its provider says, and nothing is saved', async (t) => {
-    const databaseUrl = await aDatabaseUrl(t)
+    const databaseUrl = await aMigratedDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
     lnurl.answers.pay = () => ({ status: 'ERROR', reason: 'no such user' })
     const refused = await gate(databaseUrl, add(lnurl.address), lnd(lnurl.host))
@@ -261,7 +261,7 @@ describe('an address with a provider of its own', () => {
   })
 
   test('a provider is not looked for at a private address', async (t) => {
-    const databaseUrl = await aDatabaseUrl(t)
+    const databaseUrl = await aMigratedDatabaseUrl(t)
     const lnurl = await startLnurlServer(t, pocketWallet(testClock()))
     const refused = await gate(databaseUrl, add(lnurl.address), lnd('127.0.0.1:9'))
     assert.match(refused.err, /must be a public name/)
@@ -269,7 +269,7 @@ describe('an address with a provider of its own', () => {
   })
 
   test('an address with a provider needs a store that knows its network', async (t) => {
-    const databaseUrl = await aDatabaseUrl(t)
+    const databaseUrl = await aMigratedDatabaseUrl(t)
     const { MAYFLY_NETWORK: _unset, ...rest } = lnd('127.0.0.1:9')
     const refused = await gate(databaseUrl, add('alice@example.com'), rest)
     assert.equal(refused.code, 2)
@@ -278,7 +278,7 @@ describe('an address with a provider of its own', () => {
 })
 
 test('a group without a command is a mistake that lists its commands, but --help is not', async (t) => {
-  const databaseUrl = await aDatabaseUrl(t)
+  const databaseUrl = await aMigratedDatabaseUrl(t)
   const alone = await gate(databaseUrl, [])
   assert.deepEqual([alone.code, alone.out], [2, ''])
   assert.match(alone.err, /^Usage: mayfly gate [\s\S]+ project [\s\S]+ payment /)
@@ -288,7 +288,7 @@ test('a group without a command is a mistake that lists its commands, but --help
 })
 
 test('a command says that GATE is switched off', async (t) => {
-  const databaseUrl = await aDatabaseUrl(t)
+  const databaseUrl = await aMigratedDatabaseUrl(t)
   const { code, err } = await gate(databaseUrl, ['project', 'list'], { MAYFLY_GATE: 'off' })
   assert.equal(code, 0)
   assert.match(err, /MAYFLY_GATE is off here/)
@@ -307,7 +307,7 @@ const gate = (
   })
 
 async function aProject(t: TestContext) {
-  const databaseUrl = await aDatabaseUrl(t)
+  const databaseUrl = await aMigratedDatabaseUrl(t)
   const added = await gate(databaseUrl, [
     ...['project', 'add', '--address', 'alice@example.com', '--route', 'ping=GET:/ping:1'],
     ...['--credits', '3', '--json'],

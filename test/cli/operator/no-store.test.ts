@@ -13,6 +13,8 @@ test("an operator's command where there is no store says so, and makes none that
     ['order', 'show', 'ab'.repeat(32)],
     ['sales', 'export'],
     ['takedown', 'list'],
+    ['gate', 'project', 'list'],
+    ['gate', 'project', 'add', '--address', 'alice@example.com'],
     ['backup', join(folder, 'copy.db')],
   ]) {
     const { code, out, err } = await runCommand(args, { MAYFLY_DATABASE_URL: `sqlite:${file}` })
