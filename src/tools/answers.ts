@@ -92,7 +92,8 @@ const WORDS: Partial<Record<Phrase, string>> = {
     'Alerts go to at most three https URLs of public hosts, or inboxes of your own. They were not changed.',
   'invalid ciphertext': 'A ciphertext has at least 30 bytes. Nothing was bought.',
   'ciphertext too large': 'It exceeds the maxCiphertextBytes of the plan. Nothing was bought.',
-  unauthorized: 'The token is missing, or is not the one that this tool takes. Nothing was done.',
+  unauthorized:
+    'What it is for has ended or is suspended, or the token is missing, replaced, or not the one that this tool takes. Nothing was done.',
   'invalid payment credential':
     'It is malformed, forged or of another purchase. Nothing was spent: do not pay again, and repeat the call with the right one, or call check_order.',
   'order not found':
@@ -102,7 +103,8 @@ const WORDS: Partial<Record<Phrase, string>> = {
   'order refunded': 'The operator has paid it back. To buy again, begin a new purchase.',
   'proof of payment required':
     'It is paid, and is handed to proof of the payment alone. Do not pay again: repeat the call that buys, with the credential of the payment. Without it, the operator can deliver.',
-  'not revealed': 'No read was spent.',
+  'not revealed':
+    'No read was spent. If it waits for a monitor to fall silent, nobody can say when it opens.',
   'rate limited': 'Nothing was spent.',
   'internal error':
     'The service failed. What is paid is kept: repeat the same call, and do not pay again.',

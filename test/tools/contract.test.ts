@@ -145,7 +145,7 @@ for (const kind of KINDS) {
       const said = async (name: string, args: Record<string, unknown>): Promise<string> => {
         const { isError, text } = await host.call(name, args)
         assert.equal(isError, true, text)
-        assert.doesNotMatch(text, /Authorization|Bearer|Idempotency|header|GET |POST |X-/)
+        assert.doesNotMatch(text, /Authorization|Bearer|Idempotency|header|GET |POST |X-|--re/)
         return text
       }
       assert.match(
@@ -175,6 +175,16 @@ for (const kind of KINDS) {
         assert.match(await said('read_inbox', without), /needs (?:the argument|a) token/)
         const wrong = `catch_owner_${'0'.repeat(49)}`
         assert.match(await said('read_inbox', { ...without, token: wrong }), /unauthorized/)
+      }
+      const secret =
+        kind.way === 'local'
+          ? { name: 'door', text: 'mellon' }
+          : { ciphertextBase64: randomBytes(64).toString('base64') }
+      const often = await said('send_whisper', { ...secret, planId: 'spark', readLimit: 402 })
+      assert.match(often, /^invalid read limit\. readLimit must be 1 to 3\. Nothing was done\.$/)
+      assert.equal((await host.call('destroy', inbox())).isError, false)
+      if (kind.way !== 'local') {
+        assert.match(await said('read_inbox', inbox()), /has ended or is suspended, or the token/)
       }
       const monitor = await host.buy('buy_monitor', 'job')
       const never = { ...monitor(), cron: '0 3 31 2 *' }

@@ -10,7 +10,9 @@ import {
   Server,
 } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { MayflyError } from '../../client/index.ts'
 import { hideTokens } from '../../lib/ids.ts'
+import { type Refusal, refusalOf } from '../../tools/answers.ts'
 import { type CheckedCall, offerTools } from '../../tools/offer.ts'
 import { escapeSteering } from '../../tools/strangers.ts'
 import { createTools, errorResult, type Result } from '../../tools/tools.ts'
@@ -91,13 +93,24 @@ async function run(
 /** What a failed call says: a sentence that says where the money is. */
 function sentenceOf(cli: Cli, error: unknown): string {
   if (error instanceof Error && error.name === 'AbortError') return 'The call was cancelled.'
+  if (error instanceof MayflyError && error.status >= 400) return inTools(refusedBy(error).message)
   const ending = endingOf(error, cli.url)
   if (ending === null) {
     cli.warn(hideTokens(error instanceof Error ? (error.stack ?? error.message) : String(error)))
     return 'This is a fault of mayfly mcp, and its stderr has more. If this was a purchase, call it again with the same name: nothing is paid twice.'
   }
-  return escapeSteering(hideTokens(ending.sentence)).slice(0, MAX_ERROR_CHARS)
+  return inTools(ending.sentence)
 }
+
+const inTools = (sentence: string): string =>
+  escapeSteering(hideTokens(sentence)).slice(0, MAX_ERROR_CHARS)
+
+/** In the words of the tools: those of the command line name its options. */
+const refusedBy = ({ status, phrase, field, expected, retryAfterSeconds }: MayflyError): Refusal =>
+  refusalOf({
+    ...{ status, body: { error: phrase, field, expected } },
+    header: (name) => (name === 'retry-after' ? retryAfterSeconds?.toString() : undefined),
+  })
 
 function instructionsOf(cli: Cli): string {
   const paying =

@@ -339,7 +339,10 @@ describe('a secret', () => {
     const revealAt = new Date(server.clock.now() + 3_600_000).toISOString()
     const timed = { planId: 'spark', name: 'later', text: '4711', revealAt }
     assert.equal((await host.call('send_whisper', timed)).value.state, 'settled')
-    assert.match((await host.call('read_whisper', { name: 'later' })).text, /not revealed yet/)
+    assert.match(
+      (await host.call('read_whisper', { name: 'later' })).text,
+      /not revealed\. No read was spent/,
+    )
     await host.call('buy_monitor', { planId: 'standard', name: 'job' })
     const bound = { planId: 'spark', name: 'will', text: 'mellon', revealWhen: 'job' }
     // Only the switch of a healthy monitor can be bound.
@@ -351,7 +354,10 @@ describe('a secret', () => {
     const results = await Promise.all([1, 2, 3].map(() => host.call('send_whisper', bound)))
     for (const { value, text } of results) assert.equal(value.state, 'settled', text)
     await host.call('ping', { name: 'job' })
-    assert.match((await host.call('read_whisper', { name: 'will' })).text, /not revealed yet/)
+    assert.match(
+      (await host.call('read_whisper', { name: 'will' })).text,
+      /not revealed\. No read was spent/,
+    )
     const cli = await commandLine(t, server.url)
     const environment = { XDG_DATA_HOME: home }
     const receipt = await cli.json(['status', 'will'], { environment })
