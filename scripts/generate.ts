@@ -74,7 +74,8 @@ operation gives which.
 |---|---|---|
 ${phrases.join('\n')}
 
-Headers above 32 KiB get 431. Each answer has an \`X-Request-Id\`, which the operator finds in the log.
+Headers above 32 KiB get 431. An answer of a failure, such as a 500, has an \`X-Request-Id\`, which the
+operator finds in the log.
 `
 }
 

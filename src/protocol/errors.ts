@@ -121,11 +121,12 @@ export const ERRORS = {
   'invalid payment credential': {
     status: 402,
     advice:
-      'The credential is malformed, forged, or for another request. A challenge in this answer is for this one.',
+      'The credential is malformed, forged, or for another request. With a challenge, nothing is paid yet. As a 401 without one, it is paid: do not pay again.',
   },
   'invalid L402 credential': {
     status: 401,
-    advice: 'The credential is malformed or forged, or its preimage is wrong.',
+    advice:
+      'The credential is malformed or forged, or its preimage is wrong. Without a challenge in the answer it is paid: do not pay again.',
   },
   'no credits': {
     status: 403,
@@ -158,7 +159,8 @@ export const ERRORS = {
   },
   'order expired': {
     status: 404,
-    advice: 'It was not paid, or not collected, in time. To buy again, use a new key.',
+    advice:
+      'It was not paid, or not collected, in time. If you have paid, send invoice and preimage to POST /api/payments/recover. To buy again, use a new key.',
   },
   'order refunded': {
     status: 404,
