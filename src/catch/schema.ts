@@ -1,5 +1,6 @@
 /** The types of CATCH: plans, capability, status, events. The interface sets names and bounds. */
 import type { Static, TOptional, TUnsafe } from 'typebox'
+import { LARGEST_BODY } from '../http/memory.ts'
 import {
   AtLeast1,
   configuredPlanFields,
@@ -24,9 +25,6 @@ import { CHALLENGERS } from '../protocol/signatures/signatures.ts'
 
 /** The storage of one inbox, a tebibyte: more than the disk of a small machine. */
 const MAX_STORAGE_BYTES = 1024 ** 4
-/** A body is held in memory, and one answer shows it as base64. Our client accepts 64 MiB. */
-const MAX_REQUEST_BYTES = 32 * 1024 * 1024
-
 const limits = {
   requestLimit: Type.Integer({
     minimum: 1,
@@ -57,7 +55,7 @@ export const CatchPlan = Type.Object(
     ...configuredPlanFields,
     requestLimit: UpTo(MAX_PLAN_COUNT),
     storageLimitBytes: UpTo(MAX_STORAGE_BYTES),
-    maxBytesPerRequest: UpTo(MAX_REQUEST_BYTES),
+    maxBytesPerRequest: UpTo(LARGEST_BODY.inbox),
   },
   { additionalProperties: false },
 )

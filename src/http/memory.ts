@@ -29,6 +29,9 @@ const LIMITS = {
 }
 export type MemoryLimits = typeof LIMITS
 
+/** The largest bodies that a plan can allow. Beside what else its request holds, one finds room. */
+export const LARGEST_BODY = { inbox: LIMITS.perInbox - MIB, purchase: LIMITS.perNetwork - MIB }
+
 /** The memory of a request besides its body: headers, socket and reservation. */
 export const REQUEST_BYTES = 8 * 1024
 /** How many answers may wait for room. */

@@ -1,5 +1,6 @@
 /** The types of WHISPER: plans, capability, the answer before the reveal. The interface sets bounds. */
 import type { Static } from 'typebox'
+import { LARGEST_BODY } from '../http/memory.ts'
 import {
   AtLeast0,
   AtLeast1,
@@ -22,8 +23,6 @@ export const publicId = Type.String({
 
 /** The shortest ciphertext: version, IV and tag of an envelope, and one byte. */
 export const MIN_CIPHERTEXT_BYTES = 30
-/** A body is held in memory, and our client accepts no longer answer. */
-const MAX_CIPHERTEXT_BYTES = 64 * 1024 * 1024
 
 const ReadLimit = Type.Integer({ minimum: 1, maximum: MAX_READS })
 
@@ -34,7 +33,7 @@ export const WhisperPlan = Type.Object(
     readLimit: ReadLimit,
     maxCiphertextBytes: Type.Integer({
       minimum: MIN_CIPHERTEXT_BYTES,
-      maximum: MAX_CIPHERTEXT_BYTES,
+      maximum: LARGEST_BODY.purchase,
     }),
   },
   { additionalProperties: false },

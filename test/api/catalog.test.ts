@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { LARGEST_BODY } from '../../src/http/memory.ts'
 import { PULSE_PLANS } from '../../src/pulse/schema.ts'
 import { WHISPER_PLANS } from '../../src/whisper/schema.ts'
 import { assertNothingHappened, payAndSettle, purchase } from '../support/buying.ts'
+import { anInbox } from '../support/catch.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 
@@ -113,3 +115,32 @@ async function aCatalog(t: After, plans: unknown): Promise<string> {
   await writeFile(file, JSON.stringify(plans))
   return file
 }
+
+test('the largest body that a plan can allow finds room, declared or in chunks', async (t) => {
+  const file = await aCatalog(t, {
+    catch: {
+      spark: { maxBytesPerRequest: LARGEST_BODY.inbox, storageLimitBytes: 4 * LARGEST_BODY.inbox },
+    },
+    whisper: { spark: { maxCiphertextBytes: LARGEST_BODY.purchase } },
+  })
+  const server = await startServer(t, { MAYFLY_CATALOG: file })
+  const { publicId } = await anInbox(server)
+  const send = async (path: string, body: BodyInit, headers = {}): Promise<number> => {
+    const asked = { method: 'POST', body, headers, duplex: 'half' } as const
+    const { status } = await fetch(server.url + path, asked)
+    return status
+  }
+  for (const form of ['declared', 'in chunks']) {
+    const bodyOf = (bytes: number): BodyInit => {
+      const blob = new Blob([new Uint8Array(bytes)])
+      return form === 'declared' ? blob : blob.stream()
+    }
+    assert.equal(await send(`/c/${publicId}`, bodyOf(LARGEST_BODY.inbox)), 204, form)
+    const headers = {
+      ...{ 'idempotency-key': randomUUID(), 'x-whisper-plan': 'spark' },
+      'content-type': 'application/octet-stream',
+    }
+    const status = await send('/api/payments/whisper', bodyOf(LARGEST_BODY.purchase), headers)
+    assert.equal(status, 402, form)
+  }
+})

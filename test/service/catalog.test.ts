@@ -114,13 +114,13 @@ suite('a number of the catalogue', () => {
       durationSeconds: 10 * 365 * 86_400,
       requestLimit: 1_000_000_000,
       storageLimitBytes: 1024 ** 4,
-      maxBytesPerRequest: 32 * 1024 ** 2,
+      maxBytesPerRequest: 15 * 1024 ** 2,
     },
     whisper: {
       priceSats: 100_000_000,
       durationSeconds: 10 * 365 * 86_400,
       readLimit: 402,
-      maxCiphertextBytes: 64 * 1024 ** 2,
+      maxCiphertextBytes: 31 * 1024 ** 2,
     },
     pulse: {
       priceSats: 100_000_000,
