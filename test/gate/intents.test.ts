@@ -11,13 +11,6 @@ import { unit } from '../support/unit.ts'
 const MINUTE = 60_000
 
 describe('an intent', () => {
-  test('an intent is the same one for the same key and request, with one invoice', async (t) => {
-    const world = await aGate(t)
-    const first = await world.quoted({ key: 'a-key-of-one' })
-    assert.deepEqual(await world.quoted({ key: 'a-key-of-one' }), first)
-    assert.equal(world.lnurl.requests.length, 1)
-  })
-
   test('an intent is one for 20 requests at once, and so is its invoice', async (t) => {
     const world = await aGate(t)
     const all = await Promise.all(

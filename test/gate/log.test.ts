@@ -53,19 +53,6 @@ test('the log tells of a provider that fails, with its reason', async (t) => {
   const { reason, ...rest }: Record<string, unknown> = last(world) ?? {}
   assert.deepEqual(rest, { event: 'gate.provider_failed', projectId: world.projectId })
   assert.match(String(reason), /./)
-
-  world.lnurl.answers = {}
-  const intent = await world.quoted()
-  world.lnurl.answers.verify = (_url, response) => void response.writeHead(502).end('<html>')
-  await world.service.poll(intent)
-  const { reason: why, ...facts }: Record<string, unknown> = last(world) ?? {}
-  assert.deepEqual(facts, {
-    event: 'gate.verify_failed',
-    intentId: intent.intent_id,
-    paymentHash: intent.payment_hash,
-    projectId: world.projectId,
-  })
-  assert.match(String(why), /./)
 })
 
 /** What happens to the project while its provider makes the invoice. */

