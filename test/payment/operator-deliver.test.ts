@@ -1,39 +1,18 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { rfc3339 } from '../../src/lib/clock.ts'
-import { newId } from '../../src/lib/ids.ts'
 import { deliverOrder } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
-import { byId, many, OTHER_KEY, told } from '../support/orders.ts'
-import { aShop, KEY, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
+import { aProduct, deps } from '../support/operator.ts'
+import { byId, many, told } from '../support/orders.ts'
+import { aShop, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
 const poll = (shop: Shop, orderId: string) =>
   shop.another().poll(orderId, { key: null, isPrefetch: false })
 
-/** A product that notes each order it provisions, and each that it lets go of. */
-function aProduct(): { catch: Provisioning } {
-  const note = (name: string, value: string) => ({
-    text: 'insert into meta (name, value) values ($1, $2)',
-    values: [name, value],
-    expect: 1,
-  })
-  return {
-    catch: {
-      newPublicId: () => newId('catch'),
-      provision: ({ publicId, orderId }) => [note(publicId, orderId)],
-      capability: () => null,
-      release: (orderId) => [note(`released ${orderId}`, '')],
-    },
-  }
-}
-
-function deliver(shop: Shop, orderId: string, secrets = secretsOf(SECRET)) {
-  return deliverOrder(
-    { db: shop.db, secrets, clock: shop.clock, products: aProduct() },
-    byId(orderId),
-  )
-}
+const deliver = (shop: Shop, orderId: string, secrets = secretsOf(SECRET)) =>
+  deliverOrder(deps(shop, aProduct(), secrets), byId(orderId))
 
 async function anUnfulfilled(t: Parameters<typeof aShop>[0]) {
   const shop = await aShop(t, { isSoldOut: true })
@@ -64,14 +43,10 @@ suite('delivering what is owed', () => {
 
   test('what is owed and is refused again is still owed', async (t) => {
     const { shop, orderId } = await anUnfulfilled(t)
-    const products = aProduct()
     const before = await shop.order({ orderId })
-    const never = { text: `delete from meta where name = 'none'`, values: [], expect: 1 }
-    const { provision } = products.catch
-    products.catch.provision = (grant) => [...provision(grant), never]
-    const deps = { db: shop.db, secrets: secretsOf(SECRET), clock: shop.clock, products }
+    const refusing = deps(shop, aProduct({ refuses: true }))
     assert.match(
-      String(await told(deliverOrder(deps, byId(orderId)))),
+      String(await told(deliverOrder(refusing, byId(orderId)))),
       /cannot be provisioned: the product refused\. You still owe it/,
     )
     assert.deepEqual(await shop.order({ orderId }), before)
@@ -119,13 +94,13 @@ suite('what an operator is told of an order', () => {
     const owed = await anUnfulfilled(t)
     const text = `update purchase_order set extends_id = 'catch_0'`
     await owed.shop.db.write(unit({ text, values: [] }))
-    const { db, clock } = owed.shop
-    const { catch: product } = aProduct()
+    const { clock } = owed.shop
+    const { catch: product = assert.fail() } = aProduct()
     const extend: Provisioning['extend'] = async (_db, { now }) => ({
       ...{ expiresAt: now + SECOND, statements: [] },
     })
     const extended = await deliverOrder(
-      { db, clock, secrets: secretsOf(SECRET), products: { catch: { ...product, extend } } },
+      deps(owed.shop, { catch: { ...product, extend } }),
       byId(owed.orderId),
     )
     assert.deepEqual(extended, {
@@ -137,18 +112,5 @@ suite('what an operator is told of an order', () => {
       },
       expiresAt: clock.now() + SECOND,
     })
-  })
-
-  test('delivering an order leaves the one beside it as it is', async (t) => {
-    const shop = await aShop(t, { isSoldOut: true })
-    const owed = [await shop.paid(KEY), await shop.paid(OTHER_KEY)] as const
-    for (const { paymentHash } of owed) await shop.orders.reconcile(paymentHash, 'stream')
-    const paidAt = shop.clock.now()
-    const stands = await shop.order(owed[1])
-    shop.clock.advance(SECOND)
-    await deliver(shop, owed[0].orderId)
-    const row = await shop.order(owed[0])
-    assert.deepEqual([row?.settled_at, row?.unfulfilled_at], [shop.clock.now(), paidAt])
-    assert.deepEqual(await shop.order(owed[1]), stands)
   })
 })

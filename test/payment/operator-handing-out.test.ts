@@ -6,6 +6,7 @@ import { newId } from '../../src/lib/ids.ts'
 import { handOutOrder } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { meanwhile } from '../support/meanwhile.ts'
+import { deps } from '../support/operator.ts'
 import { byId, many, OTHER_KEY, set, told } from '../support/orders.ts'
 import {
   aName,
@@ -28,11 +29,8 @@ const products: { catch: Provisioning } = {
   },
 }
 
-const handOut = (
-  { db, clock }: Pick<Shop, 'db' | 'clock'>,
-  orderId: string,
-  secrets = secretsOf(SECRET),
-) => handOutOrder({ db, clock, secrets, products }, byId(orderId))
+const handOut = (shop: Shop, orderId: string, secrets = secretsOf(SECRET)) =>
+  handOutOrder(deps(shop, products, secrets), byId(orderId))
 
 const deliveredAt = (at: number) =>
   new RegExp(`was delivered at ${rfc3339(at)}, and is never delivered twice`)
@@ -85,13 +83,11 @@ test('one of an operator and a buyer at once has the capability', async (t) => {
 test('an order that is owed is provisioned and handed out, and stays owed where nothing provisions it', async (t) => {
   const shop = await aShop(t, { isSoldOut: true })
   const quote = await shop.paidAndSeen()
-  const { db, clock } = shop
-  const secrets = secretsOf(SECRET)
-  const given = handOutOrder({ db, clock, secrets, products: {} }, byId(quote.orderId))
+  const given = handOutOrder(deps(shop, {}), byId(quote.orderId))
   await assert.rejects(given, /cannot be provisioned: no product provisions catch\./)
   assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
   await handOut(shop, quote.orderId)
-  assert.equal((await shop.order(quote))?.expires_at, clock.now() + LIFE)
+  assert.equal((await shop.order(quote))?.expires_at, shop.clock.now() + LIFE)
 })
 
 test('an order that is unknown, not paid, or was made under another secret is not handed out', async (t) => {

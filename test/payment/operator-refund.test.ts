@@ -4,32 +4,17 @@ import { suite, type TestContext, test } from 'node:test'
 import { rfc3339 } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { deliverOrder, handOutOrder, refundOrder } from '../../src/payment/operator.ts'
-import type { Provisioning } from '../../src/payment/provisioning.ts'
 import { type Entry, entriesBetween, purgeSales } from '../../src/payment/sales.ts'
 import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { meanwhile } from '../support/meanwhile.ts'
+import { aProduct, deps } from '../support/operator.ts'
 import { byId, many, told } from '../support/orders.ts'
-import { aShop, DAY, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
+import { aShop, DAY, LIFE, SECOND, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
-const secrets = secretsOf(SECRET)
 const REASON = 'the inbox never worked'
 
-/** A product that notes each order that it lets go of. */
-const products: { catch: Provisioning } = {
-  catch: {
-    newPublicId: () => newId('catch'),
-    provision: () => [],
-    capability: () => null,
-    release: (orderId) => [
-      {
-        text: 'insert into meta (name, value) values ($1, $2)',
-        values: [`released ${orderId}`, ''],
-        expect: 1,
-      },
-    ],
-  },
-}
+const products = aProduct({ reserves: true })
 
 const refund = (
   { clock }: Shop,
@@ -43,8 +28,6 @@ const refund = (
       : { by: 'payment_hash', value: by.paymentHash },
     { reason: REASON, isSettled: by.isSettled ?? false },
   )
-
-const deps = ({ db, clock }: Shop) => ({ db, clock, secrets, products })
 
 async function aPaid(t: TestContext, { isSoldOut = false } = {}) {
   const shop = await aShop(t, { isSoldOut })
@@ -116,7 +99,10 @@ suite('a refund', () => {
     await refund(shop, shop.db, { ...quote, isSettled: true })
     assert.deepEqual(await shop.repeat(), { kind: 'order refunded' })
     for (const deliver of [deliverOrder, handOutOrder]) {
-      await assert.rejects(deliver(deps(shop), byId(orderId)), /is refunded: there is nothing/)
+      await assert.rejects(
+        deliver(deps(shop, products), byId(orderId)),
+        /is refunded: there is nothing/,
+      )
     }
   })
 
@@ -165,7 +151,7 @@ suite('a refund', () => {
     const { shop, quote, orderId } = await aPaid(t, { isSoldOut: true })
     const done = await Promise.all([
       told(refund(shop, shop.db, quote)),
-      told(deliverOrder(deps(shop), byId(orderId))),
+      told(deliverOrder(deps(shop, products), byId(orderId))),
     ])
     assert.equal(done.filter((one) => typeof one !== 'string').length, 1, done.join())
     const [refunded] = done

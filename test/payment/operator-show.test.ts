@@ -21,26 +21,6 @@ async function settled(shop: Shop): Promise<Quote> {
 }
 
 suite('finding an order', () => {
-  test('an order is found by its payment hash, its invoice, its id and what it bought', async (t) => {
-    const shop = await aShop(t)
-    const quote = await settled(shop)
-    const publicId = String((await shop.order(quote))?.public_id)
-    for (const name of [
-      quote.paymentHash,
-      quote.paymentHash.toUpperCase(),
-      quote.bolt11,
-      quote.bolt11.toUpperCase(),
-      ` lightning:${quote.bolt11}\n`,
-      quote.orderId,
-      publicId,
-    ]) {
-      const found = await find(shop, name)
-      assert.equal(found.kind === 'order' && found.order.order_id, quote.orderId, name)
-    }
-    assert.deepEqual(await find(shop, '00'.repeat(32)), { kind: 'none' })
-    assert.deepEqual(await find(shop, newId('catch')), { kind: 'none' })
-  })
-
   test('a name is read as what it is, without the spaces and the scheme around it', async (t) => {
     const { bolt11, paymentHash, orderId } = await (await aShop(t)).quote()
     const hash = { by: 'payment_hash', value: paymentHash }

@@ -39,14 +39,6 @@ suite('asking the node about an order', () => {
     ])
   })
 
-  test('a look-up delivers nothing: whoever polls first after it collects', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paidAndSeen()
-    const row = await shop.order(quote)
-    assert.deepEqual([row?.state, row?.settled_by, row?.delivered_at], ['settled', 'stream', null])
-    delivered(await shop.orders.poll(quote.orderId, plainPoll))
-  })
-
   test('a poll waits two seconds for the node, and the payment that the node tells of later is not lost', async (t) => {
     const { sweeps, noSweep } = ownedTimers(t)
     const shop = await aShop(t)

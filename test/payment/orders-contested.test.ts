@@ -97,7 +97,8 @@ suite('two clients with one key', () => {
   test('80 polls of a contested order hand it to those with key and preimage, the same bytes each', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
-    await shop.repeat({ client: ELSEWHERE })
+    const shown = await shop.repeat({ client: ELSEWHERE })
+    assert.equal(shown?.kind === 'pending' && shown.quote.proofRequired, true)
     const elsewhere = shop.another()
     const preimage = await preimageOf(shop.db, quote.paymentHash)
     const outcomes = await many(80, (i) =>

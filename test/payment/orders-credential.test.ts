@@ -37,18 +37,6 @@ suite('a credential', () => {
     assert.equal(events(shop, 'order.delivered').length, 1)
   })
 
-  test('a credential and the settlement that the node tells of, at once, are one settlement', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    const [outcome] = await Promise.all([
-      shop.repeat({ credential: 'verified' }),
-      shop.orders.reconcile(quote.paymentHash, 'stream'),
-      shop.orders.reconcile(quote.paymentHash, 'lookup'),
-    ])
-    assert.deepEqual(await shop.provisioned(), [delivered(outcome).publicId])
-    assert.equal(events(shop, 'order.settled').length, 1)
-  })
-
   test('a credential that is refused takes nothing, and shows nothing to pay once the order is paid', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
@@ -107,17 +95,5 @@ suite('a credential', () => {
     const { outcome } = delivered(await shop.repeat({ credential: 'verified' }))
     assert.deepEqual(await shop.repeat({ credential: 'verified' }), outcome)
     assert.equal((await shop.order(quote))?.settled_by, 'preimage')
-  })
-
-  test('a credential that cannot be honoured is owed, and logged once', async (t) => {
-    const shop = await aShop(t, { isSoldOut: true })
-    const quote = await shop.quote()
-    const outcomes = await many(10, () => shop.repeat({ credential: 'verified' }))
-    assert.deepEqual(
-      outcomes,
-      outcomes.map(() => ({ kind: 'checkout unavailable' })),
-    )
-    assert.equal(events(shop, 'order.paid_unfulfilled').length, 1)
-    assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
   })
 })

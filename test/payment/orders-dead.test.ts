@@ -58,34 +58,6 @@ suite('an order that is dead by a guess, and that the node calls settled later',
     await until('it is settled', async () => (await shop.order(quote))?.state === 'settled')
     assert.equal((await shop.provisioned()).length, 1)
   })
-
-  test('an order that was dead by a guess is provisioned once, however many ask at once', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await aDeadOrder(shop)
-    nodeSays(shop, 'settled')
-    const elsewhere = shop.another()
-    await Promise.all([
-      many(10, () => shop.orders.poll(orderId, plainPoll)),
-      many(10, () => elsewhere.poll(orderId, plainPoll)),
-      many(10, () => shop.repeat({ key: key(0) })),
-    ])
-    assert.equal((await shop.provisioned()).length, 1)
-    assert.equal(events(shop, 'order.settled').length, 1)
-  })
-
-  test('an order whose death has no noted reason is delivered once the node calls it settled', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    // As a version before wrote it: the column has its default.
-    await shop.db.write(
-      unit({
-        text: `update purchase_order set state = 'dead' where order_id = $1`,
-        values: [quote.orderId],
-      }),
-    )
-    nodeSays(shop, 'settled')
-    delivered(await shop.orders.poll(quote.orderId, plainPoll))
-  })
 })
 
 suite('an order that is dead', () => {

@@ -51,22 +51,6 @@ suite('delivering an order', () => {
     delivered(await shop.orders.poll(orderId, plainPoll))
   })
 
-  test('an order that nobody opened is not found', async (t) => {
-    const shop = await aShop(t)
-    for (const orderId of ['order_0000000000000000000000', '', `' or 1=1 --`]) {
-      assert.deepEqual(await shop.orders.poll(orderId, plainPoll), { kind: 'order not found' })
-    }
-  })
-
-  test('a prefetch never delivers', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    const prefetched = await shop.orders.poll(quote.orderId, { key: null, isPrefetch: true })
-    assert.deepEqual(prefetched, { kind: 'pending', quote })
-    assert.equal((await shop.order(quote))?.delivered_at, null)
-    delivered(await shop.orders.poll(quote.orderId, plainPoll))
-  })
-
   test('the first use of a token seals the replay, and wipes the seed', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()

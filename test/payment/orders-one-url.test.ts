@@ -5,13 +5,12 @@ import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Deliverable, OrderRequest, Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { delivered, events, many, mismatched, set, verified, wrong } from '../support/orders.ts'
+import { delivered, events, many, set, verified, wrong } from '../support/orders.ts'
 import {
   aName,
   anOffer,
   aRequest,
   aShop,
-  known,
   manualClock,
   pendingQuote,
   type ShopOptions,
@@ -60,25 +59,6 @@ suite('an order of one URL', () => {
     assert.deepEqual(new Set(heads.map((head) => head?.kind)), new Set(['deliverable']))
     assert.deepEqual(shop.node.lookups, [])
   })
-
-  test('looks at once are as many orders, with an invoice each', async (t) => {
-    const shop = await aShop(t)
-    const quotes = await many(20, () => looked(shop.orders))
-    assert.equal(new Set(quotes.map(({ orderId }) => orderId)).size, 20)
-    assert.equal(new Set(quotes.map(({ bolt11 }) => bolt11)).size, 20)
-    assert.equal(shop.node.invoices.length, 20)
-  })
-
-  test('a wrong preimage asks the node whether the order is paid, and is never met by an invoice then', async (t) => {
-    const shop = await aShop(t)
-    const quote = await looked(shop.orders)
-    const unpaid = await done(shop.orders, { credential: wrong(quote) })
-    assert.deepEqual(unpaid?.kind === 'invalid credential' && unpaid.quote, quote)
-    await shop.pay(quote)
-    shop.clock.advance(1_000)
-    const paid = await done(shop.orders, { credential: wrong(quote) })
-    assert.deepEqual(paid, { kind: 'invalid credential', quote: null })
-  })
 })
 
 suite('what an order of one URL answers', () => {
@@ -120,22 +100,6 @@ suite('what an order of one URL answers', () => {
     const told = { event: 'order.proven_unknown', paymentHash: quote.paymentHash }
     assert.deepEqual(events(shop, told.event), [{ ...told, product: 'catch', planId: 'spark' }])
     assert.equal(await answer(wrong(quote)), null)
-  })
-
-  test('a request says what it proves before the order changes', async (t) => {
-    const { shop, quote } = await asked(t)
-    const cases = [
-      [wrong(quote), false],
-      [mismatched(quote), false],
-      [verified(quote), true],
-    ] as const
-    for (const [credential, isProven] of cases) {
-      const { facts } = await known(shop.orders, credential, { ...{ by: null }, request: REQUEST })
-      assert.deepEqual(facts, {
-        ...{ kind: 'known', orderId: quote.orderId, isProven, hasWrongPreimage: false },
-      })
-    }
-    assert.equal((await shop.order(quote))?.state, 'pending')
   })
 
   test('a look settles the order and says that it can be delivered, and delivers nothing', async (t) => {

@@ -105,11 +105,6 @@ suite('opening an order', () => {
     assert.deepEqual(await open(9), first)
   })
 
-  test('a key that opened nothing yet has no order', async (t) => {
-    const shop = await aShop(t)
-    assert.equal(await shop.repeat(), null)
-  })
-
   const others: [string, Partial<OrderRequest>][] = [
     ['plan', { planId: 'standard' }],
     ['body', { bodySha256: '01'.repeat(32) }],
@@ -149,21 +144,6 @@ suite('opening an order', () => {
       kind: 'checkout unavailable',
     })
     assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
-  })
-
-  test('a node that is this process opens an order and its invoice in one unit', async (t) => {
-    const shop = await aShop(t, { signsHere: true })
-    const quote = await shop.quote()
-    const invoice = decodeInvoice(quote.bolt11)
-    assert.deepEqual(
-      [invoice.paymentHash, invoice.amountMsat, invoice.description, invoice.expiresAt],
-      [quote.paymentHash, 100_000, 'Mayfly CATCH spark', quote.expiresAt],
-    )
-    assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
-    assert.deepEqual(await invoices(shop), [quote.bolt11])
-    assert.equal(events(shop, 'order.quoted').length, 1)
-    await shop.pay(quote)
-    assert.equal((await shop.repeat({ credential: 'verified' }))?.kind, 'delivered')
   })
 
   test('the invoice of an order that there is no room for is not stored', async (t) => {

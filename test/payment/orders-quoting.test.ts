@@ -103,15 +103,15 @@ suite('the invoice of an order', () => {
     }
   }
 
-  for (const network of ['mainnet', 'signet', 'regtest'] as const) {
-    test(`an order of a node on ${network} says that it is to be paid on ${network}`, async (t) => {
+  test('an order says that it is to be paid on the network of its node', async (t) => {
+    for (const network of ['mainnet', 'signet', 'regtest'] as const) {
       const shop = await aShop(t)
       nodeOn(shop, network)
       const quote = await shop.quote()
       assert.equal(quote.network, network)
       assert.equal((await shop.order(quote))?.network, network)
-    })
-  }
+    }
+  })
 
   const WRONG: Record<string, [make: (shop: Shop) => void, reason: RegExp]> = {
     'of a network that nobody is told of': [
@@ -174,15 +174,5 @@ suite('an invoice that no order stores', () => {
     assert.equal(pendingQuote(quick).paymentHash, shop.node.invoices[0])
     assert.deepEqual(await orderIds(shop), [pendingQuote(quick).orderId])
     assert.equal(events(shop, 'order.quoted').length, 1)
-  })
-
-  test('a process that dies while the node makes the invoice leaves nothing, and the same key works', async (t) => {
-    const shop = await aShop(t)
-    const node = holdingTheNode(shop)
-    void open(shop, { at: shop.another() })
-    await node.asked
-    assert.deepEqual(await orderIds(shop), [])
-    assert.equal(await shop.repeat(), null)
-    pendingQuote(await open(shop))
   })
 })

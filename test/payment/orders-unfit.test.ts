@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
-import { newId } from '../../src/lib/ids.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { deliverOrder, refundOrder } from '../../src/payment/operator.ts'
+import { deps } from '../support/operator.ts'
 import { byId, delivered, events, keyPoll, many, plainPoll, told } from '../support/orders.ts'
-import { anOffer, aShop, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
+import { anOffer, aShop, LIFE, SECOND, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 import { key, watchingSilence } from '../support/watching.ts'
@@ -36,21 +36,6 @@ const plant = (shop: Shop, { orderId }: { orderId: string }, plan: string) =>
 
 const mend = (shop: Shop, quote: { orderId: string }) =>
   plant(shop, quote, JSON.stringify(anOffer().plan))
-
-const deps = (shop: Shop) => ({
-  db: shop.db,
-  clock: shop.clock,
-  secrets: secretsOf(SECRET),
-  products: {
-    catch: {
-      newPublicId: () => newId('catch'),
-      provision: ({ publicId = '', orderId = '' }) => [
-        { text: 'insert into meta (name, value) values ($1, $2)', values: [publicId, orderId] },
-      ],
-      capability: () => null,
-    },
-  },
-})
 
 suite('a paid order whose plan is broken', () => {
   for (const [what, plan] of Object.entries(BROKEN_PLANS)) {

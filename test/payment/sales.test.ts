@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Statement } from '../../src/db/db.ts'
-import { newId } from '../../src/lib/ids.ts'
-import { deliverOrder, restoreOrder } from '../../src/payment/operator.ts'
-import { type Entry, entriesBetween, findSale, purgeSales } from '../../src/payment/sales.ts'
+import { deliverOrder } from '../../src/payment/operator.ts'
+import { type Entry, entriesBetween, purgeSales } from '../../src/payment/sales.ts'
+import { deps } from '../support/operator.ts'
 import { byId } from '../support/orders.ts'
-import { aShop, DAY, SECRET, type Shop, secretsOf } from '../support/shop.ts'
+import { aShop, DAY, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
 const ALWAYS = { from: 0, to: Number.MAX_SAFE_INTEGER }
@@ -15,11 +15,7 @@ async function sales(shop: Shop, between = ALWAYS): Promise<Entry[]> {
   return pages.flat()
 }
 
-const products = {
-  catch: { newPublicId: () => newId('catch'), provision: () => [], capability: () => null },
-}
 const range = (length: number): number[] => Array.from({ length }, (_, i) => i)
-const secrets = secretsOf(SECRET)
 
 /** A sale that was settled at this time. */
 const aSale = (settledAt: number, hash: string): Statement => ({
@@ -73,31 +69,10 @@ suite('sales', () => {
     const seenAt = (await shop.order(quote))?.settled_at
     assert.deepEqual(await sales(shop), [])
     shop.clock.advance(DAY)
-    const { db, clock } = shop
-    const deps = { db, clock, secrets, products }
-    await deliverOrder(deps, byId(quote.orderId))
+    await deliverOrder(deps(shop), byId(quote.orderId))
     const [sale] = await sales(shop)
     assert.deepEqual([sale?.payment_hash, sale?.at], [quote.paymentHash, shop.clock.now()])
     assert.equal((await shop.order(quote))?.unfulfilled_at, seenAt)
-  })
-
-  test('an order that a restored backup lacked is a sale once it is restored', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    await shop.db.write(unit({ text: 'delete from purchase_order', values: [] }))
-    const { db, clock, node: lightning } = shop
-    await restoreOrder(
-      { db, clock, lightning, secrets, products },
-      {
-        paymentHash: quote.paymentHash,
-        product: 'catch',
-        planId: 'spark',
-        plan: { priceSats: 100, durationSeconds: 3600 },
-        orderId: null,
-        preimage: null,
-      },
-    )
-    assert.equal((await findSale(shop.db, quote.paymentHash))?.network, 'regtest')
   })
 
   test('a time of sales begins at its first moment and ends before its last, and no page loses a row', async (t) => {

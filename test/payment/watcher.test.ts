@@ -4,28 +4,18 @@ import { UnknownInvoice } from '../../src/lightning/lightning.ts'
 import { claimSweep, createOrderStore } from '../../src/payment/store.ts'
 import { PAUSES } from '../../src/payment/watcher.ts'
 import { many } from '../support/orders.ts'
-import { aShop, DAY, HOUR, openReads, QUOTE_SECONDS, SECOND, type Shop } from '../support/shop.ts'
+import { aShop, DAY, HOUR, openReads, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
 import { ownedTimers } from '../support/timers.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
-import { key, watching } from '../support/watching.ts'
-
-const isSettled = async (shop: Shop, quote: { orderId: string }): Promise<boolean> =>
-  (await shop.order(quote))?.state === 'settled'
-
-/** Keeps the stream silent, so that only looking finds anything. */
-function silence(shop: Shop): void {
-  shop.node.replaced.watch = (_onSettled, signal) =>
-    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}
+import { key, watchingSilence } from '../support/watching.ts'
 
 suite('the watcher', () => {
   test('the watcher finds at the start whatever was paid while nobody watched', async (t) => {
     const shop = await aShop(t)
     const paid = await Promise.all([1, 2, 3, 4, 5].map((i) => shop.paid(key(i))))
     const open = await shop.quote(key(6))
-    silence(shop)
-    watching(shop)
+    watchingSilence(shop)
     await until('all that was paid is provisioned', async () => {
       return (await shop.provisioned()).length === paid.length
     })
@@ -50,8 +40,7 @@ suite('the watcher', () => {
         paymentHash === lost.paymentHash
           ? Promise.reject(error)
           : shop.node.simulator.lookupInvoice(paymentHash)
-      silence(shop)
-      watching(shop)
+      watchingSilence(shop)
       await noSweep(async () => (await shop.provisioned()).length === paid.length)
       assert.equal((await shop.order(lost))?.state, 'pending')
     })
@@ -61,8 +50,7 @@ suite('the watcher', () => {
     const shop = await aShop(t)
     await many(20, (i) => shop.quote(key(i)))
     shop.node.replaced.lookupInvoice = () => Promise.reject(new Error('connection refused'))
-    silence(shop)
-    const { stop } = watching(shop)
+    const { stop } = watchingSilence(shop)
     await until('the node was asked', () => shop.node.lookups.length > 0)
     // Were it to go on, it would have marked and asked many more by then.
     for (let i = 0; i < 50; i++) await shop.db.write(unit())
@@ -73,8 +61,7 @@ suite('the watcher', () => {
   test('the watcher shares the orders with others that look at the same time', async (t) => {
     const shop = await aShop(t)
     const quotes = await many(30, (i) => shop.quote(key(i)))
-    silence(shop)
-    const watchers = [watching(shop), watching(shop), watching(shop)]
+    const watchers = [watchingSilence(shop), watchingSilence(shop), watchingSilence(shop)]
     await until('each order was looked up', () => shop.node.lookups.length >= quotes.length)
     await Promise.all(watchers.map(({ stop }) => stop()))
     assert.deepEqual(
@@ -99,8 +86,7 @@ suite('the watcher', () => {
           isFirst = false
           return { state: 'open' }
         }
-        silence(shop)
-        const { stop } = watching(shop)
+        const { stop } = watchingSilence(shop)
         await sweeps(() => shop.node.lookups.length >= quotes.length)
         // Were it to go on, it would ask many times more by then.
         for (let i = 0; i < 50; i++) await shop.db.write(unit())
@@ -113,51 +99,13 @@ suite('the watcher', () => {
     }
   }
 
-  test('the watcher opens the stream again after it broke', async (t) => {
-    const shop = await aShop(t)
-    let streams = 0
-    shop.node.replaced.watch = (onSettled, signal) => {
-      if (++streams === 1) return Promise.reject(new Error('the node restarts'))
-      return shop.node.simulator.watch(onSettled, signal)
-    }
-    watching(shop)
-    await until('the stream is open again', () => streams === 2)
-    const quote = await shop.paid()
-    await until('the order is settled', () => isSettled(shop, quote))
-    assert.deepEqual(
-      shop.logged
-        .filter(({ event }) => event === 'lightning.stream_ended')
-        .map(({ reason }) => reason),
-      ['Error: the node restarts'],
-    )
-  })
-
-  test('the watcher takes hints of payments that are not ours', async (t) => {
-    const shop = await aShop(t)
-    const listening = Promise.withResolvers<(paymentHash: string) => void>()
-    shop.node.replaced.watch = (onSettled, signal) => {
-      listening.resolve(onSettled)
-      return shop.node.simulator.watch(onSettled, signal)
-    }
-    watching(shop)
-    const tell = await listening.promise
-    for (const hash of ['', 'ff'.repeat(32), 'not a hash']) tell(hash)
-    const quote = await shop.paid()
-    await until('the order is settled', () => isSettled(shop, quote))
-    assert.deepEqual(
-      shop.logged.filter(({ event }) => event === 'order.hint_failed'),
-      [],
-    )
-  })
-
   test('the watcher has stopped only when the look-up that is under way has ended', async (t) => {
     const { noSweep } = ownedTimers(t)
     const shop = await aShop(t)
     await shop.quote()
     const answer = Promise.withResolvers<{ state: 'open' }>()
     shop.node.replaced.lookupInvoice = () => answer.promise
-    silence(shop)
-    const { stop } = watching(shop)
+    const { stop } = watchingSilence(shop)
     await noSweep(() => shop.node.lookups.length === 1)
     let hasStopped = false
     const stopping = stop().then(() => {
@@ -168,14 +116,6 @@ suite('the watcher', () => {
     answer.resolve({ state: 'open' })
     await stopping
   })
-
-  test('the watcher ends once it was told to stop', async (t) => {
-    const shop = await aShop(t)
-    const { stop } = watching(shop)
-    await stop()
-    const quote = await shop.paid()
-    assert.equal(await isSettled(shop, quote), false)
-  })
 })
 
 suite('the sweep', () => {
@@ -183,9 +123,8 @@ suite('the sweep', () => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     await openReads(shop)
-    silence(shop)
     const { orderId } = await shop.quote()
-    watching(shop)
+    watchingSilence(shop)
     await sweeps(() => shop.node.lookups.length === 1)
     shop.clock.advance(16 * SECOND)
     await sweeps(() => shop.node.lookups.length === 2)
@@ -201,12 +140,11 @@ suite('the sweep', () => {
     const { sweeps } = ownedTimers(t)
     const shop = await aShop(t)
     await openReads(shop)
-    silence(shop)
     const polled = await shop.quote(key(1))
     const silent = await shop.quote(key(2))
     const isNoted = async (quote: { orderId: string }) =>
       Number((await shop.order(quote))?.looked_up_at) > 0
-    watching(shop)
+    watchingSilence(shop)
     // Noted before the time passes: a look-up that is noted later counts from then. The node is asked after that.
     await sweeps(async () => (await isNoted(polled)) && (await isNoted(silent)))
     await sweeps(() => shop.node.lookups.length === 2)
@@ -215,26 +153,6 @@ suite('the sweep', () => {
     await shop.orders.poll(polled.orderId, { key: null, isPrefetch: false })
     await sweeps(() => shop.node.lookups.length === 4)
     assert.deepEqual(shop.node.lookups.slice(2), [polled.paymentHash, silent.paymentHash])
-  })
-
-  test('the sweep leaves cleaning up to the instance whose turn it is', async (t) => {
-    const { sweeps } = ownedTimers(t)
-    const shop = await aShop(t)
-    await openReads(shop)
-    const quote = await shop.paid()
-    await shop.orders.poll(quote.orderId, { key: null, isPrefetch: false })
-    shop.clock.advance(DAY)
-    const asked: string[] = []
-    let isOurs = false
-    watching(shop, async (name, _everyMs, work) => {
-      asked.push(name)
-      if (isOurs) await work()
-    })
-    await sweeps(() => asked.length === 3)
-    assert.notEqual((await shop.order(quote))?.seed, null)
-    isOurs = true
-    await sweeps(async () => (await shop.order(quote))?.seed === null)
-    assert.deepEqual(new Set(asked), new Set(['order.cleanup']))
   })
 
   test('the sweep asks less and less often the longer a quote has been over, and never stops', async (t) => {
