@@ -25,13 +25,14 @@ import {
   goingOn,
   isUnknown,
   leavePurchase,
+  nameSaved,
   nameTaken,
   type OpenPurchase,
   openPurchase,
   openPurchases,
   vaultStore,
 } from './vault/purchases.ts'
-import { findKept, findSaved, nameSaved, type Product, save, saveAgain } from './vault/saved.ts'
+import { findKept, findSaved, type Product, save, saveAgain } from './vault/saved.ts'
 import { type Place, vaultFile } from './vault/vault.ts'
 
 export type WhisperTerms = {
@@ -244,7 +245,7 @@ function keepBought(
   const before = findSaved(cli, name)
   if (before?.capability.publicId === saved.capability.publicId) return { name, saved: before }
   const free =
-    record.extends === undefined
+    record.extends === undefined && findKept(cli, name) === null
       ? name
       : freeName(name.slice(0, 58), (some) => findKept(cli, some) !== null, 2)
   save(cli, free, saved)

@@ -17,7 +17,8 @@ import { type CommandLine, commandLine, WITH_WALLET } from '../support/command-l
 import type { After } from '../support/folder.ts'
 import { anInvoice } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
-import { serve } from '../support/serving.ts'
+import { answerWith, passOn, serve } from '../support/serving.ts'
+import { until } from '../support/until.ts'
 import { aUser, interrupted, invoiceOf, statesOf } from '../support/user.ts'
 import { inVaultOf, putSaved } from '../support/vault.ts'
 
@@ -435,4 +436,38 @@ describe('a whisper', () => {
     const { code } = await cli.json(['whisper', 'send', '--resume', 'w'])
     assert.equal((await cli.run(['whisper', 'read', String(code)])).out, 'secret')
   })
+})
+
+test('of two purchases that begin under one name, one pays', async (t) => {
+  const { url } = await startServer(t)
+  let release = (): void => undefined
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let held = 0
+  const through = await serve(t, async (incoming, response) => {
+    if (incoming.url === '/api/payments/catch' && held++ === 0) await isReleased
+    answerWith(response, await passOn(url, incoming))
+  })
+  const cli = await commandLine(t, through)
+  const buy = ['buy', 'catch', '--name', 'hooks']
+  const late = cli.start(buy, WITH_WALLET)
+  await until('its quote is held back', () => held === 1)
+  await cli.json(buy, WITH_WALLET)
+  release()
+  const { code, err } = await late.ended
+  assert.equal(code, 1)
+  assert.match(err, /A capability named hooks already exists/)
+  assert.equal((await cli.json(['budget'])).spentMsat, 100_000)
+  assert.deepEqual(await statesOf(cli), ['hooks saved'])
+})
+
+test('what was paid for is saved under another name, if its own was taken meanwhile', async (t) => {
+  const { cli, server } = await aUser(t, { other: 'catch' })
+  const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
+  const { out: file } = await cli.run(['export', 'other'])
+  await cli.json(['import', '-', '--name', 'hooks'], { input: file })
+  await server.pay(invoice)
+  assert.equal((await cli.json(['buy', 'catch', '--resume', 'hooks'])).name, 'hooks-2')
+  assert.deepEqual(await statesOf(cli), ['hooks saved', 'hooks-2 saved', 'other saved'])
 })

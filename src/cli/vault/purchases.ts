@@ -47,7 +47,11 @@ function saveIn(
     db.prepare('delete from purchase where key = $key').run({ key })
     return true
   }
-  if (before === null && findIn(db, 'name', name) !== null) throw nameTaken(name)
+  if (before === null) {
+    if (findIn(db, 'name', name) !== null) throw nameTaken(name)
+    // Another process may have bought it since this one looked.
+    if (record.extends === undefined && isSavedIn(db, name)) throw nameSaved(name)
+  }
   write(db, { name, record, at: place.now(), pid: process.pid })
   return true
 }
@@ -123,9 +127,14 @@ export const isUnknown = ({ state }: PurchaseRecord): boolean => state === 'payi
 
 /** Whether something is being bought, or is saved, under this name. */
 export function isTaken(db: DatabaseSync, name: string): boolean {
-  const isSaved = db.prepare('select 1 from capability where name = $name').get({ name })
-  return isSaved !== undefined || findIn(db, 'name', name) !== null
+  return isSavedIn(db, name) || findIn(db, 'name', name) !== null
 }
+
+const isSavedIn = (db: DatabaseSync, name: string): boolean =>
+  db.prepare('select 1 from capability where name = $name').get({ name }) !== undefined
+
+export const nameSaved = (name: string): CliError =>
+  new CliError(`A capability named ${name} already exists. Choose another --name.`)
 
 export function findIn(db: DatabaseSync, by: 'key' | 'name', value: string): OpenPurchase | null {
   const row = db.prepare(`select * from purchase where ${by} = $value`).get({ value })

@@ -13,7 +13,7 @@ import { isProduct, PRODUCT_NAMES } from '../../lib/product-names.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { forgetListening } from './listening.ts'
-import { goingOn, openPurchase } from './purchases.ts'
+import { goingOn, nameSaved, openPurchase } from './purchases.ts'
 import { fromVault, inVault, type Place, VaultError, vaultFile } from './vault.ts'
 
 export type Product = AnyCapability['product']
@@ -49,9 +49,6 @@ export function save(place: Place, name: string, saved: Kept): void {
     throw nameSaved(name)
   })
 }
-
-export const nameSaved = (name: string): CliError =>
-  new CliError(`A capability named ${name} already exists. Choose another --name.`)
 
 /** Saves what a capability has become: what `change` makes of it now. Null if it is saved no more. */
 export function saveAgain<T extends Kept>(
