@@ -118,10 +118,8 @@ async function changed(
   }
   if (kept.length + added.length > MOST) {
     const hosts = kept.map(({ host }) => host).join(', ')
-    throw new CliError(
-      `At most ${MOST} destinations are notified. --remove makes room: ${hosts}`,
-      EXIT.usage,
-    )
+    const room = hosts && ` --remove makes room: ${hosts}`
+    throw new CliError(`At most ${MOST} destinations are notified.${room}`, EXIT.usage)
   }
   return [...kept.map(({ id }) => ({ id })), ...added]
 }

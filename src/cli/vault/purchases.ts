@@ -82,7 +82,7 @@ export function leavePurchase(place: Place, name: string): void {
 
 export const nameTaken = (name: string): CliError =>
   new CliError(
-    `Something else is being bought as ${name}. Choose another --name, continue it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}`,
+    `Something else is being bought as ${name}. Choose another --name, continue it (\`mayfly list\` shows how), or give it up: mayfly forget ${name}.`,
   )
 
 export const openPurchases = (place: Place): OpenPurchase[] =>
