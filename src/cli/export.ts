@@ -1,6 +1,6 @@
 /** `mayfly export` and `import`: one capability for another machine, or everything as a backup. */
 import { readFileSync } from 'node:fs'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type Kept, parseKept, type SavedPing } from '../client/capability-file.ts'
 import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
 import { objectIn, parseJson } from '../lib/json.ts'
@@ -8,6 +8,7 @@ import { readStdin } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { withFile, writeFlushed } from './data-folder.ts'
 import { CliError, EXIT } from './exit.ts'
+import { goesWith } from './options.ts'
 import { savedAs } from './purchase.ts'
 import { type Backup, isBackup, NOTHING, readBackup, restoreBackup } from './vault/backup.ts'
 import { openPurchase } from './vault/purchases.ts'
@@ -28,10 +29,10 @@ function addExport(program: Command): void {
       .argument('[name]')
       .option('--all', 'a backup: capabilities, purchases under way, spendings, and unopened reads')
       .option('--ping-only', 'of a monitor, only what its jobs need: no owner token')
-      .option(
-        '--as <format>',
-        'json for `mayfly import`, or with --ping-only curl for `curl -K`',
-        'json',
+      .addOption(
+        new Option('--as <format>', 'for `mayfly import`, or with --ping-only for `curl -K`')
+          .choices(['json', 'curl'])
+          .default('json'),
       )
       .option('--out <file>', 'write it to this new file, which only this user can read'),
     {
@@ -46,9 +47,7 @@ Everyone who has the file can use what is in it.
     },
     async (cli, options, [name]) => {
       const { all = false, pingOnly = false, as, out } = options
-      if (as !== 'json' && !(as === 'curl' && pingOnly)) {
-        throw new CliError('--as must be json, or curl together with --ping-only.', EXIT.usage)
-      }
+      goesWith('--ping-only', pingOnly, { '--as curl': as === 'curl' ? as : undefined })
       if ((name === undefined) !== all || (all && pingOnly)) {
         throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
       }
