@@ -133,21 +133,15 @@ export function lightningContract(
       assert.equal(new Set(made.map((each) => each.bolt11)).size, 20)
     })
 
-    for (const amountMsat of [0, -1000, 1000.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
-      test(`${name} refuses the amount ${amountMsat}`, async () => {
-        await assert.rejects(world.lightning.createInvoice(anAsk({ amountMsat })), RangeError)
-      })
-    }
-
-    for (const expirySeconds of [0, -1, 1.5, Number.NaN]) {
-      test(`${name} refuses the expiry ${expirySeconds}`, async () => {
-        await assert.rejects(world.lightning.createInvoice(anAsk({ expirySeconds })), RangeError)
-      })
-    }
-
-    test(`${name} refuses a memo that no invoice can carry`, async () => {
-      const memo = 'ü'.repeat(320)
-      await assert.rejects(world.lightning.createInvoice(anAsk({ memo })), RangeError)
+    test(`${name} refuses an amount, an expiry and a memo that no invoice can carry`, async () => {
+      const whole = [0, -1, 1000.5, Number.NaN]
+      for (const ask of [
+        ...[...whole, Number.POSITIVE_INFINITY, 2 ** 53].map((amountMsat) => ({ amountMsat })),
+        ...whole.map((expirySeconds) => ({ expirySeconds })),
+        { memo: 'ü'.repeat(320) },
+      ]) {
+        await assert.rejects(world.lightning.createInvoice(anAsk(ask)), RangeError)
+      }
     })
 
     test(`${name} reports each settlement while it is watched, and ends on abort`, async () => {

@@ -58,29 +58,3 @@ test('a refusal is of LND if it has a number for its code and a text for its mes
     })
   }
 })
-
-test("LND's client begins each message with its name", async (t) => {
-  const { http, fake } = await aWorld(t, (_, response) => send(response, ' '.repeat(5_000_000)))
-  await assert.rejects(http.call(LOOKUP), { message: 'LND: an answer is too large' })
-  await fake.close()
-  await assert.rejects(http.call(LOOKUP), {
-    message: 'LND: looking up an invoice failed (connection refused)',
-  })
-  await assert.rejects(http.lines('/v1/invoices/subscribe', new AbortController().signal).next(), {
-    message: 'LND: following the invoices failed (connection refused)',
-    reason: 'unreachable',
-  })
-})
-
-test("LND's client says what it was doing", async (t) => {
-  const refusal = { code: 2, message: 'no', details: [] }
-  const { lnd } = await aWorld(t, ({ line }, response) =>
-    line.includes('invoice') ? send(response, refusal, 500) : false,
-  )
-  await assert.rejects(lnd.createInvoice({ amountMsat: 1, memo: '', expirySeconds: 900 }), {
-    message: 'LND: making an invoice was refused: no',
-  })
-  await assert.rejects(lnd.lookupInvoice(PAYMENT_HASH), {
-    message: 'LND: looking up an invoice was refused: no',
-  })
-})

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
 import { createLnd, type LndOptions } from '../../../src/lightning/lnd/lnd.ts'
 import { readLndUrl } from '../../../src/lightning/lnd/url.ts'
 import type { LightningNode } from '../../../src/lightning/node/node.ts'
@@ -76,12 +75,6 @@ describe('LND', { skip: await missingNodes() }, () => {
     assert.equal(decodeInvoice((await lnd.createInvoice(ASK)).bolt11).amountMsat, 21_000)
   })
 
-  test('LND does not know an invoice of another node', async () => {
-    const { r_hash } = await testbed.bob.post('/v1/invoices', { value: '21' })
-    const paymentHash = Buffer.from(String(r_hash), 'base64').toString('hex')
-    await assert.rejects(open().lookupInvoice(paymentHash), UnknownInvoice)
-  })
-
   test('LND keeps an invoice open through kill -9 and a restart, and lets it be paid', async () => {
     const lnd = open()
     const { bolt11, paymentHash } = await lnd.createInvoice(ASK)
@@ -113,13 +106,6 @@ describe('LND', { skip: await missingNodes() }, () => {
     }
     assert.deepEqual(await lnd.lookupInvoice(paymentHash), { state: 'open' })
     assert.equal((await lnd.info()).network, 'regtest')
-  })
-
-  test('LND takes more calls at once than it has connections', async () => {
-    const lnd = open()
-    const made = await Promise.all(Array.from({ length: 100 }, () => lnd.createInvoice(ASK)))
-    const states = await Promise.all(made.map((each) => lnd.lookupInvoice(each.paymentHash)))
-    assert.deepEqual(new Set(states.map((each) => each.state)), new Set(['open']))
   })
 
   test('LND tells of a settlement that came while the watch was cut off by kill -9', async () => {
@@ -174,14 +160,6 @@ describe('LND', { skip: await missingNodes() }, () => {
     await ended
   })
 
-  test('LND ends its watches and calls when it is closed', async () => {
-    const lnd = open()
-    const ended = lnd.watch(() => {}, new AbortController().signal)
-    await lnd.close()
-    await ended
-    await assert.rejects(lnd.info(), { name: 'NodeError' })
-  })
-
   test('LND finds nothing missing with the three permissions', async () => {
     assert.equal(await open().checkAccess(), null)
   })
@@ -228,14 +206,6 @@ describe('LND', { skip: await missingNodes() }, () => {
       const sentence = (await open({ certificate }).checkAccess())?.sentence ?? ''
       assert.match(sentence, /shows a certificate that the cert of MAYFLY_LIGHTNING_URL does not/)
     }
-  })
-
-  test('LND says that nothing is there', async () => {
-    assert.deepEqual(await open({ baseUrl: 'https://127.0.0.1:9' }).checkAccess(), {
-      sentence:
-        'LND: asking for the node failed (connection refused): nothing at https://127.0.0.1:9 speaks HTTPS as LND does',
-      isAway: true,
-    })
   })
 })
 

@@ -35,6 +35,9 @@ test("LND's watch begins anew where the cursor was dropped while the node was aw
   const stream = await world.connection(0)
   stream.write(settlement(1))
   await world.isTold([1])
+  assert.deepEqual(world.warnings, [
+    'LND: following the invoices was refused: permission denied; connecting again',
+  ])
   assert.equal(world.settleIndex(), 1)
 })
 
@@ -95,24 +98,6 @@ test("LND's watch connects again from where it was when the stream ends, breaks 
   third.write('{"error":{"code":2,"message":"shutting down"}}\n')
   await world.connection(3)
   assert.deepEqual(world.asked(), [0, 1, 2, 2])
-})
-
-test("LND's watch warns once an outage, however often it tries", async () => {
-  await using world = await aWorld({ refuse: (attempt) => attempt < 4 })
-  const stream = await world.connection(0)
-  stream.write(settlement(1))
-  await world.isTold([1])
-  assert.equal(world.asked().length, 5)
-  assert.deepEqual(world.warnings, [
-    'LND: following the invoices was refused: permission denied; connecting again',
-  ])
-})
-
-test("LND's watch hangs up on a node that answers no questions either", async () => {
-  await using world = await aWorld({ timeouts: { probeEveryMs: 20, infoMs: 50 }, mute: true })
-  await world.connection(0)
-  await world.connection(1)
-  assert.match(world.warnings[0] ?? '', /asking for the node took too long/)
 })
 
 test("LND's watch goes on when the cursor cannot be kept, or the listener throws", async () => {

@@ -1,21 +1,27 @@
-/** The forms of MAYFLY_LIGHTNING_URL besides LND's: what is read, and what is said of the rest. */
+/** The forms of MAYFLY_LIGHTNING_URL and of the files that it names: what is read, and what is said of the rest. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { readClnUrl } from '../../../src/lightning/cln/url.ts'
+import { readLndUrl } from '../../../src/lightning/lnd/url.ts'
 import { readNwcUrl } from '../../../src/lightning/nwc/url.ts'
 import { readPhoenixdUrl } from '../../../src/lightning/phoenixd/url.ts'
 
 const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
 const RUNE = `${'aZ0_-'.repeat(12)}==`
+const MAX_BYTES = 16 * 1024
 const KEY = 'ab'.repeat(32)
 const SECRET = 'cd'.repeat(32)
 /** Of secp256k1. Private keys are smaller. */
 const CURVE_ORDER = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'
 
-describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
+const runeIn = async (file: string) => (await readClnUrl(`cln+https://node?rune=${file}`)).rune
+const macaroonIn = async (file: string) =>
+  (await readLndUrl(`lnd+https://node?macaroon=${file}`)).macaroon
+
+describe('the forms of MAYFLY_LIGHTNING_URL', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-urls-'))
   after(() => rmSync(folder, { recursive: true }))
   for (const [name, text] of [
@@ -42,15 +48,51 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
     )
   })
 
-  test('Core Lightning: the URL has the rune as it is, or as createrune prints it', async () => {
-    for (const name of ['rune', 'created']) {
-      assert.deepEqual(await readClnUrl(inFolder(`cln+https://node?rune=${name}&cert=cert`)), {
-        baseUrl: 'https://node:3010',
-        rune: RUNE,
-        certificate: PEM,
-        private: false,
-      })
+  const written = (text: string | Uint8Array): string => {
+    writeFileSync(join(folder, 'written'), text)
+    return join(folder, 'written')
+  }
+  const macaroon = Buffer.from('0201036c6e64ff00', 'hex')
+  /** What each secret file may hold, and what is read of it. */
+  const SECRETS: [read: (file: string) => Promise<unknown>, text: string | Buffer, told: string][] =
+    [
+      [runeIn, `\n${RUNE}\n`, RUNE],
+      [runeIn, `{"rune":"${RUNE}","unique_id":"3"}`, RUNE],
+      [runeIn, `{\n   "rune" :  "${RUNE}",\n   "unique_id": "3"\n}`, RUNE],
+      [runeIn, 'a'.repeat(40), 'a'.repeat(40)],
+      [runeIn, 'a'.repeat(MAX_BYTES), 'a'.repeat(MAX_BYTES)],
+      [macaroonIn, macaroon, '0201036c6e64ff00'],
+      [macaroonIn, `${macaroon.toString('hex').toUpperCase()}\n`, '0201036c6e64ff00'],
+      [macaroonIn, Buffer.alloc(MAX_BYTES, 2), '02'.repeat(MAX_BYTES)],
+    ]
+  test('a rune is read as it is or as createrune prints it, and a macaroon as LND wrote it or in hex, up to 16 KiB', async () => {
+    for (const [read, text, told] of SECRETS) assert.equal(await read(written(text)), told)
+  })
+
+  test('a file of a rune or a macaroon with anything else is refused, and not quoted', async () => {
+    for (const text of [
+      ...['', 'a'.repeat(39), `!${RUNE}`, `${RUNE}!`, `${RUNE}=`, `${RUNE} ${RUNE}`],
+      ...['a'.repeat(MAX_BYTES + 1), `{"rune":"!${RUNE}"}`, `{"runes":"${RUNE}"}`],
+    ]) {
+      const message = 'MAYFLY_LIGHTNING_URL: the rune file holds no rune'
+      await assert.rejects(runeIn(written(text)), { message })
     }
+    for (const text of [
+      ...['', 'not what was meant', '-----BEGIN CERTIFICATE-----\n'],
+      // Hex with a digit too few, and with what is no digit at its end or within it.
+      ...['02010', '0201zz', '02zz01', Buffer.alloc(MAX_BYTES + 1, 2)],
+    ]) {
+      const message = 'MAYFLY_LIGHTNING_URL: the macaroon file holds no macaroon, binary or hex'
+      await assert.rejects(macaroonIn(written(text)), { message })
+    }
+  })
+
+  test('LND: the URL has the port that LND has', async () => {
+    const url = `lnd+https://[::1]/?macaroon=${written(macaroon)}`
+    assert.deepEqual(await readLndUrl(url), {
+      ...{ baseUrl: 'https://[::1]:8080', macaroon: macaroon.toString('hex') },
+      ...{ certificate: undefined, private: false },
+    })
   })
 
   test('Core Lightning: the URL says whether invoices get hints to private channels, and may end its host with a slash', async () => {
@@ -82,6 +124,15 @@ describe('the other forms of MAYFLY_LIGHTNING_URL', () => {
   })
 
   const refused: [read: (url: string) => unknown, url: string, message: RegExp][] = [
+    ...['', 'lnd+https:', 'lnd+http://node?macaroon=x', 'https://node?macaroon=x'].map(
+      (url): [typeof readLndUrl, string, RegExp] => [
+        readLndUrl,
+        url,
+        /is not of this form; expected lnd\+https:/,
+      ],
+    ),
+    [readLndUrl, 'lnd+https://node', /names no macaroon/],
+    [readLndUrl, 'lnd+https://node?macaroon=', /names no macaroon/],
     [readPhoenixdUrl, 'phoenixd+http:', /is not of this form; expected phoenixd\+http:/],
     [readPhoenixdUrl, 'http://:hunter2@node', /is not of this form/],
     [readPhoenixdUrl, 'phoenixd+http://node', /has no password/],

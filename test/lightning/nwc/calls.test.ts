@@ -206,19 +206,6 @@ test("a wallet's watch that is stopped while it subscribes ends at once, and the
   assert.deepEqual(world.warnings, [])
 })
 
-test("a wallet's watch that cannot subscribe says so once, and tries again until it can", async (t) => {
-  let tries = 0
-  const world = aWorld({
-    subscribe: async () => {
-      if (++tries < 4) throw new Nip47NetworkError('no', 'OTHER')
-      return () => {}
-    },
-  })
-  watching(t, world)
-  await until('a subscription', () => tries === 4)
-  assert.deepEqual(world.warnings, ['NWC: following the payments failed; connecting again'])
-})
-
 test("a wallet's watch gives up on a subscription that takes too long, and ends it when it is there after all", async (t) => {
   const { promise, resolve } = Promise.withResolvers<() => void>()
   let [tries, ended] = [0, 0]
@@ -260,19 +247,4 @@ test("a wallet's watch goes on with its subscription while the wallet answers, w
     assert.equal(world.subscriptions(), 1)
     assert.deepEqual(world.warnings, [])
   }
-})
-
-test("a wallet's watch goes on when the listener throws, and tells of what comes afterwards", async (t) => {
-  const world = aWorld()
-  const told: string[] = []
-  watching(t, world, (hash) => {
-    if (hash === OTHER) throw new Error('broken')
-    told.push(hash)
-  })
-  await until('a subscription', () => world.subscribed.length === 1)
-  world.say(received(OTHER))
-  await until('another subscription', () => world.subscriptions() === 2)
-  world.say(received(HASH))
-  assert.deepEqual(told, [HASH])
-  assert.deepEqual(world.warnings, ['NWC: the cursor or the listener failed; connecting again'])
 })

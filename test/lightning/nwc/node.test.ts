@@ -102,35 +102,6 @@ test('an invoice is unknown to a wallet only if it says so', async () => {
   }
 })
 
-test('a refusal of a wallet says what it refused', async () => {
-  const refused = new Nip47WalletError('no', 'OTHER')
-  const { node } = aWorld({ make_invoice: refused, lookup_invoice: refused })
-  await assert.rejects(node.createInvoice(ASK), {
-    message: 'NWC: making an invoice was refused: OTHER, no',
-  })
-  await assert.rejects(node.lookupInvoice('ab'.repeat(32)), {
-    message: 'NWC: looking up an invoice was refused: OTHER, no',
-  })
-})
-
-test('a wallet may be given other times to answer', async () => {
-  const timeouts = { createMs: 1_000, lookupMs: 2_000, infoMs: 3_000 }
-  const { node, asked, own, answer } = aWorld({}, { timeouts })
-  const { bolt11, paymentHash } = own.make(ASK)
-  answer('make_invoice', { invoice: bolt11 })
-  answer('lookup_invoice', { state: 'settled' })
-  await node.createInvoice(ASK)
-  await node.lookupInvoice(paymentHash)
-  assert.deepEqual(
-    asked.map(([method, , ms]) => [method, ms]),
-    [
-      ['get_info', 3_000],
-      ['make_invoice', 1_000],
-      ['lookup_invoice', 2_000],
-    ],
-  )
-})
-
 test('a look at the access of a wallet says in a sentence what is wrong, and whether that may pass', async () => {
   const { node, answer } = aWorld()
   const lacks = (methods: string) =>

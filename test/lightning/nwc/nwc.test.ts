@@ -1,4 +1,4 @@
-/** A wallet over Nostr whose encryption is not known, or whose relays go. */
+/** A wallet over Nostr whose relays go. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { createNwc, type NwcOptions } from '../../../src/lightning/nwc/nwc.ts'
@@ -13,20 +13,11 @@ const ASK = { amountMsat: 21_001, memo: 'Mayfly', expirySeconds: 901 }
 // Wallet, relay and Mayfly share one thread here.
 const PATIENT = { createMs: 60_000, lookupMs: 60_000, infoMs: 60_000 }
 
-async function aWorld(
-  t: TestContext,
-  {
-    timeouts = PATIENT,
-    encryption,
-  }: { timeouts?: NwcOptions['timeouts']; encryption?: string } = {},
-) {
+async function aWorld(t: TestContext, timeouts: NonNullable<NwcOptions['timeouts']>) {
   const clock = manualClock(Date.now())
   const own = createLedger(clock)
   const relay = await startRelay()
-  const wallet = await startNwcWallet({
-    ...{ relayUrl: relay.url, clock, own },
-    ...(encryption === undefined ? {} : { encryption: encryption as never }),
-  })
+  const wallet = await startNwcWallet({ relayUrl: relay.url, clock, own })
   const warnings: string[] = []
   const lightning = createNwc({
     ...readNwcUrl(wallet.url),
@@ -40,17 +31,9 @@ async function aWorld(
   return { own, relay, wallet, lightning, warnings }
 }
 
-test('a wallet whose encryption is not known is told apart from one that does not answer', async (t) => {
-  const { lightning } = await aWorld(t, { encryption: 'nip99' })
-  await assert.rejects(lightning.info(), {
-    reason: 'malformed',
-    message: 'NWC: asking for the wallet got an unreadable answer',
-  })
-})
-
 test("a wallet's watch warns when no relay answers any more, and goes on when one does again", async (t) => {
   const timeouts = { ...PATIENT, infoMs: 2_000, probeEveryMs: 20, retryFirstMs: 1, retryMaxMs: 20 }
-  const { own, relay, wallet, lightning, warnings } = await aWorld(t, { timeouts })
+  const { own, relay, wallet, lightning, warnings } = await aWorld(t, timeouts)
   const told: string[] = []
   const stop = new AbortController()
   const ended = lightning.watch((hash) => told.push(hash), stop.signal)
