@@ -1,9 +1,10 @@
 /** `mayfly backup FILE` and `mayfly restore FILE`: the embedded store, copied and put back. */
 import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../../service/config.ts'
 import { secretFile } from '../../service/secret-file.ts'
-import { CliError } from '../exit.ts'
+import { CliError, EXIT } from '../exit.ts'
 import { operator } from './command.ts'
 
 export function addBackup(program: Command): void {
@@ -16,6 +17,8 @@ export function addBackup(program: Command): void {
     async (_output, _options, [copy]) => {
       const config = readConfig()
       const file = sqliteFile(config)
+      mustExist(file, 'store at')
+      mustExist(dirname(resolve(copy)), 'folder')
       const { backupSqlite } = await import('../../db/sqlite/backup.ts')
       const { orders } = await backupSqlite(file, copy)
       const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
@@ -38,6 +41,7 @@ export function addBackup(program: Command): void {
     async (_output, _options, [copy]) => {
       const config = readConfig()
       const file = sqliteFile(config)
+      mustExist(copy, 'file')
       const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
       const { contestRestored } = await import('../../payment/operator.ts')
       const { orders } = await restoreSqlite(copy, file, [contestRestored])
@@ -49,6 +53,11 @@ export function addBackup(program: Command): void {
       }
     },
   )
+}
+
+/** @throws CliError for a path that was given wrong. */
+function mustExist(path: string, what: string): void {
+  if (!existsSync(path)) throw new CliError(`There is no ${what} ${path}.`, EXIT.usage)
 }
 
 function sqliteFile({ databaseUrl }: Config): string {

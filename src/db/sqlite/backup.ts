@@ -31,7 +31,6 @@ export type Copied = { orders: number }
  * @throws StoreUnusable with a sentence for the operator.
  */
 export async function backupSqlite(file: string, target: string): Promise<Copied> {
-  if (!existsSync(file)) throw new StoreUnusable(`There is no store at ${file}.`)
   return throughDraft(target, (draft) => {
     const source = new DatabaseSync(file, { timeout: BUSY_TIMEOUT_MS })
     try {
@@ -54,7 +53,6 @@ export async function restoreSqlite(
   file: string,
   afterwards: Statement[],
 ): Promise<Copied> {
-  if (!existsSync(copy)) throw new StoreUnusable(`There is no file ${copy}.`)
   const existing = [file, ...COMPANIONS.map((part) => file + part)].find((name) => existsSync(name))
   if (existing) {
     throw new StoreUnusable(

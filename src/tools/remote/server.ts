@@ -21,8 +21,6 @@ const TOOLS_TTL_MS = 60 * 60 * 1000
 /** The code of an unpaid request in the drafts of the Payment scheme for MCP. */
 const PAYMENT_REQUIRED_CODE = -32042
 
-export type McpServer = ReturnType<typeof createMcpServer>
-
 export function createMcpServer({
   app,
   keys,

@@ -151,10 +151,15 @@ suite('a backup', () => {
     })
     assert.equal(await readFile(copy, 'utf8'), 'precious')
     const missing = await backup(join(folder, 'none.db'), join(folder, 'other.db'))
-    assert.deepEqual([missing.code, missing.out], [1, ''])
+    assert.deepEqual([missing.code, missing.out], [2, ''])
     assert.match(missing.err, /^There is no store at /)
     const nowhere = await backup(server.file, join(folder, 'no', 'folder.db'))
-    assert.equal(nowhere.code, 1)
+    assert.deepEqual(
+      [nowhere.code, nowhere.err],
+      [2, `There is no folder ${join(folder, 'no')}.\n`],
+    )
+    const none = await restore(join(folder, 'new.db'), join(folder, 'none.db'))
+    assert.deepEqual([none.code, none.err], [2, `There is no file ${join(folder, 'none.db')}.\n`])
     assert.deepEqual(await readdir(folder), ['copy.db'])
   })
 
