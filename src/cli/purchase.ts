@@ -33,7 +33,7 @@ import {
   vaultStore,
 } from './vault/purchases.ts'
 import { findKept, findSaved, type Product, save, saveAgain } from './vault/saved.ts'
-import { type Place, vaultFile } from './vault/vault.ts'
+import { type Place, VaultError, vaultFile } from './vault/vault.ts'
 
 export type WhisperTerms = {
   sealed: SealedWhisper
@@ -291,7 +291,9 @@ function endOf(
   }
   const ending = endingOf(error, service)
   if (ending === null) return error
-  return new CliError(`${ending.sentence} ${next}`, ending.code, { cause: error })
+  // What the vault says is of what is to come.
+  const state = error instanceof VaultError ? `${name} ${moneyIn(record)}. ` : ''
+  return new CliError(`${state}${ending.sentence} ${next}`, ending.code, { cause: error })
 }
 
 /** Whether nothing can come of a purchase any more: no money is in it, and none can be. */
@@ -309,16 +311,16 @@ function refusedAs(
   record: PurchaseRecord,
   { phrase, status }: MayflyError,
 ): CliError {
-  const is = isUnknown(record)
-    ? 'may be paid'
-    : record.state === 'failed'
-      ? 'is not paid'
-      : 'is paid'
   const code = phrase === 'already delivered' ? EXIT.gone : EXIT.failed
   return new CliError(
-    `${name} ${is}, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to continue.`,
+    `${name} ${moneyIn(record)}, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to continue.`,
     code,
   )
+}
+
+function moneyIn({ state }: PurchaseRecord): string {
+  if (state === 'paying') return 'may be paid'
+  return state === 'paid' ? 'is paid' : 'is not paid'
 }
 
 function usedBefore(name: string): CliError {

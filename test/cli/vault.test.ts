@@ -19,6 +19,7 @@ import { type CommandLine, WITH_WALLET } from '../support/command-line.ts'
 import type { After } from '../support/folder.ts'
 import { paidInvoices } from '../support/mcp-money.ts'
 import { aUser } from '../support/user.ts'
+import { inVaultOf } from '../support/vault.ts'
 
 /** Root may write everywhere. */
 const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
@@ -62,6 +63,19 @@ suite('the vault', () => {
     assert.equal(await paid(), 2)
   })
 
+  test('a vault that takes nothing more once a payment has begun does not say that nothing was paid', async (t) => {
+    const { cli, paid } = await aBuyer(t)
+    const full = `create trigger full before update on purchase when old.record like '%"state":"paying"%'
+      begin select raise(abort, 'database or disk is full'); end`
+    inVaultOf(cli.folder, full)
+    const { code, err } = await cli.run(['buy', 'pulse', '--name', 'beat'], WITH_WALLET)
+    assert.equal(code, 1)
+    assert.match(err, /^beat may be paid\. .*disk is full.*mayfly buy pulse --resume beat$/m)
+    inVaultOf(cli.folder, 'drop trigger full')
+    await cli.json(['buy', 'pulse', '--resume', 'beat'], WITH_WALLET)
+    assert.equal(await paid(), 2)
+  })
+
   test('where the data folder is a file, nothing is paid, and nothing is said to be empty', async (t) => {
     const { cli, paid } = await aBuyer(t)
     rmSync(cli.folder, { recursive: true })
@@ -82,7 +96,7 @@ suite('the vault', () => {
       },
     })
     const [err, [code]] = await Promise.all([text(full.stderr), once(full, 'exit')])
-    assert.match(err, /vault\.db cannot be read or written, so nothing is paid/)
+    assert.match(err, /vault\.db cannot be read or written, so nothing more is paid/)
     assert.equal(code, 1)
     assert.equal(await paid(), 1)
     assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
@@ -141,7 +155,7 @@ async function aBuyer(t: After) {
 
 async function refuses(cli: CommandLine, args: string[], options: { uid?: number } = {}) {
   const { code, err } = await cli.run(args, { ...WITH_WALLET, ...options })
-  assert.match(err, /vault\.db cannot be read or written, so nothing is paid/, args.join(' '))
+  assert.match(err, /vault\.db cannot be read or written, so nothing more is paid/, args.join(' '))
   assert.equal(code, 1, args.join(' '))
 }
 

@@ -4,7 +4,7 @@ import type { PurchaseRecord, PurchaseStore } from '../../client/index.ts'
 import { parseJson } from '../../lib/json.ts'
 import { CliError } from '../exit.ts'
 import { type BudgetOptions, release, reserve, settle } from './budget.ts'
-import { fromVault, inVault, otherProcess, type Place } from './vault.ts'
+import { fromVault, inVault, otherProcess, type Place, VaultError } from './vault.ts'
 
 /** A purchase that is not delivered, its name, and the other process that works on it now. */
 export type OpenPurchase = {
@@ -69,15 +69,17 @@ function write(db: DatabaseSync, { name, record, at, pid }: Row): void {
   db.prepare(SAVE).run({ key, name, revision, record: JSON.stringify(record), pid, at })
 }
 
-/** This process works on a purchase no more. */
+/** This process works on a purchase no more. Where the vault takes nothing, that is seen when it has ended. */
 export function leavePurchase(place: Place, name: string): void {
-  fromVault(place, undefined, (db) => {
-    const { pid } = process
-    db.prepare('update purchase set pid = null where name = $name and pid = $pid').run({
-      name,
-      pid,
+  const { pid } = process
+  try {
+    fromVault(place, undefined, (db) => {
+      const leave = db.prepare('update purchase set pid = null where name = $name and pid = $pid')
+      leave.run({ name, pid })
     })
-  })
+  } catch (error) {
+    if (!(error instanceof VaultError)) throw error
+  }
 }
 
 export const nameTaken = (name: string): CliError =>

@@ -102,7 +102,7 @@ function isWritable(folder: string): boolean {
 
 function unusable(folder: string, error: unknown): VaultError {
   return new VaultError(
-    `${vaultFile(folder)} cannot be read or written, so nothing is paid, and nothing in it is changed (${messageOf(error)}).`,
+    `${vaultFile(folder)} cannot be read or written, so nothing more is paid, and nothing in it is changed (${messageOf(error)}).`,
   )
 }
 
