@@ -298,13 +298,15 @@ function endOf(
 
 /** Whether nothing can come of a purchase any more: no money is in it, and none can be. */
 function isOver(cli: Cli, { state, invoices }: PurchaseRecord, phrase: string): boolean {
-  if (state === 'quoted') return OVER.includes(phrase)
+  // Somebody may have paid by hand what was shown, so it goes by the word of the service, and not by our clock.
+  if (state === 'quoted') return phrase !== EXPIRED && OVER.includes(phrase)
   const end = Date.parse(invoices.at(-1)?.expiresAt ?? '')
   // The service says it, too, or its clock does.
   return state === 'failed' && OVER.includes(phrase) && cli.now() >= end + LATE_MS
 }
 
-const OVER = ['order expired', 'order refunded', 'invoice expired']
+const EXPIRED = 'invoice expired'
+const OVER = ['order expired', 'order refunded', EXPIRED]
 
 function refusedAs(
   name: string,

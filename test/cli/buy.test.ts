@@ -471,3 +471,22 @@ test('what was paid for is saved under another name, if its own was taken meanwh
   assert.equal((await cli.json(['buy', 'catch', '--resume', 'hooks'])).name, 'hooks-2')
   assert.deepEqual(await statesOf(cli), ['hooks saved', 'hooks-2 saved', 'other saved'])
 })
+
+test('a purchase whose shown invoice has just expired is kept while its service says that it is pending', async (t) => {
+  const { cli, server } = await aUser(t)
+  const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
+  // By the clock of this machine it is over. A payment by hand may be on its way.
+  const [row] = inVaultOf(cli.folder, 'select record from purchase')
+  const record = JSON.parse(String(row?.record))
+  const timestamp = Math.floor(Date.now() / 1000) - 1_000
+  const { paymentHash } = record.invoices[0]
+  const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000, timestamp })
+  const expiresAt = new Date((timestamp + 900) * 1000).toISOString()
+  Object.assign(record.invoices[0], { bolt11, expiresAt })
+  inVaultOf(cli.folder, 'update purchase set record = ?', JSON.stringify(record))
+  const late = await cli.run(['buy', 'catch', '--resume', 'hooks'])
+  assert.equal(late.code, 3)
+  assert.match(late.err, /The invoice has expired.*mayfly buy catch --resume hooks/)
+  await server.pay(invoice)
+  await cli.json(['buy', 'catch', '--resume', 'hooks'])
+})
