@@ -6,8 +6,8 @@ import { decodeInvoice } from '../protocol/bolt11.ts'
 import { client } from './cli.ts'
 import { secretFrom } from './options.ts'
 import { freeName, keepEnd, savedAs } from './purchase.ts'
-import { dropPurchase, isTaken, openPurchases } from './vault/purchases.ts'
-import { checkName, publicPart, save } from './vault/saved.ts'
+import { dropPurchase, isTaken, nameSaved, openPurchases } from './vault/purchases.ts'
+import { checkName, isSaved, publicPart, save } from './vault/saved.ts'
 import { inVault } from './vault/vault.ts'
 
 export function addRecover(program: Command): void {
@@ -28,17 +28,19 @@ see. A purchase that was begun here is gone on with by its name: \`mayfly list\`
     async (cli, { preimageFile, name: wanted }, [invoice]) => {
       const bolt11 = invoice.replace(/^lightning:/i, '')
       const { paymentHash } = decodeInvoice(bolt11)
-      if (wanted !== undefined) checkName(wanted)
-      const { signal } = cli
-      const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
-      const done = await cli.mayfly().recover(proof, { signal })
+      if (wanted !== undefined && isSaved(cli, checkName(wanted))) throw nameSaved(wanted)
       const open = openPurchases(cli).find(({ record }) =>
         record.invoices.some((each) => each.paymentHash === paymentHash),
       )
+      const { whisper, planId, service } = open?.record ?? {}
+      const baseUrl = service ?? cli.url
+      const mayfly = cli.mayfly(baseUrl)
+      const { signal } = cli
+      const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
+      const done = await mayfly.recover(proof, { signal })
       if ('product' in done) {
-        const { whisper, planId } = open?.record ?? {}
         const capability = whisper ? sharedWhisper(done, whisper) : (done as AnyCapability)
-        const saved = { capability, baseUrl: cli.url, ...(planId ? { planId } : {}) }
+        const saved = { capability, baseUrl, ...(planId ? { planId } : {}) }
         const name = inVault(cli, (db) => {
           if (open) dropPurchase({ ...cli, db }, open.name)
           const isFree = (some: string): boolean => !isTaken(db, some)
@@ -47,7 +49,7 @@ see. A purchase that was begun here is gone on with by its name: \`mayfly list\`
           save({ ...cli, db }, as, saved)
           return as
         })
-        cli.answer({ name, baseUrl: cli.url, ...publicPart(capability) }, savedAs(cli, name))
+        cli.answer({ name, baseUrl, ...publicPart(capability) }, savedAs(cli, name))
         if (done.product === 'whisper' && !whisper) {
           cli.warn('Its content was encrypted elsewhere: the code to share is only there.')
         }

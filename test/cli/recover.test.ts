@@ -46,3 +46,24 @@ test('an extension that was paid is recovered as its new end', async (t) => {
   const { expiresAt } = await server.mayfly.recover(proof)
   assert.ok(Date.parse(expiresAt) > Date.parse(inbox.expiresAt))
 })
+
+test('the proof of a purchase that was begun here goes to its own service alone', async (t) => {
+  const { cli, server } = await aUser(t)
+  const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
+  const input = await server.pay(invoice)
+  const other = await startServer(t)
+  const environment = { MAYFLY_URL: other.url }
+  const elsewhere = await cli.run(['recover', invoice], { input, environment })
+  assert.equal(elsewhere.code, 2)
+  assert.match(elsewhere.err, new RegExp(`That is of ${server.url}`))
+  assert.deepEqual(await statesOf(cli), ['hooks buying'])
+  assert.equal((await cli.json(['recover', invoice], { input })).baseUrl, server.url)
+})
+
+test('a name that is taken is said before the service is asked', async (t) => {
+  const { cli, server } = await aUser(t, { hooks: 'catch' })
+  const { bolt11 } = await openOrder(server)
+  const recover = ['recover', bolt11, '--name', 'hooks']
+  const { err } = await cli.run(recover, { input: 'ab'.repeat(32) })
+  assert.match(err, /A capability named hooks already exists/)
+})
