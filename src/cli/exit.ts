@@ -116,10 +116,11 @@ function notRevealed(seconds: number | null): Ending {
 /** The SDK's cause has both numbers, such as `100 sat is above the ceiling of 99 sat`. */
 function tooDear(cause: unknown): Ending {
   const numbers = cause instanceof RangeError ? cause.message : 'it is above the ceiling'
-  const [, price = '<sats>'] = /^(\d+) sat /.exec(numbers) ?? []
+  const [, price] = /^([\d.]+) sat /.exec(numbers) ?? []
+  const least = price === undefined ? '<sats>' : Math.ceil(Number(price))
   return {
     code: EXIT.notPaid,
-    sentence: `The price of ${numbers}, and nothing was paid. To pay it, add --max-sats ${price} or set MAYFLY_MAX_SATS. \`mayfly catalog\` shows smaller plans.`,
+    sentence: `The price of ${numbers}, and nothing was paid. To pay it, add --max-sats ${least} or set MAYFLY_MAX_SATS. \`mayfly catalog\` shows smaller plans.`,
   }
 }
 

@@ -27,7 +27,7 @@ export function checkQuote(quote: PaymentQuote, asked: Asked): void {
   const invoice = invoiceOf(quote)
   const { maxSats, now } = asked
   // The wallet pays the invoice's amount, which may differ from the quote's.
-  const priceMsat = Math.max(quote.amountSats * 1000, invoice.amountMsat)
+  const priceMsat = Math.max(msatOf(quote.amountSats), invoice.amountMsat)
   const isBelow = priceMsat <= maxSats * 1000
   // Written as `<=`, so that a ceiling of NaN refuses every price.
   if (!isBelow) {
@@ -37,7 +37,7 @@ export function checkQuote(quote: PaymentQuote, asked: Asked): void {
   const agrees =
     NETWORKS.includes(invoice.network) &&
     invoice.network === quote.network &&
-    invoice.amountMsat === quote.amountSats * 1000 &&
+    invoice.amountMsat === msatOf(quote.amountSats) &&
     invoice.paymentHash === quote.paymentHash &&
     invoice.expiresAt === Date.parse(quote.expiresAt) &&
     quote.product === asked.product &&
@@ -58,6 +58,12 @@ function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {
   throw disagrees()
 }
 
+/** An amount in whole millisatoshis. Of a part of a satoshi, a product alone would not be whole. */
+export const msatOf = (sats: number): number => Math.round(sats * 1000)
+
+/** The longest quote, with room for members of a newer service. It is kept as it is. */
+const MAX_QUOTE_CHARS = 16 * 1024
+
 /** The quote in a 402 answer. @throws MayflyError `unexpected answer`. */
 export function quoteOf({ status, body }: ApiResponse): PaymentQuote {
   const quote = (typeof body === 'object' ? body : null) as Partial<PaymentQuote> | null
@@ -65,7 +71,8 @@ export function quoteOf({ status, body }: ApiResponse): PaymentQuote {
   const isQuote =
     [orderId, bolt11, paymentHash, expiresAt].every((text) => typeof text === 'string') &&
     Number.isSafeInteger(amountSats) &&
-    Number(amountSats) > 0
+    Number(amountSats) > 0 &&
+    JSON.stringify(quote).length <= MAX_QUOTE_CHARS
   if (!isQuote) throw new MayflyError('unexpected answer', status)
   return quote as PaymentQuote
 }

@@ -16,7 +16,7 @@ import type { PlanId, Product } from '../lib/product-names.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { MayflyError, type MayflyPhrase } from './errors.ts'
 import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
-import { checkQuote, disagrees, isSameInvoice, quoteOf } from './offer.ts'
+import { checkQuote, disagrees, isSameInvoice, msatOf, quoteOf } from './offer.ts'
 import {
   type Claim,
   dateOf,
@@ -39,6 +39,7 @@ import {
   newRecord,
   type Order,
   type PurchaseRecord,
+  type PurchaseState,
   type PurchaseStore,
   type RecordedInvoice,
   sha256,
@@ -54,6 +55,11 @@ const CALL_MS = 2 * 60 * 1000
 const COLLECT_MS = 10 * 60 * 1000
 /** The pause between two polls, if the service names none. */
 const POLL_SECONDS = 1
+/** What is said of an order that its service never ends. */
+const LEFT: Record<PurchaseState, MayflyPhrase> = {
+  ...{ quoted: 'invoice expired', failed: 'payment failed', paying: 'payment outcome unknown' },
+  ...{ paid: 'paid but not collected', delivered: 'paid but not collected' },
+}
 /** The name of a wallet that has none. */
 const UNNAMED = 'a wallet'
 
@@ -306,7 +312,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
 
   async function collectPaid(record: PurchaseRecord, run: Run): Promise<unknown> {
     if (record.service === null) return deliver(record, { preimage: record.preimage })
-    return follow(record, run, performance.now() + COLLECT_MS)
+    return follow(record, run)
   }
 
   /** The outcome is unknown to the wallet, so the order tells. */
@@ -323,8 +329,17 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     })
   }
 
-  /** Polls until the service has delivered the order, or refuses it. */
-  async function follow(record: PurchaseRecord, run: Run, until?: number): Promise<unknown> {
+  /**
+   * Polls until the service has delivered the order, or refuses it; not for longer than it can be paid, or for ten
+   * minutes what is paid.
+   */
+  async function follow(
+    record: PurchaseRecord,
+    run: Run,
+    overAt = Date.parse(lastOf(record).expiresAt) + LATE_MS,
+  ): Promise<unknown> {
+    const isPaid = record.preimage !== undefined
+    const begunAt = performance.now()
     for (;;) {
       const answer = await collecting(pollOf(lastOf(record), { ...run, ...record }))
       if (answer.status === 200) return deliver(record, resourceOf(answer))
@@ -332,8 +347,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       const isElsewhere = answer.status < 400
       if (answer.status !== 402 && !isElsewhere) throw errorOf(answer)
       refuseOther(answer, lastOf(record))
-      if (until !== undefined && performance.now() > until) {
-        throw new MayflyError('paid but not collected', 0)
+      if (isPaid ? performance.now() - begunAt > COLLECT_MS : now() >= overAt) {
+        throw new MayflyError(isPaid ? 'paid but not collected' : LEFT[record.state], 0)
       }
       await wait(retryAfterSeconds(answer.headers) ?? POLL_SECONDS, run.signal)
       if (run.isFollowing && (await reload(record)).state === 'failed') {
@@ -442,7 +457,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   /** The last invoice as the record has it while the wallet may pay it. */
   function handed(record: PurchaseRecord, { maxFeeMsat, keepsEveryAttempt }: Wallet) {
     const invoice = lastOf(record)
-    const amountMsat = invoice.amountSats * 1000
+    const amountMsat = msatOf(invoice.amountSats)
     const costMsat = amountMsat + (maxFeeMsat?.(amountMsat) ?? 0)
     const before = record.state === 'paying' ? (invoice.reservedMsat ?? 0) : 0
     return {
@@ -488,7 +503,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
         extends: '',
         ...(preimage === undefined ? {} : { preimage }),
       }
-      return follow(record, { maxSats: 0, ...(signal ? { signal } : {}) })
+      // Its caller says when to end: the clock of a browser may be anything.
+      return follow(record, { maxSats: 0, ...(signal ? { signal } : {}) }, Number.POSITIVE_INFINITY)
     },
   }
 }

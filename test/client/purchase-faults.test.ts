@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { createMayfly, MayflyError, sealWhisper, WalletError } from '../../src/client/index.ts'
+import { createHttp } from '../../src/client/http.ts'
+import {
+  createMayfly,
+  MayflyError,
+  sealWhisper,
+  type Wallet,
+  WalletError,
+} from '../../src/client/index.ts'
+import { createPayments, planOrder } from '../../src/client/payments.ts'
 import { books } from '../support/buying.ts'
 import { anInvoice, LIES, lyingService } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
@@ -281,3 +289,43 @@ function lossy(isLost: (n: number) => boolean): typeof globalThis.fetch {
     throw new TypeError('fetch failed')
   }
 }
+
+test('a service that never says that an order is over is left when its invoice is', async (t) => {
+  const server = await startServer(t)
+  let passed = 0
+  let polls = 0
+  const payments = createPayments(
+    createHttp(server.url, (url, init) => {
+      if (String(url).includes('/payments/order_') && polls++ > 0) passed = 26 * 60_000
+      return fetch(url, init)
+    }),
+    { maxSats: 1000, service: server.url, now: () => Date.now() + passed },
+  )
+  const idempotencyKey = randomUUID()
+  const byHand = { planId: 'spark', idempotencyKey, onInvoice: () => undefined } as const
+  const phrase = 'invoice expired'
+  await assert.rejects(payments.buy(planOrder('catch', 'spark'), byHand), { phrase })
+  passed = 0
+  polls = 0
+  const wallet: Wallet = { pay: () => Promise.reject(new WalletError('no answer', 'unknown')) }
+  const paying = { planId: 'spark', idempotencyKey, wallet } as const
+  await assert.rejects(payments.buy(planOrder('catch', 'spark'), paying), {
+    phrase: 'payment outcome unknown',
+  })
+})
+
+test('a quote that is longer than any is refused, and is not kept', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const mayfly = createMayfly({
+    ...{ baseUrl: server.url, wallet },
+    fetch: async (url, init) => {
+      const answer = await fetch(url, init)
+      if (answer.status !== 402) return answer
+      const quote = { ...((await answer.json()) as object), more: 'x'.repeat(100_000) }
+      return Response.json(quote, { status: 402 })
+    },
+  })
+  await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), { phrase: 'unexpected answer' })
+  assert.deepEqual(wallet.asked, [])
+})

@@ -1,6 +1,6 @@
 /** A purchase as a record: what a program that was killed may do next, and what no service makes a wallet do. */
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { createHttp } from '../../src/client/http.ts'
 import {
@@ -354,6 +354,19 @@ test('an invoice of anybody stays unknown while its wallet does not say that it 
   answer = { state: 'failed' }
   await assert.rejects(pay, { phrase: 'invoice expired' })
   assert.deepEqual(store.state(), ['failed'])
+})
+
+test('an invoice of anybody over a part of a satoshi is paid, and reserves whole millisatoshis', async () => {
+  for (const amountMsat of [1_001, 1_005, 8_201]) {
+    const preimage = randomBytes(32)
+    const paymentHash = createHash('sha256').update(preimage).digest('hex')
+    const store = mortalStore()
+    const payments = createPayments(createHttp('http://mayfly.test', fetch), { maxSats: 9, store })
+    const wallet: Wallet = { pay: async () => ({ preimage: preimage.toString('hex') }) }
+    await payments.payInvoice(anInvoice({ paymentHash, amountMsat }), { wallet, maxSats: 9 })
+    const [record] = [...store.rows.values()]
+    assert.equal(record?.invoices[0]?.reservedMsat, amountMsat)
+  }
 })
 
 test('an invoice that expires while it is shown, or while the service is silent and our clock behind, is handed to nobody', async (t) => {

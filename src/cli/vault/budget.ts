@@ -5,6 +5,7 @@
  */
 import type { DatabaseSync } from 'node:sqlite'
 import type { PurchaseRecord } from '../../client/index.ts'
+import { msatOf } from '../../client/offer.ts'
 import { BudgetError } from '../exit.ts'
 import { fromVault, inVault, type Place } from './vault.ts'
 
@@ -58,13 +59,13 @@ export function reserve(
   const state = stateIn(db, options)
   db.prepare('delete from spending where day < $day').run({ day: dayOf(options.now() - KEPT_MS) })
   const { bolt11, paymentHash, amountSats, reservedMsat } = invoice
-  const costMsat = Math.max(amountSats * 1000, reservedMsat ?? 0)
+  const priceMsat = msatOf(amountSats)
+  const costMsat = Math.max(priceMsat, reservedMsat ?? 0)
   const { changes } = db.prepare(RESERVE).run({
     ...{ day: state.day, key: idempotencyKey, bolt11, paymentHash, costMsat },
     limitMsat: options.maxSatsPerDay * 1000,
   })
   if (Number(changes) === 1) return
-  const priceMsat = amountSats * 1000
   throw overBudget(options, { priceMsat, feeMsat: costMsat - priceMsat, state })
 }
 
@@ -80,7 +81,7 @@ export function settle(
   const invoice = invoices.at(-1)
   if (invoice === undefined) return
   const { bolt11, paymentHash, amountSats, handedAt } = invoice
-  const costMsat = amountSats * 1000 + (feeMsat ?? 0)
+  const costMsat = msatOf(amountSats) + (feeMsat ?? 0)
   const { changes } = db.prepare(SETTLE).run({ key, bolt11, costMsat })
   if (Number(changes) > 0) return
   const day = handedAt?.slice(0, 10) ?? dayOf(now())

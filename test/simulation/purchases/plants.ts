@@ -83,7 +83,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'the amount of the invoice is not compared with the quote',
     file: OFFER,
-    text: 'invoice.amountMsat === quote.amountSats * 1000 &&',
+    text: 'invoice.amountMsat === msatOf(quote.amountSats) &&',
     becomes: '',
     breaks: ['nothing but the quoted price is paid'],
   },
