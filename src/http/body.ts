@@ -83,6 +83,15 @@ export function boundRest(request: IncomingMessage): void {
   request.on('error', () => undefined)
 }
 
+/**
+ * For the `onRequest` of a route that takes no body. What is sent all the same is thrown away, whatever its headers
+ * say of it: many clients send a content type with every request.
+ */
+export async function ignoreBody({ headers }: FastifyRequest): Promise<void> {
+  // Fastify parses what these announce.
+  for (const name of ['content-type', 'content-length', 'transfer-encoding']) delete headers[name]
+}
+
 /** The declared length of a request's body; null if it comes in chunks, or there is no body. */
 export function declaredBytes({ headers }: IncomingMessage): number | null {
   const length = headers['content-length']

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from '../lib/json-schema.ts'
 import type { AnyProduct } from '../lib/product-names.ts'
 import type { App } from './app.ts'
+import { ignoreBody } from './body.ts'
 import { problem } from './errors.ts'
 import { OWNER_ERRORS, type Owner } from './owner.ts'
 import { errors, NewToken } from './schemas.ts'
@@ -33,7 +34,7 @@ export function mountTokens<Row extends { public_id: string }, Kind extends NewT
   app.post<{ Params: { publicId: string; kind: Kind } }>(
     `/api/${product}/:publicId/tokens/:kind`,
     {
-      onRequest: changeable,
+      onRequest: [ignoreBody, changeable],
       schema: {
         tags: [product],
         isLinked: true,

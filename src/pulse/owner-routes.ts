@@ -6,6 +6,7 @@ import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
 import { mountAlerts } from '../http/alerts/routes.ts'
 import type { App } from '../http/app.ts'
+import { ignoreBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS, type Owner } from '../http/owner.ts'
@@ -296,7 +297,7 @@ function mountSwitch(app: App, { owner, changeable, switches, clock }: Changing)
   app.post<Owned>(
     '/api/pulse/:publicId/switch',
     {
-      onRequest: changeable,
+      onRequest: [ignoreBody, changeable],
       schema: {
         ...about,
         isLinked: true,

@@ -12,6 +12,7 @@ import { rfc3339 } from '../../lib/clock.ts'
 import { Type } from '../../lib/json-schema.ts'
 import type { AnyProduct } from '../../lib/product-names.ts'
 import type { App } from '../app.ts'
+import { ignoreBody } from '../body.ts'
 import { problem } from '../errors.ts'
 import { LIMITS, type Limits } from '../limits.ts'
 import { OWNER_ERRORS, type Owner } from '../owner.ts'
@@ -90,7 +91,7 @@ export function mountAlerts<Row extends { public_id: string }>(
   )
   app.post<Owned>(
     `${path}/test`,
-    { onRequest: requireOn, schema: schemas.test },
+    { onRequest: [ignoreBody, requireOn], schema: schemas.test },
     owner.answers(async (row, _request, reply) => {
       const { public_id: id } = row
       await takeTests(id, await destinations.untestedOf(id), reply)

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { anInbox } from '../support/catch.ts'
+import { openapi } from '../support/openapi.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { exchange } from '../support/socket.ts'
 
 const LONG = 2 * 1024 * 1024
 
-/** What a client sends with a DELETE, meant or not. */
+/** What a client sends with a request that takes no body, meant or not. */
 const BODIES: [note: string, headers: string, body: string][] = [
   ['a JSON type and no body', 'Content-Type: application/json\r\n', ''],
   ['a JSON type and an empty body', 'Content-Type: application/json\r\nContent-Length: 0\r\n', ''],
@@ -35,10 +36,39 @@ test('a DELETE destroys, whatever its body is and whatever type that says it has
       [`/api/pulse/${monitor.publicId}`, monitor.ownerToken],
     ]
     for (const [path, token] of things) {
-      const answer = await destroy(server, path, { token, headers, body })
+      const answer = await send(server, `DELETE ${path}`, { token, headers, body })
       assert.deepEqual(answer.statuses, [204], `${note}: ${path}`)
-      const again = await destroy(server, path, { token, headers, body })
+      const again = await send(server, `DELETE ${path}`, { token, headers, body })
       assert.deepEqual(again.statuses, [404], `${note}: ${path}, which is gone`)
+    }
+  }
+})
+
+test('a POST that takes no body does its work, whatever its body is and whatever type that says it has', async (t) => {
+  const server = await startServer(t)
+  const { paths } = await openapi(server, '/openapi-all.json')
+  const targets = Object.entries(paths)
+    .filter(([path, { post }]) => /^\/api\/(catch|pulse)\//.test(path) && post && !post.requestBody)
+    .map(([path]) => path)
+  assert.deepEqual(targets.toSorted(), [
+    '/api/catch/{publicId}/tokens/{kind}',
+    '/api/pulse/{publicId}/alerts/test',
+    '/api/pulse/{publicId}/switch',
+    '/api/pulse/{publicId}/tokens/{kind}',
+  ])
+  for (const target of targets) {
+    const isInbox = target.startsWith('/api/catch')
+    const owned = isInbox ? await anInbox(server) : await aMonitor(server)
+    const path = target
+      .replace('{publicId}', owned.publicId)
+      .replace('{kind}', isInbox ? 'ingest' : 'ping')
+    for (const [note, headers, body] of BODIES) {
+      const { statuses } = await send(server, `POST ${path}`, {
+        token: owned.ownerToken,
+        headers,
+        body,
+      })
+      assert.deepEqual(statuses, [200], `${note}: ${target}`)
     }
   }
 })
@@ -59,13 +89,13 @@ test('the body of a DELETE is thrown away, and the connection goes on', async (t
   assert.deepEqual(answers.statuses, [401, 204, 404])
 })
 
-const destroy = (
+const send = (
   { url }: TestServer,
-  path: string,
+  target: string,
   { token, headers, body }: { token: string; headers: string; body: string },
 ): ReturnType<typeof exchange> =>
   exchange(
     url,
-    `DELETE ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`,
+    `${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${token}\r\n${headers}\r\n`,
     body,
   )
