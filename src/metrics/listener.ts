@@ -1,5 +1,6 @@
 /** The listener for Prometheus and for the operator's page. Its own port keeps proxies from making it public. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PAGE_POLICY } from './operator-page.ts'
 
@@ -36,7 +37,8 @@ export async function listenForScrapes(
     return send(one, request, response)
   })
   server.maxConnections = MAX_CONNECTIONS
-  await listening(server, host, port)
+  // Rejects with the error of the server, if it has one.
+  await once(server.listen(port, host), 'listening')
   return {
     port: (server.address() as AddressInfo).port,
     close: (): Promise<void> =>
@@ -79,14 +81,4 @@ function shared(collect: () => Promise<string>): () => Promise<string> {
     })
     return collecting
   }
-}
-
-function listening(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 }

@@ -24,7 +24,7 @@ export function createExchangeRate(
       } catch (error) {
         // fetch says only that it failed, and why in the cause.
         const reason = error instanceof Error ? (error.cause ?? error) : error
-        if (!stopping.aborted) log.warn({ event: 'rate.failed', reason: String(reason) })
+        if (!stopping.aborted) log.warn({ event: 'exchange_rate.failed', reason: String(reason) })
       }
     },
     /** Such as `EUR 84321.5` for one bitcoin; null while it is unknown. */

@@ -307,7 +307,7 @@ export async function serve(
       { everyMs: BEAT_EVERY_MS, event: 'clock.beat_failed', work: clock.beat },
     )
     if (rate) {
-      works.push({ everyMs: RATE_EVERY_MS, event: 'rate.failed', work: rate.look })
+      works.push({ everyMs: RATE_EVERY_MS, event: 'exchange_rate.failed', work: rate.look })
       void rate.look()
     }
     const stopWorks = startWorks(works, { log, timer })
