@@ -26,13 +26,13 @@ const FILES_PER_PROCESS = 40
 const SLOW_FOLDERS = ['test/e2e', 'test/web']
 const SLOW_FILES_PER_PROCESS = 8
 /** They sell from the same nodes, one after another: test/e2e/shared-nodes.ts. */
-const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd', 'mcp-lnd', 'one-url-lnd', 'wallet-lnd'].map(
+const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd', 'mcp-lnd', 'wallet-lnd'].map(
   (name) => `test/e2e/${name}.nightly.ts`,
 )
 
 /** What these show is so before the store is asked, or in none of its statements: PostgreSQL cannot change it. */
 const BEFORE_THE_STORE =
-  /^test\/(?:api\/(?:agents|answers-held|catalog|catch-slow-bodies|described|every-route|http.*|limits-egress|order-of-checks|proxies|purchase-rooms|random|repeated-members|simulator|stream-readers)|alerts\/formats|gate\/(?:check-invoice|patterns|provider|route-spec)|payment\/keys|pulse\/(?:badge|fairness|schedule|settings)|whisper\/reveal-at)\.test\.ts$/
+  /^test\/(?:api\/(?:agents|answers-held|catalog|catch-slow-bodies|described|every-route|http.*|limits-egress|order-of-checks|proxies|purchase-rooms|random|simulator|stream-readers)|alerts\/formats|gate\/(?:check-invoice|patterns|provider|route-spec)|payment\/keys|pulse\/(?:badge|fairness|schedule|settings)|whisper\/reveal-at)\.test\.ts$/
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const CACHE = join(ROOT, '.cache')

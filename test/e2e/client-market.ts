@@ -1,6 +1,7 @@
 /**
- * Clients that other people wrote, at a Mayfly on whatever node: each buys each product in each way
- * that it can be told to, uses what it bought, and pays once, whatever happens to the answer.
+ * Clients that other people wrote, at a Mayfly on whatever node: each buys with a key, each product in each way that it
+ * can be told to, or at an address that is all it knows. Each uses what it bought, and pays once, whatever happens to
+ * the answer.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -10,6 +11,7 @@ import {
   fetch402,
   fetchWithL402,
   fetchWithMpp,
+  type PaymentCredentials,
 } from '@getalby/lightning-tools/402'
 import { Receipt } from 'mppx'
 import { Mppx } from 'mppx/client'
@@ -20,42 +22,7 @@ import { startProxy } from '../support/proxy.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { useInbox } from './lnd-market.ts'
-
-type ProductRow = {
-  product: string
-  path: string
-  request: { headers: Record<string, string>; body: string | Uint8Array<ArrayBuffer> }
-  /** Does what the capability is for. */
-  use(url: string, capability: unknown): Promise<void>
-}
-
-/** Every byte there is, since clients may take a body for text. */
-const CIPHERTEXT = Uint8Array.from({ length: 256 }, (_, i) => i)
-
-/** A new product is a new row, and its table in CAPABILITIES. */
-const PRODUCTS: ProductRow[] = [
-  {
-    product: 'catch',
-    path: '/api/payments/catch',
-    request: { headers: { 'content-type': 'application/json' }, body: '{"planId":"spark"}' },
-    use: (url, capability) => useInbox(url, capability as CatchCapability),
-  },
-  {
-    product: 'pulse',
-    path: '/api/payments/pulse',
-    request: { headers: { 'content-type': 'application/json' }, body: '{"planId":"spark"}' },
-    use: (url, capability) => useMonitor(url, capability as PulseCapability),
-  },
-  {
-    product: 'whisper',
-    path: '/api/payments/whisper',
-    request: {
-      headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'spark' },
-      body: CIPHERTEXT,
-    },
-    use: (url, capability) => useWhisper(url, capability as WhisperCapability),
-  },
-]
+import { buyAsL402kit, buyAsL402Requests, buyAsLnget } from './url-clients.ts'
 
 /** A wallet that counts. `afterPaying` runs before the client hears of the payment. */
 export type Wallet = {
@@ -64,60 +31,129 @@ export type Wallet = {
   afterPaying: () => Promise<void>
 }
 
-type Init = { method: 'POST'; headers: Record<string, string>; body: ProductRow['request']['body'] }
+type Request = Pick<RequestInit, 'method' | 'body'> & { headers?: Record<string, string> }
 
-type ClientRow = {
+/** How a client buys; with the credentials of an error that it threw, it goes on. */
+type Client = {
   client: string
-  /** The headers by which its user, or nobody, selects the flow. */
-  selectors: Record<string, string>[]
-  buy(url: string, init: Init, wallet: Wallet): Promise<Response>
-  /** The same after an error: with what the error carries, where the client knows of that. */
-  resume?(error: unknown, url: string, ask: { init: Init; wallet: Wallet }): Promise<Response>
+  buy(
+    url: string,
+    request: Request,
+    given: { wallet: Wallet; credentials?: PaymentCredentials },
+  ): Promise<Response>
+  /** Its error carries the credentials. Those of other clients are sent again by their program. */
+  throwsCredentials: boolean
+}
+
+type Buyer = Client & {
+  path: string
+  /** Of one purchase: with a key, the same request again is the same purchase. */
+  request(): Request
+  hasKey: boolean
   hasReceipt: boolean
 }
 
-type Fetch402 = typeof fetch402
+const alby = (client: string, buy: typeof fetch402): Client => ({
+  client: `Alby ${client}`,
+  // It changes what it is given.
+  buy: (url, request, given) => buy(url, { ...request, headers: { ...request.headers } }, given),
+  throwsCredentials: true,
+})
+const MPP = alby('fetchWithMpp', fetchWithMpp)
+const FETCH_402 = alby('fetch402', fetch402)
+const FETCH_L402 = alby('fetchWithL402', fetchWithL402)
+
+const MPPX: Client = {
+  client: 'mppx',
+  buy(url, request, { wallet }) {
+    const pay = async (invoice: string) => (await wallet.payInvoice({ invoice })).preimage
+    // With its own default of three payments: it must not come to that.
+    return Mppx.create({ polyfill: false, methods: [mppxLightning(pay)] }).fetch(url, request)
+  },
+  throwsCredentials: false,
+}
+
+const theRulesOf = (
+  name: string,
+  buy: (url: string, wallet: Wallet) => Promise<Response>,
+): Client => ({
+  client: `the rules of ${name}`,
+  buy: (url, _request, { wallet }) => buy(url, wallet),
+  throwsCredentials: false,
+})
 
 const PAYMENT = { 'x-payment-protocol': 'payment' }
 const L402 = { 'x-payment-protocol': 'l402' }
 
-const CLIENTS: ClientRow[] = [
-  alby('Alby fetchWithMpp', fetchWithMpp, [PAYMENT, { 'accept-payment': 'lightning/charge' }]),
-  alby('Alby fetch402', fetch402, [PAYMENT]),
-  alby('Alby fetchWithL402', fetchWithL402, [L402, { 'accept-authenticate': 'L402' }]),
-  alby('Alby fetch402', fetch402, [L402]),
-  {
-    client: 'mppx',
-    // It says by itself, in Accept-Payment, what it can pay.
-    selectors: [{}, PAYMENT],
-    buy: (url, init, wallet) => mppxWith(wallet).fetch(url, init),
-    hasReceipt: true,
-  },
+/** The clients that can send a key, and the headers by which its user, or nobody, selects the flow. */
+const KEYED: [client: Client, flow: 'Payment' | 'L402', headers: Record<string, string>][] = [
+  [MPP, 'Payment', PAYMENT],
+  [MPP, 'Payment', { 'accept-payment': 'lightning/charge' }],
+  [FETCH_402, 'Payment', PAYMENT],
+  [FETCH_L402, 'L402', L402],
+  [FETCH_L402, 'L402', { 'accept-authenticate': 'L402' }],
+  [FETCH_402, 'L402', L402],
+  // It says by itself, in Accept-Payment, what it can pay.
+  [MPPX, 'Payment', {}],
+  [MPPX, 'Payment', PAYMENT],
 ]
 
-function alby(client: string, buy: Fetch402, selectors: ClientRow['selectors']): ClientRow {
-  return {
-    client,
-    selectors,
-    // It changes what it is given.
-    buy: (url, init, wallet) => buy(url, { ...init, headers: { ...init.headers } }, { wallet }),
-    resume(error, url, { init, wallet }) {
-      assert.ok(error instanceof Fetch402InterruptedError)
-      assert.ok(error.paid && error.credentials)
-      const { credentials } = error
-      return buy(url, { ...init, headers: { ...init.headers } }, { wallet, credentials })
-    },
-    hasReceipt: !selectors.some((headers) => 'accept-authenticate' in headers || headers === L402),
-  }
+/** Every byte there is, since clients may take a body for text. */
+const CIPHERTEXT = Uint8Array.from({ length: 256 }, (_, i) => i)
+
+const SPARK = { headers: { 'content-type': 'application/json' }, body: '{"planId":"spark"}' }
+
+/** A new product is a new row, its use below, and its table in CAPABILITIES. */
+const PRODUCTS = {
+  catch: SPARK,
+  pulse: SPARK,
+  whisper: {
+    headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'spark' },
+    body: CIPHERTEXT,
+  },
 }
 
-export function mppxWith(wallet: Wallet) {
-  const lightning = mppxLightning(
-    async (invoice) => (await wallet.payInvoice({ invoice })).preimage,
-  )
-  // With its own default of three payments: it must not come to that.
-  return Mppx.create({ polyfill: false, methods: [lightning] })
-}
+const CATCH = '/api/buy/catch/spark'
+const PULSE = '/api/buy/pulse/spark'
+
+/** Who buys by an address alone: no header, no body, no option but their wallet. */
+const BY_URL: [client: Client, path: string, request?: Request][] = [
+  ...[CATCH, PULSE, `${CATCH}/l402`, `${PULSE}/l402`].map((path): [Client, string] => [
+    FETCH_402,
+    path,
+  ]),
+  [FETCH_L402, CATCH],
+  [FETCH_L402, `${CATCH}/l402`],
+  [MPP, CATCH],
+  [MPP, PULSE],
+  [MPPX, CATCH],
+  [{ ...MPPX, client: 'mppx, with POST' }, PULSE, { method: 'POST' }],
+  [theRulesOf('l402-requests', buyAsL402Requests), CATCH],
+  [theRulesOf('l402-requests', buyAsL402Requests), `${PULSE}/l402`],
+  [theRulesOf('lnget', buyAsLnget), `${CATCH}/l402`],
+  [theRulesOf('l402kit', buyAsL402kit), `${PULSE}/l402`],
+]
+
+const BUYERS: Buyer[] = [
+  ...Object.entries(PRODUCTS).flatMap(([product, { headers, body }]) =>
+    KEYED.map(([client, flow, selector]) => ({
+      ...client,
+      client: `${client.client} (${Object.entries(selector).flat().join(': ') || 'nothing said'})`,
+      path: `/api/payments/${product}`,
+      request: () => ({
+        method: 'POST',
+        headers: { 'idempotency-key': randomUUID(), ...headers, ...selector },
+        body,
+      }),
+      hasKey: true,
+      hasReceipt: flow === 'Payment',
+    })),
+  ),
+  ...BY_URL.map(([client, path, request = {}]) => ({
+    ...{ ...client, path, request: () => request, hasKey: false },
+    hasReceipt: false,
+  })),
+]
 
 export type Shop = {
   server: TestServer
@@ -140,26 +176,16 @@ export function clientsBuy(node: string, openShop: (t: After) => Promise<Shop>):
       for (const close of closing) await close()
     })
 
-    for (const row of PRODUCTS) {
-      for (const client of CLIENTS) {
-        for (const selector of client.selectors) {
-          const how = Object.entries(selector).flat().join(': ') || 'nothing said'
-          describe(`${client.client} buys ${row.product} (${how})`, () =>
-            oneClient(() => shop, row, { client, selector }))
-        }
-      }
-    }
+    for (const buyer of BUYERS) oneBuyer(() => shop, buyer)
   })
 }
 
-function oneClient(
-  theShop: () => Shop,
-  { product, path, request, use }: ProductRow,
-  { client, selector }: { client: ClientRow; selector: Record<string, string> },
-): void {
+function oneBuyer(theShop: () => Shop, buyer: Buyer): void {
+  const { client, path, buy, hasKey } = buyer
+
   async function open(t: After) {
     const { server, pay, isBalanced } = theShop()
-    const ordersBefore = (await ordersIn(server)).length
+    const before = await ordersIn(server)
     const proxy = await startProxy(t, server)
     const wallet: Wallet = {
       paid: [],
@@ -171,23 +197,12 @@ function oneClient(
         return { preimage }
       },
     }
-    const url = proxy.url + path
-    const init = (more: Record<string, string> = {}): Init => ({
-      method: 'POST',
-      headers: {
-        'idempotency-key': randomUUID(),
-        ...request.headers,
-        ...selector,
-        ...more,
-      },
-      body: request.body,
-    })
-    return { server, isBalanced, ordersBefore, proxy, wallet, url, init }
+    return { server, isBalanced, before, proxy, wallet, url: proxy.url + path }
   }
 
   /** The answer is what was paid for, it works, and the store sold as many as were paid. */
   async function isGood(
-    { server, isBalanced, ordersBefore, proxy, wallet }: Awaited<ReturnType<typeof open>>,
+    { server, isBalanced, before, proxy, wallet }: Awaited<ReturnType<typeof open>>,
     response: Response,
     purchases = 1,
   ): Promise<void> {
@@ -195,74 +210,89 @@ function oneClient(
     assert.equal(response.status, 200, text)
     const { settled, resource } = JSON.parse(text)
     assert.equal(settled, true)
-    assert.equal(resource.product, product)
+    assert.equal(resource.product, path.split('/')[3])
     await use(proxy.url, resource)
-    assert.equal(new Set(wallet.paid).size, purchases, 'invoices paid')
     assert.equal(wallet.paid.length, purchases, 'payments')
+    const opened = (await ordersIn(server)).slice(before.length)
+    const sold = opened.filter(({ state }) => hasKey || state === 'settled')
     assert.deepEqual(
-      (await ordersIn(server)).slice(ordersBefore),
-      wallet.paid.map((bolt11) => ({ bolt11, state: 'settled', product })),
+      sold,
+      wallet.paid.map((bolt11) => ({ bolt11, state: 'settled', product: resource.product })),
     )
     await isBalanced()
   }
 
-  test(`${client.client} uses the ${product} that it bought`, async (t) => {
-    const shop = await open(t)
-    const response = await client.buy(shop.url, shop.init(), shop.wallet)
-    if (client.hasReceipt) assert.equal(Receipt.fromResponse(response).status, 'success')
-    await isGood(shop, response)
+  test(`${client} buys at ${path}, and uses what it bought`, async (t) => {
+    const visit = await open(t)
+    const response = await buy(visit.url, buyer.request(), visit)
+    if (buyer.hasReceipt) assert.equal(Receipt.fromResponse(response).status, 'success')
+    await isGood(visit, response)
   })
 
-  test(`${client.client} gets the ${product} of a lost answer by the same request again`, async (t) => {
-    const shop = await open(t)
-    const init = shop.init()
-    shop.proxy.next = 'lose the answer'
-    await assert.rejects(client.buy(shop.url, init, shop.wallet))
-    assert.equal(shop.proxy.paid[0]?.status, 200)
-    const response = await client.buy(shop.url, init, shop.wallet)
-    assert.equal(await response.clone().text(), shop.proxy.paid[0]?.body.toString())
-    await isGood(shop, response)
-  })
-
-  const { resume } = client
-  if (resume) {
-    test(`${client.client} gets the ${product} of a lost answer by its credential`, async (t) => {
-      const shop = await open(t)
-      const init = shop.init()
-      shop.proxy.next = 'lose the answer'
-      const error = await client.buy(shop.url, init, shop.wallet).catch((thrown) => thrown)
-      const response = await resume(error, shop.url, { init, wallet: shop.wallet })
-      assert.equal(await response.clone().text(), shop.proxy.paid[0]?.body.toString())
-      await isGood(shop, response)
+  if (hasKey) {
+    test(`${client} gets what it bought at ${path} when the answer got lost, by the same request again`, async (t) => {
+      const visit = await open(t)
+      const request = buyer.request()
+      visit.proxy.next = 'lose the answer'
+      await assert.rejects(buy(visit.url, request, visit))
+      const response = await buy(visit.url, request, visit)
+      assert.equal(await response.clone().text(), visit.proxy.paid[0]?.body.toString())
+      await isGood(visit, response)
     })
   }
 
-  test(`${client.client} buys ${product} across a restart between the challenge and the paid repeat`, async (t) => {
-    const shop = await open(t)
-    shop.wallet.afterPaying = () => shop.server.restart()
-    await isGood(shop, await client.buy(shop.url, shop.init(), shop.wallet))
+  if (buyer.throwsCredentials || !hasKey) {
+    test(`${client} gets what it bought at ${path} when the answer got lost, by its credential and after a restart`, async (t) => {
+      const visit = await open(t)
+      const { url, proxy, wallet } = visit
+      const request = buyer.request()
+      proxy.next = 'lose the answer'
+      const error = await buy(url, request, visit).then(
+        () => assert.fail('the answer got lost'),
+        (thrown: unknown) => thrown,
+      )
+      await visit.server.restart()
+      const response = await goOn()
+      assert.equal(await response.clone().text(), proxy.paid[0]?.body.toString())
+      await isGood(visit, response)
+
+      function goOn(): Promise<Response> {
+        const { credential: authorization } = proxy
+        if (!buyer.throwsCredentials) return fetch(url, { headers: { authorization } })
+        assert.ok(error instanceof Fetch402InterruptedError && error.paid && error.credentials)
+        return buy(url, request, { wallet, credentials: error.credentials })
+      }
+    })
+  }
+
+  test(`${client} buys at ${path} across a restart between the challenge and the paid repeat`, async (t) => {
+    const visit = await open(t)
+    visit.wallet.afterPaying = () => visit.server.restart()
+    await isGood(visit, await buy(visit.url, buyer.request(), visit))
   })
 
-  test(`${client.client} buys ${product} once where the paid repeat arrives 20 times at once`, async (t) => {
-    const shop = await open(t)
-    shop.proxy.next = 'send it 20 times'
-    const response = await client.buy(shop.url, shop.init(), shop.wallet)
-    const { paid } = shop.proxy
-    assert.equal(paid.length, 20)
-    assert.deepEqual(new Set(paid.map(({ status }) => status)), new Set([200]))
+  test(`${client} buys at ${path} once where the paid repeat arrives 20 times at once`, async (t) => {
+    const visit = await open(t)
+    visit.proxy.next = 'send it 20 times'
+    const response = await buy(visit.url, buyer.request(), visit)
+    const { paid } = visit.proxy
+    assert.deepEqual(
+      paid.map(({ status }) => status),
+      Array.from({ length: 20 }, () => 200),
+    )
     assert.equal(new Set(paid.map(({ body }) => body.toString())).size, 1)
     assert.equal(new Set(paid.map(({ headers }) => headers['payment-receipt']?.join())).size, 1)
-    await isGood(shop, response)
+    await isGood(visit, response)
   })
 
-  test(`${client.client} buys another ${product} although it still sends its old credential`, async (t) => {
-    const shop = await open(t)
-    const first = await client.buy(shop.url, shop.init(), shop.wallet)
-    const { credential } = shop.proxy
-    assert.match(credential, /^(?:Payment|L402) /)
-    await isGood(shop, first)
-    const second = await client.buy(shop.url, shop.init({ authorization: credential }), shop.wallet)
-    await isGood(shop, second, 2)
+  test(`${client} buys at ${path} twice if it is asked twice, although it still sends its old credential`, async (t) => {
+    const visit = await open(t)
+    await isGood(visit, await buy(visit.url, buyer.request(), visit))
+    const { credential: authorization } = visit.proxy
+    assert.match(authorization, /^(?:Payment|L402) /)
+    const again = buyer.request()
+    if (hasKey) again.headers = { ...again.headers, authorization }
+    await isGood(visit, await buy(visit.url, again, visit), 2)
   })
 }
 
@@ -273,21 +303,23 @@ export function ordersIn(server: TestServer): Promise<Record<string, unknown>[]>
   )
 }
 
-/** Pings it, and reads as its owner that it is alive. */
-export async function useMonitor(url: string, monitor: PulseCapability): Promise<void> {
-  const { publicId, pingToken, ownerToken } = monitor
+/** Does what the capability is for. */
+export async function use(
+  url: string,
+  capability: CatchCapability | PulseCapability | WhisperCapability,
+): Promise<void> {
+  if (capability.product === 'catch') return useInbox(url, capability)
   const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
-  const pinged = await fetch(`${url}/p/${publicId}`, { method: 'POST', ...bearer(pingToken) })
-  assert.equal(pinged.status, 204)
-  const status = await fetch(`${url}/api/pulse/${publicId}`, bearer(ownerToken))
-  assert.equal(((await status.json()) as { state: string }).state, 'operational')
-}
-
-/** Reads it once; it has more reads, so that it is still there to be counted. */
-async function useWhisper(url: string, whisper: WhisperCapability): Promise<void> {
-  const answer = await fetch(`${url}/w/${whisper.publicId}`, {
-    headers: { authorization: `Bearer ${whisper.readToken}` },
-  })
-  assert.equal(answer.status, 200)
-  assert.deepEqual(await answer.bytes(), CIPHERTEXT)
+  const { publicId } = capability
+  if (capability.product === 'pulse') {
+    const { pingToken, ownerToken } = capability
+    const pinged = await fetch(`${url}/p/${publicId}`, { method: 'POST', ...bearer(pingToken) })
+    assert.equal(pinged.status, 204)
+    const status = await fetch(`${url}/api/pulse/${publicId}`, bearer(ownerToken))
+    return assert.equal(((await status.json()) as { state: string }).state, 'operational')
+  }
+  // It has more reads, so that it is still there to be counted.
+  const read = await fetch(`${url}/w/${publicId}`, bearer(capability.readToken))
+  assert.equal(read.status, 200)
+  assert.deepEqual(await read.bytes(), CIPHERTEXT)
 }

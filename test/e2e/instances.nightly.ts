@@ -4,10 +4,23 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import type { CatchCapability, PaymentQuote, PulseCapability } from '../../src/client/index.ts'
+import type {
+  CatchCapability,
+  EventPage,
+  PaymentQuote,
+  PulseCapability,
+} from '../../src/client/index.ts'
 import { newId, tokenOf } from '../../src/lib/ids.ts'
 import { tokenHash } from '../../src/secrets/tokens.ts'
 import { idempotencyKey, paymentCredential, poll, purchase, quoteOf } from '../support/buying.ts'
+import {
+  assertExtended,
+  EXTENDABLE,
+  endIn,
+  extend,
+  repeat,
+  SPARK_MS,
+} from '../support/extension.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Fleet, twoInstances } from '../support/instances.ts'
 import { payAt } from '../support/payer.ts'
@@ -114,6 +127,30 @@ suite('two instances, whatever is split across them', () => {
     assert.equal((await b.verifyReceipt(receipt)).intent, quote.intentId)
   })
 
+  for (const { name, limits } of EXTENDABLE) {
+    test(`12 extensions of one ${name} that both settle at once all count, and each counts once`, async (t) => {
+      const fleet = await aFleet(t)
+      const held = await (name === 'catch' ? anInbox(fleet) : aMonitor(fleet))
+      const ends = await times(12, async () => {
+        const key = randomUUID()
+        const { orderId, bolt11 } = quoteOf(await extend(fleet.next(), held, { key }))
+        await payAt(fleet.next().url, bolt11)
+        await until('it is extended', async () => {
+          const { status } = await poll(fleet.next(), orderId, idempotencyKey(key))
+          return status === 200
+        })
+        const again = await times(4, () => repeat(fleet.next(), held, { key }))
+        const [end, ...others] = new Set(again.map(endIn))
+        assert.equal(others.length, 0)
+        return end
+      })
+      assert.equal(new Set(ends).size, 12)
+      for (const instance of [fleet.a, fleet.b]) {
+        await assertExtended(instance, { held, times: 12, limits })
+      }
+    })
+  }
+
   test('an inbox or a monitor that one instance has ended is over at the other, which remembers it', async (t) => {
     const fleet = await aFleet(t)
     const [inbox, monitor] = await Promise.all([anInbox(fleet), aMonitor(fleet)])
@@ -163,7 +200,31 @@ suite('streams across instances', () => {
     await stream.return('active')
   })
 
-  test('pings, settings and the end of a monitor are told', async (t) => {
+  test('an event ends a wait when it comes, and so does the end of the inbox', async (t) => {
+    const fleet = await aFleet(t)
+    const inbox = await anInbox(fleet)
+    // By looking every 5 seconds these would take minutes.
+    const signal = AbortSignal.timeout(240_000)
+    const headers = { authorization: `Bearer ${inbox.ownerToken}` }
+    const wait = (after: number) =>
+      fetch(`${fleet.b.url}/api/catch/${inbox.publicId}/events?wait=30&after=${after}`, {
+        ...{ signal, headers },
+      })
+    for (let after = 0; after < 60; after++) {
+      const answer = wait(after)
+      await send(fleet.a, inbox, String(after))
+      const { events } = (await (await answer).json()) as EventPage
+      assert.deepEqual(
+        events.map(({ sequence }) => sequence),
+        [after + 1],
+      )
+    }
+    const last = wait(60)
+    await fleet.a.mayfly.catch(inbox).destroy()
+    assert.deepEqual(counted([await last]), { 401: 1 })
+  })
+
+  test('pings, settings, extensions and the end of a monitor are told', async (t) => {
     const fleet = await aFleet(t)
     const monitor = await aMonitor(fleet)
     const signal = AbortSignal.timeout(240_000)
@@ -186,6 +247,11 @@ suite('streams across instances', () => {
       await onA.update({ name: `name ${i}` })
       assert.deepEqual(await next(), ['state', `name ${i}`])
     }
+    const { bolt11, orderId } = quoteOf(await extend(fleet.a, monitor))
+    await fleet.pay({ bolt11, orderId })
+    const { value } = await stream.next()
+    assert.ok(typeof value === 'object')
+    assert.equal(Date.parse(value.status.expiresAt), Date.parse(monitor.expiresAt) + SPARK_MS)
     await onA.destroy()
     assert.equal(await next(), 'destroyed')
   })

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { type CatchCapability, type CatchEvent, createMayfly } from '../../src/client/index.ts'
+import { type CatchCapability, createMayfly } from '../../src/client/index.ts'
 import { openSqlite } from '../../src/db/sqlite/sqlite.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
@@ -13,17 +12,13 @@ import { type Program, startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
 const KEY = '3e9d1f70-52c4-4b8a-8d6e-7a1c0b9f2e35'
-const SENDERS = 16
 
 type Quote = { orderId: string; bolt11: string; paymentHash: string }
 
 /** A store of its own, on which the program can be started again and again. */
-async function aStore(t: TestContext, catalog: unknown = {}) {
+async function aStore(t: TestContext) {
   const file = join(await temporaryFolder(t), 'mayfly.db')
-  const plans = join(dirname(file), 'catalog.json')
-  await writeFile(plans, JSON.stringify(catalog))
-  const environment = { MAYFLY_CATALOG: plans, MAYFLY_RATE_LIMITS: 'off' }
-  return { file, start: () => startProgram(t, file, { environment }) }
+  return { file, start: () => startProgram(t, file) }
 }
 
 async function buy({ url, pay }: Program): Promise<CatchCapability> {
@@ -64,124 +59,7 @@ async function works({ url }: Program, body: string): Promise<void> {
   )
 }
 
-suite('a service killed under load', { timeout: 600_000 }, () => {
-  const LIMIT = 1_500
-
-  test('a service killed under load keeps every event that it has answered 204, and no more than were sold', async (t) => {
-    const { start } = await aStore(t, { catch: { spark: { requestLimit: LIMIT } } })
-    const sent = new Set<string>()
-    const answered = new Set<string>()
-    const ids = new Map<string, string>()
-    let program = await start()
-    const inbox = await buy(program)
-
-    for (const [round, before] of [10, 40, 90, 160, 250].entries()) {
-      await sendUntil(program, inbox, { round, sent, answered, enough: answered.size + before })
-      await program.kill()
-      program = await start()
-      checkKept(await stored(program, inbox))
-    }
-    await sendUntil(program, inbox, { round: 9, sent, answered, enough: Number.POSITIVE_INFINITY })
-    const events = await stored(program, inbox)
-    checkKept(events)
-    assert.equal(events.length, LIMIT)
-    const { status, acceptedRequestCount } = await createMayfly({ baseUrl: program.url })
-      .catch(inbox)
-      .status()
-    assert.deepEqual(
-      { status, acceptedRequestCount },
-      { status: 'exhausted', acceptedRequestCount: LIMIT },
-    )
-
-    function checkKept(events: CatchEvent[]): void {
-      const bodies = new Map(events.map((event) => [event.body, event.id]))
-      assert.deepEqual(
-        {
-          lost: [...answered].filter((body) => !bodies.has(body)),
-          neverSent: [...bodies.keys()].filter((body) => !sent.has(body)),
-          twice: events.length - bodies.size,
-          renamed: [...ids].filter(([body, id]) => bodies.get(body) !== id),
-          sequences: events.map(({ sequence }) => sequence),
-        },
-        {
-          lost: [],
-          neverSent: [],
-          twice: 0,
-          renamed: [],
-          sequences: events.map((_, i) => events.length - i),
-        },
-      )
-      for (const [body, id] of bodies) ids.set(body, id)
-    }
-  })
-
-  /** Several senders, each one request after another, until so many were answered or one fails. */
-  async function sendUntil(
-    program: Program,
-    inbox: CatchCapability,
-    load: { round: number; sent: Set<string>; answered: Set<string>; enough: number },
-  ): Promise<void> {
-    const { round, sent, answered, enough } = load
-    const url = `${program.url}/c/${inbox.publicId}`
-    let isOver = false
-    let number = 0
-    const senders = Array.from({ length: SENDERS }, async () => {
-      while (!isOver) {
-        const body = `round ${round}, event ${number++}`
-        sent.add(body)
-        // What the killed program leaves unanswered may be stored or not.
-        const response = await fetch(url, { method: 'POST', body }).catch(() => null)
-        if (response?.status !== 204) return
-        answered.add(body)
-        if (answered.size >= enough && !isOver) {
-          isOver = true
-          program.signal('SIGKILL')
-        }
-      }
-    })
-    await Promise.all(senders)
-  }
-
-  const stored = ({ url }: Program, inbox: CatchCapability): Promise<CatchEvent[]> =>
-    Array.fromAsync(createMayfly({ baseUrl: url }).catch(inbox).events({ limit: 50 }))
-})
-
 suite('a service killed in the middle of a sale', { timeout: 600_000 }, () => {
-  test('a service killed between settlement and poll delivers to the poll after the restart', async (t) => {
-    const { start } = await aStore(t)
-    const first = await start()
-    const quote = await quoted(first)
-    await first.pay(quote.bolt11)
-    await first.saw('order.settled')
-    await first.kill()
-    const second = await start()
-    await works(second, await collected(second, quote))
-  })
-
-  test('a service killed as soon as the payer has paid, before it knew, delivers to the poll after the restart', async (t) => {
-    const { file, start } = await aStore(t)
-    const first = await start()
-    const quote = await quoted(first)
-    // Paid at the node, which has not told the service yet.
-    await atNode(file, quote)
-    await first.kill()
-    assert.equal(await stateOf(file, quote), 'pending')
-    assert.ok(!first.logged.some(({ event }) => event === 'order.settled'))
-    const second = await start()
-    await works(second, await collected(second, quote))
-  })
-
-  test('an invoice of a service killed right after the quote still sells what it was made for', async (t) => {
-    const { start } = await aStore(t)
-    const first = await start()
-    const quote = await quoted(first)
-    await first.kill()
-    const second = await start()
-    assert.deepEqual(await quoted(second), quote)
-    await second.pay(quote.bolt11)
-    await works(second, await collected(second, quote))
-  })
-
   test('a service killed after the delivery gives the buyer the same bytes again, and gives nobody else anything', async (t) => {
     const { start } = await aStore(t)
     const first = await start()
@@ -219,13 +97,6 @@ async function atNode(file: string, { bolt11 }: Quote): Promise<void> {
   const simulator = await createSimulator({ db, clock: systemClock })
   assert.equal((await simulator.pay(bolt11)).kind, 'paid')
   await db.close()
-}
-
-async function stateOf(file: string, { orderId }: Quote): Promise<unknown> {
-  const db = await openSqlite(file)
-  const [order] = await db.read('select state from purchase_order where order_id = $1', orderId)
-  await db.close()
-  return order?.state
 }
 
 suite('a service told to stop', { timeout: 600_000 }, () => {

@@ -12,8 +12,8 @@ import { type After, temporaryFolder } from '../support/folder.ts'
 import { startTestbed, type Testbed } from '../support/nodes/testbed.ts'
 import { startProxy } from '../support/proxy.ts'
 import { startServer, type TestServer } from '../support/server.ts'
-import { ordersIn, useMonitor } from './client-market.ts'
-import { openBooks, sellingOver, useInbox } from './lnd-market.ts'
+import { ordersIn, use as useBought } from './client-market.ts'
+import { openBooks, sellingOver } from './lnd-market.ts'
 
 const CATCH = '/api/buy/catch/spark'
 const PULSE = '/api/buy/pulse/spark'
@@ -59,8 +59,7 @@ suite('lnget', () => {
 
   async function use(answer: string): Promise<void> {
     const { resource } = JSON.parse(answer) as { resource: CatchCapability | PulseCapability }
-    if (resource.product === 'catch') await useInbox(server.url, resource)
-    else await useMonitor(server.url, resource)
+    await useBought(server.url, resource)
     await openBooks(testbed.alice).balance(server)
   }
 

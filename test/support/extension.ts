@@ -75,7 +75,7 @@ export async function statusOf(
 
 /** Asserts that the plan `spark` was added this many times to what was bought. */
 export async function assertExtended(
-  server: TestServer,
+  server: { url: string },
   { held, times, limits }: { held: Held; times: number; limits: Extendable['limits'] },
 ): Promise<void> {
   const status = await statusOf(server, held)
