@@ -47,24 +47,6 @@ suite('an event of an inbox', () => {
     assert.equal(third?.sequence, 3, 'a sequence is never given twice')
   })
 
-  test('an event is deleted once, also by 20 at once', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    await sendBare(server, inbox, { body: '12345' })
-    await sendBare(server, inbox, { body: '12345' })
-    const [event] = (await server.mayfly.catch(inbox).page()).events
-    const path = `/api/catch/${inbox.publicId}/events/${event?.id}`
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => askDelete(server, path, inbox.ownerToken)),
-    )
-    assert.equal(answers.filter(({ status }) => status === 204).length, 1)
-    assert.equal(answers.filter(({ text }) => text === NOT_FOUND.text).length, 19)
-    assert.equal(
-      (await server.mayfly.catch(inbox).status()).storedBytes,
-      BARE_BYTES + '5'.length + 5,
-    )
-  })
-
   test('an event is read by its id as the list shows it, and its body byte for byte', async () => {
     const server = await theServer()
     const inbox = await anInbox(server)

@@ -65,15 +65,5 @@ test('a request above the rate of its inbox is counted as rate limited', async (
   assert.deepEqual([total, reasons[0]?.reason], [2, 'rate_limited'])
 })
 
-test('refusals survive a stop', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
-  await send(server, inbox, { method: 'POST', body: '' })
-  await server.restart()
-  await send(server, inbox, { method: 'POST', body: '' })
-  assert.equal((await refusalsOf(server, inbox)).total, 2)
-})
-
 const refusalsOf = ({ mayfly }: TestServer, inbox: CatchCapability) =>
   mayfly.catch(inbox).refusals()

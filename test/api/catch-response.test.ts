@@ -312,20 +312,6 @@ suite('the answer that an owner has chosen', () => {
     )
     assert.deepEqual(gone, UNAVAILABLE)
   })
-
-  test('a preflight is answered by itself, and the answer can be read by any page without credentials', async () => {
-    const server = await theServer()
-    const { ask, inbox, events } = await anAnswering(server, OK)
-    const preflight = await fetch(`${server.url}/c/${inbox.publicId}`, {
-      method: 'OPTIONS',
-      headers: { origin: 'https://example.com', 'access-control-request-method': 'POST' },
-    })
-    assert.equal(preflight.status, 204)
-    assert.equal(preflight.headers.get('access-control-allow-credentials'), null)
-    assert.equal((await events()).length, 0)
-    const answer = await ask('', { method: 'POST', headers: { origin: 'https://example.com' } })
-    assert.equal(answer.status, 200)
-  })
 })
 
 test('a secret is sealed in the store, answers after a restart under a new MAYFLY_SECRET, and is sealed anew then', async (t) => {

@@ -195,16 +195,6 @@ suite('the end of a wait', () => {
     assert.deepEqual(await pageOf(server, expired, 'after=0&wait=30'), empty)
   })
 
-  test('a suspended inbox is read like before, and not waited for', async (t) => {
-    const server = await startServer(t)
-    const inbox = await anInbox(server)
-    await send(server, inbox, {})
-    await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
-    stopTime(t)
-    assert.deepEqual(sequences(await pageOf(server, inbox, 'after=0&wait=30')), [1])
-    assert.deepEqual(sequences(await pageOf(server, inbox, 'after=1&wait=30')), [])
-  })
-
   test('a stop of the server ends a wait with an empty page', async (t) => {
     const server = await startServer(t, METRICS)
     const inbox = await anInbox(server)

@@ -7,7 +7,6 @@ import {
   DELIVERED,
   deliveredOrder,
   idempotencyKey,
-  LOOKUP,
   NOT_FOUND,
   openOrder,
   paidOrder,
@@ -69,24 +68,6 @@ suite('a delivery', () => {
       assert.deepEqual(answer, { status: 402, text: JSON.stringify({ settled: false, expiresAt }) })
     }
     assert.equal((await poll(server, orderId)).status, 200)
-  })
-
-  test('exactly one of 50 polls that learn of the payment themselves gets the capability', async (t) => {
-    const server = await startServer(t)
-    const order = await openOrder(server)
-    const { orderId, bolt11 } = order
-    const settled = settlement(server, order)
-    await server.pay(bolt11)
-    server.clock.advance(LOOKUP)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => poll(server, orderId)))
-    await settled
-    answers.push(await poll(server, orderId))
-    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-    for (const { status, text } of answers) {
-      if (status === 404) assert.equal(text, DELIVERED.text)
-      else assert.ok(status === 200 || status === 402)
-    }
-    assert.equal((await query(server, 'select * from catch_inbox')).length, 1)
   })
 
   test('a key never asks for money twice, whatever became of its order', async (t) => {

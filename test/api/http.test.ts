@@ -76,6 +76,12 @@ suite('HTTP', () => {
       '/.well-known/',
       '/..%2fapi%2fcatalog',
       '/x?y',
+      '/%',
+      '/%zz',
+      '/api/%zz',
+      '/api/catch/%zz/events',
+      '/api/payments/%c3%28',
+      `/api/catch/${ID}/events/%ff`,
       '*',
     ]
     const json = 'Content-Type: application/json\r\nContent-Length: 1\r\n'
@@ -155,22 +161,6 @@ suite('HTTP', () => {
     await server.stop()
   })
 
-  test('a path with broken percent-encoding is not found', async () => {
-    const { url } = await theServer()
-    for (const path of [
-      '/%',
-      '/%zz',
-      '/api/%zz',
-      '/api/catch/%zz',
-      '/api/catch/%zz/events',
-      '/api/payments/%c3%28',
-      '/api/payments/%',
-      `/api/catch/${ID}/events/%ff`,
-    ]) {
-      assertError(await ask(url, `GET ${path}`), '404 not found', path)
-    }
-  })
-
   test('the description and those it links are OpenAPI 3.1.0, version 0.1.0, and small enough for an agent', async (t) => {
     const { url } = await startServer(t, { MAYFLY_GATE: 'on' })
     const tags = ['catch', 'gate', 'payments', 'pulse', 'whisper']
@@ -192,22 +182,9 @@ suite('HTTP', () => {
     }
   })
 
-  test('each answer of each operation is described in words of its own', async (t) => {
+  test('openapi.json has the operations of the interface and the purchases; those it links have the rest, each in words', async (t) => {
     const server = await startServer(t, { MAYFLY_GATE: 'on' })
-    const paths = pathsOf(await openapiDocuments(server))
-    const wordless = Object.entries(paths).flatMap(([path, operations]) =>
-      Object.entries(operations).flatMap(([method, { responses }]) =>
-        Object.entries(responses)
-          .filter(([, { description }]) => !description || description === 'Default Response')
-          .map(([status]) => `${method} ${path} ${status}`),
-      ),
-    )
-    assert.ok('/api/gate/intents' in paths)
-    assert.deepEqual(wordless, [])
-  })
-
-  test('openapi.json has the operations of the interface and the purchases; those it links have the rest', async () => {
-    const [main, ...linked] = await openapiDocuments(await theServer())
+    const [main, ...linked] = await openapiDocuments(server)
     assert.ok(main)
     const described = Object.entries(main.paths).map(([path, operations]) => [
       path,
@@ -238,6 +215,9 @@ suite('HTTP', () => {
       for (const [method, { summary, responses }] of Object.entries(operations)) {
         assert.ok(summary, `${method} ${path}`)
         assert.ok(Object.keys(responses).length > 0, `${method} ${path}`)
+        for (const { description } of Object.values(responses)) {
+          assert.ok(description && description !== 'Default Response', `${method} ${path}`)
+        }
       }
     }
   })

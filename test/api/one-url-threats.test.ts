@@ -36,18 +36,6 @@ import {
 } from '../support/wallet-flow.ts'
 
 suite('threats to a purchase of one URL', () => {
-  test('an order that is shared between visitors: each look opens its own, whatever key it brings', async (t) => {
-    const server = await startServer(t)
-    const headers = { 'idempotency-key': randomUUID() }
-    const hashes = new Set<string>()
-    for (let i = 0; i < 3; i++) {
-      hashes.add((await opened(server, 'Payment', { headers })).paymentHash)
-      hashes.add((await opened(server, 'L402', { target: `${BUY}/l402` })).paymentHash)
-    }
-    assert.equal(hashes.size, 6)
-    assert.deepEqual(await books(server), { orders: 6, invoices: 6, settled: 0, inboxes: 0 })
-  })
-
   test('a stranger who learned the order id collects nothing: no poll, key or preimage delivers it', async (t) => {
     const server = await startServer(t)
     const order = await opened(server)

@@ -16,22 +16,6 @@ import { startServer } from '../support/server.ts'
 
 const SECOND = 1_000
 
-test('a stranger buys a monitor, pings it, reads it, names it and ends it', async (t) => {
-  const { mayfly, pay } = await startServer(t)
-  const capability = await mayfly.buyPulse({
-    planId: 'spark',
-    onInvoice: ({ bolt11 }) => pay(bolt11),
-  })
-  const monitor = mayfly.pulse(capability)
-  assert.equal((await monitor.status()).state, 'waiting')
-  await monitor.ping()
-  assert.equal((await monitor.status()).state, 'operational')
-  const { publicStatusId } = await monitor.update({ name: 'backup', publicStatusEnabled: true })
-  assert.equal((await mayfly.pulsePublicStatus(publicStatusId)).name, 'backup')
-  await monitor.destroy()
-  await assert.rejects(monitor.status(), { phrase: 'not found', status: 404 })
-})
-
 test('a capability is two tokens of their own kinds, which nobody stores, and is what the key gets again until a ping', async (t) => {
   const server = await startServer(t)
   const key = randomUUID()

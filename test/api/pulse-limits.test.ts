@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { answerOf, NOT_FOUND } from '../support/answer.ts'
-import { aMonitor, DONE, owner, ping, purchasePulse, shared } from '../support/pulse.ts'
+import { aMonitor, DONE, owner, ping, purchasePulse } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
 import { aToken } from '../support/tokens.ts'
 
@@ -39,17 +39,4 @@ test('guessing tokens is limited by client, and the right ones are never refused
   assert.deepEqual(await ping(server, { ...capability, pingToken: aToken('pulse_ping') }), LIMITED)
   assert.deepEqual(await ping(server, capability), DONE)
   assert.equal((await owner(server, capability, { method: 'GET' })).status, 200)
-})
-
-test('reading what is shared is limited by client, badge and all', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'on' })
-  const { publicStatusId } = await server.mayfly
-    .pulse(await aMonitor(server))
-    .update({ publicStatusEnabled: true })
-  for (let i = 0; i < 30; i++) {
-    assert.equal((await shared(server, publicStatusId)).status, 200)
-    assert.equal((await shared(server, `${publicStatusId}/badge.svg`)).status, 200)
-  }
-  assert.deepEqual(await shared(server, publicStatusId), LIMITED)
-  assert.deepEqual(await shared(server, `${publicStatusId}/badge.svg`), LIMITED)
 })

@@ -3,7 +3,6 @@ import { suite, test } from 'node:test'
 import type { Answer } from '../support/answer.ts'
 import {
   aMonitor,
-  aServerWith,
   INVALID_BODY,
   INVALID_SETTINGS,
   live,
@@ -81,36 +80,6 @@ suite('the owner of a monitor', () => {
     )
   })
 
-  test('the state goes its way: waiting, operational, late, operational, exhausted, expired', async (t) => {
-    const server = await aServerWith(t, { spark: { heartbeatLimit: 2 } })
-    const capability = await aMonitor(server)
-    const monitor = server.mayfly.pulse(capability)
-    const state = async () => (await monitor.status()).state
-    assert.equal(await state(), 'waiting')
-    server.clock.advance(20 * MINUTE)
-    assert.equal(await state(), 'waiting', 'there is no deadline before the first ping')
-    await monitor.ping()
-    assert.equal(await state(), 'operational')
-    await live(server, 2 * MINUTE)
-    const late = await monitor.status()
-    assert.equal(late.state, 'late')
-    assert.equal(late.stateChangedAt, late.lateAt)
-    const changed = await monitor.update({ expectedIntervalSeconds: 600 })
-    assert.equal(changed.state, 'operational')
-    assert.ok(Date.parse(changed.stateChangedAt) > Date.parse(late.stateChangedAt))
-    await monitor.ping()
-    const exhausted = await monitor.status()
-    assert.equal(exhausted.state, 'exhausted')
-    assert.deepEqual([exhausted.nextExpectedAt, exhausted.lateAt], [null, null])
-    assert.equal(exhausted.stateChangedAt, exhausted.lastPingAt)
-    server.clock.advance(DAY)
-    const expired = await monitor.status()
-    assert.equal(expired.state, 'expired')
-    assert.equal(expired.stateChangedAt, expired.expiresAt)
-    assert.deepEqual([expired.nextExpectedAt, expired.lateAt], [null, null])
-    assert.deepEqual(expired.recentHeartbeats, exhausted.recentHeartbeats)
-  })
-
   test('settings change alone or together, and the answer is the status with them', async (t) => {
     const server = await startServer(t)
     const capability = await aMonitor(server)
@@ -166,6 +135,7 @@ suite('the owner of a monitor', () => {
       ['{"expectedIntervalSeconds":19}', 'application/json', INVALID_SETTINGS],
       ['[]', 'application/json; charset=utf-8', INVALID_SETTINGS],
       ['{"name":"x"', 'application/json', INVALID_BODY],
+      ['{"name":"x","graceSeconds":600,"name":"y"}', 'application/json', INVALID_BODY],
       ['', 'application/json', INVALID_BODY],
       ['', null, INVALID_BODY],
       ['{"name":"x"}', 'text/plain', UNSUPPORTED],

@@ -83,6 +83,12 @@ suite('a purchase', () => {
       ['a plan that is no text', { body: '{"planId":1}' }, 'invalid request body'],
       ['a plan in a list', { body: '{"planId":["spark"]}' }, 'invalid request body'],
       ['an extra property', { body: '{"planId":"spark","x":1}' }, 'invalid request body'],
+      ['a plan twice', { body: '{"planId":"spark","planId":"spark"}' }, 'invalid request body'],
+      [
+        'a plan twice, once escaped',
+        { body: '{"planId":"spark","plan\\u0049d":"long"}' },
+        'invalid request body',
+      ],
       ['a list', { body: '["spark"]' }, 'invalid request body'],
       ['null', { body: 'null' }, 'invalid request body'],
       ['a bare string', { body: '"spark"' }, 'invalid request body'],

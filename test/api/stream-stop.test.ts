@@ -112,32 +112,8 @@ test('a stream that begins while the server stops ends at once', async (t) => {
   await closed
 })
 
-test('a reader that takes nothing for longer than a connection may stall is disconnected', async (t) => {
-  const { url, opened, count, gate, app } = await aStreamServer(t, { stalledMs: 1_000 })
-  await app.listen({ host: '127.0.0.1', port: 0 })
-  const { hostname, port } = new URL(url())
-  const socket = connect(Number(port), hostname, () => {
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-  })
-  t.after(() => socket.destroy())
-  socket.on('error', () => {})
-  socket.pause()
-  await gate.asked
-  gate.open()
-  const stream = await opened
-  assert.equal(count(), 1)
-  let sent = 0
-  const data = 'x'.repeat(256 * KIB)
-  while (await stream.send({ event: 'x', data })) sent++
-  await until('it is gone', () => count() === 0)
-  assert.ok(sent * data.length < 64 * KIB * KIB)
-})
-
 /** A server with one route, which opens a stream when the test lets it. */
-async function aStreamServer(
-  t: TestContext,
-  timeouts: { stalledMs?: number } = {},
-): Promise<{
+async function aStreamServer(t: TestContext): Promise<{
   app: App
   url(): string
   opened: Promise<EventStream>
@@ -148,7 +124,6 @@ async function aStreamServer(
     log: pino({ level: 'silent' }),
     publicUrl: () => 'http://x',
     schemas: {},
-    timeouts,
   })
   const streams = createEventStreams(
     app,

@@ -177,36 +177,6 @@ test('a destroyed inbox ends its streams, and so does an expired one', async (t)
   })
 })
 
-test('a stream shows one inbox and no other', async (t) => {
-  const server = await startServer(t)
-  const [mine, theirs] = [await anInbox(server), await anInbox(server)]
-  const stream = await listen(t, server, { ...mine, lastEventId: '0' })
-  await sendMany(server, theirs, { count: 3, body: () => 'theirs' })
-  await sendMany(server, mine, { count: 1, body: () => 'mine' })
-  const told = await stream.next()
-  assert.equal((JSON.parse(told?.data ?? '') as CatchEvent).body, 'mine')
-})
-
-test('an inbox has 64 listeners; the 65th waits until one has left', async (t) => {
-  const server = await startServer(t)
-  const [inbox, other] = [await anInbox(server), await anInbox(server)]
-  const streams = await Promise.all(Array.from({ length: 64 }, () => listen(t, server, inbox)))
-  assert.ok(streams.every(({ status }) => status === 200))
-  const refused = await askForStream(server, inbox)
-  assert.deepEqual([refused.status, refused.text], [429, '{"error":"rate limited"}'])
-  assert.equal(refused.headers.get('retry-after'), '10')
-  assert.equal((await listen(t, server, other)).status, 200)
-  await sendMany(server, inbox, { count: 1, body: String })
-  for (const stream of streams) assert.equal(sequenceOf((await stream.next())?.data), 1)
-
-  streams[0]?.leave()
-  await until('room for one', async () => {
-    const stream = await listen(t, server, inbox)
-    return stream.status === 200
-  })
-  assert.equal((await askForStream(server, inbox)).status, 429)
-})
-
 /** For a stream that is refused. */
 async function askForStream(
   { url }: TestServer,

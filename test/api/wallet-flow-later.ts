@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { books, purchase } from '../support/buying.ts'
 import { startServer } from '../support/server.ts'
-import { hideTable, query } from '../support/store.ts'
+import { hideTable } from '../support/store.ts'
 import {
   askedBy,
   assertError,
@@ -38,14 +38,6 @@ export function lateWalletFlowContract(name: string, flow: WalletFlow): void {
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
 
-    test('a credential after the end of its quote is honoured while the node is away', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await openOrderVia(server, flow)
-      await query(server, 'alter table simulator_invoice rename to lost')
-      server.clock.advance(15 * MINUTE)
-      capabilityOf(await purchase(server, { key, authorization }))
-    })
-
     test('a store that fails is a 500 without a challenge, and the order is whole after it', async (t) => {
       const server = await startShop(t)
       const { key, authorization, preimage } = await openOrderVia(server, flow)
@@ -59,22 +51,6 @@ export function lateWalletFlowContract(name: string, flow: WalletFlow): void {
       assert.ok(!server.logged.join('').includes(token))
       capabilityOf(await purchase(server, { key, authorization }))
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-    })
-
-    test('a restart between any two steps changes nothing', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization, challenge, bolt11 } = await openOrderVia(server, flow)
-      await server.restart()
-      const again = await purchase(server, { key, protocol })
-      assert.equal(again.text, challenge.text)
-      await server.pay(bolt11)
-      await server.restart()
-      const first = await purchase(server, { key, authorization })
-      capabilityOf(first)
-      await server.restart()
-      const replayed = await purchase(server, { key, authorization })
-      assert.equal(replayed.text, first.text)
-      assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
     })
 
     test('a challenge outlives the change of the secret, while the old one is kept', async (t) => {

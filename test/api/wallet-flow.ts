@@ -20,7 +20,6 @@ import {
   askedBy,
   assertError,
   capabilityOf,
-  HOUR,
   L402,
   MINUTE,
   openOrderVia,
@@ -36,59 +35,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
   const assertAsked = askedBy(flow)
 
   describe(`buying by ${name}`, () => {
-    test('every flow shows the same order and the same invoice', async (t) => {
-      const server = await startShop(t)
-      const key = randomUUID()
-      const native = quoteOf(await purchase(server, { key }))
-      for (const shown of [protocol, other.protocol]) {
-        const quote = { ...quoteOf(await purchase(server, { key, protocol: shown })) }
-        for (const [member, value] of Object.entries(native)) {
-          assert.equal(quote[member as keyof typeof quote], value, member)
-        }
-      }
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 0, inboxes: 0 })
-    })
-
-    test('the paid repeat gets the capability, and gets it again byte for byte', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await paidOrderVia(server, flow)
-      const first = await purchase(server, { key, protocol, authorization })
-      capabilityOf(first)
-      assert.deepEqual(first.lines('www-authenticate'), [])
-      assert.deepEqual(first.lines('content-type'), ['application/json; charset=utf-8'])
-      for (let i = 0; i < 3; i++) {
-        const again = await purchase(server, { key, protocol, authorization })
-        assert.equal(again.text, first.text)
-        assert.deepEqual(again.lines('payment-receipt'), first.lines('payment-receipt'))
-      }
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-    })
-
-    test('20 paid repeats and polls provision once, even at once with the payment', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization, orderId, bolt11 } = await openOrderVia(server, flow)
-      const [answers] = await Promise.all([
-        Promise.all(
-          Array.from({ length: 20 }, (_, i) =>
-            i % 2
-              ? poll(server, orderId, idempotencyKey(key))
-              : purchase(server, { key, authorization }),
-          ),
-        ),
-        server.pay(bolt11),
-      ])
-      const bought = answers.filter(({ status }) => status === 200)
-      assert.ok(bought.length >= 10)
-      assert.equal(new Set(bought.map(({ text }) => text)).size, 1)
-      const receipts = answers
-        .filter((_, i) => i % 2 === 0)
-        .map((one) => one.lines('payment-receipt'))
-      assert.equal(new Set(receipts.map(String)).size, 1)
-      const settled = server.logged.filter((line) => line.includes('"order.settled"'))
-      assert.equal(settled.length, 1)
-      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-    })
-
     test('the flow may change at every step, and it stays one purchase', async (t) => {
       const server = await startShop(t)
       const key = randomUUID()
@@ -112,19 +58,6 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         assert.equal(again.text, first.text)
       }
       assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
-    })
-
-    test('the credential gets no more 24 hours after the delivery, and is not asked to pay', async (t) => {
-      const server = await startShop(t)
-      const { key, authorization } = await paidOrderVia(server, flow, {
-        body: '{"planId":"standard"}',
-      })
-      const ask = { key, authorization, body: '{"planId":"standard"}' }
-      const first = await purchase(server, ask)
-      server.clock.advance(24 * HOUR - MINUTE)
-      assert.equal((await purchase(server, ask)).text, first.text)
-      server.clock.advance(2 * MINUTE)
-      assertError(await purchase(server, ask), '404 already delivered')
     })
 
     test('a credential is bound to every byte of the body', async (t) => {

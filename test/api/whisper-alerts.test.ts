@@ -209,15 +209,6 @@ describe('who sets the destinations of a whisper', () => {
     )
   })
 
-  test('the first use of the receipt token for alerts ends the repeats of the sale', async (t) => {
-    const { server, whisper } = await aTold(t)
-    const [order] = await query(
-      server,
-      `select sealed_at from purchase_order where public_id = '${whisper.publicId}'`,
-    )
-    assert.ok(order?.sealed_at)
-  })
-
   test('a destination is refused by the same rules as that of a monitor, and an inbox is told too', async (t) => {
     const { server, whisper, receipt } = await aTold(t, {}, { MAYFLY_RATE_LIMITS: 'on' })
     await assert.rejects(
