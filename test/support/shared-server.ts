@@ -5,7 +5,8 @@ import { startServer, type TestServer } from './server.ts'
 /**
  * Call this once in a suite. The first test that needs the server starts it, and the end of the suite stops
  * it. A test that moves its clock, restarts it, reads its log or counts rows in its store needs its own
- * server.
+ * server. So does one that mocks timers: what the server clears meanwhile is cleared at the mock, and the real
+ * timers keep the process alive.
  */
 export function shareServer(environment: Record<string, string> = {}): () => Promise<TestServer> {
   const endings: (() => unknown)[] = []
