@@ -259,7 +259,6 @@ export function createMemory(
     waiter.checks++
     if (!isStream && waiter.checks >= MAX_CHECKS) {
       waiter.end(rateLimited(RETRY_SECONDS))
-      end(entry)
       return
     }
     const full = whereFull(entry, bytes)

@@ -53,7 +53,6 @@ export function createEventStreams(app: App, memory: Pick<Memory, 'forAnswer'>) 
       response.writeHead(200, {
         ...(reply.getHeaders() as Record<string, string>),
         'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
         // nginx would otherwise hold events back until its buffer is full.
         'x-accel-buffering': 'no',
       })

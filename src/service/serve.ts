@@ -159,10 +159,7 @@ export async function serve(
     })
     await refuseForeignOrders(orders.reseal(), config)
     await health.start(stopping.signal)
-    const watcher = createWatcher({
-      ...{ db, lightning, orders, clock, inTurn },
-      log: paymentLog,
-    })
+    const watcher = createWatcher({ db, lightning, orders, clock, inTurn, log })
 
     /** Empty until the port is known. */
     let url = ''

@@ -48,7 +48,6 @@ export function createWhisper(deps: {
           has_receipt === 1 ? alerts.tell(publicId, expiredAlert(publicId, expires_at)) : []
         const statements = { whisper: dropWhisper(publicId), told }
         const done = await attempt(db.write({ lockKey: publicId, statements }))
-        remembered.forget(publicId)
         if ('rows' in done) dropped++
       }
       if (over.length < PURGE_AT_ONCE) return dropped
