@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { createMayfly } from '../../src/client/index.ts'
 import { type App, createApp } from '../../src/http/app.ts'
 import { createMemory } from '../../src/http/memory.ts'
-import { createEventStreams, type EventStream } from '../../src/http/streams.ts'
+import { createEventStreams, type EventStream, type EventStreams } from '../../src/http/streams.ts'
 import { anInbox } from '../support/catch.ts'
 import {
   answersTo,
@@ -112,9 +112,27 @@ test('a stream that begins while the server stops ends at once', async (t) => {
   await closed
 })
 
+test('a wait that begins while the server stops is answered at once', async (t) => {
+  const { url, app, streams } = await aStreamServer(t)
+  const [asked, stopping] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  app.addHook('preClose', async () => stopping.resolve())
+  app.get('/wait', async (_request, reply) => {
+    asked.resolve()
+    await stopping.promise
+    return { isWaiting: streams.longPoll(reply, 60_000).isWaiting() }
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const answer = fetch(`${url()}/wait`)
+  await asked.promise
+  const closed = app.close()
+  assert.deepEqual(await (await answer).json(), { isWaiting: false })
+  await closed
+})
+
 /** A server with one route, which opens a stream when the test lets it. */
 async function aStreamServer(t: TestContext): Promise<{
   app: App
+  streams: EventStreams
   url(): string
   opened: Promise<EventStream>
   count(): number
@@ -140,6 +158,7 @@ async function aStreamServer(t: TestContext): Promise<{
   t.after(() => app.close())
   return {
     app,
+    streams,
     url: () => `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
     opened: opened.promise,
     count: () => [...streams.countByRoute().values()].reduce((sum, open) => sum + open, 0),

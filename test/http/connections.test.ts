@@ -5,7 +5,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
-import { createApp } from '../../src/http/app.ts'
+import { type App, createApp } from '../../src/http/app.ts'
 import { type Connections, createConnections } from '../../src/http/server/connections.ts'
 import { until } from '../support/until.ts'
 
@@ -92,6 +92,15 @@ test('a connection with more than 64 requests that wait is closed, and another i
   assert.equal(made.length, 2, 'of the 66 one was begun')
 })
 
+test('requests that were answered do not count as waiting', async (t) => {
+  const { open, made } = await aServer(t)
+  const socket = open().resume()
+  for (const answered of [65, 130]) {
+    socket.write('GET /small HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(65))
+    await until('all are answered', () => made.length === answered)
+  }
+})
+
 test('a client that leaves takes what it has pipelined with it', async (t) => {
   const { open, connections, made } = await aServer(t)
   const socket = open()
@@ -114,7 +123,13 @@ test('a large answer arrives byte for byte as a small one does, and says its len
 })
 
 test('of one network so many connections without a request are open, and the oldest of them makes room', async (t) => {
-  const { open, connections } = await aServer(t, { maxIdle: { perNetwork: 3, inAll: 100 } })
+  const { open, connections, made } = await aServer(t, { maxIdle: { perNetwork: 3, inAll: 100 } })
+  // One that leaves before its answer has no place among them.
+  const leaver = open()
+  leaver.write('GET /later HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until('it waits', () => made.length === 1)
+  leaver.destroy()
+  await until('it has left', () => [...connections.sockets()].length === 0)
   const sockets = await opened(4, open, connections)
   await until('the oldest is gone', () => [...connections.sockets()].length === 3)
   await until('its client knows', () => sockets[0]?.destroyed === true)
@@ -167,6 +182,24 @@ test('above the total the oldest of the largest network is closed, and proxies a
   assert.equal(sockets.filter(({ destroyed }) => destroyed).length, 1)
 })
 
+test('a stop closes what says nothing at once, and what is under way after ten seconds', {
+  timeout: 60_000,
+}, async (t) => {
+  const { app, open, connections, made } = await aServer(t)
+  const [silent, asking] = await opened(2, open, connections)
+  assert.ok(silent && asking)
+  asking.write('GET /later HTTP/1.1\r\nHost: x\r\n\r\n')
+  await until('it is asked', () => made.length === 1)
+  const [silentClosed, askingClosed] = [once(silent, 'close'), once(asking, 'close')]
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const closed = app.close()
+  await silentClosed
+  t.mock.timers.tick(9_999)
+  assert.equal(asking.destroyed, false)
+  t.mock.timers.tick(1)
+  await Promise.all([askingClosed, closed])
+})
+
 /** Opens connections one after the other, each when the server knows the one before. */
 async function opened(
   count: number,
@@ -190,6 +223,7 @@ async function aServer(
   options: Parameters<typeof createConnections>[0] = { networkOf: () => null },
 ): Promise<{
   url: string
+  app: App
   connections: Connections
   made: string[]
   server: Server
@@ -226,6 +260,7 @@ async function aServer(
   const { port } = app.server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,
+    app,
     connections,
     made,
     server: app.server,

@@ -198,8 +198,8 @@ test('an answer that is being read is held until it is there, though its reader 
   assert.equal(budget.bytesByKind().answer, 0)
 })
 
-test('a reader that leaves while it waits takes nothing', async () => {
-  const { budget, stream, leave } = aBudget()
+test('a reader that leaves while it waits, or before, takes nothing', async () => {
+  const { budget, stream, answer, leave } = aBudget()
   const busy = stream('a', 'one')
   await busy.reserve(100)
   const waiting = stream('a', 'one', 'leaver').reserve(50)
@@ -207,6 +207,12 @@ test('a reader that leaves while it waits takes nothing', async () => {
   assert.equal(await waiting, false)
   assert.equal(budget.waiting(), 0)
   busy.release()
+  assert.equal(budget.bytesByKind().answer, 0)
+  assert.equal(
+    await answer('a', 'one', 'gone').reserve(50),
+    false,
+    'no event follows for one that left before',
+  )
   assert.equal(budget.bytesByKind().answer, 0)
 })
 
@@ -368,7 +374,7 @@ test('a body takes the room of a larger network only from a reader that is slow'
   assert.equal(of.count('b', 'two', 3), 3)
 })
 
-/** A budget for answers of nobody: `closed` tells whom it closed, `leave` is a client that goes. */
+/** A budget for answers of nobody: `closed` tells whom it closed, `leave` is a client that goes; `gone` is one that left before. */
 function aBudget(limits: MemoryLimits = LIMITS): {
   budget: Memory
   stream(capability: string, network: string, name?: string): Reservation
@@ -384,7 +390,7 @@ function aBudget(limits: MemoryLimits = LIMITS): {
   const readers = new Map<string, EventEmitter>()
   const reply = (network: string, name: string): FastifyReply => {
     const raw = Object.assign(new EventEmitter(), {
-      destroyed: false,
+      destroyed: name === 'gone',
       destroy() {
         closed.push(name)
         raw.emit('close')

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
-import { withDisconnectSignal } from '../../src/http/sending.ts'
+import Fastify from 'fastify'
+import { createMemory } from '../../src/http/memory.ts'
+import { streamParts, withDisconnectSignal } from '../../src/http/sending.ts'
 
 test('a client that leaves ends the work of its request, and of no other', async () => {
   const response = new ServerResponse(new IncomingMessage(new Socket()))
@@ -23,4 +25,21 @@ test('a client that leaves ends the work of its request, and of no other', async
   const late = await withDisconnectSignal(response, async (signal) => signal.aborted)
   assert.deepEqual([...signals.map(({ aborted }) => aborted), late], [false, false, true, true])
   assert.equal(response.listenerCount('close'), 0)
+})
+
+test('an answer whose later part fails breaks off, so that nobody takes it for a whole one', async (t) => {
+  const memory = createMemory(() => 'a network')
+  const app = Fastify().get('/', (_request, reply) =>
+    streamParts(reply, memory.forAnswer(reply, 'a capability'), {
+      first: Buffer.from('[1,'),
+      // biome-ignore lint/correctness/useYield: it fails before.
+      rest: (async function* (): AsyncGenerator<Buffer, Buffer> {
+        throw new Error('the store is away')
+      })(),
+    }),
+  )
+  t.after(() => app.close())
+  const answer = await fetch(await app.listen({ host: '127.0.0.1', port: 0 }))
+  assert.equal(answer.status, 200)
+  await assert.rejects(answer.text())
 })
