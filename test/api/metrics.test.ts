@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { suite, test } from 'node:test'
+import type { Db } from '../../src/db/db.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { put } from '../support/alerts.ts'
@@ -33,8 +34,10 @@ test('metrics appear after a sale, and alerts, dashboard and documents ask for n
   })
   const { resource } = JSON.parse(delivered.text)
   const secret = `${resource.publicId}?token=${resource.ingestToken}`
+  const askedAt = performance.now()
   assert.equal((await fetch(`${server.url}/c/${secret}`, { method: 'POST' })).status, 204)
   await fetch(`${server.url}/nothing/${secret}`)
+  const tookSeconds = (performance.now() - askedAt) / 1000
 
   const challenged = await purchase(server, { protocol: 'l402', key: 'a key of eight' })
   const preimage = await server.pay(quoteOf(challenged).bolt11)
@@ -88,6 +91,8 @@ test('metrics appear after a sale, and alerts, dashboard and documents ask for n
   const ingest = '{method="POST",route="/c/:publicId",status="2xx"}'
   assert.equal(of(`mayfly_http_requests_total${ingest}`), 1)
   assert.equal(of(`mayfly_http_request_duration_seconds_count${ingest}`), 1)
+  const seconds = of(`mayfly_http_request_duration_seconds_sum${ingest}`)
+  assert.ok(seconds > 0 && seconds <= tookSeconds, `${seconds} of ${tookSeconds} seconds`)
   assert.equal(of('mayfly_http_requests_total{method="GET",route="none",status="4xx"}'), 1)
   assert.deepEqual([of('mayfly_node_up'), of('mayfly_node_synced')], [1, 1])
   assert.equal(of('mayfly_node_info{network="regtest"}'), 1)
@@ -218,9 +223,35 @@ suite('the listener', () => {
 })
 
 test('what is read at a scrape stands under its own name', async () => {
+  const lines = await scrapedLines(async () => [])
+  for (const line of [
+    'mayfly_checkout_open 1',
+    'mayfly_clock_held 0',
+    'mayfly_open_streams{route="/stream"} 2',
+    'mayfly_reserved_bytes{kind="answer"} 3',
+    'mayfly_answers_waiting 4',
+    'mayfly_readers_closed_total{reason="room"} 5',
+    'mayfly_readers_closed_total{reason="stalled"} 6',
+    'mayfly_readers_closed_total{reason="idle"} 7',
+    'mayfly_searches 8',
+    'mayfly_orders{state="pending"} 0',
+  ]) {
+    assert.ok(lines.includes(line), line)
+  }
+})
+
+test('what does not come from the store is scraped while the store is away', async () => {
+  const lines = await scrapedLines(async () => {
+    throw new Error('the store is away')
+  })
+  assert.ok(lines.includes('mayfly_checkout_open 1'))
+  assert.ok(!lines.some((line) => line.startsWith('mayfly_orders{')))
+})
+
+async function scrapedLines(scan: Db['scan']): Promise<string[]> {
   const metrics = createMetrics()
   metrics.watch({
-    db: { engine: 'sqlite', scan: async () => [] },
+    db: { engine: 'sqlite', scan },
     clock: systemClock,
     isSelling: () => true,
     isClockHeld: () => false,
@@ -233,18 +264,5 @@ test('what is read at a scrape stands under its own name', async () => {
     connections: { closed: () => ({ stalled: 6, idle: 7 }) },
     searches: () => 8,
   })
-  const lines = (await metrics.text()).split('\n')
-  for (const line of [
-    'mayfly_checkout_open 1',
-    'mayfly_clock_held 0',
-    'mayfly_open_streams{route="/stream"} 2',
-    'mayfly_reserved_bytes{kind="answer"} 3',
-    'mayfly_answers_waiting 4',
-    'mayfly_readers_closed_total{reason="room"} 5',
-    'mayfly_readers_closed_total{reason="stalled"} 6',
-    'mayfly_readers_closed_total{reason="idle"} 7',
-    'mayfly_searches 8',
-  ]) {
-    assert.ok(lines.includes(line), line)
-  }
-})
+  return (await metrics.text()).split('\n')
+}

@@ -152,11 +152,17 @@ suite('the receipt of a whisper', () => {
   })
 })
 
-test('a receipt says how it ended until a day after the end, and then it is gone with its row', async (t) => {
+test('a receipt says how it ended until a day after the end, and then it is gone with its row and its binding', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t)
   const [expired, exhausted] = [await sent(server), await sent(server, { readLimit: 1 })]
   await read(server, exhausted)
+  await query(
+    server,
+    `insert into reveal_binding (order_id, monitor_id, monitor_ends_at, reserved_at, timing, public_id)
+     values ('an order', 'a monitor', 0, 0, '', $1)`,
+    expired.publicId,
+  )
   const states = () =>
     Promise.all([expired, exhausted].map((one) => stateOf(server.mayfly.whisperReceipt(one))))
   server.clock.advance(DAY - MINUTE)
@@ -171,6 +177,7 @@ test('a receipt says how it ended until a day after the end, and then it is gone
     t.mock.timers.tick(PURGE)
     return (await query(server, 'select public_id from whisper_receipt')).length === 0
   })
+  assert.deepEqual(await query(server, 'select public_id from reveal_binding'), [])
 })
 
 async function stateOf(receipt: { status(): Promise<WhisperReceipt> }): Promise<string> {

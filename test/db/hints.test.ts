@@ -14,3 +14,14 @@ test('a topic is gone with its last listener', () => {
   }
   assert.equal(hints.isIdle(), true)
 })
+
+test('a listener that stops twice takes nobody else with it', () => {
+  const hints = createHints()
+  let heard = 0
+  const stop = hints.listen('inbox', () => undefined)
+  stop?.()
+  hints.listen('inbox', () => heard++)
+  stop?.()
+  hints.notify('inbox')
+  assert.equal(heard, 1)
+})

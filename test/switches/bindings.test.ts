@@ -153,7 +153,9 @@ test('a switch is bound only to a healthy monitor that lasts as long as the secr
   }
   assert.equal(await may({}), true)
   assert.equal(await may({ isHealthy: false }), false)
-  assert.equal(await may({ expiresAt: T + 7 * DAY - 1 }), false)
+  const opens = LASTING.opensAfterMs
+  assert.equal(await may({ expiresAt: T + 7 * DAY + opens, beatsLastMs: 7 * DAY }), true)
+  assert.equal(await may({ expiresAt: T + 7 * DAY + opens - 1 }), false)
   assert.equal(await may({ beatsLastMs: 7 * DAY - 1 }), false)
   assert.equal(await may(null), false)
   scene.health = LASTING
