@@ -11,8 +11,12 @@ export const clock = {
   now: (): number => Date.now() + ahead,
   /** An answer had this `Date`. It has whole seconds, so small differences are ignored. */
   answered(date: string | null): void {
-    const at = Date.parse(date ?? '')
-    if (Math.abs(at - Date.now()) > 2_000) ahead = at - Date.now()
+    const difference = Date.parse(date ?? '') - Date.now()
+    if (Number.isNaN(difference)) return
+    const was = ahead
+    ahead = Math.abs(difference) > 2_000 ? difference : 0
+    // What follows the answer is drawn and counted by its time, not by that of the last tick.
+    if (ahead !== was) now.value = clock.now()
   },
 }
 
