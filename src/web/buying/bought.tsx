@@ -80,7 +80,7 @@ export function Bought({
             Save and open
           </Button>
           <p class="small quiet">
-            The key is saved in this browser. Anyone who uses this browser can open your {noun}.
+            This saves the key in this browser. Anyone who uses this browser can open your {noun}.
           </p>
         </>
       )}
