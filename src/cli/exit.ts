@@ -58,7 +58,10 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   if (phrase === 'unexpected answer') return strange(url, status)
   if (phrase === 'not revealed') return notRevealed(retryAfterSeconds)
   if (phrase === 'price above the ceiling') return tooDear(cause)
-  if (cause instanceof WalletError) return endingOfWallet(cause)
+  if (cause instanceof WalletError) {
+    const isOpen = phrase === 'payment outcome unknown'
+    return endingOfWallet(cause, isOpen ? 'unknown' : cause.outcome)
+  }
   // A service that is newer may say another phrase.
   const known = ownOf<{ status: number; advice: string }>(ERRORS, phrase)
   const { code = codeOfStatus(known?.status ?? status), sentence }: Entry =
@@ -124,14 +127,22 @@ function tooDear(cause: unknown): Ending {
   }
 }
 
-function endingOfWallet(error: WalletError): Ending {
-  const { outcome, message } = error
-  if (error instanceof BudgetError) return { code: EXIT.notPaid, sentence: message }
-  const money =
-    outcome === 'not paid'
-      ? 'Nothing was paid.'
-      : 'It may have been paid. If you run the command again, nothing is paid twice.'
-  return { code: EXIT.notPaid, sentence: `The wallet did not pay: ${message}. ${money}` }
+/** @param outcome of the purchase: an earlier call may have paid it, whatever this one says. */
+function endingOfWallet(error: WalletError, outcome = error.outcome): Ending {
+  const { message } = error
+  if (error instanceof BudgetError) {
+    return outcome === 'not paid'
+      ? { code: EXIT.notPaid, sentence: message }
+      : { code: EXIT.failed, sentence: `${message} It may have been paid before.` }
+  }
+  if (outcome === 'not paid') {
+    const sentence = `The wallet did not pay: ${message}. Nothing was paid.`
+    return { code: EXIT.notPaid, sentence }
+  }
+  return {
+    code: EXIT.failed,
+    sentence: `The wallet does not say whether it paid: ${message}. It may have been paid. If you run the command again, nothing is paid twice.`,
+  }
 }
 
 function endingOfSystem(error: unknown, url: string): Ending | null {

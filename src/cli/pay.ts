@@ -4,9 +4,9 @@ import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { type Cli, client } from './cli.ts'
-import { CliError, EXIT } from './exit.ts'
+import { CliError, EXIT, endingOf } from './exit.ts'
 import { withWallet } from './invoice.ts'
-import { vaultStore } from './vault/purchases.ts'
+import { isUnknown, leavePurchase, openPurchase, vaultStore } from './vault/purchases.ts'
 
 export function addPay(program: Command): void {
   client<{ showPreimage?: true }>(
@@ -32,21 +32,32 @@ export function addPay(program: Command): void {
   )
 }
 
-function pay(
+async function pay(
   cli: Cli,
   { bolt11, paymentHash }: { bolt11: string; paymentHash: string },
 ): Promise<string> {
+  const name = `pay-${paymentHash.slice(0, 16)}`
   const store = vaultStore(cli, {
-    nameFor: () => `pay-${paymentHash.slice(0, 16)}`,
+    nameFor: () => name,
     onDelivered: () => undefined,
   })
   const { maxSats, signal, now } = cli
   const payments = createPayments(createHttp(cli.url, cli.traced(fetch)), { maxSats, store, now })
-  return withWallet(cli, (wallet) => {
-    if (wallet) return payments.payInvoice(bolt11, { wallet, maxSats, signal })
-    throw new CliError(
-      'No wallet is configured. Set MAYFLY_WALLET_URL, or MAYFLY_WALLET_URL_FILE to a file that contains it.',
-      EXIT.usage,
-    )
-  })
+  try {
+    return await withWallet(cli, (wallet) => {
+      if (wallet) return payments.payInvoice(bolt11, { wallet, maxSats, signal })
+      throw new CliError(
+        'No wallet is configured. Set MAYFLY_WALLET_URL, or MAYFLY_WALLET_URL_FILE to a file that contains it.',
+        EXIT.usage,
+      )
+    })
+  } catch (error) {
+    const record = openPurchase(cli, name)
+    const ending = record !== null && isUnknown(record) ? endingOf(error, cli.url) : null
+    if (ending === null) throw error
+    const sentence = `${ending.sentence} To give it up: mayfly forget ${name}`
+    throw new CliError(sentence, ending.code, { cause: error })
+  } finally {
+    leavePurchase(cli, name)
+  }
 }

@@ -260,6 +260,27 @@ describe('the commands that pay', () => {
     assert.equal((await cli.run(['pay', bolt11], { environment })).code, 0)
   })
 
+  test('an invoice of which the wallet does not say whether it paid ends neither as paid nor as not paid', async (t) => {
+    const { cli, url, server } = await aUser(t)
+    const silent = await between(t, url, (path, response) => {
+      if (path !== '/simulator/pay') return false
+      response.writeHead(500).end()
+      return true
+    })
+    const { bolt11, paymentHash } = quoteOf(await purchase(server, {}))
+    const environment = { ...WITH_WALLET.environment, MAYFLY_URL: silent }
+    const { code, err } = await cli.run(['pay', bolt11], { environment })
+    assert.equal(code, 1)
+    const name = `pay-${paymentHash.slice(0, 16)}`
+    assert.match(err, /^The wallet does not say whether it paid: .* It may have been paid\./)
+    assert.match(err, new RegExp(`To give it up: mayfly forget ${name}$`, 'm'))
+    assert.deepEqual(
+      openPurchases(cli).map((open) => [open.name, open.isMine]),
+      [[name, false]],
+    )
+    assert.equal((await cli.json(['budget'])).spentMsat, 100_000)
+  })
+
   test('a service that asks for more than its catalogue says is not paid', async (t) => {
     const { url } = await startServer(t)
     const catalog = JSON.parse(await (await fetch(`${url}/api/catalog`)).text())

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endingOf } from '../../src/cli/exit.ts'
+import { BudgetError, EXIT, endingOf } from '../../src/cli/exit.ts'
 import { MayflyError, SDK_PHRASES } from '../../src/client/errors.ts'
-import type { MayflyPhrase } from '../../src/client/index.ts'
+import { type MayflyPhrase, WalletError } from '../../src/client/index.ts'
 import { ERRORS, type Phrase } from '../../src/protocol/errors.ts'
 
 /** Each phrase of the service and of the SDK, under the exit code that scripts get. */
@@ -114,4 +114,17 @@ test('what is asked too soon or sold out says for how long', () => {
     endingOf(new MayflyError(phrase, status, { retryAfterSeconds: 21_674 }), '')?.sentence
   assert.match(of('rate limited', 429) ?? '', /Try again in 6 h\.$/)
   assert.match(of('sold out', 503) ?? '', /Nothing was paid\. Try again in 6 h\.$/)
+})
+
+test('of a purchase that may be paid no ending says that nothing was paid, or exits as not paid', () => {
+  for (const cause of [
+    new WalletError('LND could not be asked', 'not paid'),
+    new WalletError('LND is still paying', 'unknown'),
+    new BudgetError('The price is 9 sat, and 3 are left, so nothing was paid.'),
+  ]) {
+    const ending = endingOf(new MayflyError('payment outcome unknown', 0, { cause }), '')
+    assert.equal(ending?.code, EXIT.failed)
+    assert.match(ending?.sentence ?? '', /may have been paid/)
+    assert.doesNotMatch(ending?.sentence ?? '', /did not pay|othing was paid[^ ]?$/)
+  }
 })
