@@ -53,14 +53,6 @@ suite('a client that fills the room for new secrets with bodies that do not end'
     const newcomer = await purchase(server, { ...aWhisper(LARGEST), from: '192.0.2.1' })
     assert.equal(newcomer.status, 402, newcomer.text)
   })
-
-  test('a client that fills the room for new secrets holds nothing any more once it has gone', async (t) => {
-    const server = await startServer(t, { ...PROXY, MAYFLY_METRICS_PORT: '0' })
-    const slow = await aSlowBody(t, server, '203.0.113.7')
-    await until('it is held', async () => (await heldIn(server, 'unpaid')) > LARGEST / 2)
-    slow.destroy()
-    await until('it is given back', async () => (await heldIn(server, 'unpaid')) === 0)
-  })
 })
 
 suite('the limit on new orders', () => {

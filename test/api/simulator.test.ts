@@ -22,6 +22,16 @@ suite('the simulator', () => {
     assert.deepEqual((await simulatorPay(server, { bolt11 })).text, paid.text)
   })
 
+  test('50 payments of one invoice at once all get the same preimage', async () => {
+    const server = await theServer()
+    const { bolt11 } = await openOrder(server, {})
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => simulatorPay(server, { bolt11 })),
+    )
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200])
+    assert.equal(new Set(answers.map(({ text }) => text)).size, 1)
+  })
+
   test('the simulator takes an invoice in the upper case of a QR code', async () => {
     const server = await theServer()
     const { bolt11 } = await openOrder(server, {})
