@@ -248,6 +248,15 @@ test('what does not come from the store is scraped while the store is away', asy
   assert.ok(!lines.some((line) => line.startsWith('mayfly_orders{')))
 })
 
+test('a node that answers and is not in sync counts as up alone', async () => {
+  const metrics = createMetrics()
+  const told = async () => (await metrics.text()).match(/^mayfly_node_(?:up|synced) \d/gm)
+  metrics.node.infoReceived({ network: 'regtest', synced: false, nodeId: null })
+  assert.deepEqual(await told(), ['mayfly_node_up 1', 'mayfly_node_synced 0'])
+  metrics.node.infoReceived(null)
+  assert.deepEqual(await told(), ['mayfly_node_up 0', 'mayfly_node_synced 0'])
+})
+
 async function scrapedLines(scan: Db['scan']): Promise<string[]> {
   const metrics = createMetrics()
   metrics.watch({

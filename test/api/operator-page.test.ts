@@ -10,7 +10,7 @@ import { query } from '../support/store.ts'
 
 const ON = { MAYFLY_METRICS_PORT: '0' }
 
-type Page = { status: number | undefined; policy: unknown; text: string }
+type Page = { status: number | undefined; policy: unknown; caching: unknown; text: string }
 
 /** Fetch sets the Host header itself. */
 function page(server: TestServer, host?: string, method = 'GET'): Promise<Page> {
@@ -19,7 +19,8 @@ function page(server: TestServer, host?: string, method = 'GET'): Promise<Page> 
     request(new URL('/', listener(server)), { method, headers }, async (answer) => {
       const text = Buffer.concat(await answer.toArray()).toString()
       const policy = answer.headers['content-security-policy']
-      resolve({ status: answer.statusCode, policy, text })
+      const caching = answer.headers['cache-control']
+      resolve({ status: answer.statusCode, policy, caching, text })
     })
       .on('error', reject)
       .end()
@@ -83,12 +84,13 @@ suite("the operator's page", () => {
     assert.equal((await page(server, undefined, 'POST')).status, 405)
   })
 
-  test('loads nothing, runs nothing, and stands in no frame', async (t) => {
-    const { policy, text } = await page(await startServer(t, ON))
+  test('loads nothing, runs nothing, stands in no frame, and is kept by no cache', async (t) => {
+    const { policy, caching, text } = await page(await startServer(t, ON))
     assert.match(
       String(policy),
       /^default-src 'none'; style-src 'sha256-[^']+'; .*frame-ancestors 'none'$/,
     )
     assert.doesNotMatch(text, /<script|style="|https?:|src=|\son\w+=/)
+    assert.equal(caching, 'no-store')
   })
 })
