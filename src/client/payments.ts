@@ -94,6 +94,8 @@ export type PaymentsOptions = {
   /** Where purchases are kept. Without a store they are in memory alone. */
   store?: PurchaseStore | undefined
   now?: () => number
+  /** A wait for somebody's payment ends by its signal alone: the clock of a browser may be anything. */
+  isEndless?: boolean
 }
 
 /** The request that orders a plan. The order of a whisper has its own, with the bytes. */
@@ -120,7 +122,7 @@ type Run = Resumption & {
 type Said = { refusal?: MayflyError; resource?: unknown; at: number | null; isSilent?: boolean }
 
 export function createPayments(http: Http, options: PaymentsOptions): Payments {
-  const { store = memoryStore(), service = '', now = Date.now } = options
+  const { store = memoryStore(), service = '', now = Date.now, isEndless = false } = options
 
   /** A request that is repeated if its answer is lost, which is safe, since its key names the order. */
   const request = (asked: ApiRequest) => http.request({ ...asked, isRepeatable: true })
@@ -333,12 +335,9 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
    * Polls until the service has delivered the order, or refuses it; not for longer than it can be paid, or for ten
    * minutes what is paid.
    */
-  async function follow(
-    record: PurchaseRecord,
-    run: Run,
-    overAt = Date.parse(lastOf(record).expiresAt) + LATE_MS,
-  ): Promise<unknown> {
+  async function follow(record: PurchaseRecord, run: Run): Promise<unknown> {
     const isPaid = record.preimage !== undefined
+    const overAt = Date.parse(lastOf(record).expiresAt) + LATE_MS
     const begunAt = performance.now()
     for (;;) {
       const answer = await collecting(pollOf(lastOf(record), { ...run, ...record }))
@@ -347,7 +346,10 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       const isElsewhere = answer.status < 400
       if (answer.status !== 402 && !isElsewhere) throw errorOf(answer)
       refuseOther(answer, lastOf(record))
-      if (isPaid ? performance.now() - begunAt > COLLECT_MS : now() >= overAt) {
+      const isOver = isPaid
+        ? performance.now() - begunAt > COLLECT_MS
+        : !isEndless && now() >= overAt
+      if (isOver) {
         throw new MayflyError(isPaid ? 'paid but not collected' : LEFT[record.state], 0)
       }
       await wait(retryAfterSeconds(answer.headers) ?? POLL_SECONDS, run.signal)
@@ -503,8 +505,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
         extends: '',
         ...(preimage === undefined ? {} : { preimage }),
       }
-      // Its caller says when to end: the clock of a browser may be anything.
-      return follow(record, { maxSats: 0, ...(signal ? { signal } : {}) }, Number.POSITIVE_INFINITY)
+      return follow(record, { maxSats: 0, ...(signal ? { signal } : {}) })
     },
   }
 }

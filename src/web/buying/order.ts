@@ -50,7 +50,11 @@ export function useOrder(
       reach.value = next
     })
     // The person pays at most the price that the page showed.
-    const payments = createPayments(http, { maxSats: purchase.priceSats, now: clock.now })
+    const payments = createPayments(http, {
+      maxSats: purchase.priceSats,
+      now: clock.now,
+      isEndless: true,
+    })
     const onInvoice = (quote: PaymentQuote): void => {
       if (signal.aborted) return
       note(purchase, { quote })

@@ -69,7 +69,7 @@ async function recover(text: string, preimage: string): Promise<Found> {
 async function collect({ orderId, idempotencyKey, bolt11 }: Recovery) {
   const { paymentHash } = decodeInvoice(bolt11)
   const quote = { orderId, bolt11, paymentHash } as PaymentQuote
-  const payments = createPayments(service, { maxSats: 0, now: clock.now })
+  const payments = createPayments(service, { maxSats: 0, now: clock.now, isEndless: true })
   const signal = AbortSignal.timeout(PATIENCE_MS)
   const bought = await payments.collect(quote, { idempotencyKey, signal })
   const isExtension = (bought as { extended?: unknown }).extended === true
