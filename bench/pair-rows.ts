@@ -136,8 +136,11 @@ function ingestInto(inboxes: number, connections: number): PairRow {
     (url: string, publicIds: string[]): Turn =>
     () =>
       loadWrk({
-        ...{ url, paths: publicIds.map((publicId) => `/c/${publicId}`), connections },
-        ...{ seconds: SECONDS, ...JSON_BODY },
+        url,
+        paths: publicIds.map((publicId) => `/c/${publicId}`),
+        connections,
+        seconds: SECONDS,
+        ...JSON_BODY,
       })
   return {
     prepare: async ({ url }) => turn(url, await buyInboxes(url, inboxes)),

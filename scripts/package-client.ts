@@ -166,7 +166,10 @@ function manifest(): object {
   ) as Record<string, unknown>
   return {
     name: `${name}-client`,
-    ...{ version, description, license, type },
+    version,
+    description,
+    license,
+    type,
     ...(repository === undefined ? {} : { repository }),
     sideEffects: false,
     exports: {

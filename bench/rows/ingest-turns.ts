@@ -32,7 +32,11 @@ export async function ingestTurnsRow(engine: Engine): Promise<string[]> {
       const paths = inboxes.slice(0, count).map((publicId) => `/c/${publicId}`)
       const ingest = (url: string, seconds: number): Promise<Measured> =>
         loadWrk({
-          ...{ url, paths, connections, seconds, body: BODY },
+          url,
+          paths,
+          connections,
+          seconds,
+          body: BODY,
           headers: { 'content-type': 'application/json' },
         })
       const line = await compare(mayfly, {

@@ -142,7 +142,11 @@ async function fillDestinations(db: Db, receivers: readonly Receiver[]): Promise
     return [
       insertDestination({
         is_private: 0,
-        ...{ destination_id: id, owner_id: ownerId, place: 0, format: 'standard', host },
+        destination_id: id,
+        owner_id: ownerId,
+        place: 0,
+        format: 'standard',
+        host,
         sealed_target: sealed.seal(`http://${host}/hook`, id),
         sealed_secret: sealed.seal(newWebhookSecret(), id),
         now: Date.now(),
@@ -155,10 +159,17 @@ async function fillDestinations(db: Db, receivers: readonly Receiver[]): Promise
 
 function aMonitor(now: number) {
   return insertMonitor({
-    ...{ publicId: newId('pulse'), publicStatusId: newId('pulse_status'), planId: 'long' },
-    ...{ ownerTokenHash: Buffer.alloc(32), pingTokenHash: Buffer.alloc(32) },
-    ...{ heartbeatLimit: 1e6, minimumGraceSeconds: 60, expectedIntervalSeconds: INTERVAL_SECONDS },
-    ...{ graceSeconds: 60, createdAt: now, checkAt: now + 9 * DAY },
+    publicId: newId('pulse'),
+    publicStatusId: newId('pulse_status'),
+    planId: 'long',
+    ownerTokenHash: Buffer.alloc(32),
+    pingTokenHash: Buffer.alloc(32),
+    heartbeatLimit: 1e6,
+    minimumGraceSeconds: 60,
+    expectedIntervalSeconds: INTERVAL_SECONDS,
+    graceSeconds: 60,
+    createdAt: now,
+    checkAt: now + 9 * DAY,
     expiresAt: now + 10 * DAY + Math.floor(Math.random() * 60_000),
   })
 }

@@ -57,8 +57,10 @@ async function startOnce(
   const begin = performance.now()
   const child = spawn(command, args, {
     env: {
-      ...{ PATH: process.env.PATH ?? '', HOME: cache },
-      ...{ MAYFLY_PORT: '0', NODE_COMPILE_CACHE: cache },
+      PATH: process.env.PATH ?? '',
+      HOME: cache,
+      MAYFLY_PORT: '0',
+      NODE_COMPILE_CACHE: cache,
       ...store.environment,
     },
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -267,8 +267,15 @@ const HOUR = 60 * MINUTE
 
 /** The pause after each failed attempt, as Standard Webhooks recommend. After the last one the message is given up. */
 const PAUSES = [
-  ...[5 * SECOND, 5 * MINUTE, 30 * MINUTE],
-  ...[2 * HOUR, 5 * HOUR, 10 * HOUR, 14 * HOUR, 20 * HOUR, 24 * HOUR],
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
 ]
 
 /** A receiver that asks for more patience than this gets no more. */

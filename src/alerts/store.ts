@@ -94,8 +94,14 @@ export function insertAlert(ownerId: string, messageId: string, alert: Alert): S
           then cast($8 as text) else ${filled('cast($6 as text)', counts)} end, 0, 0, $7
         from alert_destination where owner_id = $1 and state = 'active' and due_at is not null`,
       values: [
-        ...[ownerId, messageId, type, occurredAt, Number(replaces), JSON.stringify(content)],
-        ...[notBefore, JSON.stringify(privateContent)],
+        ownerId,
+        messageId,
+        type,
+        occurredAt,
+        Number(replaces),
+        JSON.stringify(content),
+        notBefore,
+        JSON.stringify(privateContent),
       ],
     },
     notBefore > occurredAt && replaces ? dropLastButOne(ownerId) : dropOldest(ownerId),
@@ -214,8 +220,11 @@ export const resealDestination = (
     set sealed_target = $4, sealed_secret = $5
     where destination_id = $1 and sealed_target = $2 and sealed_secret = $3`,
   values: [
-    ...[before.destination_id, before.sealed_target, before.sealed_secret],
-    ...[sealed.sealed_target, sealed.sealed_secret],
+    before.destination_id,
+    before.sealed_target,
+    before.sealed_secret,
+    sealed.sealed_target,
+    sealed.sealed_secret,
   ],
 })
 
@@ -249,8 +258,15 @@ export const releaseDestination = (
         due_at = case when $8 = 'active' and last_position > $3 then $9 else null end
     where destination_id = $1 and due_at = $2`,
   values: [
-    ...[destination_id, due_at, next.done_position, next.attempts, next.not_before],
-    ...[next.day_started_at, next.day_count, next.state, next.nextAt],
+    destination_id,
+    due_at,
+    next.done_position,
+    next.attempts,
+    next.not_before,
+    next.day_started_at,
+    next.day_count,
+    next.state,
+    next.nextAt,
   ],
   expect: 1,
 })
@@ -264,8 +280,12 @@ export const noteAttempt = (
       coalesced = coalesced + $6
     where destination_id = $1 and position = $2`,
   values: [
-    ...[destination_id, position, attempt.at, attempt.outcome],
-    ...[attempt.doneAt, attempt.coalesced],
+    destination_id,
+    position,
+    attempt.at,
+    attempt.outcome,
+    attempt.doneAt,
+    attempt.coalesced,
   ],
 })
 
@@ -318,7 +338,9 @@ export function createAlertStore(db: Db) {
         `select destination_id, owner_id, host, attempts from alert_destination
           where due_at <= $1 ${first} ${others}
           order by due_at, destination_id ${limitedTo(2)}`,
-        ...[now, limit, ...exceptHosts],
+        now,
+        limit,
+        ...exceptHosts,
       )
     },
 
@@ -338,13 +360,16 @@ export function createAlertStore(db: Db) {
           from alert join alert_destination d on d.destination_id = alert.destination_id
           where d.owner_id = $1 and (alert.done_at is null or alert.done_at > $2)
           order by alert.occurred_at desc, alert.position desc ${limitedTo(3)}`,
-        ...[ownerId, since, limit],
+        ownerId,
+        since,
+        limit,
       ),
 
     all: (after: string, limit: number): Promise<DestinationRow[]> =>
       db.read<DestinationRow>(
         `select * from alert_destination where destination_id > $1 order by destination_id ${limitedTo(2)}`,
-        ...[after, limit],
+        after,
+        limit,
       ),
   }
 }

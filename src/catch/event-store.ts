@@ -63,7 +63,9 @@ export function createEventStore(db: Db, tables: Pick<EventTables, 'source' | 'f
       )
       return db.read<SizedRow>(
         `select ${small(values.length + 1)} from ${first} ${sorted}`,
-        ...[...values, Math.floor(bytes / limit), limit],
+        ...values,
+        Math.floor(bytes / limit),
+        limit,
       )
     },
 
@@ -115,7 +117,8 @@ export function createEventStore(db: Db, tables: Pick<EventTables, 'source' | 'f
     async event(inbox: number, sequence: number): Promise<EventRow | null> {
       const [event] = await db.read<EventRow>(
         `select ${EVENT_COLUMNS} from ${source} where inbox = $1 and sequence = $2`,
-        ...[inbox, sequence],
+        inbox,
+        sequence,
       )
       return event ?? null
     },

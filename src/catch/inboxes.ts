@@ -25,8 +25,15 @@ export function createInboxes({
         return 'limited'
       }
       const stored = await service.ingest(inbox, {
-        ...{ token: null, isProven: true, method: 'POST', path: '', query: '' },
-        ...{ rawHeaders, body, sourceIp: OWN_ADDRESS, isProxied: false },
+        token: null,
+        isProven: true,
+        method: 'POST',
+        path: '',
+        query: '',
+        rawHeaders,
+        body,
+        sourceIp: OWN_ADDRESS,
+        isProxied: false,
       })
       return stored ? 'stored' : 'refused'
     },

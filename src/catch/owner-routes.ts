@@ -77,14 +77,17 @@ export function mountOwner(
   }: { service: CatchService; limits: Limits; streams: EventStreams; memory: Memory },
 ): void {
   const owner = createOwner<InboxRow>(app, {
-    ...{ limits, streams },
+    limits,
+    streams,
     kind: 'catch_owner',
     find: service.owned,
     used: service.used,
     listen: service.listen,
   })
   const described = (schema: Described, params: TSchema = inboxParams) => ({
-    ...{ tags: ['catch'], security: [{ bearer: [] }], params },
+    tags: ['catch'],
+    security: [{ bearer: [] }],
+    params,
     ...schema,
     response: { ...schema.response, ...errors(...OWNER_ERRORS) },
   })
@@ -96,8 +99,11 @@ export function mountOwner(
     work: Work<Owned>,
   ): void {
     app.route<Owned>({
-      ...{ method, url: `/api/catch/:publicId${path}`, onRequest: owner.required },
-      ...{ schema: described(schema), handler: owner.answers(work) },
+      method,
+      url: `/api/catch/:publicId${path}`,
+      onRequest: owner.required,
+      schema: described(schema),
+      handler: owner.answers(work),
     })
   }
 
@@ -108,8 +114,11 @@ export function mountOwner(
     work: Work<OwnedEvent>,
   ): void {
     app.route<OwnedEvent>({
-      ...{ method, url: `/api/catch/:publicId/events/:eventId${path}`, onRequest: owner.required },
-      ...{ schema: described(schema, eventParams), validatorCompiler: anything },
+      method,
+      url: `/api/catch/:publicId/events/:eventId${path}`,
+      onRequest: owner.required,
+      schema: described(schema, eventParams),
+      validatorCompiler: anything,
       handler: owner.answers(work),
     })
   }
@@ -254,7 +263,10 @@ export function mountOwner(
     },
   )
   mountTokens(app, owner, {
-    ...{ product: 'catch', noun: 'Inbox', publicId, kinds: ['owner', 'ingest'] },
+    product: 'catch',
+    noun: 'Inbox',
+    publicId,
+    kinds: ['owner', 'ingest'],
     rotate: service.rotateToken,
   })
   app.get<Owned>(
@@ -295,7 +307,8 @@ export function mountOwner(
       return (stream, gone) => {
         stream.mark(String(from))
         return service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {
-          ...{ stream, gone },
+          stream,
+          gone,
         })
       }
     }),

@@ -44,7 +44,10 @@ export function mountCatch(
   mountOneUrl(app, deps, route)
   mountExtension(app, deps, {
     bought: route,
-    ...{ noun: 'an inbox', kind: 'catch_owner', publicId, service },
+    noun: 'an inbox',
+    kind: 'catch_owner',
+    publicId,
+    service,
     of: (inbox) => ({
       planId: inbox.plan_id,
       expiresAt: inbox.expires_at,

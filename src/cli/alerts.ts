@@ -140,7 +140,12 @@ function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number]
 
 function showSet(cli: Cli, name: string, set: AlertsSet): number {
   const rows = set.destinations.map(({ id, format, host, state, test, secret }) => [
-    ...[format, host, state, test === null ? '' : `test: ${test}`, secret ?? '', id],
+    format,
+    host,
+    state,
+    test === null ? '' : `test: ${test}`,
+    secret ?? '',
+    id,
   ])
   const isTold = set.destinations.some(({ state }) => state === 'active')
   const isDone = set.destinations.every(({ state }) => state === 'active')
@@ -165,7 +170,9 @@ function showStatus(cli: Cli, name: string, status: AlertsStatus): void {
   }
   const hosts = new Map(destinations.map(({ id, host }) => [id, host]))
   const told = deliveries.map((one) => [
-    ...[one.type, away(one.happenedAt, cli.now()), hosts.get(one.destinationId) ?? ''],
+    one.type,
+    away(one.happenedAt, cli.now()),
+    hosts.get(one.destinationId) ?? '',
     one.outcome ?? 'waits',
     one.nextTryAt === null ? '' : `next try ${away(one.nextTryAt, cli.now())}`,
   ])

@@ -81,7 +81,11 @@ function curlConfig({ capability, baseUrl }: SavedPing): string {
     `url = "${baseUrl}/p/${publicId}"`,
     'request = "POST"',
     `header = "Authorization: Bearer ${pingToken}"`,
-    ...['fail', 'silent', 'show-error', 'max-time = 10', 'retry = 3'],
+    'fail',
+    'silent',
+    'show-error',
+    'max-time = 10',
+    'retry = 3',
     '',
   ].join('\n')
 }

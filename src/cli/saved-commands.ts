@@ -117,7 +117,14 @@ function listedSaved(cli: Cli, { name, kept, said }: Saved, problem?: string): L
   ]
   return {
     json: {
-      ...{ name, product, planId, state, saidAt, expiresAt, publicId, baseUrl },
+      name,
+      product,
+      planId,
+      state,
+      saidAt,
+      expiresAt,
+      publicId,
+      baseUrl,
       ...(isPingOnly(kept) ? { pingOnly: true } : {}),
       ...(problem === undefined ? {} : { problem }),
     },
@@ -151,8 +158,12 @@ function listedPurchase({ name, record }: OpenPurchase): Listed {
       name,
       ...(product === null ? {} : { product }),
       planId,
-      ...{ state: 'buying', payment: record.state, wallet: record.wallet },
-      ...{ baseUrl: service, paymentHash, amountSats },
+      state: 'buying',
+      payment: record.state,
+      wallet: record.wallet,
+      baseUrl: service,
+      paymentHash,
+      amountSats,
     },
     text: `${PAYMENT[record.state]}: ${goingOn(name, record)}`,
   }
@@ -179,7 +190,9 @@ function addShow(program: Command): void {
       const saved = loadKept(cli, name)
       const { capability, baseUrl, planId = null } = saved
       const shown = {
-        ...{ name, baseUrl, planId },
+        name,
+        baseUrl,
+        planId,
         ...(reveal ? { ...capability } : publicPart(capability)),
         ...ingestUrlOf(saved),
       }

@@ -65,7 +65,11 @@ export function formatKept({ capability, baseUrl, planId }: Kept): string {
   ])
   // JSON leaves out what is undefined.
   const file = {
-    ...{ mayfly: VERSION, product, baseUrl: baseUrl.replace(/\/+$/, ''), planId, publicId },
+    mayfly: VERSION,
+    product,
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    planId,
+    publicId,
     ...Object.fromEntries(secrets),
     expiresAt,
   }

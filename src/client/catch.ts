@@ -132,7 +132,10 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
      */
     setResponse: (response: CatchResponse, options?: CallOptions) =>
       http.get<CatchResponseShown>({
-        ...{ method: 'PUT', path: `${path}/response`, json: response, ...reading },
+        method: 'PUT',
+        path: `${path}/response`,
+        json: response,
+        ...reading,
         ...options,
       }),
     /** Returns to 204. */

@@ -27,7 +27,9 @@ export function extensionOrder(
   planId: PlanId,
 ): Order {
   return {
-    ...{ product, planId, extends: publicId },
+    product,
+    planId,
+    extends: publicId,
     path: `/api/${product}/${encodeURIComponent(publicId)}/extend`,
     headers: { 'content-type': 'application/json', 'x-owner-token': ownerToken },
     body: JSON.stringify({ planId }),

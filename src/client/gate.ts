@@ -75,7 +75,9 @@ export function createGateClient(
     /** Proves the payment by the payer's preimage, 64 hex digits. */
     prove: (intentId: string, preimage: string, options?: CallOptions) =>
       outcome({
-        ...{ method: 'POST', path: `${intentPath(intentId)}/prove`, ...options },
+        method: 'POST',
+        path: `${intentPath(intentId)}/prove`,
+        ...options,
         headers: { 'x-gate-project': projectId },
         json: { preimage },
       }),

@@ -249,7 +249,8 @@ export function errorOf({ status, headers, body }: ApiResponse): MayflyError {
   const { error, field, expected } = isObject(body) ? body : {}
   return new MayflyError(phraseOf(error) ?? 'unexpected answer', status, {
     retryAfterSeconds: retryAfterSeconds(headers),
-    ...{ field: shortText(field), expected: shortText(expected) },
+    field: shortText(field),
+    expected: shortText(expected),
   })
 }
 

@@ -12,7 +12,8 @@ export function requestOf(
   { idempotencyKey, preimage, signal }: Claim & { signal?: AbortSignal | undefined },
 ): ApiRequest {
   return {
-    ...{ method: 'POST', path },
+    method: 'POST',
+    path,
     headers: { ...headers, 'idempotency-key': idempotencyKey, ...proofHeader(preimage) },
     ...(body === undefined ? {} : { body }),
     signal,

@@ -57,8 +57,11 @@ const COLLECT_MS = 10 * 60 * 1000
 const POLL_SECONDS = 1
 /** What is said of an order that its service never ends. */
 const LEFT: Record<PurchaseState, MayflyPhrase> = {
-  ...{ quoted: 'invoice expired', failed: 'payment failed', paying: 'payment outcome unknown' },
-  ...{ paid: 'paid but not collected', delivered: 'paid but not collected' },
+  quoted: 'invoice expired',
+  failed: 'payment failed',
+  paying: 'payment outcome unknown',
+  paid: 'paid but not collected',
+  delivered: 'paid but not collected',
 }
 /** The name of a wallet that has none. */
 const UNNAMED = 'a wallet'
@@ -101,7 +104,8 @@ export type PaymentsOptions = {
 /** The request that orders a plan. The order of a whisper has its own, with the bytes. */
 export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): Order {
   return {
-    ...{ product, planId },
+    product,
+    planId,
     path: `/api/payments/${product}`,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ planId }),
@@ -135,7 +139,9 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     const { signal } = purchase
     const run: Run = {
       ...rest,
-      ...{ wallet, preimage, maxSats: maxSats ?? options.maxSats },
+      wallet,
+      preimage,
+      maxSats: maxSats ?? options.maxSats,
       ask: () => request(requestOf(order, { idempotencyKey, preimage, signal })),
     }
     const fresh = await newRecord(order, { idempotencyKey, service, maxSats: run.maxSats })
@@ -164,7 +170,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     }
     if (run.preimage === undefined) await checkPrice(record, quote, run)
     const quoted = await write(record, {
-      ...{ state: 'quoted', maxSats: run.maxSats },
+      state: 'quoted',
+      maxSats: run.maxSats,
       invoices: [...record.invoices, quote],
     })
     if (quoted === null) return takeUp(await reload(record), { ...run, isFollowing: true })
@@ -259,7 +266,8 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       const answer = known.answer ?? (await lookUp(wallet, record, run))
       if (answer.state === 'paid') return await keepProof(answer.record, run, answer)
       claimed = await write(record, {
-        ...{ state: 'paying', wallet: id },
+        state: 'paying',
+        wallet: id,
         invoices: [...record.invoices.slice(0, -1), handed(record, wallet)],
       })
       if (claimed !== null && answer.state === 'pending') return await uncertain(claimed, run, {})
@@ -499,8 +507,17 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     collect(quote, { idempotencyKey, preimage, signal }) {
       const { product, planId } = quote
       const record: PurchaseRecord = {
-        ...{ version: 1, revision: 0, idempotencyKey, state: 'quoted', service, product, planId },
-        ...{ requestSha256: '', maxSats: 0, wallet: null, invoices: [quote] },
+        version: 1,
+        revision: 0,
+        idempotencyKey,
+        state: 'quoted',
+        service,
+        product,
+        planId,
+        requestSha256: '',
+        maxSats: 0,
+        wallet: null,
+        invoices: [quote],
         // Nobody remembers whether it extends anything, and the poll of extensions answers for every order.
         extends: '',
         ...(preimage === undefined ? {} : { preimage }),
@@ -595,9 +612,16 @@ async function isProof(preimage: string, paymentHash: string): Promise<boolean> 
 function invoiceQuote(bolt11: string): PaymentQuote {
   const { amountMsat, paymentHash, expiresAt, network } = decodeInvoice(bolt11)
   return {
-    ...{ orderId: '', product: null, planId: null },
-    ...{ amountSats: (amountMsat ?? 0) / 1000, bolt11: bolt11.toLowerCase(), paymentHash },
-    ...{ expiresAt: new Date(expiresAt).toISOString(), network, memo: '', durationSeconds: 0 },
+    orderId: '',
+    product: null,
+    planId: null,
+    amountSats: (amountMsat ?? 0) / 1000,
+    bolt11: bolt11.toLowerCase(),
+    paymentHash,
+    expiresAt: new Date(expiresAt).toISOString(),
+    network,
+    memo: '',
+    durationSeconds: 0,
   } as unknown as PaymentQuote
 }
 

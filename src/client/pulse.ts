@@ -190,7 +190,8 @@ export const pulsePublicStatus = (
   http.get<PublicPulseStatus>(
     {
       path: `/api/pulse/public/${encodeURIComponent(publicStatusId)}`,
-      ...{ ...options, isRepeatable: true },
+      ...options,
+      isRepeatable: true,
     },
     'state',
   )

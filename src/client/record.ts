@@ -96,14 +96,22 @@ export async function newRecord(
 ): Promise<PurchaseRecord> {
   const { product, planId } = order
   return {
-    ...{ version: 1, revision: 0, idempotencyKey, state: 'quoted', service, product, planId },
+    version: 1,
+    revision: 0,
+    idempotencyKey,
+    state: 'quoted',
+    service,
+    product,
+    planId,
     ...(order.extends === undefined ? {} : { extends: order.extends }),
     requestSha256: await requestSha256({
       path,
       ...(headers && { headers }),
       ...(body && { body }),
     }),
-    ...{ maxSats, wallet: null, invoices: [] },
+    maxSats,
+    wallet: null,
+    invoices: [],
     ...(order.whisper === undefined ? {} : { whisper: order.whisper }),
   }
 }

@@ -104,7 +104,9 @@ export function createWhisperClient(http: Http, payments: Payments) {
       const { readLimit, revealAt, receipt, revealWhen } = purchase
       const opening = { key: base64url(sealed.key), hasPassword: sealed.hasPassword }
       const request: Order = {
-        ...{ product: 'whisper', planId: purchase.planId, whisper: opening },
+        product: 'whisper',
+        planId: purchase.planId,
+        whisper: opening,
         path: '/api/payments/whisper',
         headers: {
           'content-type': 'application/octet-stream',

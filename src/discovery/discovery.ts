@@ -32,7 +32,11 @@ export function mountDiscovery(
   const { publicUrl, clock, network, isSimulator, hasMcp, operator, guides, edition } = options
   // At a request, when the address and all routes are known.
   const announced = (): Announced => ({
-    ...{ baseUrl: publicUrl(), network, isSimulator, hasMcp, operator },
+    baseUrl: publicUrl(),
+    network,
+    isSimulator,
+    hasMcp,
+    operator,
     products: options.products.filter(isOnSale).map((product) => announce(app, product)),
   })
   const json = (path: string, type: string, document: (announced: Announced) => object): void =>
@@ -73,7 +77,8 @@ function announce(app: App, product: SoldProduct): AnnouncedProduct {
   const plans = Object.values(product.plans)
     .filter(({ available }) => available)
     .map(({ planId, priceSats }) => ({
-      ...{ planId, priceSats },
+      planId,
+      priceSats,
       byUrl: method ? { method, l402Path: path.replace(':planId', planId) } : null,
     }))
   return { ...product, plans }

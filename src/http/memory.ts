@@ -115,9 +115,15 @@ export function createMemory(
 
   function open(kind: Kind, network: string, own: Pool[]): Entry {
     const entry: Entry = {
-      ...{ kind, network, wide: `${widerNetwork(network)}.*`, pools: [...own, all], bytes: 0 },
+      kind,
+      network,
+      wide: `${widerNetwork(network)}.*`,
+      pools: [...own, all],
+      bytes: 0,
       progress: { place: ++progress, at: performance.now() },
-      ...{ isPinned: false, hasLeft: false, hasEnded: false },
+      isPinned: false,
+      hasLeft: false,
+      hasEnded: false,
       evict: () => undefined,
     }
     for (const { entries } of entry.pools) entries.add(entry)
@@ -241,7 +247,11 @@ export function createMemory(
     const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const timer = setInterval(() => check(waiter), CHECK_MS)
     const waiter: Waiter = {
-      ...{ entry, bytes, isStream, since: progress, checks: 0 },
+      entry,
+      bytes,
+      isStream,
+      since: progress,
+      checks: 0,
       end(outcome) {
         clearInterval(timer)
         queue.delete(waiter)

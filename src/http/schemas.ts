@@ -86,7 +86,8 @@ export function answer(
   const { description, headers = {}, type = 'application/json', name, example } = about
   return {
     ...(name === undefined ? {} : { 'x-name': name }),
-    ...{ description, headers },
+    description,
+    headers,
     content: { [type]: { schema, ...(example === undefined ? {} : { example }) } },
   }
 }

@@ -111,7 +111,9 @@ async function addTo(
   now: number,
 ): Promise<Shared[]> {
   const counted = Array.from(some, ([key, { count, endsAt }]) => ({
-    ...{ key, points: count, expire: endsAt },
+    key,
+    points: count,
+    expire: endsAt,
   }))
   const { rows } = await db.write({
     lockKey: 'rate_limit',

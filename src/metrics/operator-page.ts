@@ -36,7 +36,10 @@ export function createOperatorPage(
       values: [(today - DAYS + 1) * DAY_MS],
     })
     return rows.map(({ day, product, orders, sats }) => ({
-      ...{ product, day: Number(day), orders: Number(orders), sats: Number(sats) },
+      product,
+      day: Number(day),
+      orders: Number(orders),
+      sats: Number(sats),
     }))
   }
 
@@ -66,7 +69,10 @@ export function createOperatorPage(
   return async () => {
     const today = Math.floor(clock.now() / DAY_MS)
     const [sold, open, owed, stored, latencies] = await Promise.all([
-      ...[sales(today), ordersIn('pending'), ordersIn('paid_unfulfilled'), bytes()],
+      sales(today),
+      ordersIn('pending'),
+      ordersIn('paid_unfulfilled'),
+      bytes(),
       latenciesIn(registry),
     ] as const)
     return documentOf(`

@@ -143,7 +143,9 @@ async function provisionOwed(deps: Deps, order: OrderRow): Promise<Provisioned |
   if (!fingerprints(deps.secrets).includes(order.secret_id)) throw otherSecret(order)
   const { settled_by: by, payment_hash: name } = order
   const done = await settleSale(deps, order, {
-    ...{ now: deps.clock.now(), by, deliveredAt: null },
+    now: deps.clock.now(),
+    by,
+    deliveredAt: null,
     isOwedToo: true,
     restored: [],
   })

@@ -94,7 +94,9 @@ export async function* entriesBetween(
   { from, to }: { from: number; to: number },
 ): AsyncGenerator<Entry[]> {
   let last: Pick<Entry, 'at' | 'payment_hash' | 'is_refund'> = {
-    ...{ at: from, payment_hash: NO_HASH, is_refund: 0 },
+    at: from,
+    payment_hash: NO_HASH,
+    is_refund: 0,
   }
   for (;;) {
     const page = await db.read<Entry & Row>(

@@ -88,7 +88,9 @@ export function createSettling(deps: {
         const isExtension = extendsId !== null && publicId === null
         const renewal = isExtension ? 'extended' : 'replaced'
         log.info({
-          ...{ event: 'order.settled', ...facts, by },
+          event: 'order.settled',
+          ...facts,
+          by,
           ...(extendsId === null ? {} : { renewal }),
         })
         if (isExtension) onExtended?.(extendsId)

@@ -35,8 +35,21 @@ const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const MAX_NAME_CHARS = 253
 /** RFC 6761, RFC 6762, RFC 8375, RFC 9476, and names that routers and companies use internally. */
 const SPECIAL_SUFFIXES: ReadonlySet<string> = new Set([
-  ...['localhost', 'localdomain', 'local', 'internal', 'intranet', 'private', 'lan', 'home'],
-  ...['corp', 'arpa', 'test', 'invalid', 'example', 'onion', 'alt'],
+  'localhost',
+  'localdomain',
+  'local',
+  'internal',
+  'intranet',
+  'private',
+  'lan',
+  'home',
+  'corp',
+  'arpa',
+  'test',
+  'invalid',
+  'example',
+  'onion',
+  'alt',
 ])
 
 /** At least two labels; the last is not a number, which WHATWG URL would read as an IPv4 address. */

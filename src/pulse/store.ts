@@ -285,14 +285,16 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
     due: (now: number, most: number): Promise<MonitorRow[]> =>
       db.read<MonitorRow>(
         `select * from pulse_monitor where check_at <= $1 order by check_at ${limitedTo(2)}`,
-        ...[now, most],
+        now,
+        most,
       ),
 
     /** At most so many monitors that expired before a time: a large purge would block the writer. */
     async expired(before: number, most: number): Promise<string[]> {
       const rows = await db.read<{ public_id: string }>(
         `select public_id from pulse_monitor where expires_at <= $1 and ${IS_OVER} ${limitedTo(2)}`,
-        ...[before, most],
+        before,
+        most,
       )
       return rows.map(({ public_id }) => public_id)
     },
@@ -302,7 +304,9 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
       db.read<Ping>(
         `select number, at, run from pulse_ping where public_id = $1 and number <= $2
           order by number desc ${limitedTo(3)}`,
-        ...[publicId, upTo, most],
+        publicId,
+        upTo,
+        most,
       ),
 
     /** The newest spells that began before a time. */
@@ -312,7 +316,9 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
           `select began_at, ended_at, cause from pulse_late_spell
             where public_id = $1 and began_at < $2
             order by began_at desc ${limitedTo(3)}`,
-          ...[publicId, before, most],
+          publicId,
+          before,
+          most,
         ),
       ),
 
@@ -325,7 +331,9 @@ export function createPulseStore(db: Pick<Db, 'read'>) {
               select coalesce(max(began_at), 0) from pulse_late_spell
               where public_id = $1 and began_at <= $2)
             order by began_at desc ${limitedTo(3)}`,
-          ...[publicId, from, most],
+          publicId,
+          from,
+          most,
         ),
       ),
   }

@@ -42,7 +42,9 @@ export async function joinInstances(
   ])
   const [secret] = secrets.keys('rate limit')
   const limits = createSharedLimits({
-    ...{ db, clock, secret },
+    db,
+    clock,
+    secret,
     onAway: (reason) => log.warn({ event: 'limits.alone', reason }),
     onBack: () => log.info({ event: 'limits.shared' }),
   })

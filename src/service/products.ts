@@ -54,7 +54,8 @@ const SOLD: Record<Product, Entry<SoldProductFacts>> = {
     facts: WHISPER,
     open: (parts, { config, onSale, alerts }) =>
       openWhisper({
-        ...{ ...parts, alerts },
+        ...parts,
+        alerts,
         plans: onSale.plansOf(WHISPER),
         unpaidBytes: config.unpaidBytes,
       }),
@@ -63,7 +64,9 @@ const SOLD: Record<Product, Entry<SoldProductFacts>> = {
     facts: PULSE,
     open: (parts, { config, onSale, alerts }) =>
       openPulse({
-        ...{ ...parts, alerts, plans: onSale.plansOf(PULSE) },
+        ...parts,
+        alerts,
+        plans: onSale.plansOf(PULSE),
         outsideUrl: config.outbound === 'on' ? config.baseUrl : null,
         switchWaitSeconds: config.switchWaitSeconds,
       }),

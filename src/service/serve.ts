@@ -120,7 +120,9 @@ export async function serve(
     const machine = givenClock ?? systemClock
     const hasOwnTime = db.engine === 'postgres' && givenClock === undefined
     const clock = await openClock({
-      ...{ db, machine, log },
+      db,
+      machine,
+      log,
       readTime: hasOwnTime
         ? databaseTime(db, machine.monotonic)
         : async () => ({ at: machine.now(), monotonic: machine.monotonic() }),
@@ -135,7 +137,9 @@ export async function serve(
     const paymentLog = metrics ? metrics.countedLog(log) : log
     const network = await networkOf(node, config, db)
     const nodeHealth = createNodeHealth({
-      ...{ lightning, network, log },
+      lightning,
+      network,
+      log,
       noteNode: (nodeId) => noteNode(db, nodeId, Object.values(CURSORS)),
     })
     const health = {
@@ -172,7 +176,10 @@ export async function serve(
       config.rateSource &&
       createExchangeRate(config.rateSource, { clock, log, stopping: stopping.signal })
     const pages = createPages({
-      ...{ isSimulator, has, surfaces: SURFACES, operator },
+      isSimulator,
+      has,
+      surfaces: SURFACES,
+      operator,
       onSale: { edition: onSale.edition, plans: onSale.plansNamed },
       rate: () => rate?.current() ?? '',
     })
@@ -202,7 +209,10 @@ export async function serve(
       const { isHealthy: isSelling } = health
       const { isHeld: isClockHeld } = clock
       metrics.watch({
-        ...{ db: store, clock, isSelling, isClockHeld },
+        db: store,
+        clock,
+        isSelling,
+        isClockHeld,
         streams: streams.countByRoute,
         memory,
         connections,
@@ -219,7 +229,13 @@ export async function serve(
     const guard = node.simulator && isLocalOnly ? { refuseStrangers: createLocalOnly(log) } : {}
     const newOrders = createNewOrders({
       ...guard,
-      ...{ db, clock, log, limits, clientAddress, blockedNetworks, egressNetworks },
+      db,
+      clock,
+      log,
+      limits,
+      clientAddress,
+      blockedNetworks,
+      egressNetworks,
       maxSales: { perDay: config.maxSalesPerDay, perNetwork: config.maxSalesPerNetworkPerDay },
     })
     const purchaseKeys = secrets.keys('mcp purchase')
@@ -246,7 +262,16 @@ export async function serve(
     mountPayments(app, { ...paying, resources: SOLD_FACTS.map(({ capability }) => capability) })
     const parts = {
       ...paying,
-      ...{ app, db, hints, inTurn, clock, secrets, network, publicUrl, isProxied, scheduler },
+      app,
+      db,
+      hints,
+      inTurn,
+      clock,
+      secrets,
+      network,
+      publicUrl,
+      isProxied,
+      scheduler,
       switches: createSwitches({ db, clock }),
       streams,
       log: paymentLog,
@@ -255,7 +280,13 @@ export async function serve(
     }
     let inboxes: Inboxes | null = null
     const alerts = await openAlerts(config, {
-      ...{ db, secrets, clock, log, network, publicUrl, inboxes: () => inboxes },
+      db,
+      secrets,
+      clock,
+      log,
+      network,
+      publicUrl,
+      inboxes: () => inboxes,
       ...(metrics ? { onAttempt: metrics.alertTried } : {}),
     })
     closing.push(alerts.close)
@@ -287,7 +318,12 @@ export async function serve(
       mountMcp(app, { publicUrl, clientAddress, limits, memory, clock, log, keys: purchaseKeys })
     }
     mountDiscovery(app, {
-      ...{ publicUrl, clock, network, isSimulator, hasMcp: config.mcp === 'on', operator },
+      publicUrl,
+      clock,
+      network,
+      isSimulator,
+      hasMcp: config.mcp === 'on',
+      operator,
       products: SOLD_FACTS.map((facts) => ({ ...facts, plans: onSale.plansOf(facts) })),
       edition: onSale.edition,
       guides: products.map(({ facts }) => facts.guide),
@@ -315,7 +351,8 @@ export async function serve(
     if (scrapes) log.info({ event: 'metrics.listening', url: scrapes.url })
 
     return {
-      ...{ url, clock },
+      url,
+      clock,
       reload: createReload({ onSale, reloadRates: limits.reload, isSimulator, log }),
       async stop() {
         // Load balancers notice this while all requests are still served.

@@ -56,7 +56,10 @@ export const reserveBinding = (reserved: {
         timing = excluded.timing
       where reveal_binding.public_id is null`,
     values: [
-      ...[reserved.orderId, reserved.switchId, reserved.monitorEndsAt, reserved.now],
+      reserved.orderId,
+      reserved.switchId,
+      reserved.monitorEndsAt,
+      reserved.now,
       reserved.timing,
     ],
     expect: 1,

@@ -186,7 +186,9 @@ export const CONFIGURE_MONITOR: Tool = {
     const told = expectJson(await monitor.ask({ method: 'GET', path: `${path}/alerts` }))
     const list = Array.isArray(told.destinations) ? told.destinations.filter(isObject) : []
     const shown = list.slice(0, 3).map(({ host, format, state }) => ({
-      ...{ to: said(host), format: said(format), state: said(state) },
+      to: said(host),
+      format: said(format),
+      state: said(state),
     }))
     const untested = shown.filter(({ state }) => state !== 'active')
     return {

@@ -37,7 +37,10 @@ export function offerTools(
     const { progressToken } = meta
     let progress = 0
     return run({
-      ...{ name, args, meta, ctx },
+      name,
+      args,
+      meta,
+      ctx,
       async progress(message) {
         if (progressToken === undefined) return
         progress++

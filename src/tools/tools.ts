@@ -46,7 +46,9 @@ export type Definition = {
 /** The tools as a host on this way in sees them, in one order for all. */
 const definitionsFor = (way: Way): readonly Definition[] =>
   TOOLS.map(({ name, title, description, hints, input, output }) => ({
-    ...{ name, title, description: description(way) },
+    name,
+    title,
+    description: description(way),
     // Only what differs from the defaults of the protocol: a host pays for each word.
     annotations: {
       ...(hints.reads ? { readOnlyHint: true } : {}),

@@ -163,7 +163,10 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
     db.write(
       unit(
         ...insertAlert(ownerId, `msg_${ownerId}`, {
-          ...{ type: 'pulse.late', occurredAt, notBefore, replaces: true },
+          type: 'pulse.late',
+          occurredAt,
+          notBefore,
+          replaces: true,
           content: { data: {}, title: 't', text: 'x', isUrgent: false },
         }),
       ),
@@ -179,15 +182,23 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
       const [sealed_target, sealed_secret] = [new Uint8Array(1), new Uint8Array(1)]
       const destination = insertDestination({
         is_private: 0,
-        ...{ destination_id: id, owner_id: ownerId, place, format: 'standard' },
-        ...{ host, now: NOW, sealed_target, sealed_secret },
+        destination_id: id,
+        owner_id: ownerId,
+        place,
+        format: 'standard',
+        host,
+        now: NOW,
+        sealed_target,
+        sealed_secret,
       })
       await db.write(unit(destination, activate(id)))
       await tell(ownerId, occurredAt)
     },
     delivery: (now: number, other: Partial<Parameters<typeof createDelivery>[0]> = {}) =>
       createDelivery({
-        ...{ db, store: createAlertStore(db), clock: { now: () => now } },
+        db,
+        store: createAlertStore(db),
+        clock: { now: () => now },
         // What is sealed is the id of the destination.
         sealed: { seal: () => Buffer.of(), open: (_, plain) => ({ plain, isCurrent: true }) },
         send: ({ target }) => send(target),
@@ -198,7 +209,8 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
             assert.fail(String(line))
           },
         } as never,
-        ...{ onAttempt() {}, onFree() {} },
+        onAttempt() {},
+        onFree() {},
         ...other,
       }),
   }

@@ -19,18 +19,21 @@ const OWNER = 'pulse_a'
 const destination = (place = 0): Statement =>
   insertDestination({
     is_private: 0,
-    ...{ destination_id: `destination ${place}`, owner_id: OWNER, place, format: 'standard' },
-    ...{
-      host: 'h:1',
-      now: NOW,
-      sealed_target: new Uint8Array(1),
-      sealed_secret: new Uint8Array(1),
-    },
+    destination_id: `destination ${place}`,
+    owner_id: OWNER,
+    place,
+    format: 'standard',
+    host: 'h:1',
+    now: NOW,
+    sealed_target: new Uint8Array(1),
+    sealed_secret: new Uint8Array(1),
   })
 
 const told = (): Statement[] =>
   insertAlert(OWNER, 'msg_1', {
-    ...{ type: 'pulse.late', occurredAt: NOW, replaces: true },
+    type: 'pulse.late',
+    occurredAt: NOW,
+    replaces: true,
     content: { data: {}, title: 't', text: 'x', isUrgent: false },
   })
 

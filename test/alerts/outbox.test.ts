@@ -30,7 +30,9 @@ const HOUR = 60 * MINUTE
 const OWNER = 'pulse_a'
 
 const anAlert = (replaces = true, occurredAt = NOW): Alert => ({
-  ...{ type: 'pulse.late', occurredAt, replaces },
+  type: 'pulse.late',
+  occurredAt,
+  replaces,
   content: { data: {}, title: 't', text: 'x', isUrgent: false },
 })
 
@@ -42,8 +44,14 @@ async function aStore(t: After, destinations = 1, isTested = true): Promise<Db> 
     const statements = {
       one: insertDestination({
         is_private: 0,
-        ...{ destination_id, owner_id: OWNER, place, format: 'standard', host: 'h:1', now: NOW },
-        ...{ sealed_target: new Uint8Array(1), sealed_secret: new Uint8Array(1) },
+        destination_id,
+        owner_id: OWNER,
+        place,
+        format: 'standard',
+        host: 'h:1',
+        now: NOW,
+        sealed_target: new Uint8Array(1),
+        sealed_secret: new Uint8Array(1),
       }),
       two: isTested ? activate(destination_id) : [],
     }
@@ -186,7 +194,8 @@ test('numbers that the store knows are in the content, as numbers in the data', 
   const [row] = await createAlertStore(db).waiting('destination 0')
   assert.deepEqual(JSON.parse(row?.content ?? ''), {
     ...content,
-    ...{ data: { count: 1 }, text: 'It has 1 of 1.' },
+    data: { count: 1 },
+    text: 'It has 1 of 1.',
   })
 })
 
@@ -195,7 +204,10 @@ describe('the pace of a destination', () => {
     kinds.map(
       (kind, i) =>
         ({
-          ...{ position: i + 1, occurred_at: NOW, attempts: 0, not_before: 0 },
+          position: i + 1,
+          occurred_at: NOW,
+          attempts: 0,
+          not_before: 0,
           replaces: Number(kind === 'state'),
         }) as AlertRow,
     )
@@ -233,7 +245,8 @@ describe('the pace of a destination', () => {
     pace = paceAfter(pace, NOW + HOUR)
     assert.equal(pace.not_before, NOW + 24 * HOUR)
     assert.deepEqual(paceAfter(pace, pace.not_before), {
-      ...{ day_started_at: NOW + 24 * HOUR, day_count: 1 },
+      day_started_at: NOW + 24 * HOUR,
+      day_count: 1,
       not_before: NOW + 24 * HOUR + MINUTE,
     })
   })
@@ -270,7 +283,10 @@ test('a purge deletes all that ended more than a day ago, however much it is', a
 
 const itsAlerts = (db: Db) =>
   createAlerts({
-    ...{ db, clock: { now: () => NOW }, out: null, inboxes: () => null },
+    db,
+    clock: { now: () => NOW },
+    out: null,
+    inboxes: () => null,
     rules: { allowed: new Set() },
     secrets: { keys: () => [randomBytes(32)] } as unknown as Secrets,
     log: {} as Log,

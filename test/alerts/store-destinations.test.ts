@@ -81,8 +81,12 @@ test('the end of an attempt notes all of it in one destination', async (t) => {
   await run(...insertAlert('a', 'one', anAlert()), ...insertAlert('a', 'two', anAlert()))
   const [held] = (await run(claim('a 0'), claim('a 1'))).all
   const next: Omit<Parameters<typeof releaseDestination>[1], 'nextAt'> = {
-    ...{ done_position: 1, attempts: 3, not_before: NOW + 4, day_started_at: NOW + 5 },
-    ...{ day_count: 6, state: 'active' },
+    done_position: 1,
+    attempts: 3,
+    not_before: NOW + 4,
+    day_started_at: NOW + 5,
+    day_count: 6,
+    state: 'active',
   }
   await run(releaseDestination(held as DestinationRow, { ...next, nextAt: NOW + 7 }))
   const after = await row('a 0')

@@ -137,7 +137,8 @@ test('the largest body that a plan can allow finds room, declared or in chunks',
     }
     assert.equal(await send(`/c/${publicId}`, bodyOf(LARGEST_BODY.inbox)), 204, form)
     const headers = {
-      ...{ 'idempotency-key': randomUUID(), 'x-whisper-plan': 'spark' },
+      'idempotency-key': randomUUID(),
+      'x-whisper-plan': 'spark',
       'content-type': 'application/octet-stream',
     }
     const status = await send('/api/payments/whisper', bodyOf(LARGEST_BODY.purchase), headers)

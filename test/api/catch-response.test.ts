@@ -107,7 +107,9 @@ suite('the answer that an owner has chosen', () => {
       assert.deepEqual(await owner.setResponse(response), response)
       assert.deepEqual(await owner.response(), response)
       assert.deepEqual(await ask('', { method: 'POST' }), {
-        ...{ status, body: 'later ü', type: 'text/plain; charset=utf-8' },
+        status,
+        body: 'later ü',
+        type: 'text/plain; charset=utf-8',
       })
       const { headers } = await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST' })
       assert.equal(headers.get('retry-after'), '3600')
@@ -282,7 +284,8 @@ suite('the answer that an owner has chosen', () => {
     const { ask: x } = await anAnswering(server, { hmac: { provider: 'x', secret: 'shh' } })
     const mac = createHmac('sha256', 'shh').update('a+/=_-9').digest('base64')
     assert.deepEqual(await x('?crc_token=a%2B%2F%3D_-9'), {
-      ...{ status: 200, type: 'application/json; charset=utf-8' },
+      status: 200,
+      type: 'application/json; charset=utf-8',
       body: `{"response_token":"sha256=${mac}"}`,
     })
     const queries = ['', '?crc_token=', '?crc_token=a&crc_token=b', '?crc_token=%7B%22a%22%3A1%7D']

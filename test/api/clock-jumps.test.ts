@@ -131,7 +131,8 @@ suite('a clock that jumps', () => {
   test('a secret with a time is not revealed while the clock is held, even if its time has come', async (t) => {
     const { server } = await aFullStore(t)
     const { publicId, readToken } = await server.mayfly.buyWhisper({
-      ...{ planId: 'spark', data: new Uint8Array(9) },
+      planId: 'spark',
+      data: new Uint8Array(9),
       revealAt: new Date(server.clock.now() + HOUR),
       onInvoice: async ({ bolt11 }) => void (await server.pay(bolt11)),
     })

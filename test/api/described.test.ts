@@ -313,7 +313,7 @@ async function driveInbox(server: TestServer, ask: Call) {
   for (const id of ['getEvent', 'getEventBody', 'deleteEvent']) {
     await ask(id, id === 'deleteEvent' ? 204 : 200, { params: event, headers })
     await ask(id, 401, { params: event })
-    await ask(id, 404, { params: { ...event, ...{ eventId: UNKNOWN.eventId } }, headers })
+    await ask(id, 404, { params: { ...event, eventId: UNKNOWN.eventId }, headers })
   }
   await driveRotation(ask, 'rotateInboxToken', { params, headers })
   await driveResponse(ask, { params, headers })

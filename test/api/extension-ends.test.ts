@@ -176,7 +176,9 @@ describe('extending a monitor', () => {
     const { switchId } = await client.makeSwitch()
     const buy = () =>
       server.mayfly.buyWhisper({
-        ...{ planId: 'spark', data: Buffer.from('the letter'), revealWhen: switchId },
+        planId: 'spark',
+        data: Buffer.from('the letter'),
+        revealWhen: switchId,
         onInvoice: ({ bolt11 }) => server.pay(bolt11),
       })
     await assert.rejects(buy(), { phrase: 'invalid switch' })

@@ -127,11 +127,13 @@ suite('a 400', () => {
     const error = 'invalid query'
     assert.deepEqual(await list('limit=51'), { error, field: 'limit', expected: '1 to 50' })
     assert.deepEqual(await list(`access=${SENT}`), {
-      ...{ error, field: 'access' },
+      error,
+      field: 'access',
       expected: 'public or authenticated',
     })
     assert.deepEqual(await list('after=1&cursor=2'), {
-      ...{ error, field: 'cursor' },
+      error,
+      field: 'cursor',
       expected: 'none together with after or wait',
     })
   })

@@ -47,7 +47,8 @@ suite('a blocked network', () => {
     const proof = { 'payment-preimage': await server.pay(quoted.bolt11) }
     const polled = await poll(server, quoted.orderId, {
       ...proof,
-      ...{ 'x-forwarded-for': BAD.from, 'idempotency-key': key },
+      'x-forwarded-for': BAD.from,
+      'idempotency-key': key,
     })
     assert.equal(polled.status, 200)
     assert.equal((await purchase(server, { ...BAD, key, headers: proof })).status, 200)

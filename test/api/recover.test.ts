@@ -115,7 +115,8 @@ suite('the whole invoice and its preimage', () => {
     const late = quoteOf(await extend(server, held))
     const { publicId, ownerToken } = held
     await send(`${server.url}/api/catch/${publicId}`, {
-      ...{ method: 'DELETE', body: '' },
+      method: 'DELETE',
+      body: '',
       headers: { authorization: `Bearer ${ownerToken}` },
     })
     const preimage = await server.pay(late.bolt11)
@@ -271,7 +272,9 @@ suite('less than the whole invoice and its preimage', () => {
       assert.ok(!text.includes(preimage.slice(1)) && !text.includes(bolt11))
     }
     const asked = await send(`${server.url}${PATH}?preimage=${preimage}`, {
-      ...{ method: 'GET', headers: {}, body: '' },
+      method: 'GET',
+      headers: {},
+      body: '',
     })
     assert.deepEqual([asked.status, asked.header('allow')], [405, 'POST'])
   })

@@ -22,7 +22,9 @@ const REQUESTS = 120
 const STORAGE_BYTES = 4_000
 const MOST_BYTES = 100
 const LIMITS = anInbox({
-  ...{ requestLimit: REQUESTS, storageLimitBytes: STORAGE_BYTES, maxBytesPerRequest: MOST_BYTES },
+  requestLimit: REQUESTS,
+  storageLimitBytes: STORAGE_BYTES,
+  maxBytesPerRequest: MOST_BYTES,
 })
 /** Who stores at once, on each of the two, and how often: about three times what the inboxes take. */
 const WRITERS = 6

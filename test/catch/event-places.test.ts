@@ -21,7 +21,10 @@ const METHODS = ['GET', 'POST']
 const NOW = 1_700_000_000_000
 const DAY = 24 * 60 * 60 * 1000
 const INBOX = anInbox({
-  ...{ requestLimit: 1e6, storageLimitBytes: 1e9, createdAt: NOW, expiresAt: NOW + DAY },
+  requestLimit: 1e6,
+  storageLimitBytes: 1e9,
+  createdAt: NOW,
+  expiresAt: NOW + DAY,
 })
 
 type Stored = { sequence: number; method: string }

@@ -117,8 +117,11 @@ async function aStore(t: After) {
     await ingest(
       inbox,
       [1, 2, 3, 4].map((n) => ({
-        ...{ path: `${inbox}${n}`, method: n === 1 ? 'PUT' : 'POST', query: 'q=1' },
-        ...{ headerLines: Buffer.from('X:yz\n'), body: new Uint8Array(n) },
+        path: `${inbox}${n}`,
+        method: n === 1 ? 'PUT' : 'POST',
+        query: 'q=1',
+        headerLines: Buffer.from('X:yz\n'),
+        body: new Uint8Array(n),
       })),
     )
   }

@@ -53,7 +53,10 @@ async function aStoreWith(
   t.after(() => db.close())
   const isTyped = headers[0] === 'content-type'
   const event = anEvent({
-    ...{ path, query, headerLines: packHeaders(headers), sourceIp: '203.0.113.1' },
+    path,
+    query,
+    headerLines: packHeaders(headers),
+    sourceIp: '203.0.113.1',
     contentType: isTyped ? (headers[1] ?? null) : null,
     body: new Uint8Array(body),
     keptBytes: keptBytes({ path, query, headers, body: { length: body } }),

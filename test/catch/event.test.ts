@@ -121,9 +121,20 @@ type Change = {
 }
 
 const anEvent = (change: Change) => ({
-  ...{ sequence: 1, salt: 1, received_at: 1_760_000_000_000, access: 'public', method: 'POST' },
-  ...{ path: '', query: '', header_lines: packHeaders([]), content_type: null },
-  ...{ body: new Uint8Array(), body_bytes: 0, body_sha256: '', source_ip: '', ip_location: null },
+  sequence: 1,
+  salt: 1,
+  received_at: 1_760_000_000_000,
+  access: 'public',
+  method: 'POST',
+  path: '',
+  query: '',
+  header_lines: packHeaders([]),
+  content_type: null,
+  body: new Uint8Array(),
+  body_bytes: 0,
+  body_sha256: '',
+  source_ip: '',
+  ip_location: null,
   ...change,
 })
 

@@ -166,7 +166,8 @@ suite('a database', () => {
     assert.equal(problems.length, 1, 'once, not for every request')
     assert.equal(locate('198.51.100.1')?.city, 'Sydney')
     const server = await startServer(t, {
-      ...{ MAYFLY_GEOIP_DATABASE: file, MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+      MAYFLY_GEOIP_DATABASE: file,
+      MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
     })
     const { publicId } = await anInbox(server)
     const headers = { 'x-forwarded-for': '203.0.113.7' }

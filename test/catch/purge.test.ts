@@ -40,8 +40,12 @@ test('an inbox that is extended after the purge has read it keeps its events', a
     await store.write(
       unit(
         extendInbox({
-          ...{ number: Number(number), endsAt: INBOX.expiresAt, expiresAt: 9 * HOUR },
-          ...{ moreRequests: 1, moreBytes: 1, now: INBOX.expiresAt - 1 },
+          number: Number(number),
+          endsAt: INBOX.expiresAt,
+          expiresAt: 9 * HOUR,
+          moreRequests: 1,
+          moreBytes: 1,
+          now: INBOX.expiresAt - 1,
         }),
       ),
     )

@@ -72,9 +72,14 @@ test('a stream whose search is refused does not end before it has looked at what
 /** An inbox with so many events of a mebibyte, each of which has the text of every search. */
 function aReading(events: number) {
   let current: InboxRow | null = {
-    ...{ public_id: 'catch_x', number: 1, last_sequence: events, expires_at: 100 },
-    ...{ accepted_request_count: events, request_limit: events },
-    ...{ destroyed_at: null, suspended_at: null },
+    public_id: 'catch_x',
+    number: 1,
+    last_sequence: events,
+    expires_at: 100,
+    accepted_request_count: events,
+    request_limit: events,
+    destroyed_at: null,
+    suspended_at: null,
   } as InboxRow
   let isRefused = false
   const all = Array.from({ length: events }, (_, i) => ({ sequence: i + 1, size: MIB, matches: 1 }))
@@ -106,7 +111,8 @@ function aReading(events: number) {
     clock: { now: () => 10 } as never,
   })
   return {
-    ...{ reading, inbox },
+    reading,
+    inbox,
     change(to: InboxRow | null): void {
       current = to
     },

@@ -207,7 +207,10 @@ async function aStore(t: After) {
     },
   }
   return {
-    ...{ db: store, clock, writes, refusals: () => createRefusals({ db, clock }) },
+    db: store,
+    clock,
+    writes,
+    refusals: () => createRefusals({ db, clock }),
     sell: (publicId: string) =>
       store.write(unit(...insertInbox(anInbox({ publicId, createdAt: T, expiresAt: T + 1 })))),
     async stored() {
@@ -223,7 +226,8 @@ function withoutStore() {
   const writes: string[][] = []
   const counts = new Map<string, number>()
   const state: { failsAt: number | null; until: Promise<void> } = {
-    ...{ failsAt: null, until: Promise.resolve() },
+    failsAt: null,
+    until: Promise.resolve(),
   }
   const db = {
     async write({ statements }: Parameters<Db['write']>[0]) {

@@ -28,12 +28,25 @@ test('an inbox is what was sold, with nothing used, and not found by another id'
   await sell('a')
   await sell('b', { ...LIMITS_OF_B, expiresAt: END + 5 })
   assert.deepEqual(await store.inbox('b'), {
-    ...{ number: 2, public_id: 'b', plan_id: 'spark', created_at: T, expires_at: END + 5 },
-    ...{ owner_token_hash: new Uint8Array([1]), ingest_token_hash: new Uint8Array([2]) },
-    ...{ request_limit: 3, storage_limit_bytes: 30, max_bytes_per_request: 20 },
-    ...{ accepted_request_count: 0, stored_bytes: 0, last_sequence: 0 },
-    ...{ suspended_at: null, destroyed_at: null },
-    ...{ next_owner_token_hash: null, revision: 0, response: null, response_secret: null },
+    number: 2,
+    public_id: 'b',
+    plan_id: 'spark',
+    created_at: T,
+    expires_at: END + 5,
+    owner_token_hash: new Uint8Array([1]),
+    ingest_token_hash: new Uint8Array([2]),
+    request_limit: 3,
+    storage_limit_bytes: 30,
+    max_bytes_per_request: 20,
+    accepted_request_count: 0,
+    stored_bytes: 0,
+    last_sequence: 0,
+    suspended_at: null,
+    destroyed_at: null,
+    next_owner_token_hash: null,
+    revision: 0,
+    response: null,
+    response_secret: null,
   })
   assert.equal(await store.inbox('c'), null)
 })
@@ -205,8 +218,10 @@ test('events are stored while their inbox lives, is not suspended, and has room 
   await ingest('small', [{ keptBytes: 10 }, { keptBytes: 5 }, { keptBytes: 15 }])
   await assert.rejects(ingest('small', [{ keptBytes: 0 }]), UnitRefused)
   assert.deepEqual(await used(), {
-    ...{ a: '2 requests, 20 bytes, 2 last', b: '0 requests, 0 bytes, 0 last' },
-    ...{ destroyed: '0 requests, 0 bytes, 0 last', suspended: '0 requests, 0 bytes, 0 last' },
+    a: '2 requests, 20 bytes, 2 last',
+    b: '0 requests, 0 bytes, 0 last',
+    destroyed: '0 requests, 0 bytes, 0 last',
+    suspended: '0 requests, 0 bytes, 0 last',
     small: '3 requests, 30 bytes, 3 last',
   })
 })
@@ -283,21 +298,35 @@ async function aStore(t: After) {
       'select * from catch_inbox join catch_inbox_use using (number) order by public_id',
     )
   return {
-    ...{ db, run, inboxes, tables, store: createInboxStore(db) },
+    db,
+    run,
+    inboxes,
+    tables,
+    store: createInboxStore(db),
     number,
     async extending(publicId: string, { now = T } = {}) {
       return extendInbox({
         number: await number(publicId),
-        ...{ endsAt: END, expiresAt: END + 500, moreRequests: 2, moreBytes: 30, now },
+        endsAt: END,
+        expiresAt: END + 500,
+        moreRequests: 2,
+        moreBytes: 30,
+        now,
       })
     },
     sell: (publicId: string, some: Sold = {}) =>
       run(
         ...insertInbox(
           anInbox({
-            ...{ publicId, createdAt: T, expiresAt: END, requestLimit: 5, storageLimitBytes: 100 },
-            ...{ ownerTokenHash: new Uint8Array([1]), ingestTokenHash: new Uint8Array([2]) },
-            ...{ maxBytesPerRequest: 50, ...some },
+            publicId,
+            createdAt: T,
+            expiresAt: END,
+            requestLimit: 5,
+            storageLimitBytes: 100,
+            ownerTokenHash: new Uint8Array([1]),
+            ingestTokenHash: new Uint8Array([2]),
+            maxBytesPerRequest: 50,
+            ...some,
           }),
         ),
       ),

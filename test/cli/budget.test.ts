@@ -29,7 +29,10 @@ async function aVault(t: After, maxSatsPerDay = 1000) {
   })
   const revisions = new Map<string, number>()
   return {
-    ...{ clock, options, store, file: vaultFile(options.folder) },
+    clock,
+    options,
+    store,
+    file: vaultFile(options.folder),
     /** Writes the next state of the purchase with this key, whose invoice may cost so much. */
     write(
       key: string,
@@ -55,15 +58,29 @@ type Written = {
 }
 
 const aRecord = (key: string, written: Written): PurchaseRecord => ({
-  ...{ version: 1, revision: written.revision, idempotencyKey: key, state: written.state },
-  ...{ service: 'http://127.0.0.1', product: 'catch', planId: 'spark', requestSha256: '' },
-  ...{ maxSats: 1000, wallet: 'a wallet' },
+  version: 1,
+  revision: written.revision,
+  idempotencyKey: key,
+  state: written.state,
+  service: 'http://127.0.0.1',
+  product: 'catch',
+  planId: 'spark',
+  requestSha256: '',
+  maxSats: 1000,
+  wallet: 'a wallet',
   ...(written.paidFee === undefined ? {} : { feeMsat: written.paidFee * 1000 }),
   invoices: [
     {
-      ...{ orderId: 'order_1', product: 'catch', planId: 'spark', amountSats: written.price },
-      ...{ bolt11: written.bolt11 ?? `lnbcrt-${key}`, paymentHash: 'ab'.repeat(32) },
-      ...{ expiresAt: '2026-11-22T12:15:00Z', network: 'regtest', memo: '', durationSeconds: 1 },
+      orderId: 'order_1',
+      product: 'catch',
+      planId: 'spark',
+      amountSats: written.price,
+      bolt11: written.bolt11 ?? `lnbcrt-${key}`,
+      paymentHash: 'ab'.repeat(32),
+      expiresAt: '2026-11-22T12:15:00Z',
+      network: 'regtest',
+      memo: '',
+      durationSeconds: 1,
       ...(written.reserved === undefined ? {} : { reservedMsat: written.reserved * 1000 }),
     },
   ],

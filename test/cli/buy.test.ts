@@ -149,8 +149,16 @@ describe('a purchase', () => {
     const expiresAt = new Date(decodeInvoice(bolt11).expiresAt).toISOString()
     date = Date.parse(expiresAt) - 60_000
     const record = {
-      ...{ version: 1, revision: 1, idempotencyKey: 'a key', state: 'failed', service: url },
-      ...{ product: 'catch', planId: 'spark', requestSha256: '', maxSats: 1000, wallet: null },
+      version: 1,
+      revision: 1,
+      idempotencyKey: 'a key',
+      state: 'failed',
+      service: url,
+      product: 'catch',
+      planId: 'spark',
+      requestSha256: '',
+      maxSats: 1000,
+      wallet: null,
       invoices: [{ bolt11, paymentHash, amountSats: 100, expiresAt, orderId: 'order_1' }],
     } as unknown as PurchaseRecord
     store.save(record)

@@ -102,9 +102,20 @@ test('the pauses between tries of a failed webhook double up to a minute, and ar
 
 function anEvent(headers: CatchEvent['headers'] = []): CatchEvent {
   return {
-    ...{ id: 'x', sequence: 1, receivedAt: '', access: 'public', method: 'POST' },
-    ...{ path: '', query: '', contentType: null, body: '{}', bodyEncoding: 'utf8' },
-    ...{ bodyBytes: 2, bodySha256: '', sourceIp: '', ipLocation: null },
+    id: 'x',
+    sequence: 1,
+    receivedAt: '',
+    access: 'public',
+    method: 'POST',
+    path: '',
+    query: '',
+    contentType: null,
+    body: '{}',
+    bodyEncoding: 'utf8',
+    bodyBytes: 2,
+    bodySha256: '',
+    sourceIp: '',
+    ipLocation: null,
     headers,
   }
 }

@@ -62,7 +62,9 @@ async function hanging(t: TestContext) {
   })
   const tell: TellEnd = tellOfRun('beat', { isPingOnly: false, isDebug: false })
   return {
-    ...{ asked, tell, err: () => err },
+    asked,
+    tell,
+    err: () => err,
     async afterSeconds(seconds: number) {
       for (let left = seconds * 1000; left >= 0; left -= 500) {
         for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)

@@ -9,13 +9,30 @@ const NOW = Date.parse('2026-01-02T03:04:05.678Z')
 const before = (seconds: number) => new Date(NOW - seconds * 1000).toISOString()
 
 const STATUS: PulseStatus = {
-  ...{ publicId: 'pulse_x', planId: 'spark', state: 'operational', name: '', description: '' },
-  ...{ expectedIntervalSeconds: 60, graceSeconds: 60, schedule: null },
-  ...{ publicStatusEnabled: false, publicStatusId: 'pulse_status_x' },
-  ...{ heartbeatLimit: 100, acceptedHeartbeatCount: 2, remainingHeartbeats: 98 },
-  ...{ lastPingAt: before(0.2), nextExpectedAt: before(-60), lateAt: before(-120) },
-  ...{ stateChangedAt: before(9), createdAt: before(99), expiresAt: before(-86_400) },
-  ...{ recentHeartbeats: [], blindWindows: [], failure: null, openRuns: [], lastRun: null },
+  publicId: 'pulse_x',
+  planId: 'spark',
+  state: 'operational',
+  name: '',
+  description: '',
+  expectedIntervalSeconds: 60,
+  graceSeconds: 60,
+  schedule: null,
+  publicStatusEnabled: false,
+  publicStatusId: 'pulse_status_x',
+  heartbeatLimit: 100,
+  acceptedHeartbeatCount: 2,
+  remainingHeartbeats: 98,
+  lastPingAt: before(0.2),
+  nextExpectedAt: before(-60),
+  lateAt: before(-120),
+  stateChangedAt: before(9),
+  createdAt: before(99),
+  expiresAt: before(-86_400),
+  recentHeartbeats: [],
+  blindWindows: [],
+  failure: null,
+  openRuns: [],
+  lastRun: null,
 }
 
 test('a time less than half a second away is now, on either side', () => {

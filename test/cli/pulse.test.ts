@@ -22,12 +22,19 @@ describe('pulse run', () => {
     const none: unknown[] = []
     assert.equal((await cli.run(['pulse', 'run', 'beat', '--', 'sh', '-c', 'exit 7'])).code, 7)
     assert.deepEqual(await told(), {
-      ...{ state: 'late', failed: 7, openRuns: none, exitCode: 7, acceptedHeartbeatCount: 2 },
+      state: 'late',
+      failed: 7,
+      openRuns: none,
+      exitCode: 7,
+      acceptedHeartbeatCount: 2,
     })
     const done = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
     assert.deepEqual([done.code, done.err], [0, ''])
     assert.deepEqual(await told(), {
-      ...{ state: 'operational', failed: undefined, openRuns: none, exitCode: 0 },
+      state: 'operational',
+      failed: undefined,
+      openRuns: none,
+      exitCode: 0,
       acceptedHeartbeatCount: 4,
     })
   })

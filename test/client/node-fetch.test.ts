@@ -28,7 +28,8 @@ test('the fee that phoenixd names in satoshis is told in millisatoshis', async (
   const node = await startPhoenixd({ clock, own: createLedger(clock), others: shop })
   t.after(node.close)
   const wallet = phoenixdWallet({
-    ...{ url: node.baseUrl, password: node.password },
+    url: node.baseUrl,
+    password: node.password,
     async fetch(input, init) {
       const answer = await fetch(input, init)
       if (answer.status !== 200) return answer

@@ -105,7 +105,8 @@ test('a network that redirects to its own page after the payment is waited out',
   const wallet = testWallet(server)
   let redirects = 0
   const mayfly = createMayfly({
-    ...{ baseUrl: server.url, wallet },
+    baseUrl: server.url,
+    wallet,
     fetch: async (url, init) => {
       const isPoll = init?.method === 'GET' && String(url).includes('/api/payments/')
       if (!isPoll || redirects++ > 0) return fetch(url, init)
@@ -237,7 +238,9 @@ for (const [name, answer] of Object.entries({
     const paymentHash = createHash('sha256').update(preimage).digest('hex')
     const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000 })
     const quote = {
-      ...{ orderId: 'order_1', product: 'catch', planId: 'spark' },
+      orderId: 'order_1',
+      product: 'catch',
+      planId: 'spark',
       amountSats: 100,
       bolt11,
       paymentHash,
@@ -318,7 +321,8 @@ test('a quote that is longer than any is refused, and is not kept', async (t) =>
   const server = await startServer(t)
   const wallet = testWallet(server)
   const mayfly = createMayfly({
-    ...{ baseUrl: server.url, wallet },
+    baseUrl: server.url,
+    wallet,
     fetch: async (url, init) => {
       const answer = await fetch(url, init)
       if (answer.status !== 402) return answer

@@ -93,7 +93,8 @@ test('two programs at once with one key hand one invoice to a wallet once', asyn
   const bought = await Promise.all(
     [1, 2, 3].map(() =>
       createMayfly({ baseUrl: server.url, wallet, store }).buyCatch({
-        ...{ planId: 'spark', idempotencyKey },
+        planId: 'spark',
+        idempotencyKey,
       }),
     ),
   )
@@ -111,7 +112,9 @@ test('an interrupted purchase is polled by its order, and requested no second ti
     const asked: string[] = []
     const client = () =>
       createMayfly({
-        ...{ baseUrl: server.url, wallet, store },
+        baseUrl: server.url,
+        wallet,
+        store,
         fetch: (url, init) => {
           asked.push(`${init?.method} ${new URL(String(url)).pathname}`)
           return fetch(url, init)
@@ -161,7 +164,9 @@ for (const [status, error] of REFUSALS) {
     let isHostile = false
     const client = () =>
       createMayfly({
-        ...{ baseUrl: server.url, wallet, store },
+        baseUrl: server.url,
+        wallet,
+        store,
         fetch: (url, init) =>
           isHostile && String(url).includes('/api/payments/')
             ? Promise.resolve(new Response(JSON.stringify({ error }), { status }))
@@ -170,7 +175,9 @@ for (const [status, error] of REFUSALS) {
     const stop = new AbortController()
     await assert.rejects(
       client().buyCatch({
-        ...{ planId: 'spark', idempotencyKey, signal: stop.signal },
+        planId: 'spark',
+        idempotencyKey,
+        signal: stop.signal,
         onProgress: ({ stage }) => stage === 'uncertain' && stop.abort(),
       }),
       { phrase: 'payment outcome unknown' },
@@ -201,7 +208,9 @@ test('a service that offers another invoice for an order that reached a wallet g
   const stop = new AbortController()
   const client = (lie: boolean) =>
     createMayfly({
-      ...{ baseUrl: server.url, wallet, store },
+      baseUrl: server.url,
+      wallet,
+      store,
       fetch: async (url, init) => {
         const answer = await fetch(url, init)
         if (!lie || answer.status !== 402) return answer
@@ -215,7 +224,9 @@ test('a service that offers another invoice for an order that reached a wallet g
     })
   await assert.rejects(
     client(false).buyCatch({
-      ...{ planId: 'spark', idempotencyKey, signal: stop.signal },
+      planId: 'spark',
+      idempotencyKey,
+      signal: stop.signal,
       onProgress: ({ stage }) => stage === 'uncertain' && stop.abort(),
     }),
   )
@@ -233,7 +244,8 @@ test('a preimage is proof of its own invoice alone, and with one no wallet is as
   const quotes: string[] = []
   const stop = new AbortController()
   const bought = server.mayfly.buyCatch({
-    ...{ planId: 'spark', signal: stop.signal },
+    planId: 'spark',
+    signal: stop.signal,
     onInvoice({ bolt11 }) {
       quotes.push(bolt11)
       stop.abort()
@@ -300,7 +312,8 @@ for (const [{ answer, keeps, minutes, seller = minutes }, outcome] of WHEN) {
     const purchase = { planId: 'spark', wallet, idempotencyKey } as const
     await assert.rejects(
       payments.buy(planOrder('catch', 'spark'), {
-        ...{ ...purchase, signal: stop.signal },
+        ...purchase,
+        signal: stop.signal,
         onProgress: ({ stage }) => stage === 'uncertain' && stop.abort(),
       }),
     )
@@ -313,7 +326,8 @@ for (const [{ answer, keeps, minutes, seller = minutes }, outcome] of WHEN) {
     const leave = new AbortController()
     await payments
       .buy(planOrder('catch', 'spark'), {
-        ...{ ...purchase, signal: leave.signal },
+        ...purchase,
+        signal: leave.signal,
         onProgress({ stage }) {
           if (stage === 'uncertain') leave.abort()
         },
@@ -385,7 +399,10 @@ test('an invoice that expires while it is shown, or while the service is silent 
   )
   const buy = (idempotencyKey: string, more: object = {}) =>
     payments.buy(planOrder('catch', 'spark'), {
-      ...{ planId: 'spark', wallet, idempotencyKey, ...more },
+      planId: 'spark',
+      wallet,
+      idempotencyKey,
+      ...more,
     })
   const slow = buy(randomUUID(), {
     onInvoice() {
@@ -425,7 +442,10 @@ test('a wallet may be paying by one call while it refuses the next, so its no is
     const store = mortalStore()
     let passedMs = 0
     const payments = createPayments(createHttp(server.url, fetch), {
-      ...{ maxSats: 1000, service: server.url, store, now: () => Date.now() + passedMs },
+      maxSats: 1000,
+      service: server.url,
+      store,
+      now: () => Date.now() + passedMs,
     })
     const stop = new AbortController()
     const purchase = {
@@ -434,7 +454,8 @@ test('a wallet may be paying by one call while it refuses the next, so its no is
       idempotencyKey: randomUUID(),
     } as const
     const left = payments.buy(planOrder('catch', 'spark'), {
-      ...{ ...purchase, signal: stop.signal },
+      ...purchase,
+      signal: stop.signal,
       onProgress: ({ stage }) => stage === 'uncertain' && stop.abort(),
     })
     await assert.rejects(left)
@@ -473,7 +494,10 @@ test('what a wallet has paid is kept, though another program has written since',
   const terms = { planId: 'spark', idempotencyKey: randomUUID() } as const
   const buy = (from: Wallet) =>
     createPayments(createHttp(server.url, fetch), {
-      ...{ maxSats: 1000, service: server.url, store, now },
+      maxSats: 1000,
+      service: server.url,
+      store,
+      now,
     }).buy(planOrder('catch', 'spark'), { ...terms, wallet: from })
   const first = buy(slow)
   await begun.promise
@@ -499,7 +523,9 @@ test('a purchase that reached one wallet is handed to no other', async (t) => {
   const idempotencyKey = randomUUID()
   const buy = (wallet: Wallet) =>
     createMayfly({ baseUrl: server.url, store }).buyCatch({
-      ...{ planId: 'spark', wallet, idempotencyKey },
+      planId: 'spark',
+      wallet,
+      idempotencyKey,
     })
   await assert.rejects(buy(mine), { phrase: 'payment failed' })
   await assert.rejects(
@@ -518,7 +544,8 @@ test('a wallet that paid another invoice with the same hash has not paid this on
   const paid = await server.mayfly.catalog()
   assert.ok(paid)
   const lookup = async (): Promise<WalletAnswer> => ({
-    ...{ state: 'paid', preimage: '11'.repeat(32) },
+    state: 'paid',
+    preimage: '11'.repeat(32),
     bolt11: 'lnbcrt1other',
   })
   const mayfly = createMayfly({ baseUrl: server.url, wallet: { ...wallet, lookup } })
@@ -577,7 +604,10 @@ async function aSecondInvoice(t: TestContext) {
   )
   const buy = (by: Wallet, more: object = {}) =>
     payments.buy(planOrder('catch', 'spark'), {
-      ...{ planId: 'spark', wallet: by, idempotencyKey, ...more },
+      planId: 'spark',
+      wallet: by,
+      idempotencyKey,
+      ...more,
     })
   const stop = new AbortController()
   const left = buy(wallet, {

@@ -41,8 +41,10 @@ const endless = (signal: AbortSignal, onRead: () => void = () => undefined): Rea
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const CODE = formatWhisperCode({
-  ...{ publicId: newId('whisper'), readToken: aToken('whisper_read') },
-  ...{ key: new Uint8Array(32), hasPassword: false },
+  publicId: newId('whisper'),
+  readToken: aToken('whisper_read'),
+  key: new Uint8Array(32),
+  hasPassword: false,
 })
 
 const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }

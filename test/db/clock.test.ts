@@ -36,7 +36,9 @@ async function aStore(t: After) {
     })
   }
   return {
-    ...{ db, open, events },
+    db,
+    open,
+    events,
     set(ms: number) {
       wall += ms
     },
@@ -177,7 +179,9 @@ suite('the clock of the service', () => {
     let reading: { at: number; monotonic: number } | null = { at: T, monotonic: 0 }
     const log = { info() {}, warn() {}, error() {} }
     const clock = await openClock({
-      ...{ db, log, onReanchor: () => undefined },
+      db,
+      log,
+      onReanchor: () => undefined,
       machine: { now: () => T + HOUR, monotonic: () => monotonic },
       readTime: async () => reading,
     })

@@ -94,7 +94,8 @@ suite('backup.sh', () => {
     const backUp = (reads: string, from = url) =>
       run('backup.sh', [folder], {
         PATH: `${tools}:${process.env.PATH}`,
-        ...{ TOLD: told, READS: reads },
+        TOLD: told,
+        READS: reads,
         MAYFLY_DATABASE_URL: from,
       })
     assert.notEqual((await backUp('something else')).code, 0)

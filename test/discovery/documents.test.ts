@@ -172,11 +172,18 @@ test('the documents follow the operator’s plans: their prices, and no plan tha
 /** A service of the default plans, all of which are sold by one URL. */
 const service = (network: Network, isSimulator: boolean): Announced => ({
   baseUrl: BASE_URL,
-  ...{ network, isSimulator, hasMcp: true, operator: NOTHING_SAID },
+  network,
+  isSimulator,
+  hasMcp: true,
+  operator: NOTHING_SAID,
   products: PRODUCT_NAMES.map((name) => ({
-    ...{ name, about: 'It does something.', guide: '## It\n', skill: 'Use it.' },
+    name,
+    about: 'It does something.',
+    guide: '## It\n',
+    skill: 'Use it.',
     plans: PLAN_IDS.map((planId) => ({
-      ...{ planId, priceSats: 5 },
+      planId,
+      priceSats: 5,
       byUrl: { method: 'GET' as const, l402Path: `/api/buy/${name}/${planId}/l402` },
     })),
   })),

@@ -150,7 +150,10 @@ const BUYERS: Buyer[] = [
     })),
   ),
   ...BY_URL.map(([client, path, request = {}]) => ({
-    ...{ ...client, path, request: () => request, hasKey: false },
+    ...client,
+    path,
+    request: () => request,
+    hasKey: false,
     hasReceipt: false,
   })),
 ]

@@ -208,7 +208,8 @@ suite('streams across instances', () => {
     const headers = { authorization: `Bearer ${inbox.ownerToken}` }
     const wait = (after: number) =>
       fetch(`${fleet.b.url}/api/catch/${inbox.publicId}/events?wait=30&after=${after}`, {
-        ...{ signal, headers },
+        signal,
+        headers,
       })
     for (let after = 0; after < 60; after++) {
       const answer = wait(after)

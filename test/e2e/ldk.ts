@@ -62,7 +62,9 @@ suite('LDK Node', () => {
       return Number(object(await ldk.call('info')).onchainSats) > 0
     })
     await alice.post('/v1/peers', {
-      ...{ addr: { pubkey: ldk.nodeId, host: ldk.address }, perm: true, timeout: '60' },
+      addr: { pubkey: ldk.nodeId, host: ldk.address },
+      perm: true,
+      timeout: '60',
     })
     for (let opened = 0; opened < CHANNELS; opened++) {
       await until('a channel', () =>
@@ -169,7 +171,8 @@ suite('LDK Node', () => {
     const lnurl = await startLnurlServer(t, walletOf(ldk))
     const settings = {
       ...(await sellingOver(t, testbed.alice)),
-      ...{ MAYFLY_GATE: 'on', MAYFLY_ALLOWED_HOSTS: lnurl.host },
+      MAYFLY_GATE: 'on',
+      MAYFLY_ALLOWED_HOSTS: lnurl.host,
     }
     const server = await aServer(t, settings)
     const { stdout } = await promisify(execFile)(

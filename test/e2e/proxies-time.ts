@@ -21,7 +21,9 @@ behindEach((name, site) => {
       const own = site().front.client({ isHttp2 })
       const leaving = new AbortController()
       const stream = await site().ask(`/api/catch/${inbox.publicId}/stream`, {
-        ...{ headers: owner, client: own, signal: leaving.signal },
+        headers: owner,
+        client: own,
+        signal: leaving.signal,
       })
       let text = ''
       stream.body.setEncoding('utf8').on('data', (chunk: string) => {
@@ -32,7 +34,8 @@ behindEach((name, site) => {
         const newest =
           (await site().mayfly.catch(inbox).page({ limit: 1 })).events[0]?.sequence ?? 0
         const waiting = site().ask(`/api/catch/${inbox.publicId}/events?after=${newest}&wait=30`, {
-          ...{ headers: owner, client: own },
+          headers: owner,
+          client: own,
         })
         await until('the wait', async () => (await site().service.open()) === 2)
         await site().stored(inbox, '', { method: 'POST', body: mark })
@@ -53,7 +56,9 @@ behindEach((name, site) => {
         const own = site().front.client({ isHttp2 })
         const leaving = new AbortController()
         const asked = site().ask(`/api/catch/${inbox.publicId}/${path}`, {
-          ...{ headers, client: own, signal: leaving.signal },
+          headers,
+          client: own,
+          signal: leaving.signal,
         })
         const ended = asked.then(({ body }) => body.text()).catch(() => {})
         await until('the reader', async () => (await site().service.open()) === 1)
@@ -71,7 +76,8 @@ behindEach((name, site) => {
     const headers = { authorization: `Bearer ${inbox.ownerToken}` }
     const leaving = new AbortController()
     const { body } = await site().ask(`/api/catch/${inbox.publicId}/stream`, {
-      ...{ headers, signal: leaving.signal },
+      headers,
+      signal: leaving.signal,
     })
     let isCut = false
     let beats = 0
@@ -167,7 +173,8 @@ behindEach((name, site) => {
     for (const isHttp2 of [false, true]) {
       const own = site().front.client({ isHttp2 })
       const { statusCode, headers, body } = await site().ask(BUY, {
-        ...{ headers: { authorization: long }, client: own },
+        headers: { authorization: long },
+        client: own,
       })
       await body.dump()
       assert.equal(statusCode, 402)

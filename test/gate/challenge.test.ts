@@ -10,8 +10,13 @@ import { paymentChallenges } from '../support/payer.ts'
 const KEYS = [1, 2, 3].map((byte) => new Uint8Array(32).fill(byte))
 const [ONE, TWO, THREE] = KEYS as [Uint8Array, Uint8Array, Uint8Array]
 const intent = (changes: Partial<IntentRow> = {}): IntentRow => ({
-  ...{ ...anIntent('a', 'q'), state: 'open', verify_count: 0, next_verify_at: 0 },
-  ...{ body_sha256: 'ab'.repeat(32), request_digest: 'cd'.repeat(32), ...changes },
+  ...anIntent('a', 'q'),
+  state: 'open',
+  verify_count: 0,
+  next_verify_at: 0,
+  body_sha256: 'ab'.repeat(32),
+  request_digest: 'cd'.repeat(32),
+  ...changes,
 })
 const challenges = (keys: [Uint8Array, ...Uint8Array[]], url = 'https://gate.example:8443') =>
   createGateChallenges({ keys, publicUrl: () => url })

@@ -19,8 +19,14 @@ test('an intent of a request is answered as its quote, with nothing to cache', a
   const bodySha256 = createHash('sha256').update(BODY).digest('hex')
   const binding = { project: projectId, route: 'render', method: 'POST', path: PATH, bodySha256 }
   assert.deepEqual(rest, {
-    ...{ projectId, routeId: 'render', method: 'POST', path: PATH, network: 'regtest' },
-    ...{ amountSats: 50, recipient: 'alice@example.com', settled: false },
+    projectId,
+    routeId: 'render',
+    method: 'POST',
+    path: PATH,
+    network: 'regtest',
+    amountSats: 50,
+    recipient: 'alice@example.com',
+    settled: false,
     requestDigest: createHash('sha256').update(bindingText(binding)).digest('hex'),
   })
   assert.match(bolt11, /^lnbcrt500n1/)
@@ -178,7 +184,9 @@ describe('the challenge of an intent', () => {
     const request = decodeChargeRequest(challenge.request)
     const { bolt11: invoice, network, paymentHash } = quote
     assert.deepEqual(request, {
-      ...{ amount: '50', currency: 'sat', externalId: quote.intentId },
+      amount: '50',
+      currency: 'sat',
+      externalId: quote.intentId,
       methodDetails: { invoice, network, paymentHash },
     })
     assert.deepEqual(body, {
@@ -196,7 +204,9 @@ describe('the challenge of an intent', () => {
     assert.ok(id)
     assert.equal(digest, `sha-256=:${createHash('sha256').update(BODY).digest('base64')}:`)
     assert.deepEqual(rest, {
-      ...{ realm: 'gate.mayfly.org', method: 'lightning', intent: 'charge' },
+      realm: 'gate.mayfly.org',
+      method: 'lightning',
+      intent: 'charge',
       expires: quote.expiresAt,
     })
   })

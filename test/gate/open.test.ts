@@ -25,8 +25,11 @@ test('an invoice of the simulator lives as long as its quote, and for two minute
     [900, 900],
   ] as const) {
     const provider = openProvider({
-      ...{ simulator, quoteSeconds, outbound: { allowed: new Set<string>() } },
-      ...{ network: 'regtest', clock },
+      simulator,
+      quoteSeconds,
+      outbound: { allowed: new Set<string>() },
+      network: 'regtest',
+      clock,
     })
     const { bolt11 } = await provider.invoice('alice@example.com', 1000)
     assert.equal(decodeInvoice(bolt11).expirySeconds, lives)
@@ -37,8 +40,11 @@ test('an invoice is asked of the Lightning Address where there is no simulator',
   const clock = testClock()
   const lnurl = await startLnurlServer(t, pocketWallet(clock))
   const provider = openProvider({
-    ...{ simulator: null, quoteSeconds: 900, outbound: { allowed: new Set([lnurl.host]) } },
-    ...{ network: 'regtest', clock },
+    simulator: null,
+    quoteSeconds: 900,
+    outbound: { allowed: new Set([lnurl.host]) },
+    network: 'regtest',
+    clock,
   })
   t.after(() => provider.close())
   const { bolt11 } = await provider.invoice(lnurl.address, 7000)
@@ -65,7 +71,8 @@ test('receipts and challenges are signed with the keys of their purpose, so that
   const { quote, preimage, challenge } = await credential()
   const intent = await createGateStore(db).intent(quote.intentId)
   const { isFor } = createGateChallenges({
-    ...{ keys: secrets.keys('gate challenge'), publicUrl: () => 'https://gate.mayfly.org' },
+    keys: secrets.keys('gate challenge'),
+    publicUrl: () => 'https://gate.mayfly.org',
   })
   assert.equal(intent && isFor(intent, { challenge, payload: { preimage } }), true)
 })

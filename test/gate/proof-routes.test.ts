@@ -107,7 +107,9 @@ describe('a poll', () => {
     const text = 'update gate_intent set verify_url = null'
     await db.write({ lockKey: 'a test', statements: { silent: { text, values: [] } } })
     assert.deepEqual((await poll(intentId)).body, {
-      ...{ ...pending, status: 'proof_required', verification: 'preimage' },
+      ...pending,
+      status: 'proof_required',
+      verification: 'preimage',
     })
     clock.advance(1_501_000)
     const over = await poll(intentId)
@@ -127,9 +129,17 @@ describe('a poll', () => {
     assert.equal(headers['gate-receipt'], receipt)
     assert.equal(headers['cache-control'], 'private, no-store')
     assert.deepEqual(rest, {
-      ...{ settled: true, intentId: quote.intentId, projectId, routeId: 'render' },
-      ...{ method: 'POST', path: PATH, requestDigest: quote.requestDigest, amountSats: 50 },
-      ...{ paymentHash: quote.paymentHash, verifiedBy: 'provider', creditsRemaining: 9 },
+      settled: true,
+      intentId: quote.intentId,
+      projectId,
+      routeId: 'render',
+      method: 'POST',
+      path: PATH,
+      requestDigest: quote.requestDigest,
+      amountSats: 50,
+      paymentHash: quote.paymentHash,
+      verifiedBy: 'provider',
+      creditsRemaining: 9,
     })
     assert.match(receiptId, /^gate_intent_[0-9A-Za-z]{22}\.0$/)
     assert.equal(Date.parse(expiresAt), (Math.floor(Date.parse(authorizedAt) / 1000) + 300) * 1000)
@@ -234,7 +244,8 @@ describe('a Payment credential', () => {
     const { quote, preimage, challenge, sent } = mine
     const made = (changes: Partial<PaymentChallenge>, by = preimage) => ({
       authorization: paymentAuthorization({
-        ...{ challenge: { ...challenge, ...changes }, payload: { preimage: by } },
+        challenge: { ...challenge, ...changes },
+        payload: { preimage: by },
       }),
     })
     const { digest = '', request } = other.challenge

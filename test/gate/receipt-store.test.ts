@@ -109,7 +109,10 @@ test('payments that are not honoured are listed, the first that failed first, so
   await run(honourIntent('a', T))
   assert.deepEqual(await listed(9), ['c', 'b', 'd'])
   assert.deepEqual((await store.unhonoured(1))[0], {
-    ...{ intent_id: 'c', project_id: 'q', payment_hash: 'hash of c', amount_sats: 50 },
+    intent_id: 'c',
+    project_id: 'q',
+    payment_hash: 'hash of c',
+    amount_sats: 50,
     noticed_at: T,
   })
 })

@@ -238,8 +238,12 @@ const KIB = 1024
 const BODY = 8 * KIB
 const EACH = REQUEST_BYTES + BODY
 const ROOM = {
-  ...{ perNetwork: 6 * EACH, perInbox: 4 * EACH, inAll: 8 * EACH },
-  ...{ unpaid: 5 * EACH, perCapability: 4 * EACH, ...MESSAGES },
+  perNetwork: 6 * EACH,
+  perInbox: 4 * EACH,
+  inAll: 8 * EACH,
+  unpaid: 5 * EACH,
+  perCapability: 4 * EACH,
+  ...MESSAGES,
 }
 
 /** A budget for bodies, and those that were evicted from it. */
@@ -247,7 +251,10 @@ function bodies() {
   const { budget, answer, closed } = aBudget(ROOM)
   const evicted: string[] = []
   return {
-    ...{ budget, answer, closed, evicted },
+    budget,
+    answer,
+    closed,
+    evicted,
     /** Whether a body of 8 KiB found room. */
     begin(network: string, inbox: string, name = `${network} to ${inbox}`) {
       const reservation = budget.forBody('inbox', { network, inbox })
@@ -292,8 +299,12 @@ test('a network that fills an inbox gives up its oldest body to a newcomer, unti
 test('a hundred networks that each take all they can leave room for a newcomer', () => {
   const mib = (value: number): number => value * KIB * KIB
   const { budget } = aBudget({
-    ...{ perNetwork: mib(32), perInbox: mib(16), inAll: mib(64) },
-    ...{ unpaid: mib(64), perCapability: mib(12), ...MESSAGES },
+    perNetwork: mib(32),
+    perInbox: mib(16),
+    inAll: mib(64),
+    unpaid: mib(64),
+    perCapability: mib(12),
+    ...MESSAGES,
   })
   for (let network = 0; network < 100; network++) {
     for (let target = 0; target < 10; target++) {

@@ -42,7 +42,9 @@ function aPurchase() {
   Object.assign(request, { headers: {} })
   const reading = (kind: 'paid' | 'unpaid') =>
     receiveLarge(request, response, {
-      ...{ memory, network: '203.0.113', kind },
+      memory,
+      network: '203.0.113',
+      kind,
       maxBytes: 1024 * 1024,
       tooLarge: undefined,
     })

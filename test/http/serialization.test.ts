@@ -25,7 +25,8 @@ suite('answers by their schemas', () => {
 
   test('a field that the schema of an answer does not declare is left out, at every depth', () => {
     const row = {
-      ...{ ...inbox, token_hash: 'secret' },
+      ...inbox,
+      token_hash: 'secret',
       plan: { price: 1, token_hash: 'secret' },
       events: [{ path: '/1', token_hash: 'secret' }, { path: '/2' }],
       owner: { name: 'b', token_hash: 'secret' },

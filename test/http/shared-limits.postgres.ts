@@ -128,7 +128,9 @@ async function instances(t: TestContext, many: number): Promise<Shared> {
   const reports: string[] = []
   const all = Array.from({ length: many }, () =>
     createSharedLimits({
-      ...{ db, clock: systemClock, secret: SECRET },
+      db,
+      clock: systemClock,
+      secret: SECRET,
       onAway: (reason) => reports.push(reason),
       onBack: () => reports.push('back'),
     }),

@@ -71,6 +71,11 @@ test('a text that is escaped for JSON is the same text', () => {
 
 const withBody = (body: string) =>
   ({
-    ...{ method: 'POST', path: '/', query: '', headers: [] },
-    ...{ body, bodyEncoding: 'utf8', bodyBytes: 3 },
+    method: 'POST',
+    path: '/',
+    query: '',
+    headers: [],
+    body,
+    bodyEncoding: 'utf8',
+    bodyBytes: 3,
   }) as unknown as CatchEvent

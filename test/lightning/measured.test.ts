@@ -15,7 +15,8 @@ test('a node that fails is counted and neither up nor in sync, and one without a
   const node = measuredLightning(
     {
       info: () => (failure === null ? Promise.resolve(NODE) : answer()),
-      ...{ createInvoice: answer, lookupInvoice: answer },
+      createInvoice: answer,
+      lookupInvoice: answer,
     } as unknown as Lightning,
     metrics.node,
   )

@@ -79,8 +79,11 @@ suite('an order that extends a capability', () => {
     await learn()
     const now = shop.clock.now()
     assert.deepEqual(await columns(shop, quote), {
-      ...{ state: 'settled', public_id: null, extends_id: publicId },
-      ...{ settled_at: now, expires_at: now + 2 * LIFE },
+      state: 'settled',
+      public_id: null,
+      extends_id: publicId,
+      settled_at: now,
+      expires_at: now + 2 * LIFE,
     })
     assert.deepEqual(await shop.provisioned(), [publicId])
     const [row] = await shop.db.read('select value from meta where name = $1', publicId)

@@ -81,14 +81,13 @@ const facts = (quote: Quote) => ({
   network: 'regtest',
 })
 const OFFERED = {
-  ...{
-    product: 'catch',
-    planId: 'spark',
-    amountSats: 100,
-    priceSats: 100,
-    paymentHash: PAYMENT_HASH,
-  },
-  ...{ expiresAt: EXPIRES, network: 'regtest' },
+  product: 'catch',
+  planId: 'spark',
+  amountSats: 100,
+  priceSats: 100,
+  paymentHash: PAYMENT_HASH,
+  expiresAt: EXPIRES,
+  network: 'regtest',
 }
 
 suite('the native flow', () => {
@@ -134,7 +133,8 @@ suite('the flow of L402', () => {
     const [challenge] = l402Challenges([field])
     assert.deepEqual(challenge, { macaroon: body.macaroon, invoice: QUOTE.bolt11 })
     assert.deepEqual(body, {
-      ...{ error: 'payment required', scheme: 'L402' },
+      error: 'payment required',
+      scheme: 'L402',
       macaroon: body.macaroon,
       invoice: QUOTE.bolt11,
       ...facts(QUOTE),
@@ -146,7 +146,8 @@ suite('the flow of L402', () => {
     )
     const offer = flow.challenge(QUOTE, ONE_URL, 'invalid L402 credential').body
     assert.deepEqual(offer, {
-      ...{ error: 'invalid L402 credential', scheme: 'L402' },
+      error: 'invalid L402 credential',
+      scheme: 'L402',
       macaroon: offer.macaroon,
       invoice: QUOTE.bolt11,
       ...OFFERED,
@@ -180,7 +181,8 @@ suite('the flow of L402', () => {
 
   test('a credential that proves nothing is invalid, and names a payment hash only if we minted it', () => {
     const invalid = (paymentHash: string | null) => ({
-      ...{ kind: 'invalid', reason: 'invalid L402 credential' },
+      kind: 'invalid',
+      reason: 'invalid L402 credential',
       paymentHash,
     })
     const wrong = credentialFor(BINDING, WRONG_PREIMAGE)
@@ -251,11 +253,16 @@ suite('the flow of Payment', () => {
     const { id, request, ...fields } = challenge
     assert.match(id, /^[A-Za-z0-9_-]{43}$/)
     assert.deepEqual(fields, {
-      ...{ realm: 'mayfly.example', method: 'lightning', intent: 'charge', expires: EXPIRES },
+      realm: 'mayfly.example',
+      method: 'lightning',
+      intent: 'charge',
+      expires: EXPIRES,
       digest: `sha-256=:${Buffer.from(BINDING.bodySha256, 'hex').toString('base64')}:`,
     })
     assert.deepEqual(decodeChargeRequest(request), {
-      ...{ amount: '100', currency: 'sat', description: QUOTE.memo },
+      amount: '100',
+      currency: 'sat',
+      description: QUOTE.memo,
       methodDetails: { invoice: QUOTE.bolt11, network: 'regtest', paymentHash: PAYMENT_HASH },
     })
     assert.equal('digest' in challengeFor(ONE_URL), false)
@@ -385,8 +392,11 @@ suite('the flow of Payment', () => {
       settledAt: NOW,
     })
     assert.deepEqual(decodeReceipt(receipt), {
-      ...{ challengeId: 'a challenge', method: 'lightning', reference: PAYMENT_HASH },
-      ...{ status: 'success', timestamp: '2026-01-02T03:04:05Z' },
+      challengeId: 'a challenge',
+      method: 'lightning',
+      reference: PAYMENT_HASH,
+      status: 'success',
+      timestamp: '2026-01-02T03:04:05Z',
     })
   })
 })

@@ -31,7 +31,9 @@ function aNode(noteNode?: NoteNode) {
   const note: Log['info'] = (line) => void node.logged.push(line)
   const log: Log = { info: note, warn: note, error: note }
   const health = createNodeHealth({
-    ...{ lightning, network: 'regtest', log },
+    lightning,
+    network: 'regtest',
+    log,
     ...(noteNode === undefined ? {} : { noteNode }),
   })
   return { node, health }

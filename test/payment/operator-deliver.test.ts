@@ -97,19 +97,18 @@ suite('what an operator is told of an order', () => {
     const { clock } = owed.shop
     const { catch: product = assert.fail() } = aProduct()
     const extend: Provisioning['extend'] = async (_db, { now }) => ({
-      ...{ expiresAt: now + SECOND, statements: [] },
+      expiresAt: now + SECOND,
+      statements: [],
     })
     const extended = await deliverOrder(
       deps(owed.shop, { catch: { ...product, extend } }),
       byId(owed.orderId),
     )
     assert.deepEqual(extended, {
-      ...{
-        order: owed.quote.paymentHash,
-        publicId: 'catch_0',
-        isExtended: true,
-        isRestored: false,
-      },
+      order: owed.quote.paymentHash,
+      publicId: 'catch_0',
+      isExtended: true,
+      isRestored: false,
       expiresAt: clock.now() + SECOND,
     })
   })

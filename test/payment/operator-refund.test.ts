@@ -52,7 +52,8 @@ suite('a refund', () => {
     const { amountSats } = quote
     const other = await shop.paidAndSeen('the-key-of-another')
     assert.deepEqual(await refund(shop, shop.db, quote), {
-      ...{ amountSats, publicId: null },
+      amountSats,
+      publicId: null,
     })
     const row = await shop.order(quote)
     assert.deepEqual([row?.state, row?.sealed_at], ['refunded', shop.clock.now()])

@@ -11,8 +11,12 @@ const PLAN = { planId: 'spark', priceSats: 100, durationSeconds: 3600 }
 
 const order = (facts: Partial<OrderRow> = {}): OrderRow =>
   ({
-    ...{ product: 'catch', plan_id: 'spark', plan: JSON.stringify(PLAN), restored_at: null },
-    ...{ request_hash: requestHash(aRequest(), PLAN), ...facts },
+    product: 'catch',
+    plan_id: 'spark',
+    plan: JSON.stringify(PLAN),
+    restored_at: null,
+    request_hash: requestHash(aRequest(), PLAN),
+    ...facts,
   }) as OrderRow
 
 test('a capability lives as long as its plan says, up to the last date there is', () => {

@@ -105,7 +105,9 @@ suite('an order that is known', () => {
     const admitted: unknown[] = []
     for (const preimage of [null, await preimageOf(shop.db, quote.paymentHash), 'x']) {
       const poll = shop.orders.poll(quote.orderId, {
-        ...{ key: null, isPrefetch: false, preimage },
+        key: null,
+        isPrefetch: false,
+        preimage,
         admit: async (shown) => {
           admitted.push(shown)
           throw new Error('too many')
@@ -128,8 +130,9 @@ suite('an order that is known', () => {
     const shown = await preimageOf(shop.db, quote.paymentHash)
     const prefetch = (isProven = false) =>
       shop.orders.poll(quote.orderId, {
-        ...{ key: isProven ? KEY : null, isPrefetch: true },
-        ...{ preimage: isProven ? shown : null },
+        key: isProven ? KEY : null,
+        isPrefetch: true,
+        preimage: isProven ? shown : null,
       })
     assert.deepEqual(await prefetch(), { kind: 'pending', quote })
     assert.deepEqual(await prefetch(true), { kind: 'pending', quote })

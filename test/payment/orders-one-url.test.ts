@@ -107,7 +107,9 @@ suite('what an order of one URL answers', () => {
     const { paymentHash } = quote
     const settledAt = shop.clock.now()
     assert.deepEqual(await answer(verified(quote), false), {
-      ...{ kind: 'deliverable', paymentHash, settledAt },
+      kind: 'deliverable',
+      paymentHash,
+      settledAt,
     })
     assert.equal((await shop.order(quote))?.delivered_at, null)
     assert.equal((await answer(verified(quote)))?.kind, 'delivered')

@@ -82,8 +82,11 @@ suite('the invoice of an order', () => {
       await open(shop)
       assert.deepEqual(events(shop, 'order.quoted'), [
         {
-          ...{ event: 'order.quoted', paymentHash, product: 'catch' },
-          ...{ planId: 'spark', amountSats: 100 },
+          event: 'order.quoted',
+          paymentHash,
+          product: 'catch',
+          planId: 'spark',
+          amountSats: 100,
         },
       ])
     })

@@ -108,7 +108,10 @@ suite('an order whose reservation was released', () => {
         const { publicId, outcome } = delivered(await repeated())
         const now = shop.clock.now()
         assert.deepEqual(await facts(quote), {
-          ...{ state: 'settled', settled_at: now, settled_by: 'preimage', delivered_at: now },
+          state: 'settled',
+          settled_at: now,
+          settled_by: 'preimage',
+          delivered_at: now,
           unfulfilled_at: before.state === 'paid_unfulfilled' ? before.settled_at : null,
         })
         assert.deepEqual(restored, [

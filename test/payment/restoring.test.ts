@@ -124,7 +124,10 @@ suite('what restoring a lost order needs', () => {
     const row = await shop.order({ orderId })
     const now = shop.clock.now()
     assert.deepEqual(restored, {
-      ...{ order: lost.paymentHash, publicId: row?.public_id, isExtended: false, isRestored: true },
+      order: lost.paymentHash,
+      publicId: row?.public_id,
+      isExtended: false,
+      isRestored: true,
       expiresAt: now + LIFE,
     })
     assert.deepEqual(

@@ -139,7 +139,7 @@ test('once the order of a capability is deleted, the newest that has extended it
   for (const [id, some] of Object.entries({
     first: { ...extension, settled_at: T + 1 },
     newest: { ...extension, settled_at: T + 2 },
-    ...{ owed: { ...extension, state: 'paid_unfulfilled', settled_at: T + 3 } },
+    owed: { ...extension, state: 'paid_unfulfilled', settled_at: T + 3 },
     replacement: { ...extension, public_id: 'd', settled_at: T + 3 },
     'of another': { ...extension, extends_id: 'e', settled_at: T + 3 },
   } satisfies Record<string, Partial<OrderRow>>))

@@ -29,7 +29,9 @@ import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 const STATES = ['pending', 'settled', 'dead', 'paid_unfulfilled', 'refunded'] as const
 const SEED = new Uint8Array([9])
 const SETTLEMENT = {
-  ...{ settled_at: T + 1, settled_by: 'lookup' as const, expires_at: T + 99 },
+  settled_at: T + 1,
+  settled_by: 'lookup' as const,
+  expires_at: T + 99,
   delivered_at: T + 2,
 }
 
@@ -38,7 +40,9 @@ const settle = (id: string, isUnfulfilledToo?: boolean) =>
 
 /** What `settle` changes. */
 const settled = (id: string) => ({
-  ...{ ...SETTLEMENT, state: 'settled', public_id: `of ${id}` },
+  ...SETTLEMENT,
+  state: 'settled',
+  public_id: `of ${id}`,
   seed: [...SEED],
 })
 
@@ -148,8 +152,10 @@ test('in a store that was restored, all orders that may be paid are contested, b
   for (const state of STATES) await add(`extension ${state}`, { state, extends_id: 'c' })
   const contested = { contested: 1 }
   assert.deepEqual(await changes(contestRestored), {
-    ...{ pending: contested, 'other pending': contested },
-    ...{ dead: contested, 'other dead': contested },
+    pending: contested,
+    'other pending': contested,
+    dead: contested,
+    'other dead': contested,
   })
 })
 
@@ -217,10 +223,22 @@ test('an order is opened once', async (t) => {
   const { run } = await orderRows(t)
   const order: OrderRow = {
     ...NEW_ORDER,
-    ...{ order_id: 'one', secret_id: 's', plan: '{}', terms: '{}' },
-    ...{ request_hash: new Uint8Array(1), product: 'catch', plan_id: 'standard', memo: 'm' },
-    ...{ amount_sats: 1, client_network: 'n', opened_by: 'c', contested: 0, created_at: T },
-    ...{ network: 'signet', bolt11: 'ln of one', payment_hash: 'h' },
+    order_id: 'one',
+    secret_id: 's',
+    plan: '{}',
+    terms: '{}',
+    request_hash: new Uint8Array(1),
+    product: 'catch',
+    plan_id: 'standard',
+    memo: 'm',
+    amount_sats: 1,
+    client_network: 'n',
+    opened_by: 'c',
+    contested: 0,
+    created_at: T,
+    network: 'signet',
+    bolt11: 'ln of one',
+    payment_hash: 'h',
     quote_expires_at: T,
   }
   await run(insertOrder(order))

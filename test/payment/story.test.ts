@@ -15,18 +15,36 @@ const END = NOW + DAY
 
 const order = (facts: Partial<ShownOrder>): ShownOrder =>
   ({
-    ...{ order_id: 'order_1', payment_hash: 'abc', amount_sats: 100, created_at: OPENED },
-    ...{ quote_expires_at: QUOTED, settled_at: null, settled_by: null, unfulfilled_at: null },
-    ...{ public_id: null, extends_id: null, expires_at: null, delivered_at: null },
-    ...{ delivered_by: null, sealed_at: null, sealed_by: null, restored_at: null, seed: null },
-    ...{ refunded_at: null, refund_reason: null },
+    order_id: 'order_1',
+    payment_hash: 'abc',
+    amount_sats: 100,
+    created_at: OPENED,
+    quote_expires_at: QUOTED,
+    settled_at: null,
+    settled_by: null,
+    unfulfilled_at: null,
+    public_id: null,
+    extends_id: null,
+    expires_at: null,
+    delivered_at: null,
+    delivered_by: null,
+    sealed_at: null,
+    sealed_by: null,
+    restored_at: null,
+    seed: null,
+    refunded_at: null,
+    refund_reason: null,
     contested: 0,
     ...facts,
   }) as ShownOrder
 
 const SETTLED: Partial<ShownOrder> = {
-  ...{ state: 'settled', settled_at: PAID, settled_by: 'stream', public_id: 'catch_1' },
-  ...{ expires_at: END, seed: new Uint8Array(1) },
+  state: 'settled',
+  settled_at: PAID,
+  settled_by: 'stream',
+  public_id: 'catch_1',
+  expires_at: END,
+  seed: new Uint8Array(1),
 }
 const DELIVERED: Partial<ShownOrder> = { ...SETTLED, delivered_at: PAID + MINUTE }
 const EXTENDED: Partial<ShownOrder> = { ...SETTLED, public_id: null, extends_id: 'catch_0' }
@@ -95,8 +113,13 @@ const STORIES: Record<string, Told> = {
   },
   'that was paid back after it was delivered and used': {
     facts: {
-      ...{ ...DELIVERED, seed: null, sealed_at: NOW - 2 * MINUTE, sealed_by: 'use' },
-      ...{ state: 'refunded', refunded_at: NOW - MINUTE, refund_reason: 'case 17' },
+      ...DELIVERED,
+      seed: null,
+      sealed_at: NOW - 2 * MINUTE,
+      sealed_by: 'use',
+      state: 'refunded',
+      refunded_at: NOW - MINUTE,
+      refund_reason: 'case 17',
     },
     happened: [
       ...[...SOLD, HANDED, /^sealed: /],

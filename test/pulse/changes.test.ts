@@ -49,7 +49,9 @@ async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   }
   const [pulse, other] = [one.run({ ...db, write }), one.run()]
   return {
-    ...{ ...one, pulse, other },
+    ...one,
+    pulse,
+    other,
     ping: () => one.ping({ by: pulse }),
     signal: (signal: Signal) => one.signal(signal, { by: pulse }),
     /** How often the alerts were woken after a unit. */

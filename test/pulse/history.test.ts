@@ -11,7 +11,10 @@ test('a monitor that was never pinged has an empty history and no uptime', async
   const { page } = await aMonitor(t)
   assert.deepEqual(await page(), {
     uptime: {
-      ...{ until: new Date(T).toISOString(), last24Hours: null, last7Days: null, last30Days: null },
+      until: new Date(T).toISOString(),
+      last24Hours: null,
+      last7Days: null,
+      last30Days: null,
     },
     entries: [],
     nextCursor: null,
@@ -205,7 +208,9 @@ test('a cursor that the service has not made is none', () => {
   }
   for (const cursor of bad) assert.equal(placeOf(cursor), null, cursor)
   assert.deepEqual(placeOf(Buffer.from('1.2.3').toString('base64url')), {
-    ...{ ping: 1, spellsBefore: 2, windowsBefore: 3 },
+    ping: 1,
+    spellsBefore: 2,
+    windowsBefore: 3,
   })
 })
 

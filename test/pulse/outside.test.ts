@@ -22,12 +22,16 @@ async function aService(t: After) {
   const note = ({ event }: { event: string }) => void events.push(event)
   const log = { info: note, warn: note, error: note }
   const clock = await openClock({
-    ...{ db, machine, log, onReanchor: () => undefined },
+    db,
+    machine,
+    log,
+    onReanchor: () => undefined,
     readTime: async () => ({ at: now, monotonic: now }),
   })
   let isReached = true
   const check = createOutsideCheck({
-    ...{ clock, log },
+    clock,
+    log,
     look: async () => isReached,
   })
   return {
@@ -103,7 +107,8 @@ test('a service that calls nobody does not call its own address', async (t) => {
     return new Response()
   })
   const silent = await startServer(t, {
-    ...{ MAYFLY_BASE_URL: 'https://silent.example', MAYFLY_OUTBOUND: 'off' },
+    MAYFLY_BASE_URL: 'https://silent.example',
+    MAYFLY_OUTBOUND: 'off',
   })
   const other = await startServer(t, { MAYFLY_BASE_URL: 'https://other.example' })
   for (const { clock } of [silent, other]) clock.advance(10 * SECOND)

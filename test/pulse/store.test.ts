@@ -30,20 +30,22 @@ test('an extension moves the end, adds its pings and looks no later, once, and a
   const { run, row, change } = await aStore(t)
   await change({ is_expiry_told: 1, revision: 4, check_at: T + 9 })
   const extended = {
-    ...{ publicId: 'a', endsAt: END, expiresAt: END + DAY, moreHeartbeats: 50 },
-    ...{ expiringAt: T + 5, now: END - 1 },
+    publicId: 'a',
+    endsAt: END,
+    expiresAt: END + DAY,
+    moreHeartbeats: 50,
+    expiringAt: T + 5,
+    now: END - 1,
   }
   const before = await row('a')
   await run(extendMonitor(extended))
   assert.deepEqual(await row('a'), {
     ...before,
-    ...{
-      expires_at: END + DAY,
-      heartbeat_limit: 150,
-      is_expiry_told: 0,
-      check_at: T + 5,
-      revision: 5,
-    },
+    expires_at: END + DAY,
+    heartbeat_limit: 150,
+    is_expiry_told: 0,
+    check_at: T + 5,
+    revision: 5,
   })
   assert.equal((await row('b')).expires_at, END)
   await assert.rejects(run(extendMonitor(extended)), UnitRefused)
@@ -54,8 +56,12 @@ test('an extension moves the end, adds its pings and looks no later, once, and a
 test('a monitor that is over, suspended or used up is not extended', async (t) => {
   const { run, change } = await aStore(t)
   const extended = {
-    ...{ publicId: 'a', endsAt: END, expiresAt: END + DAY, moreHeartbeats: 50 },
-    ...{ expiringAt: T + 5, now: END - 1 },
+    publicId: 'a',
+    endsAt: END,
+    expiresAt: END + DAY,
+    moreHeartbeats: 50,
+    expiringAt: T + 5,
+    now: END - 1,
   }
   const refused = (some = {}) =>
     assert.rejects(run(extendMonitor({ ...extended, ...some })), UnitRefused)
@@ -73,18 +79,31 @@ test('a step stores all facts of one monitor that may change', async (t) => {
   const [before, other] = [await row('a'), await row('b')]
   const next: MonitorRow = {
     ...before,
-    ...{
-      public_status_id: 'next',
-      ping_token_hash: bytes(3),
-      name: bytes(4),
-      description: bytes(5),
-    },
-    ...{ expected_interval_seconds: 6, grace_seconds: 7, public_status_enabled: 1 },
-    ...{ settings_changed_at: 8, accepted_heartbeat_count: 9, ping_count: 10, first_ping_at: 11 },
-    ...{ last_ping_at: 12, state_since: 13, late_since: 14, is_silent: 1, rescheduled_at: 15 },
-    ...{ failed_at: 16, exit_code: 17, check_at: 18, is_expiry_told: 1, open_runs: '19' },
-    ...{ last_run: '20', schedule_cron: '21', schedule_time_zone: '22' },
-    ...{ schedule_grace_seconds: 23 },
+    public_status_id: 'next',
+    ping_token_hash: bytes(3),
+    name: bytes(4),
+    description: bytes(5),
+    expected_interval_seconds: 6,
+    grace_seconds: 7,
+    public_status_enabled: 1,
+    settings_changed_at: 8,
+    accepted_heartbeat_count: 9,
+    ping_count: 10,
+    first_ping_at: 11,
+    last_ping_at: 12,
+    state_since: 13,
+    late_since: 14,
+    is_silent: 1,
+    rescheduled_at: 15,
+    failed_at: 16,
+    exit_code: 17,
+    check_at: 18,
+    is_expiry_told: 1,
+    open_runs: '19',
+    last_run: '20',
+    schedule_cron: '21',
+    schedule_time_zone: '22',
+    schedule_grace_seconds: 23,
   }
   await run(updateMonitor(before, next))
   assert.deepEqual(await row('a'), { ...next, revision: before.revision + 1 })
@@ -173,7 +192,9 @@ test('the newest pings of one monitor are read up to a number', async (t) => {
 test('the newest spells of a monitor are read that began before a time, or back to the one at a time', async (t) => {
   const { run, store } = await aStore(t)
   const spell = (beganAt: number): LateSpell => ({
-    ...{ beganAt, cause: 'silence', endedAt: beganAt + 2 },
+    beganAt,
+    cause: 'silence',
+    endedAt: beganAt + 2,
   })
   for (const began of [11, 25]) await run(insertSpell('b', spell(began)))
   for (const began of [10, 20, 30]) await run(insertSpell('a', spell(began)))
@@ -225,15 +246,25 @@ async function aStore(t: After) {
   for (const publicId of ['b', 'a']) {
     await run(
       insertMonitor({
-        ...{ publicId, publicStatusId: `status of ${publicId}`, planId: 'standard' },
-        ...{ ownerTokenHash: bytes(1), pingTokenHash: bytes(2), heartbeatLimit: 100 },
-        ...{ minimumGraceSeconds: 60, expectedIntervalSeconds: 60, graceSeconds: 60 },
-        ...{ createdAt: T, expiresAt: END, checkAt: T },
+        publicId,
+        publicStatusId: `status of ${publicId}`,
+        planId: 'standard',
+        ownerTokenHash: bytes(1),
+        pingTokenHash: bytes(2),
+        heartbeatLimit: 100,
+        minimumGraceSeconds: 60,
+        expectedIntervalSeconds: 60,
+        graceSeconds: 60,
+        createdAt: T,
+        expiresAt: END,
+        checkAt: T,
       }),
     )
   }
   return {
-    ...{ db, run, store },
+    db,
+    run,
+    store,
     row: async (publicId: string) => (await store.monitor(publicId)) ?? assert.fail('it is gone'),
     /** Of `a`, as some other statement left it. */
     change: async (columns: Record<string, number | null>) => {

@@ -18,7 +18,8 @@ suite('uptime', () => {
     assert.deepEqual(uptime, {
       until: new Date(T + 3650 * SECOND).toISOString(),
       last24Hours: share(120 / 3600),
-      ...{ last7Days: null, last30Days: null },
+      last7Days: null,
+      last30Days: null,
     })
     await pingsFrom(3650 + 60, 3650 + 600)
     const { last24Hours } = (await page()).uptime

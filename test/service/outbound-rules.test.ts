@@ -12,7 +12,10 @@ test('no operator makes the service of a real network call private servers for a
   t.after(() => db.close())
   const open = (network: 'mainnet' | 'signet', hosts: string) =>
     openAlerts(readConfig({ MAYFLY_ALLOWED_HOSTS: hosts }), {
-      ...{ db, network, clock: testClock(), log: pino({ level: 'silent' }) },
+      db,
+      network,
+      clock: testClock(),
+      log: pino({ level: 'silent' }),
       secrets: createSecrets([new Uint8Array(32)]),
       publicUrl: () => 'https://mayfly.example.com',
       inboxes: () => null,

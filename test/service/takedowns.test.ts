@@ -21,7 +21,9 @@ const TABLES = { catch: 'catch_inbox', whisper: 'whisper', pulse: 'pulse_monitor
 const STATES = { ...TABLES, catch: 'catch_inbox join catch_inbox_use using (number)' }
 type Product = keyof typeof TABLES
 const TAKEDOWNS: Record<Product, Takedown> = {
-  ...{ catch: CATCH_TAKEDOWN, whisper: WHISPER_TAKEDOWN, pulse: PULSE_TAKEDOWN },
+  catch: CATCH_TAKEDOWN,
+  whisper: WHISPER_TAKEDOWN,
+  pulse: PULSE_TAKEDOWN,
 }
 
 for (const product of Object.keys(TABLES) as Product[]) {
@@ -164,7 +166,9 @@ test('a resumption tries again when the capability changed in between, and gives
     },
   })
   const target = (times: number) => ({
-    ...{ publicId: 'b', product: 'pulse', takedown: changing(times) },
+    publicId: 'b',
+    product: 'pulse',
+    takedown: changing(times),
   })
   await assert.rejects(resume(db, target(10), T + 1), /changed each time/)
   assert.deepEqual(await suspended(), { a: null, b: T, c: null })
@@ -213,9 +217,16 @@ async function sell(db: Db, product: Product, publicId: string): Promise<void> {
   if (product === 'pulse') {
     await run(
       insertMonitor({
-        ...{ ...common, publicStatusId: `status of ${publicId}`, planId: 'standard' },
-        ...{ ownerTokenHash: one, pingTokenHash: two, heartbeatLimit: 100, checkAt: T },
-        ...{ minimumGraceSeconds: 60, expectedIntervalSeconds: 60, graceSeconds: 60 },
+        ...common,
+        publicStatusId: `status of ${publicId}`,
+        planId: 'standard',
+        ownerTokenHash: one,
+        pingTokenHash: two,
+        heartbeatLimit: 100,
+        checkAt: T,
+        minimumGraceSeconds: 60,
+        expectedIntervalSeconds: 60,
+        graceSeconds: 60,
       }),
     )
   }

@@ -11,7 +11,8 @@ test('a stop waits for the work under way, whose timer begins none beside it', a
   const stop = startWorks(
     [
       {
-        ...{ everyMs: 1, event: 'work.failed' },
+        everyMs: 1,
+        event: 'work.failed',
         work() {
           begun++
           return work.promise

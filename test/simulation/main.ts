@@ -40,7 +40,8 @@ function run(plant: string | null, onResult: (result: Result) => boolean): Promi
   const options = { ...range, plant, onResult }
   if (values.buyers) return runBuyers(options)
   return runService({
-    ...{ ...options, isTraced: values.trace },
+    ...options,
+    isTraced: values.trace,
     onResult(result) {
       const { seed, fingerprint, trace, logged } = result
       if (values.trace) {

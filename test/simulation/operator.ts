@@ -73,7 +73,9 @@ async function give(run: Run, invoice: SimulatedInvoice): Promise<void> {
   const [, product = '', plan = ''] = decodeInvoice(invoice.bolt11).description?.split(' ') ?? []
   const orderId = ledger.orderIds.get(paymentHash) ?? null
   const lost = {
-    ...{ paymentHash, planId: plan as PlanId, preimage: null },
+    paymentHash,
+    planId: plan as PlanId,
+    preimage: null,
     product: product.toLowerCase() as Product,
   }
   const named: Command = (config, db) => restore(config, db, { ...lost, orderId })

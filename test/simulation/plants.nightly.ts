@@ -22,7 +22,10 @@ for (const [name, run, runs] of QUICK) {
   test(`a mistake that is planted is found: ${name}`, async () => {
     const breaks = plants.find((plant) => plant.name === name)?.breaks ?? []
     const { isStopped } = await run({
-      ...{ firstSeed: 1, runs, threads: 2, plant: name },
+      firstSeed: 1,
+      runs,
+      threads: 2,
+      plant: name,
       onResult: ({ violations }) => !violations.some(({ promise }) => breaks.includes(promise)),
     })
     assert.ok(isStopped)

@@ -75,8 +75,14 @@ export async function runSeed(
   }
   let isOver = false
   const run: Run = {
-    ...{ world, service, ledger, weather, settings: createSettings({ world }) },
-    ...{ buyers: new Map(), errands: [], operator: { isMending: false, isRestoring: false } },
+    world,
+    service,
+    ledger,
+    weather,
+    settings: createSettings({ world }),
+    buyers: new Map(),
+    errands: [],
+    operator: { isMending: false, isRestoring: false },
     isStormy: () => scheduler.elapsed() < stormEndsAt && !isIdle,
     isCalm: () => isCalm,
     exchanged: (what) => new Promise((resolve) => void awaiting[what].add(resolve)),
@@ -132,9 +138,12 @@ export async function runSeed(
     Object.assign(world.outside, { losing, stalling })
     disk.failing = weather.diskFailing
     Object.assign(world.node, {
-      ...{ failing: weather.nodeFailing, stalling, telling: weather.telling },
+      failing: weather.nodeFailing,
+      stalling,
+      telling: weather.telling,
       tellingWithinMs: weather.togetherMs > 0 ? 5 : 200,
-      ...{ forgetting: weather.nodeForgetting, lagging: weather.nodeLagging },
+      forgetting: weather.nodeForgetting,
+      lagging: weather.nodeLagging,
     })
   }
 
@@ -206,18 +215,14 @@ export async function runSeed(
     const events = await scheduler.run(() => isOver, MAX_EVENTS)
     if (!isOver) ledger.break('rest is reached', `nothing ended within ${events} events`)
     return {
-      ...{
-        seed,
-        violations: ledger.violations,
-        fingerprint: ledger.fingerprint(),
-        events,
-        requests,
-      },
-      ...{
-        simulatedMinutes: scheduler.elapsed() / 60_000,
-        trace: ledger.trace,
-        logged: world.logged,
-      },
+      seed,
+      violations: ledger.violations,
+      fingerprint: ledger.fingerprint(),
+      events,
+      requests,
+      simulatedMinutes: scheduler.elapsed() / 60_000,
+      trace: ledger.trace,
+      logged: world.logged,
     }
   } finally {
     for (const process of [...service.processes]) service.kill(process)

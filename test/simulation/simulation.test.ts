@@ -14,7 +14,9 @@ test('no promise is broken by kills, lost answers, loss of power, slow nodes and
   const broken: unknown[] = []
   let requests = 0
   const { ended } = await runService({
-    ...{ firstSeed: 1, runs: RUNS, threads: THREADS },
+    firstSeed: 1,
+    runs: RUNS,
+    threads: THREADS,
     onResult(result) {
       requests += result.requests
       const [first] = result.violations
@@ -31,7 +33,9 @@ test('no buyer pays twice, too much or for nothing, whatever services, wallets a
   const broken: unknown[] = []
   let paid = 0
   const { ended } = await runBuyers({
-    ...{ firstSeed: 1, runs: BUYERS_RUNS, threads: THREADS },
+    firstSeed: 1,
+    runs: BUYERS_RUNS,
+    threads: THREADS,
     onResult({ seed, violations: [first], paid: payments }) {
       paid += payments
       if (first) broken.push({ seed, first })
@@ -48,7 +52,9 @@ test('the same seed gives the same run, however often the loop of the machine tu
   const fingerprints = async (options: { threads: number; eventsPerTurn?: number }) => {
     const bySeed: string[] = []
     await runService({
-      ...{ firstSeed: 40, runs: SAME, ...options },
+      firstSeed: 40,
+      runs: SAME,
+      ...options,
       onResult({ seed, fingerprint }) {
         bySeed[seed - 40] = fingerprint
         return true

@@ -23,7 +23,11 @@ export type Disaster = keyof typeof DISASTERS
 export type Story = 'inbox' | 'secret' | 'alerts' | 'monitor' | 'switch'
 
 const STORIES: Record<Story, number> = {
-  ...{ inbox: 35, secret: 25, alerts: 15, monitor: 13, switch: 12 },
+  inbox: 35,
+  secret: 25,
+  alerts: 15,
+  monitor: 13,
+  switch: 12,
 }
 
 export type Weather = {

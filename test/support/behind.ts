@@ -76,7 +76,11 @@ function siteOf(front: Front, service: Service): Site {
     // Not by a URL, which would be normalised.
     own.request({ origin: front.url, path, method: 'GET', ...options } as Dispatcher.RequestOptions)
   return {
-    ...{ front, service, mayfly, sdk, ask },
+    front,
+    service,
+    mayfly,
+    sdk,
+    ask,
     fetch: through(client),
     anInbox: (planId = 'spark') =>
       mayfly.buyCatch({ planId, onInvoice: ({ bolt11 }) => service.pay(bolt11) }),

@@ -49,7 +49,8 @@ export async function commandLine(
   const { bin = BIN, node = process.execPath } = program
   const home = await temporaryFolder(t)
   const environmentOf = ({ environment = {} }: CommandOptions) => ({
-    ...{ XDG_DATA_HOME: home, MAYFLY_URL: url },
+    XDG_DATA_HOME: home,
+    MAYFLY_URL: url,
     ...environment,
   })
 

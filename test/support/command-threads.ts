@@ -20,7 +20,8 @@ export async function runInThread(
   thread.ref()
   const over = new AbortController()
   const order: Order = {
-    ...{ args, environment: { ...ENVIRONMENT, ...environment } },
+    args,
+    environment: { ...ENVIRONMENT, ...environment },
     ...(live ? { live } : {}),
   }
   thread.postMessage(order, live ? [live] : [])

@@ -44,7 +44,9 @@ export const pathOf = ({ product, publicId }: Pick<Held, 'product' | 'publicId'>
 /** Asks for an extension, with the owner token unless the ask says otherwise. */
 export function extend(server: { url: string }, held: Held, ask: Ask = {}): Promise<Answer> {
   return purchase(server, {
-    ...{ key: randomUUID(), target: pathOf(held), ...ask },
+    key: randomUUID(),
+    target: pathOf(held),
+    ...ask,
     headers: { 'x-owner-token': held.ownerToken, ...ask.headers },
   })
 }

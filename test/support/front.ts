@@ -86,7 +86,10 @@ export async function startFront(
     chosen: (protocols) =>
       new Promise((resolve, reject) => {
         const socket = connectTls({
-          ...{ host: '127.0.0.1', port: ports.port, servername: SITE, ca },
+          host: '127.0.0.1',
+          port: ports.port,
+          servername: SITE,
+          ca,
           ALPNProtocols: protocols,
         })
         socket.once('error', reject)
@@ -189,7 +192,9 @@ async function run(
     running.mustRun()
     return await new Promise<boolean>((resolve) => {
       const socket = connectTls({
-        ...{ host: '127.0.0.1', port: ask.port, servername: SITE },
+        host: '127.0.0.1',
+        port: ask.port,
+        servername: SITE,
         rejectUnauthorized: false,
       })
       socket.once('error', () => resolve(false))

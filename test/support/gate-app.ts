@@ -68,14 +68,21 @@ export async function aShop(
   async function open({ secrets = [1], host = 'gate.mayfly.org' } = {}) {
     const publicUrl = () => `https://${host}`
     const app = await createApp({
-      ...{ log: pino({ level: 'silent' }), publicUrl },
+      log: pino({ level: 'silent' }),
+      publicUrl,
       clock: { ...clock, hasParted: () => false, beat: async () => undefined },
-      ...{ schemas: GATE.schemas, surfaces: [GATE.surface] },
+      schemas: GATE.schemas,
+      surfaces: [GATE.surface],
     })
     const [current, ...older] = secrets.map((byte) => new Uint8Array(32).fill(byte))
     const parts = {
-      ...{ ...common, app, db, limits, publicUrl, simulator: isSimulated ? simulator : null },
-      ...{ secrets: createSecrets([current ?? new Uint8Array(), ...older]) },
+      ...common,
+      app,
+      db,
+      limits,
+      publicUrl,
+      simulator: isSimulated ? simulator : null,
+      secrets: createSecrets([current ?? new Uint8Array(), ...older]),
       log: { info: keep, warn: keep, error: keep },
     }
     const gate = await openGate(parts as unknown as ProductParts & { outbound: OutboundRules })
@@ -87,7 +94,10 @@ export async function aShop(
   let opened = await open()
   t.after(() => db.close())
   const projects = createProjects({
-    ...{ db, clock, allowed: outbound.allowed, provider: openProvider(common) },
+    db,
+    clock,
+    allowed: outbound.allowed,
+    provider: openProvider(common),
   })
   const add = () =>
     projects.add({
@@ -103,8 +113,13 @@ export async function aShop(
   const create = (ask: Ask = {}, body: string | Buffer = BODY) =>
     send(opened.port, '/api/gate/intents', {
       headers: {
-        ...{ ...own, ...json, 'idempotency-key': randomUUID(), 'x-gate-route': 'render' },
-        ...{ 'x-gate-method': 'POST', 'x-gate-path': PATH, ...ask },
+        ...own,
+        ...json,
+        'idempotency-key': randomUUID(),
+        'x-gate-route': 'render',
+        'x-gate-method': 'POST',
+        'x-gate-path': PATH,
+        ...ask,
       },
       body,
     })
@@ -126,9 +141,19 @@ export async function aShop(
   }
 
   return {
-    ...{ db, clock, logged, simulator, projects, projectId, own, stranger },
-    ...{ create, proveRaw, giveBackRaw },
-    ...{ quoted, pay },
+    db,
+    clock,
+    logged,
+    simulator,
+    projects,
+    projectId,
+    own,
+    stranger,
+    create,
+    proveRaw,
+    giveBackRaw,
+    quoted,
+    pay,
     foreign: () => opened.gate.foreign?.(),
     url: `http://127.0.0.1:${opened.port}`,
     get: (path: string) => send(opened.port, path, { headers: {} }),
@@ -166,7 +191,10 @@ function send(
   const given = Object.entries(headers).filter(([, value]) => value !== null)
   const outgoing = request(
     {
-      ...{ host: '127.0.0.1', port, path, method: body === undefined ? 'GET' : 'POST' },
+      host: '127.0.0.1',
+      port,
+      path,
+      method: body === undefined ? 'GET' : 'POST',
       headers: Object.fromEntries(given) as OutgoingHttpHeaders,
       agent: false,
     },

@@ -22,11 +22,22 @@ export const PROJECTS = ['p', 'q', 'r']
 const ROUTE = { routeId: 'render', method: 'POST', pattern: '/render/*', priceSats: 50 }
 
 export const anIntent = (name: string, project: string): NewIntent => ({
-  ...{ intent_id: name, secret_id: 'mine', project_id: project, route_id: 'render' },
-  ...{ method: 'POST', path: '/render/cat', body_sha256: 'body', request_digest: 'digest' },
-  ...{ amount_sats: 50, recipient: `${project}@example.com`, network: 'regtest' },
-  ...{ bolt11: `invoice of ${name}`, payment_hash: `hash of ${name}` },
-  ...{ verify_url: 'https://example.com/verify', created_at: T - 1, quote_expires_at: T + 1 },
+  intent_id: name,
+  secret_id: 'mine',
+  project_id: project,
+  route_id: 'render',
+  method: 'POST',
+  path: '/render/cat',
+  body_sha256: 'body',
+  request_digest: 'digest',
+  amount_sats: 50,
+  recipient: `${project}@example.com`,
+  network: 'regtest',
+  bolt11: `invoice of ${name}`,
+  payment_hash: `hash of ${name}`,
+  verify_url: 'https://example.com/verify',
+  created_at: T - 1,
+  quote_expires_at: T + 1,
   honoured_until: END,
 })
 
@@ -35,8 +46,13 @@ export const newReceipt = (
   project: string,
   receiptId = `receipt of ${intent}`,
 ) => ({
-  ...{ receipt_id: receiptId, intent_id: intent, project_id: project, receipt: 'text' },
-  ...{ verified_by: 'preimage' as const, authorized_at: T + 1, expires_at: T + 2 },
+  receipt_id: receiptId,
+  intent_id: intent,
+  project_id: project,
+  receipt: 'text',
+  verified_by: 'preimage' as const,
+  authorized_at: T + 1,
+  expires_at: T + 2,
 })
 
 /** The statements by which this intent is paid. */
@@ -51,14 +67,20 @@ export async function aGateStore(t: After) {
   for (const [i, projectId] of PROJECTS.entries()) {
     await run(
       insertProject({
-        ...{ projectId, keyHash: Buffer.from(`key of ${projectId}`), credits: 10 },
-        ...{ address: `${projectId}@example.com`, verification: 'provider', createdAt: T - 2 * i },
+        projectId,
+        keyHash: Buffer.from(`key of ${projectId}`),
+        credits: 10,
+        address: `${projectId}@example.com`,
+        verification: 'provider',
+        createdAt: T - 2 * i,
       }),
       insertRoute(projectId, ROUTE),
     )
   }
   return {
-    ...{ db, run, store },
+    db,
+    run,
+    store,
     async insert(intent: NewIntent, limits = { now: T, maxOpen: 9 }): Promise<IntentRow> {
       const statements = insertIntent(intent, limits)
       const { intent: rows } = await db.write({ lockKey: intent.project_id, statements })

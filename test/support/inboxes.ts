@@ -13,28 +13,57 @@ type NewInbox = Parameters<typeof insertInbox>[0]
 
 /** What is sold as an inbox. The first one of a store has the number 1. */
 export const anInbox = (some: Partial<NewInbox> = {}): NewInbox => ({
-  ...{ publicId: ID, planId: 'spark', createdAt: 0, expiresAt: 10 },
-  ...{ ownerTokenHash: new Uint8Array(32), ingestTokenHash: new Uint8Array(32) },
-  ...{ requestLimit: 10, storageLimitBytes: 10_000, maxBytesPerRequest: 1_000, ...some },
+  publicId: ID,
+  planId: 'spark',
+  createdAt: 0,
+  expiresAt: 10,
+  ownerTokenHash: new Uint8Array(32),
+  ingestTokenHash: new Uint8Array(32),
+  requestLimit: 10,
+  storageLimitBytes: 10_000,
+  maxBytesPerRequest: 1_000,
+  ...some,
 })
 
 export const anEvent = (some: Partial<NewEvent> = {}): NewEvent => ({
-  ...{ salt: 7, receivedAt: 1, access: 'public', method: 'POST', path: '', query: '' },
-  ...{ headerLines: new Uint8Array(), contentType: null, mediaType: null },
-  ...{ body: new Uint8Array(), keptBytes: 10, bodySha256: '', sourceIp: '', ipLocation: null },
+  salt: 7,
+  receivedAt: 1,
+  access: 'public',
+  method: 'POST',
+  path: '',
+  query: '',
+  headerLines: new Uint8Array(),
+  contentType: null,
+  mediaType: null,
+  body: new Uint8Array(),
+  keptBytes: 10,
+  bodySha256: '',
+  sourceIp: '',
+  ipLocation: null,
   ...some,
 })
 
 export const REQUEST: IngestRequest = {
-  ...{ token: null, method: 'POST', path: '/', query: '', rawHeaders: [], isProxied: false },
-  ...{ body: Buffer.from('x'), sourceIp: '127.0.0.1' },
+  token: null,
+  method: 'POST',
+  path: '/',
+  query: '',
+  rawHeaders: [],
+  isProxied: false,
+  body: Buffer.from('x'),
+  sourceIp: '127.0.0.1',
 }
 
 /** @param now the time, by the clock of the service. */
 export const serviceOn = (db: Db, now: () => number): CatchService =>
   createCatch({
-    ...{ db, hints: createHints(), clock: { now }, scheduler: createScheduler() },
-    ...{ isForwardingHeader: () => false, locate: () => null, onIngested: () => undefined },
+    db,
+    hints: createHints(),
+    clock: { now },
+    scheduler: createScheduler(),
+    isForwardingHeader: () => false,
+    locate: () => null,
+    onIngested: () => undefined,
     secrets: createSecrets([new Uint8Array(32)]),
   })
 

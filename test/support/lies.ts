@@ -113,7 +113,8 @@ export async function lyingService(t: After, honest: string) {
     const ask = { method: incoming.method ?? 'GET', headers: headers as Record<string, string> }
     const sent = (more: Record<string, string>, said = body) =>
       fetch(honest + incoming.url, {
-        ...{ ...ask, headers: { ...ask.headers, ...more } },
+        ...ask,
+        headers: { ...ask.headers, ...more },
         ...(said === '' ? {} : { body: said }),
       })
     const answer = await sent({})

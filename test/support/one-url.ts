@@ -50,7 +50,10 @@ export async function opened(
   const { paymentHash, invoice } = offerOf(challenge)
   const preimage = await preimageOf(server, paymentHash)
   return {
-    ...{ challenge, paymentHash, preimage, bolt11: invoice },
+    challenge,
+    paymentHash,
+    preimage,
+    bolt11: invoice,
     authorization: SCHEMES[scheme](challenge, preimage),
     wrong: SCHEMES[scheme](challenge, '00'.repeat(32)),
   }

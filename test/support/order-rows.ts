@@ -33,7 +33,10 @@ export async function orderRows(t: After) {
     )
   }
   return {
-    ...{ db, run, insert, store },
+    db,
+    run,
+    insert,
+    store,
     /**
      * The columns that a statement changes, by order, of all orders in the store; null for one that it deletes.
      * `refused` if it refuses its unit.
@@ -60,11 +63,25 @@ export async function orderRows(t: After) {
     },
     async add(orderId: string, some: Partial<OrderRow> = {}): Promise<void> {
       await insert('purchase_order', {
-        ...{ order_id: orderId, secret_id: 'secret', request_hash: SOME_HASH },
-        ...{ product: 'catch', plan_id: 'standard', plan: '{}', terms: 'null', memo: 'm' },
-        ...{ amount_sats: 5, client_network: 'n', state: 'pending', created_at: T },
-        ...{ network: 'mainnet', bolt11: 'ln', payment_hash: `hash of ${orderId}` },
-        ...{ quote_expires_at: T + 5, looked_up_at: T, opened_by: 'client', contested: 0 },
+        order_id: orderId,
+        secret_id: 'secret',
+        request_hash: SOME_HASH,
+        product: 'catch',
+        plan_id: 'standard',
+        plan: '{}',
+        terms: 'null',
+        memo: 'm',
+        amount_sats: 5,
+        client_network: 'n',
+        state: 'pending',
+        created_at: T,
+        network: 'mainnet',
+        bolt11: 'ln',
+        payment_hash: `hash of ${orderId}`,
+        quote_expires_at: T + 5,
+        looked_up_at: T,
+        opened_by: 'client',
+        contested: 0,
         ...(some as Record<string, Value>),
       })
     },
@@ -78,6 +95,11 @@ export async function orderRows(t: After) {
 
 /** The columns of an order that waits for its delivery. */
 export const SETTLED: Partial<OrderRow> = {
-  ...{ state: 'settled', settled_at: T, settled_by: 'stream', expires_at: T + 100 },
-  ...{ seed: new Uint8Array([7]), delivered_at: null, sealed_at: null },
+  state: 'settled',
+  settled_at: T,
+  settled_by: 'stream',
+  expires_at: T + 100,
+  seed: new Uint8Array([7]),
+  delivered_at: null,
+  sealed_at: null,
 }

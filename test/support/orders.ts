@@ -25,12 +25,16 @@ export const kinds = (outcomes: Outcome[]): string[] => outcomes.map(({ kind }) 
 
 /** The credential that proves the payment of an order. */
 export const verified = ({ paymentHash }: { paymentHash: string }): CheckedCredential<string> => ({
-  ...{ kind: 'verified', order: { paymentHash }, challengeId: '' },
+  kind: 'verified',
+  order: { paymentHash },
+  challengeId: '',
 })
 
 /** One of ours with a wrong preimage. */
 export const wrong = ({ paymentHash }: { paymentHash: string }): CheckedCredential<string> => ({
-  ...{ kind: 'invalid', reason: 'wrong', paymentHash },
+  kind: 'invalid',
+  reason: 'wrong',
+  paymentHash,
 })
 
 /** One that proves the payment, and was made for another request. */
@@ -39,7 +43,8 @@ export const mismatched = ({
 }: {
   paymentHash: string
 }): CheckedCredential<string> => ({
-  ...{ kind: 'mismatched', paymentHash },
+  kind: 'mismatched',
+  paymentHash,
 })
 
 /** Sets columns of all orders, as no statement of a release does. */

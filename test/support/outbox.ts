@@ -19,7 +19,9 @@ export const MINUTE = 60_000
 export const bytes = (byte: number): Uint8Array => new Uint8Array([byte])
 
 export const anAlert = (): Alert => ({
-  ...{ type: 'pulse.late', occurredAt: NOW, replaces: true },
+  type: 'pulse.late',
+  occurredAt: NOW,
+  replaces: true,
   content: { data: {}, title: 't', text: 'x', isUrgent: false },
 })
 
@@ -27,8 +29,13 @@ export const anAlert = (): Alert => ({
 export const LATER: Alert = { ...anAlert(), notBefore: NOW + MINUTE }
 
 export const END: Parameters<typeof releaseDestination>[1] = {
-  ...{ done_position: 0, attempts: 0, state: 'active', not_before: 0 },
-  ...{ day_started_at: 0, day_count: 0, nextAt: NOW },
+  done_position: 0,
+  attempts: 0,
+  state: 'active',
+  not_before: 0,
+  day_started_at: 0,
+  day_count: 0,
+  nextAt: NOW,
 }
 
 export const claim = (id: string, now = NOW, until = now + MINUTE) =>
@@ -37,8 +44,14 @@ export const claim = (id: string, now = NOW, until = now + MINUTE) =>
 export const destination = (id: string, owner: string, place: number) =>
   insertDestination({
     is_private: 0,
-    ...{ destination_id: id, owner_id: owner, place, format: 'standard', now: NOW },
-    ...{ host: `host of ${owner}`, sealed_target: bytes(1), sealed_secret: bytes(2) },
+    destination_id: id,
+    owner_id: owner,
+    place,
+    format: 'standard',
+    now: NOW,
+    host: `host of ${owner}`,
+    sealed_target: bytes(1),
+    sealed_secret: bytes(2),
   })
 
 export const secretsOf = (row: DestinationRow) => ({
@@ -64,7 +77,10 @@ export async function aStore(t: After) {
   const alerts = (id: string): Promise<AlertRow[]> =>
     db.read<AlertRow>('select * from alert where destination_id = $1 order by position', id)
   return {
-    ...{ store, run, add: Object.assign(add, { untested }), alerts },
+    store,
+    run,
+    add: Object.assign(add, { untested }),
+    alerts,
     row: async (id: string) =>
       (await all()).find((one) => one.destination_id === id) ?? assert.fail('it is gone'),
     dueAt: async () =>

@@ -30,7 +30,10 @@ export async function aMonitor(t: After, plan: Partial<PulsePlan> = {}) {
   const ping = (by = pulse): Promise<boolean> => one.ping({ by })
   const at = (seconds: number): void => one.at(seconds * SECOND)
   return {
-    ...{ ...one, page, ping, at },
+    ...one,
+    page,
+    ping,
+    at,
     signal: (kind: 'start' | number | null, rid: string | null = null) =>
       one.signal(kind === 'start' ? { kind, rid } : { kind: 'end', exitCode: kind, rid }),
     /** A ping a minute, from one second to another. */

@@ -32,9 +32,14 @@ export async function provisioned(
   now: number,
 ): Promise<PulseCapability> {
   const grant = {
-    ...{ orderId: 'order_1', publicId: PULSE_PROVISIONING.newPublicId(), planId: plan.planId },
-    ...{ plan, terms: null, seed: crypto.getRandomValues(new Uint8Array(32)) },
-    ...{ settledAt: now, expiresAt: now + plan.durationSeconds * 1000 },
+    orderId: 'order_1',
+    publicId: PULSE_PROVISIONING.newPublicId(),
+    planId: plan.planId,
+    plan,
+    terms: null,
+    seed: crypto.getRandomValues(new Uint8Array(32)),
+    settledAt: now,
+    expiresAt: now + plan.durationSeconds * 1000,
   }
   await db.write(unit(...PULSE_PROVISIONING.provision(grant)))
   return PULSE_PROVISIONING.capability(grant) as PulseCapability
@@ -79,7 +84,15 @@ export async function aMonitor(
   const sinceStart = (time: string | null): number | null =>
     time === null ? null : Date.parse(time) - T
   return {
-    ...{ db, clock, run, pulse, capability, publicId, monitor, status, signal },
+    db,
+    clock,
+    run,
+    pulse,
+    capability,
+    publicId,
+    monitor,
+    status,
+    signal,
     ping: (by: By = {}) => signal(PING, by),
     at(ms: number) {
       now = T + ms
@@ -87,7 +100,8 @@ export async function aMonitor(
     /** Blind windows, in seconds. */
     blind(...spans: [began: number, ended: number][]) {
       windows = spans.map(([began, ended]) => ({
-        ...{ beganAt: T + began * SECOND, endedAt: T + ended * SECOND },
+        beganAt: T + began * SECOND,
+        endedAt: T + ended * SECOND,
       }))
     },
     hold(is: boolean) {

@@ -25,9 +25,14 @@ export async function assertCompiles(
   await writeFile(join(project, 'package.json'), '{"type":"module"}')
   await writeFile(join(project, 'program.ts'), program)
   const compilerOptions = {
-    ...{ target: 'es2023', lib, types, module, noEmit: true },
+    target: 'es2023',
+    lib,
+    types,
+    module,
+    noEmit: true,
     moduleResolution: module === 'esnext' ? 'bundler' : 'nodenext',
-    ...{ strict: true, skipLibCheck: false },
+    strict: true,
+    skipLibCheck: false,
   }
   const config = { compilerOptions, include: ['program.ts'] }
   await writeFile(join(project, 'tsconfig.json'), JSON.stringify(config))
@@ -87,7 +92,7 @@ import { createGate, fileStore, type GateReceipt, memoryStore } from 'mayfly/gat
 export * from 'mayfly/gate'
 
 const gate = createGate({
-  ...{ url: 'https://mayfly.example', projectId: 'p', capability: 'c' },
+  url: 'https://mayfly.example', projectId: 'p', capability: 'c',
   store: process.argv.length > 2 ? fileStore('receipts') : memoryStore(),
 })
 const render = gate.express('render')

@@ -32,7 +32,9 @@ export async function aReceiver(t: After, port = 0): Promise<Receiver> {
   const server = createServer(async (request, response) => {
     const text = await readText(request)
     const one = {
-      ...{ path: request.url ?? '', headers: request.headers, text },
+      path: request.url ?? '',
+      headers: request.headers,
+      text,
       body: JSON.parse(text) as Received['body'],
     }
     receiver.received.push(one)

@@ -249,7 +249,9 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       if (byKey?.payment_hash == null) return null
       const preimage = isProven ? await preimageOf(db, byKey.payment_hash) : null
       const decision = await at.decide({
-        ...{ by, request, preimage },
+        by,
+        request,
+        preimage,
         credential: credentialOf(credential, byKey.payment_hash),
       })
       return decision.kind === 'known' ? delivering(decision.act(new Uint8Array())) : null

@@ -93,7 +93,8 @@ export async function openHost(t: After, { way, client }: Kind): Promise<Host> {
 
   async function withAiSdk() {
     const environment = {
-      ...{ XDG_DATA_HOME: home, MAYFLY_URL: server.url },
+      XDG_DATA_HOME: home,
+      MAYFLY_URL: server.url,
       ...WITH_WALLET.environment,
     }
     const env = { ...ENVIRONMENT, ...environment }
@@ -129,13 +130,19 @@ export async function openHost(t: After, { way, client }: Kind): Promise<Host> {
     const text = (raw.content ?? []).map((part) => part.text ?? '').join('')
     const meta = raw._meta ?? {}
     return {
-      ...{ isError: raw.isError === true, text },
+      isError: raw.isError === true,
+      text,
       value: { ...raw.structuredContent, ...(way === 'meta' ? meta : {}) },
     }
   }
 
   return {
-    ...{ server, home, tools: list, call, calls: () => calls, seen: () => seen.join('\n') },
+    server,
+    home,
+    tools: list,
+    call,
+    calls: () => calls,
+    seen: () => seen.join('\n'),
     async buy(tool, name, args = {}) {
       if (way === 'local') {
         const { value, text } = await call(tool, { planId: 'spark', name, ...args })

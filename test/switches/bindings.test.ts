@@ -24,15 +24,18 @@ const THERE = { text: 'select 1 as one', values: [], expect: 1 }
 const GONE = { ...THERE, text: 'select 1 as one where 1 = 0' }
 const aMonitor = (publicId: string): Statement =>
   insertMonitor({
-    ...{ publicId, publicStatusId: `status of ${publicId}`, planId: 'standard' },
-    ...{ ownerTokenHash: new Uint8Array(32), pingTokenHash: new Uint8Array(32) },
-    ...{
-      heartbeatLimit: 100,
-      minimumGraceSeconds: 60,
-      expectedIntervalSeconds: 60,
-      graceSeconds: 60,
-    },
-    ...{ createdAt: T - DAY, expiresAt: T + 30 * DAY, checkAt: T },
+    publicId,
+    publicStatusId: `status of ${publicId}`,
+    planId: 'standard',
+    ownerTokenHash: new Uint8Array(32),
+    pingTokenHash: new Uint8Array(32),
+    heartbeatLimit: 100,
+    minimumGraceSeconds: 60,
+    expectedIntervalSeconds: 60,
+    graceSeconds: 60,
+    createdAt: T - DAY,
+    expiresAt: T + 30 * DAY,
+    checkAt: T,
   })
 /** It was started twice, too, which is no ping. */
 const ONE_PING = {
@@ -224,7 +227,8 @@ const NEXT = {
 }
 
 const at = (state: keyof typeof NEXT, since: number) => ({
-  ...{ state, next: NEXT[state] },
+  state,
+  next: NEXT[state],
   since: new Date(since).toISOString(),
   worksUntil: new Date(T + DAY).toISOString(),
 })
@@ -263,7 +267,11 @@ async function aScene(t: After) {
   }
 
   return Object.assign(scene, {
-    ...{ owner, bindings, switchId, reserved, settled },
+    owner,
+    bindings,
+    switchId,
+    reserved,
+    settled,
     bound: async () => ({ ...(await settled(await reserved())), bindings }),
     move(to: number) {
       now = to
@@ -275,7 +283,10 @@ async function aScene(t: After) {
       db.write(
         unit(
           ...owner.onChange({
-            ...{ type, publicId: MONITOR, at: some.now, pingCount: scene.pings.length },
+            type,
+            publicId: MONITOR,
+            at: some.now,
+            pingCount: scene.pings.length,
             ...some,
           }),
         ),

@@ -116,10 +116,18 @@ test('the bindings of forgotten secrets are forgotten, and no others', async (t)
 
 const aMonitor = (publicId: string) =>
   insertMonitor({
-    ...{ publicId, publicStatusId: `status of ${publicId}`, planId: 'standard' },
-    ...{ ownerTokenHash: new Uint8Array(32), pingTokenHash: new Uint8Array(32) },
-    ...{ heartbeatLimit: 100, minimumGraceSeconds: 60, expectedIntervalSeconds: 60 },
-    ...{ graceSeconds: 60, createdAt: T - DAY, expiresAt: T + DAY, checkAt: T },
+    publicId,
+    publicStatusId: `status of ${publicId}`,
+    planId: 'standard',
+    ownerTokenHash: new Uint8Array(32),
+    pingTokenHash: new Uint8Array(32),
+    heartbeatLimit: 100,
+    minimumGraceSeconds: 60,
+    expectedIntervalSeconds: 60,
+    graceSeconds: 60,
+    createdAt: T - DAY,
+    expiresAt: T + DAY,
+    checkAt: T,
   })
 
 /** A store with two monitors. */

@@ -48,7 +48,9 @@ for (const kind of KINDS) {
       const waited = readIn(await call('wait_for_webhook', inbox()))
       assert.equal(waited.webhooks.length, 3)
       assert.deepEqual(waited.webhooks[0]?.body, {
-        ...{ untrustedText: '{"ok":true}', bytes: 11, isCut: false },
+        untrustedText: '{"ok":true}',
+        bytes: 11,
+        isCut: false,
       })
       const binary = readIn(await call('get_webhook', { ...inbox(), sequence: 2 })).webhook
       assert.deepEqual(binary.body, { untrustedBase64: '//4=', nextOffset: null })
@@ -77,7 +79,10 @@ for (const kind of KINDS) {
       assert.deepEqual(await sent(), [204, ''])
 
       const monitor = await host.buy('buy_monitor', 'job', {
-        ...{ label: 'backup', cron: '0 3 * * *', timeZone: 'Europe/Berlin', graceSeconds: 1800 },
+        label: 'backup',
+        cron: '0 3 * * *',
+        timeZone: 'Europe/Berlin',
+        graceSeconds: 1800,
       })
       const { value: status } = await call('monitor_status', monitor())
       const cron = 'a ping at 0 3 * * * (Europe/Berlin), at most'
@@ -92,7 +97,11 @@ for (const kind of KINDS) {
           ? [{ inbox: 'hooks' }]
           : [{ inbox: publicId, ingestToken: inbox('ingest').token }]
       const { value: set } = await call('configure_monitor', {
-        ...{ ...monitor(), intervalSeconds: 3600, graceSeconds: 600, publicStatus: true, alerts },
+        ...monitor(),
+        intervalSeconds: 3600,
+        graceSeconds: 600,
+        publicStatus: true,
+        alerts,
       })
       assert.deepEqual(set.alerts, [{ to: publicId, format: 'inbox', state: 'active' }])
       assert.match(String(set.statusUrl), /\/status\/pulse_status_/)

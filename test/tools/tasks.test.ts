@@ -32,7 +32,9 @@ for (const kind of KINDS) {
       const publicId = String(inbox().publicId ?? /catch_[0-9A-Za-z]{22}/.exec(host.seen())?.[0])
       const before = host.calls()
       const monitor = await host.buy('buy_monitor', 'nightly', {
-        ...{ label: 'backup', cron: '0 3 * * *', timeZone: 'Europe/Berlin' },
+        label: 'backup',
+        cron: '0 3 * * *',
+        timeZone: 'Europe/Berlin',
       })
       const alerts =
         kind.way === 'local'
@@ -72,7 +74,10 @@ for (const kind of KINDS.filter(({ way }) => way === 'local')) {
   test(`"share this once": one call, local, from ${kind.client}`, async (t) => {
     const host = await openHost(t, kind)
     const { text, value } = await host.call('send_whisper', {
-      ...{ planId: 'spark', name: 'door', text: 'mellon', readLimit: 1 },
+      planId: 'spark',
+      name: 'door',
+      text: 'mellon',
+      readLimit: 1,
     })
     const { code } = value.bought as { code: string }
     assert.ok(text.includes(code))

@@ -38,7 +38,10 @@ test('a read is spent and told in one unit', async (t) => {
     write: (one) => (writes++ === 0 ? store.write(one) : Promise.reject(new StoreAway('gone'))),
   }
   const service = createWhisper({
-    ...{ db, clock: CLOCK, unpaidBytes: UNPAID_BYTES, bindings: { isOpen: async () => true } },
+    db,
+    clock: CLOCK,
+    unpaidBytes: UNPAID_BYTES,
+    bindings: { isOpen: async () => true },
     alerts: { tell: (id) => [{ text: TOLD, values: [id] }] },
   })
   const facts = await createWhisperStore(db).facts(WHISPER.publicId)

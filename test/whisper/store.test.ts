@@ -110,7 +110,8 @@ test('bytes that are restored count against no limit, and change nothing of what
   const restore = (name: string, byte: string) =>
     run(
       ...restoreCiphertext({
-        ...{ orderId: `order of ${name}`, clientNetwork: 'n' },
+        orderId: `order of ${name}`,
+        clientNetwork: 'n',
         ciphertext: Buffer.from(byte),
       }),
     )
@@ -137,8 +138,13 @@ test('what is told of a WHISPER is its own, with the size of its bytes, and noth
   await sell('a', { revealAt: T + 5, expiresAt: T + MINUTE })
   await sell('long name')
   assert.deepEqual(await store.facts('a'), {
-    ...{ public_id: 'a', read_token_hash: new Uint8Array([7]), reveal_at: T + 5 },
-    ...{ expires_at: T + MINUTE, has_receipt: 0, has_switch: 0, byte_count: 1 },
+    public_id: 'a',
+    read_token_hash: new Uint8Array([7]),
+    reveal_at: T + 5,
+    expires_at: T + MINUTE,
+    has_receipt: 0,
+    has_switch: 0,
+    byte_count: 1,
   })
   assert.equal((await store.facts('long name'))?.byte_count, 9)
   assert.equal(await store.facts('none'), null)
@@ -231,9 +237,16 @@ type Sold = Partial<Parameters<typeof insertWhisper>[0]>
 
 const whisper = (name: string, some: Sold = {}) =>
   insertWhisper({
-    ...{ publicId: name, orderId: `order of ${name}`, readTokenHash: new Uint8Array([7]) },
-    ...{ reads: 3, revealAt: null, createdAt: T, expiresAt: T + MINUTE },
-    ...{ hasReceipt: false, hasSwitch: false, ...some },
+    publicId: name,
+    orderId: `order of ${name}`,
+    readTokenHash: new Uint8Array([7]),
+    reads: 3,
+    revealAt: null,
+    createdAt: T,
+    expiresAt: T + MINUTE,
+    hasReceipt: false,
+    hasSwitch: false,
+    ...some,
   })
 
 /** What is sold here has its own name as its bytes. */
@@ -248,7 +261,10 @@ async function aStore(t: After) {
   }
 
   return {
-    ...{ db, run, reserve, store: createWhisperStore(db) },
+    db,
+    run,
+    reserve,
+    store: createWhisperStore(db),
     async sell(name: string, some: Sold & { reads?: number } = {}) {
       await reserve(name)
       await run(...whisper(name, some))
@@ -274,8 +290,12 @@ async function aStore(t: After) {
     receipt: (name: string, { readLimit = 5 } = {}) =>
       run(
         insertReceipt({
-          ...{ publicId: name, receiptTokenHash: new Uint8Array([8]), readLimit },
-          ...{ revealAt: null, createdAt: T, expiresAt: T + 9 * MINUTE },
+          publicId: name,
+          receiptTokenHash: new Uint8Array([8]),
+          readLimit,
+          revealAt: null,
+          createdAt: T,
+          expiresAt: T + 9 * MINUTE,
         }),
       ),
     find: async (name: string) => (await findReceipt(db, name)) ?? assert.fail('it is gone'),

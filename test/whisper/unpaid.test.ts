@@ -153,7 +153,8 @@ async function aRoom(t: After, limits: { perNetwork?: number; inAll?: number } =
   const reserve = (orderId: string, bytes: number, clientNetwork: string) =>
     run(...reserveUnpaid({ orderId, clientNetwork, bytes }, room))
   return {
-    ...{ run, reserve },
+    run,
+    reserve,
     refuses: (...of: Parameters<typeof reserve>) => assert.rejects(reserve(...of), UnitRefused),
     async parts() {
       const rows = await db.read('select part, byte_count from whisper_unpaid')

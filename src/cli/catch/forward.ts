@@ -211,11 +211,16 @@ function headersOf(to: URL, event: CatchEvent, body: Uint8Array): string[] {
   })
   const hadLength = event.headers.some(({ name }) => name.toLowerCase() === 'content-length')
   return [
-    ...['Host', to.host],
+    'Host',
+    to.host,
     ...kept.flatMap(({ name, value }) => [name, value]),
     ...(body.length > 0 || hadLength ? ['Content-Length', String(body.length)] : []),
-    ...['X-Mayfly-Event-Id', event.id, 'X-Mayfly-Event-Sequence', String(event.sequence)],
-    ...['Connection', 'close'],
+    'X-Mayfly-Event-Id',
+    event.id,
+    'X-Mayfly-Event-Sequence',
+    String(event.sequence),
+    'Connection',
+    'close',
   ]
 }
 

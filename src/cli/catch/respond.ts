@@ -98,7 +98,9 @@ async function chosenIn(cli: Cli, options: Options): Promise<CatchResponse | nul
   const asksForSecret = sender === 'zoom' || sender === 'x'
   goesWith('--for zoom or x', asksForSecret, { '--secret-file': options.secretFile })
   const fixed = {
-    ...{ '--body': body, '--content-type': contentType, '--retry-after': retryAfterSeconds },
+    '--body': body,
+    '--content-type': contentType,
+    '--retry-after': retryAfterSeconds,
   }
   goesWith('--status', status !== undefined, fixed)
   if (echoJson !== undefined) return { echo: { json: echoJson } }

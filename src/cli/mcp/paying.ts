@@ -79,13 +79,17 @@ async function buy(call: Call, name: string, { wanted, args }: Asked): Promise<S
   const terms = isWhisper ? await termsOf(cli, args, 'revealAt') : {}
   if (record === null) refuseSecond(cli, { product, planId })
   const maxSats = await agreed(call, {
-    ...{ baseUrl: cli.url, product, planId, record },
+    baseUrl: cli.url,
+    product,
+    planId,
+    record,
     question: `Buy ${WHAT[product]} (${planId}) as "${name}"`,
     refusal: 'Nothing was bought or paid.',
   })
   if (isWhisper) session.sent.set(name, digest)
   return paying(call, {
-    ...{ name, maxSats },
+    name,
+    maxSats,
     async work(payer, caller) {
       const goOn = `To continue, call the tool again with the name ${name}; nothing is paid twice.`
       if (isWhisper && record !== null) {
@@ -161,12 +165,17 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
   const planId = record?.planId ?? now?.planId ?? held.planId
   if (planId === undefined) throw new Refusal(`The plan of ${name} is not known. Nothing was paid.`)
   const maxSats = await agreed(call, {
-    ...{ baseUrl: held.baseUrl, product, planId, record, end },
+    baseUrl: held.baseUrl,
+    product,
+    planId,
+    record,
+    end,
     question: `Extend the ${product === 'catch' ? 'inbox' : 'monitor'} "${name}" by its plan (${planId})`,
     refusal: 'Nothing was extended or paid.',
   })
   return paying(call, {
-    ...{ name, maxSats },
+    name,
+    maxSats,
     async work(payer, caller) {
       const goOn = `To continue, call extend again with the same name and expiresAt; nothing is paid twice.`
       const asked = { ...caller, goOn, endsAt: end }
@@ -182,7 +191,9 @@ function extendedAs(session: Session, name: string, done: Done): Sale {
 }
 
 const lasting = (name: string, expiresAt: string): Sale => ({
-  ...{ named: { name }, state: 'extended', expiresAt },
+  named: { name },
+  state: 'extended',
+  expiresAt,
 })
 
 /** What is saved under a name. The code of a whisper is there if the model knows what it opens. */
@@ -191,7 +202,12 @@ function soldAs(session: Session, name: string, { capability, baseUrl }: SavedCa
   const isShown = session.showCodes || session.sent.has(name)
   const code = capability.product === 'whisper' && isShown ? capability.code : undefined
   return {
-    ...{ named: { name }, state: 'bought', product, publicId, expiresAt, origin: baseUrl },
+    named: { name },
+    state: 'bought',
+    product,
+    publicId,
+    expiresAt,
+    origin: baseUrl,
     secrets: code === undefined ? {} : { code },
   }
 }
@@ -306,7 +322,9 @@ async function orInvoice(
   } catch (error) {
     if (shown === undefined) throw error
     return {
-      ...{ named: { name }, state: 'unpaid', quote: quoteIn(shown) },
+      named: { name },
+      state: 'unpaid',
+      quote: quoteIn(shown),
       next: `Show the invoice to the user, who pays it once from any Lightning wallet. Then call check_order with the name ${name}.`,
     }
   }

@@ -24,7 +24,9 @@ export function askingOf(cli: Cli, baseUrl: string, token?: string) {
   return async ({ headers = {}, ...asked }: Asked): Promise<Answered> => {
     const { method, path } = asked
     const answer = await http.request({
-      ...{ ...asked, headers, signal: cli.signal },
+      ...asked,
+      headers,
+      signal: cli.signal,
       ...(token === undefined ? {} : { token }),
       // A signal that is recorded twice says the same.
       isRepeatable: method === 'GET' || path.startsWith('/p/'),
@@ -70,7 +72,10 @@ export function heldAs(cli: Cli, name: string, roles: Roles): Held {
     throw new Refusal(`${name} ${why}, so this tool cannot use it. Nothing was done.`)
   }
   return {
-    ...{ product, publicId, origin: baseUrl, label: name },
+    product,
+    publicId,
+    origin: baseUrl,
+    label: name,
     ask: askingOf(cli, baseUrl, token),
     position: {
       last: () => lastSeen(cli, publicId),

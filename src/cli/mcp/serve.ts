@@ -33,7 +33,8 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
   let server: Server | null = null
   const codec = createRequestStateCodec<Asked>({ key: randomBytes(32) })
   const session = createSession(cli, {
-    ...{ showCodes, mint: codec.mint },
+    showCodes,
+    mint: codec.mint,
     canAsk({ mcpReq }) {
       const envelope: Record<string, unknown> = { ...mcpReq.envelope }
       const told = envelope[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined
@@ -76,10 +77,13 @@ async function run(
   try {
     return await session.run({ ctx, progress }, (call) =>
       tools.run(name, {
-        ...{ way: 'local', args, ask: askingOf(call.cli, call.cli.url) },
+        way: 'local',
+        args,
+        ask: askingOf(call.cli, call.cli.url),
         pay: payOf(call, args),
         secrets: secretsOf(call, args),
-        ...{ monotonic: () => performance.now(), progress },
+        monotonic: () => performance.now(),
+        progress,
       }),
     )
   } catch (error) {
@@ -108,7 +112,8 @@ const inTools = (sentence: string): string =>
 /** In the words of the tools: those of the command line name its options. */
 const refusedBy = ({ status, phrase, field, expected, retryAfterSeconds }: MayflyError): Refusal =>
   refusalOf({
-    ...{ status, body: { error: phrase, field, expected } },
+    status,
+    body: { error: phrase, field, expected },
     header: (name) => (name === 'retry-after' ? retryAfterSeconds?.toString() : undefined),
   })
 

@@ -42,7 +42,8 @@ export function createSession(
   const calls = new Set<Promise<unknown>>()
   const turns = new Map<string, Promise<unknown>>()
   const session = {
-    ...{ cli, ...host },
+    cli,
+    ...host,
     /** Aborted when the host has gone. */
     over: over.signal,
     /** What the model sent under a name, as a digest, so that a repeated call is told from another text. */
@@ -87,7 +88,10 @@ export function cliOf(
   { signal, maxSats = cli.maxSats }: { signal: AbortSignal; maxSats?: number },
 ): Cli {
   return {
-    ...{ ...cli, signal, maxSats, isJson: false },
+    ...cli,
+    signal,
+    maxSats,
+    isJson: false,
     answer: () => undefined,
     mayfly: (baseUrl = cli.url, store) => cli.mayflyAt(baseUrl, store),
   }

@@ -124,13 +124,11 @@ function checkBeat({
 const refuse = (): Promise<never> => Promise.reject(new Error('the doctor only reads'))
 /** A store that is not there, for what needs none. */
 export const NO_STORE: Db = {
-  ...{
-    engine: 'sqlite',
-    read: refuse,
-    scan: refuse,
-    write: refuse,
-    tx: refuse,
-  },
+  engine: 'sqlite',
+  read: refuse,
+  scan: refuse,
+  write: refuse,
+  tx: refuse,
   close: async () => undefined,
 }
 

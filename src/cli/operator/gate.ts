@@ -164,7 +164,8 @@ function addRoutes(route: Command): void {
   add<[string, RouteSpec]>(
     [route, 'add', 'add a route with its price'],
     {
-      ...{ takes: [PROJECT(), spec], notes: ROUTE_FORM },
+      takes: [PROJECT(), spec],
+      notes: ROUTE_FORM,
       example: `${THE_PROJECT} 'render=POST:/render/*:50'`,
     },
     async (projects, [projectId, added]) => {

@@ -5,7 +5,12 @@
 
 /** Removed from what a line has, such as an error. */
 const REDACTED_INSIDE = new Set([
-  ...['headers', 'authorization', 'bolt11', 'preimage', 'payment-preimage', 'x-owner-token'],
+  'headers',
+  'authorization',
+  'bolt11',
+  'preimage',
+  'payment-preimage',
+  'x-owner-token',
 ])
 
 /** Removed where they stand in the line itself, or in what a logger adds to each of its lines. */

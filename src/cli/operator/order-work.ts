@@ -66,8 +66,14 @@ export async function list(db: Db, wanted: Wanted): Promise<Answer> {
   const hasMore = found.length > wanted.limit
   const orders = found.slice(0, wanted.limit).map(listed)
   const rows = orders.map((order) => [
-    ...[order.openedAt, order.state, order.product, order.planId, `${order.amountSats}`],
-    ...[order.paymentHash ?? '-', order.orderId, order.publicId ?? '-'],
+    order.openedAt,
+    order.state,
+    order.product,
+    order.planId,
+    `${order.amountSats}`,
+    order.paymentHash ?? '-',
+    order.orderId,
+    order.publicId ?? '-',
   ])
   const head = ['OPENED', 'STATE', 'PRODUCT', 'PLAN', 'SATS', 'PAYMENT HASH', 'ORDER', 'PUBLIC ID']
   return {

@@ -126,7 +126,8 @@ function addRefund(order: Command): void {
       checkReason(reason)
       const { product, plan, preimageFile } = options
       goesWith('--plan', plan !== undefined, {
-        ...{ '--product': product, '--preimage-file': preimageFile },
+        '--product': product,
+        '--preimage-file': preimageFile,
       })
       goesWith('--product', product !== undefined, { '--plan': plan })
       if (product !== undefined && plan !== undefined) {

@@ -40,8 +40,11 @@ export function addPulseSet(parent: Command): void {
       const { title, description, interval, grace, public: isPublic } = options
       // JSON leaves out what is undefined.
       const settings = {
-        ...{ name: title, description, graceSeconds: grace },
-        ...{ expectedIntervalSeconds: interval, publicStatusEnabled: isPublic },
+        name: title,
+        description,
+        graceSeconds: grace,
+        expectedIntervalSeconds: interval,
+        publicStatusEnabled: isPublic,
       }
       if (Object.values(settings).every((value) => value === undefined)) {
         throw new CliError('There is nothing to change. --help lists the settings.', EXIT.usage)

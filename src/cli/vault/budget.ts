@@ -62,7 +62,11 @@ export function reserve(
   const priceMsat = msatOf(amountSats)
   const costMsat = Math.max(priceMsat, reservedMsat ?? 0)
   const { changes } = db.prepare(RESERVE).run({
-    ...{ day: state.day, key: idempotencyKey, bolt11, paymentHash, costMsat },
+    day: state.day,
+    key: idempotencyKey,
+    bolt11,
+    paymentHash,
+    costMsat,
     limitMsat: options.maxSatsPerDay * 1000,
   })
   if (Number(changes) === 1) return

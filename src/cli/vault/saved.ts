@@ -62,7 +62,8 @@ export function saveAgain<T extends Kept>(
     const changed = change(saved as T)
     // What it was before, such as used up, it may be no more.
     db.prepare('update capability set text = $text, state = null where name = $name').run({
-      ...{ name, text: textOf(changed) },
+      name,
+      text: textOf(changed),
     })
     return changed
   })
@@ -76,7 +77,9 @@ export function rememberState(place: Place & { now(): number }, name: string, st
   try {
     inVault(place, (db) => {
       db.prepare('update capability set state = $state, said_at = $at where name = $name').run({
-        ...{ name, state, at: place.now() },
+        name,
+        state,
+        at: place.now(),
       })
     })
   } catch (error) {

@@ -105,7 +105,10 @@ async function wantedOf(cli: Cli, file: string, options: Options): Promise<Wante
   const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
   const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
   return {
-    ...{ product: 'whisper', planId, beside, name: name && checkName(name) },
+    product: 'whisper',
+    planId,
+    beside,
+    name: name && checkName(name),
     whisper: { sealed, ...terms },
   }
 }

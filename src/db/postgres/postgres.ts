@@ -49,7 +49,10 @@ export async function openPostgres(
 ): Promise<Db> {
   const { open, slot, lastUrl } = primaryOf(url)
   const { isPooled } = await ready({
-    ...{ url, open, deadline: Date.now() + startWithinMs, onWaiting },
+    url,
+    open,
+    deadline: Date.now() + startWithinMs,
+    onWaiting,
   })
   const [{ searchParams }] = serverUrls(url).map((one) => new URL(one)) as [URL]
   const pool = Math.max(WRITERS + 1, Number(searchParams.get('pool') ?? POOL))

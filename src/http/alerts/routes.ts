@@ -122,7 +122,10 @@ export function mountAlerts<Row extends { public_id: string }>(
 }
 
 const destinationOf = ({ id, format, host, state, isPrivate }: Destination) => ({
-  ...{ id, format, host, state },
+  id,
+  format,
+  host,
+  state,
   ...(isPrivate ? { opensAt: true } : {}),
 })
 

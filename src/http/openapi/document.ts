@@ -98,7 +98,10 @@ function operationOf(method: string, schema: FastifySchema): Operation {
   return {
     operationId:
       typeof operationId === 'object' ? (operationId[method] ?? '') : (operationId ?? ''),
-    ...{ summary, description, tags, security },
+    summary,
+    description,
+    tags,
+    security,
     ...extensionsOf(schema),
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body && !BODILESS.includes(method) ? { requestBody: body } : {}),
@@ -120,7 +123,8 @@ function parametersIn(place: Parameter['in'], schema: unknown): Parameter[] {
   return Object.entries(properties).map(([name, property]) => {
     const { description, examples, ...rest } = property
     return {
-      ...{ name, in: place },
+      name,
+      in: place,
       required: required.includes(name),
       ...(description === undefined ? {} : { description }),
       ...(examples === undefined ? {} : { example: examples[0] }),

@@ -84,7 +84,8 @@ export function mountOpenapi(
     return {
       openapi: '3.1.0',
       info: {
-        ...{ ...info, version: OPENAPI_VERSION },
+        ...info,
+        version: OPENAPI_VERSION,
         license: { name: 'MIT', identifier: 'MIT' },
         ...said(operator),
       },

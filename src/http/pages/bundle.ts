@@ -36,10 +36,19 @@ export async function bundle(
   async function built(some: readonly string[], minify: boolean) {
     const { outputFiles } = await build({
       entryPoints: some.map((script) => ({ in: `${folder}web/${script}.tsx`, out: script })),
-      ...{ bundle: true, minify, format: 'esm', target: 'es2022', charset: 'utf8' },
-      ...{ jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'inline' },
-      ...{ absWorkingDir: folder, outdir: folder, preserveSymlinks: true },
-      ...{ write: false, logLevel: 'silent' },
+      bundle: true,
+      minify,
+      format: 'esm',
+      target: 'es2022',
+      charset: 'utf8',
+      jsx: 'automatic',
+      jsxImportSource: 'preact',
+      legalComments: 'inline',
+      absWorkingDir: folder,
+      outdir: folder,
+      preserveSymlinks: true,
+      write: false,
+      logLevel: 'silent',
     })
     return outputFiles.map(
       ({ path, contents }) => [relative(folder, path).replaceAll(sep, '/'), contents] as const,

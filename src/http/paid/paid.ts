@@ -106,7 +106,10 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const binding = bindingOf(request, hash('sha256', oneUrl?.isEmpty ? '' : body, 'hex'))
     const attempt = readAttempt(request, binding, flows)
     const wanted: OrderRequest = {
-      ...{ product: route.product, planId, terms, bodySha256: binding.bodySha256 },
+      product: route.product,
+      planId,
+      terms,
+      bodySha256: binding.bodySha256,
       ...(route.extendsId ? { extendsId: route.extendsId(request) } : {}),
     }
     const rendering = { attempt, binding, flows, shown: oneUrl?.shown(request) }
@@ -187,7 +190,8 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
       route.reserve?.({ planId, terms, body, clientNetwork: network })
     const reserve = await askToReserve()
     const outcome = await orders.open(by, wanted, {
-      ...{ plan, memo: route.memo(planId) },
+      plan,
+      memo: route.memo(planId),
       ...(ahead?.room ?? (await admit(purchase))),
       ...(reserve ? { reserve } : {}),
     })

@@ -80,7 +80,9 @@ function mountPoll(app: App, deps: Deps): void {
     if (!isId('order', orderId)) throw problem('order not found')
     const isPrefetch = /\bprefetch\b/i.test(String(request.headers['sec-purpose'] ?? ''))
     const outcome = await deps.orders.poll(orderId, {
-      ...{ key, isPrefetch, preimage: preimageIn(request) },
+      key,
+      isPrefetch,
+      preimage: preimageIn(request),
       // Orders that do not exist have no bucket: a client could fill the memory with invented ids.
       admit: (shown) => takeRepeat({ request, reply }, { orderId, ...shown }, deps),
     })

@@ -28,9 +28,13 @@ export function createCors(surfaces: readonly ApiSurface[]): AnswerCors {
     ', ',
   )
   const exposed = [
-    ...['WWW-Authenticate', 'Payment-Receipt'],
+    'WWW-Authenticate',
+    'Payment-Receipt',
     ...surfaces.flatMap((some) => some.responseHeaders),
-    ...['Retry-After', 'RateLimit', 'RateLimit-Policy', 'X-Request-Id'],
+    'Retry-After',
+    'RateLimit',
+    'RateLimit-Policy',
+    'X-Request-Id',
   ].join(', ')
   return (request, reply) => {
     if (!roots.some((root) => request.originalUrl.startsWith(root))) return false

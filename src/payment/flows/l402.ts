@@ -57,7 +57,10 @@ export function createL402Flow({ keys, publicUrl, clock }: FlowOptions & { clock
       return {
         field: l402ChallengeField({ macaroon, invoice: quote.bolt11 }),
         body: {
-          ...{ error, scheme: 'L402', macaroon, invoice: quote.bolt11 },
+          error,
+          scheme: 'L402',
+          macaroon,
+          invoice: quote.bolt11,
           ...(isOneUrl ? renderOffer(quote) : renderQuote(quote)),
         },
       }

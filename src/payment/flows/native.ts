@@ -29,7 +29,11 @@ export function renderOffer({
   network,
 }: Quote) {
   return {
-    ...{ product, planId, amountSats, priceSats: amountSats, paymentHash },
+    product,
+    planId,
+    amountSats,
+    priceSats: amountSats,
+    paymentHash,
     expiresAt: rfc3339Seconds(expiresAt),
     network,
   }

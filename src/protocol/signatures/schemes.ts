@@ -80,7 +80,10 @@ const stripe: Scheme = {
       return { failed: malformed(name, form) }
     }
     return {
-      ...{ header: name, signatures, before: `${timestamp}.`, covers: 'the timestamp or the body' },
+      header: name,
+      signatures,
+      before: `${timestamp}.`,
+      covers: 'the timestamp or the body',
       // Stripe's libraries accept a timestamp from the future.
       time: { signedAt, header: name, mayBeNew: true },
     }
@@ -103,7 +106,9 @@ const v0 = (signature: string, timestamp: string): Pick<Scheme, 'knownBy' | 'rea
     const signedAt = seconds(time.value)
     if (signedAt === null) return misdated(timestamp)
     return {
-      ...{ ...signed, before: `v0:${time.value}:`, covers: 'the timestamp or the body' },
+      ...signed,
+      before: `v0:${time.value}:`,
+      covers: 'the timestamp or the body',
       time: { signedAt, header: timestamp },
     }
   },
@@ -165,7 +170,8 @@ const standardWebhooks: Scheme = {
     const signedAt = seconds(timestamp.value)
     if (signedAt === null) return misdated(`${named}-timestamp`)
     return {
-      ...{ header: `${named}-signature`, signatures },
+      header: `${named}-signature`,
+      signatures,
       // Header values have a character per byte; the id is ASCII where the sender keeps to the specification.
       before: `${id.value}.${timestamp.value}.`,
       covers: 'the id, the timestamp or the body',

@@ -50,8 +50,10 @@ export function mountMcp(app: App, parts: McpParts): void {
   const server = lazily(async () => {
     const { createMcpServer } = await import('./server.ts')
     return createMcpServer({
-      ...{ publicUrl, clock: parts.clock },
-      ...{ app, keys: parts.keys },
+      publicUrl,
+      clock: parts.clock,
+      app,
+      keys: parts.keys,
       onFailed: (error, tool) =>
         log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
     })

@@ -45,7 +45,9 @@ export const createOwnRequests =
       // Node's documented way to serve any duplex stream.
       app.server.emit('connection', theirs)
       const request = httpRequest({
-        ...{ method, path, signal: caller.signal },
+        method,
+        path,
+        signal: caller.signal,
         createConnection: () => ours,
         headers: {
           host: 'localhost',
@@ -71,7 +73,9 @@ export const createOwnRequests =
           const bytes = Buffer.concat(chunks)
           const isJson = headers['content-type']?.includes('json') === true
           resolve({
-            ...{ status, bytes, body: (isJson && parseJsonBytes(bytes)) || null },
+            status,
+            bytes,
+            body: (isJson && parseJsonBytes(bytes)) || null,
             header: (name) => headers[name]?.toString(),
           })
         })

@@ -29,7 +29,9 @@ export const createPaying =
     async function buy({ path, headers, body }: Purchase): Promise<Sale> {
       const { purchaseId, credential } = nameOf(call)
       const answered = await call.ask({
-        ...{ method: 'POST', path, body },
+        method: 'POST',
+        path,
+        body,
         headers: {
           'content-type': 'application/json',
           'idempotency-key': purchaseId,
@@ -65,8 +67,12 @@ export const createPaying =
       }
       const { tokens, extraTokens } = SOLD_PRODUCTS[resource.product]
       return {
-        ...{ ...sold, state: 'bought', product: resource.product, origin: publicUrl() },
-        ...{ publicId: text(resource.publicId), expiresAt: text(resource.expiresAt) },
+        ...sold,
+        state: 'bought',
+        product: resource.product,
+        origin: publicUrl(),
+        publicId: text(resource.publicId),
+        expiresAt: text(resource.expiresAt),
         secrets: pick(resource, Object.keys({ ...tokens, ...extraTokens })) as never,
       }
     }
@@ -101,7 +107,8 @@ export const createPaying =
         if (!isId('order', text(orderId))) throw new Refusal(NO_ORDER)
         const answered = await call.ask({
           // Answers for an extension as well as for a purchase.
-          ...{ method: 'GET', path: `/api/extensions/${text(orderId)}` },
+          method: 'GET',
+          path: `/api/extensions/${text(orderId)}`,
           ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
         })
         if (answered.status !== 402) return bought(answered, key)
@@ -149,7 +156,8 @@ function unpaid(purchaseId: string, body: Record<string, unknown>): Sale {
     next: `${why}Pay the invoice once, then call check_order with this orderId and purchaseId. A host that pays by itself repeats this call with the same arguments and the credential in _meta["${CREDENTIAL_META}"]. The two ids together hand over what was bought: keep them like a token.`,
     meta: {
       [REQUIRED_META]: {
-        ...{ httpStatus: 402, challenges },
+        httpStatus: 402,
+        challenges,
         // The problem of the 402 (RFC 9457).
         problem: pick(body, ['type', 'title', 'status', 'detail', 'challengeId']),
       },

@@ -77,7 +77,11 @@ export function createMcpServer({
     let result: Result
     try {
       result = await offered[way].run(name, {
-        ...{ way, args, ask, progress, monotonic: clock.monotonic },
+        way,
+        args,
+        ask,
+        progress,
+        monotonic: clock.monotonic,
         pay: paying(call),
         secrets: secretsOf(call, publicUrl),
       })
@@ -110,7 +114,11 @@ function secretsOf(call: Call, publicUrl: () => string): Context['secrets'] {
       const { product, publicId } = idIn(call, Object.keys(roles))
       const authorization = `Bearer ${neededToken(call)}`
       return {
-        ...{ product, publicId, origin: publicUrl(), label: publicId, position: NOWHERE },
+        product,
+        publicId,
+        origin: publicUrl(),
+        label: publicId,
+        position: NOWHERE,
         ask: (asked) => call.ask({ ...asked, headers: { ...asked.headers, authorization } }),
       }
     },
@@ -138,7 +146,8 @@ async function readWhisper(call: Call, publicUrl: () => string) {
     // Before the read is spent: an answer for which there is no room would lose it.
     if (!connection.hold(COPIES * length)) throw new Refusal(NO_ROOM)
     const answered = await call.ask({
-      ...{ method: 'GET', path },
+      method: 'GET',
+      path,
       headers: { authorization, 'x-whisper-max-bytes': String(length) },
     })
     const { status, bytes } = answered

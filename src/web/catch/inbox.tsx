@@ -25,7 +25,11 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
 
   const received = plural(status.acceptedRequestCount, 'request')
   const owned: Owned = {
-    ...{ opened, capability, client, status, onExtended: inbox.refresh },
+    opened,
+    capability,
+    client,
+    status,
+    onExtended: inbox.refresh,
     loss: `Its address stops working. All that came (${received}) is deleted for good.`,
   }
   const extendIt = (): void => extend(owned)

@@ -14,8 +14,14 @@ import { Fold, Meter, Notice, Qr, State, Ticking, Working } from '../ui/show.tsx
 const BODY = new TextEncoder().encode('{"action":"opened","labels":["bug"],"number":7,"ok":true}')
 const OFFER: Offer = {
   plan: {
-    ...{ planId: 'spark', priceSats: 100, durationLabel: '24 hours', bestFor: 'Trying out' },
-    ...{ available: true, requestLimit: 100, storageLimitBytes: 1e6, maxBytesPerRequest: 1e5 },
+    planId: 'spark',
+    priceSats: 100,
+    durationLabel: '24 hours',
+    bestFor: 'Trying out',
+    available: true,
+    requestLimit: 100,
+    storageLimitBytes: 1e6,
+    maxBytesPerRequest: 1e5,
   },
   terms: { product: 'catch', planId: 'spark', lifetime: '24 hours', priceSats: 100, limits: [] },
 }

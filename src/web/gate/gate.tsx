@@ -111,7 +111,9 @@ function Receipt({ receipt }: { receipt: GateReceipt }) {
   const { iss, iat, exp } = receipt
   const shown: Record<string, unknown> = {
     ...receipt,
-    ...{ iat: whenOf(iat), exp: whenOf(exp), by: BY[receipt.by] },
+    iat: whenOf(iat),
+    exp: whenOf(exp),
+    by: BY[receipt.by],
   }
   return (
     <section class="stack" aria-label="The receipt">

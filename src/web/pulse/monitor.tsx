@@ -113,7 +113,10 @@ function Monitor({
   }
 
   const owned: Owned = {
-    ...{ opened, capability, client: monitor, status: status.value },
+    opened,
+    capability,
+    client: monitor,
+    status: status.value,
     onExtended: () => attempt(async () => show(await monitor.status())),
     loss: 'It stops accepting pings. History, tokens and public status are deleted for good.',
   }

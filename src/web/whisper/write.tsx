@@ -214,7 +214,10 @@ const buy =
     const { readLimit, revealAt, receipt, revealWhen } = purchase.secret
     if (sealed === null) throw new Error('neither bytes nor an order')
     return createWhisperClient(service, payments).buyWhisper({
-      ...{ ...terms, sealed, readLimit, receipt },
+      ...terms,
+      sealed,
+      readLimit,
+      receipt,
       ...(revealAt === null ? {} : { revealAt: new Date(revealAt) }),
       ...(revealWhen === null ? {} : { revealWhen }),
     })

@@ -97,7 +97,8 @@ describe('what is not extended', () => {
       [{ MAYFLY_MAX_SATS_PER_DAY: '150' }, /50 of the day's 150 sat are left, so nothing was paid/],
     ] as const) {
       const poor = await connectHost(t, {
-        ...{ home, url: server.url },
+        home,
+        url: server.url,
         environment: { ...wallet, ...environment },
         answer: () => assert.fail('the user was asked'),
       })
@@ -216,7 +217,8 @@ describe('an interrupted extension', () => {
       return true
     })
     const { home, host, given } = await aBuyer(t, {
-      ...{ server: { ...server, url }, tool: 'buy_monitor' },
+      server: { ...server, url },
+      tool: 'buy_monitor',
     })
     isBought = true
     const lost = host.call('extend', given).catch(() => 'lost')

@@ -101,7 +101,9 @@ describe('a repeated purchase', () => {
     const service = await stuckService(t, (_path, isPaid) => isPaid)
     const home = await temporaryFolder(t)
     const options: HostOptions = {
-      ...{ home, url: service.url, environment: wallet },
+      home,
+      url: service.url,
+      environment: wallet,
       hasProcess: true,
     }
     const first = await connectHost(t, options)

@@ -33,7 +33,10 @@ for (const kind of HOSTS) {
     await call('buy_inbox', { planId: 'spark', name: 'hooks' })
     await call('buy_monitor', { planId: 'spark', name: 'job', intervalSeconds: 60 })
     const sent = await call('send_whisper', {
-      ...{ planId: 'spark', name: 'door', text: 'the code is 4711', receipt: true },
+      planId: 'spark',
+      name: 'door',
+      text: 'the code is 4711',
+      receipt: true,
     })
     for (const kindOf of ['owner', 'ingest']) {
       await call('rotate_token', { name: 'hooks', kind: kindOf })

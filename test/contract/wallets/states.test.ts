@@ -17,10 +17,13 @@ import { isWalletError } from '../wallets.ts'
 const PREIMAGE = '0b'.repeat(32)
 const BOLT11 = encodeInvoice(
   {
-    ...{ network: 'regtest', amountMsat: 21_000, expirySeconds: 900 },
+    network: 'regtest',
+    amountMsat: 21_000,
+    expirySeconds: 900,
     timestamp: Math.floor(Date.now() / 1000),
     paymentHash: createHash('sha256').update(Buffer.from(PREIMAGE, 'hex')).digest('hex'),
-    ...{ paymentSecret: new Uint8Array(32), description: 'an inbox' },
+    paymentSecret: new Uint8Array(32),
+    description: 'an inbox',
   },
   new Uint8Array(32).fill(1),
 )
@@ -40,7 +43,8 @@ const cln = (body: unknown, status?: number): Wallet =>
   clnWallet({ url, rune: 'rune', fetch: answering(body, status) })
 const phoenixd = (body: unknown, status?: number): Wallet =>
   phoenixdWallet({
-    ...{ url, password: 'x' },
+    url,
+    password: 'x',
     fetch:
       typeof body === 'string'
         ? async () => new Response(body, { status: status ?? 200 })

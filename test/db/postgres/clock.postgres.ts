@@ -45,7 +45,8 @@ test('instances whose machines disagree share the time of PostgreSQL, without a 
   const note = ({ event }: { event: string }) => void events.push(event)
   const open = (wrongBy: number) =>
     openClock({
-      ...{ db, log: { info: note, warn: note, error: note } },
+      db,
+      log: { info: note, warn: note, error: note },
       machine: { now: () => Date.now() + wrongBy, monotonic: () => 0 },
       readTime: databaseTime(db, () => 0),
       onReanchor: () => note({ event: 'counted' }),

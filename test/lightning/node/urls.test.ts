@@ -90,8 +90,10 @@ describe('the forms of MAYFLY_LIGHTNING_URL', () => {
   test('LND: the URL has the port that LND has', async () => {
     const url = `lnd+https://[::1]/?macaroon=${written(macaroon)}`
     assert.deepEqual(await readLndUrl(url), {
-      ...{ baseUrl: 'https://[::1]:8080', macaroon: macaroon.toString('hex') },
-      ...{ certificate: undefined, private: false },
+      baseUrl: 'https://[::1]:8080',
+      macaroon: macaroon.toString('hex'),
+      certificate: undefined,
+      private: false,
     })
   })
 

@@ -59,7 +59,10 @@ function aWorld(changes: Partial<NwcClient> = {}, timeouts: Partial<NodeTimeouts
     onWarning: (message) => warnings.push(message),
   })
   return {
-    ...{ calls, asked, warnings, subscribed },
+    calls,
+    asked,
+    warnings,
+    subscribed,
     subscriptions: () => subscriptions,
     closed: () => closed,
     say: (notification: unknown) => {

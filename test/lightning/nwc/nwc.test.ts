@@ -21,7 +21,9 @@ async function aWorld(t: TestContext, timeouts: NonNullable<NwcOptions['timeouts
   const warnings: string[] = []
   const lightning = createNwc({
     ...readNwcUrl(wallet.url),
-    ...{ clock, timeouts, onWarning: (message) => warnings.push(message) },
+    clock,
+    timeouts,
+    onWarning: (message) => warnings.push(message),
   })
   t.after(async () => {
     await lightning.close()

@@ -62,7 +62,10 @@ export function openReceiver(host: string, { mayEnd }: { mayEnd: boolean }): Rec
   const answering = new Set<{ cameAt: number; signal: AbortSignal }>()
 
   const receiver: Receiver = {
-    ...{ host, url: `https://${host}/hook`, told: [], faults: [] },
+    host,
+    url: `https://${host}/hook`,
+    told: [],
+    faults: [],
     forgetsSecret() {
       secret = null
     },

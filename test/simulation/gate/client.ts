@@ -81,8 +81,11 @@ export async function clientStory(town: Town, who: string, project: Project): Pr
       target: '/api/gate/intents',
       headers: {
         ...bearer(),
-        ...{ 'idempotency-key': key, 'x-gate-project': project.projectId },
-        ...{ 'x-gate-route': route.routeId, 'x-gate-method': route.method, 'x-gate-path': asked },
+        'idempotency-key': key,
+        'x-gate-project': project.projectId,
+        'x-gate-route': route.routeId,
+        'x-gate-method': route.method,
+        'x-gate-path': asked,
         ...(body === '' ? {} : { 'content-type': 'application/octet-stream' }),
         ...(random.chance(0.5) ? { 'x-payment-protocol': 'payment' } : {}),
       },
@@ -125,7 +128,8 @@ export async function clientStory(town: Town, who: string, project: Project): Pr
       target: `/api/gate/intents/${intentId}/prove`,
       headers: {
         ...authorization,
-        ...{ 'x-gate-project': project.projectId, 'content-type': 'application/json' },
+        'x-gate-project': project.projectId,
+        'content-type': 'application/json',
       },
       body: JSON.stringify({ preimage: shown }),
       from: random.pick(ADDRESSES),

@@ -70,8 +70,11 @@ export function openPayee(host: string, invoices: Invoices): Payee {
   async function answer({ url }: Received): Promise<Reply> {
     if (url.pathname === '/.well-known/lnurlp/pay') {
       return json({
-        ...{ tag: 'payRequest', callback: `https://${host}/invoice`, metadata },
-        ...{ minSendable: 1_000, maxSendable: 100_000_000 },
+        tag: 'payRequest',
+        callback: `https://${host}/invoice`,
+        metadata,
+        minSendable: 1_000,
+        maxSendable: 100_000_000,
       })
     }
     if (url.pathname === '/invoice') return invoice(Number(url.searchParams.get('amount')))

@@ -110,13 +110,15 @@ export function openShop(town: Town, project: Project): Shop {
         const { owner, answer } = server
         const isLost = random.chance(service.losing)
         const request = new Request(ORIGIN + path, {
-          ...{ method: route.method, headers },
+          method: route.method,
+          headers,
           ...(body === '' ? {} : { body }),
         })
         const arrive = async (): Promise<void> => {
           const response = await answer(route.routeId, request)
           const visited = {
-            ...{ status: response.status, headers: response.headers },
+            status: response.status,
+            headers: response.headers,
             text: await response.text(),
           }
           if (isLost) return

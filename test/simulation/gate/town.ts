@@ -52,10 +52,18 @@ export type Town = {
 const PAYEE_KEY = Buffer.from('a7'.repeat(32), 'hex')
 
 export const createTown = (run: Run): Town => ({
-  ...{ run, hasJumps: run.weather.disasters.includes('jump') },
-  ...{ invoices: createInvoices(PAYEE_KEY), projects: [] },
-  ...{ ended: new Map(), quotes: new Map(), intentOf: new Map(), receipts: new Map() },
-  ...{ givenBack: new Map(), runs: new Map(), preimages: new Map(), prices: new Map() },
+  run,
+  hasJumps: run.weather.disasters.includes('jump'),
+  invoices: createInvoices(PAYEE_KEY),
+  projects: [],
+  ended: new Map(),
+  quotes: new Map(),
+  intentOf: new Map(),
+  receipts: new Map(),
+  givenBack: new Map(),
+  runs: new Map(),
+  preimages: new Map(),
+  prices: new Map(),
 })
 
 /** Pays an invoice. @returns the preimage, or null. */

@@ -129,9 +129,11 @@ export async function visitorStory(
       method: 'POST',
       target: `/api/gate/intents/${quote.intentId}/prove`,
       headers: {
-        ...{ authorization: credential(preimage), 'content-type': 'application/json' },
-        ...{ 'x-gate-project': project.projectId },
-        ...{ 'x-gate-method': quote.method, 'x-gate-path': quote.path },
+        authorization: credential(preimage),
+        'content-type': 'application/json',
+        'x-gate-project': project.projectId,
+        'x-gate-method': quote.method,
+        'x-gate-path': quote.path,
       },
       body: JSON.stringify({ preimage }),
     })

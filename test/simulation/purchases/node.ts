@@ -109,7 +109,9 @@ export function createNode(
 
   /** A node of its own for each process, with the connection that the process has. */
   const connect = (): Node => ({
-    ...{ name, refusesRepeats: kind !== 'nwc', ...(kind === 'cln' ? { triesAgain: true } : {}) },
+    name,
+    refusesRepeats: kind !== 'nwc',
+    ...(kind === 'cln' ? { triesAgain: true } : {}),
     id: name,
     lookup: ({ paymentHash }, signal) =>
       callOver(scheduler, weather, { work: () => said(attempts.get(paymentHash)), signal }),

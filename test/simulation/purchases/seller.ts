@@ -54,8 +54,13 @@ export function createSeller(scheduler: Scheduler, kind: Kind) {
     const amountMsat = kind === 'other amounts' ? 90_000 : amountSats() * 1000
     const bolt11 = encodeInvoice(
       {
-        ...{ network: 'regtest', amountMsat, timestamp, expirySeconds: EXPIRY_SECONDS },
-        ...{ paymentHash, paymentSecret: random.bytes(32), description: 'an inbox' },
+        network: 'regtest',
+        amountMsat,
+        timestamp,
+        expirySeconds: EXPIRY_SECONDS,
+        paymentHash,
+        paymentSecret: random.bytes(32),
+        description: 'an inbox',
       },
       NODE_KEY,
     )
@@ -81,9 +86,16 @@ export function createSeller(scheduler: Scheduler, kind: Kind) {
   function quote(sold: Sold): Response {
     const shownHash = kind === 'other hashes' ? sha256('00') : sold.paymentHash
     return answer(402, {
-      ...{ orderId: sold.orderId, product: 'catch', planId: 'spark', amountSats: amountSats() },
-      ...{ bolt11: sold.bolt11, paymentHash: shownHash, network: 'regtest', memo: 'an inbox' },
-      ...{ expiresAt: new Date(sold.expiresAt).toISOString(), durationSeconds: 3600 },
+      orderId: sold.orderId,
+      product: 'catch',
+      planId: 'spark',
+      amountSats: amountSats(),
+      bolt11: sold.bolt11,
+      paymentHash: shownHash,
+      network: 'regtest',
+      memo: 'an inbox',
+      expiresAt: new Date(sold.expiresAt).toISOString(),
+      durationSeconds: 3600,
     })
   }
 

@@ -99,7 +99,8 @@ function bytesOf({ method, target, headers, body }: Request): Buffer {
   const hasBody = method !== 'GET' && method !== 'HEAD'
   const length = body === undefined ? 0 : Buffer.byteLength(body)
   const fields = {
-    ...{ host: '127.0.0.1:8402', connection: 'close' },
+    host: '127.0.0.1:8402',
+    connection: 'close',
     ...(hasBody ? { 'content-length': String(length) } : {}),
     ...headers,
   }

@@ -140,7 +140,8 @@ export function openDisk(image: Uint8Array): Disk {
     if (isAway()) return scheduler.sleep(2 * latency()).then(() => Promise.reject(awayError()))
     return new Promise((resolve, reject) => {
       const waiting: WaitingRead = {
-        ...{ process, arrivesAt },
+        process,
+        arrivesAt,
         run() {
           waitingReads.delete(waiting)
           try {

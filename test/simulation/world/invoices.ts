@@ -98,7 +98,12 @@ export function createInvoices(
       const paymentSecret = Buffer.from(scheduler.random.bytes(32))
       const bolt11 = encodeInvoice(
         {
-          ...{ network, amountMsat, timestamp, expirySeconds, paymentHash, paymentSecret },
+          network,
+          amountMsat,
+          timestamp,
+          expirySeconds,
+          paymentHash,
+          paymentSecret,
           ...description,
         },
         privateKey,

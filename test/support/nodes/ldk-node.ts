@@ -84,7 +84,9 @@ async function startShim(t: After, { rpc }: Chain): Promise<number> {
     const made = MADE_UP[String(asked.method)]
     if (made !== undefined) return { result: made, error: null, id: asked.id }
     const response = await btcd.request({
-      ...{ method: 'POST', path: '/', headers: { authorization } },
+      method: 'POST',
+      path: '/',
+      headers: { authorization },
       body: JSON.stringify({ ...asked, jsonrpc: '1.0' }),
     })
     const told = object(await response.body.json())

@@ -212,7 +212,8 @@ suite('what a stranger sends to an inbox', () => {
     const body = '"<\u202e€'.repeat(4 * 1024)
     for (let i = 0; i < 50; i++) {
       await fetch(`${server.url}/c/${publicId}/${'%22'.repeat(100)}?${'q'.repeat(300)}`, {
-        ...{ method: 'POST', body },
+        method: 'POST',
+        body,
         headers: { 'content-type': `application/${'x'.repeat(100)}` },
       })
     }

@@ -80,7 +80,10 @@ suite('the requests under way', () => {
       publicUrl: () => url,
       clientAddress: () => '192.0.2.1',
       limits: { take: (_limit, _key, reply) => lookUp(reply) } as Limits,
-      ...{ memory, clock: systemClock, log: pino({ level: 'silent' }), keys: [] },
+      memory,
+      clock: systemClock,
+      log: pino({ level: 'silent' }),
+      keys: [],
     })
     const url = await app.listen({ host: '127.0.0.1', port: 0 })
     for (let left = 0; left < 64; left++) {

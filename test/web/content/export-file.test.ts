@@ -24,7 +24,10 @@ suite('the file of all requests', () => {
     const progress: ExportProgress[] = []
     const onProgress = (each: ExportProgress): number => progress.push(each)
     const { blob, requests, isCut } = await exportFile(client, {
-      ...{ format: 'HAR', url, signal: never, onProgress },
+      format: 'HAR',
+      url,
+      signal: never,
+      onProgress,
     })
     const text = await blob.text()
     const all = (await Array.fromAsync(client.events({ limit: 50 }))).toReversed()
@@ -45,7 +48,10 @@ suite('the file of all requests', () => {
   test('an NDJSON file has the lines that the command line exports', async () => {
     const { client, url } = await filled()
     const { blob } = await exportFile(client, {
-      ...{ format: 'NDJSON', url, signal: never, onProgress: () => undefined },
+      format: 'NDJSON',
+      url,
+      signal: never,
+      onProgress: () => undefined,
     })
     const all = (await Array.fromAsync(client.events({ limit: 50 }))).toReversed()
     assert.equal(await blob.text(), toJsonLines(all))
@@ -56,7 +62,11 @@ suite('the file of all requests', () => {
     const { client, url } = await filled()
     for (const format of ['HAR', 'NDJSON'] as const) {
       const { blob, requests, isCut } = await exportFile(client, {
-        ...{ format, url, signal: never, onProgress: () => undefined, maxBytes: 10_000 },
+        format,
+        url,
+        signal: never,
+        onProgress: () => undefined,
+        maxBytes: 10_000,
       })
       assert.ok(isCut && requests > 3 && blob.size < 10_100, `${requests} ${blob.size}`)
       const text = await blob.text()
