@@ -4,6 +4,7 @@ import { insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
 import { anInbox, ID, REQUEST, serviceOn } from '../support/inboxes.ts'
+import { deliveredOrder } from '../support/order-rows.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -26,6 +27,43 @@ test('an inbox is destroyed and its delivery is sealed in one unit', async (t) =
   await service.used(inbox)
   const [order] = await store.read('select seed, sealed_at, sealed_by from purchase_order')
   assert.deepEqual(order, { seed: null, sealed_at: 1, sealed_by: 'use' })
+})
+
+test('an owner token that was replaced offers no other one, although its request began before', async (t) => {
+  const store = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => store.close())
+  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const service = serviceOn(store, now)
+  const read = await service.owned(ID, OWNER_TOKEN)
+  assert.ok(read)
+  const token = await service.rotateToken(read, 'owner')
+  assert.ok(token && (await service.owned(ID, token)))
+  for (const kind of ['owner', 'ingest'] as const) {
+    assert.equal(await service.rotateToken(read, kind), null)
+  }
+  assert.ok(await service.owned(ID, token))
+})
+
+test('a token that was offered does not take over once another one is offered, although its use began before', async (t) => {
+  const store = await openDatabase(await aDatabaseUrl(t))
+  t.after(() => store.close())
+  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const service = serviceOn(store, now)
+  const offer = async (): Promise<string> => {
+    const inbox = await service.owned(ID, OWNER_TOKEN)
+    return (inbox && (await service.rotateToken(inbox, 'owner'))) ?? assert.fail()
+  }
+  const first = await offer()
+  let second = ''
+  const late: Db = {
+    ...store,
+    async write(one) {
+      second = await offer()
+      return store.write(one)
+    },
+  }
+  assert.equal(await serviceOn(late, now).owned(ID, first), null)
+  assert.ok(await service.owned(ID, second))
 })
 
 test('an inbox that is over is emptied, although the events that came lately cannot be sorted in', async (t) => {
@@ -78,13 +116,4 @@ test('what an owner changes counts from the next event on, whichever instance ta
 const OWNER_TOKEN = tokenFromSeed('catch_owner', Buffer.alloc(32))
 const INBOX = anInbox({ ownerTokenHash: tokenHash(OWNER_TOKEN) })
 
-const DELIVERED_ORDER = {
-  text: `insert into purchase_order
-    (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
-     client_network, state, created_at, looked_up_at, network, bolt11, payment_hash, quote_expires_at,
-     settled_at, public_id, seed,
-     expires_at, delivered_at, opened_by, contested)
-    values ('order_0', '', $1, 'catch', 'spark', '{}', 'null', '', 1, '', 'settled', 0, 0, 'regtest', '', '', 0, 0, $2,
-      $1, 10, 0, '', 0)`,
-  values: [Buffer.alloc(32), ID],
-}
+const DELIVERED_ORDER = deliveredOrder('catch', ID)

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type Db, StoreAway } from '../../src/db/db.ts'
 import { rfc3339 } from '../../src/lib/clock.ts'
 import { PULSE_PLANS } from '../../src/pulse/schema.ts'
+import { deliveredOrder } from '../support/order-rows.ts'
 import { aMonitor, DAY, MINUTE, provisioned, SECOND, T } from '../support/pulse-monitor.ts'
+import { unit } from '../support/unit.ts'
 
 test('the first ping ends the wait, and the next ones change nothing but the times', async (t) => {
   const { ping, seen, at } = await aMonitor(t)
@@ -189,4 +192,18 @@ test('a purge forgets what has been over for a day, however much, and nothing el
   assert.deepEqual(await db.read('select public_id from pulse_monitor'), [
     { public_id: longer.publicId },
   ])
+})
+
+test('a monitor is destroyed and its delivery is sealed in one unit', async (t) => {
+  const { db, run, capability, monitor } = await aMonitor(t)
+  await db.write(unit(deliveredOrder('pulse', capability.publicId)))
+  let writes = 0
+  // The store goes away after one unit, as it may at any moment.
+  const failing: Db = {
+    ...db,
+    write: (one) => (writes++ === 0 ? db.write(one) : Promise.reject(new StoreAway('gone'))),
+  }
+  assert.equal(await run(failing).destroy(await monitor()), true)
+  const [order] = await db.read('select seed, sealed_by from purchase_order')
+  assert.deepEqual(order, { seed: null, sealed_by: 'use' })
 })

@@ -74,6 +74,27 @@ test('the order of an extension is settled, with its new end and without a token
   assert.deepEqual(faultsOf(server), [])
 })
 
+test('the log names a fault of the service, and says nothing of what the caller sent', async (t) => {
+  const { server, agent, token, publicId } = await anOwner(t)
+  const body = 'between you and me'
+  const stringify = JSON.stringify
+  t.mock.method(JSON, 'stringify', (...args: Parameters<typeof stringify>) => {
+    // What the tool asks of the service, and not the message of the host around it.
+    if (args[0]?.body === body) throw new TypeError(`no JSON of ${body}`)
+    return stringify(...args)
+  })
+  const answer = await agent.call(
+    'set_webhook_response',
+    { publicId, status: 200, body },
+    { token },
+  )
+  assert.match(stringify(answer), /"isError":true/)
+  assert.equal(faultsOf(server).length, 1)
+  const { tool, reason } = JSON.parse(faultsOf(server)[0] ?? '')
+  assert.deepEqual({ tool, reason }, { tool: 'set_webhook_response', reason: 'TypeError' })
+  assert.ok(!server.logged.some((line) => line.includes(body)))
+})
+
 async function anOwner(t: After) {
   const server = await startServer(t)
   const agent = await connect(t, server.url)
