@@ -19,13 +19,18 @@ export class Agent {
 
   async request({ origin, path, method, headers, body, signal }: Request) {
     const url = new URL(path, origin)
+    const silent = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const silence = new Promise<never>((_, reject) => {
-      const give = (): void =>
+      const give = (): void => {
         reject(Object.assign(new Error('no answer'), { code: 'UND_ERR_HEADERS_TIMEOUT' }))
+        // undici hangs up then, which the server notices.
+        silent.abort()
+      }
       timer = setTimeout(give, this.#silenceMs)
     })
-    const answer = call({ url, method, headers, body: body ?? '', signal })
+    const hungUp = AbortSignal.any([signal, silent.signal])
+    const answer = call({ url, method, headers, body: body ?? '', signal: hungUp })
     const reply = await Promise.race([answer, silence]).finally(() => clearTimeout(timer))
     return {
       statusCode: reply.status,
