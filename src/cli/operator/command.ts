@@ -62,11 +62,15 @@ export function checkReason(reason: string): void {
 /**
  * Opens the store of the settings for `work`. The engines are loaded only here. In a wrong folder there is no store
  * that has nothing in it: a new one would answer that nobody bought anything.
+ * @param mayCreate whether the command may come before the first start of the service
  * @throws CliError if there is no store
  */
-export async function withStore<T>(work: (config: Config, db: Db) => Promise<T>): Promise<T> {
+export async function withStore<T>(
+  work: (config: Config, db: Db) => Promise<T>,
+  mayCreate = false,
+): Promise<T> {
   const config = readConfig()
-  if (config.databaseUrl.kind === 'sqlite') {
+  if (config.databaseUrl.kind === 'sqlite' && !mayCreate) {
     const file = resolve(config.databaseUrl.file)
     if (!existsSync(file)) {
       throw new CliError(

@@ -10,10 +10,14 @@ import { CliError, EXIT } from '../exit.ts'
 import type { Output } from '../output.ts'
 import { type Answer, withStore } from './command.ts'
 
-/** Runs the work on the store of the settings. @throws CliError if the operator can fix it. */
+/**
+ * Runs the work on the store of the settings.
+ * @param mayCreate as `withStore` says
+ * @throws CliError if the operator can fix it.
+ */
 export function withProjects(
   output: Output,
-  work: (projects: Projects) => Promise<Answer>,
+  { work, mayCreate }: { work: (projects: Projects) => Promise<Answer>; mayCreate: boolean },
 ): Promise<Answer> {
   return withStore(async (config, db) => {
     const { lightningUrl, network: configured, quoteSeconds } = config
@@ -38,7 +42,7 @@ export function withProjects(
     } finally {
       await provider.close()
     }
-  })
+  }, mayCreate)
 }
 
 function explained(error: unknown): unknown {

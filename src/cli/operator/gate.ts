@@ -46,7 +46,8 @@ function add<Given extends readonly unknown[], Options = object>(
     takes = [],
     example = '',
     notes = '',
-  }: { takes?: Argument[]; example?: string; notes?: string },
+    mayCreate = false,
+  }: { takes?: Argument[]; example?: string; notes?: string; mayCreate?: boolean },
   work: (projects: Projects, args: Given, options: Options) => Promise<Answer>,
 ): Command {
   const command = parent.command(name).description(description)
@@ -56,7 +57,10 @@ function add<Given extends readonly unknown[], Options = object>(
     { examples: [`mayfly gate ${parent.name()} ${name} ${example}`.trim()], notes: notes },
     async (output, options, args) => {
       const { withProjects } = await import('./gate-projects.ts')
-      return withProjects(output, (projects) => work(projects, args, options))
+      return withProjects(output, {
+        work: (projects) => work(projects, args, options),
+        mayCreate,
+      })
     },
   )
 }
@@ -74,7 +78,8 @@ function addProjects(project: Command): void {
   const example = '--address alice@example.com --route ping=GET:/ping:1 --credits 100'
   add<[], New>(
     [project, 'add', 'register an API, and print its capability once'],
-    { example, notes: ROUTE_FORM },
+    // An operator may register an API before the first start.
+    { example, notes: ROUTE_FORM, mayCreate: true },
     async (projects, _none, { address, route: routes = [], credits }) => {
       const added = await projects.add({ address, routes, credits })
       const how =

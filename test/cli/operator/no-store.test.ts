@@ -14,7 +14,7 @@ test("an operator's command where there is no store says so, and makes none that
     ['sales', 'export'],
     ['takedown', 'list'],
     ['gate', 'project', 'list'],
-    ['gate', 'project', 'add', '--address', 'alice@example.com'],
+    ['gate', 'payment', 'list'],
     ['backup', join(folder, 'copy.db')],
   ]) {
     const { code, out, err } = await runCommand(args, { MAYFLY_DATABASE_URL: `sqlite:${file}` })
@@ -23,4 +23,14 @@ test("an operator's command where there is no store says so, and makes none that
     assert.match(err, new RegExp(`^There is no store at ${file}\\.`), args.join(' '))
   }
   assert.deepEqual(readdirSync(folder), [])
+})
+
+test('a project of GATE can be registered before the service has started for the first time', async (t) => {
+  const file = join(await temporaryFolder(t), 'mayfly.db')
+  const ask = (...args: string[]) =>
+    runCommand(['gate', 'project', ...args], { MAYFLY_DATABASE_URL: `sqlite:${file}` })
+  const added = await ask('add', '--address', 'alice@example.com', '--json')
+  assert.equal(added.code, 0, added.err)
+  const listed = await ask('list')
+  assert.match(listed.out, /^gate_project_/)
 })
