@@ -186,13 +186,17 @@ test('units that a lost connection took with it happen once', async (t) => {
   ])
   const count = { text: `update meta set value = value || '1' where name = 'held'`, values: [] }
   const writing = db.write(unit(count))
-  // Until the unit waits for the lock: by then its transaction has begun.
-  const waits = `select 1 as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-  while ((await query({ databaseUrl: url }, waits)).length === 0);
-  await cutOff(url)
+  // Once the unit waits for the lock, its transaction has begun. It is gone before the lock is free: with the lock it
+  // would go on to its commit, and lose the connection there.
+  const cut = `select cast(pg_terminate_backend(pid, 10000) as text) as ended from pg_stat_activity
+    where wait_event_type = 'Lock' and datname = current_database()`
+  let ended: unknown[] = []
+  while (ended.length === 0) ended = await query({ databaseUrl: url }, cut)
+  assert.deepEqual(ended, [{ ended: 'true' }])
+  await blocker.send([{ text: 'rollback', values: [] }])
   assert.deepEqual(await writing, { all: [] })
   assert.deepEqual(await db.read(`select value from meta where name = 'held'`), [{ value: '01' }])
-  assert.equal(blocker.isOpen(), false)
+  await blocker.end()
 })
 
 test('a flushed unit is on the disk when it resolves', async (t) => {
