@@ -1,14 +1,9 @@
 /** Two instances that change the alerts of one owner at the same time. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  activate,
-  dropDestination,
-  dropOwners,
-  insertAlert,
-  insertDestination,
-} from '../../src/alerts/store.ts'
+import { activate, dropDestination, dropOwners, insertAlert } from '../../src/alerts/store.ts'
 import type { Statement } from '../../src/db/db.ts'
+import { destination as aDestination } from '../support/outbox.ts'
 import { aSharedStore } from '../support/overtaken.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -16,18 +11,7 @@ import { unit } from '../support/unit.ts'
 const NOW = 1_800_000_000_000
 const OWNER = 'pulse_a'
 
-const destination = (place = 0): Statement =>
-  insertDestination({
-    is_private: 0,
-    destination_id: `destination ${place}`,
-    owner_id: OWNER,
-    place,
-    format: 'standard',
-    host: 'h:1',
-    now: NOW,
-    sealed_target: new Uint8Array(1),
-    sealed_secret: new Uint8Array(1),
-  })
+const destination = (place = 0): Statement => aDestination(`destination ${place}`, OWNER, place)
 
 const told = (): Statement[] =>
   insertAlert(OWNER, 'msg_1', {

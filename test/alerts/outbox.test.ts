@@ -14,7 +14,6 @@ import {
   type DestinationRow,
   dropOwners,
   insertAlert,
-  insertDestination,
   MAX_WAITING,
   releaseDestination,
 } from '../../src/alerts/store.ts'
@@ -22,6 +21,7 @@ import { attempt, type Db } from '../../src/db/db.ts'
 import type { Log } from '../../src/lib/log.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
 import type { After } from '../support/folder.ts'
+import { destination } from '../support/outbox.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 
 const NOW = 1_800_000_000_000
@@ -42,17 +42,7 @@ async function aStore(t: After, destinations = 1, isTested = true): Promise<Db> 
   for (let place = 0; place < destinations; place++) {
     const destination_id = `destination ${place}`
     const statements = {
-      one: insertDestination({
-        is_private: 0,
-        destination_id,
-        owner_id: OWNER,
-        place,
-        format: 'standard',
-        host: 'h:1',
-        now: NOW,
-        sealed_target: new Uint8Array(1),
-        sealed_secret: new Uint8Array(1),
-      }),
+      one: destination(destination_id, OWNER, place),
       two: isTested ? activate(destination_id) : [],
     }
     await db.write({ lockKey: OWNER, statements })

@@ -24,19 +24,20 @@ import { unit } from '../support/unit.ts'
 const T = 1_800_000_000_000
 const DAY = 24 * 60 * 60_000
 const END = T + DAY
+/** The extension of a monitor by a day. */
+const extended = {
+  publicId: 'a',
+  endsAt: END,
+  expiresAt: END + DAY,
+  moreHeartbeats: 50,
+  expiringAt: T + 5,
+  now: END - 1,
+}
 const bytes = (byte: number): Uint8Array => new Uint8Array([byte])
 
 test('an extension moves the end, adds its pings and looks no later, once, and at one monitor', async (t) => {
   const { run, row, change } = await aStore(t)
   await change({ is_expiry_told: 1, revision: 4, check_at: T + 9 })
-  const extended = {
-    publicId: 'a',
-    endsAt: END,
-    expiresAt: END + DAY,
-    moreHeartbeats: 50,
-    expiringAt: T + 5,
-    now: END - 1,
-  }
   const before = await row('a')
   await run(extendMonitor(extended))
   assert.deepEqual(await row('a'), {
@@ -55,14 +56,6 @@ test('an extension moves the end, adds its pings and looks no later, once, and a
 
 test('a monitor that is over, suspended or used up is not extended', async (t) => {
   const { run, change } = await aStore(t)
-  const extended = {
-    publicId: 'a',
-    endsAt: END,
-    expiresAt: END + DAY,
-    moreHeartbeats: 50,
-    expiringAt: T + 5,
-    now: END - 1,
-  }
   const refused = (some = {}) =>
     assert.rejects(run(extendMonitor({ ...extended, ...some })), UnitRefused)
   await refused({ now: END })

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Statement } from '../../src/db/db.ts'
 import { newId } from '../../src/lib/ids.ts'
-import { insertMonitor } from '../../src/pulse/store.ts'
 import { bindSecret } from '../../src/switches/store.ts'
 import {
   createBindings,
@@ -11,32 +9,14 @@ import {
 } from '../../src/switches/switches.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aMonitor, DAY, MONITOR, OTHER, T } from '../support/switches.ts'
 import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
-const T = Date.UTC(2026, 0, 2, 3, 4)
 
-const MONITOR = 'pulse_0cLz3H5jW9NfXb2mQx7RkT'
-const OTHER = 'pulse_1cLz3H5jW9NfXb2mQx7RkT'
 /** Holds whatever the store has, or never. */
 const THERE = { text: 'select 1 as one', values: [], expect: 1 }
 const GONE = { ...THERE, text: 'select 1 as one where 1 = 0' }
-const aMonitor = (publicId: string): Statement =>
-  insertMonitor({
-    publicId,
-    publicStatusId: `status of ${publicId}`,
-    planId: 'standard',
-    ownerTokenHash: new Uint8Array(32),
-    pingTokenHash: new Uint8Array(32),
-    heartbeatLimit: 100,
-    minimumGraceSeconds: 60,
-    expectedIntervalSeconds: 60,
-    graceSeconds: 60,
-    createdAt: T - DAY,
-    expiresAt: T + 30 * DAY,
-    checkAt: T,
-  })
 /** It was started twice, too, which is no ping. */
 const ONE_PING = {
   text: 'update pulse_monitor set accepted_heartbeat_count = 3, ping_count = 1 where public_id = $1',
@@ -238,7 +218,7 @@ async function aScene(t: After) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
   // The other one, which is the first of the store, has no ping.
-  await db.write(unit(aMonitor(OTHER), aMonitor(MONITOR), ONE_PING))
+  await db.write(unit(aMonitor(OTHER, T + 30 * DAY), aMonitor(MONITOR, T + 30 * DAY), ONE_PING))
   let now = T
   const clock = { now: () => now }
   const owner = createSwitchOwner({ db, clock })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/lib/ids.ts'
-import { insertMonitor } from '../../src/pulse/store.ts'
 import {
   bindingOf,
   bindSecret,
@@ -16,12 +15,8 @@ import {
 } from '../../src/switches/store.ts'
 import type { After } from '../support/folder.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aMonitor, DAY, MONITOR, OTHER, T } from '../support/switches.ts'
 import { unit } from '../support/unit.ts'
-
-const T = Date.UTC(2026, 0, 2, 3, 4)
-const DAY = 24 * 60 * 60_000
-const MONITOR = 'pulse_0cLz3H5jW9NfXb2mQx7RkT'
-const OTHER = 'pulse_1cLz3H5jW9NfXb2mQx7RkT'
 
 test('a monitor that lasts longer keeps what waits for it for as long, and nothing of another monitor', async (t) => {
   const { run, bound, binding } = await aStore(t)
@@ -114,28 +109,12 @@ test('the bindings of forgotten secrets are forgotten, and no others', async (t)
   assert.equal((await binding(living)).monitor_id, MONITOR)
 })
 
-const aMonitor = (publicId: string) =>
-  insertMonitor({
-    publicId,
-    publicStatusId: `status of ${publicId}`,
-    planId: 'standard',
-    ownerTokenHash: new Uint8Array(32),
-    pingTokenHash: new Uint8Array(32),
-    heartbeatLimit: 100,
-    minimumGraceSeconds: 60,
-    expectedIntervalSeconds: 60,
-    graceSeconds: 60,
-    createdAt: T - DAY,
-    expiresAt: T + DAY,
-    checkAt: T,
-  })
-
 /** A store with two monitors. */
 async function aStore(t: After) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   t.after(() => db.close())
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
-  await run(aMonitor(MONITOR), aMonitor(OTHER))
+  await run(aMonitor(MONITOR, T + DAY), aMonitor(OTHER, T + DAY))
 
   async function switchOf(monitorId: string): Promise<string> {
     const { all } = await run(makeSwitch({ switchId: newId('pulse_switch'), monitorId, now: T }))
