@@ -144,6 +144,7 @@ export async function verifyAdmission(
   if (htm !== admission.method || htp !== admission.path) return refused('another request')
   if (!equalBytes(utf8(req), utf8(admission.requestDigest))) return refused('another request')
   if (iat > seconds + MAX_SKEW_SECONDS) return refused('not valid yet')
+  // The last check, so that an expired receipt is known to be right otherwise.
   return exp > seconds ? verdict : { ...verdict, outcome: 'expired' }
 }
 
