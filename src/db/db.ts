@@ -124,6 +124,12 @@ export class ValueRefused extends StoreError {
 /** The store cannot be opened or belongs to something else; the message is for the operator. */
 export class StoreUnusable extends Error {
   override name = 'StoreUnusable'
+  /** It is not there now: the same may succeed later. */
+  readonly isAway: boolean
+  constructor(message: string, { isAway = false } = {}) {
+    super(message)
+    this.isAway = isAway
+  }
 }
 
 /** `$2, $3`: a place in a statement for each value, from this number on. */

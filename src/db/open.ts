@@ -1,5 +1,5 @@
 /** Opens the store that a setting names with its engine, and migrates it. */
-import { type Db, StoreError, StoreUnusable } from './db.ts'
+import { type Db, StoreAway, StoreError, StoreUnusable } from './db.ts'
 import { type Dialect, type MigrateOptions, migrate, SQLITE } from './migrate.ts'
 import type { PostgresOptions } from './postgres/postgres.ts'
 import type { StoreUrl } from './server-urls.ts'
@@ -35,7 +35,9 @@ async function migrated(db: Db, dialect: Dialect, options: MigrateOptions): Prom
   } catch (error) {
     await db.close()
     throw error instanceof StoreError
-      ? new StoreUnusable(`The database cannot be migrated: ${error.message}.`)
+      ? new StoreUnusable(`The database cannot be migrated: ${error.message}.`, {
+          isAway: error instanceof StoreAway,
+        })
       : error
   }
 }

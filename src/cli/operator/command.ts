@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { type Db, StoreUnusable } from '../../db/db.ts'
+import { type Db, StoreAway, StoreUnusable } from '../../db/db.ts'
 import { type Config, readConfig } from '../../service/config.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
@@ -40,10 +40,17 @@ export function operator<Options = object, Given extends readonly unknown[] = []
         if (done.note !== undefined) output.warn(done.note)
         return output.answer(done.json, done.text)
       } catch (error) {
-        throw error instanceof StoreUnusable ? new CliError(error.message) : error
+        throw ofStore(error) ?? error
       }
     })
   })
+}
+
+/** What is wrong with the store, if it is the store's fault. What is away now may be there later. */
+export function ofStore(error: unknown): CliError | null {
+  if (error instanceof StoreAway) return new CliError(`${error.message}.`, EXIT.later)
+  if (!(error instanceof StoreUnusable)) return null
+  return new CliError(error.message, error.isAway ? EXIT.later : EXIT.failed)
 }
 
 /** A reason is a line of a list, of the log or of the books. */
@@ -80,7 +87,8 @@ export async function withStore<T>(
     }
   }
   const { openStore } = await import('../../db/open.ts')
-  const db = await openStore(config.databaseUrl)
+  // Somebody waits for the answer, unlike at the start of a service.
+  const db = await openStore(config.databaseUrl, { startWithinMs: 0 })
   try {
     return await work(config, db)
   } finally {

@@ -2,7 +2,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
-import { StoreUnusable } from '../../db/db.ts'
 import { prepareStore } from '../../db/open.ts'
 import { placeOf } from '../../db/server-urls.ts'
 import { codeOf } from '../../lib/errors.ts'
@@ -15,7 +14,7 @@ import {
 } from '../../service/config.ts'
 import type { Server } from '../../service/serve.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { operator } from './command.ts'
+import { ofStore, operator } from './command.ts'
 import { onHangUp } from './hang-up.ts'
 import { onceATurn } from './log-output.ts'
 import { REDACTED, withoutSecrets } from './log-redaction.ts'
@@ -139,10 +138,11 @@ function shownStore({ databaseUrl }: Config): string {
 
 /** What keeps the service from starting and is the operator's to change, as a sentence; else null. */
 function notStarted(error: unknown): CliError | null {
-  const code = error instanceof ConfigError ? EXIT.usage : EXIT.failed
-  const isKnown = error instanceof ConfigError || error instanceof StoreUnusable
-  const sentence = isKnown ? error.message : ADDRESS_ERRORS[codeOf(error)]
-  return sentence === undefined ? null : new CliError(`Mayfly did not start. ${sentence}`, code)
+  const known =
+    error instanceof ConfigError ? new CliError(error.message, EXIT.usage) : ofStore(error)
+  const sentence = known?.message ?? ADDRESS_ERRORS[codeOf(error)]
+  if (sentence === undefined) return null
+  return new CliError(`Mayfly did not start. ${sentence}`, known?.code)
 }
 
 const ADDRESS_ERRORS: Record<string, string> = {

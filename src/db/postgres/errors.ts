@@ -67,8 +67,9 @@ export function unusable(error: unknown, url: string): StoreUnusable {
   const { code = '' } = error as PostgresError
   const { servers, database } = placeOf(url)
   const server = servers === '' ? 'PostgreSQL' : `PostgreSQL at ${servers}`
-  const why = (sentence: string): StoreUnusable => new StoreUnusable(sentence)
   if (error instanceof StoreUnusable) return error
+  const why = (sentence: string): StoreUnusable =>
+    new StoreUnusable(sentence, { isAway: isAway(error) })
   if (error instanceof StoreAway) return why(`${server} cannot be used: ${error.message}.`)
   switch (code) {
     case '28P01':

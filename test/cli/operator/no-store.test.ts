@@ -25,6 +25,22 @@ test("an operator's command where there is no store says so, and makes none that
   assert.deepEqual(readdirSync(folder), [])
 })
 
+test("an operator's command ends as one that can be repeated later while PostgreSQL is away", async () => {
+  const away = {
+    MAYFLY_DATABASE_URL: 'postgres://mayfly:hunter2@127.0.0.1:9/mayfly',
+    MAYFLY_SECRET: '11'.repeat(32),
+  }
+  for (const args of [
+    ['order', 'list'],
+    ['sales', 'export'],
+    ['gate', 'project', 'list'],
+  ]) {
+    const { code, out, err } = await runCommand(args, away)
+    assert.deepEqual([code, out], [5, ''], args.join(' '))
+    assert.match(err, /^PostgreSQL at 127\.0\.0\.1:9 cannot be reached: connection refused\./)
+  }
+})
+
 test('a project of GATE can be registered before the service has started for the first time', async (t) => {
   const file = join(await temporaryFolder(t), 'mayfly.db')
   const ask = (...args: string[]) =>

@@ -304,6 +304,7 @@ suite('a server that is away', () => {
       openPostgres('postgres://mayfly:hunter2@127.0.0.1:1/mayfly', { startWithinMs: 0 }),
       new StoreUnusable(
         'PostgreSQL at 127.0.0.1:1 cannot be reached: connection refused. Check MAYFLY_DATABASE_URL.',
+        { isAway: true },
       ),
     )
   })
