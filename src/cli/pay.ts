@@ -1,4 +1,5 @@
 /** `mayfly pay INVOICE`: any Lightning invoice, from the configured wallet. It is a purchase of the vault. */
+import { createHash } from 'node:crypto'
 import type { Command } from 'commander'
 import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
@@ -22,7 +23,7 @@ export function addPay(program: Command): void {
       if (amountMsat === null) {
         throw new CliError('The invoice has no amount, so it is not paid.', EXIT.notPaid)
       }
-      const preimage = await pay(cli, { bolt11, paymentHash })
+      const preimage = await pay(cli, bolt11)
       const amountSats = amountMsat / 1000
       cli.answer(
         { paid: true, amountSats, paymentHash, ...(showPreimage ? { preimage } : {}) },
@@ -32,15 +33,11 @@ export function addPay(program: Command): void {
   )
 }
 
-async function pay(
-  cli: Cli,
-  { bolt11, paymentHash }: { bolt11: string; paymentHash: string },
-): Promise<string> {
-  const name = `pay-${paymentHash.slice(0, 16)}`
-  const store = vaultStore(cli, {
-    nameFor: () => name,
-    onDelivered: () => undefined,
-  })
+async function pay(cli: Cli, bolt11: string): Promise<string> {
+  // Several invoices can have one payment hash.
+  const hash = createHash('sha256').update(bolt11.toLowerCase()).digest('hex')
+  const name = `pay-${hash.slice(0, 16)}`
+  const store = vaultStore(cli, { nameFor: () => name, onDelivered: () => undefined })
   const { maxSats, signal, now } = cli
   const payments = createPayments(createHttp(cli.url, cli.traced(fetch)), { maxSats, store, now })
   try {

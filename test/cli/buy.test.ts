@@ -283,6 +283,19 @@ describe('pay', () => {
     const forgotten = await cli.run(['forget', 'pay-1', '--yes'])
     assert.equal(forgotten.code, 0, forgotten.err)
   })
+
+  test('two invoices with one payment hash are two payments, each with its own name', async (t) => {
+    const { cli } = await aUser(t)
+    const invoice = (sats: number) =>
+      anInvoice({ paymentHash: 'ab'.repeat(32), amountMsat: sats * 1000 })
+    for (const bolt11 of [invoice(100), invoice(101)]) {
+      const { code, err } = await cli.run(['pay', bolt11], WITH_WALLET)
+      assert.deepEqual([code, /^The wallet did not pay/.test(err)], [3, true], err)
+    }
+    const listed = (await cli.json(['list'])) as unknown as { name: string; amountSats: number }[]
+    assert.deepEqual(listed.map(({ amountSats }) => amountSats).sort(), [100, 101])
+    assert.equal(new Set(listed.map(({ name }) => name)).size, 2)
+  })
 })
 
 /** Sends a whisper, `w`, of one read. */
