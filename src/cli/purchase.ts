@@ -134,8 +134,18 @@ export function extension(
 }
 
 /** A second purchase of the same thing, beside one whose payment is unknown, needs a word that names it. */
-export function refuseSecond(cli: Cli, { product, planId, beside }: Wanted): void {
-  const [unknown] = abandoned(cli, { product, planId }).filter(
+export function refuseSecond(cli: Cli, wanted: Wanted): void {
+  const { beside } = wanted
+  if (beside !== undefined) {
+    const names = openOnes(cli, wanted).map(({ name }) => name)
+    if (!names.includes(beside)) {
+      throw new CliError(
+        `No unfinished purchase of the same is named ${beside}. These are: ${names.join(', ') || 'none'}`,
+        EXIT.usage,
+      )
+    }
+  }
+  const [unknown] = abandoned(cli, wanted).filter(
     ({ name, record }) => isUnknown(record) && name !== beside,
   )
   if (unknown === undefined) return
@@ -332,15 +342,13 @@ function usedBefore(name: string): CliError {
   )
 }
 
-/** Purchases of the same thing that were interrupted, and that nobody works on now. */
-const abandoned = (
-  cli: Cli,
-  { product, planId }: Pick<Wanted, 'product' | 'planId'>,
-): OpenPurchase[] =>
-  openPurchases(cli).filter(
-    ({ record, heldBy, isMine }) =>
-      heldBy === null && !isMine && isOf(record, { product, planId, service: cli.url }),
-  )
+/** Purchases of the same thing that are not finished. */
+const openOnes = (cli: Cli, { product, planId }: Wanted): OpenPurchase[] =>
+  openPurchases(cli).filter(({ record }) => isOf(record, { product, planId, service: cli.url }))
+
+/** Those that were interrupted, and that nobody works on now. */
+const abandoned = (cli: Cli, wanted: Wanted): OpenPurchase[] =>
+  openOnes(cli, wanted).filter(({ heldBy, isMine }) => heldBy === null && !isMine)
 
 const isOf = (
   record: PurchaseRecord,
