@@ -15,7 +15,7 @@ suite('a request to an inbox', () => {
   test('an event is exactly what was sent, with what the server knows of it', async () => {
     const server = await theServer()
     const inbox = await anInbox(server)
-    const before = server.clock.now()
+    const before = server.now()
     const body = '{"amount": 1.0, "note": "grüße"}\n'
     const answer = await exchange(
       server.url,

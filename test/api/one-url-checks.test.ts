@@ -22,7 +22,7 @@ const page = await readFile(new URL('order-of-checks.md', import.meta.url), 'utf
 const [TABLE = []] = tablesOf(page.slice(page.indexOf('**Purchases of one URL.**')))
 
 /** An end of a moment ago. The server deletes an order whose end is long past while the test looks at it. */
-const ENDED = `expires_at = ${Date.now() - 1}`
+const ended = (server: TestServer) => `expires_at = ${server.now()}`
 
 type Become = (server: TestServer, order: Opened) => Promise<unknown>
 
@@ -42,11 +42,11 @@ const STATES: Record<string, Become> = {
   ),
   expired: async (server, order) => {
     await collect(server, order)
-    await set(`seed = null, sealed_at = 1, sealed_by = 'age', ${ENDED}`)(server, order)
+    await set(`seed = null, sealed_at = 1, sealed_by = 'age', ${ended(server)}`)(server, order)
   },
   'never collected': async (server, order) => {
     await settle(server, order)
-    await set(ENDED)(server, order)
+    await set(ended(server))(server, order)
   },
   'paid, unfulfilled': set(`state = 'paid_unfulfilled'`),
   refunded: set(`state = 'refunded', sealed_at = 1`),

@@ -52,7 +52,7 @@ const STATES: Record<string, (shop: Shop, order: Order) => Promise<unknown>> = {
   'never collected': async (shop, order) => {
     await pay(shop, order)
     // A moment ago: the server deletes an order whose end is long past while the test looks at it.
-    await set(shop.server, order, `expires_at = ${Date.now() - 1}`)
+    await set(shop.server, order, `expires_at = ${shop.server.now()}`)
   },
   'paid, unfulfilled': ({ server }, order) => set(server, order, `state = 'paid_unfulfilled'`),
   refunded: ({ server }, order) => set(server, order, `state = 'refunded', sealed_at = 1`),

@@ -72,6 +72,8 @@ export type TestServer = {
   /** The file of its store if the engine is SQLite. */
   file: string
   clock: TestClock
+  /** The service's own time. The machine's may be some milliseconds off, and so may the one of PostgreSQL. */
+  now(): number
   mayfly: Mayfly
   /** The lines of the server's log. */
   logged: string[]
@@ -124,6 +126,10 @@ export async function startServer(
     databaseUrl,
     file: databaseUrl.replace(/^sqlite:/, ''),
     clock,
+    now() {
+      if (!server) throw new Error('a server that has stopped has no time')
+      return server.clock.now()
+    },
     logged,
     mayfly: createMayfly({ baseUrl: server.url }),
     pay: (bolt11) => payAt(testServer.url, bolt11),
