@@ -84,11 +84,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { reservationOf = () => undefined } = options
   const sendNotFoundPage = options.sendNotFoundPage ?? (() => false)
   const answerCors = createCors(options.surfaces ?? [])
-  const app = createServer(options, (request, reply) => {
-    if (!answerCors(request, reply) && !sendNotFoundPage(request, reply)) {
-      sendProblem(reply, problem('not found'))
-    }
-  })
+  const app = createServer(options)
   connections.mount(app)
   sliceAnswers(app, reservationOf)
   closeConnectionsOnStop(app, connections)
@@ -164,11 +160,7 @@ function createDate({ now }: Clock): () => string {
   }
 }
 
-/** @param answerUndecodable answers a request whose path cannot be decoded, for which no hook runs. */
-function createServer(
-  { surfaces = [], ...options }: AppOptions,
-  answerUndecodable: (request: FastifyRequest, reply: FastifyReply) => void,
-): App {
+function createServer({ surfaces = [], ...options }: AppOptions): App {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const rawRoots = surfaces.flatMap(({ roots }) => roots).filter(({ hasRawPaths }) => hasRawPaths)
   const app: App = Fastify({
@@ -195,12 +187,9 @@ function createServer(
     },
     // Longer than any id, so that an id of any length is looked up and not found.
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
+    // The router can read each of these, so that the hooks run for every request.
     rewriteUrl: (request) => routedUrl(request.url ?? '/', rawRoots),
     clientErrorHandler: answerClientError,
-    frameworkErrors: (_error, request, reply) => {
-      reply.header('x-content-type-options', 'nosniff')
-      answerUndecodable(request, reply)
-    },
   })
   parseStrictJson(app)
   // Clients that send a content type with every request must be able to delete.

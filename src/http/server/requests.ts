@@ -11,8 +11,8 @@ export function useOriginForm(request: IncomingMessage): void {
   if (path !== target) request.url = path.startsWith('/') ? path : `/${path}`
 }
 
-/** A path whose first part contains escapes. No route needs them there. */
-const ENCODED_ROOT = /^\/[^/?#]*%/
+/** A path whose first part has no escapes. No route needs them there. */
+const PLAIN_ROOT = /^\/[^/?#%]*(?:[/?#]|$)/
 const NOWHERE = '/nowhere'
 
 /**
@@ -21,12 +21,26 @@ const NOWHERE = '/nowhere'
  */
 export function routedUrl(url: string, rawRoots: readonly Root[]): string {
   // The router decodes `/%63/` to `/c/`, which would bypass all checks of how a path begins.
-  if (ENCODED_ROOT.test(url)) return NOWHERE
+  if (!PLAIN_ROOT.test(url)) return NOWHERE
   const root = rawRoots.find(({ path }) => url.startsWith(path))
-  if (!root) return url
-  const idAt = root.path.length
-  const end = url.slice(idAt).search(/[/?#]/)
-  return end === -1 ? url : url.slice(0, idAt + end)
+  return readable(root ? upToId(url, root) : url)
+}
+
+function upToId(url: string, { path }: Root): string {
+  const end = url.slice(path.length).search(/[/?#]/)
+  return end === -1 ? url : url.slice(0, path.length + end)
+}
+
+/** Escapes that stand for no text become plain signs: an id with one is looked up, and is one that nobody has. */
+function readable(url: string): string {
+  if (!url.includes('%')) return url
+  const [path = ''] = url.split(/[?#]/)
+  try {
+    decodeURIComponent(path)
+    return url
+  } catch {
+    return path.replaceAll('%', '%25') + url.slice(path.length)
+  }
 }
 
 // The methods that the routes of a path accept.
