@@ -90,8 +90,8 @@ const ARROWS: Record<Exclude<Room, AnyProduct>, readonly Room[]> = {
   cli: ['client', 'tools', 'settings', 'protocol', 'lib'],
   // The wiring: the only room that knows all others.
   service: ['settings', 'metrics', 'discovery', 'remote tools', ...PRODUCTS, ...BELOW_PRODUCTS],
-  settings: ['lightning', 'db', 'lib'],
-  metrics: ['http', 'lightning', 'db', 'lib'],
+  settings: ['lightning', 'db', 'protocol', 'lib'],
+  metrics: ['http', 'lightning', 'db', 'protocol', 'lib'],
   discovery: ['http', 'lightning', 'lib'],
   tools: ['protocol', 'lib'],
   'remote tools': ['tools', 'http', 'protocol', 'lib'],

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { isLoopback } from '../protocol/ip-address.ts'
 import { PAGE_POLICY } from './operator-page.ts'
 
 /** More connections than scrapers need. Node closes any others at once. */
@@ -69,8 +70,8 @@ async function send(
 
 /** A page of another site must not read it through a name that leads to this machine (DNS rebinding). */
 function isFromHere({ headers, socket }: IncomingMessage): boolean {
-  const isNamed = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/i.test(headers.host ?? '')
-  return isNamed && /^(?:::ffff:)?127\.|^::1$/.test(socket.remoteAddress ?? '')
+  const named = (headers.host ?? '').replace(/:\d+$/, '')
+  return isLoopback(named) && isLoopback(socket.remoteAddress ?? '')
 }
 
 function shared(collect: () => Promise<string>): () => Promise<string> {

@@ -23,4 +23,10 @@ export function parseUnmappedIp(text: string): IpAddress | null {
     : address
 }
 
+/** Whether a host, with or without brackets, is this machine: `localhost`, or an address of its own loopback. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
+  return name === 'localhost' || parseUnmappedIp(name)?.range() === 'loopback'
+}
+
 export const isIpv4 = (address: IpAddress): address is ipaddr.IPv4 => address.kind() === 'ipv4'

@@ -5,7 +5,7 @@
  */
 import type { ServiceClock } from '../db/clock.ts'
 import type { Log } from '../lib/log.ts'
-import { parseIp } from '../protocol/ip-address.ts'
+import { isLoopback } from '../protocol/ip-address.ts'
 
 /** Three failures take half a minute. */
 export const LOOK_EVERY_MS = 10_000
@@ -17,10 +17,7 @@ const ANSWER_MS = 5_000
 export type Look = () => Promise<boolean>
 
 /** Whether an address leads out of this machine. On loopback there is nothing in between that could break. */
-export function isElsewhere(baseUrl: string): boolean {
-  const hostname = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
-  return hostname !== 'localhost' && parseIp(hostname)?.range() !== 'loopback'
-}
+export const isElsewhere = (baseUrl: string): boolean => !isLoopback(new URL(baseUrl).hostname)
 
 /** Looks through the public address. Follows nobody elsewhere. */
 export function lookAt(baseUrl: string): Look {

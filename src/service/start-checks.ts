@@ -3,6 +3,7 @@
 import type { Db } from '../db/db.ts'
 import type { Network } from '../lightning/lightning.ts'
 import type { Opened } from '../lightning/open.ts'
+import { isLoopback } from '../protocol/ip-address.ts'
 import { type Config, ConfigError } from './config.ts'
 import { outboundRules } from './outbound-rules.ts'
 import { ALL_LIMITS, readAllPlans } from './products.ts'
@@ -63,10 +64,6 @@ function refusePublicSimulator(config: Config): void {
         'Set MAYFLY_LIGHTNING_URL to a real node, or MAYFLY_SIMULATOR=public to give everything away.',
     )
   }
-}
-
-function isLoopback(host: string): boolean {
-  return /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/.test(host)
 }
 
 /** The service speaks plain HTTP, so if its public address is https, a proxy in front terminates TLS. */

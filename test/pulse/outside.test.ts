@@ -94,7 +94,13 @@ test('a look reaches nothing but an answer of 200 from the address itself', asyn
 })
 
 test('a service looks at itself only through an address that leads out of its machine', () => {
-  const here = ['http://localhost:8402', 'http://127.0.0.1', 'https://127.9.9.9', 'http://[::1]:1']
+  const here = [
+    'http://localhost:8402',
+    'http://127.0.0.1',
+    'https://127.9.9.9',
+    'http://[::1]:1',
+    'http://[::ffff:127.0.0.1]',
+  ]
   assert.deepEqual(here.filter(isElsewhere), [])
   const elsewhere = ['https://mayfly.example', 'https://203.0.113.7', 'http://[2001:db8::1]:8402']
   assert.deepEqual(elsewhere.filter(isElsewhere), elsewhere)

@@ -1,4 +1,5 @@
 /** The settings by which the operator says who runs the service. An error's message completes "<name> must be …". */
+import { isLoopback } from '../../protocol/ip-address.ts'
 
 /** Longer ones would fill the pages and documents that show them. */
 const MAX_LENGTH = 500
@@ -18,8 +19,8 @@ export type RateSource = { url: string; currency: string }
 /** A URL, with the currency after `#`. A source on this machine needs no TLS. */
 export function rateSource(value: string): RateSource {
   const url = value.length <= MAX_LENGTH ? URL.parse(value) : null
-  const isHere = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isHere)
+  const isSafe =
+    url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   const currency = url?.hash.slice(1) ?? ''
   if (!isSafe || url.username + url.password !== '' || !/^[A-Z]{3}$/.test(currency)) {
     throw new Error('an https URL without credentials that ends with a currency, such as `#EUR`')
