@@ -5,7 +5,7 @@
 import type { LookupAddress } from 'node:dns'
 import { EventEmitter } from 'node:events'
 import { LRUCache } from 'lru-cache'
-import { Agent, type Dispatcher } from 'undici'
+import { Agent } from 'undici'
 import { unlessAborted } from '../lib/abort.ts'
 import { codeOf } from '../lib/errors.ts'
 import { hostAndPort } from '../protocol/public-url.ts'
@@ -131,7 +131,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     )
     const { statusCode: status } = response
     try {
-      return { status, headers: response.headers, body: await bounded(response, maxAnswerBytes) }
+      return { status, headers: response.headers, body: await response.body.bytes() }
     } catch (error) {
       throw asOutboundError(error, status)
     }
@@ -158,18 +158,6 @@ export function createOutbound(options: OutboundOptions): Outbound {
       await Promise.all([guarded.destroy(), plain.destroy()])
     },
   }
-}
-
-async function bounded({ body }: Dispatcher.ResponseData, most: number): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    // Leaving the loop destroys the body and closes the connection.
-    if (bytes > most) throw new OutboundError('too large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
 }
 
 /** @param status of the answer, if its body failed. */

@@ -25,6 +25,26 @@ export function concat(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole
 }
 
+/**
+ * All bytes of a stream, which ends at once if there are more.
+ * @throws Error what `tooLarge` makes.
+ */
+export async function boundedBytes(
+  stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  most: number,
+  tooLarge: () => Error,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  for await (const part of stream) {
+    length += part.length
+    // Leaving the loop destroys the stream and its connection.
+    if (length > most) throw tooLarge()
+    parts.push(part)
+  }
+  return concat(...parts)
+}
+
 /** Lower-case hex. */
 export function hex(bytes: Uint8Array): string {
   let text = ''

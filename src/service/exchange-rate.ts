@@ -1,5 +1,6 @@
 /** What a bitcoin costs in money, so that pages can show a price in it too. Nothing is sold by it. */
 import type { Logger } from 'pino'
+import { boundedBytes } from '../lib/bytes.ts'
 import type { SteadyClock } from '../lib/clock.ts'
 import type { RateSource } from './settings/operator.ts'
 
@@ -41,15 +42,10 @@ async function ask({ url, currency }: RateSource, stopping: AbortSignal): Promis
     redirect: 'error',
     signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), stopping]),
   })
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of answer.body ?? []) {
-    bytes += chunk.length
-    if (bytes > MAX_ANSWER_BYTES) throw new Error('the answer is too large')
-    chunks.push(chunk)
-  }
+  const tooLarge = () => new Error('the answer is too large')
+  const body = await boundedBytes(answer.body ?? [], MAX_ANSWER_BYTES, tooLarge)
   if (!answer.ok) throw new Error(`the answer has status ${answer.status}`)
-  const rates: unknown = JSON.parse(Buffer.concat(chunks).toString())
+  const rates: unknown = JSON.parse(Buffer.from(body).toString())
   const rate: unknown = Object(rates)[currency]
   if (typeof rate !== 'number' || !Number.isFinite(rate) || rate <= 0) {
     throw new Error(`the answer has no number ${currency}`)

@@ -1,6 +1,7 @@
 /** HTTP to a Lightning node: bounded in time and size. Every failure is a `NodeError`. */
 import { type Dispatcher, Pool } from 'undici'
 import { unlessAborted } from '../../lib/abort.ts'
+import { boundedBytes } from '../../lib/bytes.ts'
 import { NodeError, transportError } from './error.ts'
 
 export type NodeHttp = {
@@ -113,14 +114,6 @@ export function createNodeHttp(options: {
 }
 
 async function boundedText(node: string, body: AsyncIterable<Buffer>): Promise<string> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    // Leaving the loop destroys the body and its connection.
-    if (bytes > MAX_BODY_BYTES)
-      throw new NodeError(node, 'an answer is too large', { reason: 'malformed' })
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
+  const tooLarge = () => new NodeError(node, 'an answer is too large', { reason: 'malformed' })
+  return Buffer.from(await boundedBytes(body, MAX_BODY_BYTES, tooLarge)).toString('utf8')
 }

@@ -6,6 +6,7 @@
 import { request as httpRequest } from 'node:http'
 import { duplexPair } from 'node:stream'
 import type { App } from '../../http/app.ts'
+import { boundedBytes } from '../../lib/bytes.ts'
 import { parseJsonBytes } from '../../lib/json.ts'
 import type { Answered, Asked } from '../answers.ts'
 
@@ -33,7 +34,7 @@ export const createOwnRequests =
   (
     caller: Caller,
     { method, path, headers = {}, json, ...asked }: Asked & { body?: Uint8Array },
-  ): Promise<Answered & { bytes: Buffer }> =>
+  ): Promise<Answered & { bytes: Uint8Array }> =>
     new Promise((resolve, reject) => {
       const body = json === undefined ? asked.body : Buffer.from(JSON.stringify(json))
       const [ours, theirs] = duplexPair()
@@ -60,25 +61,12 @@ export const createOwnRequests =
       })
       request.on('error', fail)
       request.on('response', (response) => {
-        const chunks: Buffer[] = []
-        let bytes = 0
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length
-          if (bytes > MAX_ANSWER_BYTES) return void request.destroy(new Unanswered())
-          chunks.push(chunk)
-        })
-        response.on('error', fail)
-        response.on('end', () => {
-          const { statusCode: status = 0, headers } = response
-          const bytes = Buffer.concat(chunks)
-          const isJson = headers['content-type']?.includes('json') === true
-          resolve({
-            status,
-            bytes,
-            body: (isJson && parseJsonBytes(bytes)) || null,
-            header: (name) => headers[name]?.toString(),
-          })
-        })
+        const { statusCode: status = 0, headers } = response
+        const isJson = headers['content-type']?.includes('json') === true
+        boundedBytes(response, MAX_ANSWER_BYTES, () => new Unanswered()).then((bytes) => {
+          const body = (isJson && parseJsonBytes(bytes)) || null
+          resolve({ status, bytes, body, header: (name) => headers[name]?.toString() })
+        }, fail)
       })
       request.end(body)
     })
