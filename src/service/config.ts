@@ -7,10 +7,18 @@ import { messageOf } from '../lib/errors.ts'
 import { BACKEND_FORMS } from '../lightning/backend.ts'
 import { databaseUrl, lightningUrl, secrets } from './settings/backends.ts'
 import { hostList, nameList, proxyUrl } from './settings/hosts.ts'
-import { unpaidBytes } from './settings/limits.ts'
 import { cidrListOrFile, proxyList } from './settings/networks.ts'
 import { contact, rateSource, webUrl } from './settings/operator.ts'
-import { baseUrl, fileList, integer, jsonFile, oneOf, portOrOff, text } from './settings/values.ts'
+import {
+  baseUrl,
+  fileList,
+  integer,
+  jsonFile,
+  oneOf,
+  portOrOff,
+  text,
+  unpaidBytes,
+} from './settings/values.ts'
 
 /** A setting is wrong. The message is a sentence that names it. */
 export class ConfigError extends Error {

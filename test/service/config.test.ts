@@ -231,8 +231,8 @@ const BAD: [keyof Config, string[], string][] = [
   ],
   [
     'unpaidBytes',
-    ['', '1', '0,5', '1,2,3', '1e3,1e4', '-1,5', '1099511627777,1', '1,1099511627777'],
-    'two numbers of bytes from 1 to 1099511627776, comma-separated: per client network, and in all',
+    ['', '1', '0,5', '10,5', '1,2,3', '1e3,1e4', '-1,5', '1099511627777,1', '1,1099511627777'],
+    'two numbers of bytes from 1 to 1099511627776, comma-separated: per client network, and at least as many in all',
   ],
   ['drainSeconds', ['', '-1', '301', '1s'], 'an integer from 0 to 300'],
   ['metricsHost', ['', 'a b'], 'an address or host name'],
