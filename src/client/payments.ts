@@ -10,13 +10,21 @@
  *
  * Another invoice is possible when the wallet still says, ten minutes after the expiry, that it did not pay.
  */
-import { hexBytes } from '../lib/bytes.ts'
-import { messageOf } from '../lib/errors.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
+import {
+  handed,
+  isJustHanded,
+  isProof,
+  type KnownPayment,
+  lookUp,
+  outcomeUnknown,
+  payWith,
+  walletOf,
+} from './asked-wallet.ts'
 import { MayflyError, type MayflyPhrase } from './errors.ts'
 import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
-import { checkQuote, disagrees, isSameInvoice, msatOf, quoteOf } from './offer.ts'
+import { checkQuote, isSameInvoice, quoteOf } from './offer.ts'
 import {
   type Claim,
   dateOf,
@@ -35,22 +43,20 @@ import type {
   PurchaseProgress,
 } from './purchase.ts'
 import {
+  lastOf,
   memoryStore,
   newRecord,
   type Order,
   type PurchaseRecord,
   type PurchaseState,
   type PurchaseStore,
-  type RecordedInvoice,
   sha256,
 } from './record.ts'
 import { wait } from './wait.ts'
-import { type Wallet, type WalletAnswer, WalletError } from './wallet.ts'
+import { type Wallet, WalletError, type WalletPayment } from './wallet.ts'
 
 /** After its expiry, an invoice may be accepted for so long: a payment that is under way, and clocks that differ. */
 export const LATE_MS = 10 * 60 * 1000
-/** A call of a wallet ends within this time, so a process that handed it an invoice may be in it still. */
-const CALL_MS = 2 * 60 * 1000
 /** How long a paid order is asked for, from a service that does not hand it out or does not answer. */
 const COLLECT_MS = 10 * 60 * 1000
 /** The pause between two polls, if the service names none. */
@@ -63,9 +69,6 @@ const LEFT: Record<PurchaseState, MayflyPhrase> = {
   paid: 'paid but not collected',
   delivered: 'paid but not collected',
 }
-/** The name of a wallet that has none. */
-const UNNAMED = 'a wallet'
-
 export type Payments = {
   /** Buys from a wallet, or with an invoice that is shown. Resolves to the resource. */
   buy(order: Order, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
@@ -219,7 +222,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   /** Asks the wallet that was asked to pay, and hands it the same invoice again if that is safe. */
   async function askWallet(record: PurchaseRecord, run: Run, said: Said): Promise<unknown> {
     const { wallet } = await walletOf(record, run)
-    let answer: Answer
+    let answer: KnownPayment
     try {
       answer = await lookUp(wallet, record, run)
     } catch (error) {
@@ -239,7 +242,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       throw refusal?.phrase === 'order expired' ? refusal : new MayflyError('invoice expired', 0)
     }
     // An earlier call may be under way, of which the wallet says nothing yet.
-    if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record))) {
+    if (record.state === 'paying' && !isFailed && isJustHanded(lastOf(record), now())) {
       return uncertain(record, run, { said })
     }
     // Our clock may be behind, so nothing is handed over before the service has said what time it is.
@@ -255,7 +258,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   async function payFrom(
     record: PurchaseRecord,
     run: Run,
-    known: { said?: Said; answer?: Answer } = {},
+    known: { said?: Said; answer?: KnownPayment } = {},
   ): Promise<unknown> {
     const { wallet, id } = await walletOf(record, run)
     const invoice = lastOf(record)
@@ -268,7 +271,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       claimed = await write(record, {
         state: 'paying',
         wallet: id,
-        invoices: [...record.invoices.slice(0, -1), handed(record, wallet)],
+        invoices: [...record.invoices.slice(0, -1), handed(record, wallet, now())],
       })
       if (claimed !== null && answer.state === 'pending') return await uncertain(claimed, run, {})
     } catch (error) {
@@ -282,12 +285,9 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       return uncertain(other, { ...run, isFollowing: true }, {})
     }
     report(claimed, run, 'paying')
-    let paid: { preimage: string; feeMsat?: number }
+    let paid: WalletPayment
     try {
-      paid = await wallet.pay(invoice.bolt11, signalOf(run))
-      if (!(await isProof(paid.preimage, invoice.paymentHash))) {
-        throw new WalletError('the wallet did not prove its payment', 'unknown')
-      }
+      paid = await payWith(wallet, invoice, run)
     } catch (cause) {
       if (!(cause instanceof WalletError && cause.outcome === 'not paid')) {
         return uncertain(claimed, run, { cause })
@@ -461,23 +461,6 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     return at === null ? 0 : Math.min(now(), at)
   }
 
-  const isJustHanded = ({ handedAt }: RecordedInvoice): boolean =>
-    handedAt !== undefined && now() < Date.parse(handedAt) + CALL_MS
-
-  /** The last invoice as the record has it while the wallet may pay it. */
-  function handed(record: PurchaseRecord, { maxFeeMsat, keepsEveryAttempt }: Wallet) {
-    const invoice = lastOf(record)
-    const amountMsat = msatOf(invoice.amountSats)
-    const costMsat = amountMsat + (maxFeeMsat?.(amountMsat) ?? 0)
-    const before = record.state === 'paying' ? (invoice.reservedMsat ?? 0) : 0
-    return {
-      ...invoice,
-      handedAt: new Date(now()).toISOString(),
-      // A wallet that forgets its attempts may pay each of them.
-      reservedMsat: keepsEveryAttempt ? Math.max(before, costMsat) : before + costMsat,
-    }
-  }
-
   return {
     buy,
 
@@ -537,77 +520,6 @@ function report(
   onProgress?.({ stage, quote: lastOf(record), idempotencyKey, ...proof })
 }
 
-/** The invoice that may be paid. */
-function lastOf({ invoices }: PurchaseRecord): RecordedInvoice {
-  const last = invoices.at(-1)
-  if (last === undefined) throw new MayflyError('order not found', 0)
-  return last
-}
-
-/** What a wallet knows of a purchase. What was paid is the last invoice of this record. */
-type Answer =
-  | { state: 'paid'; preimage: string; feeMsat?: number; record: PurchaseRecord }
-  | Exclude<WalletAnswer, { state: 'paid' }>
-
-/**
- * Asks the wallet about every invoice that the purchase was given. What counted as failed may be paid after all.
- * @throws MayflyError `invoice disagrees`.
- */
-async function lookUp(wallet: Wallet, record: PurchaseRecord, run: Run): Promise<Answer> {
-  const answers: Answer[] = []
-  for (const invoice of record.invoices) {
-    const answer = await lookUpOne(wallet, invoice, run)
-    if (answer.state === 'paid') {
-      const others = record.invoices.filter((other) => other !== invoice)
-      return { ...answer, record: { ...record, invoices: [...others, invoice] } }
-    }
-    answers.push(answer)
-  }
-  const pending = answers.find(({ state }) => state === 'pending')
-  return pending ?? answers.at(-1) ?? { state: 'unknown' }
-}
-
-/** What the wallet knows of an invoice, with its proof checked. */
-async function lookUpOne(
-  wallet: Wallet,
-  invoice: RecordedInvoice,
-  run: Run,
-): Promise<WalletAnswer> {
-  let answer: WalletAnswer
-  try {
-    answer = (await wallet.lookup?.(invoice.bolt11, signalOf(run))) ?? { state: 'unknown' }
-  } catch (cause) {
-    // Asking pays nothing.
-    throw new WalletError(messageOf(cause), 'not paid', { cause })
-  }
-  if (answer.state !== 'paid') return answer
-  // Another invoice with this payment hash was paid, which is no payment of this one.
-  if (answer.bolt11 !== undefined && !isSameInvoice(answer.bolt11, invoice.bolt11)) {
-    throw disagrees()
-  }
-  if (await isProof(answer.preimage, invoice.paymentHash)) return answer
-  throw new WalletError('the wallet says that it paid, and gives a wrong preimage', 'unknown')
-}
-
-/** The wallet of a purchase, and its name. @throws MayflyError for another one than had it before. */
-async function walletOf(
-  { wallet: before }: PurchaseRecord,
-  run: Run,
-): Promise<{ wallet: Wallet; id: string }> {
-  const { wallet } = run
-  if (!wallet) throw outcomeUnknown(null)
-  const id = (await wallet.id?.(signalOf(run))) ?? UNNAMED
-  if (before === null || before === id) return { wallet, id }
-  const message = `this purchase was handed to ${before}, and is asked of no other wallet`
-  throw outcomeUnknown(new WalletError(message, 'unknown'))
-}
-
-/** Whether the preimage, 64 hex digits, proves the payment. */
-async function isProof(preimage: string, paymentHash: string): Promise<boolean> {
-  const bytes = /^[0-9a-f]{64}$/.test(preimage) ? hexBytes(preimage) : null
-  return bytes !== null && (await sha256(bytes)) === paymentHash
-}
-
 /** An invoice as a quote that nobody has made. */
 function invoiceQuote(bolt11: string): PaymentQuote {
   const { amountMsat, paymentHash, expiresAt, network } = decodeInvoice(bolt11)
@@ -630,9 +542,6 @@ const preimageOf = (paid: unknown): string => (paid as { preimage: string }).pre
 const paymentFailed = (cause: unknown): MayflyError =>
   new MayflyError('payment failed', 0, { cause })
 
-const outcomeUnknown = (cause: unknown): MayflyError =>
-  new MayflyError('payment outcome unknown', 0, { cause })
-
 /** Rethrows the service's refusals. Any other failure becomes an error with this phrase. */
 async function orPhrase(
   phrase: MayflyPhrase,
@@ -647,5 +556,3 @@ async function orPhrase(
     throw new MayflyError(phrase, 0, { cause: cause ?? error })
   }
 }
-
-const signalOf = ({ signal }: Run): { signal?: AbortSignal } => (signal ? { signal } : {})

@@ -4,6 +4,7 @@
  */
 import { hex, utf8 } from '../lib/bytes.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
+import { MayflyError } from './errors.ts'
 import type { ApiRequest } from './http.ts'
 import type { PaymentQuote } from './purchase.ts'
 
@@ -66,6 +67,13 @@ export type PurchaseStore = {
    * none. Answers whether it did. What it throws ends the purchase before its next step.
    */
   save(record: PurchaseRecord): boolean | Promise<boolean>
+}
+
+/** The invoice that may be paid. */
+export function lastOf({ invoices }: PurchaseRecord): RecordedInvoice {
+  const last = invoices.at(-1)
+  if (last === undefined) throw new MayflyError('order not found', 0)
+  return last
 }
 
 /** A store that ends with the process, and its promise with it. */
