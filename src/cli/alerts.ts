@@ -1,8 +1,8 @@
 /** `mayfly alerts NAME`: the destinations of alerts, and what was sent. */
-import type { Command } from 'commander'
 import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../client/index.ts'
 import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
 import { type Cli, client } from './cli.ts'
+import type { Given } from './declare.ts'
 import { CliError, EXIT } from './exit.ts'
 import { goesWith } from './options.ts'
 import { away, columns } from './text.ts'
@@ -11,60 +11,51 @@ import { checkReceipt, clientOf, findSaved, isName, load, loadCatch } from './va
 /** How many destinations the service takes. */
 const MOST = 3
 
-type Options = {
-  inbox?: string[]
-  opensAt?: true
-  remove?: string[]
-  test?: true
-  none?: true
-} & Partial<Record<UrlFormat, string[]>>
+const TAKES = {
+  '<name>': 'a monitor, or a whisper that was sent with --receipt',
+  ...(Object.fromEntries(
+    URL_FORMATS.map((format) => [`--${format} <url...>`, `add ${ALERT_FORMATS[format].adds}`]),
+  ) as Record<`--${UrlFormat} <url...>`, string>),
+  '--inbox <name...>': 'add this inbox, which is saved here and on the same service',
+  '--opens-at': 'let those that are added say when a switch of the monitor opens, too',
+  '--remove <which...>': 'remove this destination: its host, its id, or a saved inbox',
+  '--test': 'test the destinations that no test has reached',
+  '--none': 'remove all destinations',
+} as const
+
+type Options = Given<typeof TAKES>
 type Destinations = AlertsStatus['destinations']
 
-export function addAlerts(program: Command): void {
-  const command = program
-    .command('alerts')
-    .description(
-      'show, add or remove the destinations that a monitor or a whisper notifies (docs/alerts.md)',
-    )
-    .argument('<name>', 'a monitor, or a whisper that was sent with --receipt')
-  for (const format of URL_FORMATS) {
-    command.option(`--${format} <url...>`, `add ${ALERT_FORMATS[format].adds}`)
-  }
-  client<Options>(
-    command
-      .option('--inbox <name...>', 'add this inbox, which is saved here and on the same service')
-      .option('--opens-at', 'let those that are added say when a switch of the monitor opens, too')
-      .option('--remove <which...>', 'remove this destination: its host, its id, or a saved inbox')
-      .option('--test', 'test the destinations that no test has reached')
-      .option('--none', 'remove all destinations'),
-    {
-      examples: [
-        'mayfly alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
-        'mayfly alerts backup --remove ntfy.sh',
-      ],
-    },
-    async (cli, options, [name]) => {
-      const { alerts, baseUrl } = alertsOf(cli, name)
-      const added = addedBy(cli, options, baseUrl)
-      goesWith('a destination', added.length > 0, { '--opens-at': options.opensAt })
-      const asked = [added.length > 0 || options.remove, options.test, options.none]
-      if (asked.filter(Boolean).length > 1) {
-        throw new CliError('Give --test or --none alone.', EXIT.usage)
-      }
-      if (options.none) {
-        await alerts.deleteAlerts()
-        return cli.answer({ name, destinations: [] }, `${name} has no destinations.\n`)
-      }
-      if (!asked.some(Boolean)) return showStatus(cli, name, await alerts.alerts())
-      const set = options.test
-        ? await alerts.testAlerts()
-        : await alerts.setAlerts({
-            destinations: await changed(cli, name, { alerts, options, added }),
-          })
-      return showSet(cli, name, set)
-    },
-  )
-}
+export const addAlerts = client({
+  command: 'alerts',
+  says: 'show, add or remove the destinations that a monitor or a whisper notifies (docs/alerts.md)',
+  takes: TAKES,
+  examples: [
+    'mayfly alerts backup --ntfy https://ntfy.sh/my-secret-topic --inbox hooks',
+    'mayfly alerts backup --remove ntfy.sh',
+  ],
+  async run(cli, options) {
+    const { name } = options
+    const { alerts, baseUrl } = alertsOf(cli, name)
+    const added = addedBy(cli, options, baseUrl)
+    goesWith('a destination', added.length > 0, { '--opens-at': options.opensAt })
+    const asked = [added.length > 0 || options.remove, options.test, options.none]
+    if (asked.filter(Boolean).length > 1) {
+      throw new CliError('Give --test or --none alone.', EXIT.usage)
+    }
+    if (options.none) {
+      await alerts.deleteAlerts()
+      return cli.answer({ name, destinations: [] }, `${name} has no destinations.\n`)
+    }
+    if (!asked.some(Boolean)) return showStatus(cli, name, await alerts.alerts())
+    const set = options.test
+      ? await alerts.testAlerts()
+      : await alerts.setAlerts({
+          destinations: await changed(cli, { alerts, options, added }),
+        })
+    return showSet(cli, name, set)
+  },
+})
 
 /** The calls of what is saved under this name, and its service. @throws CliError if it tells nobody anything. */
 function alertsOf(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: string } {
@@ -100,7 +91,6 @@ function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['de
 /** Those that stay as they are, and those that are added. @throws CliError if that leaves nobody, or too many. */
 async function changed(
   cli: Cli,
-  name: string,
   {
     alerts,
     options,
@@ -112,7 +102,7 @@ async function changed(
   const kept = before.filter((one) => !removed.has(one))
   if (kept.length + added.length === 0) {
     throw new CliError(
-      `That removes the last destination of ${name}, so nothing was changed. If you mean that: --none`,
+      `That removes the last destination of ${options.name}, so nothing was changed. If you mean that: --none`,
       EXIT.usage,
     )
   }

@@ -1,31 +1,27 @@
 /** `mayfly budget`: what the wallet may still pay today. */
-import type { Command } from 'commander'
 import { confirm } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { columns } from './text.ts'
 import { budgetState, resetBudget, sats } from './vault/budget.ts'
 import { vaultFile } from './vault/vault.ts'
 
-export function addBudget(program: Command): void {
-  client<{ reset?: true; yes?: true }, []>(
-    program
-      .command('budget')
-      .description('show what the wallet can still pay today')
-      .option('--reset', 'reset what was spent today to zero')
-      .option('--yes', 'with --reset, do not ask'),
-    {
-      examples: ['mayfly budget', 'MAYFLY_MAX_SATS_PER_DAY=5000 mayfly budget'],
-      notes: `
+export const addBudget = client({
+  command: 'budget',
+  says: 'show what the wallet can still pay today',
+  takes: {
+    '--reset': 'reset what was spent today to zero',
+    '--yes': 'with --reset, do not ask',
+  },
+  examples: ['mayfly budget', 'MAYFLY_MAX_SATS_PER_DAY=5000 mayfly budget'],
+  notes: `
 A day is one of UTC. Payments under way, and those that were killed, count with the highest fee that the wallet
 may pay. Only payments from MAYFLY_WALLET_URL count.
 `,
-    },
-    async (cli, { reset: isReset, yes = false }) => {
-      if (isReset) await reset(cli, yes)
-      show(cli)
-    },
-  )
-}
+  async run(cli, { reset: isReset, yes = false }) {
+    if (isReset) await reset(cli, yes)
+    show(cli)
+  },
+})
 
 /** @throws CliError if the user does not agree. */
 async function reset(cli: Cli, isAgreed: boolean): Promise<void> {

@@ -1,9 +1,16 @@
 /** The context of a client's command: settings, output, SDK and signals. */
-import type { Command } from 'commander'
 import { createMayfly, type Mayfly, type PurchaseStore } from '../client/index.ts'
 import { systemClock } from '../lib/clock.ts'
 import { readOptions, serviceUrl } from '../service/config.ts'
 import { dataFolder } from './data-folder.ts'
+import {
+  type Add,
+  type Declared,
+  declare,
+  type Given,
+  type Nothing,
+  type Takes,
+} from './declare.ts'
 import { CliError, type Ending, EXIT, endingOf } from './exit.ts'
 import {
   finish,
@@ -13,7 +20,6 @@ import {
   openOutput,
   printDebug,
 } from './output.ts'
-import { type Help, helpText } from './text.ts'
 import { traced } from './trace.ts'
 
 export type Cli = Output & {
@@ -42,28 +48,15 @@ export type Cli = Output & {
   mayflyAt(baseUrl: string, store?: PurchaseStore): Mayfly
 }
 
-/** Positional arguments. Commander has checked their number. */
-export type Args = readonly (string | undefined)[]
-
-/** A command's work: its exit code, or anything else for 0. */
-export type Work<Options, Given extends Args> = (
-  cli: Cli,
-  options: Options,
-  args: Given,
-) => Promise<unknown>
-
-/** Completes a client's command. Most take one argument, the name of a capability. */
-export function client<Options = object, Given extends Args = [name: string]>(
-  command: Command,
-  help: Help,
-  work: Work<Options, Given>,
-): Command {
-  return command.addHelpText('after', helpText(help)).action(async () => {
-    const options = command.optsWithGlobals<GlobalOptions & Options>()
-    const args = command.args as Args as Given
-    process.exitCode = await run(options, (cli) => work(cli, options, args))
-  })
-}
+/** A client's command. Its work resolves to its exit code, or to anything else for 0. */
+export const client =
+  <const T extends Takes = Nothing>(
+    declared: Declared<T> & { run(cli: Cli, given: Given<T>): Promise<unknown> },
+  ): Add =>
+  (parent) =>
+    declare<T>(parent, declared, async (given) => {
+      process.exitCode = await run(given, (cli) => declared.run(cli, given))
+    })
 
 /** Runs the work. The first signal aborts it, the second ends the process immediately. */
 async function run(options: GlobalOptions, work: (cli: Cli) => Promise<unknown>): Promise<number> {

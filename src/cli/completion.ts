@@ -3,10 +3,10 @@
  * `mayfly complete -- <words>`, which answers what can stand there, names that are saved here included.
  */
 import { script } from '@bomb.sh/tab'
-import { Argument, type Command, type Option } from 'commander'
+import type { Command, Option } from 'commander'
 import { PRODUCT_NAMES } from '../lib/product-names.ts'
 import { dataFolder } from './data-folder.ts'
-import { examples } from './text.ts'
+import { type Add, declare } from './declare.ts'
 import { allKept } from './vault/saved.ts'
 
 const SHELLS = ['bash', 'zsh', 'fish']
@@ -15,33 +15,34 @@ const SHELLS = ['bash', 'zsh', 'fish']
 const FILES = 0
 const NO_FILES = 4
 
-export function addCompletion(program: Command): void {
-  program
-    .command('completion')
-    .description('print the completion script of a shell')
-    .addArgument(
-      new Argument('<shell>', 'bash (with its package bash-completion), zsh or fish').choices(
-        SHELLS,
-      ),
-    )
-    .addHelpText(
-      'after',
-      examples(
+const addCompletion: Add = (program) =>
+  declare(
+    program,
+    {
+      command: 'completion',
+      says: 'print the completion script of a shell',
+      takes: { '<shell>': ['bash (with its package bash-completion), zsh or fish', SHELLS] },
+      examples: [
         'mayfly completion bash > ~/.local/share/bash-completion/completions/mayfly',
         'mayfly completion zsh > ~/.zfunc/_mayfly        (a folder of $fpath)',
         'mayfly completion fish > ~/.config/fish/completions/mayfly.fish',
-      ),
-    )
-    .action((shell: string) => script(shell, 'mayfly', 'mayfly'))
-  program
-    .command('complete', { hidden: true })
-    .argument('[words...]')
-    .action((words: string[]) => {
+      ],
+    },
+    ({ shell }) => script(shell, 'mayfly', 'mayfly'),
+  )
+
+const addComplete: Add = (program) =>
+  declare(
+    program,
+    { command: 'complete', says: '', takes: { '[words...]': '' }, isHidden: true },
+    ({ words = [] }) => {
       const { offered, isFile } = completed(program, words, namesHere)
       const lines = offered.map(({ text, says }) => `${text}\t${says}\n`)
       process.stdout.write(`${lines.join('')}:${isFile ? FILES : NO_FILES}\n`)
-    })
-}
+    },
+  )
+
+export const completion = [addCompletion, addComplete]
 
 export type Completed = { offered: { text: string; says: string }[]; isFile: boolean }
 

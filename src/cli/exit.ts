@@ -159,14 +159,16 @@ function endingOfSystem(error: unknown, url: string): Ending | null {
   return null
 }
 
+/** The package.json of this program. */
+export const manifest = (): { version: string; peerDependencies?: Record<string, string> } =>
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+
 /** A package that npm leaves out of an install of the tarball (scripts/package.ts), or one that was removed. */
 function missingPackage(message: string): Ending | null {
   const [, name] = /^Cannot find package '([^']+)'/.exec(message) ?? []
   if (name === undefined) return null
   // The packages of the service. A clone leaves out none.
-  const { peerDependencies: left = {} } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  ) as { peerDependencies?: Record<string, string> }
+  const { peerDependencies: left = {} } = manifest()
   const added = Object.entries(left).map((peer) => peer.join('@'))
   const sentence =
     name in left

@@ -1,6 +1,5 @@
 /** `mayfly export` and `import`: one capability for another machine, or everything as a backup. */
 import { readFileSync } from 'node:fs'
-import { type Command, Option } from 'commander'
 import { type Kept, parseKept, type SavedPing } from '../client/capability-file.ts'
 import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
 import { objectIn, parseJson } from '../lib/json.ts'
@@ -14,53 +13,47 @@ import { type Backup, isBackup, NOTHING, readBackup, restoreBackup } from './vau
 import { openPurchase } from './vault/purchases.ts'
 import { findKept, load, loadPing, publicPart, save, textOf } from './vault/saved.ts'
 
-type Options = { all?: true; pingOnly?: true; as: string; out?: string }
-
-export function addExportAndImport(program: Command): void {
-  addExport(program)
-  addImport(program)
-}
-
-function addExport(program: Command): void {
-  client<Options, [name?: string]>(
-    program
-      .command('export')
-      .description('write the file of a capability for another machine, or a backup of everything')
-      .argument('[name]')
-      .option('--all', 'a backup: capabilities, purchases under way, spendings, and unopened reads')
-      .option('--ping-only', 'of a monitor, only what its jobs need: no owner token')
-      .addOption(
-        new Option('--as <format>', 'for `mayfly import`, or with --ping-only for `curl -K`')
-          .choices(['json', 'curl'])
-          .default('json'),
-      )
-      .option('--out <file>', 'write it to this new file, which only this user can read'),
-    {
-      examples: [
-        'mayfly export --all --out mayfly-backup.json',
-        'mayfly export backup --ping-only | ssh server mayfly import - --name backup',
-        'mayfly export backup --ping-only --as curl --out backup.curl',
-      ],
-      notes: `
+const addExport = client({
+  command: 'export',
+  says: 'write the file of a capability for another machine, or a backup of everything',
+  takes: {
+    '[name]': '',
+    '--all': 'a backup: capabilities, purchases under way, spendings, and unopened reads',
+    '--ping-only': 'of a monitor, only what its jobs need: no owner token',
+    '--as <format>': [
+      'for `mayfly import`, or with --ping-only for `curl -K`',
+      ['json', 'curl'],
+      'json',
+    ],
+    '--out <file>': 'write it to this new file, which only this user can read',
+  },
+  examples: [
+    'mayfly export --all --out mayfly-backup.json',
+    'mayfly export backup --ping-only | ssh server mayfly import - --name backup',
+    'mayfly export backup --ping-only --as curl --out backup.curl',
+  ],
+  notes: `
 Everyone who has the file can use what is in it.
 `,
-    },
-    async (cli, options, [name]) => {
-      const { all = false, pingOnly = false, as, out } = options
-      goesWith('--ping-only', pingOnly, { '--as curl': as === 'curl' ? as : undefined })
-      if ((name === undefined) !== all || (all && pingOnly)) {
-        throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
-      }
-      const text = name === undefined ? backupFile(readBackup(cli)) : fileOf(cli, name, options)
-      if (out === undefined) return process.stdout.write(text)
-      writeFlushed(out, 'wx', text)
-      const about = name === undefined ? { all } : { name, pingOnly }
-      return cli.answer({ ...about, file: out }, `Written to ${out}\n`)
-    },
-  )
-}
+  async run(cli, { name, all = false, pingOnly = false, as, out }) {
+    goesWith('--ping-only', pingOnly, { '--as curl': as === 'curl' ? as : undefined })
+    if ((name === undefined) !== all || (all && pingOnly)) {
+      throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
+    }
+    const text =
+      name === undefined ? backupFile(readBackup(cli)) : fileOf(cli, name, { pingOnly, as })
+    if (out === undefined) return process.stdout.write(text)
+    writeFlushed(out, 'wx', text)
+    const about = name === undefined ? { all } : { name, pingOnly }
+    return cli.answer({ ...about, file: out }, `Written to ${out}\n`)
+  },
+})
 
-function fileOf(cli: Cli, name: string, { pingOnly, as }: Options): string {
+function fileOf(
+  cli: Cli,
+  name: string,
+  { pingOnly, as }: { pingOnly: boolean; as: 'json' | 'curl' },
+): string {
   if (pingOnly) {
     const { capability, ...rest } = loadPing(cli, name)
     const { product, publicId, pingToken, expiresAt } = capability
@@ -90,46 +83,43 @@ function curlConfig({ capability, baseUrl }: SavedPing): string {
   ].join('\n')
 }
 
-function addImport(program: Command): void {
-  client<{ name?: string }>(
-    program
-      .command('import')
-      .description('save what `export` wrote, from a file, or from stdin with -')
-      .argument('<file>', 'a file that `export` wrote, or the `resource` that a purchase returned')
-      .option('--name <name>', 'the name to save it under; a backup has names'),
-    {
-      examples: ['mayfly import hooks.json --name hooks', 'mayfly import mayfly-backup.json'],
-      notes: `
+const addImport = client({
+  command: 'import',
+  says: 'save what `export` wrote, from a file, or from stdin with -',
+  takes: {
+    '<file>': 'a file that `export` wrote, or the `resource` that a purchase returned',
+    '--name <name>': 'the name to save it under; a backup has names',
+  },
+  examples: ['mayfly import hooks.json --name hooks', 'mayfly import mayfly-backup.json'],
+  notes: `
 A backup adds what is not here, and counts what it spent today. A purchase that was under way when it was made may
 have been paid since, so it counts as unknown: \`mayfly list\` shows how to go on.
 `,
-    },
-    async (cli, { name }, [file]) => {
-      const text =
-        file === '-'
-          ? (await readStdin(cli, 'Paste what `export` wrote')).toString('utf8')
-          : withFile(file, () => readFileSync(file, 'utf8'))
-      const { backup } = objectIn(text) ?? {}
-      if (isBackup(backup)) {
-        const done = restoreBackup(cli, backup)
-        const { capabilities, purchases, reads } = done
-        return cli.answer(
-          done,
-          `Added: ${capabilities} capabilities, ${purchases} purchases under way, ${reads} unopened reads.\n`,
-        )
-      }
-      if (name === undefined) {
-        throw new CliError('Give the name to save it under: --name.', EXIT.usage)
-      }
-      const saved = savedIn(text, cli.url)
-      save(cli, name, saved)
+  async run(cli, { file, name }) {
+    const text =
+      file === '-'
+        ? (await readStdin(cli, 'Paste what `export` wrote')).toString('utf8')
+        : withFile(file, () => readFileSync(file, 'utf8'))
+    const { backup } = objectIn(text) ?? {}
+    if (isBackup(backup)) {
+      const done = restoreBackup(cli, backup)
+      const { capabilities, purchases, reads } = done
       return cli.answer(
-        { name, baseUrl: saved.baseUrl, ...publicPart(saved.capability) },
-        savedAs(cli, name),
+        done,
+        `Added: ${capabilities} capabilities, ${purchases} purchases under way, ${reads} unopened reads.\n`,
       )
-    },
-  )
-}
+    }
+    if (name === undefined) {
+      throw new CliError('Give the name to save it under: --name.', EXIT.usage)
+    }
+    const saved = savedIn(text, cli.url)
+    save(cli, name, saved)
+    return cli.answer(
+      { name, baseUrl: saved.baseUrl, ...publicPart(saved.capability) },
+      savedAs(cli, name),
+    )
+  },
+})
 
 /** @throws CliError for text that is neither a capability file nor the answer to a purchase. */
 function savedIn(text: string, baseUrl: string): Kept {
@@ -151,3 +141,5 @@ function fromAnswer(capability: unknown, baseUrl: string): Kept | null {
     return null
   }
 }
+
+export const exportAndImport = [addExport, addImport]

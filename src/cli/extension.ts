@@ -1,5 +1,4 @@
 /** `mayfly extend`, and the same for the tool of hosts: buys the plan of what is saved once more, before it ends. */
-import type { Command } from 'commander'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT } from './exit.ts'
 import { type Caller, extension, type Held, resume, savedAs } from './purchase.ts'
@@ -7,37 +6,32 @@ import { away } from './text.ts'
 import { findPurchase } from './vault/purchases.ts'
 import { checkName, load } from './vault/saved.ts'
 
-export function addExtend(program: Command): void {
-  client(
-    program
-      .command('extend')
-      .description('buy the plan of an inbox or a monitor once more, before it ends')
-      .argument('<name>', 'its name'),
-    {
-      examples: [
-        'mayfly extend hooks                     shows an invoice and waits for the payment',
-        'MAYFLY_WALLET_URL=simulator: mayfly extend hooks',
-      ],
-    },
-    async (cli, _options, [given]) => {
-      const name = checkName(given)
-      const done = await extendSaved(cli, name)
-      if ('expiresAt' in done) {
-        const { expiresAt } = done
-        cli.answer(
-          { name, extended: true, expiresAt },
-          `${name} is extended. It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n`,
-        )
-        return
-      }
-      const { publicId } = done.replacement.capability
+export const addExtend = client({
+  command: 'extend',
+  says: 'buy the plan of an inbox or a monitor once more, before it ends',
+  takes: { '<name>': 'its name' },
+  examples: [
+    'mayfly extend hooks                     shows an invoice and waits for the payment',
+    'MAYFLY_WALLET_URL=simulator: mayfly extend hooks',
+  ],
+  async run(cli, { name: given }) {
+    const name = checkName(given)
+    const done = await extendSaved(cli, name)
+    if ('expiresAt' in done) {
+      const { expiresAt } = done
       cli.answer(
-        { name: done.name, extended: false, publicId },
-        `${name} had ended before it was paid, so the service sold a new one in its place.\n${savedAs(cli, done.name)}`,
+        { name, extended: true, expiresAt },
+        `${name} is extended. It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n`,
       )
-    },
-  )
-}
+      return
+    }
+    const { publicId } = done.replacement.capability
+    cli.answer(
+      { name: done.name, extended: false, publicId },
+      `${name} had ended before it was paid, so the service sold a new one in its place.\n${savedAs(cli, done.name)}`,
+    )
+  },
+})
 
 /** The new end, or what was sold in place of one that had ended, and the name under which that is saved. */
 export type Done = { expiresAt: string } | { replacement: Held; name: string }

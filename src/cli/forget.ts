@@ -1,5 +1,4 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
-import type { Command } from 'commander'
 import { isPingOnly } from '../client/capability-file.ts'
 import type { PurchaseRecord, SavedCapability } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
@@ -12,38 +11,35 @@ import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
 import { A, checkName, findKept, forget, isSaved } from './vault/saved.ts'
 import { findUnopened, forgetUnopened } from './vault/unopened.ts'
 
-export function addForget(program: Command): void {
-  client<{ yes?: true }>(
-    program
-      .command('forget')
-      .description('remove what is saved under a name; the service keeps its copy')
-      .argument('<name-or-id>', 'a name, or the id of a whisper that was read here and not opened')
-      .option('--yes', 'remove it without checking or asking; it cannot be restored'),
-    {
-      examples: ['mayfly forget hooks'],
-      notes: `
+export const addForget = client({
+  command: 'forget',
+  says: 'remove what is saved under a name; the service keeps its copy',
+  takes: {
+    '<name-or-id>': 'a name, or the id of a whisper that was read here and not opened',
+    '--yes': 'remove it without checking or asking; it cannot be restored',
+  },
+  examples: ['mayfly forget hooks'],
+  notes: `
 It asks the service first. If an unfinished purchase turns out to be paid, it is collected and kept. What may
 still be valid is only forgotten with --yes, because its tokens are nowhere else.
 `,
-    },
-    async (cli, { yes }, [name]) => {
-      if (isId('whisper', name)) return forgetRead(cli, name, { yes })
-      const open = findPurchase(cli, checkName(name))
-      if (open !== null) refuseHeld(open)
-      const record = open?.record ?? null
-      const isHere = isSaved(cli, name)
-      if (record === null && !isHere) {
-        throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
-      }
-      if (!yes && isHere) await allowForgetting(cli, name)
-      const lost = record === null || yes ? null : await whatIsLost(cli, name, record)
-      if (lost !== null) await confirm(cli, name, lost)
-      if (record !== null) dropPurchase(cli, name)
-      forget(cli, name)
-      cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
-    },
-  )
-}
+  async run(cli, { nameOrId: name, yes }) {
+    if (isId('whisper', name)) return forgetRead(cli, name, { yes })
+    const open = findPurchase(cli, checkName(name))
+    if (open !== null) refuseHeld(open)
+    const record = open?.record ?? null
+    const isHere = isSaved(cli, name)
+    if (record === null && !isHere) {
+      throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
+    }
+    if (!yes && isHere) await allowForgetting(cli, name)
+    const lost = record === null || yes ? null : await whatIsLost(cli, name, record)
+    if (lost !== null) await confirm(cli, name, lost)
+    if (record !== null) dropPurchase(cli, name)
+    forget(cli, name)
+    cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
+  },
+})
 
 /** Gives up what reads of a whisper brought that nobody could open. */
 async function forgetRead(

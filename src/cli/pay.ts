@@ -1,6 +1,5 @@
 /** `mayfly pay INVOICE`: any Lightning invoice, from the configured wallet. It is a purchase of the vault. */
 import { createHash } from 'node:crypto'
-import type { Command } from 'commander'
 import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
@@ -9,29 +8,28 @@ import { CliError, EXIT, endingOf } from './exit.ts'
 import { withWallet } from './invoice.ts'
 import { isUnknown, leavePurchase, openPurchase, vaultStore } from './vault/purchases.ts'
 
-export function addPay(program: Command): void {
-  client<{ showPreimage?: true }>(
-    program
-      .command('pay')
-      .description('pay a Lightning invoice from the wallet in MAYFLY_WALLET_URL')
-      .argument('<invoice>', 'BOLT 11, with or without lightning:')
-      .option('--show-preimage', 'print the preimage, which proves the payment'),
-    { examples: ['mayfly pay lnbc… --max-sats 500'] },
-    async (cli, { showPreimage }, [text]) => {
-      const bolt11 = text.replace(/^lightning:/i, '')
-      const { amountMsat, paymentHash } = decodeInvoice(bolt11)
-      if (amountMsat === null) {
-        throw new CliError('The invoice has no amount, so it is not paid.', EXIT.notPaid)
-      }
-      const preimage = await pay(cli, bolt11)
-      const amountSats = amountMsat / 1000
-      cli.answer(
-        { paid: true, amountSats, paymentHash, ...(showPreimage ? { preimage } : {}) },
-        `Paid ${amountSats} sat.\n${showPreimage ? `Preimage  ${preimage}\n` : ''}`,
-      )
-    },
-  )
-}
+export const addPay = client({
+  command: 'pay',
+  says: 'pay a Lightning invoice from the wallet in MAYFLY_WALLET_URL',
+  takes: {
+    '<invoice>': 'BOLT 11, with or without lightning:',
+    '--show-preimage': 'print the preimage, which proves the payment',
+  },
+  examples: ['mayfly pay lnbc… --max-sats 500'],
+  async run(cli, { invoice: text, showPreimage }) {
+    const bolt11 = text.replace(/^lightning:/i, '')
+    const { amountMsat, paymentHash } = decodeInvoice(bolt11)
+    if (amountMsat === null) {
+      throw new CliError('The invoice has no amount, so it is not paid.', EXIT.notPaid)
+    }
+    const preimage = await pay(cli, bolt11)
+    const amountSats = amountMsat / 1000
+    cli.answer(
+      { paid: true, amountSats, paymentHash, ...(showPreimage ? { preimage } : {}) },
+      `Paid ${amountSats} sat.\n${showPreimage ? `Preimage  ${preimage}\n` : ''}`,
+    )
+  },
+})
 
 async function pay(cli: Cli, bolt11: string): Promise<string> {
   // Several invoices can have one payment hash.

@@ -1,15 +1,14 @@
 /** The command line: all commands and their common options. The list in docs/cli.md is generated from it. */
-import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { EXIT, EXIT_MEANINGS, endingOf } from './exit.ts'
-import { whole } from './options.ts'
-import { examples } from './text.ts'
+import { type Add, whole } from './declare.ts'
+import { EXIT, EXIT_MEANINGS, endingOf, manifest } from './exit.ts'
+import { helpText } from './text.ts'
 
 /** The file of some commands, which is loaded only to run one of them or to describe them all. */
 type Part = {
   /** The commands for which this part alone is enough. */
   names: readonly string[]
-  load(): Promise<(program: Command) => unknown>
+  load(): Promise<Add | readonly Add[]>
 }
 
 /** In the order of the help. */
@@ -20,14 +19,14 @@ const OF_CLIENTS: readonly Part[] = [
   { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
   {
     names: ['list', 'show', 'open', 'move', 'destroy'],
-    load: async () => (await import('./saved-commands.ts')).addSavedCommands,
+    load: async () => (await import('./saved-commands.ts')).savedCommands,
   },
   { names: ['status'], load: async () => (await import('./status.ts')).addStatus },
   { names: ['alerts'], load: async () => (await import('./alerts.ts')).addAlerts },
   { names: ['forget'], load: async () => (await import('./forget.ts')).addForget },
   {
     names: ['export', 'import'],
-    load: async () => (await import('./export.ts')).addExportAndImport,
+    load: async () => (await import('./export.ts')).exportAndImport,
   },
   { names: ['catch'], load: async () => (await import('./catch/catch.ts')).addCatch },
   { names: ['whisper'], load: async () => (await import('./whisper/whisper.ts')).addWhisper },
@@ -38,7 +37,7 @@ const OF_CLIENTS: readonly Part[] = [
   { names: ['budget'], load: async () => (await import('./budget.ts')).addBudget },
   {
     names: ['completion', 'complete'],
-    load: async () => (await import('./completion.ts')).addCompletion,
+    load: async () => (await import('./completion.ts')).completion,
   },
 ]
 
@@ -54,7 +53,7 @@ const OF_OPERATORS: readonly Part[] = [
   { names: ['gate'], load: async () => (await import('./operator/gate.ts')).addGate },
   {
     names: ['backup', 'restore'],
-    load: async () => (await import('./operator/backup.ts')).addBackup,
+    load: async () => (await import('./operator/backup.ts')).backupAndRestore,
   },
 ]
 
@@ -96,7 +95,7 @@ const commandsIn = ([first = '', ...rest]: string[]): string[] =>
 export async function createProgram(...only: string[]): Promise<Command> {
   const program = new Command('mayfly')
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
-    .version(version(), '-V, --version')
+    .version(manifest().version, '-V, --version')
     .option(
       '--url <url>',
       'the service (MAYFLY_URL, or http://127.0.0.1:8402, with MAYFLY_PORT if set)',
@@ -116,12 +115,12 @@ export async function createProgram(...only: string[]): Promise<Command> {
     .exitOverride()
     .addHelpText(
       'after',
-      examples(
+      helpText([
         'mayfly buy catch --name hooks',
         'mayfly catch listen hooks --forward http://localhost:3000/hook',
         'mayfly whisper send secret.txt --reads 1',
         'mayfly pulse run backup -- ./backup.sh',
-      ),
+      ]),
     )
     .addHelpText('after', exitCodes())
   const parts = [...OF_CLIENTS, ...OF_OPERATORS]
@@ -130,7 +129,7 @@ export async function createProgram(...only: string[]): Promise<Command> {
     program.commandsGroup(group)
     for (const part of some)
       if (needed.length === 0 || needed.includes(undefined) || needed.includes(part)) {
-        ;(await part.load())(program)
+        for (const one of [await part.load()].flat()) one(program)
       }
   }
   await add('Commands:', OF_CLIENTS)
@@ -178,9 +177,4 @@ function allowEarlyEnd(): void {
     process.stderr.write(`${sentence}\n`)
     process.exit(EXIT.failed)
   })
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

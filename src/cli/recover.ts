@@ -1,5 +1,4 @@
 /** `mayfly recover INVOICE`: collects what was paid for, where only the wallet is left. */
-import type { Command } from 'commander'
 import type { AnyCapability } from '../client/index.ts'
 import { sharedWhisper } from '../client/whisper.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
@@ -10,57 +9,54 @@ import { dropPurchase, isTaken, nameSaved, openPurchases } from './vault/purchas
 import { checkName, isSaved, publicPart, save } from './vault/saved.ts'
 import { inVault } from './vault/vault.ts'
 
-export function addRecover(program: Command): void {
-  client<{ preimageFile: string; name?: string }>(
-    program
-      .command('recover')
-      .description('collect what an invoice has paid for, by the preimage that your wallet shows')
-      .argument('<invoice>', 'the whole invoice, BOLT 11, with or without lightning:')
-      .option('--preimage-file <file>', 'the preimage: the first line, or - for stdin', '-')
-      .option('--name <name>', 'the name to save it under'),
-    {
-      examples: ['mayfly recover lnbc… --name hooks'],
-      notes: `
+export const addRecover = client({
+  command: 'recover',
+  says: 'collect what an invoice has paid for, by the preimage that your wallet shows',
+  takes: {
+    '<invoice>': 'the whole invoice, BOLT 11, with or without lightning:',
+    '--preimage-file <file>': ['the preimage: the first line, or - for stdin', String, '-'],
+    '--name <name>': 'the name to save it under',
+  },
+  examples: ['mayfly recover lnbc… --name hooks'],
+  notes: `
 Whoever has both can collect the purchase, so the preimage is no argument, which other users of this machine could
 see. A purchase that was begun here is gone on with by its name: \`mayfly list\`.
 `,
-    },
-    async (cli, { preimageFile, name: wanted }, [invoice]) => {
-      const bolt11 = invoice.replace(/^lightning:/i, '')
-      const { paymentHash } = decodeInvoice(bolt11)
-      if (wanted !== undefined && isSaved(cli, checkName(wanted))) throw nameSaved(wanted)
-      const open = openPurchases(cli).find(({ record }) =>
-        record.invoices.some((each) => each.paymentHash === paymentHash),
-      )
-      const { whisper, planId, service } = open?.record ?? {}
-      const baseUrl = service ?? cli.url
-      const mayfly = cli.mayfly(baseUrl)
-      const { signal } = cli
-      const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
-      const done = await mayfly.recover(proof, { signal })
-      if ('product' in done) {
-        const capability = whisper ? sharedWhisper(done, whisper) : (done as AnyCapability)
-        const saved = { capability, baseUrl, ...(planId ? { planId } : {}) }
-        const name = inVault(cli, (db) => {
-          if (open) dropPurchase({ ...cli, db }, open.name)
-          const isFree = (some: string): boolean => !isTaken(db, some)
-          const own = open && isFree(open.name) ? open.name : null
-          const as = wanted ?? own ?? freeName(done.product, (some) => !isFree(some))
-          save({ ...cli, db }, as, saved)
-          return as
-        })
-        cli.answer({ name, baseUrl, ...publicPart(capability) }, savedAs(cli, name))
-        if (done.product === 'whisper' && !whisper) {
-          cli.warn('Its content was encrypted elsewhere: the code to share is only there.')
-        }
-        return
+  async run(cli, { invoice, preimageFile, name: wanted }) {
+    const bolt11 = invoice.replace(/^lightning:/i, '')
+    const { paymentHash } = decodeInvoice(bolt11)
+    if (wanted !== undefined && isSaved(cli, checkName(wanted))) throw nameSaved(wanted)
+    const open = openPurchases(cli).find(({ record }) =>
+      record.invoices.some((each) => each.paymentHash === paymentHash),
+    )
+    const { whisper, planId, service } = open?.record ?? {}
+    const baseUrl = service ?? cli.url
+    const mayfly = cli.mayfly(baseUrl)
+    const { signal } = cli
+    const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
+    const done = await mayfly.recover(proof, { signal })
+    if ('product' in done) {
+      const capability = whisper ? sharedWhisper(done, whisper) : (done as AnyCapability)
+      const saved = { capability, baseUrl, ...(planId ? { planId } : {}) }
+      const name = inVault(cli, (db) => {
+        if (open) dropPurchase({ ...cli, db }, open.name)
+        const isFree = (some: string): boolean => !isTaken(db, some)
+        const own = open && isFree(open.name) ? open.name : null
+        const as = wanted ?? own ?? freeName(done.product, (some) => !isFree(some))
+        save({ ...cli, db }, as, saved)
+        return as
+      })
+      cli.answer({ name, baseUrl, ...publicPart(capability) }, savedAs(cli, name))
+      if (done.product === 'whisper' && !whisper) {
+        cli.warn('Its content was encrypted elsewhere: the code to share is only there.')
       }
-      const { expiresAt } = done
-      if (open) {
-        keepEnd(cli, open.name, expiresAt)
-        dropPurchase(cli, open.name)
-      }
-      cli.answer({ extended: true, expiresAt }, `It was extended, and ends at ${expiresAt}\n`)
-    },
-  )
-}
+      return
+    }
+    const { expiresAt } = done
+    if (open) {
+      keepEnd(cli, open.name, expiresAt)
+      dropPurchase(cli, open.name)
+    }
+    cli.answer({ extended: true, expiresAt }, `It was extended, and ends at ${expiresAt}\n`)
+  },
+})

@@ -1,11 +1,11 @@
 /** `mayfly list|show|open|move|destroy`: what is saved here. */
 import { spawn } from 'node:child_process'
-import type { Command } from 'commander'
 import { isPingOnly, type Kept } from '../client/capability-file.ts'
 import type { PurchaseState } from '../client/index.ts'
 import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
 import { confirm } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
+import { NEEDED } from './declare.ts'
 import { CliError, EXIT, endingOf } from './exit.ts'
 import { GONE, stateOf } from './status.ts'
 import { away, columns } from './text.ts'
@@ -23,43 +23,32 @@ import {
   saveAgain,
 } from './vault/saved.ts'
 
-export function addSavedCommands(program: Command): void {
-  addList(program)
-  addShow(program)
-  addOpen(program)
-  addMove(program)
-  addDestroy(program)
-}
-
-function addList(program: Command): void {
-  client<{ check?: true }>(
-    program
-      .command('list')
-      .description('list what is saved here, when it ends, and what its service said of it last')
-      .option('--check', 'ask each service now'),
-    { examples: ['mayfly list', 'mayfly list --check', 'mayfly list --json'] },
-    async (cli, { check }) => {
-      const problems = check ? await checkAll(cli) : new Map<string, string>()
-      const listed = [
-        ...allKept(cli).map((saved) => listedSaved(cli, saved, problems.get(saved.name))),
-        ...openPurchases(cli).map(listedPurchase),
-      ]
-      const services = new Set(listed.map(({ json }) => json.baseUrl))
-      const columnsOf = (cells: string[], service: string): string[] =>
-        services.size > 1 ? [...cells, service] : cells
-      const rows = listed.map(({ json, text }) =>
-        columnsOf([json.name, json.product ?? '-', json.planId ?? '-', text], json.baseUrl ?? '-'),
-      )
-      cli.answer(
-        listed.map(({ json }) => json),
-        rows.length > 0
-          ? columns([columnsOf(['NAME', 'PRODUCT', 'PLAN', 'STATE'], 'SERVICE'), ...rows])
-          : 'Nothing is saved here yet. To buy an inbox: mayfly buy catch\n',
-      )
-      return problems.size === 0 ? EXIT.ok : EXIT.later
-    },
-  )
-}
+const addList = client({
+  command: 'list',
+  says: 'list what is saved here, when it ends, and what its service said of it last',
+  takes: { '--check': 'ask each service now' },
+  examples: ['mayfly list', 'mayfly list --check', 'mayfly list --json'],
+  async run(cli, { check }) {
+    const problems = check ? await checkAll(cli) : new Map<string, string>()
+    const listed = [
+      ...allKept(cli).map((saved) => listedSaved(cli, saved, problems.get(saved.name))),
+      ...openPurchases(cli).map(listedPurchase),
+    ]
+    const services = new Set(listed.map(({ json }) => json.baseUrl))
+    const columnsOf = (cells: string[], service: string): string[] =>
+      services.size > 1 ? [...cells, service] : cells
+    const rows = listed.map(({ json, text }) =>
+      columnsOf([json.name, json.product ?? '-', json.planId ?? '-', text], json.baseUrl ?? '-'),
+    )
+    cli.answer(
+      listed.map(({ json }) => json),
+      rows.length > 0
+        ? columns([columnsOf(['NAME', 'PRODUCT', 'PLAN', 'STATE'], 'SERVICE'), ...rows])
+        : 'Nothing is saved here yet. To buy an inbox: mayfly buy catch\n',
+    )
+    return problems.size === 0 ? EXIT.ok : EXIT.later
+  },
+})
 
 /** How many services or names are asked at once. */
 const AT_ONCE = 8
@@ -178,59 +167,55 @@ const PAYMENT: Record<PurchaseState, string> = {
   delivered: 'paid',
 }
 
-function addShow(program: Command): void {
-  client<{ reveal?: true }>(
-    program
-      .command('show')
-      .description('show what is saved under a name, without its tokens')
-      .argument('<name>')
-      .option('--reveal', 'show its tokens too: everyone who sees them can use it'),
-    { examples: ['mayfly show hooks', 'mayfly show hooks --reveal --json | jq -r .ingestToken'] },
-    async (cli, { reveal }, [name]) => {
-      const saved = loadKept(cli, name)
-      const { capability, baseUrl, planId = null } = saved
-      const shown = {
-        name,
-        baseUrl,
-        planId,
-        ...(reveal ? { ...capability } : publicPart(capability)),
-        ...ingestUrlOf(saved),
-      }
-      const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
-      if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])
-      cli.answer(shown, columns(rows))
-    },
-  )
-}
+const addShow = client({
+  command: 'show',
+  says: 'show what is saved under a name, without its tokens',
+  takes: {
+    '<name>': '',
+    '--reveal': 'show its tokens too: everyone who sees them can use it',
+  },
+  examples: ['mayfly show hooks', 'mayfly show hooks --reveal --json | jq -r .ingestToken'],
+  async run(cli, { name, reveal }) {
+    const saved = loadKept(cli, name)
+    const { capability, baseUrl, planId = null } = saved
+    const shown = {
+      name,
+      baseUrl,
+      planId,
+      ...(reveal ? { ...capability } : publicPart(capability)),
+      ...ingestUrlOf(saved),
+    }
+    const rows = Object.entries(shown).map(([field, value]) => [field, String(value ?? '-')])
+    if (!reveal) rows.push(['tokens', 'hidden; --reveal shows them'])
+    cli.answer(shown, columns(rows))
+  },
+})
 
 /** What opens an address in the browser of its user. */
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', linux: 'xdg-open' }
 
-function addOpen(program: Command): void {
-  client(
-    program
-      .command('open')
-      .description('open the page of what is saved under a name, in a browser')
-      .argument('<name>'),
-    { examples: ['mayfly open hooks', 'mayfly open backup --json'] },
-    async (cli, _options, [name]) => {
-      const saved = loadKept(cli, name)
-      const url = await pageOf(cli, saved)
-      cli.answer({ name, url }, `${url}\n`)
-      if (!/\/status\//.test(url)) {
-        cli.note(
-          `The page asks for what is saved, unless that browser has it: mayfly export ${name} --out ${name}.json`,
-        )
-      }
-      const opener = OPENERS[process.platform]
-      if (!process.stdout.isTTY || opener === undefined) return
-      // Without a browser the address was printed, which is enough.
-      spawn(opener, [url], { stdio: 'ignore', detached: true })
-        .on('error', () => undefined)
-        .unref()
-    },
-  )
-}
+const addOpen = client({
+  command: 'open',
+  says: 'open the page of what is saved under a name, in a browser',
+  takes: { '<name>': '' },
+  examples: ['mayfly open hooks', 'mayfly open backup --json'],
+  async run(cli, { name }) {
+    const saved = loadKept(cli, name)
+    const url = await pageOf(cli, saved)
+    cli.answer({ name, url }, `${url}\n`)
+    if (!/\/status\//.test(url)) {
+      cli.note(
+        `The page asks for what is saved, unless that browser has it: mayfly export ${name} --out ${name}.json`,
+      )
+    }
+    const opener = OPENERS[process.platform]
+    if (!process.stdout.isTTY || opener === undefined) return
+    // Without a browser the address was printed, which is enough.
+    spawn(opener, [url], { stdio: 'ignore', detached: true })
+      .on('error', () => undefined)
+      .unref()
+  },
+})
 
 /** No token is in it. A monitor that is shared has a page that needs none. */
 async function pageOf(cli: Cli, saved: Kept): Promise<string> {
@@ -245,67 +230,65 @@ async function pageOf(cli: Cli, saved: Kept): Promise<string> {
   return sharedAddresses(baseUrl, status).statusUrl ?? page
 }
 
-function addMove(program: Command): void {
-  client<{ to: string }>(
-    program
-      .command('move')
-      .description(
-        'change the service of what is saved under a name, after its address has changed',
+const addMove = client({
+  command: 'move',
+  says: 'change the service of what is saved under a name, after its address has changed',
+  takes: {
+    '<name>': '',
+    '--to <url>': ['the new address, which must know it', String, NEEDED],
+  },
+  examples: ['mayfly move hooks --to https://mayfly.example'],
+  async run(cli, { name, to }) {
+    const url = givenUrl('--to', to)
+    const kept = loadKept(cli, name)
+    if (findPurchase(cli, name) !== null) {
+      throw new CliError(
+        `${name} is being extended at ${kept.baseUrl}: mayfly extend ${name} ends that first.`,
       )
-      .argument('<name>')
-      .requiredOption('--to <url>', 'the new address, which must know it'),
-    { examples: ['mayfly move hooks --to https://mayfly.example'] },
-    async (cli, { to }, [name]) => {
-      const url = givenUrl('--to', to)
-      const kept = loadKept(cli, name)
-      if (findPurchase(cli, name) !== null) {
-        throw new CliError(
-          `${name} is being extended at ${kept.baseUrl}: mayfly extend ${name} ends that first.`,
-        )
-      }
-      const mayfly = cli.mayflyAt(url)
-      const state = await stateOf(mayfly, kept)
-      if (state === GONE) {
-        throw new CliError(`${url} does not know ${name}, so nothing was changed.`, EXIT.gone)
-      }
-      // To ask for this one would spend a read or a ping, so the service alone is asked.
-      if (state === null) await mayfly.catalog()
-      saveAgain<Kept>(cli, name, (saved) => ({ ...saved, baseUrl: url }))
-      const how = state === null ? 'It answers, and was not asked for it.' : `It is ${state}.`
-      const said = isSameService(url, kept.baseUrl) ? 'was' : 'is now'
-      cli.answer({ name, baseUrl: url, state }, `${name} ${said} of ${url}. ${how}\n`)
-    },
-  )
-}
+    }
+    const mayfly = cli.mayflyAt(url)
+    const state = await stateOf(mayfly, kept)
+    if (state === GONE) {
+      throw new CliError(`${url} does not know ${name}, so nothing was changed.`, EXIT.gone)
+    }
+    // To ask for this one would spend a read or a ping, so the service alone is asked.
+    if (state === null) await mayfly.catalog()
+    saveAgain<Kept>(cli, name, (saved) => ({ ...saved, baseUrl: url }))
+    const how = state === null ? 'It answers, and was not asked for it.' : `It is ${state}.`
+    const said = isSameService(url, kept.baseUrl) ? 'was' : 'is now'
+    cli.answer({ name, baseUrl: url, state }, `${name} ${said} of ${url}. ${how}\n`)
+  },
+})
 
-function addDestroy(program: Command): void {
-  client<{ yes?: true }>(
-    program
-      .command('destroy')
-      .description('destroy an inbox, a monitor or a whisper for good, with all that is in it')
-      .argument('<name>', 'an inbox, a monitor, or a whisper that was sent with --receipt')
-      .option('--yes', 'do not ask for confirmation; this cannot be undone'),
-    { examples: ['mayfly destroy hooks --yes'] },
-    async (cli, { yes }, [name]) => {
-      const saved = load(cli, name)
-      const { product } = saved.capability
-      checkReceipt(name, saved.capability)
-      if (!yes) await confirm(cli, name, `This destroys ${name}${WITH[product]}, for good.`)
-      await clientOf(cli, saved).destroy()
-      // The receipt of a whisper tells for a day when it was read.
-      if (product === 'whisper') rememberState(cli, name, 'destroyed')
-      else forget(cli, name)
-      const rest =
-        product === 'whisper'
-          ? `For a day, this still shows when it was read: mayfly status ${name}`
-          : 'It is removed here.'
-      cli.answer({ name, destroyed: true }, `${name} is destroyed. ${rest}\n`)
-    },
-  )
-}
+const addDestroy = client({
+  command: 'destroy',
+  says: 'destroy an inbox, a monitor or a whisper for good, with all that is in it',
+  takes: {
+    '<name>': 'an inbox, a monitor, or a whisper that was sent with --receipt',
+    '--yes': 'do not ask for confirmation; this cannot be undone',
+  },
+  examples: ['mayfly destroy hooks --yes'],
+  async run(cli, { name, yes }) {
+    const saved = load(cli, name)
+    const { product } = saved.capability
+    checkReceipt(name, saved.capability)
+    if (!yes) await confirm(cli, name, `This destroys ${name}${WITH[product]}, for good.`)
+    await clientOf(cli, saved).destroy()
+    // The receipt of a whisper tells for a day when it was read.
+    if (product === 'whisper') rememberState(cli, name, 'destroyed')
+    else forget(cli, name)
+    const rest =
+      product === 'whisper'
+        ? `For a day, this still shows when it was read: mayfly status ${name}`
+        : 'It is removed here.'
+    cli.answer({ name, destroyed: true }, `${name} is destroyed. ${rest}\n`)
+  },
+})
 
 const WITH = {
   catch: ' and all its webhooks',
   pulse: ' and its shared status',
   whisper: ' and the reads that are left',
 }
+
+export const savedCommands = [addList, addShow, addOpen, addMove, addDestroy]

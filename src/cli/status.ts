@@ -1,5 +1,4 @@
 /** `mayfly status NAME`: what the service says of a thing, which `mayfly list` remembers. */
-import type { Command } from 'commander'
 import { isPingOnly, type Kept } from '../client/capability-file.ts'
 import {
   type CatchRefusals,
@@ -15,27 +14,24 @@ import { type Cli, client } from './cli.ts'
 import { away, columns, harmless, size, span } from './text.ts'
 import { checkReceipt, load, rememberState } from './vault/saved.ts'
 
-export function addStatus(program: Command): void {
-  client(
-    program
-      .command('status')
-      .description('show the state, limits and counters of what is saved under a name')
-      .argument('<name>', 'an inbox, a monitor, or a whisper that was sent with --receipt'),
-    { examples: ['mayfly status hooks', 'mayfly status backup --json'] },
-    async (cli, _options, [name]) => {
-      const saved = load(cli, name)
-      checkReceipt(name, saved.capability)
-      try {
-        const { state, show } = await toldOf(cli.mayfly(saved.baseUrl), saved)
-        rememberState(cli, name, state)
-        await show(cli)
-      } catch (error) {
-        if (isGone(error)) rememberState(cli, name, GONE)
-        throw error
-      }
-    },
-  )
-}
+export const addStatus = client({
+  command: 'status',
+  says: 'show the state, limits and counters of what is saved under a name',
+  takes: { '<name>': 'an inbox, a monitor, or a whisper that was sent with --receipt' },
+  examples: ['mayfly status hooks', 'mayfly status backup --json'],
+  async run(cli, { name }) {
+    const saved = load(cli, name)
+    checkReceipt(name, saved.capability)
+    try {
+      const { state, show } = await toldOf(cli.mayfly(saved.baseUrl), saved)
+      rememberState(cli, name, state)
+      await show(cli)
+    } catch (error) {
+      if (isGone(error)) rememberState(cli, name, GONE)
+      throw error
+    }
+  },
+})
 
 /** What the service says of a thing, and how it is shown. */
 async function toldOf(

@@ -53,10 +53,5 @@ export function columns(texts: readonly (readonly string[])[]): string {
 }
 
 /** The end of a command's help: examples, one per line, and what else is to be known. */
-export type Help = { examples: readonly string[]; notes?: string }
-
-export const helpText = ({ examples: lines, notes = '' }: Help): string =>
-  `${examples(...lines)}${notes === '' ? '' : `\n${notes.trimEnd()}`}`
-
-export const examples = (...lines: string[]): string =>
-  ['\nExamples:', ...lines.map((line) => `  ${line}`)].join('\n')
+export const helpText = (examples: readonly string[], notes = ''): string =>
+  ['\nExamples:', ...examples.map((line) => `  ${line}`), notes.trimEnd()].join('\n').trimEnd()

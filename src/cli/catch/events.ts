@@ -1,5 +1,4 @@
-/** `mayfly catch events|show|next|export`: the events of an inbox, and the filter that chooses some. */
-import { type Command, Option } from 'commander'
+/** `mayfly catch events|show|export|delete`: the events of an inbox, and the filter that chooses some. */
 import { HAR_BETWEEN, HAR_END, HAR_START, harEntry } from '../../client/export.ts'
 import {
   type CatchClient,
@@ -12,8 +11,8 @@ import {
 import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
+import { whole } from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { whole } from '../options.ts'
 import { partOf } from '../status.ts'
 import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -24,58 +23,46 @@ const MAX_EVENTS = 1_000_000
 /** How many events the service answers at once. */
 const PAGE = 50
 
-/** Options of several commands. */
-export const FILTER = [
-  '--filter <filter>',
-  'such as method=POST,contentType=application/json,q=opened',
-] as const
-const LIMIT = '--limit <count>'
-
-export function addCatchEvents(parent: Command): void {
-  addEvents(parent)
-  addShow(parent)
+export const FILTER = {
+  '--filter <filter>': 'such as method=POST,contentType=application/json,q=opened',
 }
 
-function addEvents(parent: Command): void {
-  client<{ filter?: string; limit: number }>(
-    parent
-      .command('events')
-      .description('list the webhooks of an inbox, newest first')
-      .argument('<name>', 'the inbox')
-      .option(...FILTER)
-      .option(LIMIT, 'the maximum number', whole(1, MAX_EVENTS), 20),
-    {
-      examples: [
-        'mayfly catch events hooks',
-        'mayfly catch events hooks --filter q=opened --limit 100',
-      ],
-    },
-    async (cli, { filter, limit }, [name]) => {
-      const { inbox } = loadCatch(cli, name)
-      const events = await newest(inbox, parseFilter(filter), limit)
-      const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
-      cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
-    },
-  )
-}
+export const addCatchEvents = client({
+  command: 'events',
+  says: 'list the webhooks of an inbox, newest first',
+  takes: {
+    '<name>': 'the inbox',
+    ...FILTER,
+    '--limit <count>': ['the maximum number', whole(1, MAX_EVENTS), 20],
+  },
+  examples: [
+    'mayfly catch events hooks',
+    'mayfly catch events hooks --filter q=opened --limit 100',
+  ],
+  async run(cli, { name, filter, limit }) {
+    const { inbox } = loadCatch(cli, name)
+    const events = await newest(inbox, parseFilter(filter), limit)
+    const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
+    cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
+  },
+})
 
-function addShow(parent: Command): void {
-  client<{ body?: true }, [name: string, event?: string]>(
-    parent
-      .command('show')
-      .description('show a whole webhook, by default the newest')
-      .argument('<name>', 'the inbox')
-      .argument('[event]', 'its id or sequence number')
-      .option('--body', 'print only its body, unchanged'),
-    { examples: ['mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'] },
-    async (cli, options, [name, which]) => {
-      const event = await findEvent(loadCatch(cli, name).inbox, which)
-      if (options.body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
-      else if (options.body) process.stdout.write(`${shownBody(event)}\n`)
-      else cli.answer(event, shown(event))
-    },
-  )
-}
+export const addCatchShow = client({
+  command: 'show',
+  says: 'show a whole webhook, by default the newest',
+  takes: {
+    '<name>': 'the inbox',
+    '[event]': 'its id or sequence number',
+    '--body': 'print only its body, unchanged',
+  },
+  examples: ['mayfly catch show hooks', 'mayfly catch show hooks 7 --body > body.bin'],
+  async run(cli, { name, event: which, body }) {
+    const event = await findEvent(loadCatch(cli, name).inbox, which)
+    if (body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
+    else if (body) process.stdout.write(`${shownBody(event)}\n`)
+    else cli.answer(event, shown(event))
+  },
+})
 
 /** The newest events, at most this many, newest first. */
 export async function newest(
@@ -126,42 +113,33 @@ const shownBody = (event: CatchEvent): string =>
     ? harmless(event.body, { lines: true })
     : `(${size(event.bodyBytes)} of binary data; --body > FILE saves it)`
 
-type ExportOptions = { as: 'curl' | 'har' | 'jsonl'; to?: string; filter?: string; limit: number }
-
-export function addCatchExport(parent: Command): void {
-  client<ExportOptions>(
-    parent
-      .command('export')
-      .description('export webhooks, oldest first, as curl commands, HAR or JSON lines')
-      .argument('<name>', 'the inbox')
-      .addOption(
-        new Option('--as <format>', 'the format')
-          .choices(['curl', 'har', 'jsonl'])
-          .default('jsonl'),
-      )
-      .option('--to <url>', 'the target of the curl commands or HAR; by default the inbox')
-      .option(...FILTER)
-      .option(LIMIT, 'at most this many, the newest', whole(1, MAX_EVENTS), MAX_EVENTS),
-    {
-      examples: [
-        'mayfly catch export hooks > hooks.jsonl',
-        'mayfly catch export hooks --as curl --to http://localhost:3000/hook --limit 1',
-        'mayfly catch export hooks --as har > hooks.har',
-      ],
-    },
-    async (cli, options, [name]) => {
-      const saved = loadCatch(cli, name)
-      const url = options.to === undefined ? inboxAddress(saved) : receiverOf(options.to).href
-      const { start = '', between = '', end = '', entry } = FORMATS[options.as]
-      let before = start
-      for await (const event of oldest(saved.inbox, parseFilter(options.filter), options.limit)) {
-        write(before + entry(event, url))
-        before = between
-      }
-      write((before === start ? start : '') + end)
-    },
-  )
-}
+export const addCatchExport = client({
+  command: 'export',
+  says: 'export webhooks, oldest first, as curl commands, HAR or JSON lines',
+  takes: {
+    '<name>': 'the inbox',
+    '--as <format>': ['the format', ['curl', 'har', 'jsonl'], 'jsonl'],
+    '--to <url>': 'the target of the curl commands or HAR; by default the inbox',
+    ...FILTER,
+    '--limit <count>': ['at most this many, the newest', whole(1, MAX_EVENTS), MAX_EVENTS],
+  },
+  examples: [
+    'mayfly catch export hooks > hooks.jsonl',
+    'mayfly catch export hooks --as curl --to http://localhost:3000/hook --limit 1',
+    'mayfly catch export hooks --as har > hooks.har',
+  ],
+  async run(cli, { name, as, to, filter, limit }) {
+    const saved = loadCatch(cli, name)
+    const url = to === undefined ? inboxAddress(saved) : receiverOf(to).href
+    const { start = '', between = '', end = '', entry } = FORMATS[as]
+    let before = start
+    for await (const event of oldest(saved.inbox, parseFilter(filter), limit)) {
+      write(before + entry(event, url))
+      before = between
+    }
+    write((before === start ? start : '') + end)
+  },
+})
 
 type Format = {
   start?: string
@@ -171,7 +149,7 @@ type Format = {
 }
 
 /** An entry is written before the next page is asked for: all of an inbox is too much for one text. */
-const FORMATS: Record<ExportOptions['as'], Format> = {
+const FORMATS: Record<'curl' | 'har' | 'jsonl', Format> = {
   curl: { entry: (event, url) => `${toCurl(event, { url })}\n` },
   har: { start: HAR_START, between: HAR_BETWEEN, end: HAR_END, entry: harEntry },
   jsonl: { entry: (event) => toJsonLines([event]) },
@@ -225,3 +203,19 @@ export function described(event: CatchEvent): string {
   const address = harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)
   return `${time}  #${sequence}  ${address}  ${size(bodyBytes)}`
 }
+
+export const addCatchDelete = client({
+  command: 'delete',
+  says: 'delete one webhook permanently',
+  takes: { '<name>': 'the inbox', '<event>': 'its id or sequence number' },
+  examples: [
+    'mayfly catch delete hooks 7',
+    'mayfly catch delete hooks 01a1fb67-e43b-78ca-9860-000000000001',
+  ],
+  async run(cli, { name, event: which }) {
+    const { inbox } = loadCatch(cli, name)
+    const { id, sequence } = await findEvent(inbox, which)
+    await inbox.deleteEvent(id)
+    cli.answer({ id, sequence, deleted: true }, `Webhook ${sequence} is deleted.\n`)
+  },
+})

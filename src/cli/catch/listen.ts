@@ -1,10 +1,10 @@
 /** `mayfly catch listen NAME`: shows new webhooks, and forwards them to a receiver. */
-import type { Command } from 'commander'
 import type { CatchClient, CatchEvent, CatchState, EventFilter } from '../../client/index.ts'
 import { inboxAddress } from '../addresses.ts'
 import { type Cli, client } from '../cli.ts'
+import { whole } from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { goesWith, whole } from '../options.ts'
+import { goesWith } from '../options.ts'
 import { harmless } from '../text.ts'
 import { failedEvents, type Listener, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -17,46 +17,32 @@ const MAX_RETRIES = 20
 /** A day. Node's timers end at about 24 days. */
 const MAX_TIMEOUT_SECONDS = 86_400
 
-type Options = {
-  forward?: string
-  retry?: number
-  since?: string
-  filter?: string
-  once?: true
-  timeout?: number
-}
-
-export function addCatchListen(parent: Command): void {
-  client<Options>(
-    parent
-      .command('listen')
-      .description('show webhooks as they arrive, and forward them to a receiver')
-      .argument('<name>', 'the inbox')
-      .option('--forward <url>', 'forward each one to this address, in order, once')
-      .option(
-        '--retry <times>',
-        'with --forward, send again what fails (no answer, or 400 and above)',
-        whole(0, MAX_RETRIES),
-      )
-      .option(
-        '--since <where>',
-        'a sequence number to start after, or now, start, or last (where it stopped)',
-      )
-      .option(...FILTER)
-      .option('--once', 'stop after the first one; with --forward, a failure if it is not accepted')
-      .option(
-        '--timeout <seconds>',
-        'stop after this time; with --once, that is a failure',
-        whole(1, MAX_TIMEOUT_SECONDS),
-      ),
-    {
-      examples: [
-        'mayfly catch listen hooks --forward http://localhost:3000/hook',
-        'mayfly catch listen hooks --forward http://localhost:3000/hook --retry 5',
-        'mayfly catch listen hooks --since start --filter method=POST',
-        'mayfly catch listen hooks --once --timeout 60 --json',
-      ],
-      notes: `
+export const addCatchListen = client({
+  command: 'listen',
+  says: 'show webhooks as they arrive, and forward them to a receiver',
+  takes: {
+    '<name>': 'the inbox',
+    '--forward <url>': 'forward each one to this address, in order, once',
+    '--retry <times>': [
+      'with --forward, send again what fails (no answer, or 400 and above)',
+      whole(0, MAX_RETRIES),
+    ],
+    '--since <where>':
+      'a sequence number to start after, or now, start, or last (where it stopped)',
+    ...FILTER,
+    '--once': 'stop after the first one; with --forward, a failure if it is not accepted',
+    '--timeout <seconds>': [
+      'stop after this time; with --once, that is a failure',
+      whole(1, MAX_TIMEOUT_SECONDS),
+    ],
+  },
+  examples: [
+    'mayfly catch listen hooks --forward http://localhost:3000/hook',
+    'mayfly catch listen hooks --forward http://localhost:3000/hook --retry 5',
+    'mayfly catch listen hooks --since start --filter method=POST',
+    'mayfly catch listen hooks --once --timeout 60 --json',
+  ],
+  notes: `
 With --forward it remembers its position, and the next start continues there. An event that was sent but not
 answered before a kill is not sent again: the next start names it, for \`catch replay\`. A second listener on the
 same inbox takes over, and the first one ends. It waits for a receiver that is down. What fails is remembered, for \`catch replay --failed\`. With --retry it is sent again before that, up
@@ -64,31 +50,32 @@ to ${MAX_RETRIES} times, after a second, two, four and so on up to a minute, or 
 after it waits, so the order stays. A stop in between loses nothing. It does not forward a path with .. in it,
 so all stays below the receiver's address. Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
 `,
-    },
-    async (cli, options, [name]) => {
-      const saved = loadCatch(cli, name)
-      const { inbox, capability } = saved
-      const filter = parseFilter(options.filter)
-      const address = inboxAddress(saved)
-      goesWith('--forward', options.forward !== undefined, { '--retry': options.retry })
-      if (options.forward === undefined) return watch(cli, inbox, { ...options, filter, address })
-      const to = receiverOf(options.forward)
-      const { publicId } = capability
-      return listen(cli, inbox, {
-        ...options,
-        listener: startListening(cli, publicId),
-        failedBefore: failedEvents(cli, publicId).length,
-        filter,
-        address,
-        name,
-        to,
-        retries: options.retry ?? 0,
-      })
-    },
-  )
-}
+  async run(cli, { name, ...options }) {
+    const saved = loadCatch(cli, name)
+    const { inbox, capability } = saved
+    const filter = parseFilter(options.filter)
+    const address = inboxAddress(saved)
+    goesWith('--forward', options.forward !== undefined, { '--retry': options.retry })
+    if (options.forward === undefined) return watch(cli, inbox, { ...options, filter, address })
+    const to = receiverOf(options.forward)
+    const { publicId } = capability
+    return listen(cli, inbox, {
+      ...options,
+      listener: startListening(cli, publicId),
+      failedBefore: failedEvents(cli, publicId).length,
+      filter,
+      address,
+      name,
+      to,
+      retries: options.retry ?? 0,
+    })
+  },
+})
 
-type Watching = Omit<Options, 'filter' | 'forward' | 'retry'> & {
+type Watching = {
+  since?: string
+  once?: true
+  timeout?: number
   filter: EventFilter
   address: string
 }

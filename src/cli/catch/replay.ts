@@ -1,9 +1,9 @@
 /** `mayfly catch replay NAME [ID] --to URL`: sends stored webhooks to a receiver again. */
-import type { Command } from 'commander'
 import { type CatchClient, type CatchEvent, MayflyError } from '../../client/index.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { type Cli, client } from '../cli.ts'
+import { NEEDED } from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { harmless } from '../text.ts'
 import { failedEvents, strikeOut } from '../vault/listening.ts'
@@ -11,45 +11,40 @@ import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
 import { type Forwarded, forward, isAccepted, outcomeOf, receiverOf } from './forward.ts'
 
-type Options = { to: string; failed?: true }
-
-export function addCatchReplay(parent: Command): void {
-  client<Options, [name: string, event?: string]>(
-    parent
-      .command('replay')
-      .description('send a stored webhook to a receiver again, or all that have failed')
-      .argument('<name>', 'the inbox')
-      .argument('[event]', 'its id or sequence number')
-      .requiredOption('--to <url>', 'the receiver')
-      .option('--failed', 'all that `catch listen --forward` could not deliver, oldest first'),
-    {
-      examples: [
-        'mayfly catch replay hooks 7 --to http://localhost:3000/hook',
-        'mayfly catch replay hooks --failed --to http://localhost:3000/hook',
-      ],
-      notes: `
+export const addCatchReplay = client({
+  command: 'replay',
+  says: 'send a stored webhook to a receiver again, or all that have failed',
+  takes: {
+    '<name>': 'the inbox',
+    '[event]': 'its id or sequence number',
+    '--to <url>': ['the receiver', String, NEEDED],
+    '--failed': 'all that `catch listen --forward` could not deliver, oldest first',
+  },
+  examples: [
+    'mayfly catch replay hooks 7 --to http://localhost:3000/hook',
+    'mayfly catch replay hooks --failed --to http://localhost:3000/hook',
+  ],
+  notes: `
 With --failed, each webhook that the receiver takes (a status below 400) is struck out, and so is one that was
 deleted. The others stay for the next time.
 `,
-    },
-    async (cli, options, [name, which]) => {
-      const to = receiverOf(options.to)
-      const { inbox, capability } = loadCatch(cli, name)
-      if ((which === undefined) !== (options.failed === true)) {
-        throw new CliError('Name one webhook, or all that have failed by --failed.', EXIT.usage)
-      }
-      if (which === undefined) {
-        return replayFailed(cli, inbox, { name, to, publicId: capability.publicId })
-      }
-      const event = await findEvent(inbox, which)
-      const answer = await sendAgain(event, to)
-      show(cli, event, answer)
-      if (isAccepted(answer)) return EXIT.ok
-      noteRefusal(cli, `${to.href} did not accept it`, answer)
-      return EXIT.failed
-    },
-  )
-}
+  async run(cli, { name, event: which, to: address, failed = false }) {
+    const to = receiverOf(address)
+    const { inbox, capability } = loadCatch(cli, name)
+    if ((which === undefined) !== failed) {
+      throw new CliError('Name one webhook, or all that have failed by --failed.', EXIT.usage)
+    }
+    if (which === undefined) {
+      return replayFailed(cli, inbox, { name, to, publicId: capability.publicId })
+    }
+    const event = await findEvent(inbox, which)
+    const answer = await sendAgain(event, to)
+    show(cli, event, answer)
+    if (isAccepted(answer)) return EXIT.ok
+    noteRefusal(cli, `${to.href} did not accept it`, answer)
+    return EXIT.failed
+  },
+})
 
 /** @throws CliError if the receiver cannot be reached. */
 function sendAgain(event: CatchEvent, to: URL): Promise<Forwarded> {

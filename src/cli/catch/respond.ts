@@ -1,10 +1,10 @@
 /** `mayfly catch respond NAME …`: chooses how an inbox answers, so that any webhook can be set up with it. */
-import { type Command, Option } from 'commander'
 import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
 import { CHALLENGERS } from '../../protocol/signatures/signatures.ts'
 import { type Cli, client } from '../cli.ts'
+import { type Given, whole } from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { goesWith, secretFrom, whole } from '../options.ts'
+import { goesWith, secretFrom } from '../options.ts'
 import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
@@ -17,77 +17,52 @@ const ECHOES = {
 } as const
 const SENDERS = [...(Object.keys(ECHOES) as (keyof typeof ECHOES)[]), ...CHALLENGERS]
 
-type Options = {
-  for?: (typeof SENDERS)[number]
-  secretFile?: string
-  echoJson?: string
-  echoQuery?: string
-  status?: number
-  body?: string
-  contentType?: 'text/plain' | 'application/json'
-  retryAfter?: number
-  reset?: true
-}
+const TAKES = {
+  '<name>': 'the inbox',
+  '--for <sender>': ['what this sender asks when it is set up', SENDERS],
+  '--secret-file <file>':
+    'for zoom and x: the secret of the app; by default, and with -, from stdin',
+  '--echo-json <member>': 'send back this member of the JSON body, as text',
+  '--echo-query <parameter>': 'send back this parameter of the query, as text',
+  '--status <code>': [
+    'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
+    whole(200, 429),
+  ],
+  '--body <text>': 'with --status: this body',
+  '--content-type <type>': [
+    'with --status: its type, text/plain by default',
+    ['text/plain', 'application/json'],
+  ],
+  '--retry-after <seconds>': ['with --status: when the sender should try again', whole(0, 3600)],
+  '--reset': 'answer 204 again',
+} as const
 
-export function addCatchRespond(parent: Command): void {
-  client<Options>(
-    parent
-      .command('respond')
-      .description(
-        'show or choose how an inbox answers the requests that it stores, instead of 204',
-      )
-      .argument('<name>', 'the inbox')
-      .addOption(
-        new Option('--for <sender>', 'what this sender asks when it is set up').choices(SENDERS),
-      )
-      .option(
-        '--secret-file <file>',
-        'for zoom and x: the secret of the app; by default, and with -, from stdin',
-      )
-      .option('--echo-json <member>', 'send back this member of the JSON body, as text')
-      .option('--echo-query <parameter>', 'send back this parameter of the query, as text')
-      .option(
-        '--status <code>',
-        'always this status: 200, 201, 202, 204, 400, 403, 404, 409, 410, 422 or 429',
-        whole(200, 429),
-      )
-      .option('--body <text>', 'with --status: this body')
-      .addOption(
-        new Option(
-          '--content-type <type>',
-          'with --status: its type, text/plain by default',
-        ).choices(['text/plain', 'application/json']),
-      )
-      .option(
-        '--retry-after <seconds>',
-        'with --status: when the sender should try again',
-        whole(0, 3600),
-      )
-      .option('--reset', 'answer 204 again'),
-    {
-      examples: [
-        'mayfly catch respond hooks --for slack',
-        'mayfly catch respond hooks --for zoom --secret-file zoom-secret',
-        `mayfly catch respond hooks --status 200 --content-type application/json --body '{"ok":true}'`,
-        'mayfly catch respond hooks --status 429 --retry-after 60',
-        'mayfly catch respond hooks --reset',
-      ],
-      notes: `
+export const addCatchRespond = client({
+  command: 'respond',
+  says: 'show or choose how an inbox answers the requests that it stores, instead of 204',
+  takes: TAKES,
+  examples: [
+    'mayfly catch respond hooks --for slack',
+    'mayfly catch respond hooks --for zoom --secret-file zoom-secret',
+    `mayfly catch respond hooks --status 200 --content-type application/json --body '{"ok":true}'`,
+    'mayfly catch respond hooks --status 429 --retry-after 60',
+    'mayfly catch respond hooks --reset',
+  ],
+  notes: `
 A request that does not ask is answered 204. A fixed answer is for POST, PUT, PATCH and DELETE.
 `,
-    },
-    async (cli, options, [name]) => {
-      const chosen = await chosenIn(cli, options)
-      const { inbox } = loadCatch(cli, name)
-      if (options.reset) await inbox.deleteResponse()
-      const shown = chosen ? await inbox.setResponse(chosen) : await inbox.response()
-      cli.answer({ name, response: shown }, `${name} answers ${harmless(inWords(shown))}.\n`)
-    },
-  )
-}
+  async run(cli, options) {
+    const { name } = options
+    const chosen = await chosenIn(cli, options)
+    const { inbox } = loadCatch(cli, name)
+    if (options.reset) await inbox.deleteResponse()
+    const shown = chosen ? await inbox.setResponse(chosen) : await inbox.response()
+    cli.answer({ name, response: shown }, `${name} answers ${harmless(inWords(shown))}.\n`)
+  },
+})
 
 /** The answer that the options choose; null if they choose none. */
-async function chosenIn(cli: Cli, options: Options): Promise<CatchResponse | null> {
+async function chosenIn(cli: Cli, options: Given<typeof TAKES>): Promise<CatchResponse | null> {
   const { for: sender, echoJson, echoQuery, status, reset } = options
   const ways = [sender, echoJson, echoQuery, status, reset].filter((way) => way !== undefined)
   if (ways.length > 1) {

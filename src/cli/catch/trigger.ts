@@ -1,6 +1,5 @@
 /** `mayfly catch trigger NAME`: sends a webhook to an inbox, as a sender of one's choice would sign it. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { type Command, Option } from 'commander'
 import { base64, concat, hex, utf8 } from '../../lib/bytes.ts'
 import { mac } from '../../protocol/signatures/mac.ts'
 import { SCHEMES } from '../../protocol/signatures/schemes.ts'
@@ -107,67 +106,58 @@ export const SAMPLES = {
 } satisfies Record<string, Sample>
 
 type Sender = keyof typeof SAMPLES
-type Options = { data?: string; as?: Sender; secretFile?: string }
 
-export function addCatchTrigger(parent: Command): void {
-  client<Options>(
-    parent
-      .command('trigger')
-      .description('send a webhook to an inbox, to try what listens to it; it counts as a request')
-      .argument('<name>', 'the inbox')
-      .addOption(
-        new Option('--as <sender>', 'a signed sample of this sender').choices(Object.keys(SAMPLES)),
-      )
-      .option(
-        '--secret-file <file>',
-        'with --as: the secret, or - for stdin; by default one is made',
-      )
-      .option('--data <json>', 'its body'),
-    {
-      examples: [
-        `mayfly catch trigger hooks --data '{"action":"opened"}'`,
-        'mayfly catch trigger hooks --as github',
-        'mayfly catch trigger hooks --as stripe --secret-file stripe-secret',
-      ],
-      notes: `
+export const addCatchTrigger = client({
+  command: 'trigger',
+  says: 'send a webhook to an inbox, to try what listens to it; it counts as a request',
+  takes: {
+    '<name>': 'the inbox',
+    '--as <sender>': ['a signed sample of this sender', Object.keys(SAMPLES) as Sender[]],
+    '--secret-file <file>': 'with --as: the secret, or - for stdin; by default one is made',
+    '--data <json>': 'its body',
+  },
+  examples: [
+    `mayfly catch trigger hooks --data '{"action":"opened"}'`,
+    'mayfly catch trigger hooks --as github',
+    'mayfly catch trigger hooks --as stripe --secret-file stripe-secret',
+  ],
+  notes: `
 With --as, a handler behind \`mayfly catch listen --forward\` can be tried before the sender is connected.
 `,
-    },
-    async (cli, { data, as, secretFile }, [name]) => {
-      goesWith('--as', as !== undefined, { '--secret-file': secretFile })
-      const saved = loadCatch(cli, name)
-      const given =
-        as === undefined || secretFile === undefined
-          ? null
-          : await secretFrom(cli, secretFile, 'The secret of the sender: ')
-      const sample = as && (await sampleOf(as, { data, secret: given, now: cli.now() }))
-      const { headers, body } = sample ?? {
-        headers: { authorization: `Bearer ${saved.capability.ingestToken}` },
-        body: data ?? '{"hello":"from mayfly"}',
-      }
-      const answer = await cli.traced(fetch)(inboxAddress(saved), {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        body,
-        signal: cli.signal,
-      })
-      const text = (await answer.text()).slice(0, 4096)
-      const made = sample && given === null ? { secret: sample.secret } : {}
-      const isStored = answer.ok
-      cli.answer(
-        { name, sent: isStored, status: answer.status, answer: text, ...made },
-        [
-          isStored
-            ? 'Sent. '
-            : `The inbox answered ${answer.status}${text && `: ${harmless(text)}`}. `,
-          `To see it: mayfly catch show ${name}\n`,
-          'secret' in made ? `It is signed with a secret made for it: ${made.secret}\n` : '',
-        ].join(''),
-      )
-      return isStored ? EXIT.ok : EXIT.failed
-    },
-  )
-}
+  async run(cli, { name, data, as, secretFile }) {
+    goesWith('--as', as !== undefined, { '--secret-file': secretFile })
+    const saved = loadCatch(cli, name)
+    const given =
+      as === undefined || secretFile === undefined
+        ? null
+        : await secretFrom(cli, secretFile, 'The secret of the sender: ')
+    const sample = as && (await sampleOf(as, { data, secret: given, now: cli.now() }))
+    const { headers, body } = sample ?? {
+      headers: { authorization: `Bearer ${saved.capability.ingestToken}` },
+      body: data ?? '{"hello":"from mayfly"}',
+    }
+    const answer = await cli.traced(fetch)(inboxAddress(saved), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body,
+      signal: cli.signal,
+    })
+    const text = (await answer.text()).slice(0, 4096)
+    const made = sample && given === null ? { secret: sample.secret } : {}
+    const isStored = answer.ok
+    cli.answer(
+      { name, sent: isStored, status: answer.status, answer: text, ...made },
+      [
+        isStored
+          ? 'Sent. '
+          : `The inbox answered ${answer.status}${text && `: ${harmless(text)}`}. `,
+        `To see it: mayfly catch show ${name}\n`,
+        'secret' in made ? `It is signed with a secret made for it: ${made.secret}\n` : '',
+      ].join(''),
+    )
+    return isStored ? EXIT.ok : EXIT.failed
+  },
+})
 
 /** A sample as its sender would send it at this time. @throws CliError for a secret that is none. */
 export async function sampleOf(

@@ -1,59 +1,55 @@
 /** `mayfly backup FILE` and `mayfly restore FILE`: the embedded store, copied and put back. */
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Command } from 'commander'
 import { type Config, readConfig } from '../../service/config.ts'
 import { secretFile } from '../../service/secret-file.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator } from './command.ts'
 
-export function addBackup(program: Command): void {
-  operator<object, [copy: string]>(
-    program
-      .command('backup')
-      .description('copy the SQLite store; the service can be running')
-      .argument('<file>', 'the copy; an existing file is never overwritten'),
-    { examples: ['mayfly backup /backups/mayfly-2026-01-02.db'] },
-    async (_output, _options, [copy]) => {
-      const config = readConfig()
-      const file = sqliteFile(config)
-      mustExist(file, 'store at')
-      mustExist(dirname(resolve(copy)), 'folder')
-      const { backupSqlite } = await import('../../db/sqlite/backup.ts')
-      const { orders } = await backupSqlite(file, copy)
-      const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
-      return {
-        json: { file: copy, orders, secret },
-        text:
-          `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
-          `The secret is not in it. Keep ${secret} too, in another place.\n`,
-      }
-    },
-  )
-  operator<object, [copy: string]>(
-    program
-      .command('restore')
-      .description(
-        'restore the store from a copy, after the service was stopped and its files were moved away',
-      )
-      .argument('<file>', 'the copy'),
-    { examples: ['mayfly restore /backups/mayfly-2026-01-02.db'] },
-    async (_output, _options, [copy]) => {
-      const config = readConfig()
-      const file = sqliteFile(config)
-      mustExist(copy, 'file')
-      const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
-      const { contestRestored } = await import('../../payment/operator.ts')
-      const { orders } = await restoreSqlite(copy, file, [contestRestored])
-      const isMissing = config.secrets === null && !existsSync(secretFile(file))
-      const missing = `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
-      return {
-        json: { file, orders, missingSecret: isMissing ? secretFile(file) : null },
-        text: `${file} has the store with ${orders} orders again.\n${isMissing ? missing : ''}`,
-      }
-    },
-  )
-}
+const addBackup = operator({
+  command: 'backup',
+  says: 'copy the SQLite store; the service can be running',
+  takes: { '<file>': 'the copy; an existing file is never overwritten' },
+  examples: ['mayfly backup /backups/mayfly-2026-01-02.db'],
+  async run({ file: copy }) {
+    const config = readConfig()
+    const file = sqliteFile(config)
+    mustExist(file, 'store at')
+    mustExist(dirname(resolve(copy)), 'folder')
+    const { backupSqlite } = await import('../../db/sqlite/backup.ts')
+    const { orders } = await backupSqlite(file, copy)
+    const secret = config.secrets === null ? secretFile(file) : 'MAYFLY_SECRET'
+    return {
+      json: { file: copy, orders, secret },
+      text:
+        `${copy} has the store with ${orders} orders. The copy was read back and is complete.\n` +
+        `The secret is not in it. Keep ${secret} too, in another place.\n`,
+    }
+  },
+})
+
+const addRestore = operator({
+  command: 'restore',
+  says: 'restore the store from a copy, after the service was stopped and its files were moved away',
+  takes: { '<file>': 'the copy' },
+  examples: ['mayfly restore /backups/mayfly-2026-01-02.db'],
+  async run({ file: copy }) {
+    const config = readConfig()
+    const file = sqliteFile(config)
+    mustExist(copy, 'file')
+    const { restoreSqlite } = await import('../../db/sqlite/backup.ts')
+    const { contestRestored } = await import('../../payment/operator.ts')
+    const { orders } = await restoreSqlite(copy, file, [contestRestored])
+    const isMissing = config.secrets === null && !existsSync(secretFile(file))
+    const missing = `Put its secret back before the start: it belongs in ${secretFile(file)}.\n`
+    return {
+      json: { file, orders, missingSecret: isMissing ? secretFile(file) : null },
+      text: `${file} has the store with ${orders} orders again.\n${isMissing ? missing : ''}`,
+    }
+  },
+})
+
+export const backupAndRestore = [addBackup, addRestore]
 
 /** @throws CliError for a path that was given wrong. */
 function mustExist(path: string, what: string): void {

@@ -1,12 +1,18 @@
 /** Runs the operator's commands. They work on the store, even while the service runs. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
 import { type Db, StoreAway, StoreUnusable } from '../../db/db.ts'
 import { type Config, readConfig } from '../../service/config.ts'
+import {
+  type Add,
+  type Declared,
+  declare,
+  type Given,
+  type Nothing,
+  type Takes,
+} from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
-import { type Help, helpText } from '../text.ts'
 
 /** The answer of a command: JSON for programs, text for people. */
 export type Answer = {
@@ -16,35 +22,28 @@ export type Answer = {
   note?: string
 }
 
-/** A command's work: what it answers, or its exit code. */
-export type OperatorWork<Options, Given extends readonly unknown[]> = (
-  output: Output,
-  options: GlobalOptions & Options,
-  args: Given,
-) => Promise<Answer | number>
-
-/** Completes an operator's command. It answers in text unless `--json` is given. */
-export function operator<Options = object, Given extends readonly unknown[] = []>(
-  command: Command,
-  help: Help,
-  work: OperatorWork<Options, Given>,
-): Command {
-  return command.addHelpText('after', helpText(help)).action(async () => {
-    const options = command.optsWithGlobals<GlobalOptions & Options>()
-    const output = openOutput(options, options.json ?? false)
-    const args = command.processedArgs as readonly unknown[] as Given
-    process.exitCode = await finish(options, async () => {
-      try {
-        const done = await work(output, options, args)
-        if (typeof done === 'number') return done
-        if (done.note !== undefined) output.warn(done.note)
-        return output.answer(done.json, done.text)
-      } catch (error) {
-        throw ofStore(error) ?? error
-      }
+/** A command of the operator. It answers in text unless `--json` is given. */
+export const operator =
+  <const T extends Takes = Nothing>(
+    declared: Declared<T> & {
+      /** Resolves to what it answers, or to its exit code. */
+      run(given: Given<T> & GlobalOptions, output: Output): Promise<Answer | number>
+    },
+  ): Add =>
+  (parent) =>
+    declare<T>(parent, declared, async (given) => {
+      const output = openOutput(given, given.json ?? false)
+      process.exitCode = await finish(given, async () => {
+        try {
+          const done = await declared.run(given, output)
+          if (typeof done === 'number') return done
+          if (done.note !== undefined) output.warn(done.note)
+          return output.answer(done.json, done.text)
+        } catch (error) {
+          throw ofStore(error) ?? error
+        }
+      })
     })
-  })
-}
 
 /** What is wrong with the store, if it is the store's fault. What is away now may be there later. */
 export function ofStore(error: unknown): CliError | null {

@@ -1,7 +1,6 @@
 /** `mayfly doctor`: checks everything that a service needs, and says what to do. */
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import type { Command } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { objectIn } from '../../lib/json.ts'
@@ -20,23 +19,18 @@ const ANSWER_MS = 10_000
 /** The clock skew that does not matter to the expiry of capabilities, quotes and receipts. */
 const MAX_SKEW_SECONDS = 30
 
-export function addDoctor(program: Command): void {
-  operator(
-    program
-      .command('doctor')
-      .description(
-        'check the settings, the store, the node, the clocks and the addresses of a service',
-      ),
-    { examples: ['mayfly doctor'] },
-    async (_output, options) => {
-      const findings = await examine()
-      const rows = findings.map(({ check, state, says }) => [MARKS[state], check, says])
-      // Monitoring reads this one through a pipe, and gets JSON there.
-      openOutput(options, isForPrograms(options)).answer(findings, columns(rows))
-      return findings.some(({ state }) => state === 'bad') ? EXIT.failed : EXIT.ok
-    },
-  )
-}
+export const addDoctor = operator({
+  command: 'doctor',
+  says: 'check the settings, the store, the node, the clocks and the addresses of a service',
+  examples: ['mayfly doctor'],
+  async run(options) {
+    const findings = await examine()
+    const rows = findings.map(({ check, state, says }) => [MARKS[state], check, says])
+    // Monitoring reads this one through a pipe, and gets JSON there.
+    openOutput(options, isForPrograms(options)).answer(findings, columns(rows))
+    return findings.some(({ state }) => state === 'bad') ? EXIT.failed : EXIT.ok
+  },
+})
 
 const MARKS = { ok: 'ok', note: 'note', bad: 'BAD' }
 

@@ -1,5 +1,5 @@
 /** `mayfly gate project|route|credits|payment …`: GATE on the store of the service. */
-import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import type { ProjectDetails, Projects } from '../../gate/projects.ts'
 import { isRouteId, parseRouteSpec, type RouteSpec } from '../../gate/route-spec.ts'
 import { MAX_CREDITS } from '../../gate/store.ts'
@@ -7,22 +7,21 @@ import { rfc3339 } from '../../lib/clock.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
 import { readOptions } from '../../service/config.ts'
-import { whole } from '../options.ts'
+import {
+  type Add,
+  type Declared,
+  type Given,
+  group,
+  NEEDED,
+  type Nothing,
+  type Takes,
+  whole,
+} from '../declare.ts'
 import { type Answer, operator } from './command.ts'
 
 const ROUTE_FORM = `
 A route is <id>=<method>:<path>:<sats>. In the path, * is one segment and **, at the end, is the rest.
 `
-
-export function addGate(program: Command): void {
-  const gate = program
-    .command('gate', { hidden: !isGateOn() })
-    .description('GATE (private beta): the APIs that sell requests, their prices and credits')
-  addProjects(gate.command('project').description('register and manage an API'))
-  addRoutes(gate.command('route').description('set the prices of a project'))
-  addCredits(gate.command('credits').description('set how many requests a project may sell'))
-  addPayments(gate.command('payment').description('find payments that were not honoured'))
-}
 
 /** Elsewhere its commands work, and the help of all leaves them out. */
 function isGateOn(): boolean {
@@ -34,77 +33,67 @@ function isGateOn(): boolean {
   }
 }
 
-type Named = [parent: Command, name: string, description: string]
-
-/**
- * Adds a command. Its arguments are read before it runs, and refuse what cannot be meant. The store loads the server
- * with it, so only a running command opens it.
- */
-function add<Given extends readonly unknown[], Options = object>(
-  [parent, name, description]: Named,
-  {
-    takes = [],
-    example = '',
-    notes = '',
-    mayCreate = false,
-  }: { takes?: Argument[]; example?: string; notes?: string; mayCreate?: boolean },
-  work: (projects: Projects, args: Given, options: Options) => Promise<Answer>,
-): Command {
-  const command = parent.command(name).description(description)
-  for (const argument of takes) command.addArgument(argument)
-  return operator<Options, Given>(
-    command,
-    { examples: [`mayfly gate ${parent.name()} ${name} ${example}`.trim()], notes: notes },
-    async (output, options, args) => {
+/** A command of GATE. The store loads the server with it, so only a running command opens it. */
+const gate = <const T extends Takes = Nothing>({
+  work,
+  mayCreate = false,
+  ...declared
+}: Declared<T> & {
+  /** Whether it may come before the first start of the service. */
+  mayCreate?: boolean
+  work(projects: Projects, given: Given<T>): Promise<Answer>
+}): Add =>
+  operator<T>({
+    ...declared,
+    async run(given, output) {
       const { withProjects } = await import('./gate-projects.ts')
-      return withProjects(output, {
-        work: (projects) => work(projects, args, options),
-        mayCreate,
-      })
+      return withProjects(output, { work: (projects) => work(projects, given), mayCreate })
     },
-  )
-}
+  })
 
-/** An argument that `read` takes, or says why not. */
-const argument = (name: string, description: string, read: (text: string) => unknown): Argument =>
-  new Argument(name, description).argParser(read)
+const PROJECT = {
+  '<project>': ['its id, gate_project_…', idOf('gate_project', 'a project')],
+} as const
 
-const PROJECT = () =>
-  argument('<project>', 'its id, gate_project_…', idOf('gate_project', 'project'))
-const THE_PROJECT = 'gate_project_…'
-
-function addProjects(project: Command): void {
-  type New = { address: string; route?: RouteSpec[]; credits: number }
-  const example = '--address alice@example.com --route ping=GET:/ping:1 --credits 100'
-  add<[], New>(
-    [project, 'add', 'register an API, and print its capability once'],
-    // An operator may register an API before the first start.
-    { example, notes: ROUTE_FORM, mayCreate: true },
-    async (projects, _none, { address, route: routes = [], credits }) => {
-      const added = await projects.add({ address, routes, credits })
-      const how =
-        added.verification === 'provider'
-          ? 'provider (it confirms its payments itself)'
-          : 'preimage (payers need a wallet that shows the preimage)'
-      return {
-        json: added,
-        text: `Project       ${added.projectId}
+const addProject = gate({
+  command: 'add',
+  says: 'register an API, and print its capability once',
+  takes: {
+    '--address <name@domain>': ['the Lightning Address that is paid', String, NEEDED],
+    '--route <route>': [
+      'a route with its price; may be given several times',
+      (text: string, before: RouteSpec[] = []) => [...before, readRoute(text)],
+    ],
+    '--credits <count>': ['how many requests it may sell', whole(0, MAX_CREDITS), 0],
+  },
+  examples: [
+    'mayfly gate project add --address alice@example.com --route ping=GET:/ping:1 --credits 100',
+  ],
+  notes: ROUTE_FORM,
+  mayCreate: true,
+  async work(projects, { address, route: routes = [], credits }) {
+    const added = await projects.add({ address, routes, credits })
+    const how =
+      added.verification === 'provider'
+        ? 'provider (it confirms its payments itself)'
+        : 'preimage (payers need a wallet that shows the preimage)'
+    return {
+      json: added,
+      text: `Project       ${added.projectId}
 Verification  ${how}
 Capability    ${added.capability}
 
 The capability is shown only once. Keep it on the server of the API.
 `,
-      }
-    },
-  )
-    .requiredOption('--address <name@domain>', 'the Lightning Address that is paid')
-    .addOption(
-      new Option('--route <route>', 'a route with its price; may be given several times').argParser<
-        RouteSpec[]
-      >((text, before = []) => [...before, readRoute(text)]),
-    )
-    .option('--credits <count>', 'how many requests it may sell', whole(0, MAX_CREDITS), 0)
-  add([project, 'list', 'list all projects'], {}, async (projects) => {
+    }
+  },
+})
+
+const listProjects = gate({
+  command: 'list',
+  says: 'list all projects',
+  examples: ['mayfly gate project list'],
+  async work(projects) {
     const all = await projects.list()
     const lines = all.map(
       ({ projectId, address, credits, isSuspended }) =>
@@ -114,136 +103,165 @@ The capability is shown only once. Keep it on the server of the API.
       json: all.map((each) => ({ ...each, createdAt: rfc3339(each.createdAt) })),
       text: lines.length > 0 ? lines.join('') : 'There are no projects.\n',
     }
+  },
+})
+
+const ofProject = (
+  command: string,
+  says: string,
+  work: (projects: Projects, projectId: string) => Promise<Answer>,
+): Add =>
+  gate({
+    command,
+    says,
+    takes: PROJECT,
+    examples: [`mayfly gate project ${command} gate_project_…`],
+    work: (projects, { project }) => work(projects, project),
   })
-  const addOfOne = (
-    name: string,
-    description: string,
-    work: (projects: Projects, projectId: string) => Promise<Answer>,
-  ): Command =>
-    add<[string]>(
-      [project, name, description],
-      { takes: [PROJECT()], example: THE_PROJECT },
-      (projects, [projectId]) => work(projects, projectId),
-    )
-  addOfOne(
-    'show',
-    'show a project with its routes, credits and intents',
-    async (projects, projectId) => {
-      const details = await projects.show(projectId)
-      return {
-        json: { ...details, createdAt: rfc3339(details.createdAt) },
-        text: describe(details),
-      }
-    },
-  )
-  addOfOne(
-    'suspend',
-    'stop new intents; those that were made before are still honoured',
-    async (projects, projectId) => {
-      await projects.suspend(projectId)
-      return {
-        json: { projectId, isSuspended: true },
-        text: `${projectId} is suspended. Intents that were made before are still honoured.\n`,
-      }
-    },
-  )
-  addOfOne('resume', 'allow new intents again', async (projects, projectId) => {
+
+const showProject = ofProject(
+  'show',
+  'show a project with its routes, credits and intents',
+  async (projects, projectId) => {
+    const details = await projects.show(projectId)
+    return {
+      json: { ...details, createdAt: rfc3339(details.createdAt) },
+      text: describe(details),
+    }
+  },
+)
+
+const suspendProject = ofProject(
+  'suspend',
+  'stop new intents; those that were made before are still honoured',
+  async (projects, projectId) => {
+    await projects.suspend(projectId)
+    return {
+      json: { projectId, isSuspended: true },
+      text: `${projectId} is suspended. Intents that were made before are still honoured.\n`,
+    }
+  },
+)
+
+const resumeProject = ofProject(
+  'resume',
+  'allow new intents again',
+  async (projects, projectId) => {
     await projects.resume(projectId)
     return { json: { projectId, isSuspended: false }, text: `${projectId} is active.\n` }
-  })
-  addOfOne(
-    'rotate-key',
-    'print a new capability; the old one stops working at once',
-    async (projects, projectId) => {
-      const capability = await projects.rotateKey(projectId)
-      return {
-        json: { projectId, capability },
-        text: `Capability    ${capability}\n\nIt is shown only once. The old one no longer works.\n`,
-      }
-    },
-  )
-}
+  },
+)
 
-function addRoutes(route: Command): void {
-  const spec = argument('<route>', '<id>=<method>:<path>:<sats>', readRoute)
-  add<[string, RouteSpec]>(
-    [route, 'add', 'add a route with its price'],
-    {
-      takes: [PROJECT(), spec],
-      notes: ROUTE_FORM,
-      example: `${THE_PROJECT} 'render=POST:/render/*:50'`,
-    },
-    async (projects, [projectId, added]) => {
-      await projects.addRoute(projectId, added)
-      return {
-        json: { projectId, ...added },
-        text: `${projectId} has the route ${routeText(added)}.\n`,
-      }
-    },
-  )
-  add<[string, string]>(
-    [route, 'remove', 'remove a route; its open intents are still honoured'],
-    {
-      takes: [PROJECT(), argument('<routeId>', 'the id of the route', readRouteId)],
-      example: `${THE_PROJECT} render`,
-    },
-    async (projects, [projectId, routeId]) => {
-      await projects.removeRoute(projectId, routeId)
-      return {
-        json: { projectId, routeId },
-        text: `${projectId} has no route ${routeId} any more. Its open intents are still honoured.\n`,
-      }
-    },
-  )
-}
+const rotateKey = ofProject(
+  'rotate-key',
+  'print a new capability; the old one stops working at once',
+  async (projects, projectId) => {
+    const capability = await projects.rotateKey(projectId)
+    return {
+      json: { projectId, capability },
+      text: `Capability    ${capability}\n\nIt is shown only once. The old one no longer works.\n`,
+    }
+  },
+)
 
-function addCredits(credits: Command): void {
-  const count = argument('<count>', 'how many', whole(1, MAX_CREDITS))
-  add<[string, number]>(
-    [credits, 'grant', 'add credits; each authorized request uses one'],
-    { takes: [PROJECT(), count], example: `${THE_PROJECT} 100` },
-    async (projects, [projectId, granted]) => {
-      const left = await projects.grant(projectId, granted)
-      return {
-        json: { projectId, credits: left },
-        text: `${projectId} has ${left} credits.\n`,
-      }
-    },
-  )
-}
+const addRoute = gate({
+  command: 'add',
+  says: 'add a route with its price',
+  takes: { ...PROJECT, '<route>': ['<id>=<method>:<path>:<sats>', readRoute] },
+  examples: [`mayfly gate route add gate_project_… 'render=POST:/render/*:50'`],
+  notes: ROUTE_FORM,
+  async work(projects, { project: projectId, route }) {
+    await projects.addRoute(projectId, route)
+    return {
+      json: { projectId, ...route },
+      text: `${projectId} has the route ${routeText(route)}.\n`,
+    }
+  },
+})
 
-function addPayments(payment: Command): void {
-  add(
-    [payment, 'list', 'list payments that were proven but not honoured'],
-    {},
-    async (projects) => {
-      const all = await projects.unhonoured()
-      const lines = all.map(
-        ({ noticedAt, intentId, paymentHash, amountSats }) =>
-          `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat\n  payment hash ${paymentHash}\n`,
-      )
-      return {
-        json: all.map((each) => ({ ...each, noticedAt: rfc3339(each.noticedAt) })),
-        text: lines.length > 0 ? lines.join('') : 'Every proven payment was honoured.\n',
-      }
-    },
-  )
-  add<[string]>(
-    [payment, 'honour', 'let the payer in once more, or allow the provider to be asked again'],
+const removeRoute = gate({
+  command: 'remove',
+  says: 'remove a route; its open intents are still honoured',
+  takes: { ...PROJECT, '<routeId>': ['the id of the route', readRouteId] },
+  examples: ['mayfly gate route remove gate_project_… render'],
+  async work(projects, { project: projectId, routeId }) {
+    await projects.removeRoute(projectId, routeId)
+    return {
+      json: { projectId, routeId },
+      text: `${projectId} has no route ${routeId} any more. Its open intents are still honoured.\n`,
+    }
+  },
+})
+
+const grantCredits = gate({
+  command: 'grant',
+  says: 'add credits; each authorized request uses one',
+  takes: { ...PROJECT, '<count>': ['how many', whole(1, MAX_CREDITS)] },
+  examples: ['mayfly gate credits grant gate_project_… 100'],
+  async work(projects, { project: projectId, count }) {
+    const credits = await projects.grant(projectId, count)
+    return { json: { projectId, credits }, text: `${projectId} has ${credits} credits.\n` }
+  },
+})
+
+const listPayments = gate({
+  command: 'list',
+  says: 'list payments that were proven but not honoured',
+  examples: ['mayfly gate payment list'],
+  async work(projects) {
+    const all = await projects.unhonoured()
+    const lines = all.map(
+      ({ noticedAt, intentId, paymentHash, amountSats }) =>
+        `${rfc3339(noticedAt)}  ${intentId}  ${String(amountSats).padStart(8)} sat\n  payment hash ${paymentHash}\n`,
+    )
+    return {
+      json: all.map((each) => ({ ...each, noticedAt: rfc3339(each.noticedAt) })),
+      text: lines.length > 0 ? lines.join('') : 'Every proven payment was honoured.\n',
+    }
+  },
+})
+
+const honourPayment = gate({
+  command: 'honour',
+  says: 'let the payer in once more, or allow the provider to be asked again',
+  takes: { '<intent>': ['its id, gate_intent_…', idOf('gate_intent', 'an intent')] },
+  examples: ['mayfly gate payment honour gate_intent_…'],
+  async work(projects, { intent: intentId }) {
+    const honoured = await projects.honour(intentId)
+    const text =
+      honoured === 'fresh receipt'
+        ? 'When the payer repeats the request with the same proof, it is let in once more.\n'
+        : 'The provider may be asked for another 24 hours. The payer repeats the request with X-Gate-Intent.\n'
+    return { json: { intentId, honoured }, text }
+  },
+})
+
+export const addGate: Add = (program) =>
+  group(
     {
-      takes: [argument('<intent>', 'its id, gate_intent_…', idOf('gate_intent', 'intent'))],
-      example: 'gate_intent_…',
+      command: 'gate',
+      says: 'GATE (private beta): the APIs that sell requests, their prices and credits',
+      isHidden: !isGateOn(),
     },
-    async (projects, [intentId]) => {
-      const honoured = await projects.honour(intentId)
-      const text =
-        honoured === 'fresh receipt'
-          ? 'When the payer repeats the request with the same proof, it is let in once more.\n'
-          : 'The provider may be asked for another 24 hours. The payer repeats the request with X-Gate-Intent.\n'
-      return { json: { intentId, honoured }, text }
-    },
-  )
-}
+    [
+      group({ command: 'project', says: 'register and manage an API' }, [
+        addProject,
+        listProjects,
+        showProject,
+        suspendProject,
+        resumeProject,
+        rotateKey,
+      ]),
+      group({ command: 'route', says: 'set the prices of a project' }, [addRoute, removeRoute]),
+      group({ command: 'credits', says: 'set how many requests a project may sell' }, [
+        grantCredits,
+      ]),
+      group({ command: 'payment', says: 'find payments that were not honoured' }, [
+        listPayments,
+        honourPayment,
+      ]),
+    ],
+  )(program)
 
 function describe(project: ProjectDetails): string {
   const { projectId, address, verification, credits, isSuspended, openIntents } = project
@@ -260,14 +278,12 @@ ${routes === '' ? '  none\n' : routes}`
 const routeText = ({ routeId, method, pattern, priceSats }: RouteSpec): string =>
   `${routeId}=${method}:${pattern}:${priceSats}`
 
-const idOf =
-  (kind: 'gate_project' | 'gate_intent', what: string) =>
-  (id: string): string => {
+function idOf(kind: 'gate_project' | 'gate_intent', what: string) {
+  return (id: string): string => {
     if (isId(kind, id)) return id
-    throw new InvalidArgumentError(
-      `The id of ${what === 'intent' ? 'an' : 'a'} ${what} is ${kind}_….`,
-    )
+    throw new InvalidArgumentError(`The id of ${what} is ${kind}_….`)
   }
+}
 
 function readRouteId(id: string): string {
   if (isRouteId(id)) return id

@@ -1,51 +1,48 @@
 /** `mayfly sales export`: the settled orders of a time and what was paid back, for the operator's books. */
 import { once } from 'node:events'
-import type { Command } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import type { Entry } from '../../payment/sales.ts'
+import { group } from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { operator, withStore } from './command.ts'
 import { timeFrom, timeTo } from './times.ts'
 
-type Options = { from?: string; to?: string; json?: true }
-
-export function addSales(program: Command): void {
-  const sales = program.command('sales').description('what was sold, for your books')
-  operator<Options>(
-    sales
-      .command('export')
-      .description('print the sales and refunds of a time, oldest first')
-      .option('--from <time>', 'since then: a date (UTC), a time, or how long ago, such as 30d')
-      .option('--to <time>', 'until then: a date, which is included, or the time at which it ends'),
-    {
-      examples: [
-        'mayfly sales export --from 2026-01-01 --to 2026-03-31 > sales.csv',
-        'mayfly sales export --from 30d --json',
-      ],
-      notes: `
+const addExport = operator({
+  command: 'export',
+  says: 'print the sales and refunds of a time, oldest first',
+  takes: {
+    '--from <time>': 'since then: a date (UTC), a time, or how long ago, such as 30d',
+    '--to <time>': 'until then: a date, which is included, or the time at which it ends',
+  },
+  examples: [
+    'mayfly sales export --from 2026-01-01 --to 2026-03-31 > sales.csv',
+    'mayfly sales export --from 30d --json',
+  ],
+  notes: `
 It is CSV, and with --json an object a line.
 `,
-    },
-    async (_output, options) => {
-      const format = options.json ? JSON_LINES : CSV
-      const now = systemClock.now()
-      const { from = '1970-01-01', to } = options
-      const between = {
-        from: timeFrom(from, '--from', now),
-        to: to === undefined ? Number.MAX_SAFE_INTEGER : timeTo(to, '--to', now),
+  async run({ from = '1970-01-01', to, json }) {
+    const format = json ? JSON_LINES : CSV
+    const now = systemClock.now()
+    const between = {
+      from: timeFrom(from, '--from', now),
+      to: to === undefined ? Number.MAX_SAFE_INTEGER : timeTo(to, '--to', now),
+    }
+    if (between.to <= between.from) throw new CliError('--to must be after --from.', EXIT.usage)
+    const { entriesBetween } = await import('../../payment/sales.ts')
+    await withStore(async (_config, db) => {
+      await write(format.head)
+      for await (const page of entriesBetween(db, between)) {
+        await write(page.map((entry) => format.line(shownEntry(entry))).join(''))
       }
-      if (between.to <= between.from) throw new CliError('--to must be after --from.', EXIT.usage)
-      const { entriesBetween } = await import('../../payment/sales.ts')
-      await withStore(async (_config, db) => {
-        await write(format.head)
-        for await (const page of entriesBetween(db, between)) {
-          await write(page.map((entry) => format.line(shownEntry(entry))).join(''))
-        }
-      })
-      return EXIT.ok
-    },
-  )
-}
+    })
+    return EXIT.ok
+  },
+})
+
+export const addSales = group({ command: 'sales', says: 'what was sold, for your books' }, [
+  addExport,
+])
 
 type Shown = ReturnType<typeof shownEntry>
 

@@ -1,7 +1,6 @@
 /** `mayfly serve`: the service, in the foreground, until it is told to stop. */
 import { existsSync, realpathSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
-import type { Command } from 'commander'
 import { prepareStore } from '../../db/open.ts'
 import { placeOf } from '../../db/server-urls.ts'
 import { codeOf } from '../../lib/errors.ts'
@@ -22,32 +21,31 @@ import { REDACTED, withoutSecrets } from './log-redaction.ts'
 /** By then the code of the first requests is compiled, too. Costs a moment at the first start only. */
 const FLUSH_AFTER_MS = 3_000
 
-export function addServe(program: Command): void {
-  operator(
-    program.command('serve').description('start the service (docs/run/operate.md)'),
-    { examples: ['mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'] },
-    async () => {
-      // Signals are listened for before anything is started, so that every one has a listener.
-      const hungUp = hangUps()
-      const stop = Promise.race([signalled(), hungUp.closed])
-      const server = await Promise.race([start(), stop.then(() => null)])
-      if (server === null) {
-        // A start may wait for others without end, and whatever it does may be killed.
-        if (!(await stop)) process.stderr.write(STOPPED_EARLY)
-        process.exit(EXIT.ok)
-      }
-      hungUp.served(server)
-      // A service may run until it is killed, and the next start needs what this one compiled.
-      setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
-      const isTerminalGone = await stop
-      if (!isTerminalGone) process.stderr.write(STOPPING)
-      void signalled().then(() => process.exit(EXIT.failed))
-      await server.stop()
-      // Only the second signal's listeners are left.
+export const addServe = operator({
+  command: 'serve',
+  says: 'start the service (docs/run/operate.md)',
+  examples: ['mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'],
+  async run() {
+    // Signals are listened for before anything is started, so that every one has a listener.
+    const hungUp = hangUps()
+    const stop = Promise.race([signalled(), hungUp.closed])
+    const server = await Promise.race([start(), stop.then(() => null)])
+    if (server === null) {
+      // A start may wait for others without end, and whatever it does may be killed.
+      if (!(await stop)) process.stderr.write(STOPPED_EARLY)
       process.exit(EXIT.ok)
-    },
-  )
-}
+    }
+    hungUp.served(server)
+    // A service may run until it is killed, and the next start needs what this one compiled.
+    setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
+    const isTerminalGone = await stop
+    if (!isTerminalGone) process.stderr.write(STOPPING)
+    void signalled().then(() => process.exit(EXIT.failed))
+    await server.stop()
+    // Only the second signal's listeners are left.
+    process.exit(EXIT.ok)
+  },
+})
 
 /** @throws CliError for what the operator can change. */
 async function start(): Promise<Server> {

@@ -1,74 +1,73 @@
 /** `mayfly takedown …`: the operator's answer to abuse, on the store, whether the service runs or not. */
-import type { Command } from 'commander'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Suspension, Target } from '../../service/takedowns.ts'
+import { group } from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
 import { checkReason, operator, withStore } from './command.ts'
 
-const CAPABILITY = ['<publicId>', 'catch_…, whisper_… or pulse_…'] as const
+const CAPABILITY = { '<publicId>': 'catch_…, whisper_… or pulse_…' }
 
-type Given = [publicId: string]
+const addSuspend = operator({
+  command: 'suspend',
+  says: 'suspend an inbox, a whisper or a monitor; nothing is deleted',
+  takes: {
+    ...CAPABILITY,
+    '--reason <text>': 'why, for this list and the log of the service; no buyer sees it',
+  },
+  examples: ['mayfly takedown suspend catch_… --reason "phishing, case 17"'],
+  async run({ publicId, reason = '' }) {
+    checkReason(reason)
+    const target = await targetOf(publicId)
+    const { suspend } = await import('../../service/takedowns.ts')
+    const isDone = await withStore((_config, db) =>
+      suspend(db, target, { reason, now: systemClock.now() }),
+    )
+    if (!isDone) {
+      throw new CliError(`${publicId} is unknown, over, or was suspended before.`)
+    }
+    const json = { publicId, isSuspended: true, reason }
+    return { json, text: `${publicId} is suspended.\n` }
+  },
+})
 
-export function addTakedown(program: Command): void {
-  const takedown = program
-    .command('takedown')
-    .description('suspend what is abused, by its public id, and resume it')
-  operator<{ reason?: string }, Given>(
-    takedown
-      .command('suspend')
-      .description('suspend an inbox, a whisper or a monitor; nothing is deleted')
-      .argument(...CAPABILITY)
-      .option('--reason <text>', 'why, for this list and the log of the service; no buyer sees it'),
-    { examples: ['mayfly takedown suspend catch_… --reason "phishing, case 17"'] },
-    async (_output, { reason = '' }, [publicId]) => {
-      checkReason(reason)
-      const target = await targetOf(publicId)
-      const { suspend } = await import('../../service/takedowns.ts')
-      const isDone = await withStore((_config, db) =>
-        suspend(db, target, { reason, now: systemClock.now() }),
-      )
-      if (!isDone) {
-        throw new CliError(`${publicId} is unknown, over, or was suspended before.`)
-      }
-      const json = { publicId, isSuspended: true, reason }
-      return { json, text: `${publicId} is suspended.\n` }
-    },
-  )
-  operator<object, Given>(
-    takedown
-      .command('resume')
-      .description('let a suspended one be used again')
-      .argument(...CAPABILITY),
-    { examples: ['mayfly takedown resume catch_…'] },
-    async (_output, _options, [publicId]) => {
-      const target = await targetOf(publicId)
-      const { resume } = await import('../../service/takedowns.ts')
-      const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
-      if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
-      const text =
-        done === 'over'
-          ? `${publicId} has ended since. It is off the list.\n`
-          : `${publicId} is resumed.\n`
-      return { json: { publicId, isSuspended: false, hasEnded: done === 'over' }, text }
-    },
-  )
-  operator<{ all?: true }>(
-    takedown
-      .command('list')
-      .description('list what is suspended, newest first')
-      .option('--all', 'also what was resumed'),
-    { examples: ['mayfly takedown list', 'mayfly takedown list --all'] },
-    async (_output, { all: isAll = false }) => {
-      const { listSuspensions } = await import('../../service/takedowns.ts')
-      const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
-      return {
-        json: { takedowns: suspensions.map(shown) },
-        text: suspensions.length === 0 ? 'Nothing is suspended.\n' : suspensions.map(line).join(''),
-      }
-    },
-  )
-}
+const addResume = operator({
+  command: 'resume',
+  says: 'let a suspended one be used again',
+  takes: CAPABILITY,
+  examples: ['mayfly takedown resume catch_…'],
+  async run({ publicId }) {
+    const target = await targetOf(publicId)
+    const { resume } = await import('../../service/takedowns.ts')
+    const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
+    if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
+    const text =
+      done === 'over'
+        ? `${publicId} has ended since. It is off the list.\n`
+        : `${publicId} is resumed.\n`
+    return { json: { publicId, isSuspended: false, hasEnded: done === 'over' }, text }
+  },
+})
+
+const addList = operator({
+  command: 'list',
+  says: 'list what is suspended, newest first',
+  takes: { '--all': 'also what was resumed' },
+  examples: ['mayfly takedown list', 'mayfly takedown list --all'],
+  async run({ all: isAll = false }) {
+    const { listSuspensions } = await import('../../service/takedowns.ts')
+    const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
+    return {
+      json: { takedowns: suspensions.map(shown) },
+      text: suspensions.length === 0 ? 'Nothing is suspended.\n' : suspensions.map(line).join(''),
+    }
+  },
+})
+
+export const addTakedown = group(
+  { command: 'takedown', says: 'suspend what is abused, by its public id, and resume it' },
+  [addSuspend, addResume, addList],
+)
 
 /** @throws CliError if no product has such an id. */
 async function targetOf(publicId: string): Promise<Target> {

@@ -1,8 +1,8 @@
 /** `mayfly pulse history NAME`: what happened to a monitor, newest first, and its uptime. */
-import { type Command, Option } from 'commander'
 import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
 import { type Cli, client } from '../cli.ts'
-import { whole } from '../options.ts'
+import { whole } from '../declare.ts'
+import { CliError, EXIT } from '../exit.ts'
 import { columns, span } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
@@ -11,42 +11,34 @@ const PAGE = 200
 /** More than any monitor's history has. */
 const MAX_ENTRIES = 1_000_000_000
 
-type Options = { limit?: number; all?: true }
-
-export function addPulseHistory(parent: Command): void {
-  client<Options>(
-    parent
-      .command('history')
-      .description('show pings, runs, late spells and blind windows of a monitor, and its uptime')
-      .argument('<name>', 'the monitor')
-      .option(
-        '--limit <count>',
-        'at most this many, the newest; by default 20',
-        whole(1, MAX_ENTRIES),
-      )
-      .addOption(new Option('--all', 'its whole life').conflicts('limit')),
-    {
-      examples: ['mayfly pulse history backup', 'mayfly pulse history backup --all > backup.json'],
-    },
-    async (cli, { all, limit = 20 }, [name]) => {
-      const { monitor } = loadPulse(cli, name)
-      const most = all ? MAX_ENTRIES : limit
-      const { createdAt } = await monitor.status()
-      const { uptime, entries, nextCursor } = await monitor.history({
-        limit: Math.min(most, PAGE),
-      })
-      if (nextCursor !== null && entries.length < most) {
-        const older = monitor.historyEntries({ limit: PAGE, cursor: nextCursor })
-        for await (const entry of older) {
-          entries.push(entry)
-          if (entries.length === most) break
-        }
+export const addPulseHistory = client({
+  command: 'history',
+  says: 'show pings, runs, late spells and blind windows of a monitor, and its uptime',
+  takes: {
+    '<name>': 'the monitor',
+    '--limit <count>': ['at most this many, the newest; by default 20', whole(1, MAX_ENTRIES)],
+    '--all': 'its whole life',
+  },
+  examples: ['mayfly pulse history backup', 'mayfly pulse history backup --all > backup.json'],
+  async run(cli, { name, all, limit }) {
+    if (all && limit !== undefined) throw new CliError('Give --limit or --all.', EXIT.usage)
+    const { monitor } = loadPulse(cli, name)
+    const most = all ? MAX_ENTRIES : (limit ?? 20)
+    const { createdAt } = await monitor.status()
+    const { uptime, entries, nextCursor } = await monitor.history({
+      limit: Math.min(most, PAGE),
+    })
+    if (nextCursor !== null && entries.length < most) {
+      const older = monitor.historyEntries({ limit: PAGE, cursor: nextCursor })
+      for await (const entry of older) {
+        entries.push(entry)
+        if (entries.length === most) break
       }
-      const summary = uptimeSince(uptime, createdAt)
-      cli.answer({ uptime, entries }, text(cli, summary, entries))
-    },
-  )
-}
+    }
+    const summary = uptimeSince(uptime, createdAt)
+    cli.answer({ uptime, entries }, text(cli, summary, entries))
+  },
+})
 
 const PERIODS = [
   { share: 'last24Hours', seconds: 86_400, label: '24 h' },

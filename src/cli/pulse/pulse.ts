@@ -1,29 +1,19 @@
 /** `mayfly pulse …`: the commands of a monitor, for its owner and for the job that pings. */
-import type { Command } from 'commander'
-import { client } from '../cli.ts'
-import { loadPing } from '../vault/saved.ts'
+import { type Cli, client } from '../cli.ts'
+import { type Add, declare, group } from '../declare.ts'
+import { EXIT } from '../exit.ts'
+import { loadPing, loadPulse, saveAgain } from '../vault/saved.ts'
 import { addPulseHistory } from './history.ts'
-import { addPulseRotate, refusedPing } from './rotate.ts'
-import { addPulseRun } from './run.ts'
+import { PING_MS, refusedPing } from './run.ts'
 import { addPulseSchedule, addPulseSet, addPulseSwitch } from './settings.ts'
 
-export function addPulse(program: Command): void {
-  const parent = program.command('pulse').description('ping and set up a heartbeat monitor')
-  addPing(parent)
-  addPulseRun(parent)
-  addPulseHistory(parent)
-  addPulseSet(parent)
-  addPulseSwitch(parent)
-  addPulseSchedule(parent)
-  addPulseRotate(parent)
-}
-
-/** `mayfly pulse ping`, and `mayfly ping`. */
-export function addPing(parent: Command): void {
-  client(
-    parent.command('ping').description('send one heartbeat').argument('<name>', 'the monitor'),
-    { examples: [`${parent.parent ? 'mayfly pulse' : 'mayfly'} ping backup`] },
-    async (cli, _options, [name]) => {
+const ping = (example: string): Add =>
+  client({
+    command: 'ping',
+    says: 'send one heartbeat',
+    takes: { '<name>': 'the monitor' },
+    examples: [example],
+    async run(cli, { name }) {
       const { capability, baseUrl } = loadPing(cli, name)
       try {
         await cli.mayfly(baseUrl).pulse(capability).ping()
@@ -32,5 +22,78 @@ export function addPing(parent: Command): void {
       }
       cli.answer({ name, pinged: true }, 'Pinged.\n')
     },
+  })
+
+export const addPing = ping('mayfly ping backup')
+
+const addRun: Add = (parent) =>
+  declare(
+    parent,
+    {
+      command: 'run',
+      says: 'run a command, and report its start, its end and its exit code: success is a ping',
+      takes: {
+        '<name>': 'the monitor',
+        '<command...>': 'the command and its arguments, after --',
+        '--ping-only': 'only ping after a success, for one heartbeat a run instead of two',
+      },
+      examples: ['mayfly pulse run backup -- ./backup.sh --all'],
+      notes: `
+The command always runs first, even with an unknown name, an unreadable file, an old Node, or a service that
+does not answer. It inherits this environment, wallet included, and receives all signals. \`pulse run\` ends with its exit
+code, or with 128 plus the number of the signal that ended it. The monitor is told of the start beside the
+command, and of the exit code after it, in at most ${PING_MS / 1000} seconds. If that fails, stderr says so and the exit code
+stays the same.
+`,
+    },
+    // Never reached through the entry, which has run the job.
+    () => {
+      process.stderr.write('This runs jobs as `mayfly pulse run` alone (bin/mayfly.mjs).\n')
+      process.exitCode = EXIT.usage
+    },
   )
+
+const addRotate = client({
+  command: 'rotate',
+  says: 'replace the ping token of a monitor; the one before stops at once',
+  takes: { '<name>': 'the monitor' },
+  examples: [
+    'mayfly pulse rotate backup',
+    'mayfly export backup --ping-only --as curl --out backup.curl',
+  ],
+  async run(cli, { name }) {
+    await rotate(cli, name)
+    cli.answer(
+      { name, rotated: true },
+      `${name} has a new ping token, which is saved here. The one before pings no more.\nIts jobs elsewhere need the new one: mayfly export ${name} --ping-only\n`,
+    )
+  },
+})
+
+/** Makes a new ping token and saves it in place of the one before. */
+async function rotate(cli: Cli, name: string): Promise<void> {
+  const { monitor, capability } = loadPulse(cli, name)
+  const { publicId } = capability
+  const keep = (pingToken?: string): unknown =>
+    saveAgain<Saved>(cli, name, (saved) =>
+      pingToken === undefined || saved.capability.publicId !== publicId
+        ? saved
+        : { ...saved, capability: { ...saved.capability, pingToken } },
+    )
+  // The one before stops at once, so nothing is asked for where the new one could not be saved.
+  keep()
+  const { token } = await monitor.rotateToken('ping')
+  keep(token)
 }
+
+type Saved = Pick<ReturnType<typeof loadPulse>, 'capability' | 'baseUrl'>
+
+export const addPulse = group({ command: 'pulse', says: 'ping and set up a heartbeat monitor' }, [
+  ping('mayfly pulse ping backup'),
+  addRun,
+  addPulseHistory,
+  addPulseSet,
+  addPulseSwitch,
+  addPulseSchedule,
+  addRotate,
+])

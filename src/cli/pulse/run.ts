@@ -2,46 +2,24 @@
  * `mayfly pulse run NAME -- COMMAND`: runs a job, and tells its monitor when it began and how it ended.
  * `bin/job.mjs` starts the job before this module is loaded.
  */
-import type { Command } from 'commander'
 import { createMayfly, type PulseClient } from '../../client/index.ts'
 import { dataFolder } from '../data-folder.ts'
-import { EXIT, endingOf } from '../exit.ts'
+import { CliError, EXIT, endingOf } from '../exit.ts'
 import { printDebug } from '../output.ts'
-import { harmless, helpText } from '../text.ts'
+import { harmless } from '../text.ts'
 import { traced } from '../trace.ts'
 import { loadPing } from '../vault/saved.ts'
-import { refusedPing } from './rotate.ts'
 
 /** The time limit of all tries. The job is over, and its caller waits for the exit code. */
-const PING_MS = 10_000
+export const PING_MS = 10_000
 
-export function addPulseRun(parent: Command): void {
-  parent
-    .command('run')
-    .description(
-      'run a command, and report its start, its end and its exit code: success is a ping',
-    )
-    .argument('<name>', 'the monitor')
-    .argument('<command...>', 'the command and its arguments, after --')
-    .option('--ping-only', 'only ping after a success, for one heartbeat a run instead of two')
-    .addHelpText(
-      'after',
-      helpText({
-        examples: ['mayfly pulse run backup -- ./backup.sh --all'],
-        notes: `
-The command always runs first, even with an unknown name, an unreadable file, an old Node, or a service that
-does not answer. It inherits this environment, wallet included, and receives all signals. \`pulse run\` ends with its exit
-code, or with 128 plus the number of the signal that ended it. The monitor is told of the start beside the
-command, and of the exit code after it, in at most ${PING_MS / 1000} seconds. If that fails, stderr says so and the exit code
-stays the same.
-`,
-      }),
-    )
-    // Never reached through the entry, which has run the job.
-    .action(() => {
-      process.stderr.write('This runs jobs as `mayfly pulse run` alone (bin/mayfly.mjs).\n')
-      process.exitCode = EXIT.usage
-    })
+/** The error of a ping that was refused, with what may have happened and what to do. */
+export function refusedPing(error: unknown, name: string): unknown {
+  if (endingOf(error, '')?.code !== EXIT.gone || error instanceof CliError) return error
+  return new CliError(
+    `The service refused the ping: ${name} has ended, has used up its pings, or its owner has replaced the ping token. The owner sees which: mayfly status ${name}. If a rotation was interrupted, run it again: mayfly pulse rotate ${name}`,
+    EXIT.gone,
+  )
 }
 
 /** Tells how a run ended: its exit code. Never rejects. */

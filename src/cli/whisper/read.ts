@@ -1,6 +1,5 @@
 /** `mayfly whisper read`: spends a read, keeps what it brought, and opens it here. */
 import { rmSync } from 'node:fs'
-import type { Command } from 'commander'
 import {
   MayflyError,
   type OpenedWhisper,
@@ -28,62 +27,56 @@ const PASSWORD_TRIES = 5
 
 type Options = { out?: string; yes?: true; passwordFile?: string }
 
-export function addWhisperRead(parent: Command): void {
-  client<Options>(
-    parent
-      .command('read')
-      .description('spend one read of a whisper, and open it on this machine')
-      .argument(
-        '<code>',
-        'the share code, - to paste it or for stdin, or the name of a saved whisper',
-      )
-      .option('--out <file>', 'write it to this new file')
-      .option('--password-file <file>', 'take the password from the first line of a file')
-      .option('--yes', 'do not ask before spending the read'),
-    {
-      examples: [
-        'mayfly whisper read mayfly-whisper:1:… --out contract.pdf',
-        'pbpaste | mayfly whisper read - > contract.pdf',
-      ],
-      notes: `
+export const addWhisperRead = client({
+  command: 'read',
+  says: 'spend one read of a whisper, and open it on this machine',
+  takes: {
+    '<code>': 'the share code, - to paste it or for stdin, or the name of a saved whisper',
+    '--out <file>': 'write it to this new file',
+    '--password-file <file>': 'take the password from the first line of a file',
+    '--yes': 'do not ask before spending the read',
+  },
+  examples: [
+    'mayfly whisper read mayfly-whisper:1:… --out contract.pdf',
+    'pbpaste | mayfly whisper read - > contract.pdf',
+  ],
+  notes: `
 On a pipe it writes the exact bytes, or JSON with --json. Other users of this machine can see a code on the
 command line: with - it is pasted, or read from stdin.
 
 The content stays in the data folder, encrypted, until it is opened and written. After a wrong password or a
 full disk, run the same command again: it spends no other read.
 `,
-    },
-    async (cli, options, [given]) => {
-      const { code, baseUrl } = await codeOf(cli, given)
-      const parsed = parseWhisperCode(code)
-      if (parsed === null) throw new MayflyError('invalid share code', 0)
-      const { publicId, hasPassword, key } = parsed
-      const password = await passwordOf(cli, hasPassword, options)
-      const { out } = options
-      if (out !== undefined) reserve(out)
-      let kept: Unopened | null = null
-      try {
-        const brought = await fetchKept(cli, { code, baseUrl, publicId }, async () => {
-          if (!options.yes) await warn(cli)
-        })
-        kept = brought.kept
-        const opened = await open(cli, brought.envelope, { key, password, ...options })
-        // Where nobody takes what is written, the process ends without coming back here.
-        const where = kept ? isKept(publicId) : null
-        if (where) process.stdout.prependOnceListener('error', () => cli.warn(where))
-        await show(cli, opened, out)
-      } catch (error) {
-        if (out !== undefined) rmSync(out, { force: true })
-        if (kept === null) throw error
-        const ending = endingOf(error, baseUrl)
-        if (ending) throw new CliError(`${ending.sentence} ${isKept(publicId)}`, ending.code)
-        cli.warn(isKept(publicId))
-        throw error
-      }
-      if (kept) dropUnopened(cli, kept)
-    },
-  )
-}
+  async run(cli, { code: given, ...options }) {
+    const { code, baseUrl } = await codeOf(cli, given)
+    const parsed = parseWhisperCode(code)
+    if (parsed === null) throw new MayflyError('invalid share code', 0)
+    const { publicId, hasPassword, key } = parsed
+    const password = await passwordOf(cli, hasPassword, options)
+    const { out } = options
+    if (out !== undefined) reserve(out)
+    let kept: Unopened | null = null
+    try {
+      const brought = await fetchKept(cli, { code, baseUrl, publicId }, async () => {
+        if (!options.yes) await warn(cli)
+      })
+      kept = brought.kept
+      const opened = await open(cli, brought.envelope, { key, password, ...options })
+      // Where nobody takes what is written, the process ends without coming back here.
+      const where = kept ? isKept(publicId) : null
+      if (where) process.stdout.prependOnceListener('error', () => cli.warn(where))
+      await show(cli, opened, out)
+    } catch (error) {
+      if (out !== undefined) rmSync(out, { force: true })
+      if (kept === null) throw error
+      const ending = endingOf(error, baseUrl)
+      if (ending) throw new CliError(`${ending.sentence} ${isKept(publicId)}`, ending.code)
+      cli.warn(isKept(publicId))
+      throw error
+    }
+    if (kept) dropUnopened(cli, kept)
+  },
+})
 
 /** What an earlier read brought and nobody has opened. Else it spends one, once there is room for what that brings. */
 export async function fetchKept(

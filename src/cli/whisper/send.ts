@@ -1,7 +1,6 @@
 /** `mayfly whisper send`, and `mayfly buy whisper`: encrypts here, pays, and shows the share code. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import type { Command } from 'commander'
 import { sealWhisper } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
@@ -9,55 +8,46 @@ import { readingPage } from '../addresses.ts'
 import { askHidden, firstLine, readStdin } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
+import { type Add, type Given, whole } from '../declare.ts'
 import { CliError, EXIT } from '../exit.ts'
-import { forPurchase, type PurchaseOptions, whole } from '../options.ts'
+import { FOR_PURCHASE } from '../options.ts'
 import { purchase, resume, savedAs, type Wanted, type WhisperTerms } from '../purchase.ts'
 import { away, columns } from '../text.ts'
 import { checkName, loadPulse, publicPart } from '../vault/saved.ts'
 
-type Options = PurchaseOptions & {
-  reads?: number
-  revealAt?: string
-  receipt?: true
-  whenLate?: string
-  password?: true
-  passwordFile?: string
-}
+const TAKES = {
+  '[file]': ['the file, or - for stdin', String, '-'],
+  ...FOR_PURCHASE,
+  '--reads <count>': [
+    'how often it can be read; by default as often as the plan allows',
+    whole(1, MAX_READS),
+  ],
+  '--reveal-at <time>': 'do not reveal it before this time, such as 2026-12-24T18:00:00Z',
+  '--when-late <name>':
+    'do not reveal it before this saved monitor, or the one of a switch id, falls silent',
+  '--receipt': 'see when it was read, and be able to destroy it',
+  '--password': 'ask for a password that the reader needs with the code',
+  '--password-file <file>': 'take the password from the first line of a file',
+} as const
 
-export function addWhisperSend(parent: Command, verb: string): void {
-  client<Options, [file?: string]>(
-    // `buy whisper` works, and is shown as `whisper send` alone.
-    forPurchase(parent.command(verb, { hidden: verb !== 'send' }))
-      .description(
-        'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
-      )
-      .argument('[file]', 'the file, or - for stdin', '-')
-      .option(
-        '--reads <count>',
-        'how often it can be read; by default as often as the plan allows',
-        whole(1, MAX_READS),
-      )
-      .option(
-        '--reveal-at <time>',
-        'do not reveal it before this time, such as 2026-12-24T18:00:00Z',
-      )
-      .option(
-        '--when-late <name>',
-        'do not reveal it before this saved monitor, or the one of a switch id, falls silent',
-      )
-      .option('--receipt', 'see when it was read, and be able to destroy it')
-      .option('--password', 'ask for a password that the reader needs with the code')
-      .option('--password-file <file>', 'take the password from the first line of a file'),
-    {
-      examples: [
-        `mayfly ${parent.name()} ${verb} contract.pdf --reads 1`,
-        `pg_dump shop | mayfly ${parent.name()} ${verb} --plan long --password`,
-      ],
-    },
-    async (cli, options, [file = '-']) => {
+type Options = Given<typeof TAKES>
+
+/** `buy whisper` works, and is shown as `whisper send` alone. */
+export const whisperSend = (command: 'whisper send' | 'buy whisper'): Add =>
+  client({
+    command: command.split(' ')[1] ?? '',
+    says: 'encrypt a file or stdin on this machine, buy its reads, and show the code to share',
+    isHidden: command === 'buy whisper',
+    takes: TAKES,
+    examples: [
+      `mayfly ${command} contract.pdf --reads 1`,
+      `pg_dump shop | mayfly ${command} --plan long --password`,
+    ],
+    async run(cli, options) {
+      const { whenLate } = options
       const { name, saved } =
         options.resume === undefined
-          ? await purchase(cli, await wantedOf(cli, file, options))
+          ? await purchase(cli, await wantedOf(cli, options))
           : await resume(cli, checkName(options.resume))
       const { capability, baseUrl, planId } = saved
       if (capability.product !== 'whisper') throw new CliError(`${name} is not a whisper.`)
@@ -81,16 +71,24 @@ export function addWhisperSend(parent: Command, verb: string): void {
           code,
           readUrl,
           readCommand,
-          armedBy: armedBy(options.whenLate),
+          armedBy: armedBy(whenLate),
         },
-        `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nEveryone who has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(options.whenLate)}`,
+        `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nEveryone who has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(whenLate)}`,
       )
     },
-  )
-}
+  })
 
-async function wantedOf(cli: Cli, file: string, options: Options): Promise<Wanted> {
-  const { plan: planId, name, reads: readLimit, revealAt, receipt, whenLate, beside } = options
+async function wantedOf(cli: Cli, options: Options): Promise<Wanted> {
+  const {
+    file,
+    plan: planId,
+    name,
+    reads: readLimit,
+    revealAt,
+    receipt,
+    whenLate,
+    beside,
+  } = options
   const given = { readLimit, revealAt, receipt, revealWhen: whenLate }
   const terms = await termsOf(cli, given, '--reveal-at')
   const password = await passwordOf(cli, options)

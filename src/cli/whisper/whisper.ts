@@ -1,12 +1,9 @@
 /** `mayfly whisper …`: bytes that only their readers can open. */
-import type { Command } from 'commander'
+import { group } from '../declare.ts'
 import { addWhisperRead } from './read.ts'
-import { addWhisperSend } from './send.ts'
+import { whisperSend } from './send.ts'
 
-export function addWhisper(program: Command): void {
-  const parent = program
-    .command('whisper')
-    .description('send and read content that only its readers can open')
-  addWhisperSend(parent, 'send')
-  addWhisperRead(parent)
-}
+export const addWhisper = group(
+  { command: 'whisper', says: 'send and read content that only its readers can open' },
+  [whisperSend('whisper send'), addWhisperRead],
+)
