@@ -33,6 +33,12 @@ export function purgeOrders(before: number, now: number): Statement[] {
         on conflict (payment_hash) do update set ended = excluded.ended, ended_at = excluded.ended_at`,
       values: [before, now],
     },
+    // Locks them: on PostgreSQL another instance may be settling one that was dead, which must then stay, with its names.
+    {
+      text: `update purchase_order set state = state where ${IS_OVER} and exists (
+        select 1 from order_tombstone t where t.payment_hash = purchase_order.payment_hash)`,
+      values: [before],
+    },
     {
       text: `delete from order_name where name in (${buried})
           or (order_id in (${buried}) and name <> order_id)`,
