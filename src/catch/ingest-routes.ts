@@ -203,7 +203,6 @@ async function respond(
     .type(`${answer.contentType}; charset=utf-8`)
     .header('content-disposition', 'attachment')
     .header('content-security-policy', "sandbox; default-src 'none'")
-    .serializer((text: string) => text)
     .send(answer.body)
 }
 

@@ -366,7 +366,6 @@ export function mountOwner(
           .header('content-disposition', `attachment; filename="${eventId(event)}.bin"`)
           .header('content-security-policy', "default-src 'none'; sandbox")
           .header('cross-origin-resource-policy', 'cross-origin')
-          .serializer((body: string) => body)
           .send(bodyOf(event))
     },
   )

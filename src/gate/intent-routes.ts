@@ -198,8 +198,5 @@ function sendJson(
   body: object,
   type = 'application/json; charset=utf-8',
 ): FastifyReply {
-  return reply
-    .type(type)
-    .serializer((text: string) => text)
-    .send(JSON.stringify(body))
+  return reply.type(type).send(JSON.stringify(body))
 }

@@ -159,7 +159,6 @@ function mountShared(
         .type('image/svg+xml; charset=utf-8')
         .header('cache-control', `public, max-age=${BADGE_SECONDS}`)
         .header('content-security-policy', BADGE_POLICY)
-        .serializer((document: string) => document)
         .send(badge(name, state))
     },
   )

@@ -57,7 +57,6 @@ export function sendProblem(
     .code(status)
     .headers({ 'cache-control': 'no-store', ...headers })
     .header('content-type', 'application/json; charset=utf-8')
-    .serializer((body: string) => body)
     .send(JSON.stringify({ error: phrase, ...fault }))
 }
 
