@@ -1,14 +1,11 @@
 /** The HTTP server: limits, errors, CORS and the headers of every answer. Knows no product. */
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { TSchema } from 'typebox'
 import type { ServiceClock } from '../db/clock.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { boundRest, parseStrictJson } from './body.ts'
 import { problem } from './errors.ts'
 import type { Reservation } from './memory.ts'
-import { mountOpenapi } from './openapi/openapi.ts'
-import { NOTHING_SAID, type OperatorFacts } from './operator.ts'
 import { sliceAnswers } from './sending.ts'
 import { type Connections, createConnections } from './server/connections.ts'
 import { type ApiSurface, createCors } from './server/cors.ts'
@@ -53,20 +50,8 @@ export type App = FastifyInstance
 
 export type AppOptions = {
   log: Logger
-  /** The address that clients use, known at the latest when the server listens. */
-  publicUrl: () => string
   /** The paths and headers of the products. */
   surfaces?: readonly ApiSurface[]
-  /** The schemas that have a name in the OpenAPI document. */
-  schemas: Record<string, TSchema>
-  /** What the OpenAPI documents say of the server, such as that no real money moves; empty by default. */
-  notice?: string
-  /** What is in the group of each product in the OpenAPI documents, by its name. */
-  groups?: Record<string, string>
-  /** Shown in the OpenAPI documents. Default: nothing. */
-  operator?: OperatorFacts
-  /** Another number after a reload, when the OpenAPI documents must be made anew. Default: always the same. */
-  edition?: () => number
   /** Shows a person that nothing is at this address; false if a program asks. */
   sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** The service's clock, which the `Date` header tells. */
@@ -136,13 +121,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   if (log.isLevelEnabled('debug')) logRequests(app, log)
   app.setErrorHandler((error, request, reply) => sendError(error, { request, reply, log }))
   app.setNotFoundHandler(answerNotFound)
-  mountOpenapi(app, options.publicUrl, {
-    schemas: options.schemas,
-    notice: options.notice ?? '',
-    groups: options.groups ?? {},
-    operator: options.operator ?? NOTHING_SAID,
-    edition: options.edition ?? (() => 0),
-  })
   return app
 }
 

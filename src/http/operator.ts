@@ -7,8 +7,6 @@ export type OperatorFacts = {
   contact: string | null
 }
 
-export const NOTHING_SAID: OperatorFacts = { termsUrl: null, privacyUrl: null, contact: null }
-
 export const isEmail = (contact: string): boolean => !contact.startsWith('https:')
 
 /** A link for each that is set: its name, and where it leads. */

@@ -20,6 +20,7 @@ import {
 } from '../http/client-address.ts'
 import { createLimits } from '../http/limits.ts'
 import { createMemory } from '../http/memory.ts'
+import { mountOpenapi } from '../http/openapi/openapi.ts'
 import { createPages } from '../http/pages/pages.ts'
 import { mountCatalog } from '../http/paid/catalog.ts'
 import { createNewOrders } from '../http/paid/new-orders.ts'
@@ -190,15 +191,17 @@ export async function serve(
       clock,
       connections,
       reservationOf: memory.reservationOf,
+      sendNotFoundPage: pages.sendNotFoundPage,
+      surfaces: SURFACES,
+      ...(timeouts ? { timeouts } : {}),
+    })
+    mountOpenapi(app, {
       publicUrl,
       notice: noticeOf({ isSimulator, network }),
       groups: Object.fromEntries(products.map(({ facts }) => [facts.name, facts.about])),
       operator,
-      sendNotFoundPage: pages.sendNotFoundPage,
-      surfaces: SURFACES,
       schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),
       edition: onSale.edition,
-      ...(timeouts ? { timeouts } : {}),
     })
     detectUntrustedProxies(app, { isBehindUntrusted, log })
     const streams = createEventStreams(app, memory)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { llmsText } from '../../src/discovery/llms.ts'
-import { NOTHING_SAID } from '../../src/http/operator.ts'
 import { openapi, openapiDocuments, pathsOf } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
 import { BASE_URL } from '../support/wallet-flow.ts'
@@ -83,8 +82,9 @@ test('/llms.txt tells in two pages how to buy, keep and use, under the address i
 
 test('/llms.txt offers to pay without a wallet on the simulator alone', () => {
   const service = { baseUrl: BASE_URL, network: 'regtest', products: [] } as const
+  const operator = { termsUrl: null, privacyUrl: null, contact: null }
   const text = (isSimulator: boolean) =>
-    llmsText({ ...service, isSimulator, hasMcp: true, operator: NOTHING_SAID }, [])
+    llmsText({ ...service, isSimulator, hasMcp: true, operator }, [])
   assert.match(text(true), /\/simulator\/pay/)
   assert.doesNotMatch(text(false), /simulator/)
 })

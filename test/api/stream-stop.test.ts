@@ -140,8 +140,6 @@ async function aStreamServer(t: TestContext): Promise<{
 }> {
   const app = await createApp({
     log: pino({ level: 'silent' }),
-    publicUrl: () => 'http://x',
-    schemas: {},
   })
   const streams = createEventStreams(
     app,

@@ -9,7 +9,6 @@ import { l402Services } from '../../src/discovery/l402-services.ts'
 import { llmsText } from '../../src/discovery/llms.ts'
 import { serverCard } from '../../src/discovery/server-card.ts'
 import { skillIndex, skillText } from '../../src/discovery/skills.ts'
-import { NOTHING_SAID } from '../../src/http/operator.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../../src/lib/product-names.ts'
 import type { Network } from '../../src/lightning/lightning.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -175,7 +174,7 @@ const service = (network: Network, isSimulator: boolean): Announced => ({
   network,
   isSimulator,
   hasMcp: true,
-  operator: NOTHING_SAID,
+  operator: { termsUrl: null, privacyUrl: null, contact: null },
   products: PRODUCT_NAMES.map((name) => ({
     name,
     about: 'It does something.',

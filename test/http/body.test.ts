@@ -89,8 +89,6 @@ test('a body that came together with the headers is refused above the limit, and
 test('a body that is no JSON, or has a member twice, never reaches a route', async () => {
   const app = await createApp({
     log: pino({ level: 'silent' }),
-    publicUrl: () => 'http://x',
-    schemas: {},
   })
   app.post('/', { schema: { body: Type.Object({}) } }, async ({ body }) => body)
   const post = async (payload: string | Buffer): Promise<string> =>

@@ -234,8 +234,6 @@ async function aServer(
   const connections = createConnections({ networkOf: () => '192.0.2.0', ...options })
   const app = await createApp({
     log: pino({ level: 'silent' }),
-    publicUrl: () => 'http://x',
-    schemas: {},
     connections,
   })
   const made: string[] = []

@@ -110,7 +110,7 @@ type Parts = { read?: Db['read']; isNodeReady?: () => boolean; clock?: { now(): 
 async function anApp(t: TestContext, parts: Parts): Promise<() => Promise<Response>> {
   const { read = async () => [], isNodeReady = () => true, clock = manualClock() } = parts
   const log = pino({ level: 'silent' })
-  const app = await createApp({ log, publicUrl: () => 'http://127.0.0.1', schemas: {} })
+  const app = await createApp({ log })
   mountReadiness(app, { db: { read }, clock, isNodeReady, isStopping: () => false })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   t.after(() => app.close())

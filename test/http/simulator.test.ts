@@ -11,7 +11,7 @@ test('a payment is answered only when its settlement is in the store', async (t)
   const { bolt11, paymentHash } = await quote()
   const [told, stored] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
   const log = pino({ level: 'silent' })
-  const app = await createApp({ log, publicUrl: () => 'http://127.0.0.1', schemas: {} })
+  const app = await createApp({ log })
   t.after(() => app.close())
   mountHealth(app)
   mountSimulator(app, {

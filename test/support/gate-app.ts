@@ -69,9 +69,7 @@ export async function aShop(
     const publicUrl = () => `https://${host}`
     const app = await createApp({
       log: pino({ level: 'silent' }),
-      publicUrl,
       clock: { ...clock, hasParted: () => false, beat: async () => undefined },
-      schemas: GATE.schemas,
       surfaces: [GATE.surface],
     })
     const [current, ...older] = secrets.map((byte) => new Uint8Array(32).fill(byte))

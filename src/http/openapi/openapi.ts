@@ -18,25 +18,29 @@ const serviceInfo = (url: string) => ({
  * Must be mounted before the routes that it describes: those that say `isLinked` in a document for their tag,
  * which the main one links, all others in the main one, and all of them in `/openapi-all.json`, which alone has
  * examples of answers. A document is made at the first request for it,
- * since most services are never asked, and again when `edition` is another number.
- * @param schemas the products' schemas by their names in the document.
- * @param groups what is in the group of each product, by its tag.
+ * since most services are never asked.
  * @throws Error at the start, for a route below `/api/` that says nothing of itself.
  */
 export function mountOpenapi(
   app: FastifyInstance,
-  publicUrl: () => string,
   {
+    publicUrl,
     schemas,
     notice,
     groups,
     operator,
     edition,
   }: {
+    /** The address that clients use, known at the latest when the server listens. */
+    publicUrl: () => string
+    /** The products' schemas by their names in the document. */
     schemas: Record<string, TSchema>
+    /** What it says of the server, such as that no real money moves, or nothing. */
     notice: string
+    /** What is in the group of each product, by its tag. */
     groups: Record<string, string>
     operator: OperatorFacts
+    /** Another number after a reload, when the documents must be made anew. */
     edition: () => number
   },
 ): void {
