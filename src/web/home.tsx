@@ -77,7 +77,7 @@ function Demo() {
     <>
       <div class="row between">
         <strong class="small">An inbox, in this page</strong>
-        <Button weight="primary" icon="send" onClick={send}>
+        <Button icon="send" onClick={send}>
           Send a request
         </Button>
       </div>
