@@ -119,11 +119,14 @@ export function PlanCard({
       </span>
       <span class="small quiet">{plan.bestFor}</span>
       {why === null ? (
-        limits.map((limit) => (
-          <span class="plan-limit" key={limit}>
-            {limit}
-          </span>
-        ))
+        <>
+          {limits.map((limit) => (
+            <span class="plan-limit" key={limit}>
+              {limit}
+            </span>
+          ))}
+          <span class="btn plan-choose">Choose</span>
+        </>
       ) : (
         <span class="plan-limit why">{why}</span>
       )}
