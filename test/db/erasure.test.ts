@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { insertInbox } from '../../src/catch/store.ts'
 import { migrate } from '../../src/db/migrate.ts'
@@ -173,6 +174,26 @@ suite('the write-ahead log', () => {
     assert.equal(await isOnDisk(file, 'marker-in-the-log'), false)
     await db.write(unit({ text: `insert into meta (name, value) values ('a', 'b')`, values: [] }))
     assert.deepEqual(await db.read('select * from meta'), [{ name: 'a', value: 'b' }])
+  })
+
+  test('the write-ahead log is emptied once nobody reads it, although nothing was written since', async (t) => {
+    const file = join(await temporaryFolder(t), 'mayfly.db')
+    const db = await openSqlite(file, { truncateEveryMs: 20 })
+    t.after(() => db.close())
+    await migrate(db)
+    await db.write(
+      unit({ text: `insert into meta (name, value) values ('a', 'marker-before')`, values: [] }),
+    )
+    const reader = new DatabaseSync(file, { readOnly: true })
+    t.after(() => reader.close())
+    reader.exec('begin; select * from meta')
+    // On another page, so that the first one can be copied beside it.
+    await db.write(unit({ text: 'create table more (n integer)', values: [] }))
+    // All that the reader lets be copied was copied, so the log was found in use.
+    await until('the log is copied', async () => (await readFile(file)).includes('marker-before'))
+    assert.notEqual((await stat(`${file}-wal`)).size, 0)
+    reader.exec('commit')
+    await until('the log is empty', async () => (await stat(`${file}-wal`)).size === 0)
   })
 
   test('the write-ahead log is emptied by closing the store', async (t) => {
