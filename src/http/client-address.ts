@@ -4,11 +4,17 @@
  */
 
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import type { Logger } from 'pino'
-import { type IpAddress, isIpv4, parseIp, parseUnmappedIp } from '../protocol/ip-address.ts'
+import {
+  type IpAddress,
+  isIpv4,
+  isLoopback,
+  parseIp,
+  parseUnmappedIp,
+} from '../protocol/ip-address.ts'
 
 /** Real chains are shorter. The hops that count are at the right end. */
 const MAX_HOPS = 32
@@ -68,7 +74,7 @@ export function createClientAddress(
   /** Whether a proxy that is not trusted has forwarded the request, as its headers or the public address say. */
   isBehindUntrusted: (request: IncomingMessage) => boolean
 } {
-  const isTrusted = addressList(trusted)
+  const isTrusted = networkList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
 
   function clientAddress(request: IncomingMessage): string {
@@ -97,13 +103,11 @@ export function createClientAddress(
     /** The network of a peer; null for a trusted proxy, and for this machine. */
     peerNetwork(text) {
       const address = plain(text)
-      return isTrusted(address) || isThisMachine(address) ? null : clientNetwork(address)
+      return isTrusted(address) || isLoopback(address) ? null : clientNetwork(address)
     },
     isProxied: trusted.length === 0 ? () => false : (request) => isTrusted(peer(request)),
   }
 }
-
-const isThisMachine = addressList(['127.0.0.0/8', '::1'])
 
 /** An address block that one client can be assumed to hold: the address itself, or its /64. */
 export function clientScope(address: string): string {
@@ -136,21 +140,6 @@ export function largestNetwork(held: Iterable<readonly [network: string, amount:
   return found.largest
 }
 
-/** @throws Error for an entry that is neither an address nor a CIDR block. */
-export function addressList(blocks: readonly string[]): (address: string) => boolean {
-  const list = new BlockList()
-  for (const block of blocks) {
-    const [address = '', bits] = block.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (bits === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(bits), family)
-  }
-  return (address) => {
-    const family = isIP(address)
-    return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
-  }
-}
-
 /** The well-known prefix of NAT64 translators (RFC 6052 §2.1). */
 const TRANSLATED = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 
@@ -176,23 +165,21 @@ function firstGroups(text: string, count: number): string | null {
   return groups.map((group) => group.toString(16)).join(':')
 }
 
-// A list of many networks, of which a longer one takes no longer. For the few of the proxies Node's own is faster.
-
-/** Whether an address is in one of these networks. */
-export type IsListed = (address: string) => boolean
-
 /**
- * A look-up costs one step for each length of a prefix in the list.
+ * Whether an address is in one of these networks. A look-up costs one step for each length of a prefix, however many
+ * networks there are; Node's own list looks at each of them.
  * @param blocks addresses and CIDR blocks, which were checked before.
  */
-export function networkList(blocks: readonly string[]): IsListed {
+export function networkList(blocks: readonly string[]): (address: string) => boolean {
   const prefixes = { 4: new Map<bigint, Set<bigint>>(), 6: new Map<bigint, Set<bigint>>() }
   for (const block of blocks) {
     const [text = '', length] = block.split('/')
-    const address = parseIp(text)
+    // A network of mapped addresses is one of IPv4, as each client's own address is.
+    const address = parseUnmappedIp(text)
     if (address === null) throw new Error('a network is neither an address nor a CIDR block')
-    const { family, bits, value } = numberOf(address)
-    const rest = bits - BigInt(length ?? bits)
+    const { family, value } = numberOf(address)
+    const bits = text.includes(':') ? 128 : 32
+    const rest = BigInt(bits - Number(length ?? bits))
     const known = prefixes[family].get(rest) ?? new Set()
     prefixes[family].set(rest, known.add(value >> rest))
   }
@@ -205,10 +192,10 @@ export function networkList(blocks: readonly string[]): IsListed {
   }
 }
 
-function numberOf(address: IpAddress): { family: 4 | 6; bits: bigint; value: bigint } {
+function numberOf(address: IpAddress): { family: 4 | 6; value: bigint } {
   let value = 0n
   for (const byte of address.toByteArray()) value = (value << 8n) | BigInt(byte)
-  return isIpv4(address) ? { family: 4, bits: 32n, value } : { family: 6, bits: 128n, value }
+  return { family: isIpv4(address) ? 4 : 6, value }
 }
 
 // Detects proxies in front of the service that are not configured. Behind one, all clients have its address, so a

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { networkList } from '../../src/http/client-address.ts'
 
-const BLOCKS = ['192.0.2.0/24', '198.51.100.7', '10.0.0.0/9', '2001:db8:1::/48', '2001:db8::5']
+const BLOCKS = [
+  '192.0.2.0/24',
+  '198.51.100.7',
+  '10.0.0.0/9',
+  '2001:db8:1::/48',
+  '2001:db8::5',
+  '::ffff:203.0.113.128/121',
+]
 
 test('an address is listed if it is in one of the networks, and no neighbour of them is', () => {
   const isListed = networkList(BLOCKS)
@@ -20,6 +27,8 @@ test('an address is listed if it is in one of the networks, and no neighbour of 
     ['2001:db8::5', true],
     ['2001:db8:0:0:0:0:0:5', true],
     ['2001:db8::6', false],
+    ['203.0.113.200', true],
+    ['203.0.113.127', false],
     ['::c000:201', false],
     ['', false],
     ['host', false],
