@@ -12,13 +12,18 @@ export function observeResponses({ counter, histogram }: Instruments): AnswerObs
     'From the headers of a request to the end of its answer; streams and waits are not in it.',
     labels,
   )
-  return ({ method, route, statusClass }) => {
-    const count = requests.labels(method, route, statusClass)
-    const durations = duration.labels(method, route, statusClass)
-    return (seconds) => {
-      count.inc()
-      if (seconds !== null) durations.observe(seconds)
-    }
+  const ofKind = (...kind: [string, string, string]) => ({
+    count: requests.labels(...kind),
+    durations: duration.labels(...kind),
+  })
+  /** Each is made once, so that a request makes no labels. There are as many as routes and their methods. */
+  const known = new Map<string, ReturnType<typeof ofKind>>()
+  return ({ method, route, statusClass }, seconds) => {
+    const name = `${method} ${statusClass} ${route}`
+    const of = known.get(name) ?? ofKind(method, route, statusClass)
+    if (!known.has(name)) known.set(name, of)
+    of.count.inc()
+    if (seconds !== null) of.durations.observe(seconds)
   }
 }
 
