@@ -193,16 +193,6 @@ suite('an order that extends a capability', () => {
     assert.equal((await columns(shop, quote)).state, 'pending')
   })
 
-  test('unpaid extensions of a capability are counted, and of no other one', async (t) => {
-    const { shop, publicId, request, learn } = await anExtension(t, extending)
-    assert.equal(await shop.orders.openExtensions(publicId), 1)
-    assert.equal(await shop.orders.openExtensions('catch_other'), 0)
-    await shop.orders.open(aName('b3c1a1de-5f0a-4f2b-8a53-0d9e8c7b6a54'), request, anOffer())
-    assert.equal(await shop.orders.openExtensions(publicId), 2)
-    await learn()
-    assert.equal(await shop.orders.openExtensions(publicId), 1)
-  })
-
   test('a key that was used to extend does not buy a new capability, nor extend another one', async (t) => {
     const { shop } = await anExtension(t, extending)
     const different = { kind: 'idempotency key reused with a different request' }

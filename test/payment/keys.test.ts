@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isId } from '../../src/lib/ids.ts'
 import {
   clientMark,
   extensionRoute,
   isIdempotencyKey,
   isOpener,
   orderIds,
-  possibleIds,
   purchaseRoute,
 } from '../../src/payment/keys.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
@@ -39,13 +37,6 @@ for (const [key, isKey, note] of KEYS) {
     assert.equal(isIdempotencyKey(key), isKey)
   })
 }
-
-test('a key stands for the same order each time, in the form of an order id', () => {
-  const ids = orderIds(secrets, ask)
-  assert.deepEqual(ids, orderIds(createSecrets([one]), { ...ask }))
-  assert.equal(ids.length, 1)
-  assert.ok(isId('order', ids[0]))
-})
 
 test('an order id stays the same from release to release', () => {
   assert.deepEqual(orderIds(secrets, ask), ['order_1sVwu86LJPhs2sL3DuRz7n'])
@@ -81,21 +72,4 @@ test('the client who opened an order is known again, under an older secret too, 
 
 test('an order whose opener is not known exactly has a mark that is empty', () => {
   assert.equal(clientMark(secrets, null), '')
-})
-
-test('a key stands for one order under each secret, the current one first', () => {
-  const [current] = orderIds(createSecrets([two]), ask)
-  const [older] = orderIds(secrets, ask)
-  assert.deepEqual(orderIds(createSecrets([two, one]), ask), [current, older])
-  assert.notEqual(current, older)
-})
-
-test('a key may name an order of its product, bought or extended, under each secret', () => {
-  const both = createSecrets([two, one])
-  const ids = possibleIds(both, UUID, { product: 'catch' })
-  assert.equal(new Set(ids).size, 4)
-  for (const route of [purchaseRoute('catch'), extensionRoute('catch')]) {
-    for (const id of orderIds(both, { route, key: UUID })) assert.ok(ids.includes(id))
-  }
-  assert.ok(!ids.includes(orderIds(both, { route: purchaseRoute('pulse'), key: UUID })[0]))
 })

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
-import { contestRestored } from '../../src/payment/operator.ts'
 import type { Outcome } from '../../src/payment/order.ts'
 import { delivered, keyPoll, kinds, many, nodeSays, plainPoll } from '../support/orders.ts'
 import {
@@ -16,7 +15,6 @@ import {
   preimageOf,
   type Shop,
 } from '../support/shop.ts'
-import { unit } from '../support/unit.ts'
 
 const ELSEWHERE = '198.51.100.9'
 const PROOF_REQUIRED = { kind: 'proof of payment required' }
@@ -149,13 +147,4 @@ suite('what contests no order', () => {
     assert.equal(seen?.kind === 'pending' && seen.quote.proofRequired, undefined)
     assert.equal(await contestedIn(shop), 0)
   })
-})
-
-test('after a restore, what may have been paid since is delivered to proof alone', async (t) => {
-  const shop = await aShop(t)
-  const quote = await shop.quote()
-  await shop.db.write(unit(contestRestored))
-  await settle(shop, quote)
-  assert.deepEqual(await shop.orders.poll(quote.orderId, keyPoll), PROOF_REQUIRED)
-  delivered(await shop.repeat({ isProven: true }))
 })

@@ -3,7 +3,6 @@ import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Outcome } from '../../src/payment/order.ts'
 import type { Orders } from '../../src/payment/orders.ts'
-import { MAX_ALIASES } from '../../src/payment/store.ts'
 import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
 import {
   delivered,
@@ -65,34 +64,6 @@ async function purge(shop: Shop): Promise<void> {
 }
 
 suite('a verified credential under another key', () => {
-  test('a verified credential under another key brings the answer of its own order, whatever that one waits for', async (t) => {
-    const states: Record<string, (shop: Shop) => Promise<unknown>> = {
-      pending: async () => undefined,
-      paid: async (shop) => {
-        const [row] = await shop.db.read('select payment_hash, bolt11 from purchase_order')
-        await shop.node.simulator.pay(String(row?.bolt11))
-        await shop.orders.reconcile(String(row?.payment_hash), 'stream')
-      },
-      delivered: (shop) => shop.repeat({ credential: 'verified' }),
-      dead: async (shop) => {
-        shop.clock.advance(QUOTE_LIFE)
-        nodeSays(shop, 'dead')
-        await shop.repeat()
-      },
-    }
-    for (const [name, become] of Object.entries(states)) {
-      const shop = await aShop(t)
-      const { paymentHash } = await shop.quote()
-      await become(shop)
-      const { outcome } = delivered(
-        (await buy(shop, { credential: verified({ paymentHash }) })) as Outcome,
-      )
-      assert.deepEqual(await shop.repeat({ credential: 'verified' }), outcome, name)
-      assert.equal(shop.node.invoices.length, 1, name)
-      assert.equal((await shop.provisioned()).length, 1, name)
-    }
-  })
-
   test('a verified credential under another key makes that key another name of the order: its repeat is never a new purchase', async (t) => {
     const shop = await aShop(t)
     const { paymentHash, orderId } = await shop.quote()
@@ -126,40 +97,12 @@ suite('a verified credential under another key', () => {
     assert.deepEqual(await buy(shop, { key: WEAK, credential, client: ELSEWHERE }), outcome)
   })
 
-  test('a verified credential of an order that is sealed, or of another purchase, buys nothing', async (t) => {
-    const shop = await aShop(t)
-    const { paymentHash } = await shop.quote()
-    const { publicId } = delivered(await shop.repeat({ credential: 'verified' }))
-    const credential = verified({ paymentHash })
-    const request = aRequest({ bodySha256: '11'.repeat(32) })
-    assert.equal(await buy(shop, { credential, request }), 'new')
-    await shop.use(publicId)
-    assert.equal(await buy(shop, { credential }), 'new')
-    assert.equal(
-      (await query(shop, 'select name from order_name where name <> order_id')).length,
-      0,
-    )
-  })
-
   test('a verified credential finds its order where the key names another order that is not decided', async (t) => {
     const shop = await aShop(t)
     const { paymentHash } = await shop.quote()
     const next = pendingQuote(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()))
     delivered((await buy(shop, { credential: verified({ paymentHash }) })) as Outcome)
     assert.deepEqual(await buy(shop), { kind: 'pending', quote: next }, 'and that one stands')
-  })
-
-  test('a verified credential under another key gives one order no more names than a program can mean', async (t) => {
-    const shop = await aShop(t)
-    const { paymentHash } = await shop.quote()
-    const credential = verified({ paymentHash })
-    const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
-    for (let i = 0; i < MAX_ALIASES + 3; i++) {
-      delivered((await buy(shop, { key: key(i), credential })) as Outcome)
-    }
-    const aliases = await query(shop, 'select name from order_name where name <> order_id')
-    assert.equal(aliases.length, MAX_ALIASES)
-    assert.equal(await buy(shop, { key: key(MAX_ALIASES + 1) }), 'new')
   })
 })
 

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Json } from '../../src/lib/jcs.ts'
-import type { OrderRequest } from '../../src/payment/order.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { events, kinds, many, OTHER_KEY, QUOTE_LIFE } from '../support/orders.ts'
 import { aName, anOffer, aRequest, aShop, LIFE, SECOND, type Shop } from '../support/shop.ts'
-import { until } from '../support/until.ts'
 
 suite('opening an order', () => {
   test('opening makes one invoice for exactly the price, and quotes it', async (t) => {
@@ -52,45 +49,7 @@ suite('opening an order', () => {
       // An invoice of this process that lost is not stored.
       if (signsHere) assert.deepEqual(await invoices(shop), [quote.bolt11])
     })
-
-    test(`${where} that makes no invoice leaves no order, and the same key works later`, async (t) => {
-      const shop = await aShop(t, { signsHere })
-      const { replaced } = shop.node
-      replaced.createInvoice = () => Promise.reject(new Error('no route to node'))
-      replaced.signInvoice = () => {
-        throw new Error('no route to node')
-      }
-      const outcomes = await many(5, () => shop.orders.open(aName(), aRequest(), anOffer()))
-      assert.deepEqual(
-        outcomes,
-        outcomes.map(() => ({ kind: 'checkout unavailable' })),
-      )
-      assert.deepEqual(await shop.db.read('select * from purchase_order'), [])
-      // Without an invoice there is nothing but what was asked for to name it by.
-      assert.deepEqual(events(shop, 'lightning.invoice_failed')[0], {
-        event: 'lightning.invoice_failed',
-        product: 'catch',
-        planId: 'spark',
-        reason: 'no route to node',
-      })
-      delete replaced.createInvoice
-      delete replaced.signInvoice
-      await until('the node is asked again', shop.health.isHealthy)
-      const quote = await shop.quote()
-      assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
-    })
   }
-
-  test('a repeat gets the same quote, even after the price of the plan has changed', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    const dearer = anOffer({ plan: { planId: 'spark', priceSats: 900, durationSeconds: 60 } })
-    assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
-    assert.deepEqual(await shop.orders.open(aName(), aRequest(), dearer), {
-      kind: 'pending',
-      quote,
-    })
-  })
 
   test('a repeat gets the same quote, even after its plan gives other terms to who names none', async (t) => {
     const shop = await aShop(t)
@@ -104,24 +63,6 @@ suite('opening an order', () => {
     assert.equal(first.kind, 'pending')
     assert.deepEqual(await open(9), first)
   })
-
-  const others: [string, Partial<OrderRequest>][] = [
-    ['plan', { planId: 'standard' }],
-    ['body', { bodySha256: '01'.repeat(32) }],
-    ['terms', { terms: { readLimit: 2 } satisfies Json }],
-    ['product', { product: 'pulse' }],
-  ]
-  for (const [what, change] of others) {
-    test(`a key that was used with another ${what} is refused, and changes nothing`, async (t) => {
-      const shop = await aShop(t)
-      const quote = await shop.quote()
-      const before = await shop.order(quote)
-      const refusal = { kind: 'idempotency key reused with a different request' }
-      assert.deepEqual(await shop.repeat({ request: aRequest(change) }), refusal)
-      assert.deepEqual(await shop.orders.open(aName(), aRequest(change), anOffer()), refusal)
-      assert.deepEqual(await shop.order(quote), before)
-    })
-  }
 
   test('one of two requests that differ and come at once with one key is refused', async (t) => {
     const shop = await aShop(t)

@@ -135,7 +135,12 @@ suite('the invoice of an order', () => {
       make(shop)
       assert.deepEqual(await open(shop), UNAVAILABLE)
       assert.deepEqual(await orderIds(shop), [])
-      assert.match(String(events(shop, 'lightning.invoice_failed')[0]?.reason), reason)
+      const [line = {}] = events(shop, 'lightning.invoice_failed')
+      const { reason: told, ...named }: Record<string, unknown> = line
+      assert.match(String(told), reason)
+      // Without an invoice there is nothing but what was asked for to name it by.
+      const event = 'lightning.invoice_failed'
+      assert.deepEqual(named, { event, product: 'catch', planId: 'spark' })
     })
   }
 

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { type Db, StoreAway, StoreError } from '../../src/db/db.ts'
-import { createMetrics } from '../../src/metrics/metrics.ts'
 import { deliverOrder, refundOrder } from '../../src/payment/operator.ts'
 import { deps } from '../support/operator.ts'
 import { byId, delivered, events, keyPoll, many, plainPoll, told } from '../support/orders.ts'
@@ -134,16 +133,6 @@ suite('a settling unit', () => {
       delivered(await shop.orders.poll(quote.orderId, plainPoll))
     }
   })
-})
-
-test('a paid order that could not be provisioned is counted', async (t) => {
-  const { countedLog, text } = createMetrics()
-  const shop = await aShop(t, { isSoldOut: true })
-  await shop.paidAndSeen()
-  const [line] = events(shop, 'order.paid_unfulfilled')
-  assert.ok(line)
-  countedLog(shop.log as Parameters<typeof countedLog>[0]).error(line)
-  assert.match(await text(), /mayfly_orders_paid_unfulfilled_total\{product="catch"\} 1/)
 })
 
 suite('the pass at the start', () => {
