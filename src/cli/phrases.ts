@@ -123,7 +123,7 @@ const OF_SDK: Record<(typeof SDK_PHRASES)[number], Entry & { code: number }> = {
     sentence:
       'The invoice does not match the quote, so nothing was paid. Do not trust this service.',
   },
-  'payment failed': notPaid,
+  'payment failed': { ...notPaid, sentence: 'The wallet did not pay, so nothing was paid.' },
   'payment outcome unknown': failed,
   'paid but not collected': failed,
   'second payment refused': failed,

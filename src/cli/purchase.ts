@@ -198,7 +198,7 @@ async function run(
   })
   const onProgress = (progress: PurchaseProgress): void => {
     caller.onProgress?.(progress)
-    if (caller.isCollecting && progress.stage === 'uncertain') throw unknownYet()
+    if (caller.isCollecting && progress.stage === 'uncertain') throw notPaidYet(cli, name)
     noteProgress(cli, progress)
   }
   const onInvoice = (quote: PaymentQuote): void => {
@@ -224,7 +224,11 @@ async function run(
   return { name, saved }
 }
 
-const unknownYet = (): MayflyError => new MayflyError('payment outcome unknown', 0)
+/** What its wallet said last stands, as long as the service has not heard of a payment. */
+function notPaidYet(cli: Cli, name: string): MayflyError {
+  const isFailed = openPurchase(cli, name)?.state === 'failed'
+  return new MayflyError(isFailed ? 'payment failed' : 'payment outcome unknown', 0)
+}
 
 function noteProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
   if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)

@@ -117,7 +117,7 @@ async function check(call: Call, name: string): Promise<Sale> {
     throw new Refusal(`Nothing was bought as ${name}, and nothing is being bought.`)
   }
   return orInvoice(name, async (terms) =>
-    soldAs(session, name, (await resume(cli, name, { ...terms, ...collecting(name) })).saved),
+    soldAs(session, name, (await resume(cli, name, { ...terms, ...collecting(cli, name) })).saved),
   )
 }
 
@@ -125,12 +125,15 @@ async function check(call: Call, name: string): Promise<Sale> {
 async function collectExtension({ session, cli }: Call, name: string): Promise<Sale | null> {
   if (openPurchase(cli, name) === null) return null
   return orInvoice(name, async (terms) =>
-    extendedAs(session, name, await extendSaved(cli, name, { ...terms, ...collecting(name) })),
+    extendedAs(session, name, await extendSaved(cli, name, { ...terms, ...collecting(cli, name) })),
   )
 }
 
-const collecting = (name: string) => ({
-  goOn: `To continue, call check_order again with the name ${name}.`,
+const collecting = (cli: Cli, name: string) => ({
+  goOn:
+    openPurchase(cli, name)?.state === 'failed'
+      ? `To try again, repeat the call that buys or extends ${name}.`
+      : `To continue, call check_order again with the name ${name}.`,
   isCollecting: true,
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPurchase } from '../../../src/cli/vault/purchases.ts'
+import { between } from '../../support/between.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
@@ -60,6 +61,31 @@ describe('the ceilings', () => {
 })
 
 describe('a repeated purchase', () => {
+  test('what the wallet refused to pay is not called unknown, and a repeat of the call pays it', async (t) => {
+    const server = await startServer(t)
+    let isRefusing = true
+    const url = await between(t, server.url, (path, response) => {
+      if (!isRefusing || path !== '/simulator/pay') return false
+      response.writeHead(400).end()
+      return true
+    })
+    const host = await connectHost(t, {
+      home: await temporaryFolder(t),
+      url,
+      environment: wallet,
+    })
+    const asked = { planId: 'spark', name: 'hooks' }
+    assert.match((await host.call('buy_inbox', asked)).text, /The wallet did not pay/)
+    const checked = await host.call('check_order', { name: 'hooks' })
+    assert.equal(
+      checked.text,
+      'The wallet did not pay, so nothing was paid. To try again, repeat the call that buys or extends hooks.',
+    )
+    isRefusing = false
+    assert.equal((await host.call('buy_inbox', asked)).value.state, 'settled')
+    assert.equal(await paidInvoices(server), 1)
+  })
+
   test('twenty calls with one name pay once', async (t) => {
     const server = await startServer(t)
     const home = await temporaryFolder(t)
