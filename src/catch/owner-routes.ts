@@ -8,7 +8,7 @@ import type { Limits } from '../http/limits.ts'
 import type { Memory, Reservation } from '../http/memory.ts'
 import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
 import { DOWNLOAD } from '../http/response-headers.ts'
-import { answer, errors, NoContent, streamed } from '../http/schemas.ts'
+import { answer, BODY_ERRORS, errors, NoContent, streamed } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
 import type { EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
@@ -200,13 +200,7 @@ export function mountOwner(
         body: CatchResponse,
         response: {
           200: CatchResponseShown,
-          ...errors(
-            'invalid settings',
-            'invalid request body',
-            'unsupported media type',
-            'request too large',
-            'request timeout',
-          ),
+          ...errors('invalid settings', ...BODY_ERRORS),
         },
       }),
     },

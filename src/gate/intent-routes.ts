@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
-import { inScope } from '../http/body.ts'
+import { inScope, refuseEncoding } from '../http/body.ts'
 import { idempotencyKey, invalidKey } from '../http/credentials.ts'
 import { checkoutUnavailable, invalid, type Problem, problem } from '../http/errors.ts'
 import { type Limits, rateLimited } from '../http/limits.ts'
@@ -168,10 +168,7 @@ function quoted(outcome: OpenOutcome): OpenOutcome & { kind: 'quote' } {
 }
 
 function protectedRequest(request: FastifyRequest): ProtectedRequest {
-  const encoding = request.headers['content-encoding']
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw problem('unsupported media type')
-  }
+  refuseEncoding(request)
   const routeId = header(request, 'x-gate-route')
   if (routeId === null) throw missing('X-Gate-Route')
   const method = header(request, 'x-gate-method')

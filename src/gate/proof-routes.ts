@@ -5,7 +5,7 @@ import type { App } from '../http/app.ts'
 import { invalid, type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { RETRY_AFTER } from '../http/response-headers.ts'
-import { answer, errors, NoContent } from '../http/schemas.ts'
+import { answer, BODY_ERRORS, errors, NoContent } from '../http/schemas.ts'
 import { compileValidator } from '../http/validation.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Type } from '../lib/json-schema.ts'
@@ -242,13 +242,10 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
         response: {
           204: NoContent,
           ...errors(
-            'invalid request body',
-            'unsupported media type',
-            'request too large',
+            ...BODY_ERRORS,
             'invalid project capability',
             'intent mismatch',
             'give-back refused',
-            'request timeout',
             ...commonErrors,
           ),
         },

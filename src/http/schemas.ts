@@ -54,6 +54,26 @@ export function errors(...phrases: Phrase[]): Answers {
 
 const ERROR_ANSWERS = new Map<string, Answers>()
 
+/** The errors of a request whose body is JSON. */
+export const BODY_ERRORS = [
+  'invalid request body',
+  'unsupported media type',
+  'request too large',
+  'request timeout',
+] as const
+
+/** The errors of a request that asks for what an order sold. */
+export const ORDER_ERRORS = [
+  'order not found',
+  'order expired',
+  'order refunded',
+  'proof of payment required',
+  'already delivered',
+  'rate limited',
+  'internal error',
+  'checkout unavailable',
+] as const
+
 function errorsOf(phrases: Phrase[]): Answers {
   const described = new Map<number, string>()
   // An operation that needs the store may find it unavailable.

@@ -10,7 +10,7 @@ import { ignoreBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { createOwner, OWNER_ERRORS, type Owner } from '../http/owner.ts'
-import { errors, NoContent, streamed } from '../http/schemas.ts'
+import { BODY_ERRORS, errors, NoContent, streamed } from '../http/schemas.ts'
 import type { EventStreams } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
 import { Type } from '../lib/json-schema.ts'
@@ -51,14 +51,7 @@ const about = {
   params: Type.Object({ publicId }),
 }
 
-const BODY_ERRORS = [
-  'invalid settings',
-  'invalid request body',
-  'unsupported media type',
-  'request too large',
-  'request timeout',
-  ...OWNER_ERRORS,
-] as const
+const SETTINGS_ERRORS = ['invalid settings', ...BODY_ERRORS, ...OWNER_ERRORS] as const
 
 export function mountOwner(app: App, deps: OwnerDeps): void {
   const { service, limits, streams, clock } = deps
@@ -237,7 +230,7 @@ function mountSettings(app: App, { owner, changeable, service, clock }: Changing
         description:
           'Members that are left out stay as they are. A new interval or grace begins to count now.',
         body: PulseSettings,
-        response: { 200: PulseStatus, ...errors(...BODY_ERRORS) },
+        response: { 200: PulseStatus, ...errors(...SETTINGS_ERRORS) },
       },
     },
     owner.answers(async (monitor, request) => {
@@ -261,7 +254,7 @@ function mountSettings(app: App, { owner, changeable, service, clock }: Changing
         summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
         description: 'A ping is then expected at each of these times, and is late after the grace.',
         body: PulseSchedule,
-        response: { 200: PulseSchedule, ...errors(...BODY_ERRORS) },
+        response: { 200: PulseSchedule, ...errors(...SETTINGS_ERRORS) },
       },
     },
     owner.answers(async (monitor, request) => {

@@ -16,7 +16,7 @@ import { ignoreBody } from '../body.ts'
 import { problem } from '../errors.ts'
 import { LIMITS, type Limits } from '../limits.ts'
 import { OWNER_ERRORS, type Owner } from '../owner.ts'
-import { errors, NoContent } from '../schemas.ts'
+import { BODY_ERRORS, errors, NoContent } from '../schemas.ts'
 import { AlertSettings, AlertsSet, AlertsStatus } from './schema.ts'
 import { readDestinations } from './settings.ts'
 
@@ -190,15 +190,7 @@ function schemasOf({
       body: AlertSettings,
       response: {
         200: AlertsSet,
-        ...errors(
-          'invalid destinations',
-          'invalid request body',
-          'unsupported media type',
-          'request too large',
-          'request timeout',
-          'alerts unavailable',
-          ...OWNER_ERRORS,
-        ),
+        ...errors('invalid destinations', ...BODY_ERRORS, 'alerts unavailable', ...OWNER_ERRORS),
       },
     },
   }

@@ -2,16 +2,17 @@
 
 import type { FastifySchema } from 'fastify'
 import { Type } from '../../lib/json-schema.ts'
-import type { Phrase } from '../../protocol/errors.ts'
 import { wwwAuthenticate } from '../response-headers.ts'
 import {
   answer,
+  BODY_ERRORS,
   ErrorSchema,
   errors,
   KEY_EXAMPLE,
   L402Challenge,
   OneUrlChallenge,
   OneUrlL402Challenge,
+  ORDER_ERRORS,
   PaymentAuthChallenge,
   PaymentQuote,
   PlanIdSchema,
@@ -63,15 +64,8 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
         'invalid query',
         'unsupported media type',
         'request too large',
-        'order not found',
-        'order expired',
-        'order refunded',
-        'proof of payment required',
-        'already delivered',
         'request timeout',
-        'rate limited',
-        'internal error',
-        'checkout unavailable',
+        ...ORDER_ERRORS,
         'sold out',
         'simulator is local',
         // Whoever extends has shown the owner token.
@@ -252,12 +246,6 @@ const NOTHING = {
     'application/json': { schema: Type.Object({}, { additionalProperties: false }), example: {} },
   },
 }
-const BODY_ERRORS: Phrase[] = [
-  'invalid request body',
-  'unsupported media type',
-  'request too large',
-  'request timeout',
-]
 
 /**
  * Registries probe the address of the example, so its plan must be on sale. They do not follow a reference to a

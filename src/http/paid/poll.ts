@@ -17,8 +17,10 @@ import { LIMITS } from '../limits.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
 import {
   answer,
+  BODY_ERRORS,
   errors,
   KEY_EXAMPLE,
+  ORDER_ERRORS,
   PendingPayment,
   SettledExtension,
   settledPayment,
@@ -159,17 +161,7 @@ const answers = {
     description: 'Not paid yet. Ask again after `Retry-After`',
     headers: RETRY_AFTER,
   }),
-  ...errors(
-    'invalid idempotency key',
-    'order not found',
-    'order expired',
-    'order refunded',
-    'proof of payment required',
-    'already delivered',
-    'rate limited',
-    'internal error',
-    'checkout unavailable',
-  ),
+  ...errors('invalid idempotency key', ...ORDER_ERRORS),
 }
 
 /** Both are in the body alone, because addresses and headers are logged by others. */
@@ -192,17 +184,9 @@ function mountRecovery(app: App, { orders, limits, clientAddress, resources }: D
             description: 'The capability, or the new end. Save it before anything else',
           }),
           ...errors(
-            'invalid request body',
-            'unsupported media type',
-            'request too large',
-            'order not found',
-            'order expired',
-            'order refunded',
-            'already delivered',
-            'request timeout',
-            'rate limited',
-            'internal error',
-            'checkout unavailable',
+            ...BODY_ERRORS,
+            // It comes with the proof.
+            ...ORDER_ERRORS.filter((phrase) => phrase !== 'proof of payment required'),
           ),
         },
       },

@@ -8,7 +8,7 @@ import { isLoopback } from '../../protocol/ip-address.ts'
 import type { App } from '../app.ts'
 import { PROXY_HEADERS } from '../client-address.ts'
 import { problem } from '../errors.ts'
-import { errors, PaymentHash } from '../schemas.ts'
+import { BODY_ERRORS, errors, PaymentHash } from '../schemas.ts'
 
 /** Longer than any BOLT 11 invoice in use. */
 const MAX_INVOICE_CHARACTERS = 4096
@@ -88,13 +88,10 @@ export function mountSimulator(
         response: {
           200: SimulatedProof,
           ...errors(
-            'invalid request body',
-            'unsupported media type',
-            'request too large',
+            ...BODY_ERRORS,
             'invoice expired',
             'not found',
             'simulator is local',
-            'request timeout',
             'internal error',
           ),
         },
