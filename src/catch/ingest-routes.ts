@@ -2,12 +2,12 @@
 
 import type { FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import type { App } from '../http/app.ts'
-import { declaredBytes, hasArrived, readBody } from '../http/body.ts'
+import { declaredBytes, hasArrived, readBody, receiveBody } from '../http/body.ts'
 import { type ClientAddress, clientNetwork, type IsProxied } from '../http/client-address.ts'
 import { bearerToken } from '../http/credentials.ts'
 import { Problem, problem } from '../http/errors.ts'
-import { type Limits, rateLimited } from '../http/limits.ts'
-import type { BodyReservation, Memory } from '../http/memory.ts'
+import type { Limits } from '../http/limits.ts'
+import type { Memory } from '../http/memory.ts'
 import type { NewOrders } from '../http/paid/new-orders.ts'
 import { RESPONSE } from '../http/response-headers.ts'
 import { answer, errors, NoContent } from '../http/schemas.ts'
@@ -20,8 +20,6 @@ import type { CatchService, InboxFacts } from './service.ts'
 
 type Sent = { Params: { publicId: string } }
 
-/** The Retry-After of a full budget. Bodies under way arrive or time out within three times this. */
-const RETRY_BODY_SECONDS = 10
 /**
  * A body of at most this size that has already arrived is not in the budget: it costs less memory
  * than its connection, and only waits for the store.
@@ -95,13 +93,6 @@ export function mountIngest(
     }
   }
 
-  /** Reserves memory for a body that is still to be read. */
-  function reserve(sourceIp: string, inbox: string): BodyReservation {
-    const reservation = memory.forBody('inbox', { network: clientNetwork(sourceIp), inbox })
-    if (!reservation) throw rateLimited(RETRY_BODY_SECONDS)
-    return reservation
-  }
-
   /**
    * Answers before Fastify parses the body, since Fastify refuses a malformed content type. An inbox stores any
    * bytes, whatever the method and content type.
@@ -113,12 +104,18 @@ export function mountIngest(
     await null
     const isHere = hasArrived(raw)
     const inbox = await admitted(request, reply, { sourceIp, isHere })
-    let reservation: BodyReservation | null = null
     try {
+      const limit = inbox.maxBytesPerRequest
       const isSmall = isHere && raw.readableLength <= SMALL_BYTES
-      if (!isSmall) reservation = reserve(sourceIp, inbox.publicId)
-      const body = await readBody(raw, inbox.maxBytesPerRequest, reservation ?? {})
-      reservation?.received()
+      const { body } = isSmall
+        ? { body: await readBody(raw, limit) }
+        : await receiveBody(request, reply, {
+            memory,
+            kind: 'inbox',
+            network: clientNetwork(sourceIp),
+            inbox: inbox.publicId,
+            limit,
+          })
       const { path, query } = splitUrl(request.originalUrl)
       const stored = await service.ingest(inbox, {
         token: bearerToken(raw),
@@ -137,8 +134,6 @@ export function mountIngest(
       const reason = reasonOf(error, 'service_busy')
       if (reason) service.refused(inbox, reason)
       throw error
-    } finally {
-      reservation?.release()
     }
   }
 

@@ -4,13 +4,14 @@
  * throws the rest away, until the time of the request is over.
  */
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parseStrictJsonBytes } from '../lib/json.ts'
 import type { Phrase } from '../protocol/errors.ts'
 import { invalid, type Problem, problem } from './errors.ts'
+import type { BodyKind, BodyReservation, Memory } from './memory.ts'
 import { NO_JSON } from './validation.ts'
 
-/** After this time, the uploads that fill the memory now are complete or timed out. */
+/** Retry-After without memory: by then, the uploads that fill it now are complete or timed out. */
 const RETRY_UPLOAD_SECONDS = 10
 /** The first allocation for a body in several chunks. Keeping the chunks would cost some hundred bytes each. */
 const FIRST_BYTES = 16 * 1024
@@ -68,6 +69,44 @@ export function readBody(
       if (!request.complete) refuse(problem('request timeout'))
     })
   })
+}
+
+/**
+ * The whole body, at most `limit` bytes, with the memory that it holds from its first byte until its answer is over.
+ * @throws Problem for a refused body; `rate limited` without room.
+ */
+export async function receiveBody(
+  { raw: request }: Pick<FastifyRequest, 'raw'>,
+  { raw: response }: Pick<FastifyReply, 'raw'>,
+  {
+    memory,
+    kind,
+    limit,
+    tooLarge,
+    ...from
+  }: {
+    memory: Memory
+    kind: BodyKind
+    network: string
+    /** The inbox to which it goes. */
+    inbox?: string
+    limit: number
+    tooLarge?: Phrase | undefined
+  },
+): Promise<{ body: Buffer; reservation: BodyReservation }> {
+  const reservation = memory.forBody(kind, from)
+  if (!reservation) throw noMemory()
+  response.once('close', reservation.release)
+  try {
+    const { reserve, evicted } = reservation
+    const body = await readBody(request, limit, { reserve, evicted, tooLarge })
+    reservation.received()
+    return { body, reservation }
+  } catch (error) {
+    // The connection may have closed before, such as while an order was looked up: no event would follow.
+    reservation.release()
+    throw error
+  }
 }
 
 /** This much is thrown away behind an answer, for a client that still sends. The largest body of a plan is 8 MiB. */

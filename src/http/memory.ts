@@ -43,7 +43,8 @@ const MAX_CHECKS = 5
 const RETRY_SECONDS = 2
 
 /** What is reserved for: a request to an inbox, a purchase that may never be paid, a paid one, `/mcp`, an answer. */
-export type Kind = 'inbox' | 'unpaid' | 'paid' | 'message' | 'answer'
+export type Kind = BodyKind | 'answer'
+export type BodyKind = 'inbox' | 'unpaid' | 'paid' | 'message'
 
 /** A part of the budget with a limit of its own. */
 type Pool = {
@@ -325,7 +326,7 @@ export function createMemory(
    * For a body from its first byte to the answer; null if it does not fit.
    * @param options.inbox to which it goes, which has a limit of its own.
    */
-  function forBody(kind: Exclude<Kind, 'answer'>, options: { network: string; inbox?: string }) {
+  function forBody(kind: BodyKind, options: { network: string; inbox?: string }) {
     const { network, inbox } = options
     const eviction = new AbortController()
     const own = {

@@ -3,8 +3,8 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
+import { receiveBody } from '../../src/http/body.ts'
 import { createMemory } from '../../src/http/memory.ts'
-import { receiveLarge } from '../../src/http/paid/paid.ts'
 
 const EMPTY = { inbox: 0, unpaid: 0, paid: 0, message: 0, answer: 0 }
 
@@ -40,13 +40,9 @@ function aPurchase() {
   const request = new Readable({ read() {} }) as unknown as IncomingMessage
   const response = new EventEmitter() as ServerResponse
   Object.assign(request, { headers: {} })
-  const reading = (kind: 'paid' | 'unpaid') =>
-    receiveLarge(request, response, {
-      memory,
-      network: '203.0.113',
-      kind,
-      maxBytes: 1024 * 1024,
-      tooLarge: undefined,
-    })
+  const reading = async (kind: 'paid' | 'unpaid') => {
+    const whole = { memory, kind, network: '203.0.113', limit: 1024 * 1024 }
+    return (await receiveBody({ raw: request }, { raw: response }, whole)).body
+  }
   return { memory, request, response, reading }
 }

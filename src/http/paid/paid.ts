@@ -3,15 +3,13 @@
  * of its Idempotency-Key or credential is repeated, or a new one is opened.
  */
 import { hash } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Binding } from '../../payment/flows/flow.ts'
 import { extensionRoute, type KeyedBy, purchaseRoute } from '../../payment/keys.ts'
 import { type OrderRequest, termsUnder } from '../../payment/order.ts'
 import type { LookedAhead, Orders } from '../../payment/orders.ts'
-import type { Phrase } from '../../protocol/errors.ts'
 import type { App } from '../app.ts'
-import { declaredBytes, inScope, readBody, refuseEncoding } from '../body.ts'
+import { declaredBytes, inScope, readBody, receiveBody, refuseEncoding } from '../body.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -20,7 +18,7 @@ import {
 } from '../client-address.ts'
 import { idempotencyKey, invalidKey, preimageIn } from '../credentials.ts'
 import { problem } from '../errors.ts'
-import { LIMITS, type Limits, rateLimited } from '../limits.ts'
+import { LIMITS, type Limits } from '../limits.ts'
 import type { Memory } from '../memory.ts'
 import { paidRouteSchema } from './described.ts'
 import { type Flows, readAttempt, sendOutcome } from './flows.ts'
@@ -170,8 +168,9 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     if (request.method !== 'POST') return Buffer.alloc(0)
     if (!ahead) return readBody(request.raw, route.maxBodyBytes(), { tooLarge })
     const kind = ahead.seen.isProven ? 'paid' : 'unpaid'
-    const { maxBytes } = ahead
-    return receiveLarge(request.raw, reply.raw, { memory, network, kind, maxBytes, tooLarge })
+    const limit = ahead.maxBytes
+    const { body } = await receiveBody(request, reply, { memory, kind, network, limit, tooLarge })
+    return body
   }
 
   /** The live catalogue, the node, the operator's rules and the limits on new orders count only here. */
@@ -208,43 +207,6 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const isSelling = () => orders.isSelling() && (by?.client !== null || !isNative())
     const isOwner = route.extendsId !== undefined
     return newOrders.admit({ request, reply }, { isOwner, isSelling })
-  }
-}
-
-/** Retry-After when a budget is full: other bodies have arrived or ended by then. */
-const RETRY_BODY_SECONDS = 10
-
-/** A large body, which holds memory until its answer is over. */
-export async function receiveLarge(
-  request: IncomingMessage,
-  response: ServerResponse,
-  {
-    memory,
-    network,
-    kind,
-    maxBytes,
-    tooLarge,
-  }: {
-    memory: Memory
-    network: string
-    kind: 'paid' | 'unpaid'
-    maxBytes: number
-    tooLarge: Phrase | undefined
-  },
-): Promise<Buffer> {
-  const reservation = memory.forBody(kind, { network })
-  if (!reservation) throw rateLimited(RETRY_BODY_SECONDS)
-  // The peer may go away before there is an answer.
-  response.once('close', reservation.release)
-  try {
-    const { reserve, evicted } = reservation
-    const body = await readBody(request, maxBytes, { reserve, evicted, tooLarge })
-    reservation.received()
-    return body
-  } catch (error) {
-    // The connection may have closed while the order was looked up, before the listener was added.
-    reservation.release()
-    throw error
   }
 }
 

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
-import { declaredBytes, inScope, readBody } from '../../http/body.ts'
+import { declaredBytes, inScope, receiveBody } from '../../http/body.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -97,25 +97,14 @@ export function mountMcp(app: App, parts: McpParts): void {
     reply: FastifyReply,
     { network, maxBytes }: { network: string; maxBytes: number },
   ): Promise<{ message: unknown; hold: Connection['hold'] }> {
-    const reservation = memory.forBody('message', { network })
-    if (!reservation) throw rateLimited(RETRY_SECONDS)
-    reply.raw.once('close', reservation.release)
-    try {
-      const body = await readBody(request.raw, maxBytes, {
-        reserve: reservation.reserve,
-        evicted: reservation.evicted,
-      })
-      reservation.received()
-      const sized = sizedUp(body)
-      if (!reservation.resize(sized.heldBytes)) throw rateLimited(RETRY_SECONDS)
-      const { message, heldBytes } = readMessage(sized)
-      // It grew by more than it needed, and waits may last long.
-      reservation.resize(heldBytes)
-      return { message, hold: (bytes) => reservation.resize(heldBytes + bytes) }
-    } catch (error) {
-      reservation.release()
-      throw error
-    }
+    const whole = { memory, kind: 'message', network, limit: maxBytes } as const
+    const { body, reservation } = await receiveBody(request, reply, whole)
+    const sized = sizedUp(body)
+    if (!reservation.resize(sized.heldBytes)) throw rateLimited(RETRY_SECONDS)
+    const { message, heldBytes } = readMessage(sized)
+    // It grew by more than it needed, and waits may last long.
+    reservation.resize(heldBytes)
+    return { message, hold: (bytes) => reservation.resize(heldBytes + bytes) }
   }
 }
 
