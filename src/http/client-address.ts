@@ -63,17 +63,7 @@ export function isForwarded({ headers }: IncomingMessage): boolean {
  * @param trusted CIDR blocks or addresses.
  * @param isBehindTls whether a proxy in front terminates TLS: then the peer is never the client itself.
  */
-export function createClientAddress(
-  trusted: readonly string[],
-  isBehindTls = false,
-): {
-  clientAddress: ClientAddress
-  openingClient: OpeningClient
-  isProxied: IsProxied
-  peerNetwork: (peer: string) => string | null
-  /** Whether a proxy that is not trusted has forwarded the request, as its headers or the public address say. */
-  isBehindUntrusted: (request: IncomingMessage) => boolean
-} {
+export function createClientAddress(trusted: readonly string[], isBehindTls = false) {
   const isTrusted = networkList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
 
@@ -92,20 +82,24 @@ export function createClientAddress(
     return client
   }
 
+  /** Whether a proxy that is not trusted has forwarded the request, as its headers or the public address say. */
   const isBehindUntrusted = (request: IncomingMessage): boolean =>
-    !isTrusted(peer(request)) && (isForwarded(request) || (isBehindTls && trusted.length === 0))
+    (isForwarded(request) || (isBehindTls && trusted.length === 0)) && !isTrusted(peer(request))
+  const openingClient: OpeningClient = (request) =>
+    isBehindUntrusted(request) ? null : clientScope(clientAddress(request))
+  const isProxied: IsProxied =
+    trusted.length === 0 ? () => false : (request) => isTrusted(peer(request))
 
   return {
     clientAddress: trusted.length === 0 ? peer : clientAddress,
-    openingClient: (request) =>
-      isBehindUntrusted(request) ? null : clientScope(clientAddress(request)),
+    openingClient,
     isBehindUntrusted,
+    isProxied,
     /** The network of a peer; null for a trusted proxy, and for this machine. */
-    peerNetwork(text) {
+    peerNetwork(text: string): string | null {
       const address = plain(text)
       return isTrusted(address) || isLoopback(address) ? null : clientNetwork(address)
     },
-    isProxied: trusted.length === 0 ? () => false : (request) => isTrusted(peer(request)),
   }
 }
 
