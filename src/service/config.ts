@@ -287,10 +287,14 @@ export const OPTIONS = {
 /** The service that the commands talk to: the one of MAYFLY_URL, or the one that starts here with these settings. */
 export function serviceUrl({ url, host, port }: Pick<Config, 'url' | 'host' | 'port'>): string {
   if (url !== null) return url
-  const own = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
-  const named = own.includes(':') && !own.startsWith('[') ? `[${own}]` : own
   // Port 0 is chosen at the start, so nobody knows it before.
-  return `http://${named}:${port === 0 ? OPTIONS.port.default : port}`
+  return `http://${hostInUrl(host)}:${port === 0 ? OPTIONS.port.default : port}`
+}
+
+/** The host of a server in its URL. One that listens on all addresses can be reached on loopback. */
+export function hostInUrl(host: string): string {
+  const own = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  return own.includes(':') && !own.startsWith('[') ? `[${own}]` : own
 }
 
 type Options = typeof OPTIONS

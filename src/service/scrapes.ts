@@ -1,7 +1,7 @@
 /** The metrics and their listener, if the operator has switched them on. */
 
 import type { Metrics } from '../metrics/metrics.ts'
-import { type Config, ConfigError } from './config.ts'
+import { type Config, ConfigError, hostInUrl } from './config.ts'
 
 /** With the metrics off, their library is not loaded. */
 export async function openMetrics(): Promise<Metrics> {
@@ -21,10 +21,4 @@ export async function openScrapes(metrics: Metrics, { metricsHost: host, metrics
       `MAYFLY_METRICS_HOST and MAYFLY_METRICS_PORT must name a free address of this machine (${code}).`,
     )
   }
-}
-
-/** A server that listens on all addresses can be reached on loopback. */
-export function hostInUrl(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
-  return host.includes(':') ? `[${host}]` : host
 }

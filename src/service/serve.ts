@@ -45,14 +45,14 @@ import { createSecrets } from '../secrets/secrets.ts'
 import { createSwitches } from '../switches/switches.ts'
 import { mountMcp } from '../tools/remote/endpoint.ts'
 import { createPurchaseIds } from '../tools/remote/purchase-id.ts'
-import type { Config } from './config.ts'
+import { type Config, hostInUrl } from './config.ts'
 import { createExchangeRate, RATE_EVERY_MS } from './exchange-rate.ts'
 import { CONNECTIONS_BESIDE_STORE, joinInstances } from './instances.ts'
 import { createOnSale } from './on-sale.ts'
 import { openAlerts } from './outbound-rules.ts'
 import { PROVISIONINGS, productsOn, SOLD_FACTS, SURFACES } from './products.ts'
 import { createReload, type Reload } from './reloading.ts'
-import { hostInUrl, openMetrics, openScrapes } from './scrapes.ts'
+import { openMetrics, openScrapes } from './scrapes.ts'
 import {
   asConfigError,
   isBehindTls,
