@@ -46,31 +46,17 @@ export function createInstruments(registry: Registry) {
       })
     },
     /** A gauge with one label that is read when it is scraped. */
-    gaugeBy(name: string, help: string, source: LabelledSource): void {
-      new Gauge({
-        ...options(name, help, [source.label]),
-        async collect() {
-          await replaceValues(this, source)
-        },
-      })
-    },
+    gaugeBy: (name: string, help: string, source: LabelledSource) =>
+      new Gauge({ ...options(name, help, [source.label]), collect: readFrom(source) }),
     /** A counter with one label that is read when it is scraped. */
-    counterBy(name: string, help: string, source: LabelledSource): void {
-      new Counter({
-        ...options(name, help, [source.label]),
-        async collect() {
-          await replaceValues(this, source)
-        },
-      })
-    },
+    counterBy: (name: string, help: string, source: LabelledSource) =>
+      new Counter({ ...options(name, help, [source.label]), collect: readFrom(source) }),
   }
 }
 
-async function replaceValues(
-  instrument: Gauge | Counter,
-  { label, read }: LabelledSource,
-): Promise<void> {
-  const values = await read()
-  instrument.reset()
-  for (const [name, value] of values ?? []) instrument.inc({ [label]: name }, value)
-}
+const readFrom = ({ label, read }: LabelledSource) =>
+  async function collect(this: Gauge | Counter): Promise<void> {
+    const values = await read()
+    this.reset()
+    for (const [name, value] of values ?? []) this.inc({ [label]: name }, value)
+  }

@@ -9,7 +9,7 @@ import { PAGE_POLICY } from './operator-page.ts'
 const MAX_CONNECTIONS = 32
 const TIMEOUT_MS = 10_000
 
-/** What is served, by path. Concurrent requests share one collection. */
+/** What is served, by path. */
 type Served = { contentType: string; text(): Promise<string>; isForLoopback?: true }
 
 /** @throws Node's error if it cannot listen on the address. */
@@ -18,10 +18,10 @@ export async function listenForScrapes(
   { host, port }: { host: string; port: number },
 ) {
   const served: Record<string, Served> = {
-    '/metrics': { contentType: metrics.contentType, text: shared(metrics.text) },
+    '/metrics': { contentType: metrics.contentType, text: metrics.text },
     '/': {
       contentType: 'text/html; charset=utf-8',
-      text: shared(metrics.page),
+      text: metrics.page,
       isForLoopback: true,
     },
   }
@@ -72,14 +72,4 @@ async function send(
 function isFromHere({ headers, socket }: IncomingMessage): boolean {
   const named = (headers.host ?? '').replace(/:\d+$/, '')
   return isLoopback(named) && isLoopback(socket.remoteAddress ?? '')
-}
-
-function shared(collect: () => Promise<string>): () => Promise<string> {
-  let collecting: Promise<string> | null = null
-  return () => {
-    collecting ??= collect().finally(() => {
-      collecting = null
-    })
-    return collecting
-  }
 }
