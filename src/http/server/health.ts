@@ -79,33 +79,30 @@ export function mountReadiness(app: App, { db, clock, isNodeReady, isStopping }:
   })
 }
 
-/** Runs one read at a time: while one hangs, no other is started. */
 function createStoreProbe(db: Readiness['db'], clock: Clock): () => Promise<boolean> {
-  let isReading = false
   let probedAt = Number.NEGATIVE_INFINITY
   let last: Promise<boolean> = Promise.resolve(false)
+  let reading: Promise<boolean> | null = null
 
-  async function read(): Promise<boolean> {
-    isReading = true
-    try {
-      await db.read('select 1 as one')
-      return true
-    } catch {
-      return false
-    } finally {
-      isReading = false
-    }
-  }
-
-  const inTime = (isUp: Promise<boolean>): Promise<boolean> =>
-    unlessAborted(AbortSignal.timeout(PROBE_TIMEOUT_MS), isUp).catch(() => false)
+  const read = (): Promise<boolean> =>
+    db
+      .read('select 1 as one')
+      .then(
+        () => true,
+        () => false,
+      )
+      .finally(() => {
+        reading = null
+      })
 
   return () => {
     const now = clock.now()
     const isFresh = now >= probedAt && now - probedAt < PROBE_INTERVAL_MS
     if (isFresh) return last
     probedAt = now
-    last = isReading ? Promise.resolve(false) : inTime(read())
+    // While one hangs, no other is started.
+    reading ??= read()
+    last = unlessAborted(AbortSignal.timeout(PROBE_TIMEOUT_MS), reading).catch(() => false)
     return last
   }
 }
