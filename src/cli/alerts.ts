@@ -3,7 +3,7 @@ import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../cl
 import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
 import { type Cli, client } from './cli.ts'
 import type { Given } from './declare.ts'
-import { CliError, EXIT } from './exit.ts'
+import { EXIT, misuse } from './exit.ts'
 import { goesWith } from './options.ts'
 import { away, columns } from './text.ts'
 import { checkReceipt, clientOf, findSaved, isName, load, loadCatch } from './vault/saved.ts'
@@ -41,7 +41,7 @@ export const addAlerts = client({
     goesWith('a destination', added.length > 0, { '--opens-at': options.opensAt })
     const asked = [added.length > 0 || options.remove, options.test, options.none]
     if (asked.filter(Boolean).length > 1) {
-      throw new CliError('Give --test or --none alone.', EXIT.usage)
+      throw misuse('Give --test or --none alone.')
     }
     if (options.none) {
       await alerts.deleteAlerts()
@@ -63,10 +63,7 @@ function alertsOf(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: stri
   checkReceipt(name, saved.capability)
   const alerts = clientOf(cli, saved)
   if ('alerts' in alerts) return { alerts, baseUrl: saved.baseUrl }
-  throw new CliError(
-    `${name} is an inbox, and this command takes a monitor or a whisper.`,
-    EXIT.usage,
-  )
+  throw misuse(`${name} is an inbox, and this command takes a monitor or a whisper.`)
 }
 
 function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['destinations'] {
@@ -76,10 +73,7 @@ function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['de
   const inboxes = (options.inbox ?? []).map((name) => {
     const saved = loadCatch(cli, name)
     if (saved.baseUrl !== baseUrl) {
-      throw new CliError(
-        `${name} is an inbox of ${saved.baseUrl}, and not of ${baseUrl}.`,
-        EXIT.usage,
-      )
+      throw misuse(`${name} is an inbox of ${saved.baseUrl}, and not of ${baseUrl}.`)
     }
     const { publicId: inbox, ingestToken } = saved.capability
     return { inbox, ingestToken }
@@ -101,15 +95,14 @@ async function changed(
   const removed = new Set((options.remove ?? []).map((which) => oneOf(cli, which, before)))
   const kept = before.filter((one) => !removed.has(one))
   if (kept.length + added.length === 0) {
-    throw new CliError(
+    throw misuse(
       `That removes the last destination of ${options.name}, so nothing was changed. If you mean that: --none`,
-      EXIT.usage,
     )
   }
   if (kept.length + added.length > MOST) {
     const hosts = kept.map(({ host }) => host).join(', ')
     const room = hosts && ` --remove makes room: ${hosts}`
-    throw new CliError(`At most ${MOST} destinations are notified.${room}`, EXIT.usage)
+    throw misuse(`At most ${MOST} destinations are notified.${room}`)
   }
   return [...kept.map(({ id }) => ({ id })), ...added]
 }
@@ -120,11 +113,10 @@ function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number]
   const [one] = found
   if (one !== undefined && found.length === 1) return one
   const named = all.map(({ id, format, host }) => `${id} (${format}, ${host})`).join(', ')
-  throw new CliError(
+  throw misuse(
     one === undefined
       ? `${which} is no destination. These are: ${named || 'none'}`
       : `${which} is there more than once. Name one by its id: ${named}`,
-    EXIT.usage,
   )
 }
 

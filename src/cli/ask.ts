@@ -5,7 +5,7 @@ import { addAbortSignal, Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { ReadStream } from 'node:tty'
 import { withFile } from './data-folder.ts'
-import { CliError, EXIT } from './exit.ts'
+import { CliError, misuse } from './exit.ts'
 
 /** Reads a line without showing it. @throws CliError without a terminal. */
 export async function askHidden(question: string, signal: AbortSignal): Promise<string> {
@@ -54,7 +54,7 @@ export async function confirm(
   warning: string,
 ): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new CliError(`${warning} Add --yes to confirm.`, EXIT.usage)
+    throw misuse(`${warning} Add --yes to confirm.`)
   }
   if ((await askLine(`${warning} Type ${word} to confirm: `, signal)) === word) return
   throw new CliError('That is another word, so nothing was changed.')
@@ -73,7 +73,7 @@ async function prompt(question: string, { input, output, signal }: Asking): Prom
   // The terminal is in raw mode, where Ctrl-C sends no signal. Here it still does.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'))
   const closed = new Promise<never>((_, reject) => {
-    lines.once('close', () => reject(new CliError('Nothing was typed.', EXIT.usage)))
+    lines.once('close', () => reject(misuse('Nothing was typed.')))
   })
   try {
     return await Promise.race([lines.question(question, { signal }), closed])
@@ -87,9 +87,6 @@ function terminal(): ReadStream {
   try {
     return new ReadStream(openSync(process.platform === 'win32' ? '\\\\.\\CON' : '/dev/tty', 'r+'))
   } catch {
-    throw new CliError(
-      'There is no terminal to type a password on. Use --password-file instead.',
-      EXIT.usage,
-    )
+    throw misuse('There is no terminal to type a password on. Use --password-file instead.')
   }
 }

@@ -11,7 +11,7 @@ import {
   type Nothing,
   type Takes,
 } from './declare.ts'
-import { CliError, type Ending, EXIT, endingOf } from './exit.ts'
+import { type Ending, EXIT, endingOf, misuse } from './exit.ts'
 import {
   finish,
   type GlobalOptions,
@@ -112,9 +112,8 @@ function openCli(options: GlobalOptions, lastAsked: { url: string }): Omit<Cli, 
       const by = options.url === undefined ? 'MAYFLY_URL' : '--url'
       const isGiven = options.url !== undefined || settings.url !== null
       if (isGiven && !isSameService(baseUrl, url)) {
-        throw new CliError(
+        throw misuse(
           `That is of ${baseUrl}, and ${by} says ${url}, so nothing was sent. Use --url ${baseUrl}. If the service has moved: mayfly move <name> --to ${url}`,
-          EXIT.usage,
         )
       }
       return mayflyAt(baseUrl, store)
@@ -130,7 +129,7 @@ export function givenUrl(option: string, text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.pathname === '/'
   if (!isPlain || url.search + url.hash + url.username + url.password !== '') {
-    throw new CliError(`${option} must be an http or https URL without a path.`, EXIT.usage)
+    throw misuse(`${option} must be an http or https URL without a path.`)
   }
   return url.origin
 }

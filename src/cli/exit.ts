@@ -23,6 +23,12 @@ export class CliError extends Error {
   }
 }
 
+/** An argument, an option or a setting is wrong, and nothing was done. */
+export const misuse = (sentence: string): CliError => new CliError(sentence, EXIT.usage)
+
+/** What is asked for has expired, is used up, or never was. */
+export const notThere = (sentence: string): CliError => new CliError(sentence, EXIT.gone)
+
 /** The budget of the day does not allow a payment, so no wallet was asked. */
 export class BudgetError extends WalletError {
   override name = 'BudgetError'

@@ -6,7 +6,7 @@ import { objectIn, parseJson } from '../lib/json.ts'
 import { readStdin } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { withFile, writeFlushed } from './data-folder.ts'
-import { CliError, EXIT } from './exit.ts'
+import { misuse } from './exit.ts'
 import { goesWith } from './options.ts'
 import { savedAs } from './purchase.ts'
 import { type Backup, isBackup, NOTHING, readBackup, restoreBackup } from './vault/backup.ts'
@@ -38,7 +38,7 @@ Everyone who has the file can use what is in it.
   async run(cli, { name, all = false, pingOnly = false, as, out }) {
     goesWith('--ping-only', pingOnly, { '--as curl': as === 'curl' ? as : undefined })
     if ((name === undefined) !== all || (all && pingOnly)) {
-      throw new CliError('Give a name, or --all for a backup of everything.', EXIT.usage)
+      throw misuse('Give a name, or --all for a backup of everything.')
     }
     const text =
       name === undefined ? backupFile(readBackup(cli)) : fileOf(cli, name, { pingOnly, as })
@@ -110,7 +110,7 @@ have been paid since, so it counts as unknown: \`mayfly list\` shows how to go o
       )
     }
     if (name === undefined) {
-      throw new CliError('Give the name to save it under: --name.', EXIT.usage)
+      throw misuse('Give the name to save it under: --name.')
     }
     const saved = savedIn(text, cli.url)
     save(cli, name, saved)
@@ -127,9 +127,8 @@ function savedIn(text: string, baseUrl: string): Kept {
   const isAnswer = typeof value === 'object' && value !== null && 'resource' in value
   const saved = parseKept(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
   if (saved) return saved
-  throw new CliError(
+  throw misuse(
     'That is not a capability: neither a file that `mayfly export` wrote, nor the answer to a purchase.',
-    EXIT.usage,
   )
 }
 

@@ -1,6 +1,6 @@
 /** `mayfly extend`, and the same for the tool of hosts: buys the plan of what is saved once more, before it ends. */
 import { type Cli, client } from './cli.ts'
-import { CliError, EXIT } from './exit.ts'
+import { misuse } from './exit.ts'
 import { type Caller, extension, type Held, resume, savedAs } from './purchase.ts'
 import { away } from './text.ts'
 import { findPurchase } from './vault/purchases.ts'
@@ -64,7 +64,7 @@ export function heldAs(cli: Pick<Cli, 'folder'>, name: string): Held {
   const saved = load(cli, name)
   const { capability } = saved
   if (capability.product === 'whisper') {
-    throw new CliError(`${name} is a whisper, which cannot be extended.`, EXIT.usage)
+    throw misuse(`${name} is a whisper, which cannot be extended.`)
   }
   return { ...saved, capability }
 }

@@ -4,7 +4,7 @@ import type { PurchaseRecord, SavedCapability } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirm } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { CliError, EXIT, endingOf } from './exit.ts'
+import { CliError, EXIT, endingOf, notThere } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
 import { GONE, stateOf } from './status.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
@@ -30,7 +30,7 @@ still be valid is only forgotten with --yes, because its tokens are nowhere else
     const record = open?.record ?? null
     const isHere = isSaved(cli, name)
     if (record === null && !isHere) {
-      throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
+      throw notThere(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`)
     }
     if (!yes && isHere) await allowForgetting(cli, name)
     const lost = record === null || yes ? null : await whatIsLost(cli, name, record)
@@ -48,7 +48,7 @@ async function forgetRead(
   { yes }: { yes: true | undefined },
 ): Promise<number> {
   if (findUnopened(cli, publicId) === null) {
-    throw new CliError(`No read of ${publicId} is kept here.`, EXIT.gone)
+    throw notThere(`No read of ${publicId} is kept here.`)
   }
   if (!yes) await confirm(cli, publicId, 'This forgets the only copy of what a spent read brought.')
   forgetUnopened(cli, publicId)

@@ -4,7 +4,7 @@ import type { PaymentQuote } from '../client/index.ts'
 import type { Wallet } from '../client/wallet.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { Cli } from './cli.ts'
-import { CliError, EXIT } from './exit.ts'
+import { misuse } from './exit.ts'
 
 /** Runs `work` with the wallet of MAYFLY_WALLET_URL, or with null if that is not set. */
 export async function withWallet<T>(
@@ -20,7 +20,7 @@ export async function withWallet<T>(
     traced: cli.traced,
   }).catch((error) => {
     const sentence = messageOf(error)
-    throw new CliError(`${sentence.replace(/\.$/, '')}.`, EXIT.usage)
+    throw misuse(`${sentence.replace(/\.$/, '')}.`)
   })
   try {
     return await work(wallet)

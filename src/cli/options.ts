@@ -1,7 +1,7 @@
 /** Options of several commands. */
 import { PLAN_IDS } from '../lib/product-names.ts'
 import { firstLine, readSecret } from './ask.ts'
-import { CliError, EXIT } from './exit.ts'
+import { misuse } from './exit.ts'
 
 /** The options of every purchase. */
 export const FOR_PURCHASE = {
@@ -15,7 +15,7 @@ export const FOR_PURCHASE = {
 export function goesWith(other: string, isGiven: boolean, options: Record<string, unknown>): void {
   const lone = Object.keys(options).find((name) => options[name] !== undefined)
   if (isGiven || lone === undefined) return
-  throw new CliError(`${lone} goes with ${other}, which is missing.`, EXIT.usage)
+  throw misuse(`${lone} goes with ${other}, which is missing.`)
 }
 
 /** The secret in an option that names a file, or - to ask for it or take it from stdin. */

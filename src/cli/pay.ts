@@ -4,7 +4,7 @@ import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { type Cli, client } from './cli.ts'
-import { CliError, EXIT, endingOf } from './exit.ts'
+import { CliError, EXIT, endingOf, misuse } from './exit.ts'
 import { withWallet } from './invoice.ts'
 import { isUnknown, leavePurchase, openPurchase, vaultStore } from './vault/purchases.ts'
 
@@ -41,9 +41,8 @@ async function pay(cli: Cli, bolt11: string): Promise<string> {
   try {
     return await withWallet(cli, (wallet) => {
       if (wallet) return payments.payInvoice(bolt11, { wallet, maxSats, signal })
-      throw new CliError(
+      throw misuse(
         'No wallet is configured. Set MAYFLY_WALLET_URL, or MAYFLY_WALLET_URL_FILE to a file that contains it.',
-        EXIT.usage,
       )
     })
   } catch (error) {

@@ -17,7 +17,7 @@ import type { Wallet } from '../client/wallet.ts'
 import { sharedWhisper } from '../client/whisper.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import type { Cli } from './cli.ts'
-import { CliError, EXIT, endingOf } from './exit.ts'
+import { CliError, EXIT, endingOf, misuse, notThere } from './exit.ts'
 import { showInvoice, withWallet } from './invoice.ts'
 import {
   dropPurchase,
@@ -94,7 +94,7 @@ export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise
     const ask = { ...terms, planId, idempotencyKey: crypto.randomUUID() }
     if (product === 'catch') return mayfly.buyCatch(ask)
     if (product === 'pulse') return mayfly.buyPulse(ask)
-    if (wanted.whisper === undefined) throw new CliError('There is nothing to send.', EXIT.usage)
+    if (wanted.whisper === undefined) throw misuse('There is nothing to send.')
     return mayfly.buyWhisper({ ...ask, ...wanted.whisper })
   })
 }
@@ -103,10 +103,7 @@ export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise
 export function resume(cli: Cli, name: string, caller: Caller = {}): Promise<Bought> {
   const open = findPurchase(cli, name)
   if (open !== null) return goOn(cli, open, caller)
-  throw new CliError(
-    `There is no unfinished purchase named ${name}. \`mayfly list\` shows them.`,
-    EXIT.gone,
-  )
+  throw notThere(`There is no unfinished purchase named ${name}. \`mayfly list\` shows them.`)
 }
 
 function goOn(cli: Cli, open: OpenPurchase, caller: Caller): Promise<Bought> {
@@ -139,9 +136,8 @@ export function refuseSecond(cli: Cli, wanted: Wanted): void {
   if (beside !== undefined) {
     const names = openOnes(cli, wanted).map(({ name }) => name)
     if (!names.includes(beside)) {
-      throw new CliError(
+      throw misuse(
         `No unfinished purchase of the same is named ${beside}. These are: ${names.join(', ') || 'none'}`,
-        EXIT.usage,
       )
     }
   }
@@ -340,9 +336,8 @@ function moneyIn({ state }: PurchaseRecord): string {
 }
 
 function usedBefore(name: string): CliError {
-  return new CliError(
+  return notThere(
     `${name} was collected elsewhere before it was saved here. To give it up: mayfly forget ${name}`,
-    EXIT.gone,
   )
 }
 

@@ -6,7 +6,7 @@ import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
 import { confirm } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
 import { NEEDED } from './declare.ts'
-import { CliError, EXIT, endingOf } from './exit.ts'
+import { CliError, EXIT, endingOf, notThere } from './exit.ts'
 import { GONE, stateOf } from './status.ts'
 import { away, columns } from './text.ts'
 import { findPurchase, goingOn, type OpenPurchase, openPurchases } from './vault/purchases.ts'
@@ -249,7 +249,7 @@ const addMove = client({
     const mayfly = cli.mayflyAt(url)
     const state = await stateOf(mayfly, kept)
     if (state === GONE) {
-      throw new CliError(`${url} does not know ${name}, so nothing was changed.`, EXIT.gone)
+      throw notThere(`${url} does not know ${name}, so nothing was changed.`)
     }
     // To ask for this one would spend a read or a ping, so the service alone is asked.
     if (state === null) await mayfly.catalog()

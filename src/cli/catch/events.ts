@@ -12,7 +12,7 @@ import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { type CliError, misuse, notThere } from '../exit.ts'
 import { partOf } from '../status.ts'
 import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -93,7 +93,7 @@ export async function findEvent(inbox: CatchClient, which?: string): Promise<Cat
 }
 
 const noEvent = (): CliError =>
-  new CliError('There is no such webhook. `mayfly catch events` lists all.', EXIT.gone)
+  notThere('There is no such webhook. `mayfly catch events` lists all.')
 
 /** An event with its headers and body, for people. */
 function shown(event: CatchEvent): string {
@@ -194,7 +194,7 @@ export function parseFilter(text: string | undefined): EventFilter {
 }
 
 const badFilter = (): CliError =>
-  new CliError(`--filter must be a list such as ${FILTER_EXAMPLE},q=opened`, EXIT.usage)
+  misuse(`--filter must be a list such as ${FILTER_EXAMPLE},q=opened`)
 
 /** An event as one line. */
 export function described(event: CatchEvent): string {

@@ -7,7 +7,7 @@ import { messageOf } from '../../lib/errors.ts'
 import { HOP_BY_HOP } from '../../lib/hop-by-hop.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import type { Cli } from '../cli.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, misuse } from '../exit.ts'
 import { harmless, span } from '../text.ts'
 import type { Listener } from '../vault/listening.ts'
 
@@ -58,10 +58,7 @@ export type Forwarded = {
 export function receiverOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url && /^https?:$/.test(url.protocol)) return url
-  throw new CliError(
-    'The receiver must be an http or https URL, such as http://localhost:3000/hook',
-    EXIT.usage,
-  )
+  throw misuse('The receiver must be an http or https URL, such as http://localhost:3000/hook')
 }
 
 export type Receiving = {

@@ -3,7 +3,7 @@ import type { CatchClient, CatchEvent, CatchState, EventFilter } from '../../cli
 import { inboxAddress } from '../addresses.ts'
 import { type Cli, client } from '../cli.ts'
 import { whole } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, EXIT, misuse, notThere } from '../exit.ts'
 import { goesWith } from '../options.ts'
 import { harmless } from '../text.ts'
 import { failedEvents, type Listener, startListening } from '../vault/listening.ts'
@@ -217,7 +217,7 @@ async function sinceOf(since: string, inbox: CatchClient, last: number | null): 
   if (/^\d{1,15}$/.test(since)) return Number(since)
   if (since === 'last' && last !== null) return last
   if (since === 'now' || since === 'last') return (await inbox.page({ limit: 1 })).latestSequence
-  throw new CliError('--since must be a sequence number, now, start or last.', EXIT.usage)
+  throw misuse('--since must be a sequence number, now, start or last.')
 }
 
 /** Says how many webhooks came before the first start. Those that were deleted count too. */
@@ -232,7 +232,7 @@ function endedAs(cli: Cli, status: CatchState): number {
     cli.note('The inbox has received all the requests of its plan. No more can come.')
     return EXIT.ok
   }
-  throw new CliError(`The inbox has ended: ${status.replaceAll('_', ' ')}.`, EXIT.gone)
+  throw notThere(`The inbox has ended: ${status.replaceAll('_', ' ')}.`)
 }
 
 function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {

@@ -4,7 +4,7 @@ import { messageOf } from '../../lib/errors.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { type Cli, client } from '../cli.ts'
 import { NEEDED } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, EXIT, misuse } from '../exit.ts'
 import { harmless } from '../text.ts'
 import { failedEvents, strikeOut } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -32,7 +32,7 @@ deleted. The others stay for the next time.
     const to = receiverOf(address)
     const { inbox, capability } = loadCatch(cli, name)
     if ((which === undefined) !== failed) {
-      throw new CliError('Name one webhook, or all that have failed by --failed.', EXIT.usage)
+      throw misuse('Name one webhook, or all that have failed by --failed.')
     }
     if (which === undefined) {
       return replayFailed(cli, inbox, { name, to, publicId: capability.publicId })

@@ -3,7 +3,7 @@ import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
 import { CHALLENGERS } from '../../protocol/signatures/signatures.ts'
 import { type Cli, client } from '../cli.ts'
 import { type Given, whole } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { misuse } from '../exit.ts'
 import { goesWith, secretFrom } from '../options.ts'
 import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -67,7 +67,7 @@ async function chosenIn(cli: Cli, options: Given<typeof TAKES>): Promise<CatchRe
   const ways = [sender, echoJson, echoQuery, status, reset].filter((way) => way !== undefined)
   if (ways.length > 1) {
     const names = '--for, --echo-json, --echo-query, --status and --reset'
-    throw new CliError(`Choose one of ${names}.`, EXIT.usage)
+    throw misuse(`Choose one of ${names}.`)
   }
   const { body, contentType, retryAfter: retryAfterSeconds, secretFile = '-' } = options
   const asksForSecret = sender === 'zoom' || sender === 'x'

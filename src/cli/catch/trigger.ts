@@ -5,7 +5,7 @@ import { mac } from '../../protocol/signatures/mac.ts'
 import { SCHEMES } from '../../protocol/signatures/schemes.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { EXIT, misuse } from '../exit.ts'
 import { goesWith, secretFrom } from '../options.ts'
 import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -168,7 +168,7 @@ export async function sampleOf(
   const at = { seconds: Math.floor(now / 1000), id: randomUUID() }
   const used = secret ?? sample.makeSecret()
   const key = sample.keyOf(used)
-  if (!key?.length) throw new CliError(`This is no secret of ${sender}.`, EXIT.usage)
+  if (!key?.length) throw misuse(`This is no secret of ${sender}.`)
   const body = data ?? JSON.stringify(sample.body(at))
   const signature = await mac(concat(utf8(sample.before?.(at) ?? ''), utf8(body)), key)
   return { secret: used, body, headers: { ...sample.headers(at), ...sample.signed(signature, at) } }

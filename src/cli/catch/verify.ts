@@ -4,7 +4,7 @@ import { HMAC_ALGORITHMS, type HmacAlgorithm } from '../../protocol/signatures/m
 import { SIGNATURE_PROVIDERS } from '../../protocol/signatures/signatures.ts'
 import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { EXIT, misuse } from '../exit.ts'
 import { goesWith, secretFrom } from '../options.ts'
 import { columns, harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -44,15 +44,14 @@ with the time at which the webhook came. The exit code is 0 for a valid signatur
   async run(cli, { name, event: which, provider: named, header, ...given }) {
     const { inbox } = loadCatch(cli, name)
     if (named === 'hmac' && !header) {
-      throw new CliError('--provider hmac needs --header, the one of the signature.', EXIT.usage)
+      throw misuse('--provider hmac needs --header, the one of the signature.')
     }
     goesWith('--provider hmac', named === 'hmac', { '--header': header })
     const event = await findEvent(inbox, which)
     const provider = named ?? guessProvider(event)
     if (provider === null) {
-      throw new CliError(
+      throw misuse(
         'No header of this webhook names a known sender. Choose its rules with --provider.',
-        EXIT.usage,
       )
     }
     const { tolerance: toleranceSeconds, algorithm, encoding, prefix, secretFile } = given

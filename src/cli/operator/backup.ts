@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Config, readConfig } from '../../service/config.ts'
 import { secretFile } from '../../service/secret-file.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, misuse } from '../exit.ts'
 import { operator } from './command.ts'
 
 const addBackup = operator({
@@ -53,7 +53,7 @@ export const backupAndRestore = [addBackup, addRestore]
 
 /** @throws CliError for a path that was given wrong. */
 function mustExist(path: string, what: string): void {
-  if (!existsSync(path)) throw new CliError(`There is no ${what} ${path}.`, EXIT.usage)
+  if (!existsSync(path)) throw misuse(`There is no ${what} ${path}.`)
 }
 
 function sqliteFile({ databaseUrl }: Config): string {

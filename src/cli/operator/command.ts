@@ -11,7 +11,7 @@ import {
   type Nothing,
   type Takes,
 } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, EXIT, misuse } from '../exit.ts'
 import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
 
 /** The answer of a command: JSON for programs, text for people. */
@@ -58,10 +58,7 @@ const MAX_REASON_CHARACTERS = 500
 /** @throws CliError for what is no line. */
 export function checkReason(reason: string): void {
   if (reason.length > MAX_REASON_CHARACTERS || /\p{Cc}/u.test(reason)) {
-    throw new CliError(
-      `A reason is one line of at most ${MAX_REASON_CHARACTERS} characters.`,
-      EXIT.usage,
-    )
+    throw misuse(`A reason is one line of at most ${MAX_REASON_CHARACTERS} characters.`)
   }
 }
 
@@ -79,9 +76,8 @@ export async function withStore<T>(
   if (config.databaseUrl.kind === 'sqlite' && !mayCreate) {
     const file = resolve(config.databaseUrl.file)
     if (!existsSync(file)) {
-      throw new CliError(
+      throw misuse(
         `There is no store at ${file}. Run this in the folder of the service, or with its MAYFLY_DATABASE_URL.`,
-        EXIT.usage,
       )
     }
   }

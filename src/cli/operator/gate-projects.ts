@@ -6,7 +6,7 @@ import { createSimulator } from '../../lightning/simulator.ts'
 import { LnurlError } from '../../protocol/lnurl.ts'
 import { outboundRules } from '../../service/outbound-rules.ts'
 import { bindStore } from '../../service/store-identity.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, notThere } from '../exit.ts'
 import type { Output } from '../output.ts'
 import { type Answer, withStore } from './command.ts'
 
@@ -46,7 +46,7 @@ export function withProjects(
 }
 
 function explained(error: unknown): unknown {
-  if (error instanceof UnknownProject) return new CliError(error.message, EXIT.gone)
+  if (error instanceof UnknownProject) return notThere(error.message)
   if (error instanceof ProjectError) return new CliError(error.message)
   if (error instanceof LnurlError) {
     return new CliError(`The address cannot be used: ${error.message}.`)

@@ -34,7 +34,7 @@ import { secretsGiven } from '../../service/secret-file.ts'
 import { asConfigError } from '../../service/start-checks.ts'
 import { bindStore } from '../../service/store-identity.ts'
 import { withFile } from '../data-folder.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, EXIT, misuse } from '../exit.ts'
 import { away, columns } from '../text.ts'
 import type { Answer } from './command.ts'
 import { timeFrom } from './times.ts'
@@ -100,9 +100,8 @@ const listed = (order: OrderRow) => ({
 export function readName(name: string): OrderRef {
   const ref = readOrderRef(name)
   if (ref !== null) return ref
-  throw new CliError(
+  throw misuse(
     `${name} is neither a payment hash, nor an invoice, nor the id of an order or of what one bought.`,
-    EXIT.usage,
   )
 }
 
@@ -110,10 +109,7 @@ export function readName(name: string): OrderRef {
 export function readOneName(name: string): OrderRef {
   const ref = readName(name)
   if (ref.by !== 'public_id') return ref
-  throw new CliError(
-    `${name} can have several orders. To see them: mayfly order show ${name}`,
-    EXIT.usage,
-  )
+  throw misuse(`${name} can have several orders. To see them: mayfly order show ${name}`)
 }
 
 /** @throws CliError if the store has nothing of this name. */
@@ -282,10 +278,10 @@ export function readLost(name: string, options: LostOptions): LostOrder {
   const { order = null, preimageFile } = options
   const { by, value: paymentHash } = readName(name)
   if (by !== 'payment_hash') {
-    throw new CliError(`${name} is neither a payment hash nor an invoice.`, EXIT.usage)
+    throw misuse(`${name} is neither a payment hash nor an invoice.`)
   }
   if (order !== null && !isId('order', order)) {
-    throw new CliError('--order must be the id of an order, order_….', EXIT.usage)
+    throw misuse('--order must be the id of an order, order_….')
   }
   return {
     paymentHash,

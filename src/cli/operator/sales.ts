@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import type { Entry } from '../../payment/sales.ts'
 import { group } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { EXIT, misuse } from '../exit.ts'
 import { operator, withStore } from './command.ts'
 import { timeFrom, timeTo } from './times.ts'
 
@@ -28,7 +28,7 @@ It is CSV, and with --json an object a line.
       from: timeFrom(from, '--from', now),
       to: to === undefined ? Number.MAX_SAFE_INTEGER : timeTo(to, '--to', now),
     }
-    if (between.to <= between.from) throw new CliError('--to must be after --from.', EXIT.usage)
+    if (between.to <= between.from) throw misuse('--to must be after --from.')
     const { entriesBetween } = await import('../../payment/sales.ts')
     await withStore(async (_config, db) => {
       await write(format.head)

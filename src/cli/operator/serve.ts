@@ -12,7 +12,7 @@ import {
   readOptions,
 } from '../../service/config.ts'
 import type { Server } from '../../service/serve.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, EXIT, misuse } from '../exit.ts'
 import { ofStore, operator } from './command.ts'
 import { onHangUp } from './hang-up.ts'
 import { onceATurn } from './log-output.ts'
@@ -136,8 +136,7 @@ function shownStore({ databaseUrl }: Config): string {
 
 /** What keeps the service from starting and is the operator's to change, as a sentence; else null. */
 function notStarted(error: unknown): CliError | null {
-  const known =
-    error instanceof ConfigError ? new CliError(error.message, EXIT.usage) : ofStore(error)
+  const known = error instanceof ConfigError ? misuse(error.message) : ofStore(error)
   const sentence = known?.message ?? ADDRESS_ERRORS[codeOf(error)]
   if (sentence === undefined) return null
   return new CliError(`Mayfly did not start. ${sentence}`, known?.code)

@@ -3,7 +3,7 @@ import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Suspension, Target } from '../../service/takedowns.ts'
 import { group } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, misuse } from '../exit.ts'
 import { checkReason, operator, withStore } from './command.ts'
 
 const CAPABILITY = { '<publicId>': 'catch_…, whisper_… or pulse_…' }
@@ -77,7 +77,7 @@ async function targetOf(publicId: string): Promise<Target> {
   const hint = isId('gate_project', publicId)
     ? `Suspend a project with: mayfly gate project suspend ${publicId}`
     : `${publicId} is not the public id of a capability (catch_…, whisper_… or pulse_…).`
-  throw new CliError(hint, EXIT.usage)
+  throw misuse(hint)
 }
 
 const shown = ({ suspendedAt, resumedAt, ...rest }: Suspension) => ({

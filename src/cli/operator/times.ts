@@ -1,5 +1,5 @@
 /** Times as an operator writes them on the command line. */
-import { CliError, EXIT } from '../exit.ts'
+import { misuse } from '../exit.ts'
 
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DAY_MS = 86_400_000
@@ -12,9 +12,8 @@ export function timeFrom(text: string, option: string, now: number): number {
   const [, count = '', unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   const time = count === '' ? moment(text) : now - Number(count) * (UNITS[unit] ?? 0)
   if (time !== null) return time
-  throw new CliError(
+  throw misuse(
     `${option} must be a date such as 2026-01-31, a time such as 2026-01-31T18:00:00Z, or how long ago, such as 24h or 7d.`,
-    EXIT.usage,
   )
 }
 

@@ -2,7 +2,7 @@
 import type { PulseHistory, PulseHistoryEntry } from '../../client/index.ts'
 import { type Cli, client } from '../cli.ts'
 import { whole } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { misuse } from '../exit.ts'
 import { columns, span } from '../text.ts'
 import { loadPulse } from '../vault/saved.ts'
 
@@ -21,7 +21,7 @@ export const addPulseHistory = client({
   },
   examples: ['mayfly pulse history backup', 'mayfly pulse history backup --all > backup.json'],
   async run(cli, { name, all, limit }) {
-    if (all && limit !== undefined) throw new CliError('Give --limit or --all.', EXIT.usage)
+    if (all && limit !== undefined) throw misuse('Give --limit or --all.')
     const { monitor } = loadPulse(cli, name)
     const most = all ? MAX_ENTRIES : (limit ?? 20)
     const { createdAt } = await monitor.status()

@@ -4,7 +4,7 @@
  */
 import { createMayfly, type PulseClient } from '../../client/index.ts'
 import { dataFolder } from '../data-folder.ts'
-import { CliError, EXIT, endingOf } from '../exit.ts'
+import { CliError, EXIT, endingOf, notThere } from '../exit.ts'
 import { printDebug } from '../output.ts'
 import { harmless } from '../text.ts'
 import { traced } from '../trace.ts'
@@ -16,9 +16,8 @@ export const PING_MS = 10_000
 /** The error of a ping that was refused, with what may have happened and what to do. */
 export function refusedPing(error: unknown, name: string): unknown {
   if (endingOf(error, '')?.code !== EXIT.gone || error instanceof CliError) return error
-  return new CliError(
+  return notThere(
     `The service refused the ping: ${name} has ended, has used up its pings, or its owner has replaced the ping token. The owner sees which: mayfly status ${name}. If a rotation was interrupted, run it again: mayfly pulse rotate ${name}`,
-    EXIT.gone,
   )
 }
 

@@ -2,7 +2,7 @@
 import type { PulseSettings } from '../../client/index.ts'
 import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { EXIT, misuse } from '../exit.ts'
 import { partOf, showMonitor } from '../status.ts'
 import { loadPulse } from '../vault/saved.ts'
 
@@ -35,7 +35,7 @@ export const addPulseSet = client({
       publicStatusEnabled: isPublic,
     }
     if (Object.values(settings).every((value) => value === undefined)) {
-      throw new CliError('There is nothing to change. --help lists the settings.', EXIT.usage)
+      throw misuse('There is nothing to change. --help lists the settings.')
     }
     showMonitor(cli, baseUrl, await monitor.update(settings as PulseSettings))
   },
@@ -58,7 +58,7 @@ export const addPulseSchedule = client({
   async run(cli, { name, cron, timeZone, grace: graceSeconds, off = false }) {
     const { monitor } = loadPulse(cli, name)
     if ((cron === undefined) !== off) {
-      throw new CliError('Give the five fields of cron, in quotes, or --off.', EXIT.usage)
+      throw misuse('Give the five fields of cron, in quotes, or --off.')
     }
     if (cron === undefined) {
       await partOf(monitor, monitor.deleteSchedule())

@@ -7,7 +7,7 @@ import { parseKept } from '../../client/capability-file.ts'
 import type { PurchaseRecord } from '../../client/index.ts'
 import { base64, base64Bytes } from '../../lib/bytes.ts'
 import { isObject } from '../../lib/json.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { type CliError, misuse } from '../exit.ts'
 import { findIn, importIn, isTaken } from './purchases.ts'
 import { isName } from './saved.ts'
 import { fromVault, inVault, type Place } from './vault.ts'
@@ -91,7 +91,7 @@ const READ = `
   select $publicId, $envelope where not exists (select 1 from unopened where public_id = $publicId)`
 
 const taken = (name: string): CliError =>
-  new CliError(`Something else is saved as ${name} here, so nothing was imported.`, EXIT.usage)
+  misuse(`Something else is saved as ${name} here, so nothing was imported.`)
 
 /** Whether this is a purchase that `export` wrote. */
 const isRecord = (value: unknown): value is PurchaseRecord =>

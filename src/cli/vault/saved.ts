@@ -11,7 +11,7 @@ import type { AnyCapability, SavedCapability } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
 import { isProduct, PRODUCT_NAMES } from '../../lib/product-names.ts'
 import type { Cli } from '../cli.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, misuse, notThere } from '../exit.ts'
 import { forgetListening } from './listening.ts'
 import { goingOn, nameSaved, openPurchase } from './purchases.ts'
 import { fromVault, inVault, type Place, VaultError, vaultFile } from './vault.ts'
@@ -24,15 +24,13 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/
 export function checkName(name: string): string {
   // An id is in the addresses that the user sees, so it is easily taken for the name.
   if (PRODUCT_NAMES.some((product) => isId(product, name))) {
-    throw new CliError(
+    throw misuse(
       `${name} is an id. This takes the name that it is saved under: \`mayfly list\` shows the names.`,
-      EXIT.usage,
     )
   }
   if (isName(name)) return name
-  throw new CliError(
+  throw misuse(
     'A name has at most 63 characters: lower-case letters, digits, dots, dashes and underscores.',
-    EXIT.usage,
   )
 }
 
@@ -132,10 +130,7 @@ function textIn(db: DatabaseSync, name: string): string | null {
 export function findSaved(place: Place, name: string): SavedCapability | null {
   const kept = findKept(place, name)
   if (kept === null || !isPingOnly(kept)) return kept
-  throw new CliError(
-    `${name} is saved here for pings only. Run this where its owner's token is.`,
-    EXIT.usage,
-  )
+  throw misuse(`${name} is saved here for pings only. Run this where its owner's token is.`)
 }
 
 /** What is saved under this name. @throws CliError if it does not exist. */
@@ -151,19 +146,16 @@ export function load(place: Place, name: string): SavedCapability {
 function missing(place: Place, name: string): never {
   const record = openPurchase(place, name)
   if (record !== null) {
-    throw new CliError(
-      `The purchase of ${name} is not finished. To continue: ${goingOn(name, record)}`,
-      EXIT.gone,
-    )
+    throw notThere(`The purchase of ${name} is not finished. To continue: ${goingOn(name, record)}`)
   }
-  throw new CliError(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`, EXIT.gone)
+  throw notThere(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`)
 }
 
 /** What is kept, if it is of this product. @throws CliError for another one. */
 function only<K extends Kept, P extends Product>(name: string, kept: K, wanted: P): Only<K, P> {
   const { product } = kept.capability
   if (product === wanted) return kept as Only<K, P>
-  throw new CliError(`${name} is ${A[product]}, and this command takes ${A[wanted]}.`, EXIT.usage)
+  throw misuse(`${name} is ${A[product]}, and this command takes ${A[wanted]}.`)
 }
 
 type Only<K extends Kept, P> = K & { capability: Extract<K['capability'], { product: P }> }
@@ -197,9 +189,8 @@ export const loadPing = (place: Place, name: string): SavedPing =>
 /** @throws CliError for a whisper that was bought without a receipt. */
 export function checkReceipt(name: string, capability: AnyCapability): void {
   if (capability.product !== 'whisper' || capability.receiptToken !== undefined) return
-  throw new CliError(
+  throw misuse(
     `${name} was bought without a receipt. Buy the next one with: mayfly whisper send --receipt`,
-    EXIT.usage,
   )
 }
 

@@ -9,7 +9,7 @@ import { askHidden, firstLine, readStdin } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { withFile } from '../data-folder.ts'
 import { type Add, type Given, whole } from '../declare.ts'
-import { CliError, EXIT } from '../exit.ts'
+import { CliError, misuse } from '../exit.ts'
 import { FOR_PURCHASE } from '../options.ts'
 import { purchase, resume, savedAs, type Wanted, type WhisperTerms } from '../purchase.ts'
 import { away, columns } from '../text.ts'
@@ -98,7 +98,7 @@ async function wantedOf(cli: Cli, options: Options): Promise<Wanted> {
       : withFile(file, () => readFileSync(file))
   if (data.length === 0) {
     const what = file === '-' ? 'nothing came on stdin' : `${file} is empty`
-    throw new CliError(`There is nothing to send: ${what}. Nothing was bought.`, EXIT.usage)
+    throw misuse(`There is nothing to send: ${what}. Nothing was bought.`)
   }
   const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
   const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
@@ -119,12 +119,12 @@ async function passwordOf(
   if (!password) return undefined
   const first = notEmpty(await askHidden('Password: ', cli.signal))
   if ((await askHidden('Once more: ', cli.signal)) === first) return first
-  throw new CliError('The two passwords differ. Nothing was sent.', EXIT.usage)
+  throw misuse('The two passwords differ. Nothing was sent.')
 }
 
 function notEmpty(password: string): string {
   if (password !== '') return password
-  throw new CliError('The password is empty.', EXIT.usage)
+  throw misuse('The password is empty.')
 }
 
 /** The terms of a whisper. @param option what the caller calls its `revealAt`. @throws CliError */
@@ -144,10 +144,7 @@ export async function termsOf(
 function timeOf(text: string, option: string): Date {
   const hasOffset = /(?:Z|[+-]\d{2}:\d{2})$/.test(text)
   if (hasOffset && !Number.isNaN(Date.parse(text))) return new Date(text)
-  throw new CliError(
-    `${option} must be a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.`,
-    EXIT.usage,
-  )
+  throw misuse(`${option} must be a time with its offset, such as 2026-12-24T18:00:00Z or …+01:00.`)
 }
 
 /** The ping that arms a switch, if its monitor is saved here. */
@@ -168,10 +165,7 @@ async function switchOf(cli: Cli, given: string): Promise<string> {
   const { state } = await monitor.status()
   if (state !== 'operational') {
     const next = state === 'waiting' || state === 'late' ? ` First: mayfly ping ${given}` : ''
-    throw new CliError(
-      `The switch of ${given} cannot be bound while the monitor is ${state}.${next}`,
-      EXIT.usage,
-    )
+    throw misuse(`The switch of ${given} cannot be bound while the monitor is ${state}.${next}`)
   }
   return (await monitor.makeSwitch()).switchId
 }
