@@ -27,8 +27,7 @@ export const readBackup = (place: Place): Backup =>
   fromVault(place, NOTHING, (db) => ({
     capabilities: db
       .prepare('select name, text from capability order by name')
-      .all()
-      .map(({ name, text }) => ({ name: String(name), text: String(text) })),
+      .all() as Backup['capabilities'],
     purchases: db
       .prepare('select name, record from purchase order by name')
       .all()

@@ -7,7 +7,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { PurchaseRecord } from '../../client/index.ts'
 import { msatOf } from '../../client/offer.ts'
 import { BudgetError } from '../exit.ts'
-import { fromVault, inVault, type Place } from './vault.ts'
+import { change, fromVault, type Place } from './vault.ts'
 
 /** How long a day that is over stays: a clock that was ahead must not lose what it has spent. */
 const KEPT_MS = 31 * 86_400_000
@@ -39,11 +39,8 @@ export function checkBudget(options: BudgetOptions, priceMsat: number): void {
 }
 
 /** Counts nothing of today as spent. What is still unknown is counted again when it is tried again. */
-export function resetBudget(place: Timed): void {
-  inVault(place, (db) => {
-    db.prepare('delete from spending where day >= $day').run({ day: dayOf(place.now()) })
-  })
-}
+export const resetBudget = (place: Timed): unknown =>
+  change(place, 'delete from spending where day >= $day', { day: dayOf(place.now()) })
 
 /**
  * Counts what the last invoice of a record may cost, in the transaction that writes the record. One statement decides,

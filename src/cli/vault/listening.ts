@@ -12,7 +12,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { CliError } from '../exit.ts'
-import { fromVault, inVault, type Place } from './vault.ts'
+import { change, inVault, type Place, rowsIn } from './vault.ts'
 
 export type Listener = ReturnType<typeof startListening>
 
@@ -27,19 +27,14 @@ export function startListening(place: Place, inbox: string) {
   let last = numberOf(before?.last)
 
   function write(sequence: number, unanswered: number | null, hasFailed = false): void {
+    const move = (db: DatabaseSync): void => {
+      const moved = change({ ...place, db }, MOVE, { inbox, listener, last: sequence, unanswered })
+      if (moved === 0) throw new CliError(OTHER_LISTENER)
+      if (hasFailed) change({ ...place, db }, FAILED, { inbox, sequence })
+    }
     // Nothing may take time between the commit and the last byte.
-    inVault(place, (db) => move(db, { last: sequence, unanswered, hasFailed }), { isQuick: true })
+    inVault(place, move, { isQuick: true })
     last = sequence
-  }
-
-  function move(
-    db: DatabaseSync,
-    to: { last: number; unanswered: number | null; hasFailed: boolean },
-  ) {
-    const { last: sequence, unanswered, hasFailed } = to
-    const { changes } = db.prepare(MOVE).run({ inbox, listener, last: sequence, unanswered })
-    if (Number(changes) === 0) throw new CliError(OTHER_LISTENER)
-    if (hasFailed) db.prepare(FAILED).run({ inbox, sequence })
   }
 
   return {
@@ -68,23 +63,18 @@ const FAILED =
 const OTHER_LISTENER = 'Another process forwards the webhooks of this inbox now, so this one stops.'
 
 /** Forgets how far listeners and hosts of this inbox got. */
-export const forgetListening = (place: Place, inbox: string): void =>
-  inVault(place, (db) => {
-    db.prepare('delete from listening where inbox = $inbox').run({ inbox })
-    db.prepare('delete from failed where inbox = $inbox').run({ inbox })
-  })
+export function forgetListening(place: Place, inbox: string): void {
+  change(place, 'delete from listening where inbox = $inbox', { inbox })
+  change(place, 'delete from failed where inbox = $inbox', { inbox })
+}
 
 /** The last event that the tools of a host have handed over, or 0. */
 export const lastSeen = (place: Place, inbox: string): number =>
-  fromVault(place, 0, (db) =>
-    Number(db.prepare('select seen from listening where inbox = $inbox').get({ inbox })?.seen ?? 0),
-  )
+  Number(rowsIn(place, 'select seen from listening where inbox = $inbox', { inbox })[0]?.seen ?? 0)
 
 /** It only grows: of two calls at once the one that got further counts. */
-export const sawUpTo = (place: Place, inbox: string, sequence: number): void =>
-  inVault(place, (db) => {
-    db.prepare(SEEN).run({ inbox, sequence })
-  })
+export const sawUpTo = (place: Place, inbox: string, sequence: number): unknown =>
+  change(place, SEEN, { inbox, sequence })
 
 const SEEN = `
   insert into listening (inbox, seen) values ($inbox, $sequence)
@@ -92,18 +82,15 @@ const SEEN = `
 
 /** The events of this inbox that its receiver did not take, in their order. */
 export const failedEvents = (place: Place, inbox: string): number[] =>
-  fromVault(place, [], (db) =>
-    db
-      .prepare('select sequence from failed where inbox = $inbox order by sequence')
-      .all({ inbox })
-      .map(({ sequence }) => Number(sequence)),
-  )
+  rowsIn(place, 'select sequence from failed where inbox = $inbox order by sequence', {
+    inbox,
+  }).map(({ sequence }) => Number(sequence))
 
 /** Strikes one out: the receiver took it, or it was deleted. */
-export const strikeOut = (place: Place, inbox: string, sequence: number): void =>
-  inVault(place, (db) => {
-    const strike = 'delete from failed where inbox = $inbox and sequence = $sequence'
-    db.prepare(strike).run({ inbox, sequence })
+export const strikeOut = (place: Place, inbox: string, sequence: number): unknown =>
+  change(place, 'delete from failed where inbox = $inbox and sequence = $sequence', {
+    inbox,
+    sequence,
   })
 
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null)

@@ -4,7 +4,7 @@ import type { PurchaseRecord, PurchaseStore } from '../../client/index.ts'
 import { parseJson } from '../../lib/json.ts'
 import { CliError } from '../exit.ts'
 import { type BudgetOptions, release, reserve, settle } from './budget.ts'
-import { fromVault, inVault, otherProcess, type Place, VaultError } from './vault.ts'
+import { fromVault, inVault, otherProcess, type Place, rowsIn, VaultError } from './vault.ts'
 
 /** A purchase that is not delivered, its name, and the other process that works on it now. */
 export type OpenPurchase = {
@@ -88,12 +88,7 @@ export const nameTaken = (name: string): CliError =>
   )
 
 export const openPurchases = (place: Place): OpenPurchase[] =>
-  fromVault(place, [], (db) =>
-    db
-      .prepare('select * from purchase order by name')
-      .all()
-      .flatMap((row) => rowOf(row) ?? []),
-  )
+  rowsIn(place, 'select * from purchase order by name').flatMap((row) => rowOf(row) ?? [])
 
 export const findPurchase = (place: Place, name: string): OpenPurchase | null =>
   fromVault(place, null, (db) => findIn(db, 'name', name))

@@ -1,5 +1,4 @@
 /** The user's capabilities by name, in the vault. */
-import type { DatabaseSync } from 'node:sqlite'
 import {
   formatKept,
   isPingOnly,
@@ -14,7 +13,7 @@ import type { Cli } from '../cli.ts'
 import { CliError, misuse, notThere } from '../exit.ts'
 import { forgetListening } from './listening.ts'
 import { goingOn, nameSaved, openPurchase } from './purchases.ts'
-import { fromVault, inVault, type Place, VaultError, vaultFile } from './vault.ts'
+import { change, inVault, type Place, rowsIn, VaultError, vaultFile } from './vault.ts'
 
 export type Product = AnyCapability['product']
 
@@ -38,31 +37,24 @@ export const isName = (text: string): boolean => NAME.test(text)
 
 /** Saves a new capability. Never overwrites one. @throws CliError if the name is taken. */
 export function save(place: Place, name: string, saved: Kept): void {
+  const insert = 'insert into capability (name, text) values ($name, $text) on conflict do nothing'
   const row = { name: checkName(name), text: textOf(saved) }
-  inVault(place, (db) => {
-    const { changes } = db
-      .prepare('insert into capability (name, text) values ($name, $text) on conflict do nothing')
-      .run(row)
-    if (Number(changes) === 1) return
-    throw nameSaved(name)
-  })
+  if (change(place, insert, row) === 0) throw nameSaved(name)
 }
 
-/** Saves what a capability has become: what `change` makes of it now. Null if it is saved no more. */
+/** Saves what a capability has become: what `become` makes of it now. Null if it is saved no more. */
 export function saveAgain<T extends Kept>(
   place: Place,
   name: string,
-  change: (saved: T) => T,
+  become: (saved: T) => T,
 ): T | null {
   return inVault(place, (db) => {
     const saved = findKept({ ...place, db }, name)
     if (saved === null) return null
-    const changed = change(saved as T)
+    const changed = become(saved as T)
     // What it was before, such as used up, it may be no more.
-    db.prepare('update capability set text = $text, state = null where name = $name').run({
-      name,
-      text: textOf(changed),
-    })
+    const update = 'update capability set text = $text, state = null where name = $name'
+    change({ ...place, db }, update, { name, text: textOf(changed) })
     return changed
   })
 }
@@ -72,14 +64,9 @@ export type Said = { state: string; at: number }
 
 /** Remembers it for `mayfly list`. Where the vault can only be read, it is forgotten. */
 export function rememberState(place: Place & { now(): number }, name: string, state: string): void {
+  const update = 'update capability set state = $state, said_at = $at where name = $name'
   try {
-    inVault(place, (db) => {
-      db.prepare('update capability set state = $state, said_at = $at where name = $name').run({
-        name,
-        state,
-        at: place.now(),
-      })
-    })
+    change(place, update, { name, state, at: place.now() })
   } catch (error) {
     if (!(error instanceof VaultError)) throw error
   }
@@ -95,24 +82,20 @@ export function textOf(saved: Kept): string {
 
 /** All that is saved, by name. Null for what is damaged. */
 export const allKept = (place: Place): { name: string; kept: Kept | null; said: Said | null }[] =>
-  fromVault(place, [], (db) =>
-    db
-      .prepare('select * from capability order by name')
-      .all()
-      .map(({ name, text, state, said_at: at }) => ({
-        name: String(name),
-        kept: parseKept(String(text)),
-        said: state === null ? null : { state: String(state), at: Number(at) },
-      })),
+  rowsIn(place, 'select * from capability order by name').map(
+    ({ name, text, state, said_at: at }) => ({
+      name: String(name),
+      kept: parseKept(String(text)),
+      said: state === null ? null : { state: String(state), at: Number(at) },
+    }),
   )
 
-export const isSaved = (place: Place, name: string): boolean =>
-  fromVault(place, false, (db) => textIn(db, name) !== null)
+export const isSaved = (place: Place, name: string): boolean => textOfName(place, name) !== null
 
 /** What is saved under this name, or null. @throws CliError if it is damaged. */
 export function findKept(place: Place, name: string): Kept | null {
   checkName(name)
-  const text = fromVault(place, null, (db) => textIn(db, name))
+  const text = textOfName(place, name)
   if (text === null) return null
   const kept = parseKept(text)
   if (kept) return kept
@@ -121,8 +104,8 @@ export function findKept(place: Place, name: string): Kept | null {
   )
 }
 
-function textIn(db: DatabaseSync, name: string): string | null {
-  const row = db.prepare('select text from capability where name = $name').get({ name })
+function textOfName(place: Place, name: string): string | null {
+  const [row] = rowsIn(place, 'select text from capability where name = $name', { name })
   return row === undefined ? null : String(row.text)
 }
 
@@ -197,20 +180,16 @@ export function checkReceipt(name: string, capability: AnyCapability): void {
 /** Removes what is saved under this name, even if it is damaged. */
 export function forget(place: Place, name: string): void {
   inVault(place, (db) => {
-    const { publicId = '' } = parseKept(textIn(db, name) ?? '')?.capability ?? {}
-    forgetListening({ ...place, db }, publicId)
-    db.prepare('delete from capability where name = $name').run({ name })
+    const here = { ...place, db }
+    const { publicId = '' } = parseKept(textOfName(here, name) ?? '')?.capability ?? {}
+    forgetListening(here, publicId)
+    change(here, 'delete from capability where name = $name', { name })
   })
 }
 
 /** The secret members of a capability. */
 const SECRETS = new Set([
-  'ownerToken',
-  'ingestToken',
-  'readToken',
-  'receiptToken',
-  'pingToken',
-  'code',
+  ...['ownerToken', 'ingestToken', 'readToken', 'receiptToken', 'pingToken', 'code'],
 ])
 
 /** The capability without its secrets. */

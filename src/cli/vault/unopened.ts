@@ -4,19 +4,17 @@
  * with them.
  */
 import { randomBytes } from 'node:crypto'
-import { fromVault, inVault, type Place } from './vault.ts'
+import { change, inVault, type Place, rowsIn } from './vault.ts'
 
 export type Unopened = { id: number; envelope: Uint8Array<ArrayBuffer> }
 
 /** The bytes of an earlier read of this whisper, or null. */
-export const findUnopened = (place: Place, publicId: string): Unopened | null =>
-  fromVault(place, null, (db) => {
-    const row = db
-      .prepare('select id, envelope from unopened where public_id = $publicId limit 1')
-      .get({ publicId })
-    if (row === undefined) return null
-    return { id: Number(row.id), envelope: new Uint8Array(row.envelope as Uint8Array) }
-  })
+export function findUnopened(place: Place, publicId: string): Unopened | null {
+  const find = 'select id, envelope from unopened where public_id = $publicId limit 1'
+  const [row] = rowsIn(place, find, { publicId })
+  if (row === undefined) return null
+  return { id: Number(row.id), envelope: new Uint8Array(row.envelope as Uint8Array) }
+}
 
 /**
  * Makes room for this many bytes in the file, so that a full disk is noticed before the read is spent. The file keeps
@@ -41,15 +39,9 @@ export function keepUnopened(
   })
 }
 
-export const dropUnopened = (place: Place, { id }: Pick<Unopened, 'id'>): void =>
-  inVault(place, (db) => {
-    db.prepare('delete from unopened where id = $id').run({ id })
-  })
+export const dropUnopened = (place: Place, { id }: Pick<Unopened, 'id'>): unknown =>
+  change(place, 'delete from unopened where id = $id', { id })
 
-/** Gives up all that reads of this whisper brought. How many reads that were. */
-export const forgetUnopened = (place: Place, publicId: string): number =>
-  inVault(place, (db) =>
-    Number(
-      db.prepare('delete from unopened where public_id = $publicId').run({ publicId }).changes,
-    ),
-  )
+/** Gives up all that reads of this whisper brought. */
+export const forgetUnopened = (place: Place, publicId: string): unknown =>
+  change(place, 'delete from unopened where public_id = $publicId', { publicId })

@@ -5,7 +5,7 @@
  */
 import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { messageOf } from '../../lib/errors.ts'
 import { isCode } from '../data-folder.ts'
 import { CliError } from '../exit.ts'
@@ -45,6 +45,17 @@ export function fromVault<T>({ folder, db }: Place, none: T, read: (db: Database
   if (db !== undefined) return read(db)
   return isThere(folder) ? transaction(folder, read, { isReadOnly: !isWritable(folder) }) : none
 }
+
+/** What one statement reads. Nothing where there is no vault. */
+export const rowsIn = (place: Place, sql: string, values: Values = {}): Row[] =>
+  fromVault(place, [], (db) => db.prepare(sql).all(values))
+
+/** Changes the vault by one statement. How many rows that are. */
+export const change = (place: Place, sql: string, values: Values): number =>
+  inVault(place, (db) => Number(db.prepare(sql).run(values).changes))
+
+type Row = Record<string, unknown>
+type Values = Record<string, SQLInputValue>
 
 function transaction<T>(
   folder: string,
