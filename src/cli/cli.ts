@@ -8,18 +8,12 @@ import {
   type Declared,
   declare,
   type Given,
+  type GlobalOptions,
   type Nothing,
   type Takes,
 } from './declare.ts'
 import { type Ending, EXIT, endingOf, misuse } from './exit.ts'
-import {
-  finish,
-  type GlobalOptions,
-  isForPrograms,
-  type Output,
-  openOutput,
-  printDebug,
-} from './output.ts'
+import { finish, isForPrograms, type Output, openOutput, printDebug } from './output.ts'
 import { traced } from './trace.ts'
 
 export type Cli = Output & {

@@ -1,6 +1,5 @@
 /** How a command is declared: what it takes, in the words that its help shows. Its types follow, and completion. */
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
-import type { GlobalOptions } from './output.ts'
 import { helpText } from './text.ts'
 
 /** Instead of what stands for an absent option: it must be there. */
@@ -80,15 +79,7 @@ export function declare<T extends Takes>(
   act?: (given: Given<T> & GlobalOptions) => Promise<void> | void,
 ): Command {
   const command = parent.command(name, { hidden: isHidden }).description(says)
-  for (const [flags, taken] of Object.entries<Taken>(takes ?? {})) {
-    const [words, how, ifAbsent] = typeof taken === 'string' ? [taken] : taken
-    const one = flags.startsWith('--') ? new Option(flags, words) : new Argument(flags, words)
-    if (typeof how === 'function') one.argParser(how as (text: string) => unknown)
-    else if (how !== undefined) one.choices(how)
-    if (ifAbsent !== undefined && ifAbsent !== NEEDED) one.default(ifAbsent)
-    if (one instanceof Argument) command.addArgument(one)
-    else command.addOption(one.makeOptionMandatory(ifAbsent === NEEDED))
-  }
+  if (takes) take(command, takes)
   if (examples) command.addHelpText('after', helpText(examples, notes))
   if (act) {
     command.action(() => {
@@ -97,6 +88,19 @@ export function declare<T extends Takes>(
     })
   }
   return command
+}
+
+/** Lets a command take these. */
+export function take(command: Command, takes: Takes): void {
+  for (const [flags, taken] of Object.entries(takes)) {
+    const [says, how, ifAbsent] = typeof taken === 'string' ? [taken] : taken
+    const one = flags.startsWith('--') ? new Option(flags, says) : new Argument(flags, says)
+    if (typeof how === 'function') one.argParser(how as (text: string) => unknown)
+    else if (how !== undefined) one.choices(how)
+    if (ifAbsent !== undefined && ifAbsent !== NEEDED) one.default(ifAbsent)
+    if (one instanceof Argument) command.addArgument(one)
+    else command.addOption(one.makeOptionMandatory(ifAbsent === NEEDED))
+  }
 }
 
 const argumentsOf = ({ registeredArguments, processedArgs }: Command): object =>
@@ -124,3 +128,17 @@ export const whole =
     if (number >= least && number <= most) return number
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
   }
+
+/** The options of every command. */
+export const COMMON = {
+  '--url <url>': 'the service (MAYFLY_URL, or http://127.0.0.1:8402, with MAYFLY_PORT if set)',
+  '--max-sats <sats>': [
+    'the highest price to pay (MAYFLY_MAX_SATS, or 1000)',
+    whole(0, 100_000_000),
+  ],
+  '--json': 'answer in JSON; the default if stdout is not a terminal',
+  '--quiet': 'print only answers and errors',
+  '--debug': 'log each request and its outcome on stderr, without secrets',
+} as const
+
+export type GlobalOptions = Given<typeof COMMON>

@@ -1,18 +1,10 @@
 /** The output of a command: JSON for programs, text for people, and notes on stderr. */
 import { styleText } from 'node:util'
 import { jsonEscape, replaceInvisible } from '../lib/invisible.ts'
+import type { GlobalOptions } from './declare.ts'
 import { type Ending, EXIT, endingOf } from './exit.ts'
 import { harmless } from './text.ts'
 import { chainOf, placeOf } from './trace.ts'
-
-/** The options that every command takes. */
-export type GlobalOptions = {
-  url?: string
-  json?: true
-  maxSats?: number
-  quiet?: true
-  debug?: true
-}
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 

@@ -1,61 +1,42 @@
 /** The command line: all commands and their common options. The list in docs/cli.md is generated from it. */
 import { Command, CommanderError } from 'commander'
-import { type Add, whole } from './declare.ts'
+import { type Add, COMMON, take } from './declare.ts'
 import { EXIT, EXIT_MEANINGS, endingOf, manifest } from './exit.ts'
 import { helpText } from './text.ts'
 
-/** The file of some commands, which is loaded only to run one of them or to describe them all. */
-type Part = {
-  /** The commands for which this part alone is enough. */
-  names: readonly string[]
-  load(): Promise<Add | readonly Add[]>
-}
+/** The files of commands, by the names of those for which the file is enough. Loaded to run one, or to describe all. */
+type Parts = Readonly<Record<string, () => Promise<Add | readonly Add[]>>>
 
 /** In the order of the help. */
-const OF_CLIENTS: readonly Part[] = [
-  { names: ['buy'], load: async () => (await import('./buy.ts')).addBuy },
-  { names: ['extend'], load: async () => (await import('./extension.ts')).addExtend },
-  { names: ['recover'], load: async () => (await import('./recover.ts')).addRecover },
-  { names: ['catalog'], load: async () => (await import('./catalog.ts')).addCatalog },
-  {
-    names: ['list', 'show', 'open', 'move', 'destroy'],
-    load: async () => (await import('./saved-commands.ts')).savedCommands,
-  },
-  { names: ['status'], load: async () => (await import('./status.ts')).addStatus },
-  { names: ['alerts'], load: async () => (await import('./alerts.ts')).addAlerts },
-  { names: ['forget'], load: async () => (await import('./forget.ts')).addForget },
-  {
-    names: ['export', 'import'],
-    load: async () => (await import('./export.ts')).exportAndImport,
-  },
-  { names: ['catch'], load: async () => (await import('./catch/catch.ts')).addCatch },
-  { names: ['whisper'], load: async () => (await import('./whisper/whisper.ts')).addWhisper },
-  { names: ['pulse'], load: async () => (await import('./pulse/pulse.ts')).addPulse },
-  { names: ['ping'], load: async () => (await import('./pulse/pulse.ts')).addPing },
-  { names: ['pay'], load: async () => (await import('./pay.ts')).addPay },
-  { names: ['mcp'], load: async () => (await import('./mcp.ts')).addMcp },
-  { names: ['budget'], load: async () => (await import('./budget.ts')).addBudget },
-  {
-    names: ['completion', 'complete'],
-    load: async () => (await import('./completion.ts')).completion,
-  },
-]
+const OF_CLIENTS: Parts = {
+  buy: async () => (await import('./buy.ts')).addBuy,
+  extend: async () => (await import('./extension.ts')).addExtend,
+  recover: async () => (await import('./recover.ts')).addRecover,
+  catalog: async () => (await import('./catalog.ts')).addCatalog,
+  'list show open move destroy': async () => (await import('./saved-commands.ts')).savedCommands,
+  status: async () => (await import('./status.ts')).addStatus,
+  alerts: async () => (await import('./alerts.ts')).addAlerts,
+  forget: async () => (await import('./forget.ts')).addForget,
+  'export import': async () => (await import('./export.ts')).exportAndImport,
+  catch: async () => (await import('./catch/catch.ts')).addCatch,
+  whisper: async () => (await import('./whisper/whisper.ts')).addWhisper,
+  pulse: async () => (await import('./pulse/pulse.ts')).addPulse,
+  ping: async () => (await import('./pulse/pulse.ts')).addPing,
+  pay: async () => (await import('./pay.ts')).addPay,
+  mcp: async () => (await import('./mcp.ts')).addMcp,
+  budget: async () => (await import('./budget.ts')).addBudget,
+  'completion complete': async () => (await import('./completion.ts')).completion,
+}
 
-const OF_OPERATORS: readonly Part[] = [
-  { names: ['serve'], load: async () => (await import('./operator/serve.ts')).addServe },
-  { names: ['doctor'], load: async () => (await import('./operator/doctor.ts')).addDoctor },
-  { names: ['order'], load: async () => (await import('./operator/order.ts')).addOrder },
-  { names: ['sales'], load: async () => (await import('./operator/sales.ts')).addSales },
-  {
-    names: ['takedown'],
-    load: async () => (await import('./operator/takedown.ts')).addTakedown,
-  },
-  { names: ['gate'], load: async () => (await import('./operator/gate.ts')).addGate },
-  {
-    names: ['backup', 'restore'],
-    load: async () => (await import('./operator/backup.ts')).backupAndRestore,
-  },
-]
+const OF_OPERATORS: Parts = {
+  serve: async () => (await import('./operator/serve.ts')).addServe,
+  doctor: async () => (await import('./operator/doctor.ts')).addDoctor,
+  order: async () => (await import('./operator/order.ts')).addOrder,
+  sales: async () => (await import('./operator/sales.ts')).addSales,
+  takedown: async () => (await import('./operator/takedown.ts')).addTakedown,
+  gate: async () => (await import('./operator/gate.ts')).addGate,
+  'backup restore': async () => (await import('./operator/backup.ts')).backupAndRestore,
+}
 
 /** Runs one command, and resolves to its exit code. */
 export async function runProgram(args: string[]): Promise<number> {
@@ -96,18 +77,6 @@ export async function createProgram(...only: string[]): Promise<Command> {
   const program = new Command('mayfly')
     .description('Temporary capabilities, paid over Lightning: inboxes, whispers and monitors.')
     .version(manifest().version, '-V, --version')
-    .option(
-      '--url <url>',
-      'the service (MAYFLY_URL, or http://127.0.0.1:8402, with MAYFLY_PORT if set)',
-    )
-    .option(
-      '--max-sats <sats>',
-      'the highest price to pay (MAYFLY_MAX_SATS, or 1000)',
-      whole(0, 100_000_000),
-    )
-    .option('--json', 'answer in JSON; the default if stdout is not a terminal')
-    .option('--quiet', 'print only answers and errors')
-    .option('--debug', 'log each request and its outcome on stderr, without secrets')
     .configureHelp({ showGlobalOptions: false })
     .helpCommand('help [command]', 'show the help of a command')
     .showSuggestionAfterError()
@@ -123,14 +92,16 @@ export async function createProgram(...only: string[]): Promise<Command> {
       ]),
     )
     .addHelpText('after', exitCodes())
-  const parts = [...OF_CLIENTS, ...OF_OPERATORS]
-  const needed = only.map((name) => parts.find(({ names }) => names.includes(name)))
-  const add = async (group: string, some: readonly Part[]): Promise<void> => {
-    program.commandsGroup(group)
-    for (const part of some)
-      if (needed.length === 0 || needed.includes(undefined) || needed.includes(part)) {
-        for (const one of [await part.load()].flat()) one(program)
-      }
+  take(program, COMMON)
+  const all = Object.keys({ ...OF_CLIENTS, ...OF_OPERATORS })
+  const needed = only.map((name) => all.find((names) => names.split(' ').includes(name)))
+  const isAll = needed.length === 0 || needed.includes(undefined)
+  const add = async (title: string, parts: Parts): Promise<void> => {
+    program.commandsGroup(title)
+    for (const [names, load] of Object.entries(parts)) {
+      if (!isAll && !needed.includes(names)) continue
+      for (const one of [await load()].flat()) one(program)
+    }
   }
   await add('Commands:', OF_CLIENTS)
   await add('Commands of the operator, on the machine of the service:', OF_OPERATORS)

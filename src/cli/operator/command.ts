@@ -8,11 +8,12 @@ import {
   type Declared,
   declare,
   type Given,
+  type GlobalOptions,
   type Nothing,
   type Takes,
 } from '../declare.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
-import { finish, type GlobalOptions, type Output, openOutput } from '../output.ts'
+import { finish, type Output, openOutput } from '../output.ts'
 
 /** The answer of a command: JSON for programs, text for people. */
 export type Answer = {
