@@ -41,9 +41,9 @@ export const addCatchEvents = client({
   ],
   async run(cli, { name, filter, limit }) {
     const { inbox } = loadCatch(cli, name)
-    const events = await newest(inbox, parseFilter(filter), limit)
+    const events = await Array.fromAsync(newest(inbox, parseFilter(filter), limit))
     const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
-    cli.answer(events, lines.length > 0 ? lines.join('') : 'There are no webhooks.\n')
+    cli.answer(events, lines.join('') || 'There are no webhooks.\n')
   },
 })
 
@@ -65,43 +65,41 @@ export const addCatchShow = client({
 })
 
 /** The newest events, at most this many, newest first. */
-export async function newest(
+async function* newest(
   inbox: CatchClient,
   filter: EventFilter,
   limit: number,
-): Promise<CatchEvent[]> {
-  const events: CatchEvent[] = []
+): AsyncGenerator<CatchEvent> {
+  let left = limit
   for await (const event of inbox.events({ ...filter, limit: Math.min(limit, PAGE) })) {
-    events.push(event)
-    if (events.length === limit) break
+    yield event
+    if (--left === 0) return
   }
-  return events
 }
 
-/** The event with this id or sequence, by default the newest. @throws CliError if it does not exist. */
-export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
+/** The event with this id or sequence, by default the newest; null if there is none. */
+export async function eventOf(inbox: CatchClient, which?: string): Promise<CatchEvent | null> {
   const isSequence = which !== undefined && /^\d{1,15}$/.test(which)
-  if (which !== undefined && !isSequence) {
-    const event = await partOf(inbox, inbox.event(which))
-    if (event) return event
-    throw noEvent()
-  }
+  if (which !== undefined && !isSequence) return partOf(inbox, inbox.event(which))
   const cursor = isSequence ? { cursor: Number(which) + 1 } : {}
-  const [event] = (await inbox.page({ limit: 1, ...cursor })).events
-  if (event && (!isSequence || event.sequence === Number(which))) return event
-  throw noEvent()
+  const [event = null] = (await inbox.page({ limit: 1, ...cursor })).events
+  return isSequence && event?.sequence !== Number(which) ? null : event
 }
 
-const noEvent = (): CliError =>
-  notThere('There is no such webhook. `mayfly catch events` lists all.')
+/** The same. @throws CliError if it does not exist. */
+export async function findEvent(inbox: CatchClient, which?: string): Promise<CatchEvent> {
+  const event = await eventOf(inbox, which)
+  if (event) return event
+  throw notThere('There is no such webhook. `mayfly catch events` lists all.')
+}
 
 /** An event with its headers and body, for people. */
 function shown(event: CatchEvent): string {
-  const { sequence, id, receivedAt, access, sourceIp, method, path, query } = event
+  const { sequence, id, receivedAt, access, sourceIp } = event
   const head = columns([
     ['webhook', `#${sequence}, ${id}`],
     ['received', `${receivedAt}, from ${sourceIp}, ${access}`],
-    ['request', harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)],
+    ['request', requestLine(event)],
     ['body', `${size(event.bodyBytes)}, SHA-256 ${event.bodySha256}`],
   ])
   const headers = event.headers.map(({ name, value }) => `${harmless(name)}: ${harmless(value)}\n`)
@@ -163,11 +161,7 @@ async function* oldest(
 ): AsyncGenerator<CatchEvent> {
   let after = 0
   if (limit < MAX_EVENTS) {
-    let count = 0
-    for await (const { sequence } of inbox.events({ ...filter, limit: Math.min(limit, PAGE) })) {
-      after = sequence - 1
-      if (++count === limit) break
-    }
+    for await (const { sequence } of newest(inbox, filter, limit)) after = sequence - 1
   }
   for (;;) {
     const { events } = await inbox.page({ ...filter, after, limit: PAGE })
@@ -198,11 +192,13 @@ const badFilter = (): CliError =>
 
 /** An event as one line. */
 export function described(event: CatchEvent): string {
-  const { sequence, receivedAt, method, path, query, bodyBytes } = event
+  const { sequence, receivedAt, bodyBytes } = event
   const time = new Date(receivedAt).toLocaleTimeString('en-GB')
-  const address = harmless(`${method} ${path || '/'}${query === '' ? '' : `?${query}`}`)
-  return `${time}  #${sequence}  ${address}  ${size(bodyBytes)}`
+  return `${time}  #${sequence}  ${requestLine(event)}  ${size(bodyBytes)}`
 }
+
+const requestLine = ({ method, path, query }: CatchEvent): string =>
+  harmless(`${method} ${path || '/'}${query && `?${query}`}`)
 
 export const addCatchDelete = client({
   command: 'delete',

@@ -6,7 +6,7 @@ import { whole } from '../declare.ts'
 import { CliError, EXIT, misuse, notThere } from '../exit.ts'
 import { goesWith } from '../options.ts'
 import { harmless } from '../text.ts'
-import { failedEvents, type Listener, startListening } from '../vault/listening.ts'
+import { failedEvents, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { described, FILTER, parseFilter } from './events.ts'
 import { type Delivered, deliver, isAccepted, outcomeOf, receiverOf } from './forward.ts'
@@ -50,77 +50,73 @@ to ${MAX_RETRIES} times, after a second, two, four and so on up to a minute, or 
 after it waits, so the order stays. A stop in between loses nothing. It does not forward a path with .. in it,
 so all stays below the receiver's address. Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
 `,
-  async run(cli, { name, ...options }) {
+  async run(cli, { name, forward, retry, since, filter: wanted, ...ending }) {
     const saved = loadCatch(cli, name)
-    const { inbox, capability } = saved
-    const filter = parseFilter(options.filter)
-    const address = inboxAddress(saved)
-    goesWith('--forward', options.forward !== undefined, { '--retry': options.retry })
-    if (options.forward === undefined) return watch(cli, inbox, { ...options, filter, address })
-    const to = receiverOf(options.forward)
-    const { publicId } = capability
-    return listen(cli, inbox, {
-      ...options,
-      listener: startListening(cli, publicId),
-      failedBefore: failedEvents(cli, publicId).length,
-      filter,
-      address,
-      name,
-      to,
-      retries: options.retry ?? 0,
-    })
+    const filter = parseFilter(wanted)
+    goesWith('--forward', forward !== undefined, { '--retry': retry })
+    const taking =
+      forward === undefined
+        ? await showing(cli, saved, since)
+        : await forwarding(cli, saved, {
+            name,
+            to: receiverOf(forward),
+            since,
+            retries: retry ?? 0,
+          })
+    return follow(cli, saved.inbox, { ...ending, filter, ...taking })
   },
 })
 
-type Watching = {
-  since?: string
-  once?: true
-  timeout?: number
-  filter: EventFilter
-  address: string
-}
-type Listening = Watching & {
-  listener: Listener
-  failedBefore: number
-  name: string
-  to: URL
-  retries: number
+type Inbox = ReturnType<typeof loadCatch>
+
+type Taking = {
+  /** The last event that is not taken any more. */
+  after: number
+  /** Resolves to how --once ends after this event; null if the signal came first. */
+  take(event: CatchEvent, signal: AbortSignal): Promise<number | null>
 }
 
 /** Shows events. */
-async function watch(cli: Cli, inbox: CatchClient, options: Watching): Promise<number> {
-  const after = await sinceOf(options.since ?? 'now', inbox, null)
-  cli.note(`Waiting for webhooks to ${options.address}`)
-  if (options.since === undefined) noteSkipped(cli, after, 'shows')
-  return follow(cli, inbox, {
-    ...options,
+async function showing(cli: Cli, saved: Inbox, since: string | undefined): Promise<Taking> {
+  const after = await sinceOf(since ?? 'now', saved.inbox, null)
+  cli.note(`Waiting for webhooks to ${inboxAddress(saved)}`)
+  if (since === undefined) noteSkipped(cli, after, 'shows')
+  return {
     after,
     async take(event) {
       cli.answer(event, `${described(event)}\n`)
       return EXIT.ok
     },
-  })
+  }
 }
 
+type Forwarding = { name: string; to: URL; since: string | undefined; retries: number }
+
 /** Shows events and forwards them. */
-async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise<number> {
-  const { to, listener, failedBefore, name, retries } = options
+async function forwarding(
+  cli: Cli,
+  saved: Inbox,
+  { name, to, since, retries }: Forwarding,
+): Promise<Taking> {
+  const { inbox, capability } = saved
+  const { publicId } = capability
+  const listener = startListening(cli, publicId)
+  const failedBefore = failedEvents(cli, publicId).length
   if (listener.unanswered !== null) {
     cli.warn(
       `Event ${listener.unanswered} was sent, but the listener before this one saw no answer. It is not sent again. To send it again: mayfly catch replay ${name} ${listener.unanswered} --to ${to.href}`,
     )
   }
   const before = listener.last()
-  const after = await sinceOf(options.since ?? 'last', inbox, before)
+  const after = await sinceOf(since ?? 'last', inbox, before)
   // Recorded now, so that the next start misses no event if this process is killed.
-  if (listener.last() !== after) listener.done(after)
-  cli.note(`Listening on ${name}: webhooks to ${options.address} are forwarded to ${to.href}`)
-  if (options.since === undefined && before === null) noteSkipped(cli, after, 'sends')
+  if (before !== after) listener.done(after)
+  cli.note(`Listening on ${name}: webhooks to ${inboxAddress(saved)} are forwarded to ${to.href}`)
+  if (since === undefined && before === null) noteSkipped(cli, after, 'sends')
   const sendAgain = `To send again all that failed: mayfly catch replay ${name} --failed --to ${to.href}`
   if (failedBefore > 0) cli.warn(`${haveFailed(failedBefore)} before. ${sendAgain}`)
   let isToldHow = failedBefore > 0
-  return follow(cli, inbox, {
-    ...options,
+  return {
     after,
     async take(event, signal) {
       const answer = await deliver(cli, event, { to, listener, retries, signal })
@@ -133,7 +129,7 @@ async function listen(cli: Cli, inbox: CatchClient, options: Listening): Promise
       isToldHow ||= hasFailed
       return isAccepted(answer) ? EXIT.ok : EXIT.failed
     },
-  })
+  }
 }
 
 const haveFailed = (count: number): string =>
@@ -173,11 +169,7 @@ function connectionTold(cli: Cli, inbox: CatchClient): (state: 'open' | 'lost') 
   }
 }
 
-type Following = Omit<Watching, 'address'> & {
-  after: number
-  /** Resolves to how --once ends after this event; null if the signal came first. */
-  take(event: CatchEvent, signal: AbortSignal): Promise<number | null>
-}
+type Following = Taking & { filter: EventFilter; once?: true; timeout?: number }
 
 /** Handles the events that match the filter, one after another, until there is a reason to end. */
 async function follow(
@@ -238,24 +230,12 @@ function endedAs(cli: Cli, status: CatchState): number {
 function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {
   const { status, durationMs, error, tries } = answer
   const said = isAccepted(answer) ? undefined : answer.answer
-  const { sequence, id, method, path, query, bodyBytes, receivedAt } = event
+  const { sequence, id, receivedAt, method, path, query, bodyBytes } = event
+  const about = { sequence, id, receivedAt, method, path, query, bodyBytes }
   const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'
   const outcome = `${outcomeOf(answer)}${tries > 1 ? `, sent ${tries} times` : ''}`
   cli.answer(
-    {
-      sequence,
-      id,
-      receivedAt,
-      method,
-      path,
-      query,
-      bodyBytes,
-      status,
-      durationMs,
-      tries,
-      error,
-      answer: said,
-    },
+    { ...about, status, durationMs, tries, error, answer: said },
     `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n${said === undefined ? '' : `    it says: ${harmless(said)}\n`}`,
   )
 }

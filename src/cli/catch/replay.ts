@@ -1,5 +1,5 @@
 /** `mayfly catch replay NAME [ID] --to URL`: sends stored webhooks to a receiver again. */
-import { type CatchClient, type CatchEvent, MayflyError } from '../../client/index.ts'
+import type { CatchClient, CatchEvent } from '../../client/index.ts'
 import { messageOf } from '../../lib/errors.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { type Cli, client } from '../cli.ts'
@@ -8,8 +8,8 @@ import { CliError, EXIT, misuse } from '../exit.ts'
 import { harmless } from '../text.ts'
 import { failedEvents, strikeOut } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
-import { findEvent } from './events.ts'
-import { type Forwarded, forward, isAccepted, outcomeOf, receiverOf } from './forward.ts'
+import { eventOf, findEvent } from './events.ts'
+import { forward, isAccepted, outcomeOf, receiverOf } from './forward.ts'
 
 export const addCatchReplay = client({
   command: 'replay',
@@ -37,21 +37,31 @@ deleted. The others stay for the next time.
     if (which === undefined) {
       return replayFailed(cli, inbox, { name, to, publicId: capability.publicId })
     }
-    const event = await findEvent(inbox, which)
-    const answer = await sendAgain(event, to)
-    show(cli, event, answer)
-    if (isAccepted(answer)) return EXIT.ok
-    noteRefusal(cli, `${to.href} did not accept it`, answer)
-    return EXIT.failed
+    const isTaken = await sendAgain(cli, await findEvent(inbox, which), to)
+    return isTaken ? EXIT.ok : EXIT.failed
   },
 })
 
-/** @throws CliError if the receiver cannot be reached. */
-function sendAgain(event: CatchEvent, to: URL): Promise<Forwarded> {
-  return forward(event, { to, onSent: () => undefined }).catch((error: unknown) => {
+/** Sends an event, and says whether the receiver took it. @throws CliError if it cannot be reached. */
+async function sendAgain(cli: Cli, event: CatchEvent, to: URL): Promise<boolean> {
+  const sent = await forward(event, { to, onSent: () => undefined }).catch((error: unknown) => {
     const why = reasonOf(error) ?? messageOf(error)
     throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.later)
   })
+  const { id, sequence } = event
+  const { status, durationMs, error } = sent
+  const isTaken = isAccepted(sent)
+  const answer = isTaken ? undefined : sent.answer
+  cli.answer(
+    { id, sequence, status, durationMs, error, answer },
+    `Webhook ${sequence}: ${harmless(outcomeOf(sent))}.\n`,
+  )
+  if (!isTaken) {
+    const says = answer === undefined ? '' : ` It says: ${harmless(answer)}`
+    const why = status ?? error ?? 'no answer came'
+    cli.warn(`Webhook ${sequence}: ${to.href} did not accept it: ${why}.${says}`)
+  }
+  return isTaken
 }
 
 type Replaying = { name: string; to: URL; publicId: string }
@@ -69,44 +79,12 @@ async function replayFailed(
   }
   for (const sequence of sequences) {
     cli.signal.throwIfAborted()
-    const event = await findIfThere(inbox, sequence)
-    if (event === null) {
-      cli.warn(`Webhook ${sequence} was deleted, so it is struck out.`)
-      strikeOut(cli, publicId, sequence)
-      continue
-    }
-    const answer = await sendAgain(event, to)
-    if (isAccepted(answer)) strikeOut(cli, publicId, sequence)
-    show(cli, event, answer)
-    if (!isAccepted(answer)) noteRefusal(cli, `Webhook ${sequence} is not accepted`, answer)
+    const event = await eventOf(inbox, String(sequence))
+    if (event === null) cli.warn(`Webhook ${sequence} was deleted, so it is struck out.`)
+    if (event === null || (await sendAgain(cli, event, to))) strikeOut(cli, publicId, sequence)
   }
   const left = failedEvents(cli, publicId).length
   if (left === 0) return EXIT.ok
   cli.warn(`${to.href} did not accept ${left} of ${sequences.length}.`)
   return EXIT.failed
-}
-
-async function findIfThere(inbox: CatchClient, sequence: number): Promise<CatchEvent | null> {
-  try {
-    return await findEvent(inbox, String(sequence))
-  } catch (error) {
-    // The inbox itself is gone, or the service is: that is another failure.
-    if (error instanceof MayflyError) throw error
-    if (error instanceof CliError && error.code === EXIT.gone) return null
-    throw error
-  }
-}
-
-function show(cli: Cli, { id, sequence }: CatchEvent, answer: Forwarded): void {
-  const { status, durationMs, error } = answer
-  const said = isAccepted(answer) ? undefined : answer.answer
-  cli.answer(
-    { id, sequence, status, durationMs, error, answer: said },
-    `Webhook ${sequence}: ${harmless(outcomeOf(answer))}.\n`,
-  )
-}
-
-function noteRefusal(cli: Cli, what: string, { status, error, answer }: Forwarded): void {
-  const says = answer === undefined ? '' : ` It says: ${harmless(answer)}`
-  cli.warn(`${what}: ${status ?? error ?? 'no answer came'}.${says}`)
 }

@@ -15,13 +15,11 @@ type At = { seconds: number; id: string }
 type Sample = {
   makeSecret(): string
   body(at: At): object
-  headers(at: At): Record<string, string>
-  /** The key in a secret, or null. */
-  keyOf(secret: string): Uint8Array<ArrayBuffer> | null
   /** What is signed in front of the body. */
   before?(at: At): string
-  /** The headers of the signature. */
-  signed(mac: Uint8Array, at: At): Record<string, string>
+  headers(signature: Uint8Array, at: At): Record<string, string>
+  /** The key in a secret that is not used as it is, or null. */
+  keyOf?(secret: string): Uint8Array<ArrayBuffer> | null
 }
 
 /** A small event of each sender, in the shape of its documentation. */
@@ -34,13 +32,12 @@ export const SAMPLES = {
       repository: { full_name: 'octocat/hello-world' },
       sender: { login: 'octocat' },
     }),
-    headers: ({ id }) => ({
+    headers: (signature, { id }) => ({
       'user-agent': 'GitHub-Hookshot/sample',
       'x-github-event': 'issues',
       'x-github-delivery': id,
+      'x-hub-signature-256': `sha256=${hex(signature)}`,
     }),
-    keyOf: utf8,
-    signed: (signature) => ({ 'x-hub-signature-256': `sha256=${hex(signature)}` }),
   },
   stripe: {
     makeSecret: () => `whsec_${randomBytes(24).toString('hex')}`,
@@ -52,10 +49,9 @@ export const SAMPLES = {
       type: 'invoice.paid',
       data: { object: { id: 'in_sample', object: 'invoice', amount_paid: 1000, currency: 'usd' } },
     }),
-    headers: () => ({ 'user-agent': 'Stripe/1.0 (sample)' }),
-    keyOf: utf8,
     before: ({ seconds }) => `${seconds}.`,
-    signed: (signature, { seconds }) => ({
+    headers: (signature, { seconds }) => ({
+      'user-agent': 'Stripe/1.0 (sample)',
       'stripe-signature': `t=${seconds},v1=${hex(signature)}`,
     }),
   },
@@ -68,10 +64,9 @@ export const SAMPLES = {
       event_time: seconds,
       event: { type: 'app_mention', user: 'U061F7AUR', channel: 'C0LAN2Q65', text: 'a sample' },
     }),
-    headers: () => ({ 'user-agent': 'Slackbot 1.0 (sample)' }),
-    keyOf: utf8,
     before: ({ seconds }) => `v0:${seconds}:`,
-    signed: (signature, { seconds }) => ({
+    headers: (signature, { seconds }) => ({
+      'user-agent': 'Slackbot 1.0 (sample)',
       'x-slack-signature': `v0=${hex(signature)}`,
       'x-slack-request-timestamp': String(seconds),
     }),
@@ -79,14 +74,13 @@ export const SAMPLES = {
   shopify: {
     makeSecret: () => `shpss_${randomBytes(16).toString('hex')}`,
     body: () => ({ id: 820982911946154500, email: 'jon@example.com', total_price: '10.00' }),
-    headers: ({ id }) => ({
+    headers: (signature, { id }) => ({
       'user-agent': 'Shopify-Captain-Hook (sample)',
       'x-shopify-topic': 'orders/create',
       'x-shopify-shop-domain': 'sample.myshopify.com',
       'x-shopify-webhook-id': id,
+      'x-shopify-hmac-sha256': base64(signature),
     }),
-    keyOf: utf8,
-    signed: (signature) => ({ 'x-shopify-hmac-sha256': base64(signature) }),
   },
   standard: {
     makeSecret: () => `whsec_${randomBytes(24).toString('base64')}`,
@@ -95,13 +89,13 @@ export const SAMPLES = {
       timestamp: new Date(seconds * 1000).toISOString(),
       data: { id, name: 'A sample' },
     }),
-    headers: ({ seconds, id }) => ({
+    before: ({ seconds, id }) => `msg_${id}.${seconds}.`,
+    headers: (signature, { seconds, id }) => ({
       'webhook-id': `msg_${id}`,
       'webhook-timestamp': String(seconds),
+      'webhook-signature': `v1,${base64(signature)}`,
     }),
     keyOf: (secret) => SCHEMES['standard-webhooks'].keyOf?.(secret) ?? null,
-    before: ({ seconds, id }) => `msg_${id}.${seconds}.`,
-    signed: (signature) => ({ 'webhook-signature': `v1,${base64(signature)}` }),
   },
 } satisfies Record<string, Sample>
 
@@ -167,9 +161,9 @@ export async function sampleOf(
   const sample: Sample = SAMPLES[sender]
   const at = { seconds: Math.floor(now / 1000), id: randomUUID() }
   const used = secret ?? sample.makeSecret()
-  const key = sample.keyOf(used)
+  const key = sample.keyOf ? sample.keyOf(used) : utf8(used)
   if (!key?.length) throw misuse(`This is no secret of ${sender}.`)
   const body = data ?? JSON.stringify(sample.body(at))
   const signature = await mac(concat(utf8(sample.before?.(at) ?? ''), utf8(body)), key)
-  return { secret: used, body, headers: { ...sample.headers(at), ...sample.signed(signature, at) } }
+  return { secret: used, body, headers: sample.headers(signature, at) }
 }
