@@ -1,5 +1,5 @@
 /** `mayfly alerts NAME`: the destinations of alerts, and what was sent. */
-import type { AlertSettings, AlertsClient, AlertsSet, AlertsStatus } from '../client/index.ts'
+import type { AlertSettings, AlertsSet, AlertsStatus } from '../client/index.ts'
 import { ALERT_FORMATS, URL_FORMATS, type UrlFormat } from '../lib/alert-formats.ts'
 import { type Cli, client } from './cli.ts'
 import type { Given } from './declare.ts'
@@ -35,36 +35,32 @@ export const addAlerts = client({
     'mayfly alerts backup --remove ntfy.sh',
   ],
   async run(cli, options) {
-    const { name } = options
-    const { alerts, baseUrl } = alertsOf(cli, name)
-    const added = addedBy(cli, options, baseUrl)
-    goesWith('a destination', added.length > 0, { '--opens-at': options.opensAt })
-    const asked = [added.length > 0 || options.remove, options.test, options.none]
-    if (asked.filter(Boolean).length > 1) {
+    const { name, opensAt, remove = [], test, none } = options
+    const saved = load(cli, name)
+    checkReceipt(name, saved.capability)
+    const alerts = clientOf(cli, saved)
+    if (!('alerts' in alerts)) {
+      throw misuse(`${name} is an inbox, and this command takes a monitor or a whisper.`)
+    }
+    const added = addedBy(cli, options, saved.baseUrl)
+    goesWith('a destination', added.length > 0, { '--opens-at': opensAt })
+    const isChanged = added.length + remove.length > 0
+    if ([isChanged, test, none].filter(Boolean).length > 1) {
       throw misuse('Give --test or --none alone.')
     }
-    if (options.none) {
+    if (none) {
       await alerts.deleteAlerts()
       return cli.answer({ name, destinations: [] }, `${name} has no destinations.\n`)
     }
-    if (!asked.some(Boolean)) return showStatus(cli, name, await alerts.alerts())
-    const set = options.test
-      ? await alerts.testAlerts()
-      : await alerts.setAlerts({
-          destinations: await changed(cli, { alerts, options, added }),
-        })
-    return showSet(cli, name, set)
+    if (test) return showSet(cli, name, await alerts.testAlerts())
+    const status = await alerts.alerts()
+    if (!isChanged) return showStatus(cli, name, status)
+    const kept = keptOf(cli, status.destinations, remove)
+    refuseNumber(name, kept, added.length)
+    const destinations = [...kept.map(({ id }) => ({ id })), ...added]
+    return showSet(cli, name, await alerts.setAlerts({ destinations }))
   },
 })
-
-/** The calls of what is saved under this name, and its service. @throws CliError if it tells nobody anything. */
-function alertsOf(cli: Cli, name: string): { alerts: AlertsClient; baseUrl: string } {
-  const saved = load(cli, name)
-  checkReceipt(name, saved.capability)
-  const alerts = clientOf(cli, saved)
-  if ('alerts' in alerts) return { alerts, baseUrl: saved.baseUrl }
-  throw misuse(`${name} is an inbox, and this command takes a monitor or a whisper.`)
-}
 
 function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['destinations'] {
   const urls = URL_FORMATS.flatMap((format) =>
@@ -82,29 +78,23 @@ function addedBy(cli: Cli, options: Options, baseUrl: string): AlertSettings['de
   return [...urls, ...inboxes].map((one) => ({ ...one, ...asked }))
 }
 
-/** Those that stay as they are, and those that are added. @throws CliError if that leaves nobody, or too many. */
-async function changed(
-  cli: Cli,
-  {
-    alerts,
-    options,
-    added,
-  }: { alerts: AlertsClient; options: Options; added: AlertSettings['destinations'] },
-): Promise<AlertSettings['destinations']> {
-  const { destinations: before } = await alerts.alerts()
-  const removed = new Set((options.remove ?? []).map((which) => oneOf(cli, which, before)))
-  const kept = before.filter((one) => !removed.has(one))
-  if (kept.length + added.length === 0) {
+/** Those that are not removed. */
+function keptOf(cli: Cli, all: Destinations, remove: readonly string[]): Destinations {
+  const removed = new Set(remove.map((which) => oneOf(cli, which, all)))
+  return all.filter((one) => !removed.has(one))
+}
+
+/** @throws CliError if nobody would be told, or too many. */
+function refuseNumber(name: string, kept: Destinations, added: number): void {
+  if (kept.length + added === 0) {
     throw misuse(
-      `That removes the last destination of ${options.name}, so nothing was changed. If you mean that: --none`,
+      `That removes the last destination of ${name}, so nothing was changed. If you mean that: --none`,
     )
   }
-  if (kept.length + added.length > MOST) {
-    const hosts = kept.map(({ host }) => host).join(', ')
-    const room = hosts && ` --remove makes room: ${hosts}`
-    throw misuse(`At most ${MOST} destinations are notified.${room}`)
-  }
-  return [...kept.map(({ id }) => ({ id })), ...added]
+  if (kept.length + added <= MOST) return
+  const hosts = kept.map(({ host }) => host).join(', ')
+  const room = hosts && ` --remove makes room: ${hosts}`
+  throw misuse(`At most ${MOST} destinations are notified.${room}`)
 }
 
 function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number] {
@@ -121,27 +111,22 @@ function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number]
 }
 
 function showSet(cli: Cli, name: string, set: AlertsSet): number {
-  const rows = set.destinations.map(({ id, format, host, state, test, secret }) => [
-    format,
-    host,
-    state,
-    test === null ? '' : `test: ${test}`,
-    secret ?? '',
-    id,
+  const { destinations } = set
+  const rows = destinations.map(({ id, format, host, state, test, secret }) => [
+    ...[format, host, state],
+    ...[test === null ? '' : `test: ${test}`, secret ?? '', id],
   ])
-  const isTold = set.destinations.some(({ state }) => state === 'active')
-  const isDone = set.destinations.every(({ state }) => state === 'active')
-  const isSecret = set.destinations.some(({ secret }) => secret !== null)
+  const isDone = destinations.every(({ state }) => state === 'active')
+  const secrets = destinations.some(({ secret }) => secret !== null)
+    ? '\nThe secrets sign the messages, and are shown this once.\n'
+    : ''
   const advice = isDone
     ? ''
     : '\nA destination receives alerts only after it has answered a test. Give it its secret, then: --test\n'
-  cli.answer(
-    set,
-    columns(rows) +
-      (isSecret ? '\nThe secrets sign the messages, and are shown this once.\n' : '') +
-      advice,
-  )
-  if (!isTold) cli.warn(`No destination of ${name} receives alerts yet.`)
+  cli.answer(set, `${columns(rows)}${secrets}${advice}`)
+  if (!destinations.some(({ state }) => state === 'active')) {
+    cli.warn(`No destination of ${name} receives alerts yet.`)
+  }
   return isDone ? EXIT.ok : EXIT.failed
 }
 

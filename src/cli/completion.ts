@@ -70,37 +70,31 @@ export function completed(
     } else if (command) at = command
     else given++
   }
-  const begun = (all: readonly { text: string; says: string }[]): Completed => ({
-    ...NOTHING,
-    offered: all.filter(({ text }) => text.startsWith(last)),
+  const begun = (all: readonly (readonly [text: string, says: string])[]): Completed => ({
+    offered: all
+      .map(([text, says]) => ({ text, says }))
+      .filter(({ text }) => text.startsWith(last)),
+    isFile: false,
   })
-  const product = PRODUCT_NAMES.find((name) => name === at.parent?.name()) ?? null
-  const namesOf = (one: string | null) =>
-    begun(names(one).map((text) => ({ text, says: one ?? '' })))
-  const choicesOf = (choices: readonly string[]) =>
-    begun(choices.map((text) => ({ text, says: '' })))
+  const namesOf = (product: string | null) =>
+    begun(names(product).map((name) => [name, product ?? '']))
+  if (waiting === undefined && last.startsWith('-')) {
+    return begun(optionsAt(program, at).map(({ long, description }) => [long ?? '', description]))
+  }
+  if (waiting === undefined && at.commands.length > 0) {
+    const shown = at.createHelp().visibleCommands(at)
+    return begun(shown.map((one) => [one.name(), one.description()]))
+  }
+  const slot = waiting ?? at.registeredArguments[given]
+  if (slot?.argChoices) return begun(slot.argChoices.map((choice) => [choice, '']))
   if (waiting !== undefined) {
-    if (waiting.argChoices) return choicesOf(waiting.argChoices)
-    const saved = NAMES_IN_OPTIONS[waiting.long ?? '']
-    if (saved !== undefined) return namesOf(saved)
+    const product = NAMES_IN_OPTIONS[waiting.long ?? '']
+    if (product !== undefined) return namesOf(product)
     return /<(?:file|folder)>/.test(waiting.flags) ? A_FILE : NOTHING
   }
-  if (last.startsWith('-')) {
-    return begun(
-      optionsAt(program, at).map(({ long, description }) => ({
-        text: long ?? '',
-        says: description,
-      })),
-    )
-  }
-  if (at.commands.length > 0) {
-    const shown = at.createHelp().visibleCommands(at)
-    return begun(shown.map((one) => ({ text: one.name(), says: one.description() })))
-  }
-  const argument = at.registeredArguments[given]
-  if (argument?.argChoices) return choicesOf(argument.argChoices)
-  if (argument?.name() === 'name' || argument?.name() === 'name-or-id') return namesOf(product)
-  return argument?.name() === 'file' ? A_FILE : NOTHING
+  const kind = slot?.name() ?? ''
+  if (!/^name(?:-or-id)?$/.test(kind)) return kind === 'file' ? A_FILE : NOTHING
+  return namesOf(PRODUCT_NAMES.find((name) => name === at.parent?.name()) ?? null)
 }
 
 /** The options whose value is what is saved here, and of which product. */

@@ -8,7 +8,7 @@ import { InvalidInvoice } from '../protocol/bolt11.ts'
 import { ERRORS } from '../protocol/errors.ts'
 import { UnreadableWhisper } from '../protocol/whisper-envelope.ts'
 import { ConfigError } from '../service/config.ts'
-import { type Entry, EXIT, PHRASES } from './phrases.ts'
+import { EXIT, PHRASES } from './phrases.ts'
 import { span } from './text.ts'
 
 export { EXIT, EXIT_MEANINGS } from './phrases.ts'
@@ -58,6 +58,13 @@ export function endingOf(error: unknown, url: string): Ending | null {
   return endingOfSystem(error, url)
 }
 
+/** The same. @throws the error itself if it is a bug in this program. */
+export function knownEnding(error: unknown, url: string): Ending {
+  const ending = endingOf(error, url)
+  if (ending === null) throw error
+  return ending
+}
+
 function endingOfAnswer(error: MayflyError, url: string): Ending {
   const { phrase, status, retryAfterSeconds, cause } = error
   if (phrase === 'service unreachable') return unreachable(url, cause)
@@ -70,8 +77,9 @@ function endingOfAnswer(error: MayflyError, url: string): Ending {
   }
   // A service that is newer may say another phrase.
   const known = ownOf<{ status: number; advice: string }>(ERRORS, phrase)
-  const { code = codeOfStatus(known?.status ?? status), sentence }: Entry =
-    ownOf(PHRASES, phrase) ?? {}
+  const byStatus = codeOfStatus(known?.status ?? status)
+  const entry = ownOf(PHRASES, phrase)
+  const { code, sentence } = typeof entry === 'object' ? entry : { code: byStatus, sentence: entry }
   const after = retryAfterSeconds === null ? '' : `Try again in ${span(retryAfterSeconds)}.`
   const later = code === EXIT.later ? ` ${after || 'Try again later.'}` : ''
   if (sentence !== undefined) return { code, sentence: `${sentence}${later}` }

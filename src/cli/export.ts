@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type Kept, parseKept, type SavedPing } from '../client/capability-file.ts'
 import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
-import { objectIn, parseJson } from '../lib/json.ts'
+import { isObject, objectIn, parseJson } from '../lib/json.ts'
 import { readStdin } from './ask.ts'
 import { type Cli, client } from './cli.ts'
 import { withFile, writeFlushed } from './data-folder.ts'
@@ -40,8 +40,8 @@ Everyone who has the file can use what is in it.
     if ((name === undefined) !== all || (all && pingOnly)) {
       throw misuse('Give a name, or --all for a backup of everything.')
     }
-    const text =
-      name === undefined ? backupFile(readBackup(cli)) : fileOf(cli, name, { pingOnly, as })
+    const ofOne = pingOnly ? pingsOf : ofOwner
+    const text = name === undefined ? backupFile(readBackup(cli)) : ofOne(cli, name, as)
     if (out === undefined) return process.stdout.write(text)
     writeFlushed(out, 'wx', text)
     const about = name === undefined ? { all } : { name, pingOnly }
@@ -49,17 +49,14 @@ Everyone who has the file can use what is in it.
   },
 })
 
-function fileOf(
-  cli: Cli,
-  name: string,
-  { pingOnly, as }: { pingOnly: boolean; as: 'json' | 'curl' },
-): string {
-  if (pingOnly) {
-    const { capability, ...rest } = loadPing(cli, name)
-    const { product, publicId, pingToken, expiresAt } = capability
-    const kept = { ...rest, capability: { product, publicId, pingToken, expiresAt } }
-    return as === 'curl' ? curlConfig(kept) : textOf(kept)
-  }
+function pingsOf(cli: Cli, name: string, as: 'json' | 'curl'): string {
+  const { capability, ...rest } = loadPing(cli, name)
+  const { product, publicId, pingToken, expiresAt } = capability
+  const kept = { ...rest, capability: { product, publicId, pingToken, expiresAt } }
+  return as === 'curl' ? curlConfig(kept) : textOf(kept)
+}
+
+function ofOwner(cli: Cli, name: string): string {
   const record = findKept(cli, name) === null ? openPurchase(cli, name) : null
   if (record !== null) return backupFile({ ...NOTHING, purchases: [{ name, record }] })
   return textOf(load(cli, name))
@@ -74,12 +71,7 @@ function curlConfig({ capability, baseUrl }: SavedPing): string {
     `url = "${baseUrl}/p/${publicId}"`,
     'request = "POST"',
     `header = "Authorization: Bearer ${pingToken}"`,
-    'fail',
-    'silent',
-    'show-error',
-    'max-time = 10',
-    'retry = 3',
-    '',
+    ...['fail', 'silent', 'show-error', 'max-time = 10', 'retry = 3', ''],
   ].join('\n')
 }
 
@@ -109,9 +101,7 @@ have been paid since, so it counts as unknown: \`mayfly list\` shows how to go o
         `Added: ${capabilities} capabilities, ${purchases} purchases under way, ${reads} unopened reads.\n`,
       )
     }
-    if (name === undefined) {
-      throw misuse('Give the name to save it under: --name.')
-    }
+    if (name === undefined) throw misuse('Give the name to save it under: --name.')
     const saved = savedIn(text, cli.url)
     save(cli, name, saved)
     return cli.answer(
@@ -124,7 +114,7 @@ have been paid since, so it counts as unknown: \`mayfly list\` shows how to go o
 /** @throws CliError for text that is neither a capability file nor the answer to a purchase. */
 function savedIn(text: string, baseUrl: string): Kept {
   const value = parseJson(text)
-  const isAnswer = typeof value === 'object' && value !== null && 'resource' in value
+  const isAnswer = isObject(value) && 'resource' in value
   const saved = parseKept(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
   if (saved) return saved
   throw misuse(

@@ -1,10 +1,10 @@
 /** `mayfly forget NAME`: deletes a saved capability or draft, but asks first if it was paid for. */
 import { isPingOnly } from '../client/capability-file.ts'
-import type { PurchaseRecord, SavedCapability } from '../client/index.ts'
+import type { PurchaseRecord } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirm } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { CliError, EXIT, endingOf, notThere } from './exit.ts'
+import { CliError, knownEnding, notThere } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
 import { GONE, stateOf } from './status.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
@@ -23,37 +23,31 @@ export const addForget = client({
 It asks the service first. If an unfinished purchase turns out to be paid, it is collected and kept. What may
 still be valid is only forgotten with --yes, because its tokens are nowhere else.
 `,
-  async run(cli, { nameOrId: name, yes }) {
-    if (isId('whisper', name)) return forgetRead(cli, name, { yes })
+  async run(cli, { nameOrId: name, yes = false }) {
+    if (isId('whisper', name)) return forgetRead(cli, name, yes)
     const open = findPurchase(cli, checkName(name))
     if (open !== null) refuseHeld(open)
-    const record = open?.record ?? null
     const isHere = isSaved(cli, name)
-    if (record === null && !isHere) {
+    if (open === null && !isHere) {
       throw notThere(`Nothing is saved as ${name}. \`mayfly list\` shows what is.`)
     }
     if (!yes && isHere) await allowForgetting(cli, name)
-    const lost = record === null || yes ? null : await whatIsLost(cli, name, record)
+    const lost = open === null || yes ? null : await whatIsLost(cli, name, open.record)
     if (lost !== null) await confirm(cli, name, lost)
-    if (record !== null) dropPurchase(cli, name)
+    if (open !== null) dropPurchase(cli, name)
     forget(cli, name)
     cli.answer({ name, forgotten: true }, `${name} is forgotten.\n`)
   },
 })
 
 /** Gives up what reads of a whisper brought that nobody could open. */
-async function forgetRead(
-  cli: Cli,
-  publicId: string,
-  { yes }: { yes: true | undefined },
-): Promise<number> {
-  if (findUnopened(cli, publicId) === null) {
-    throw notThere(`No read of ${publicId} is kept here.`)
+async function forgetRead(cli: Cli, publicId: string, isAgreed: boolean): Promise<void> {
+  if (findUnopened(cli, publicId) === null) throw notThere(`No read of ${publicId} is kept here.`)
+  if (!isAgreed) {
+    await confirm(cli, publicId, 'This forgets the only copy of what a spent read brought.')
   }
-  if (!yes) await confirm(cli, publicId, 'This forgets the only copy of what a spent read brought.')
   forgetUnopened(cli, publicId)
   cli.answer({ name: publicId, forgotten: true }, `What was read of ${publicId} is forgotten.\n`)
-  return EXIT.ok
 }
 
 /** What giving a purchase up would lose, if anything. What turns out to be paid is collected and saved. */
@@ -82,9 +76,7 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
     }
     // What the service said may have ended it.
     if (state === 'failed' || openPurchase(cli, name) === null) return null
-    const ending = endingOf(error, service)
-    if (ending === null) throw error
-    return `${key}, which may be paid.${payment} ${ending.sentence}`
+    return `${key}, which may be paid.${payment} ${knownEnding(error, service).sentence}`
   }
   throw new CliError(
     `${name} is paid, so it was collected and saved. To give that up: mayfly forget ${name} --yes`,
@@ -98,30 +90,20 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
   const saved = findKept(cli, name)
   // What only pings is a copy: its owner has all of it.
   if (saved === null || isPingOnly(saved)) return
-  const { capability } = saved
-  const standing = await standingOf(cli, saved)
-  if (standing === 'over') return
+  const { capability, baseUrl } = saved
   const { product, expiresAt } = capability
-  const isLive = standing === 'live'
-  const what = `${name}, ${A[product]} that ${isLive ? 'is' : 'may be'} good until ${expiresAt}.`
-  const end = product === 'whisper' ? '' : ` To end it: mayfly destroy ${name}.`
-  const more = isLive ? end : ` ${standing.why}`
-  await confirm(cli, name, `This forgets the only copy of what opens ${what}${more}`)
-}
-
-type Standing = 'live' | 'over' | { why: string }
-
-async function standingOf(cli: Cli, saved: SavedCapability): Promise<Standing> {
+  let unknown = ''
   try {
-    const state = await stateOf(cli.mayfly(saved.baseUrl), saved)
-    if (state !== null) return OVER.has(state) ? 'over' : 'live'
-    return Date.parse(saved.capability.expiresAt) <= cli.now() ? 'over' : 'live'
+    const state = await stateOf(cli.mayfly(baseUrl), saved)
+    if (state === null ? Date.parse(expiresAt) <= cli.now() : OVER.has(state)) return
   } catch (error) {
     if (cli.signal.aborted) throw error
-    const ending = endingOf(error, saved.baseUrl)
-    if (ending === null) throw error
-    return { why: ending.sentence }
+    unknown = ` ${knownEnding(error, baseUrl).sentence}`
   }
+  const good = `${A[product]} that ${unknown ? 'may be' : 'is'} good until ${expiresAt}.`
+  const end = product === 'whisper' ? '' : ` To end it: mayfly destroy ${name}.`
+  const warning = `This forgets the only copy of what opens ${name}, ${good}${unknown || end}`
+  await confirm(cli, name, warning)
 }
 
 /** What is used up has something to show yet. */

@@ -4,7 +4,7 @@ import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import { type Cli, client } from './cli.ts'
-import { CliError, EXIT, endingOf, misuse } from './exit.ts'
+import { CliError, EXIT, knownEnding, misuse } from './exit.ts'
 import { withWallet } from './invoice.ts'
 import { isUnknown, leavePurchase, openPurchase, vaultStore } from './vault/purchases.ts'
 
@@ -47,10 +47,10 @@ async function pay(cli: Cli, bolt11: string): Promise<string> {
     })
   } catch (error) {
     const record = openPurchase(cli, name)
-    const ending = record !== null && isUnknown(record) ? endingOf(error, cli.url) : null
-    if (ending === null) throw error
-    const sentence = `${ending.sentence} To give it up: mayfly forget ${name}`
-    throw new CliError(sentence, ending.code, { cause: error })
+    if (record === null || !isUnknown(record)) throw error
+    const { code, sentence } = knownEnding(error, cli.url)
+    const giveUp = `To give it up: mayfly forget ${name}`
+    throw new CliError(`${sentence} ${giveUp}`, code, { cause: error })
   } finally {
     leavePurchase(cli, name)
   }

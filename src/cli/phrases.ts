@@ -29,8 +29,8 @@ export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   interrupted: 'interrupted by Ctrl-C or SIGTERM',
 }
 
-/** A missing sentence depends on more than the phrase (exit.ts). */
-export type Entry = { code?: number; sentence?: string }
+/** A sentence, where the exit code is that of the status. A missing sentence depends on more than the phrase (exit.ts). */
+export type Entry = string | { code: number; sentence?: string }
 
 const failed = { code: EXIT.failed }
 const notPaid = { code: EXIT.notPaid }
@@ -43,23 +43,16 @@ const BUG = {
 }
 
 const OF_SERVICE: Partial<Record<Phrase, Entry>> = {
-  'invalid plan': { sentence: 'That plan is not on sale. `mayfly catalog` shows what is.' },
-  'invalid read limit': {
-    sentence: 'The plan allows fewer reads than --reads asks for. `mayfly catalog` shows how many.',
-  },
-  'invalid reveal time': {
-    sentence:
-      '--reveal-at must be in the future, and before the whisper ends. `mayfly catalog` shows how long each plan lasts.',
-  },
-  'invalid switch': {
-    sentence:
-      'That switch cannot be bound, and nothing was bought. Its monitor must be pinged in time, its last run must not have failed, and its time and its pings must last longer than the plan of the whisper: `mayfly extend` makes it last longer.',
-  },
-  'ciphertext too large': {
-    sentence:
-      'The content is too large for the plan, so nothing was bought. `mayfly catalog` shows the limit of each plan.',
-  },
-  'malformed proof': { sentence: 'A preimage is 64 hex digits, in lower case.' },
+  'invalid plan': 'That plan is not on sale. `mayfly catalog` shows what is.',
+  'invalid read limit':
+    'The plan allows fewer reads than --reads asks for. `mayfly catalog` shows how many.',
+  'invalid reveal time':
+    '--reveal-at must be in the future, and before the whisper ends. `mayfly catalog` shows how long each plan lasts.',
+  'invalid switch':
+    'That switch cannot be bound, and nothing was bought. Its monitor must be pinged in time, its last run must not have failed, and its time and its pings must last longer than the plan of the whisper: `mayfly extend` makes it last longer.',
+  'ciphertext too large':
+    'The content is too large for the plan, so nothing was bought. `mayfly catalog` shows the limit of each plan.',
+  'malformed proof': 'A preimage is 64 hex digits, in lower case.',
   'unsupported media type': BUG,
   'invalid idempotency key': BUG,
   'unknown payment protocol': BUG,
@@ -76,41 +69,29 @@ const OF_SERVICE: Partial<Record<Phrase, Entry>> = {
     ...notPaid,
     sentence: 'The quote expired before it was paid. Run the command again for a new one.',
   },
-  'order refunded': {
-    sentence:
-      'The operator of the service has refunded this order, so it is not delivered any more. You can buy it again.',
-  },
+  'order refunded':
+    'The operator of the service has refunded this order, so it is not delivered any more. You can buy it again.',
   'proof of payment required': {
     ...failed,
     sentence:
       'The service asks for proof of this payment: its key was used from two addresses, or what it was to extend had ended. Do not pay again. The operator can deliver the order by its payment hash.',
   },
-  unauthorized: {
-    sentence:
-      'The service takes this token no more: what it belongs to has ended or is suspended, or its owner has replaced the token. To remove it here: mayfly forget <name>',
-  },
-  'not found': {
-    sentence:
-      'It does not exist: it has expired, is used up or destroyed, or never existed. If it is saved here: mayfly forget <name>',
-  },
+  unauthorized:
+    'The service takes this token no more: what it belongs to has ended or is suspended, or its owner has replaced the token. To remove it here: mayfly forget <name>',
+  'not found':
+    'It does not exist: it has expired, is used up or destroyed, or never existed. If it is saved here: mayfly forget <name>',
   'cannot be extended': { code: EXIT.gone },
   'wrong preimage': failed,
-  'rate limited': { sentence: 'The service takes no more of these from here for now.' },
-  'sold out': {
-    sentence: 'The service sells no more today, or no more to this network. Nothing was paid.',
-  },
-  'checkout unavailable': {
-    sentence:
-      'The service cannot sell at the moment, because its Lightning node does not answer. Nothing was paid.',
-  },
-  'service unavailable': {
-    sentence: 'The service cannot reach its store, or is full. What is paid is kept.',
-  },
-  'internal error': { sentence: 'The service failed. What is paid is kept.' },
+  'rate limited': 'The service takes no more of these from here for now.',
+  'sold out': 'The service sells no more today, or no more to this network. Nothing was paid.',
+  'checkout unavailable':
+    'The service cannot sell at the moment, because its Lightning node does not answer. Nothing was paid.',
+  'service unavailable': 'The service cannot reach its store, or is full. What is paid is kept.',
+  'internal error': 'The service failed. What is paid is kept.',
   'alerts unavailable': failed,
 }
 
-const OF_SDK: Record<(typeof SDK_PHRASES)[number], Entry & { code: number }> = {
+const OF_SDK: Record<(typeof SDK_PHRASES)[number], Exclude<Entry, string>> = {
   'service unreachable': { code: EXIT.later },
   'unexpected answer': { code: EXIT.later },
   'price above the ceiling': notPaid,

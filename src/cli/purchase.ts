@@ -80,7 +80,7 @@ export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise
   const open =
     name !== undefined ? findPurchase(cli, name) : isNew ? null : abandoned(cli, wanted)[0]
   if (open) {
-    if (!isOf(open.record, { product, planId, service: cli.url })) throw nameTaken(open.name)
+    if (!isOf(cli, wanted)(open)) throw nameTaken(open.name)
     if (product === 'whisper') {
       throw new CliError(
         `A whisper is already being bought as ${open.name}. To continue it: mayfly whisper send --resume ${open.name}`,
@@ -134,7 +134,9 @@ export function extension(
 export function refuseSecond(cli: Cli, wanted: Wanted): void {
   const { beside } = wanted
   if (beside !== undefined) {
-    const names = openOnes(cli, wanted).map(({ name }) => name)
+    const names = openPurchases(cli)
+      .filter(isOf(cli, wanted))
+      .map(({ name }) => name)
     if (!names.includes(beside)) {
       throw misuse(
         `No unfinished purchase of the same is named ${beside}. These are: ${names.join(', ') || 'none'}`,
@@ -158,13 +160,6 @@ export function refuseHeld({ name, heldBy, record }: OpenPurchase): void {
   throw new CliError(`Process ${heldBy} is ${does} ${name}. Wait for it, or stop it first.`)
 }
 
-type About = {
-  name: string | undefined
-  product: Product
-  service: string
-  caller: Caller
-}
-
 type Terms = {
   signal: AbortSignal
   maxSats: number
@@ -176,7 +171,12 @@ type Terms = {
 /** Runs a purchase of the SDK on the vault, and says how it goes on if it does not end well. */
 async function run(
   cli: Cli,
-  { name: wanted, product, service, caller }: About,
+  {
+    name: wanted,
+    product,
+    service,
+    caller,
+  }: { name: string | undefined; product: Product; service: string; caller: Caller },
   buy: (mayfly: Mayfly, terms: Terms) => Promise<unknown>,
 ): Promise<Bought> {
   let name = wanted ?? ''
@@ -193,9 +193,12 @@ async function run(
     },
   })
   const onProgress = (progress: PurchaseProgress): void => {
+    const { stage, quote } = progress
     caller.onProgress?.(progress)
-    if (caller.isCollecting && progress.stage === 'uncertain') throw notPaidYet(cli, name)
-    noteProgress(cli, progress)
+    if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)
+    if (stage !== 'uncertain') return
+    if (caller.isCollecting) throw notPaidYet(cli, name)
+    cli.note('The wallet does not know yet whether it paid. Waiting for the service to confirm.')
   }
   const onInvoice = (quote: PaymentQuote): void => {
     caller.onInvoice?.(quote)
@@ -216,21 +219,16 @@ async function run(
     if (name !== '') leavePurchase(cli, name)
   }
   saved ??= findSaved(cli, name)
-  if (saved === null) throw usedBefore(name)
-  return { name, saved }
+  if (saved !== null) return { name, saved }
+  throw notThere(
+    `${name} was collected elsewhere before it was saved here. To give it up: mayfly forget ${name}`,
+  )
 }
 
 /** What its wallet said last stands, as long as the service has not heard of a payment. */
 function notPaidYet(cli: Cli, name: string): MayflyError {
   const isFailed = openPurchase(cli, name)?.state === 'failed'
   return new MayflyError(isFailed ? 'payment failed' : 'payment outcome unknown', 0)
-}
-
-function noteProgress(cli: Cli, { stage, quote }: PurchaseProgress): void {
-  if (stage === 'paying') cli.note(`Paying ${quote.amountSats} sat from the wallet…`)
-  if (stage === 'uncertain') {
-    cli.note('The wallet does not know yet whether it paid. Waiting for the service to confirm.')
-  }
 }
 
 /** Saves what a purchase has brought. Null for an extension of what is forgotten here. */
@@ -240,8 +238,6 @@ function keepBought(
   record: PurchaseRecord,
 ): Bought | null {
   const { resource, service, planId } = record
-  const baseUrl = service ?? cli.url
-  const plan = planId === null ? {} : { planId }
   if (record.extends !== undefined) {
     const { extended, expiresAt } = (resource ?? {}) as Record<string, unknown>
     if (extended === true) {
@@ -251,7 +247,11 @@ function keepBought(
   }
   const capability =
     record.whisper === undefined ? resource : sharedWhisper(resource, record.whisper)
-  const saved = { capability: capability as AnyCapability, baseUrl, ...plan }
+  const saved = {
+    capability: capability as AnyCapability,
+    baseUrl: service ?? cli.url,
+    ...(planId && { planId }),
+  }
   const before = findSaved(cli, name)
   if (before?.capability.publicId === saved.capability.publicId) return { name, saved: before }
   const free =
@@ -290,7 +290,10 @@ function endOf(
     return error
   }
   if (error instanceof MayflyError && error.status >= 400 && record.state !== 'quoted') {
-    return refusedAs(name, record, error)
+    return new CliError(
+      `${name} ${moneyIn(record)}, and the service says: ${phrase} (HTTP ${error.status}). Its key is kept: \`mayfly list\` shows how to continue.`,
+      phrase === 'already delivered' ? EXIT.gone : EXIT.failed,
+    )
   }
   if (phrase === 'second payment refused') {
     return new CliError(
@@ -318,45 +321,25 @@ function isOver(cli: Cli, { state, invoices }: PurchaseRecord, phrase: string): 
 const EXPIRED = 'invoice expired'
 const OVER = ['order expired', 'order refunded', EXPIRED]
 
-function refusedAs(
-  name: string,
-  record: PurchaseRecord,
-  { phrase, status }: MayflyError,
-): CliError {
-  const code = phrase === 'already delivered' ? EXIT.gone : EXIT.failed
-  return new CliError(
-    `${name} ${moneyIn(record)}, and the service says: ${phrase} (HTTP ${status}). Its key is kept: \`mayfly list\` shows how to continue.`,
-    code,
-  )
-}
-
 function moneyIn({ state }: PurchaseRecord): string {
   if (state === 'paying') return 'may be paid'
   return state === 'paid' ? 'is paid' : 'is not paid'
 }
 
-function usedBefore(name: string): CliError {
-  return notThere(
-    `${name} was collected elsewhere before it was saved here. To give it up: mayfly forget ${name}`,
-  )
-}
+/** Whether a purchase is of the same thing. */
+const isOf =
+  ({ url }: Cli, { product, planId }: Wanted) =>
+  ({ record }: OpenPurchase): boolean =>
+    record.product === product &&
+    record.planId === planId &&
+    record.service === url &&
+    record.extends === undefined
 
-/** Purchases of the same thing that are not finished. */
-const openOnes = (cli: Cli, { product, planId }: Wanted): OpenPurchase[] =>
-  openPurchases(cli).filter(({ record }) => isOf(record, { product, planId, service: cli.url }))
-
-/** Those that were interrupted, and that nobody works on now. */
+/** Purchases of the same thing that were interrupted, and that nobody works on now. */
 const abandoned = (cli: Cli, wanted: Wanted): OpenPurchase[] =>
-  openOnes(cli, wanted).filter(({ heldBy, isMine }) => heldBy === null && !isMine)
-
-const isOf = (
-  record: PurchaseRecord,
-  { product, planId, service }: { product: Product; planId: PlanId; service: string },
-): boolean =>
-  record.product === product &&
-  record.planId === planId &&
-  record.service === service &&
-  record.extends === undefined
+  openPurchases(cli)
+    .filter(isOf(cli, wanted))
+    .filter(({ heldBy, isMine }) => heldBy === null && !isMine)
 
 export function freeName(begin: string, isTaken: (name: string) => boolean, from = 1): string {
   for (let number = from; ; number++) {

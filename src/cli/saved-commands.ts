@@ -6,7 +6,7 @@ import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
 import { confirm } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
 import { NEEDED } from './declare.ts'
-import { CliError, EXIT, endingOf, notThere } from './exit.ts'
+import { CliError, EXIT, knownEnding, notThere } from './exit.ts'
 import { GONE, stateOf } from './status.ts'
 import { away, columns } from './text.ts'
 import { findPurchase, goingOn, type OpenPurchase, openPurchases } from './vault/purchases.ts'
@@ -19,7 +19,6 @@ import {
   loadKept,
   publicPart,
   rememberState,
-  type Said,
   saveAgain,
 } from './vault/saved.ts'
 
@@ -34,16 +33,17 @@ const addList = client({
       ...allKept(cli).map((saved) => listedSaved(cli, saved, problems.get(saved.name))),
       ...openPurchases(cli).map(listedPurchase),
     ]
-    const services = new Set(listed.map(({ json }) => json.baseUrl))
-    const columnsOf = (cells: string[], service: string): string[] =>
-      services.size > 1 ? [...cells, service] : cells
-    const rows = listed.map(({ json, text }) =>
-      columnsOf([json.name, json.product ?? '-', json.planId ?? '-', text], json.baseUrl ?? '-'),
-    )
+    const rows = [
+      ['NAME', 'PRODUCT', 'PLAN', 'STATE', 'SERVICE'],
+      ...listed.map(([{ name, product, planId, baseUrl }, text]) =>
+        [name, product, planId, text, baseUrl].map((cell) => String(cell ?? '-')),
+      ),
+    ]
+    const hasOneService = new Set(listed.map(([{ baseUrl }]) => baseUrl)).size <= 1
     cli.answer(
-      listed.map(({ json }) => json),
-      rows.length > 0
-        ? columns([columnsOf(['NAME', 'PRODUCT', 'PLAN', 'STATE'], 'SERVICE'), ...rows])
+      listed.map(([json]) => json),
+      listed.length > 0
+        ? columns(hasOneService ? rows.map((row) => row.slice(0, -1)) : rows)
         : 'Nothing is saved here yet. To buy an inbox: mayfly buy catch\n',
     )
     return problems.size === 0 ? EXIT.ok : EXIT.later
@@ -65,9 +65,7 @@ async function checkAll(cli: Cli): Promise<Map<string, string>> {
         const state = await stateOf(cli.mayflyAt(kept.baseUrl), kept)
         if (state !== null) rememberState(cli, name, state)
       } catch (error) {
-        const ending = endingOf(error, kept.baseUrl)
-        if (ending === null) throw error
-        problems.set(name, ending.sentence)
+        problems.set(name, knownEnding(error, kept.baseUrl).sentence)
       }
     }
   }
@@ -75,50 +73,32 @@ async function checkAll(cli: Cli): Promise<Map<string, string>> {
   return problems
 }
 
-type Listed = {
-  json: {
-    name: string
-    product?: string
-    planId?: string | null
-    state: string
-    baseUrl?: string | null
-    [more: string]: unknown
-  }
-  /** The state as text. */
-  text: string
-}
+/** What is listed, as JSON; and its state as text. */
+type Listed = [json: { name: string; [more: string]: unknown }, text: string]
 
-type Saved = { name: string; kept: Kept | null; said: Said | null }
-
-function listedSaved(cli: Cli, { name, kept, said }: Saved, problem?: string): Listed {
+function listedSaved(
+  cli: Cli,
+  { name, kept, said }: ReturnType<typeof allKept>[number],
+  problem?: string,
+): Listed {
   // One that is damaged hides no other.
-  if (kept === null) return { json: { name, state: 'unreadable' }, text: 'cannot be read' }
+  if (kept === null) return [{ name, state: 'unreadable' }, 'cannot be read']
   const { capability, planId = null, baseUrl } = kept
   const { product, publicId, expiresAt } = capability
   const isOver = Date.parse(expiresAt) <= cli.now()
   const ends = `${isOver ? 'expired' : 'ends'} ${away(expiresAt, cli.now())}`
   const state = isOver ? 'expired' : (said?.state ?? 'saved')
-  const saidAt = said === null ? null : new Date(said.at).toISOString()
+  const saidAt = said && new Date(said.at).toISOString()
+  const pingOnly = isPingOnly(kept) || undefined
   const words = [
-    isOver || said === null ? ends : stated(cli, { ends, said, saidAt: String(saidAt) }),
-    ...(isPingOnly(kept) ? ['pings only'] : []),
-    ...(problem === undefined ? [] : [`could not be asked: ${problem}`]),
+    isOver || !said || !saidAt ? ends : stated(said.state, ends, away(saidAt, cli.now())),
+    pingOnly && 'pings only',
+    problem && `could not be asked: ${problem}`,
   ]
-  return {
-    json: {
-      name,
-      product,
-      planId,
-      state,
-      saidAt,
-      expiresAt,
-      publicId,
-      baseUrl,
-      ...(isPingOnly(kept) ? { pingOnly: true } : {}),
-      ...(problem === undefined ? {} : { problem }),
-    },
-    text: words.join(', '),
-  }
+  return [
+    { name, product, planId, state, saidAt, expiresAt, publicId, baseUrl, pingOnly, problem },
+    words.filter(Boolean).join(', '),
+  ]
 }
 
 /** States in which nothing can be done with it any more. */
@@ -130,32 +110,21 @@ const USED: Record<string, string> = {
   [GONE]: 'gone',
 }
 
-function stated(
-  cli: Cli,
-  { ends, said, saidAt }: { ends: string; said: Said; saidAt: string },
-): string {
-  const used = USED[said.state]
-  const when = `says the service ${away(saidAt, cli.now())}`
-  return used === undefined ? `${said.state} (${when}), ${ends}` : `${used}, ${when}`
+function stated(state: string, ends: string, when: string): string {
+  const used = USED[state]
+  return used === undefined
+    ? `${state} (says the service ${when}), ${ends}`
+    : `${used}, says the service ${when}`
 }
 
 function listedPurchase({ name, record }: OpenPurchase): Listed {
-  const { product, planId, service, invoices } = record
+  const { product, planId, service: baseUrl, wallet, state: payment, invoices } = record
   const { paymentHash, amountSats } = invoices.at(-1) ?? {}
-  return {
-    json: {
-      name,
-      ...(product === null ? {} : { product }),
-      planId,
-      state: 'buying',
-      payment: record.state,
-      wallet: record.wallet,
-      baseUrl: service,
-      paymentHash,
-      amountSats,
-    },
-    text: `${PAYMENT[record.state]}: ${goingOn(name, record)}`,
-  }
+  const about = { planId, state: 'buying', payment, wallet, baseUrl, paymentHash, amountSats }
+  return [
+    { name, product: product ?? undefined, ...about },
+    `${PAYMENT[payment]}: ${goingOn(name, record)}`,
+  ]
 }
 
 /** What is known of the payment of a purchase. */

@@ -12,7 +12,15 @@ import { createOrderStore } from '../../payment/store.ts'
 import { createSecrets, fingerprints } from '../../secrets/secrets.ts'
 import type { Config } from '../../service/config.ts'
 import type { Secrets } from '../../service/secret-file.ts'
-import { bad, type Finding, note, ok } from './findings.ts'
+
+/** A line of what `mayfly doctor` finds. */
+export type Finding = { check: string; state: 'ok' | 'note' | 'bad'; says: string }
+
+export const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says })
+/** Nothing is broken, and the operator may want to know. */
+export const note = (check: string, says: string): Finding => ({ check, state: 'note', says })
+/** It keeps the service from starting or selling, or somebody from what is owed. */
+export const bad = (check: string, says: string): Finding => ({ check, state: 'bad', says })
 
 /** What does not matter to the expiry of anything. */
 const MAX_SKEW_MS = 30_000
@@ -34,14 +42,8 @@ export async function checkContent(db: Db, given: Given): Promise<Finding[]> {
         bad('version', `a newer Mayfly has written the store (migration ${newer}). Start that one`),
       ]
     }
-    return (
-      await Promise.all([
-        checkOwner(db, given),
-        checkOrders(db, given),
-        checkDebts(db),
-        checkTime(db, given),
-      ])
-    ).flat()
+    const checks = [checkOwner, checkOrders, checkDebts, checkTime]
+    return (await Promise.all(checks.map((check) => check(db, given)))).flat()
   } catch (error) {
     // A store of an older version lacks tables until its service has started once.
     return [note('content', `the store cannot be looked into: ${messageOf(error)}`)]

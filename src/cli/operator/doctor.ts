@@ -11,8 +11,17 @@ import { EXIT } from '../exit.ts'
 import { isForPrograms, openOutput } from '../output.ts'
 import { columns } from '../text.ts'
 import { operator } from './command.ts'
-import { checkContent, checkReaders, type Given, inSqlite, NO_STORE } from './doctor-store.ts'
-import { bad, type Finding, note, ok, tried } from './findings.ts'
+import {
+  bad,
+  checkContent,
+  checkReaders,
+  type Finding,
+  type Given,
+  inSqlite,
+  NO_STORE,
+  note,
+  ok,
+} from './doctor-store.ts'
 
 /** How long the service and the node may take to answer. */
 const ANSWER_MS = 10_000
@@ -162,7 +171,7 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
       'the simulator: no real money moves. Set MAYFLY_LIGHTNING_URL to use a real node',
     )
   }
-  return tried('node', async () => {
+  try {
     const { openLightning } = await import('../../lightning/open.ts')
     const opened = await openLightning(lightningUrl.url, {
       db: NO_STORE,
@@ -176,12 +185,14 @@ async function checkNode({ lightningUrl, network }: Config): Promise<Finding> {
         return bad('node', `it is on ${its}, and MAYFLY_NETWORK says ${network}`)
       }
       return synced
-        ? `it answers, in sync, on ${its}`
+        ? ok('node', `it answers, in sync, on ${its}`)
         : bad('node', `it is not in sync with ${its} yet. Sales wait until it is`)
     } finally {
       await opened.close()
     }
-  })
+  } catch (error) {
+    return bad('node', messageOf(error))
+  }
 }
 
 /** The service speaks plain HTTP, so an https address means a proxy, which must be trusted. */
@@ -197,14 +208,14 @@ function checkProxies({ baseUrl, trustedProxies }: Config): Finding {
     : note('proxies', 'none is trusted. If there is one in front, set MAYFLY_TRUSTED_PROXIES')
 }
 
+const ask = (url: string): Promise<Response> =>
+  fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) })
+
 /** Whether the public address leads to a Mayfly. Some networks cannot reach their own public address. */
 async function checkPublicAddress({ baseUrl }: Config): Promise<Finding[]> {
   if (baseUrl === null) return []
   try {
-    const answer = await fetch(`${baseUrl}/health`, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(ANSWER_MS),
-    })
+    const answer = await ask(`${baseUrl}/health`)
     return objectIn(await answer.text())?.service === 'mayfly'
       ? [ok('public address', `${baseUrl} leads to a Mayfly`)]
       : [bad('public address', `${baseUrl} answers, but not as Mayfly. Look at the proxy in front`)]
@@ -219,10 +230,7 @@ async function checkService(config: Config): Promise<Finding[]> {
   const url = serviceUrl(config)
   try {
     const asked = Date.now()
-    const response = await fetch(`${url}/api/catalog`, {
-      redirect: 'manual',
-      signal: AbortSignal.timeout(ANSWER_MS),
-    })
+    const response = await ask(`${url}/api/catalog`)
     const theirs = Date.parse(response.headers.get('date') ?? '')
     return [serviceSays(url, objectIn(await response.text()) ?? {}), checkClock(theirs, asked)]
   } catch (error) {

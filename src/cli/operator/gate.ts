@@ -17,6 +17,7 @@ import {
   type Takes,
   whole,
 } from '../declare.ts'
+import { columns } from '../text.ts'
 import { type Answer, operator } from './command.ts'
 
 const ROUTE_FORM = `
@@ -77,15 +78,13 @@ const addProject = gate({
       added.verification === 'provider'
         ? 'provider (it confirms its payments itself)'
         : 'preimage (payers need a wallet that shows the preimage)'
-    return {
-      json: added,
-      text: `Project       ${added.projectId}
-Verification  ${how}
-Capability    ${added.capability}
-
-The capability is shown only once. Keep it on the server of the API.
-`,
-    }
+    const rows = [
+      ['Project', added.projectId],
+      ['Verification', how],
+      ['Capability', added.capability],
+    ]
+    const advice = 'The capability is shown only once. Keep it on the server of the API.'
+    return { json: added, text: `${columns(rows)}\n${advice}\n` }
   },
 })
 
@@ -95,13 +94,15 @@ const listProjects = gate({
   examples: ['mayfly gate project list'],
   async work(projects) {
     const all = await projects.list()
-    const lines = all.map(
-      ({ projectId, address, credits, isSuspended }) =>
-        `${projectId}  ${isSuspended ? 'suspended' : 'active   '}  ${String(credits).padStart(8)} credits  ${address}\n`,
-    )
+    const rows = all.map(({ projectId, address, credits, isSuspended }) => [
+      projectId,
+      isSuspended ? 'suspended' : 'active',
+      `${credits} credits`,
+      address,
+    ])
     return {
       json: all.map((each) => ({ ...each, createdAt: rfc3339(each.createdAt) })),
-      text: lines.length > 0 ? lines.join('') : 'There are no projects.\n',
+      text: columns(rows) || 'There are no projects.\n',
     }
   },
 })
@@ -124,10 +125,8 @@ const showProject = ofProject(
   'show a project with its routes, credits and intents',
   async (projects, projectId) => {
     const details = await projects.show(projectId)
-    return {
-      json: { ...details, createdAt: rfc3339(details.createdAt) },
-      text: describe(details),
-    }
+    const json = { ...details, createdAt: rfc3339(details.createdAt) }
+    return { json, text: describe(details) }
   },
 )
 
@@ -172,10 +171,8 @@ const addRoute = gate({
   notes: ROUTE_FORM,
   async work(projects, { project: projectId, route }) {
     await projects.addRoute(projectId, route)
-    return {
-      json: { projectId, ...route },
-      text: `${projectId} has the route ${routeText(route)}.\n`,
-    }
+    const text = `${projectId} has the route ${routeText(route)}.\n`
+    return { json: { projectId, ...route }, text }
   },
 })
 
@@ -216,7 +213,7 @@ const listPayments = gate({
     )
     return {
       json: all.map((each) => ({ ...each, noticedAt: rfc3339(each.noticedAt) })),
-      text: lines.length > 0 ? lines.join('') : 'Every proven payment was honoured.\n',
+      text: lines.join('') || 'Every proven payment was honoured.\n',
     }
   },
 })
@@ -265,14 +262,16 @@ export const addGate: Add = (program) =>
 
 function describe(project: ProjectDetails): string {
   const { projectId, address, verification, credits, isSuspended, openIntents } = project
-  const routes = project.routes.map((route) => `  ${routeText(route)}\n`).join('')
-  return `Project       ${projectId}${isSuspended ? ' (suspended)' : ''}
-Address       ${address}
-Verification  ${verification}
-Credits       ${credits}
-Intents       ${openIntents} open, ${project.authorizedIntents} authorized
-Routes
-${routes === '' ? '  none\n' : routes}`
+  const routes = project.routes.map((route) => `  ${routeText(route)}\n`).join('') || '  none\n'
+  const rows = [
+    ['Project', `${projectId}${isSuspended ? ' (suspended)' : ''}`],
+    ['Address', address],
+    ['Verification', verification],
+    ['Credits', String(credits)],
+    ['Intents', `${openIntents} open, ${project.authorizedIntents} authorized`],
+    ['Routes'],
+  ]
+  return `${columns(rows)}${routes}`
 }
 
 const routeText = ({ routeId, method, pattern, priceSats }: RouteSpec): string =>

@@ -6,7 +6,7 @@ import { isId } from '../../lib/ids.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import type { Lightning } from '../../lightning/lightning.ts'
 import { NodeError } from '../../lightning/node/error.ts'
-import { type Opened, openLightning } from '../../lightning/open.ts'
+import { openLightning } from '../../lightning/open.ts'
 import {
   deliverOrder,
   handOutOrder,
@@ -65,23 +65,19 @@ export async function list(db: Db, wanted: Wanted): Promise<Answer> {
   const found = await listOrders(db, { ...wanted, limit: wanted.limit + 1 })
   const hasMore = found.length > wanted.limit
   const orders = found.slice(0, wanted.limit).map(listed)
-  const rows = orders.map((order) => [
-    order.openedAt,
-    order.state,
-    order.product,
-    order.planId,
-    `${order.amountSats}`,
-    order.paymentHash ?? '-',
-    order.orderId,
-    order.publicId ?? '-',
-  ])
-  const head = ['OPENED', 'STATE', 'PRODUCT', 'PLAN', 'SATS', 'PAYMENT HASH', 'ORDER', 'PUBLIC ID']
+  const rows = orders.map((order) => LISTED.map((fact) => String(order[fact] ?? '-')))
+  const head = LISTED.map((fact) => LABELS[fact].toUpperCase())
   return {
     json: { orders, hasMore },
     text: rows.length === 0 ? 'There are no such orders.\n' : columns([head, ...rows]),
     ...(hasMore ? { note: `Only the newest ${wanted.limit} are shown: --limit shows more.` } : {}),
   }
 }
+
+const LISTED = [
+  ...(['openedAt', 'state', 'product', 'planId', 'amountSats'] as const),
+  ...(['paymentHash', 'orderId', 'publicId'] as const),
+]
 
 const listed = (order: OrderRow) => ({
   openedAt: rfc3339(order.created_at),
@@ -136,7 +132,7 @@ function told(
   const rows = [
     ...Object.entries(facts)
       .filter(([, value]) => value !== null)
-      .map(([name, value]) => [LABELS[name as keyof typeof facts], String(value)]),
+      .map(([name, value]) => [LABELS[name as keyof typeof LABELS], String(value)]),
     ...happened.map(({ at, says }, i) => [
       i === 0 ? 'story' : '',
       `${rfc3339(at)}  ${says} (${away(rfc3339(at), now)})`,
@@ -158,6 +154,7 @@ function told(
 }
 
 const LABELS = {
+  openedAt: 'opened',
   state: 'state',
   product: 'product',
   planId: 'plan',
@@ -358,24 +355,18 @@ async function withNode<T>(
   db: Db,
   work: (lightning: Lightning) => Promise<T>,
 ): Promise<T> {
-  const node = await openNode(config, db)
+  const warn = (reason: string): void => void process.stderr.write(`${reason}\n`)
+  const { url, kind: backend } = config.lightningUrl
+  const node = await asConfigError(() => openLightning(url, { db, clock: systemClock, warn }))
   try {
-    const { network } = await node.lightning.info()
-    await bindStore(db, { backend: config.lightningUrl.kind, network })
-    return await work(node.lightning)
+    const { problem, lightning } = node
+    if (problem) throw new CliError(problem.sentence, problem.isAway ? EXIT.later : EXIT.usage)
+    const { network } = await lightning.info()
+    await bindStore(db, { backend, network })
+    return await work(lightning)
   } catch (error) {
     throw error instanceof NodeError ? new CliError(`${error.message}.`, EXIT.later) : error
   } finally {
     await node.close()
   }
-}
-
-async function openNode(config: Config, db: Db): Promise<Opened> {
-  const warn = (reason: string): void => void process.stderr.write(`${reason}\n`)
-  const { url } = config.lightningUrl
-  const node = await asConfigError(() => openLightning(url, { db, clock: systemClock, warn }))
-  const { problem } = node
-  if (problem === null) return node
-  await node.close()
-  throw new CliError(problem.sentence, problem.isAway ? EXIT.later : EXIT.usage)
 }

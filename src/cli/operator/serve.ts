@@ -27,15 +27,24 @@ export const addServe = operator({
   examples: ['mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'],
   async run() {
     // Signals are listened for before anything is started, so that every one has a listener.
-    const hungUp = hangUps()
-    const stop = Promise.race([signalled(), hungUp.closed])
-    const server = await Promise.race([start(), stop.then(() => null)])
+    let server: Server | null = null
+    let isReloadDue = false
+    const reload = (): void => {
+      if (server) server.reload(() => readOptions(RELOADED))
+      // Followed once the service runs, because the files may have been read before they were changed.
+      else isReloadDue = true
+    }
+    const closed = new Promise<true>((resolve) => {
+      onHangUp((what) => (what === 'reload' ? reload() : resolve(true)))
+    })
+    const stop = Promise.race([signalled(), closed])
+    server = await Promise.race([start(), stop.then(() => null)])
     if (server === null) {
       // A start may wait for others without end, and whatever it does may be killed.
       if (!(await stop)) process.stderr.write(STOPPED_EARLY)
       process.exit(EXIT.ok)
     }
-    hungUp.served(server)
+    if (isReloadDue) reload()
     // A service may run until it is killed, and the next start needs what this one compiled.
     setTimeout(() => flushCompileCache(), FLUSH_AFTER_MS).unref()
     const isTerminalGone = await stop
@@ -151,31 +160,6 @@ const ADDRESS_ERRORS: Record<string, string> = {
 
 const STOPPED_EARLY = 'Stopped before it listened. The next start begins again.\n'
 const STOPPING = 'Stopping after the requests under way. Signal again to stop at once.\n'
-
-/**
- * Listens for SIGHUP from now on. One that comes while the service starts is followed once it runs, because the
- * files may have been read before they were changed.
- */
-function hangUps() {
-  let server: Server | null = null
-  let isAsked = false
-  let close: (isTerminalGone: true) => void
-  const closed = new Promise<true>((resolve) => {
-    close = resolve
-  })
-  const reload = (): void => {
-    if (server) server.reload(() => readOptions(RELOADED))
-    else isAsked = true
-  }
-  onHangUp((what) => (what === 'reload' ? reload() : close(true)))
-  return {
-    closed,
-    served(running: Server) {
-      server = running
-      if (isAsked) reload()
-    },
-  }
-}
 
 /** Resolves at the next signal to stop. */
 function signalled(): Promise<false> {

@@ -11,7 +11,7 @@ import { base64, utf8Text } from '../../lib/bytes.ts'
 import { askHidden, askLine, firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { isCode, writeFlushed } from '../data-folder.ts'
-import { CliError, endingOf } from '../exit.ts'
+import { CliError, endingOf, knownEnding } from '../exit.ts'
 import { harmless, size } from '../text.ts'
 import { findSaved, isName } from '../vault/saved.ts'
 import {
@@ -24,8 +24,6 @@ import {
 
 /** A password may be mistyped this often before the command has to be run again. */
 const PASSWORD_TRIES = 5
-
-type Options = { out?: string; yes?: true; passwordFile?: string }
 
 export const addWhisperRead = client({
   command: 'read',
@@ -52,8 +50,11 @@ full disk, run the same command again: it spends no other read.
     const parsed = parseWhisperCode(code)
     if (parsed === null) throw new MayflyError('invalid share code', 0)
     const { publicId, hasPassword, key } = parsed
-    const password = await passwordOf(cli, hasPassword, options)
-    const { out } = options
+    const { out, passwordFile } = options
+    // Asked for before the read is spent.
+    const isTyped = hasPassword && passwordFile === undefined
+    const inFile = passwordFile === undefined ? undefined : firstLine(passwordFile)
+    const first = isTyped ? await askHidden('Password: ', cli.signal) : inFile
     if (out !== undefined) reserve(out)
     let kept: Unopened | null = null
     try {
@@ -61,7 +62,7 @@ full disk, run the same command again: it spends no other read.
         if (!options.yes) await warn(cli)
       })
       kept = brought.kept
-      const opened = await open(cli, brought.envelope, { key, password, ...options })
+      const opened = await open(cli, brought.envelope, { key, first, isTyped })
       // Where nobody takes what is written, the process ends without coming back here.
       const where = kept ? isKept(publicId) : null
       if (where) process.stdout.prependOnceListener('error', () => cli.warn(where))
@@ -109,10 +110,8 @@ function orUnspent<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    const ending = endingOf(error, '')
-    if (ending === null) throw error
-    const sentence = `The content could not be kept. ${ending.sentence} Nothing was spent.`
-    throw new CliError(sentence, ending.code)
+    const { code, sentence } = knownEnding(error, '')
+    throw new CliError(`The content could not be kept. ${sentence} Nothing was spent.`, code)
   }
 }
 
@@ -120,25 +119,13 @@ const isKept = (publicId: string): string =>
   `The read is spent, and its content is kept. Run the same command to try again. To give it up: mayfly forget ${publicId}`
 
 async function codeOf(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
-  if (given === '-')
-    return {
-      code: (await readSecret(cli, 'Paste the code and press Enter: ')).trim(),
-      baseUrl: cli.url,
-    }
+  const { url: baseUrl } = cli
+  if (given === '-') {
+    return { code: (await readSecret(cli, 'Paste the code and press Enter: ')).trim(), baseUrl }
+  }
   const saved = isName(given) ? findSaved(cli, given) : null
-  if (saved?.capability.product !== 'whisper') return { code: given.trim(), baseUrl: cli.url }
+  if (saved?.capability.product !== 'whisper') return { code: given.trim(), baseUrl }
   return { code: saved.capability.code ?? '', baseUrl: saved.baseUrl }
-}
-
-async function passwordOf(
-  cli: Cli,
-  isNeeded: boolean,
-  { passwordFile }: Options,
-): Promise<string | undefined> {
-  if (passwordFile !== undefined) return firstLine(passwordFile)
-  if (!isNeeded) return undefined
-  // Asked for before the read is spent.
-  return askHidden('Password: ', cli.signal)
 }
 
 /** Says on a terminal what it costs, while it costs nothing yet. */
@@ -150,20 +137,15 @@ async function warn(cli: Cli): Promise<void> {
 async function open(
   cli: Cli,
   envelope: Uint8Array<ArrayBuffer>,
-  {
-    key,
-    password: first,
-    passwordFile,
-  }: { key: Uint8Array; password: string | undefined; passwordFile?: string },
+  { key, first, isTyped }: { key: Uint8Array; first: string | undefined; isTyped: boolean },
 ): Promise<OpenedWhisper> {
   let password = first
   for (let tries = 1; ; tries++) {
     try {
       return await openWhisper(envelope, key, password)
     } catch (error) {
-      const wasTyped = first !== undefined && passwordFile === undefined
-      if (!(error instanceof UnreadableWhisper) || !wasTyped || tries === PASSWORD_TRIES)
-        throw error
+      const mayTry = isTyped && tries < PASSWORD_TRIES
+      if (!mayTry || !(error instanceof UnreadableWhisper)) throw error
       password = await askHidden('The password is wrong. Password: ', cli.signal)
     }
   }

@@ -55,6 +55,7 @@ export const whisperSend = (command: 'whisper send' | 'buy whisper'): Add =>
       const readUrl = readingPage(baseUrl)
       // The code comes through stdin: other users of a machine see its command lines.
       const readCommand = `mayfly whisper read - --url ${baseUrl}`
+      const toShare = { code, readUrl, readCommand, armedBy: armedBy(whenLate) }
       const ways = [
         ['The reader pastes it at', readUrl],
         ['or after this command', readCommand],
@@ -63,34 +64,15 @@ export const whisperSend = (command: 'whisper send' | 'buy whisper'): Add =>
           : [['You see when it was read', `mayfly status ${name}`]]),
       ]
       cli.answer(
-        {
-          name,
-          planId,
-          baseUrl,
-          ...publicPart(capability),
-          code,
-          readUrl,
-          readCommand,
-          armedBy: armedBy(whenLate),
-        },
+        { name, planId, baseUrl, ...publicPart(capability), ...toShare },
         `${savedAs(cli, name)}It expires ${away(expiresAt, cli.now())}, ${expiresAt}\n\nEveryone who has this code can read the whisper. Share it with the same care as the content:\n\n${code}\n\n${columns(ways)}${armingOf(whenLate)}`,
       )
     },
   })
 
 async function wantedOf(cli: Cli, options: Options): Promise<Wanted> {
-  const {
-    file,
-    plan: planId,
-    name,
-    reads: readLimit,
-    revealAt,
-    receipt,
-    whenLate,
-    beside,
-  } = options
-  const given = { readLimit, revealAt, receipt, revealWhen: whenLate }
-  const terms = await termsOf(cli, given, '--reveal-at')
+  const { file, plan: planId, name, beside, reads: readLimit, whenLate: revealWhen } = options
+  const terms = await termsOf(cli, { ...options, readLimit, revealWhen }, '--reveal-at')
   const password = await passwordOf(cli, options)
   const data =
     file === '-'
@@ -102,29 +84,20 @@ async function wantedOf(cli: Cli, options: Options): Promise<Wanted> {
   }
   const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
   const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
-  return {
-    product: 'whisper',
-    planId,
-    beside,
-    name: name && checkName(name),
-    whisper: { sealed, ...terms },
-  }
+  const whisper = { sealed, ...terms }
+  return { product: 'whisper', planId, beside, name: name && checkName(name), whisper }
 }
 
 async function passwordOf(
   cli: Cli,
-  { password, passwordFile }: Options,
+  { password: isAsked, passwordFile }: Options,
 ): Promise<string | undefined> {
-  if (passwordFile !== undefined) return notEmpty(firstLine(passwordFile))
-  if (!password) return undefined
-  const first = notEmpty(await askHidden('Password: ', cli.signal))
-  if ((await askHidden('Once more: ', cli.signal)) === first) return first
+  const isFile = passwordFile !== undefined
+  if (!isFile && !isAsked) return undefined
+  const password = isFile ? firstLine(passwordFile) : await askHidden('Password: ', cli.signal)
+  if (password === '') throw misuse('The password is empty.')
+  if (isFile || (await askHidden('Once more: ', cli.signal)) === password) return password
   throw misuse('The two passwords differ. Nothing was sent.')
-}
-
-function notEmpty(password: string): string {
-  if (password !== '') return password
-  throw misuse('The password is empty.')
 }
 
 /** The terms of a whisper. @param option what the caller calls its `revealAt`. @throws CliError */

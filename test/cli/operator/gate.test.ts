@@ -36,7 +36,7 @@ describe('each command', () => {
     const shop = await aProject(t)
     const { run, projectId } = shop
     const list = await run('project', 'list')
-    assert.equal(list.out, `${projectId}  active            3 credits  alice@example.com\n`)
+    assert.equal(list.out, `${projectId}  active  3 credits  alice@example.com\n`)
     const [listed] = JSON.parse((await run('project', 'list', '--json')).out) as unknown[]
     const view = {
       projectId,
