@@ -23,7 +23,7 @@ export type ClientAddress = (request: IncomingMessage) => string
 
 /**
  * The client that an order remembers: the right-most address that is no trusted proxy, as a block (/32 of IPv4, /64 of
- * IPv6). Null behind a proxy that is not trusted.
+ * IPv6). Null behind a proxy that is not trusted, and behind one that names nobody.
  */
 export type OpeningClient = (request: IncomingMessage) => string | null
 
@@ -67,11 +67,10 @@ export function createClientAddress(trusted: readonly string[], isBehindTls = fa
   const isTrusted = networkList(trusted)
   const peer = (request: IncomingMessage): string => plain(request.socket.remoteAddress ?? '')
 
-  function clientAddress(request: IncomingMessage): string {
-    const direct = peer(request)
-    if (!isTrusted(direct)) return direct
+  /** The client that the trusted proxies name, or null. */
+  function named(request: IncomingMessage): string | null {
     const chain = request.headersDistinct['x-forwarded-for']?.join(',').split(',') ?? []
-    let client = direct
+    let client: string | null = null
     // From the right: each proxy appends the address of its peer, and only trusted proxies are believed.
     for (const hop of chain.slice(-MAX_HOPS).reverse()) {
       const address = plain(hop.trim())
@@ -82,11 +81,22 @@ export function createClientAddress(trusted: readonly string[], isBehindTls = fa
     return client
   }
 
+  function clientAddress(request: IncomingMessage): string {
+    const direct = peer(request)
+    return (isTrusted(direct) ? named(request) : null) ?? direct
+  }
+
+  /** A trusted peer that names nobody may be a client of its own, but not if it has forwarded the request. */
+  const isBehindSilent = (request: IncomingMessage): boolean =>
+    isTrusted(peer(request)) && named(request) === null && (isForwarded(request) || isBehindTls)
+
   /** Whether a proxy that is not trusted has forwarded the request, as its headers or the public address say. */
   const isBehindUntrusted = (request: IncomingMessage): boolean =>
     (isForwarded(request) || (isBehindTls && trusted.length === 0)) && !isTrusted(peer(request))
   const openingClient: OpeningClient = (request) =>
-    isBehindUntrusted(request) ? null : clientScope(clientAddress(request))
+    isBehindUntrusted(request) || isBehindSilent(request)
+      ? null
+      : clientScope(clientAddress(request))
   const isProxied: IsProxied =
     trusted.length === 0 ? () => false : (request) => isTrusted(peer(request))
 
@@ -192,26 +202,40 @@ function numberOf(address: IpAddress): { family: 4 | 6; value: bigint } {
   return { family: isIpv4(address) ? 4 : 6, value }
 }
 
-// Detects proxies in front of the service that are not configured. Behind one, all clients have its address, so a
-// guessed key would work from everywhere: no native quote is opened there, and the log says what to set.
+// Detects proxies in front of the service that are not configured, or do not name the client. Behind one, all clients have
+// its address, so a guessed key would work from everywhere: no native quote is opened there, and the log says what to set.
 
-/** Logs the first forwarded request. Must be mounted before the routes. */
-export function detectUntrustedProxies(
+/**
+ * Logs the first request that a proxy that is not trusted has forwarded, or the first purchase of an unknown client. Must
+ * be mounted before the routes. @returns the opening client of a request, with that log.
+ */
+export function detectUnknownClients(
   app: FastifyInstance,
   {
     isBehindUntrusted,
+    openingClient,
     log,
-  }: { isBehindUntrusted: (request: IncomingMessage) => boolean; log: Logger },
-): void {
+  }: {
+    isBehindUntrusted: (request: IncomingMessage) => boolean
+    openingClient: OpeningClient
+    log: Logger
+  },
+): OpeningClient {
   let isLogged = false
+  function tell(): void {
+    if (!isLogged) log.error({ event: 'proxies.unknown', reason: ADVICE })
+    isLogged = true
+  }
   app.addHook('onRequest', (request, _reply, done) => {
-    if (!isLogged && isBehindUntrusted(request.raw)) {
-      isLogged = true
-      log.error({ event: 'proxies.unknown', reason: ADVICE })
-    }
+    if (!isLogged && isBehindUntrusted(request.raw)) tell()
     done()
   })
+  return (request) => {
+    const client = openingClient(request)
+    if (client === null) tell()
+    return client
+  }
 }
 
 const ADVICE =
-  'a forwarded request arrived from a proxy that is not trusted: set MAYFLY_TRUSTED_PROXIES to the addresses of your proxies; until then, no native quote is opened for what they forward'
+  'a request arrived whose client is unknown: set MAYFLY_TRUSTED_PROXIES to the addresses of your proxies, and let them name the client in X-Forwarded-For; until then, no native quote is opened for what they forward'

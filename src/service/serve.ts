@@ -13,11 +13,7 @@ import { openStore } from '../db/open.ts'
 import { noticeOf } from '../discovery/announced.ts'
 import { mountDiscovery } from '../discovery/discovery.ts'
 import { type AppOptions, createApp } from '../http/app.ts'
-import {
-  clientNetwork,
-  createClientAddress,
-  detectUntrustedProxies,
-} from '../http/client-address.ts'
+import { clientNetwork, createClientAddress, detectUnknownClients } from '../http/client-address.ts'
 import { createLimits } from '../http/limits.ts'
 import { createMemory } from '../http/memory.ts'
 import { mountOpenapi } from '../http/openapi/openapi.ts'
@@ -96,8 +92,8 @@ export async function serve(
   const { listed, rates, ownSecrets } = readForStart(config)
   const onSale = createOnSale(listed)
   const products = productsOn(config)
-  const { clientAddress, openingClient, isBehindUntrusted, isProxied, peerNetwork } =
-    createClientAddress(config.trustedProxies, isBehindTls(config))
+  const clients = createClientAddress(config.trustedProxies, isBehindTls(config))
+  const { clientAddress, isProxied, peerNetwork } = clients
   const stopping = new AbortController()
   let isStopping = false
 
@@ -203,7 +199,7 @@ export async function serve(
       schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),
       edition: onSale.edition,
     })
-    detectUntrustedProxies(app, { isBehindUntrusted, log })
+    const openingClient = detectUnknownClients(app, { ...clients, log })
     const streams = createEventStreams(app, memory)
     const limits = createLimits(rates, clientAddress, instances.openBucket)
     if (metrics) {

@@ -182,8 +182,9 @@ const EXACT: Record<string, Exact[]> = {
   '10.0.0.0/8': [
     ['the one that a trusted proxy names', '10.0.0.1', '198.51.100.1', '198.51.100.1'],
     ['the one that a row of them names', '10.0.0.1', '198.51.100.1, 10.0.0.2', '198.51.100.1'],
-    ['the trusted proxy itself, where it names none', '10.0.0.1', undefined, '10.0.0.1'],
-    ['the trusted proxy itself, where it names no address', '10.0.0.1', 'unknown', '10.0.0.1'],
+    ['a trusted peer itself, where it forwards for nobody', '10.0.0.1', undefined, '10.0.0.1'],
+    ['nobody, where a trusted proxy names no address', '10.0.0.1', 'unknown', null],
+    ['a trusted address, where a trusted proxy names it', '10.0.0.1', '10.0.0.1', '10.0.0.1'],
   ],
 }
 for (const [trusted, rows] of Object.entries(EXACT)) {
@@ -197,17 +198,21 @@ for (const [trusted, rows] of Object.entries(EXACT)) {
 }
 
 for (const name of ['forwarded', 'x-real-ip', 'cf-connecting-ip']) {
-  test(`the client who opens an order is nobody, where none is trusted and ${name} arrives`, () => {
-    const { openingClient } = createClientAddress([])
-    const request = aRequest('203.0.113.7', undefined, { [name]: 'for=198.51.100.1' })
-    assert.equal(openingClient(request), null)
+  test(`the client who opens an order is nobody, where ${name} alone names it, whoever is trusted`, () => {
+    for (const trusted of [[], ['203.0.113.7']]) {
+      const { openingClient } = createClientAddress(trusted)
+      const request = aRequest('203.0.113.7', undefined, { [name]: 'for=198.51.100.1' })
+      assert.equal(openingClient(request), null)
+    }
   })
 }
 
-test('the client who opens an order behind the end of TLS is known to a trusted proxy alone', () => {
+test('the client who opens an order behind the end of TLS is known by the name of a trusted proxy alone', () => {
   const opening = (trusted: string[], forwarded?: string[]) =>
     createClientAddress(trusted, true).openingClient(aRequest('127.0.0.1', forwarded))
   assert.equal(opening([]), null)
+  assert.equal(opening(['127.0.0.1']), null)
+  assert.equal(opening(['192.0.2.1']), '127.0.0.1')
   assert.equal(opening(['127.0.0.1'], ['2001:db8::7']), '2001:db8:0:0')
 })
 
