@@ -52,8 +52,11 @@ import { findTombstone } from './tombstones.ts'
 export type Decision =
   /** It is a new purchase: `open` opens its order. */
   | { kind: 'new' }
-  /** It proves a payment to us whose order the store does not have. Its client is never asked to pay. */
-  | { kind: 'lost' }
+  /**
+   * It proves a payment to us whose order the store does not have, or its `Payment-Preimage` may. Its client is never
+   * asked to pay.
+   */
+  | { kind: 'lost'; isProven: boolean }
   | {
       kind: 'known'
       orderId: string
@@ -149,11 +152,12 @@ export function createOrders(deps: {
     })
     if (verdict.do === 'raise the alarm') {
       logLost(verdict.paymentHash, request)
-      return { kind: 'lost' }
+      return { kind: 'lost', isProven: true }
     }
     if (verdict.do === 'open') {
       const shown = by === null || preimage === null ? null : paymentHashOf(preimage)
-      return { kind: shown === null || (await isDealtWith(shown)) ? 'new' : 'lost' }
+      const isNew = shown === null || (await isDealtWith(shown))
+      return isNew ? { kind: 'new' } : { kind: 'lost', isProven: false }
     }
     const { order } = verdict
     const isShown = preimage !== null && provesPayment(preimage, order.payment_hash)

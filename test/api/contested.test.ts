@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { type Answer, type Ask, poll, purchase, quoteOf } from '../support/buying.ts'
+import { type Answer, type Ask, openOrder, poll, purchase, quoteOf } from '../support/buying.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -85,6 +85,23 @@ test('a preimage that opens nothing has no effect, and is limited like a bad tok
   // Who brings the right one is held up by nobody, from the same address too.
   const proof = { ...keyed, 'x-forwarded-for': THIEF, 'payment-preimage': preimage }
   capabilityOf(await poll(server, orderId, proof))
+})
+
+test('a preimage of no payment is limited like a bad token under a new key, too', async (t) => {
+  const file = `${await temporaryFolder(t)}/rates.json`
+  await writeFile(file, '{"badBearer": {"perMinute": 3, "burst": 3}}')
+  const server = await startServer(t, { MAYFLY_RATE_LIMITS: file })
+  const guess = (preimage: string): Promise<Answer> =>
+    purchase(server, { key: randomUUID(), headers: { 'payment-preimage': preimage } })
+  for (const digits of ['00', '11', '22']) {
+    assertError(await guess(digits.repeat(32)), '404 order not found')
+  }
+  assertError(await guess('33'.repeat(32)), '429 rate limited')
+  // The preimage of an earlier purchase shows no guess: its buyer buys again.
+  const { key, bolt11 } = await openOrder(server)
+  const preimage = await server.pay(bolt11)
+  capabilityOf(await purchase(server, { key }))
+  assert.equal((await guess(preimage)).status, 402)
 })
 
 test('a stranger who floods an order by its guessed key keeps nobody out who proves the payment', async (t) => {

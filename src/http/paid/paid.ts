@@ -115,7 +115,10 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const ask = { by, request: wanted, credential: attempt.credential, preimage, isPeek }
     const decision = await orders.decide(ask, ahead?.seen)
     // A client that has proven a payment to us is never asked to pay.
-    if (decision.kind === 'lost') throw problem('order not found')
+    if (decision.kind === 'lost') {
+      if (!decision.isProven) await takeGuess({ request, reply }, deps)
+      throw problem('order not found')
+    }
     if (decision.kind === 'new') {
       return sendOutcome(reply, await open(purchase, { wanted, body, ahead }), rendering)
     }
@@ -210,22 +213,28 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
   }
 }
 
+type Exchange = { request: FastifyRequest; reply: FastifyReply }
+type Counting = Pick<Paying, 'limits' | 'clientAddress'>
+
 /**
- * Counts a repeat or a poll of an order, unless that was done. A wrong preimage proves nothing, and counts like a wrong
- * bearer token.
+ * Counts a repeat or a poll of an order, unless that was done.
  * @throws Problem `rate limited`.
  */
 export async function takeRepeat(
-  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  exchange: Exchange,
   shown: { orderId: string; isProven: boolean; hasWrongPreimage: boolean; isTaken?: boolean },
-  { limits, clientAddress }: Pick<Paying, 'limits' | 'clientAddress'>,
+  deps: Counting,
 ): Promise<void> {
-  if (shown.hasWrongPreimage) {
-    await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
-  }
+  if (shown.hasWrongPreimage) await takeGuess(exchange, deps)
   if (shown.isTaken) return
-  await limits.take(LIMITS.poll, pollBucket(shown.orderId, shown.isProven), reply)
+  await deps.limits.take(LIMITS.poll, pollBucket(shown.orderId, shown.isProven), exchange.reply)
 }
+
+/** Counts a proof that proves no payment, like a wrong bearer token. @throws Problem `rate limited`. */
+export const takeGuess = (
+  { request, reply }: Exchange,
+  { limits, clientAddress }: Counting,
+): Promise<void> => limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
 
 /**
  * The bucket of an order's polls and repeats. A client that proves the payment has a bucket of its own: a

@@ -10,10 +10,8 @@ import { renderPending } from '../../payment/flows/native.ts'
 import type { Outcome } from '../../payment/order.ts'
 import { MAX_INVOICE_CHARS } from '../../protocol/bolt11.ts'
 import type { App } from '../app.ts'
-import { clientScope } from '../client-address.ts'
 import { idempotencyKey, invalidKey, preimageIn } from '../credentials.ts'
 import { checkoutUnavailable, problem } from '../errors.ts'
-import { LIMITS } from '../limits.ts'
 import { RETRY_AFTER } from '../response-headers.ts'
 import {
   answer,
@@ -27,7 +25,7 @@ import {
 } from '../schemas.ts'
 import { paymentPreimageHeader } from './described.ts'
 import { sendDelivered } from './flows.ts'
-import { type Paying, takeRepeat } from './paid.ts'
+import { type Paying, takeGuess, takeRepeat } from './paid.ts'
 
 /** A client may poll a pending order again after this. */
 const POLL_SECONDS = 1
@@ -195,7 +193,7 @@ function mountRecovery(app: App, { orders, limits, clientAddress, resources }: D
       const { bolt11, preimage } = request.body
       const outcome = await orders.recover(bolt11, preimage)
       if (outcome !== null) return collected(reply, outcome)
-      await limits.take(LIMITS.badBearer, clientScope(clientAddress(request.raw)), reply)
+      await takeGuess({ request, reply }, { limits, clientAddress })
       throw problem('order not found')
     },
   )
