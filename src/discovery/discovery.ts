@@ -4,12 +4,19 @@ import { mountText } from '../http/pages/encoded.ts'
 import { oneUrlPath } from '../http/paid/one-url.ts'
 import type { SoldPlan } from '../http/product.ts'
 import type { Clock } from '../lib/clock.ts'
-import { AI_CATALOG_PATH, aiCatalog } from './ai-catalog.ts'
 import type { Announced, AnnouncedProduct } from './announced.ts'
-import { dayOf, ROBOTS, SECURITY_PATH, securityText } from './crawlers.ts'
-import { L402_SERVICES_PATH, l402Services } from './l402-services.ts'
+import {
+  aiCatalog,
+  dayOf,
+  l402Services,
+  ROBOTS,
+  SECURITY_PATH,
+  SERVER_CARD_PATH,
+  SERVER_CARD_TYPE,
+  securityText,
+  serverCard,
+} from './documents.ts'
 import { llmsText } from './llms.ts'
-import { SERVER_CARD_PATH, SERVER_CARD_TYPE, serverCard } from './server-card.ts'
 import { SKILLS_PATH, skillIndex, skillPath, skillText } from './skills.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
@@ -42,9 +49,9 @@ export function mountDiscovery(
   const json = (path: string, type: string, document: (announced: Announced) => object): void =>
     mountText(app, { path, type, text: () => JSON.stringify(document(announced())), edition })
 
-  json(L402_SERVICES_PATH, JSON_TYPE, l402Services)
+  json('/.well-known/l402-services', JSON_TYPE, l402Services)
   json(SKILLS_PATH, JSON_TYPE, skillIndex)
-  json(AI_CATALOG_PATH, 'application/ai-catalog+json', aiCatalog)
+  json('/.well-known/ai-catalog.json', 'application/ai-catalog+json', aiCatalog)
   if (hasMcp) json(SERVER_CARD_PATH, SERVER_CARD_TYPE, serverCard)
   for (const product of options.products) {
     mountText(app, {
