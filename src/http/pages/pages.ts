@@ -8,6 +8,7 @@ import { lazily } from '../../lib/lazily.ts'
 import type { App } from '../app.ts'
 import { problem } from '../errors.ts'
 import { type OperatorFacts, operatorLinks } from '../operator.ts'
+import type { SoldPlan } from '../product.ts'
 import type { ApiSurface } from '../server/cors.ts'
 import { type Assets, readAssets } from './assets.ts'
 import { encode, encodingFor, type Served, sendEncoded } from './encoded.ts'
@@ -46,36 +47,10 @@ const NOT_FOUND = 'not-found'
 /** The paths for programs, besides the roots of the products. Answers there are never pages. */
 const FOR_PROGRAMS = ['/api/', '/assets/', '/simulator/', '/health/', '/ready/']
 
-type Page = {
-  name: string
-  /** Its address: `/` and its name by default, or another such as `/status/:id`. */
-  path: string
-  title: string
-  description: string
-  /** The module that it starts, such as `catch/inbox`, or null. */
-  script: string | null
-  /** The module whose style sheet it has: its own, or that of another page. */
-  style: string
-  /** The text of its link in the navigation or at the foot, which are sorted by `order`; null for no link. */
-  nav: string | null
-  foot: string | null
-  /** Where the prices of a product lead, by its name. The plan's name follows. */
-  prices: ReadonlyMap<string, string>
-  /** The product that must be switched on for its link. If it is off, the page itself says so. */
-  needs: string | null
-  order: number
-  /** Shows the components, for who works on them. */
-  isForDevelopment: boolean
-  main: string
-}
+type Page = ReturnType<typeof readPage>
 
 /** What a page says of a plan. */
-export type PricedPlan = {
-  planId: string
-  durationLabel: string
-  priceSats: number
-  available: boolean
-}
+type PricedPlan = Pick<SoldPlan, 'planId' | 'durationLabel' | 'priceSats' | 'available'>
 
 export type PagesOptions = {
   /** Shows a banner that no real money moves. */
@@ -312,7 +287,7 @@ function readPages(): Page[] {
 }
 
 /** A page begins with a comment of `name: value` lines. */
-function readPage(name: string, text: string): Page {
+function readPage(name: string, text: string) {
   const head = /^<!--\n(.*?)\n-->\n/s.exec(text)
   const properties = new Map(
     (head?.[1] ?? '').split('\n').map((line): [string, string] => {
@@ -324,15 +299,22 @@ function readPage(name: string, text: string): Page {
   const prices = (properties.get('prices') ?? '').split(' ').filter((part) => part !== '')
   return {
     name,
+    /** Its address: `/` and its name by default, or another such as `/status/:id`. */
     path: properties.get('path') ?? (name === 'home' ? '/' : `/${name}`),
     title: properties.get('title') ?? 'Mayfly',
     description: properties.get('description') ?? '',
+    /** The module that it starts, such as `catch/inbox`, or null. */
     script,
+    /** The module whose style sheet it has: its own, or that of another page. */
     style: properties.get('style') ?? script ?? '',
+    /** The text of its link in the navigation or at the foot, which are sorted by `order`; null for no link. */
     nav: properties.get('nav') ?? null,
     foot: properties.get('foot') ?? null,
+    /** Where the prices of a product lead, by its name. The plan's name follows. */
     prices: new Map(prices.map((part) => part.split('=') as [string, string])),
+    /** Shows the components, for who works on them. */
     isForDevelopment: properties.has('development'),
+    /** The product that must be switched on for its link. If it is off, the page itself says so. */
     needs: properties.get('needs') ?? null,
     order: Number(properties.get('order') ?? 100),
     main: text.slice(head?.[0].length ?? 0),
