@@ -2,20 +2,11 @@
 import type { Logger } from 'pino'
 import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
-import { createHints, type Hints } from '../db/hints.ts'
-import { alone, createInTurn, type InTurn } from '../db/leases.ts'
-import { type OpenBucket, openMemoryBucket } from '../http/limits.ts'
+import { createHints } from '../db/hints.ts'
+import { alone, createInTurn } from '../db/leases.ts'
+import { openMemoryBucket } from '../http/limits.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Config } from './config.ts'
-
-export type Instances = {
-  hints: Hints
-  inTurn: InTurn
-  openBucket: OpenBucket
-  /** Deletes the counts of rate-limit windows that have ended. */
-  purge(): Promise<void>
-  close(): Promise<void>
-}
 
 /** The connections to PostgreSQL beside those of the store: one for notices. */
 export const CONNECTIONS_BESIDE_STORE = 1
@@ -24,7 +15,7 @@ export const CONNECTIONS_BESIDE_STORE = 1
 export async function joinInstances(
   where: Config['databaseUrl'],
   { db, secrets, clock, log }: { db: Db; secrets: Secrets; clock: ServiceClock; log: Logger },
-): Promise<Instances> {
+) {
   if (where.kind === 'sqlite') {
     const hints = createHints()
     return {
@@ -57,7 +48,8 @@ export async function joinInstances(
     hints,
     inTurn: createInTurn(db, clock.now),
     openBucket: limits.openBucket,
-    purge: () => purgeLimits(db, clock.now()),
+    /** Deletes the counts of rate-limit windows that have ended. */
+    purge: (now: number) => purgeLimits(db, now),
     async close() {
       limits.close()
       await hints.close()

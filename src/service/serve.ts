@@ -332,7 +332,7 @@ export async function serve(
     if (scrapes) closing.push(scrapes.close)
     await app.listen({ host: config.host, port: config.port })
     works.push(
-      purging('limits', async () => (clock.isHeld() ? 0 : instances.purge()), turns),
+      purging('limits', instances.purge, turns),
       purging('alerts', alerts.purge, turns),
       purging('sales', (now) => purgeSales(db, { keptDays: config.salesKeptDays, now }), turns),
       { everyMs: LOOK_EVERY_MS, event: 'alerts.turn_failed', work: alerts.look },
