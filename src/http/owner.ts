@@ -60,6 +60,16 @@ export function createOwner<Row extends { public_id: string }>(
     return request.owned as Row
   }
 
+  /** Listens for news of a row, until its answer is sent or its client has left. */
+  function listenFor({ public_id: publicId }: Row, { raw: response }: FastifyReply) {
+    const news = { wake: (): void => {} }
+    const unlisten = listen(publicId, () => news.wake())
+    if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
+    response.once('close', unlisten)
+    if (response.destroyed) unlisten()
+    return news
+  }
+
   return {
     /** A hook that finds the owned row before query and body are read. */
     required: requires(() => problem('not found')),
@@ -92,15 +102,10 @@ export function createOwner<Row extends { public_id: string }>(
       { ms, work }: { ms: number; work: (row: Row, poll: LongPoll) => Promise<() => unknown> },
     ): Promise<unknown> {
       const row = of(request as FastifyRequest)
-      let wake = (): void => {}
-      const unlisten = listen(row.public_id, () => wake())
-      if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
-      // Its place is free again when the answer is sent, or the client has left.
-      reply.raw.once('close', unlisten)
-      if (reply.raw.destroyed) unlisten()
+      const news = listenFor(row, reply)
       await used(row)
       const poll = streams.longPoll(reply, ms)
-      wake = poll.wake
+      news.wake = poll.wake
       const send = await work(row, poll)
       poll.end()
       return send()
@@ -116,20 +121,14 @@ export function createOwner<Row extends { public_id: string }>(
       async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
         const row = of(request)
         const follow = prepare(row, request)
-        let wake = (): void => {}
-        const unlisten = listen(row.public_id, () => wake())
-        if (!unlisten) throw rateLimited(RETRY_STREAM_SECONDS)
+        const news = listenFor(row, reply)
+        await used(row)
+        const stream = streams.open(reply, row.public_id)
+        news.wake = stream.wake
         try {
-          await used(row)
-          const stream = streams.open(reply, row.public_id)
-          wake = stream.wake
-          try {
-            await withDisconnectSignal(reply.raw, (gone) => follow(stream, gone))
-          } finally {
-            stream.end()
-          }
+          await withDisconnectSignal(reply.raw, (gone) => follow(stream, gone))
         } finally {
-          unlisten()
+          stream.end()
         }
       },
   }
