@@ -135,7 +135,7 @@ suite('the events of an inbox', () => {
     assert.equal((await found('')).length, 7)
   })
 
-  test('a query that is out of bounds, unknown or repeated is refused', async () => {
+  test('a query that is out of bounds, unknown, repeated, or names two places to begin is refused', async () => {
     const server = await theServer()
     const { publicId, ownerToken } = await anInbox(server)
     const bad = [
@@ -172,6 +172,10 @@ suite('the events of an inbox', () => {
       'constructor=1',
       '%FF=1',
       'limit[]=1',
+      ...['after=', 'after=-1', 'after=-0', 'after=00', 'after=1.5', 'after=x', 'after=1&after=1'],
+      ...['wait=', 'wait=-1', 'wait=-0', 'wait=31', 'wait=1.5', 'wait=x', 'wait=1&wait=1'],
+      ...[2 ** 53, 2 ** 64].flatMap((one) => [`after=${BigInt(one)}`, `wait=${BigInt(one)}`]),
+      ...['after=0&cursor=1', 'cursor=5&after=5', 'wait=1&cursor=1', 'wait=0&cursor=1'],
     ]
     for (const query of bad) {
       const answer = await ask(server, `/api/catch/${publicId}/events?${query}`, ownerToken)
