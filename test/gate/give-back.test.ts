@@ -121,23 +121,6 @@ describe('giving back', () => {
 })
 
 describe('a payment that could not be honoured', () => {
-  test('a payment that could not be honoured is honoured by the operator: the handler may run once more', async (t) => {
-    const world = await aGate(t)
-    const intent = await world.quoted()
-    for (let i = 0; i < 3; i++) {
-      await world.service.giveBack(intent, (await pay(world, intent)).receipt_id)
-    }
-    assert.equal(decodeJwt((await pay(world, intent)).receipt).gb, 2)
-    world.clock.advance(60 * MINUTE)
-    assert.equal(await world.projects.honour(intent.intent_id), 'fresh receipt')
-    assert.deepEqual(await world.projects.unhonoured(), [])
-    const receipt = await pay(world, intent)
-    assert.equal(decodeJwt(receipt.receipt).gb, 3)
-    // And is noted again, if it fails again.
-    assert.equal(await world.service.giveBack(intent, receipt.receipt_id), 'refused')
-    assert.equal((await world.projects.unhonoured()).length, 1)
-  })
-
   test('a payment whose failed run was never reported is honoured by the operator, and may fail twice more', async (t) => {
     const world = await aGate(t)
     const intent = await world.quoted()

@@ -156,12 +156,6 @@ for (const [note, [step, answer, reason]] of Object.entries({ ...NO_OFFERS, ...S
   })
 }
 
-test("no invoice is shown for a provider's answer that is an invoice over another sum", async (t) => {
-  const world = await aGate(t)
-  world.wallet.changes = { amountMsat: 50_001 }
-  await refusesOffer(world, /another sum/)
-})
-
 test('no invoice is shown that another key has signed than the one that it names', async (t) => {
   const world = await aGate(t)
   world.wallet.changes = { payee: PAYEE }
