@@ -139,12 +139,6 @@ test('decoding refuses a description that is not UTF-8 or that is filled up wron
   }
 })
 
-test('an empty description is told from a missing one', () => {
-  const fields: Field[] = [P, S, [TAG.description, []]]
-  assert.equal(decodeInvoice(aText({ fields })).description, '')
-  assert.equal(decodeInvoice(aText({ fields: [P, S, H] })).description, null)
-})
-
 test('skips fields that it does not read, however many, long or broken', () => {
   const known = decodeInvoice(aText({ fields: [P, S, D] }))
   const route: Field = [3, new Uint8Array(1023)]

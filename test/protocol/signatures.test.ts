@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { readdirSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
@@ -35,11 +34,6 @@ const FILES = new Map(
 )
 
 suite('signatures of webhooks', () => {
-  test('each provider has vectors', () => {
-    const files = readdirSync(new URL('../vectors/signatures/', import.meta.url))
-    assert.deepEqual(files.sort(), SIGNATURE_PROVIDERS.map((name) => `${name}.json`).toSorted())
-  })
-
   for (const [provider, list] of FILES) {
     for (const vector of list) {
       test(`a signature of ${provider} is judged as ${vector.expect}: ${vector.note}`, async () => {
