@@ -113,8 +113,12 @@ function oneOf(cli: Cli, which: string, all: Destinations): Destinations[number]
 function showSet(cli: Cli, name: string, set: AlertsSet): number {
   const { destinations } = set
   const rows = destinations.map(({ id, format, host, state, test, secret }) => [
-    ...[format, host, state],
-    ...[test === null ? '' : `test: ${test}`, secret ?? '', id],
+    format,
+    host,
+    state,
+    test === null ? '' : `test: ${test}`,
+    secret ?? '',
+    id,
   ])
   const isDone = destinations.every(({ state }) => state === 'active')
   const secrets = destinations.some(({ secret }) => secret !== null)

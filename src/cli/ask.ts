@@ -29,8 +29,15 @@ export async function askLine(question: string, signal: AbortSignal): Promise<st
   }
 }
 
-/** All of stdin. On a terminal it says first what to type there. The first Ctrl-C ends it. */
-export function readStdin({ signal }: { signal: AbortSignal }, what: string): Promise<Buffer> {
+/**
+ * All of a file, or with - of stdin. On a terminal it says first what to do there. The first Ctrl-C ends it.
+ */
+export async function readInput(
+  { signal }: { signal: AbortSignal },
+  file: string,
+  what: string,
+): Promise<Buffer> {
+  if (file !== '-') return withFile(file, () => readFileSync(file))
   if (process.stdin.isTTY) {
     process.stderr.write(`${what}. End with Ctrl-D on an empty line, or cancel with Ctrl-C:\n`)
   }

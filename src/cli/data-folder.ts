@@ -26,11 +26,6 @@ export function withFile<T>(file: string, work: () => T): T {
   }
 }
 
-/** Whether a system call failed with this code. */
-export function isCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
-}
-
 /** Writes a file that only the user can read, and returns when it is on disk. A new one is whole or not there. */
 export function writeFlushed(file: string, flag: 'wx' | 'w', data: string | Uint8Array): void {
   const descriptor = openSync(file, flag, 0o600)

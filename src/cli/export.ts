@@ -1,11 +1,10 @@
 /** `mayfly export` and `import`: one capability for another machine, or everything as a backup. */
-import { readFileSync } from 'node:fs'
 import { type Kept, parseKept, type SavedPing } from '../client/capability-file.ts'
 import { type AnyCapability, formatCapability, parseCapability } from '../client/index.ts'
 import { isObject, objectIn, parseJson } from '../lib/json.ts'
-import { readStdin } from './ask.ts'
+import { readInput } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { withFile, writeFlushed } from './data-folder.ts'
+import { writeFlushed } from './data-folder.ts'
 import { misuse } from './exit.ts'
 import { goesWith } from './options.ts'
 import { savedAs } from './purchase.ts'
@@ -71,7 +70,12 @@ function curlConfig({ capability, baseUrl }: SavedPing): string {
     `url = "${baseUrl}/p/${publicId}"`,
     'request = "POST"',
     `header = "Authorization: Bearer ${pingToken}"`,
-    ...['fail', 'silent', 'show-error', 'max-time = 10', 'retry = 3', ''],
+    'fail',
+    'silent',
+    'show-error',
+    'max-time = 10',
+    'retry = 3',
+    '',
   ].join('\n')
 }
 
@@ -88,10 +92,7 @@ A backup adds what is not here, and counts what it spent today. A purchase that 
 have been paid since, so it counts as unknown: \`mayfly list\` shows how to go on.
 `,
   async run(cli, { file, name }) {
-    const text =
-      file === '-'
-        ? (await readStdin(cli, 'Paste what `export` wrote')).toString('utf8')
-        : withFile(file, () => readFileSync(file, 'utf8'))
+    const text = (await readInput(cli, file, 'Paste what `export` wrote')).toString('utf8')
     const { backup } = objectIn(text) ?? {}
     if (isBackup(backup)) {
       const done = restoreBackup(cli, backup)

@@ -49,11 +49,11 @@ export async function extendSaved(
   const open = findPurchase(cli, name)
   const { expiresAt } = held.capability
   if (open === null && Date.parse(expiresAt) > endsAt) return { expiresAt }
-  const begin = async () => {
-    const planId = held.planId ?? (await statusOf(cli, held)).planId
-    return extension(cli, name, { held, planId, caller })
-  }
-  const bought = open === null ? await begin() : await resume(cli, name, caller)
+  const planOf = async () => held.planId ?? (await statusOf(cli, held)).planId
+  const bought =
+    open === null
+      ? await extension(cli, name, { held, planId: await planOf(), caller })
+      : await resume(cli, name, caller)
   const now = heldAs(cli, bought.name)
   if (bought.name !== name) return { replacement: now, name: bought.name }
   return { expiresAt: now.capability.expiresAt }

@@ -62,8 +62,8 @@ function print(sentence: string): void {
 /** A line of `--debug`. */
 export const printDebug = (line: string): void => print(`debug: ${line}`)
 
-const jsonLine = (value: unknown): string => `${escapedForTerminal(JSON.stringify(value))}\n`
-
-/** Escapes every character in JSON that could control a terminal. */
-const escapedForTerminal = (json: string): string =>
-  process.stdout.isTTY ? replaceInvisible(json, jsonEscape) : json
+/** Escapes every character that could control a terminal. */
+function jsonLine(value: unknown): string {
+  const json = JSON.stringify(value)
+  return `${process.stdout.isTTY ? replaceInvisible(json, jsonEscape) : json}\n`
+}

@@ -118,12 +118,20 @@ function stated(state: string, ends: string, when: string): string {
 }
 
 function listedPurchase({ name, record }: OpenPurchase): Listed {
-  const { product, planId, service: baseUrl, wallet, state: payment, invoices } = record
-  const { paymentHash, amountSats } = invoices.at(-1) ?? {}
-  const about = { planId, state: 'buying', payment, wallet, baseUrl, paymentHash, amountSats }
+  const { paymentHash, amountSats } = record.invoices.at(-1) ?? {}
   return [
-    { name, product: product ?? undefined, ...about },
-    `${PAYMENT[payment]}: ${goingOn(name, record)}`,
+    {
+      name,
+      product: record.product ?? undefined,
+      planId: record.planId,
+      state: 'buying',
+      payment: record.state,
+      wallet: record.wallet,
+      baseUrl: record.service,
+      paymentHash,
+      amountSats,
+    },
+    `${PAYMENT[record.state]}: ${goingOn(name, record)}`,
   ]
 }
 

@@ -1,5 +1,4 @@
 /** The work of `mayfly order`. Each command tells what it changed, or why it changed nothing. */
-import { readFileSync } from 'node:fs'
 import type { Db } from '../../db/db.ts'
 import { rfc3339, systemClock } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
@@ -33,7 +32,7 @@ import { PROVISIONINGS, readAllPlans } from '../../service/products.ts'
 import { secretsGiven } from '../../service/secret-file.ts'
 import { asConfigError } from '../../service/start-checks.ts'
 import { bindStore } from '../../service/store-identity.ts'
-import { withFile } from '../data-folder.ts'
+import { firstLine } from '../ask.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
 import { away, columns } from '../text.ts'
 import type { Answer } from './command.ts'
@@ -75,9 +74,15 @@ export async function list(db: Db, wanted: Wanted): Promise<Answer> {
 }
 
 const LISTED = [
-  ...(['openedAt', 'state', 'product', 'planId', 'amountSats'] as const),
-  ...(['paymentHash', 'orderId', 'publicId'] as const),
-]
+  'openedAt',
+  'state',
+  'product',
+  'planId',
+  'amountSats',
+  'paymentHash',
+  'orderId',
+  'publicId',
+] as const
 
 const listed = (order: OrderRow) => ({
   openedAt: rfc3339(order.created_at),
@@ -285,10 +290,7 @@ export function readLost(name: string, options: LostOptions): LostOrder {
     product: options.product,
     planId: options.plan,
     orderId: order,
-    preimage:
-      preimageFile === undefined
-        ? null
-        : withFile(preimageFile, () => readFileSync(preimageFile, 'utf8').trim()),
+    preimage: preimageFile === undefined ? null : firstLine(preimageFile).trim(),
   }
 }
 

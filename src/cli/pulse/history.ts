@@ -49,8 +49,7 @@ const PERIODS = [
 /** The uptime in words. A monitor that is younger than a period has it of its life, and of no longer period. */
 export function uptimeSince(uptime: PulseHistory['uptime'], createdAt: string): string {
   const ageSeconds = (Date.parse(uptime.until) - Date.parse(createdAt)) / 1000
-  const first = PERIODS.findIndex(({ seconds }) => ageSeconds < seconds)
-  const told = PERIODS.slice(0, first === -1 ? PERIODS.length : first + 1).flatMap(
+  const told = PERIODS.filter((_, i) => ageSeconds >= (PERIODS[i - 1]?.seconds ?? 0)).flatMap(
     ({ share, seconds, label }) => {
       const period = ageSeconds < seconds ? span(Math.floor(ageSeconds)) : label
       const part = uptime[share]

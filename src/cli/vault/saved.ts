@@ -189,7 +189,12 @@ export function forget(place: Place, name: string): void {
 
 /** The secret members of a capability. */
 const SECRETS = new Set([
-  ...['ownerToken', 'ingestToken', 'readToken', 'receiptToken', 'pingToken', 'code'],
+  'ownerToken',
+  'ingestToken',
+  'readToken',
+  'receiptToken',
+  'pingToken',
+  'code',
 ])
 
 /** The capability without its secrets. */

@@ -6,8 +6,7 @@
 import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { messageOf } from '../../lib/errors.ts'
-import { isCode } from '../data-folder.ts'
+import { codeOf, messageOf } from '../../lib/errors.ts'
 import { CliError } from '../exit.ts'
 
 /** How long to wait for other processes, each of which holds the file for some milliseconds. */
@@ -97,7 +96,7 @@ function isThere(folder: string): boolean {
     statSync(vaultFile(folder))
     return true
   } catch (error) {
-    if (isCode(error, 'ENOENT')) return false
+    if (codeOf(error) === 'ENOENT') return false
     throw unusable(folder, error)
   }
 }
@@ -187,6 +186,6 @@ export function otherProcess(pid: unknown, writtenAt: unknown): number | null {
     process.kill(pid, 0)
     return pid
   } catch (error) {
-    return isCode(error, 'EPERM') ? pid : null
+    return codeOf(error) === 'EPERM' ? pid : null
   }
 }

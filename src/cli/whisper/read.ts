@@ -8,9 +8,10 @@ import {
   UnreadableWhisper,
 } from '../../client/index.ts'
 import { base64, utf8Text } from '../../lib/bytes.ts'
+import { codeOf } from '../../lib/errors.ts'
 import { askHidden, askLine, firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
-import { isCode, writeFlushed } from '../data-folder.ts'
+import { writeFlushed } from '../data-folder.ts'
 import { CliError, endingOf, knownEnding } from '../exit.ts'
 import { harmless, size } from '../text.ts'
 import { findSaved, isName } from '../vault/saved.ts'
@@ -46,7 +47,7 @@ The content stays in the data folder, encrypted, until it is opened and written.
 full disk, run the same command again: it spends no other read.
 `,
   async run(cli, { code: given, ...options }) {
-    const { code, baseUrl } = await codeOf(cli, given)
+    const { code, baseUrl } = await shareCode(cli, given)
     const parsed = parseWhisperCode(code)
     if (parsed === null) throw new MayflyError('invalid share code', 0)
     const { publicId, hasPassword, key } = parsed
@@ -118,7 +119,7 @@ function orUnspent<T>(work: () => T): T {
 const isKept = (publicId: string): string =>
   `The read is spent, and its content is kept. Run the same command to try again. To give it up: mayfly forget ${publicId}`
 
-async function codeOf(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
+async function shareCode(cli: Cli, given: string): Promise<{ code: string; baseUrl: string }> {
   const { url: baseUrl } = cli
   if (given === '-') {
     return { code: (await readSecret(cli, 'Paste the code and press Enter: ')).trim(), baseUrl }
@@ -156,7 +157,7 @@ function reserve(file: string): void {
   try {
     writeFlushed(file, 'wx', '')
   } catch (error) {
-    if (!isCode(error, 'EEXIST')) throw error
+    if (codeOf(error) !== 'EEXIST') throw error
     throw new CliError(`${file} already exists and is never overwritten. Nothing was spent.`)
   }
 }

@@ -1,13 +1,11 @@
 /** `mayfly whisper send`, and `mayfly buy whisper`: encrypts here, pays, and shows the share code. */
-import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { sealWhisper } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { readingPage } from '../addresses.ts'
-import { askHidden, firstLine, readStdin } from '../ask.ts'
+import { askHidden, firstLine, readInput } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
-import { withFile } from '../data-folder.ts'
 import { type Add, type Given, whole } from '../declare.ts'
 import { CliError, misuse } from '../exit.ts'
 import { FOR_PURCHASE } from '../options.ts'
@@ -74,10 +72,7 @@ async function wantedOf(cli: Cli, options: Options): Promise<Wanted> {
   const { file, plan: planId, name, beside, reads: readLimit, whenLate: revealWhen } = options
   const terms = await termsOf(cli, { ...options, readLimit, revealWhen }, '--reveal-at')
   const password = await passwordOf(cli, options)
-  const data =
-    file === '-'
-      ? await readStdin(cli, 'Type or paste what to send')
-      : withFile(file, () => readFileSync(file))
+  const data = await readInput(cli, file, 'Type or paste what to send')
   if (data.length === 0) {
     const what = file === '-' ? 'nothing came on stdin' : `${file} is empty`
     throw misuse(`There is nothing to send: ${what}. Nothing was bought.`)
