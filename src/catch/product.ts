@@ -40,11 +40,7 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   catalog: {
     schema: CatchCatalog,
   },
-  surface: {
-    roots: [{ path: '/c/', hasRawPaths: true }],
-    requestHeaders: [],
-    responseHeaders: [],
-  },
+  surface: { roots: [{ path: '/c/', hasRawPaths: true }] },
   limits: Object.values(INGEST),
   schemas: {
     CatchCapability,
