@@ -158,7 +158,7 @@ const WRONG: [name: string, from: string, text: string, line: string][] = [
     'the configuration that imports the service',
     'service/config.ts',
     to('./serve.ts'),
-    'src/service/config.ts → src/service/serve.ts: settings may import lightning, db, lib, not service',
+    'src/service/config.ts → src/service/serve.ts: settings may import lightning, db, protocol, lib, not service',
   ],
   [
     'HTTP that reads the configuration',

@@ -5,6 +5,7 @@ import type { Promised } from './run.ts'
 export type Plant = Omit<AnyPlant, 'breaks'> & { breaks: readonly Promised[] }
 
 const PAYMENTS = 'client/payments.ts'
+const ASKED_WALLET = 'client/asked-wallet.ts'
 const OFFER = 'client/offer.ts'
 const PAYING = 'client/wallets/paying.ts'
 
@@ -13,7 +14,7 @@ export const PLANTS: readonly Plant[] = [
     name: 'what a wallet says of one call counts for those before',
     file: PAYMENTS,
     text: "if (record.state === 'paying') {\n        throw",
-    becomes: 'if (isJustHanded(invoice)) {\n        throw',
+    becomes: 'if (isJustHanded(invoice, now())) {\n        throw',
     breaks: ['what counts as failed stays unpaid'],
   },
   {
@@ -39,7 +40,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'another wallet may be asked',
-    file: PAYMENTS,
+    file: ASKED_WALLET,
     text: 'if (before === null || before === id)',
     becomes: 'if (before === null || id !== null)',
     breaks: ['one purchase pays once', 'a day never exceeds its ceiling'],
@@ -61,7 +62,7 @@ export const PLANTS: readonly Plant[] = [
   },
   {
     name: 'the fee is not reserved',
-    file: PAYMENTS,
+    file: ASKED_WALLET,
     text: 'amountMsat + (maxFeeMsat?.(amountMsat) ?? 0)',
     becomes: 'amountMsat',
     breaks: ['a day never exceeds its ceiling'],

@@ -35,9 +35,7 @@ export class Agent {
     return {
       statusCode: reply.status,
       headers: reply.headers,
-      body: (async function* () {
-        yield Buffer.from(reply.body)
-      })(),
+      body: { bytes: async () => Buffer.from(reply.body) },
     }
   }
 
