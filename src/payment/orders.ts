@@ -164,7 +164,10 @@ export function createOrders(deps: {
     return {
       kind: 'known',
       orderId: order.order_id,
-      isProven: isShown || statusFor(order, credential) === 'verified',
+      // A credential may be of another purchase, which proves nothing of this order.
+      isProven:
+        isShown ||
+        (order.payment_hash === paymentHash && statusFor(order, credential) === 'verified'),
       hasWrongPreimage: preimage !== null && !isShown,
       act: (body) => act(verdict, ask, body),
     }

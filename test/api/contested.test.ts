@@ -7,7 +7,7 @@ import { type Answer, type Ask, openOrder, poll, purchase, quoteOf } from '../su
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-import { assertError, capabilityOf, L402, PAYMENT, paidOrderVia } from '../support/wallet-flow.ts'
+import { assertError, capabilityOf, L402, PAYMENT, paidOrderVia, use } from '../support/wallet-flow.ts'
 import { A_BODY, openWhisperOrder, purchaseWhisper } from '../support/whisper.ts'
 
 const VICTIM = '203.0.113.1'
@@ -128,6 +128,23 @@ test('a stranger who floods an order by its guessed key keeps nobody out who pro
     }
     // Proofs are limited as well, and by themselves.
     assert.equal((await poll(server, order.orderId, polled)).status, 429)
+  }
+})
+
+test('a credential of another purchase, which is over, uses up no proofs of the order whose key is guessed', async (t) => {
+  const file = `${await temporaryFolder(t)}/rates.json`
+  await writeFile(file, '{"poll": {"perMinute": 1, "burst": 4}}')
+  const server = await startServer(t, {
+    MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
+    MAYFLY_RATE_LIMITS: file,
+  })
+  for (const [i, flow] of [PAYMENT, L402].entries()) {
+    const past = await paidOrderVia(server, flow, { from: THIEF })
+    await use(server, await purchase(server, past.ask))
+    const order = await paidOrderVia(server, flow, { key: `order-000${i}`, from: VICTIM })
+    const flood = { ...past.ask, key: order.key }
+    for (const _ of [1, 2, 3, 4, 5]) await purchase(server, flood)
+    capabilityOf(await purchase(server, order.ask))
   }
 })
 
