@@ -66,14 +66,13 @@ export function decide(
           !isSealed(byHash, now)
     if (credential.kind === 'verified' && isLost) return { do: 'raise the alarm', paymentHash }
     const isMeant = byHash !== null && isMeantAlone(ask, byHash, now)
-    if (isMeant && !(own && statusFor(byHash, credential) === 'invalid')) {
-      return verdictOn(byHash, ask, { isByKey: false, status: statusFor(byHash, credential), now })
+    if (isMeant && !(own && credential.kind === 'invalid')) {
+      return verdictOn(byHash, ask, { isByKey: false, status: credential.kind, now })
     }
   }
   if (own === null) return { do: 'open' }
-  const status = isOwn ? statusFor(own, credential) : 'invalid'
-  const isNone = credential.kind === 'none'
-  return verdictOn(own, ask, { isByKey: true, status: isNone ? 'none' : status, now })
+  const status = paymentHash === null || isOwn ? credential.kind : 'invalid'
+  return verdictOn(own, ask, { isByKey: true, status, now })
 }
 
 /** Whether a credential leads to its order without the order's key. Of what is over it leads to nothing. */
@@ -109,16 +108,4 @@ function isOverAndUsed(order: OrderRow, now: number): boolean {
   if (!isSealed(order, now)) return false
   const isUnused = state === 'settled' && delivered_at !== null && sealed_by !== 'use'
   return !(isUnused && (expires_at ?? 0) > now)
-}
-
-/** The status of a credential for the order whose payment hash it names. */
-export function statusFor(
-  order: OrderRow,
-  credential: CheckedCredential<unknown>,
-): CredentialStatus {
-  if (credential.kind !== 'verified') return credential.kind
-  // The payment hash identifies the order: a restored one may have another id and plan than it had.
-  if (order.restored_at !== null) return 'verified'
-  const { orderId = order.order_id, planId = order.plan_id } = credential.order
-  return orderId === order.order_id && planId === order.plan_id ? 'verified' : 'invalid'
 }

@@ -14,7 +14,7 @@ import { copiedInvoice, InvalidInvoice, type Invoice, readableInvoice } from '..
 import { payeeOf } from '../protocol/bolt11-sign.ts'
 import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
 import { openSeed, type Secrets } from '../secrets/secrets.ts'
-import { type Ask, type Candidates, decide, statusFor, type Verdict } from './deciding.ts'
+import { type Ask, type Candidates, decide, type Verdict } from './deciding.ts'
 import { paymentHashIn } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
 import { isOpener, type KeyedBy, type OrderIds, orderIds, possibleIds } from './keys.ts'
@@ -161,13 +161,11 @@ export function createOrders(deps: {
     }
     const { order } = verdict
     const isShown = preimage !== null && provesPayment(preimage, order.payment_hash)
+    const isCredited = credential.kind === 'verified' && order.payment_hash === paymentHash
     return {
       kind: 'known',
       orderId: order.order_id,
-      // A credential may be of another purchase, which proves nothing of this order.
-      isProven:
-        isShown ||
-        (order.payment_hash === paymentHash && statusFor(order, credential) === 'verified'),
+      isProven: isShown || isCredited,
       hasWrongPreimage: preimage !== null && !isShown,
       act: (body) => act(verdict, ask, body),
     }

@@ -20,7 +20,7 @@ test('a credential under a new key at one instance, and a purchase under that ke
     const quote = pendingQuote(await shop.orders.open(aName(randomUUID()), aRequest(), anOffer()))
     const credential: CheckedCredential<string> = {
       kind: 'verified',
-      order: { paymentHash: quote.paymentHash },
+      paymentHash: quote.paymentHash,
       challengeId: '',
     }
     const by = aName(randomUUID())

@@ -26,7 +26,7 @@ export const kinds = (outcomes: Outcome[]): string[] => outcomes.map(({ kind }) 
 /** The credential that proves the payment of an order. */
 export const verified = ({ paymentHash }: { paymentHash: string }): CheckedCredential<string> => ({
   kind: 'verified',
-  order: { paymentHash },
+  paymentHash,
   challengeId: '',
 })
 

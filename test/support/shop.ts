@@ -304,7 +304,7 @@ function credentialOf(
 ): CheckedCredential<string> {
   if (credential === 'none') return { kind: 'none' }
   if (credential === 'invalid') return { kind: 'invalid', reason: 'wrong', paymentHash: null }
-  return { kind: 'verified', order: { paymentHash }, challengeId: '' }
+  return { kind: 'verified', paymentHash, challengeId: '' }
 }
 
 export function pendingQuote(outcome: Outcome): Quote {

@@ -21,9 +21,6 @@ export type Binding = {
   isOneUrl?: true
 }
 
-/** The order that a verified credential names. */
-export type PaidOrder = { paymentHash: string; orderId?: string; planId?: string }
-
 /**
  * The credential of a request, checked against that request alone; no order has been looked up.
  * `verified`: we issued its challenge for this request, and its preimage opens the payment hash.
@@ -35,20 +32,13 @@ export type CheckedCredential<Reason> =
   | { kind: 'none' }
   | { kind: 'invalid'; reason: Reason; paymentHash: string | null }
   | { kind: 'mismatched'; paymentHash: string }
-  | { kind: 'verified'; order: PaidOrder; challengeId: string }
+  | { kind: 'verified'; paymentHash: string; challengeId: string }
 
 export type CredentialStatus = CheckedCredential<unknown>['kind']
 
 /** The payment hash that a credential names, even an invalid one; null when it names none. */
 export function paymentHashIn(credential: CheckedCredential<unknown>): string | null {
-  switch (credential.kind) {
-    case 'none':
-      return null
-    case 'verified':
-      return credential.order.paymentHash
-    default:
-      return credential.paymentHash
-  }
+  return credential.kind === 'none' ? null : credential.paymentHash
 }
 
 /** `publicUrl` is read for each challenge: the port may be chosen after the flow is created. */

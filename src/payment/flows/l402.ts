@@ -68,7 +68,7 @@ export function createL402Flow({ keys, publicUrl, clock }: FlowOptions & { clock
 
     read(
       fieldLines: readonly string[],
-      { product, method, target, bodySha256, isOneUrl }: Binding,
+      { product, method, target, bodySha256 }: Binding,
     ): CheckedCredential<'invalid L402 credential'> {
       const verdict = verifyL402(fieldLines, keys, {
         now: clock.now(),
@@ -87,14 +87,9 @@ export function createL402Flow({ keys, publicUrl, clock }: FlowOptions & { clock
           const { paymentHash } = verdict
           return { kind: 'invalid', reason: 'invalid L402 credential', paymentHash }
         }
-        case 'ok': {
-          const { paymentHash, order, plan } = verdict
-          return {
-            kind: 'verified',
-            order: { paymentHash, ...(isOneUrl ? {} : { orderId: order }), planId: plan },
-            challengeId: '',
-          }
-        }
+        case 'ok':
+          // The order and the plan that it names are those of the order with its payment hash.
+          return { kind: 'verified', paymentHash: verdict.paymentHash, challengeId: '' }
       }
     },
   }

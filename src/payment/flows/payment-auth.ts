@@ -118,7 +118,7 @@ export function createPaymentFlow({ keys, publicUrl }: FlowOptions) {
         return isPaid ? { kind: 'mismatched', paymentHash } : invalid('invalid-challenge')
       }
       if (!isPaid) return invalid('verification-failed', paymentHash)
-      return { kind: 'verified', order: { paymentHash }, challengeId: challenge.id }
+      return { kind: 'verified', paymentHash, challengeId: challenge.id }
     },
 
     /** The `Payment-Receipt` of a delivery: the same one for the same credential. */
