@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { LARGEST_BODY } from '../../src/http/memory.ts'
 import { PULSE_PLANS } from '../../src/pulse/schema.ts'
 import { WHISPER_PLANS } from '../../src/whisper/schema.ts'
 import { assertNothingHappened, payAndSettle, purchase } from '../support/buying.ts'
 import { anInbox } from '../support/catch.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import { jsonFile } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 
 test('the catalogue says exactly what is on sale', async (t) => {
@@ -71,7 +70,7 @@ test('the catalogue says exactly what is on sale', async (t) => {
 })
 
 test('a plan that is not on sale is refused, and sold as soon as it is', async (t) => {
-  const file = await aCatalog(t, { catch: { spark: { available: false } } })
+  const file = await jsonFile(t, { catch: { spark: { available: false } } })
   const server = await startServer(t, { MAYFLY_CATALOG: file })
   const key = randomUUID()
   const refused = await purchase(server, { key })
@@ -92,7 +91,7 @@ test('a plan that is not on sale is refused, and sold as soon as it is', async (
 })
 
 test('an order keeps its plan and price when the catalogue changes under it', async (t) => {
-  const file = await aCatalog(t, {})
+  const file = await jsonFile(t, {})
   const server = await startServer(t, { MAYFLY_CATALOG: file })
   const key = randomUUID()
   const first = await purchase(server, { key })
@@ -110,14 +109,8 @@ test('an order keeps its plan and price when the catalogue changes under it', as
   assert.equal(Date.parse(status.expiresAt) - Date.parse(status.createdAt), 24 * 60 * 60 * 1000)
 })
 
-async function aCatalog(t: After, plans: unknown): Promise<string> {
-  const file = join(await temporaryFolder(t), 'catalog.json')
-  await writeFile(file, JSON.stringify(plans))
-  return file
-}
-
 test('the largest body that a plan can allow finds room, declared or in chunks', async (t) => {
-  const file = await aCatalog(t, {
+  const file = await jsonFile(t, {
     catch: {
       spark: { maxBytesPerRequest: LARGEST_BODY.inbox, storageLimitBytes: 4 * LARGEST_BODY.inbox },
     },

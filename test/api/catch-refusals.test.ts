@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { anInbox, aSmallServer, asOperator, send, sendBare } from '../support/catch.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { limited } from '../support/limits.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -54,9 +52,7 @@ test('a request to an inbox that is used up, suspended or expired is counted as 
 })
 
 test('a request above the rate of its inbox is counted as rate limited', async (t) => {
-  const file = join(await temporaryFolder(t), 'limits.json')
-  await writeFile(file, JSON.stringify({ 'ingest.spark': { perMinute: 0.01, burst: 2 } }))
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: file })
+  const server = await limited(t, { 'ingest.spark': { perMinute: 0.01, burst: 2 } })
   const inbox = await anInbox(server)
   for (const status of [204, 204, 429, 429]) {
     assert.equal((await send(server, inbox, { method: 'POST', body: '' })).status, status)

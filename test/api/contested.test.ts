@@ -1,10 +1,9 @@
 /** What a stranger who knows a key meets over HTTP, and how the one who has paid proves it. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { type Answer, type Ask, openOrder, poll, purchase, quoteOf } from '../support/buying.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { limited } from '../support/limits.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { assertError, capabilityOf, L402, PAYMENT, paidOrderVia, use } from '../support/wallet-flow.ts'
@@ -60,12 +59,11 @@ test('whoever has paid an order that a thief opened proves it with the preimage,
 })
 
 test('a preimage that opens nothing has no effect, and is limited like a bad token', async (t) => {
-  const file = `${await temporaryFolder(t)}/rates.json`
-  await writeFile(file, '{"badBearer": {"perMinute": 3, "burst": 3}}')
-  const server = await startServer(t, {
-    MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
-    MAYFLY_RATE_LIMITS: file,
-  })
+  const server = await limited(
+    t,
+    { badBearer: { perMinute: 3, burst: 3 } },
+    { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+  )
   const { ask, orderId, preimage } = await aStolenOrder(server)
   const wrong = ['00'.repeat(32), 'x', preimage.slice(2)]
   const keyed = { 'idempotency-key': KEY }
@@ -74,11 +72,11 @@ test('a preimage that opens nothing has no effect, and is limited like a bad tok
     assertError(await poll(server, orderId, headers), PROOF_REQUIRED)
   }
   const guess = { 'payment-preimage': '11'.repeat(32) }
-  const limited: Answer[] = [
+  const refused: Answer[] = [
     await poll(server, orderId, { 'x-forwarded-for': THIEF, ...guess }),
     await purchase(server, { ...ask, from: THIEF, headers: guess }),
   ]
-  for (const { status, lines } of limited) {
+  for (const { status, lines } of refused) {
     assert.equal(status, 429)
     assert.match(lines('retry-after').join(), /^[1-9]\d*$/)
   }
@@ -88,9 +86,7 @@ test('a preimage that opens nothing has no effect, and is limited like a bad tok
 })
 
 test('a preimage of no payment is limited like a bad token under a new key, too', async (t) => {
-  const file = `${await temporaryFolder(t)}/rates.json`
-  await writeFile(file, '{"badBearer": {"perMinute": 3, "burst": 3}}')
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: file })
+  const server = await limited(t, { badBearer: { perMinute: 3, burst: 3 } })
   const guess = (preimage: string): Promise<Answer> =>
     purchase(server, { key: randomUUID(), headers: { 'payment-preimage': preimage } })
   for (const digits of ['00', '11', '22']) {
@@ -105,12 +101,11 @@ test('a preimage of no payment is limited like a bad token under a new key, too'
 })
 
 test('a stranger who floods an order by its guessed key keeps nobody out who proves the payment', async (t) => {
-  const file = `${await temporaryFolder(t)}/rates.json`
-  await writeFile(file, '{"poll": {"perMinute": 1, "burst": 4}}')
-  const server = await startServer(t, {
-    MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
-    MAYFLY_RATE_LIMITS: file,
-  })
+  const server = await limited(
+    t,
+    { poll: { perMinute: 1, burst: 4 } },
+    { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+  )
   for (const [i, flow] of [PAYMENT, L402].entries()) {
     const key = `order-000${i}`
     const order = await paidOrderVia(server, flow, { key, from: VICTIM })
@@ -149,12 +144,11 @@ test('a credential of another purchase, which is over, uses up no proofs of the 
 })
 
 test('a flood that guesses a key keeps no proof out of a purchase whose body is large', async (t) => {
-  const file = `${await temporaryFolder(t)}/rates.json`
-  await writeFile(file, '{"poll": {"perMinute": 1, "burst": 4}}')
-  const server = await startServer(t, {
-    MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
-    MAYFLY_RATE_LIMITS: file,
-  })
+  const server = await limited(
+    t,
+    { poll: { perMinute: 1, burst: 4 } },
+    { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+  )
   const ask = { key: KEY, body: A_BODY, from: VICTIM }
   const preimage = await server.pay((await openWhisperOrder(server, ask)).bolt11)
   const flood = [0, 1, 2, 3, 4].map(() => purchaseWhisper(server, { ...ask, from: THIEF }))

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { ALL_LIMITS } from '../../src/service/products.ts'
 import { type Ask, type Call, createConformance, fits, type Reply } from '../support/conformance.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import type { After } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { challengeOf } from '../support/gate-request.ts'
+import { limited } from '../support/limits.ts'
 import { type Operation, openapi, openapiDocuments } from '../support/openapi.ts'
 import { l402Authorization, l402Challenges, paymentAuthorization } from '../support/payer.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -78,10 +77,8 @@ test('every operation reads as a method, and each parameter, header and body has
 })
 
 async function aServerWithRates(t: After, burst: number): Promise<TestServer> {
-  const file = join(await temporaryFolder(t), 'limits.json')
   const rates = ALL_LIMITS.map(({ name }) => [name, { perMinute: 0.01, burst }])
-  await writeFile(file, JSON.stringify({ ...Object.fromEntries(rates), openOrders: null }))
-  return startServer(t, { MAYFLY_GATE: 'on', MAYFLY_RATE_LIMITS: file })
+  return limited(t, { ...Object.fromEntries(rates), openOrders: null }, { MAYFLY_GATE: 'on' })
 }
 
 const BY_URL = [

@@ -1,8 +1,6 @@
 /** What happens to an extension when its target ends or changes between the quote and the payment. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { aWorld, put } from '../support/alerts.ts'
 import { phraseOf } from '../support/answer.ts'
@@ -16,7 +14,7 @@ import {
   SPARK_MS,
   statusOf,
 } from '../support/extension.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import { type After, jsonFile } from '../support/folder.ts'
 import { aMonitor, live, ping } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -26,13 +24,11 @@ const HOUR = 60 * 60_000
 
 /** Sells inboxes that take two requests, and monitors that take two pings. */
 async function aShortServer(t: After): Promise<TestServer> {
-  const file = join(await temporaryFolder(t), 'catalog.json')
   const plans = {
     catch: { spark: { requestLimit: 2 } },
     pulse: { spark: { heartbeatLimit: 2 } },
   }
-  await writeFile(file, JSON.stringify(plans))
-  return startServer(t, { MAYFLY_CATALOG: file })
+  return startServer(t, { MAYFLY_CATALOG: await jsonFile(t, plans) })
 }
 
 const heldOf = {

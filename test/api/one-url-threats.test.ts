@@ -12,7 +12,8 @@ import {
   purchase,
   quoteOf,
 } from '../support/buying.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { jsonFile } from '../support/folder.ts'
+import { limited } from '../support/limits.ts'
 import {
   assertFresh,
   BUY,
@@ -197,9 +198,7 @@ suite('threats to a purchase of one URL', () => {
   }
 
   test('a greedy client: each look counts as a new order, and a payer is never refused for it', async (t) => {
-    const file = `${await temporaryFolder(t)}/limits.json`
-    await writeFile(file, '{"quote": {"perMinute": 10, "burst": 10}}')
-    const server = await startServer(t, { MAYFLY_RATE_LIMITS: file })
+    const server = await limited(t, { quote: { perMinute: 10, burst: 10 } })
     const order = await opened(server)
     for (let i = 1; i < 10; i++) await opened(server)
     for (const method of ['GET', 'HEAD', 'POST'] as const) {
@@ -213,9 +212,7 @@ suite('threats to a purchase of one URL', () => {
   })
 
   test('a network has no more unpaid orders by URL than it may have by key', async (t) => {
-    const file = `${await temporaryFolder(t)}/limits.json`
-    await writeFile(file, '{"quote": null, "openOrders": 3}')
-    const server = await startServer(t, { MAYFLY_RATE_LIMITS: file })
+    const server = await limited(t, { quote: null, openOrders: 3 })
     await openOrder(server)
     const first = await opened(server)
     await opened(server)
@@ -226,8 +223,7 @@ suite('threats to a purchase of one URL', () => {
   })
 
   test('a plan that left the sale is refused, and still delivered to who has paid for it', async (t) => {
-    const file = `${await temporaryFolder(t)}/catalog.json`
-    await writeFile(file, '{}')
+    const file = await jsonFile(t, {})
     const server = await startShop(t, { MAYFLY_CATALOG: file })
     const order = await opened(server)
     await writeFile(file, '{"catch": {"spark": {"available": false}}}')

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { type Ask, purchase, quoteOf } from '../support/buying.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { limited } from '../support/limits.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { exchange } from '../support/socket.ts'
 import { until } from '../support/until.ts'
@@ -57,9 +55,7 @@ suite('a client that fills the room for new secrets with bodies that do not end'
 
 suite('the limit on new orders', () => {
   test('the limit on new orders is asked before a body is read, and a repeat of a known order does not draw on it', async (t) => {
-    const rates = join(await temporaryFolder(t), 'rates.json')
-    await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 2 } }))
-    const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
+    const server = await limited(t, { quote: { perMinute: 1, burst: 2 } })
     const order = await openOrderVia(server, L402, aWhisper(1024))
     for (let i = 0; i < 3; i++) {
       const { body, headers, target, key } = { ...order.ask }
@@ -96,9 +92,7 @@ suite('the limit on new orders', () => {
   })
 
   test('the limit on new orders is not drawn on by a body that says that it is too large', async (t) => {
-    const rates = join(await temporaryFolder(t), 'rates.json')
-    await writeFile(rates, JSON.stringify({ quote: { perMinute: 1, burst: 1 } }))
-    const server = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
+    const server = await limited(t, { quote: { perMinute: 1, burst: 1 } })
     const refused = await exchange(server.url, headOf(LARGEST + 1, randomUUID(), CLOSE))
     assert.deepEqual(refused.statuses, [400])
     assert.equal((await purchase(server, aWhisper(1024))).status, 402)

@@ -1,7 +1,6 @@
 /** "I paid and have nothing": the whole invoice and its preimage collect what is owed, and nothing less does. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
@@ -21,7 +20,7 @@ import {
 import { anInbox } from '../support/catch.ts'
 import { runInThread as run } from '../support/command-threads.ts'
 import { extend, paidExtension } from '../support/extension.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { limited } from '../support/limits.ts'
 import { opened as openedByUrl } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { aShop, preimageOf as preimageIn } from '../support/shop.ts'
@@ -235,12 +234,11 @@ suite('less than the whole invoice and its preimage', () => {
   })
 
   test('is limited like wrong tokens, and whoever proves the payment is not', async (t) => {
-    const file = `${await temporaryFolder(t)}/rates.json`
-    await writeFile(file, '{"badBearer": {"perMinute": 3, "burst": 3}}')
-    const server = await startServer(t, {
-      MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
-      MAYFLY_RATE_LIMITS: file,
-    })
+    const server = await limited(
+      t,
+      { badBearer: { perMinute: 3, burst: 3 } },
+      { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+    )
     const { bolt11, preimage } = await paid(server)
     const right = () => recover(server, { bolt11, preimage })
     const wrong = () => recover(server, { bolt11, preimage: '00'.repeat(32) })

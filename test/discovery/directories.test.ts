@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { validate } from 'mppx/discovery'
 import { LIMITS, OPEN_ORDERS } from '../../src/http/limits.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import { type After, jsonFile, temporaryFolder } from '../support/folder.ts'
 import { startServer, testClock } from '../support/server.ts'
 import { createLedger } from '../support/stand-ins/ledger.ts'
 import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
@@ -15,10 +14,9 @@ const MPPX = fileURLToPath(new URL('../../node_modules/mppx/dist/bin.js', import
 
 /** As in production, where each look counts as a new order: the simulator limits no orders by itself. */
 async function asInProduction(t: After): Promise<Record<string, string>> {
-  const file = `${await temporaryFolder(t)}/limits.json`
   const { perMinute, burst } = LIMITS.quote
-  await writeFile(file, JSON.stringify({ quote: { perMinute, burst }, openOrders: OPEN_ORDERS }))
-  return { MAYFLY_RATE_LIMITS: file }
+  const rates = { quote: { perMinute, burst }, openOrders: OPEN_ORDERS }
+  return { MAYFLY_RATE_LIMITS: await jsonFile(t, rates) }
 }
 
 type Offer = { amount: string; description: string }
@@ -105,9 +103,8 @@ test('a directory that asks with HEAD, GET and POST reads a whole L402 challenge
 })
 
 test('the addresses and offers have the prices of the catalogue, and no plan that is not on sale', async (t) => {
-  const file = `${await temporaryFolder(t)}/catalog.json`
   const changes = { catch: { spark: { priceSats: 7 } }, pulse: { spark: { available: false } } }
-  await writeFile(file, JSON.stringify(changes))
+  const file = await jsonFile(t, changes)
   for (const environment of [{}, { MAYFLY_CATALOG: file }]) {
     const { url } = await startServer(t, environment)
     const { products } = await json<Catalogue>(`${url}/api/catalog`)
@@ -185,8 +182,7 @@ test('a service whose node is away says what it will sell again, and that this i
 })
 
 test('the checks of mppx find nothing to complain about, with no option but the address', async (t) => {
-  const file = `${await temporaryFolder(t)}/catalog.json`
-  await writeFile(file, JSON.stringify({ catch: { spark: { available: false } } }))
+  const file = await jsonFile(t, { catch: { spark: { available: false } } })
   const limited = await asInProduction(t)
   const { url } = await startServer(t, { ...limited, MAYFLY_CATALOG: file })
   assert.deepEqual(validate(await json<Record<string, unknown>>(`${url}/openapi.json`)), [])

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import { Compile } from 'typebox/schema'
 import type { Announced } from '../../src/discovery/announced.ts'
@@ -9,7 +8,7 @@ import { llmsText } from '../../src/discovery/llms.ts'
 import { skillIndex, skillText } from '../../src/discovery/skills.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../../src/lib/product-names.ts'
 import type { Network } from '../../src/lightning/lightning.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { jsonFile } from '../support/folder.ts'
 import { ask, assertError } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
@@ -147,10 +146,9 @@ test('every document gives the address that clients use, whatever the request sa
 })
 
 test('the documents follow the operator’s plans: their prices, and no plan that is not on sale', async (t) => {
-  const file = `${await temporaryFolder(t)}/catalog.json`
   const off = { available: false }
   const pulse = { spark: off, standard: off, long: off }
-  await writeFile(file, JSON.stringify({ catch: { spark: { priceSats: 7 }, long: off }, pulse }))
+  const file = await jsonFile(t, { catch: { spark: { priceSats: 7 }, long: off }, pulse })
   const { url } = await startServer(t, { MAYFLY_CATALOG: file })
   const { skills } = await json<Index>(`${url}/.well-known/agent-skills/index.json`)
   assert.deepEqual(

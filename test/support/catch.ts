@@ -1,10 +1,7 @@
-/** Inboxes of a running server: bought, filled, read, and changed by its operator. */
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { CatchCapability, CatchEvent } from '../../src/client/index.ts'
 import type { Statement } from '../../src/db/db.ts'
 import { type Answer, answerOf } from './answer.ts'
-import { type After, temporaryFolder } from './folder.ts'
+import { type After, jsonFile } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
 import { type Exchanged, exchange } from './socket.ts'
 import { openDatabase, type Stored } from './store.ts'
@@ -23,10 +20,8 @@ export function anInbox(
 
 /** A server whose inboxes accept bodies of 60 bytes, and store two bare requests with 100 bytes of bodies. */
 export async function aSmallServer(t: After): Promise<TestServer> {
-  const file = join(await temporaryFolder(t), 'catalog.json')
   const spark = { storageLimitBytes: SMALL_BYTES, maxBytesPerRequest: 60 }
-  await writeFile(file, JSON.stringify({ catch: { spark } }))
-  return startServer(t, { MAYFLY_CATALOG: file })
+  return startServer(t, { MAYFLY_CATALOG: await jsonFile(t, { catch: { spark } }) })
 }
 
 /** Sends a request to the inbox. `path` is appended to its address. */

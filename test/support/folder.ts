@@ -1,6 +1,6 @@
 /** A temporary folder for one test, which is removed at its end. */
 import { statfsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -21,6 +21,13 @@ export async function temporaryFolder(t: After): Promise<string> {
   // A process that was just killed may still be writing its last file.
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }))
   return folder
+}
+
+/** A file of a folder of its own, with this in JSON: plans, rates. */
+export async function jsonFile(t: After, value: unknown): Promise<string> {
+  const file = join(await temporaryFolder(t), 'settings.json')
+  await writeFile(file, JSON.stringify(value))
+  return file
 }
 
 function hasRoom(folder: string): boolean {

@@ -1,10 +1,8 @@
 /** Requests to a server with limits, and checks of the limits in its answers. */
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { type Answer as BuyerAnswer, openOrder, purchase } from './buying.ts'
-import { type After, temporaryFolder } from './folder.ts'
+import { type After, jsonFile } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
 
 export const LIMITED = { status: 429, text: '{"error":"rate limited"}' }
@@ -75,16 +73,10 @@ export async function anInbox(
   return JSON.parse(text).resource
 }
 
-export async function ratesFile(t: After, rates: object): Promise<string> {
-  const file = join(await temporaryFolder(t), 'rates.json')
-  await writeFile(file, JSON.stringify(rates))
-  return file
-}
-
 export async function limited(
   t: After,
   rates: object,
   environment: Record<string, string> = {},
 ): Promise<TestServer> {
-  return startServer(t, { MAYFLY_RATE_LIMITS: await ratesFile(t, rates), ...environment })
+  return startServer(t, { MAYFLY_RATE_LIMITS: await jsonFile(t, rates), ...environment })
 }

@@ -1,11 +1,9 @@
 /** Monitors of a running server: bought, pinged, read and changed over plain HTTP. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { PulseCapability } from '../../src/client/index.ts'
 import { type Answer, answerOf } from './answer.ts'
-import { type After, temporaryFolder } from './folder.ts'
+import { type After, jsonFile } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
 import { holds, query } from './store.ts'
 
@@ -33,9 +31,7 @@ export async function aServerWith(
   t: After,
   pulse: Record<string, Record<string, unknown>>,
 ): Promise<TestServer> {
-  const file = join(await temporaryFolder(t), 'catalog.json')
-  await writeFile(file, JSON.stringify({ pulse }))
-  return startServer(t, { MAYFLY_CATALOG: file })
+  return startServer(t, { MAYFLY_CATALOG: await jsonFile(t, { pulse }) })
 }
 
 /** Sends a purchase with exactly this body. */

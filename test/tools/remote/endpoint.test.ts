@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../../src/client/index.ts'
 import { containsToken } from '../../../src/lib/ids.ts'
-import { limited, ratesFile } from '../../support/limits.ts'
+import { jsonFile } from '../../support/folder.ts'
+import { limited } from '../../support/limits.ts'
 import {
   capabilityIn,
   challengeIn,
@@ -299,7 +300,7 @@ suite('a secret at /mcp', () => {
 
 suite('the limits of /mcp', () => {
   test('a client makes so many requests, and its neighbours are not refused', async (t) => {
-    const rates = await ratesFile(t, { mcp: { perMinute: 1, burst: 2 } })
+    const rates = await jsonFile(t, { mcp: { perMinute: 1, burst: 2 } })
     const { url } = await startServer(t, {
       MAYFLY_RATE_LIMITS: rates,
       MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
@@ -312,7 +313,7 @@ suite('the limits of /mcp', () => {
   })
 
   test('messages above 64 KiB have a limit of their own, and short ones of the same client pass', async (t) => {
-    const rates = await ratesFile(t, { mcpLong: { perMinute: 1, burst: 1 } })
+    const rates = await jsonFile(t, { mcpLong: { perMinute: 1, burst: 1 } })
     const { url } = await startServer(t, { MAYFLY_RATE_LIMITS: rates })
     const long = JSON.stringify({ ciphertextBase64: 'A'.repeat(70_000) })
     const statuses = [long, long, PING].map((body) => post(url, body))
@@ -334,7 +335,7 @@ suite('the limits of /mcp', () => {
   })
 
   test('orders count for the network of the caller, as over HTTP', async (t) => {
-    const rates = await ratesFile(t, { quote: { perMinute: 1, burst: 1 } })
+    const rates = await jsonFile(t, { quote: { perMinute: 1, burst: 1 } })
     const { url } = await startServer(t, {
       MAYFLY_RATE_LIMITS: rates,
       MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
