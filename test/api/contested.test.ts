@@ -6,7 +6,14 @@ import { type Answer, type Ask, openOrder, poll, purchase, quoteOf } from '../su
 import { limited } from '../support/limits.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-import { assertError, capabilityOf, L402, PAYMENT, paidOrderVia, use } from '../support/wallet-flow.ts'
+import {
+  assertError,
+  capabilityOf,
+  L402,
+  PAYMENT,
+  paidOrderVia,
+  use,
+} from '../support/wallet-flow.ts'
 import { A_BODY, openWhisperOrder, purchaseWhisper } from '../support/whisper.ts'
 
 const VICTIM = '203.0.113.1'
