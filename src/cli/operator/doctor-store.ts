@@ -43,7 +43,8 @@ export async function checkContent(db: Db, given: Given): Promise<Finding[]> {
       ]
     }
     const checks = [checkOwner, checkOrders, checkDebts, checkTime]
-    return (await Promise.all(checks.map((check) => check(db, given)))).flat()
+    const found = await Promise.all(checks.map((check) => Array.fromAsync(check(db, given))))
+    return found.flat()
   } catch (error) {
     // A store of an older version lacks tables until its service has started once.
     return [note('content', `the store cannot be looked into: ${messageOf(error)}`)]
@@ -51,76 +52,66 @@ export async function checkContent(db: Db, given: Given): Promise<Finding[]> {
 }
 
 /** A store belongs to one kind of node and one network for good. */
-async function checkOwner(db: Db, { config }: Given): Promise<Finding[]> {
+async function* checkOwner(db: Db, { config }: Given): AsyncGenerator<Finding> {
   const owner = await metaOf(db, 'lightning')
   const [backend, network] = owner?.split(' on ') ?? []
   const { lightningUrl, network: wanted } = config
-  if (owner === null || (backend === lightningUrl.kind && (wanted ?? network) === network)) {
-    return []
-  }
+  if (owner === null || (backend === lightningUrl.kind && (wanted ?? network) === network)) return
   const configured = `${lightningUrl.kind}${wanted === null ? '' : ` on ${wanted}`}`
-  const says = `it belongs to ${owner}, and the settings say ${configured}. Restore MAYFLY_LIGHTNING_URL, or choose another MAYFLY_DATABASE_URL`
-  return [bad('node of the store', says)]
-}
-
-/** Orders that the secret does not open: their buyers would pay again. */
-async function checkOrders(db: Db, { config, secrets }: Given): Promise<Finding[]> {
-  if (secrets === null) return []
-  const ids = fingerprints(createSecrets(secrets))
-  const { refuseForeignOrders } = await import('../../service/start-checks.ts')
-  const refusal = refuseForeignOrders(createOrderStore(db).foreign(ids, systemClock.now()), config)
-  return refusal.then(
-    () => [],
-    (error: unknown) => [bad('secret', messageOf(error))],
+  yield bad(
+    'node of the store',
+    `it belongs to ${owner}, and the settings say ${configured}. Restore MAYFLY_LIGHTNING_URL, or choose another MAYFLY_DATABASE_URL`,
   )
 }
 
-async function checkDebts(db: Db): Promise<Finding[]> {
+/** Orders that the secret does not open: their buyers would pay again. */
+async function* checkOrders(db: Db, { config, secrets }: Given): AsyncGenerator<Finding> {
+  if (secrets === null) return
+  const ids = fingerprints(createSecrets(secrets))
+  const { refuseForeignOrders } = await import('../../service/start-checks.ts')
+  try {
+    await refuseForeignOrders(createOrderStore(db).foreign(ids, systemClock.now()), config)
+  } catch (error) {
+    yield bad('secret', messageOf(error))
+  }
+}
+
+async function* checkDebts(db: Db): AsyncGenerator<Finding> {
   const [row] = await db.read<{ count: number }>(
     `select count(*) as count from purchase_order where state = 'paid_unfulfilled'`,
   )
   const count = row?.count ?? 0
-  if (count === 0) return [ok('debts', 'nobody has paid for what could not be provisioned')]
   const says = `${count} paid ${count === 1 ? 'order waits' : 'orders wait'} for you: mayfly order list --state paid_unfulfilled`
-  return [bad('debts', says)]
+  yield count === 0
+    ? ok('debts', 'nobody has paid for what could not be provisioned')
+    : bad('debts', says)
 }
 
 /** The service takes the time of its database. The beat of one that runs is seconds old. */
-async function checkTime(db: Db, { isServed }: Given): Promise<Finding[]> {
-  const now = systemClock.now()
+async function* checkTime(db: Db, { isServed }: Given): AsyncGenerator<Finding> {
+  const here = systemClock.now()
   const reading = db.engine === 'postgres' ? await databaseTime(db, systemClock.monotonic)() : null
-  const databaseAt = reading?.at ?? now
+  const now = reading?.at ?? here
+  if (Math.abs(now - here) > MAX_SKEW_MS) {
+    yield bad(
+      'time of the database',
+      `it says ${rfc3339(now)}, and here it is ${rfc3339(here)}: one of them is wrong. The service takes the database's. Synchronize both with NTP`,
+    )
+  }
   const beatAt = await lastBeatAt(db)
-  return [
-    ...(Math.abs(databaseAt - now) <= MAX_SKEW_MS
-      ? []
-      : [
-          bad(
-            'time of the database',
-            `it says ${rfc3339(databaseAt)}, and here it is ${rfc3339(now)}: one of them is wrong. The service takes the database's. Synchronize both with NTP`,
-          ),
-        ]),
-    ...(beatAt === null ? [] : checkBeat({ beatAt, now: databaseAt, isServed })),
-  ]
-}
-
-function checkBeat({
-  beatAt,
-  now,
-  isServed,
-}: {
-  beatAt: number
-  now: number
-  isServed: boolean
-}): Finding[] {
+  if (beatAt === null) return
   const where = `the last time in the store is ${rfc3339(beatAt)}, and now it is ${rfc3339(now)}`
   if (beatAt - now > MAX_SKEW_MS) {
-    const says = `${where}: one of them is wrong. If it is the store's, the next start sets that right, and sells nothing for up to 15 minutes`
-    return [bad('time', says)]
+    yield bad(
+      'time',
+      `${where}: one of them is wrong. If it is the store's, the next start sets that right, and sells nothing for up to 15 minutes`,
+    )
+  } else if (isServed && now - beatAt > MAX_SKEW_MS) {
+    yield bad(
+      'time',
+      `${where}: the service that answers uses another store, or cannot write to it`,
+    )
   }
-  if (!isServed || now - beatAt <= MAX_SKEW_MS) return []
-  const says = `${where}: the service that answers uses another store, or cannot write to it`
-  return [bad('time', says)]
 }
 
 const refuse = (): Promise<never> => Promise.reject(new Error('the doctor only reads'))
@@ -151,12 +142,11 @@ export async function inSqlite<T>(file: string, work: (db: Db) => Promise<T>): P
 }
 
 /** Files that others on the machine can read: the store has plans and events, and the secret opens all. */
-export function checkReaders(files: readonly string[]): Finding[] {
+export function* checkReaders(files: readonly string[]): Generator<Finding> {
   const open = files.filter((file) => {
     const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
     return (mode & 0o077) !== 0
   })
-  return open.length === 0
-    ? []
-    : [bad('permissions', `others can read ${open.join(' and ')}: chmod 600 ${open.join(' ')}`)]
+  if (open.length === 0) return
+  yield bad('permissions', `others can read ${open.join(' and ')}: chmod 600 ${open.join(' ')}`)
 }

@@ -57,7 +57,7 @@ async function examine(): Promise<Finding[]> {
   const service = await checkService(config)
   const isServed = service.some(({ check, state }) => check === 'service' && state === 'ok')
   const secret = await readSecret(config)
-  const store = await checkStore({ config, secrets: secret.secrets, isServed })
+  const store = await Array.fromAsync(checkStore({ config, secrets: secret.secrets, isServed }))
   // What the store says of the secret is more than that there is one.
   const isForeign = store.some(({ check }) => check === 'secret')
   return [
@@ -91,14 +91,16 @@ function checkOutbound({ outbound, outboundProxy, gate, baseUrl }: Config): Find
   return baseUrl === null ? ok('outbound', says) : note('outbound', says)
 }
 
-async function checkStore(given: Given): Promise<Finding[]> {
+async function* checkStore(given: Given): AsyncGenerator<Finding> {
   const { databaseUrl, secrets } = given.config
   if (databaseUrl.kind === 'sqlite') {
     const file = resolve(databaseUrl.file)
     const found = await checkFile(file)
-    if (found.state !== 'ok') return [found]
-    const readers = checkReaders([file, ...(secrets === null ? [secretFile(file)] : [])])
-    return [found, ...readers, ...(await inSqlite(file, (db) => checkContent(db, given)))]
+    yield found
+    if (found.state !== 'ok') return
+    yield* checkReaders([file, ...(secrets === null ? [secretFile(file)] : [])])
+    yield* await inSqlite(file, (db) => checkContent(db, given))
+    return
   }
   try {
     const { openPostgres } = await import('../../db/postgres/postgres.ts')
@@ -106,12 +108,12 @@ async function checkStore(given: Given): Promise<Finding[]> {
     try {
       await inTime(db.read('select 1 as one'))
       const content = await inTime(checkContent(db, given))
-      return [ok('store', 'PostgreSQL answers'), ...content]
+      yield* [ok('store', 'PostgreSQL answers'), ...content]
     } finally {
       await db.close()
     }
   } catch (error) {
-    return [bad('store', messageOf(error))]
+    yield bad('store', messageOf(error))
   }
 }
 
