@@ -21,9 +21,9 @@ const DEFAULT_SERVICE_URL = 'http://127.0.0.1:8402'
 
 type Paid = { preimage: string }
 
-export type OpenWallet = { wallet: Wallet; close(): Promise<void> }
+type OpenWallet = { wallet: Wallet; close(): Promise<void> }
 
-export type OpenWalletOptions = {
+type Options = {
   /** For `simulator:`, the service whose simulator pays. Default: `MAYFLY_URL`. */
   serviceUrl?: string
   /** Tells of each request; not of those over Nostr. */
@@ -33,10 +33,11 @@ export type OpenWalletOptions = {
 /** Sends no request to the node. @throws Error that names the setting and what is wrong with it. */
 export async function openWallet(
   url: string,
-  options: OpenWalletOptions = {},
+  {
+    serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL,
+    traced = (fetch) => fetch,
+  }: Options = {},
 ): Promise<OpenWallet> {
-  const { serviceUrl = process.env.MAYFLY_URL ?? DEFAULT_SERVICE_URL, traced = (fetch) => fetch } =
-    options
   /** Over HTTP, trusting the node's certificate alone. */
   const pinned = (
     { baseUrl, certificate }: { baseUrl: string; certificate?: string | undefined },

@@ -12,7 +12,7 @@ import { FILTER_EXAMPLE, isFilter } from '../../lib/event-filters.ts'
 import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
-import { type CliError, misuse, notThere } from '../exit.ts'
+import { misuse, notThere } from '../exit.ts'
 import { partOf } from '../status.ts'
 import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
@@ -180,15 +180,14 @@ export function parseFilter(text: string | undefined): EventFilter {
   for (const part of (text ?? '').split(',').filter((some) => some !== '')) {
     const [name = '', ...rest] = part.split('=')
     const value = rest.join('=')
-    if (value === '') throw badFilter()
-    if (name !== 'q' && !isFilter(name, value)) throw badFilter()
+    const isKnown = name === 'q' || isFilter(name, value)
+    if (value === '' || !isKnown) {
+      throw misuse(`--filter must be a list such as ${FILTER_EXAMPLE},q=opened`)
+    }
     Object.assign(filter, { [name]: value })
   }
   return filter
 }
-
-const badFilter = (): CliError =>
-  misuse(`--filter must be a list such as ${FILTER_EXAMPLE},q=opened`)
 
 /** An event as one line. */
 export function described(event: CatchEvent): string {

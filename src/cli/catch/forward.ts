@@ -153,18 +153,12 @@ export function forward(
 function answerIn(first: Buffer, length: number): { answer?: string } {
   const text = first.toString('utf8').trimStart()
   const [line = ''] = text.split(/[\r\n]/, 1)
-  const shown = cut(line).trimEnd()
+  const bytes = Buffer.from(line).subarray(0, SHOWN_BYTES)
+  // A decoder that expects more holds a character back that is cut in two.
+  const shown = new TextDecoder().decode(bytes, { stream: true }).trimEnd()
   if (shown === '') return {}
   const isAll = length <= first.length && shown === text.trimEnd()
   return { answer: isAll ? shown : `${shown}…` }
-}
-
-/** At most this many bytes of a text, without a character that is cut in two. */
-function cut(text: string): string {
-  const bytes = Buffer.from(text)
-  if (bytes.length <= SHOWN_BYTES) return text
-  // A decoder that expects more holds an incomplete character back.
-  return new TextDecoder().decode(bytes.subarray(0, SHOWN_BYTES), { stream: true })
 }
 
 /** Whether the receiver took the event. */

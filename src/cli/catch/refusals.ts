@@ -5,18 +5,12 @@ import type { CatchRefusals, RefusalReason } from '../../client/index.ts'
 const AFTER_EVENT_MS = 2_000
 const EVERY_MS = 30_000
 
-export type RefusalWatch = {
-  /** An event came, maybe the first ones of a burst. */
-  arrived(): void
-  stop(): void
-}
-
 /** Asks at once, to know what is old. @param tell gets a sentence for each reason with new refusals. */
 export function watchRefusals(
   ask: (signal: AbortSignal) => Promise<CatchRefusals>,
   tell: (sentence: string) => void,
   { afterEventMs = AFTER_EVENT_MS, everyMs = EVERY_MS } = {},
-): RefusalWatch {
+) {
   const over = new AbortController()
   let known: Map<string, number> | null = null
   let timer: NodeJS.Timeout | undefined
@@ -46,12 +40,13 @@ export function watchRefusals(
 
   void look()
   return {
-    arrived() {
+    /** An event came, maybe the first one of a burst. */
+    arrived(): void {
       if (isSoon) return
       isSoon = true
       askIn(afterEventMs)
     },
-    stop() {
+    stop(): void {
       over.abort()
       clearTimeout(timer)
     },

@@ -61,10 +61,8 @@ with the time at which the webhook came. The exit code is 0 for a valid signatur
     const secret = await secretFrom(cli, secretFile, 'The secret of the sender: ')
     const verdict = await verifySignature(event, { ...rules, secret })
     const { id, sequence } = event
-    cli.answer({ id, sequence, ...verdict }, described(verdict.provider, verdict.sentence))
+    const rows = [['rules of', verdict.provider]]
+    cli.answer({ id, sequence, ...verdict }, `${columns(rows)}${harmless(verdict.sentence)}\n`)
     return verdict.valid ? EXIT.ok : EXIT.failed
   },
 })
-
-const described = (provider: string, sentence: string): string =>
-  `${columns([['rules of', provider]])}${harmless(sentence)}\n`

@@ -2,15 +2,15 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
-export type Lock = { release(): void }
-
 /**
  * Takes the lock, or returns who holds it. It is SQLite's lock on an empty database, which the system
  * releases when the process is killed, so that no stale lock remains. A file beside it has the id of
  * the process and since when it holds the lock, for the message that names the holder.
  * @throws where no lock can be made.
  */
-export function takeLock(file: string): Lock | { heldBy: string; since: string | null } {
+export function takeLock(
+  file: string,
+): { release(): void } | { heldBy: string; since: string | null } {
   // Whoever else could open it could lock it.
   writeFileSync(file, '', { flag: 'a', mode: 0o600 })
   const database = new DatabaseSync(file, { timeout: 0 })
