@@ -134,12 +134,11 @@ test('a stranger who floods an order by its guessed key keeps nobody out who pro
 })
 
 test('a credential of another purchase, which is over, uses up no proofs of the order whose key is guessed', async (t) => {
-  const file = `${await temporaryFolder(t)}/rates.json`
-  await writeFile(file, '{"poll": {"perMinute": 1, "burst": 4}}')
-  const server = await startServer(t, {
-    MAYFLY_TRUSTED_PROXIES: '127.0.0.1',
-    MAYFLY_RATE_LIMITS: file,
-  })
+  const server = await limited(
+    t,
+    { poll: { perMinute: 1, burst: 4 } },
+    { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' },
+  )
   for (const [i, flow] of [PAYMENT, L402].entries()) {
     const past = await paidOrderVia(server, flow, { from: THIEF })
     await use(server, await purchase(server, past.ask))
