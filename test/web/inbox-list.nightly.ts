@@ -117,6 +117,21 @@ suite('the list of an inbox', () => {
     assert.match(page.url(), /\/catch$/)
   })
 
+  test('on a phone the list stands where it stood, after a request was read and after one was deleted', async (t) => {
+    const inbox = await withEvents(30)
+    const { page } = await site.visit(t, { viewport: PHONE })
+    await open(page, inbox)
+    const scrolled = () => page.locator('.list-scroll').evaluate((list) => list.scrollTop)
+    await page.getByRole('button', { name: /event-30 / }).click()
+    await page.getByRole('button', { name: 'Back to the list' }).click()
+    await until('the keyboard is back', async () => /event-30/.test(await focused(page)))
+    assert.equal(await scrolled(), 0)
+    await page.getByRole('button', { name: /event-30 / }).click()
+    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await until('the next has the keyboard', async () => /event-29/.test(await focused(page)))
+    assert.equal(await scrolled(), 0)
+  })
+
   test('older requests load as one scrolls, 50 at a time, and only the rows in view are drawn', async (t) => {
     const inbox = await withEvents(130, 'standard')
     const { page } = await site.visit(t)

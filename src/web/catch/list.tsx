@@ -48,6 +48,8 @@ export function EventList({
     const { current: box } = scroller
     if (!box) return
     const measure = (): void => {
+      // While a phone shows a request in its place, the list has no size, and keeps what it knew.
+      if (box.clientHeight === 0) return
       const row = probe.current?.offsetHeight || 36
       view.value = { top: box.scrollTop, height: box.clientHeight, row }
     }
