@@ -82,7 +82,11 @@ function Receipt({ loaded, opened }: { loaded: Loaded; opened: Opened }) {
         </div>
         <Meter label="Reads" used={readsSpent} limit={readLimit} show={count} />
         <p class="quiet">
-          <Ticking text={(at) => `${endOf(endedAt ?? expiresAt, at)}.`} />
+          {endedAt === null ? (
+            <Ticking text={(at) => `${endOf(expiresAt, at)}.`} />
+          ) : (
+            `Ended ${when(endedAt)}.`
+          )}
           {isShut && ` Nobody can read it before ${when(revealAt)}.`}
         </p>
         {shown.switch !== null && <SwitchState bound={shown.switch} />}
