@@ -76,12 +76,16 @@ export function Verify({ event }: { event: CatchEvent }) {
           <Input label="Signing secret" name="secret" type="password" required />
         </div>
         {provider === 'hmac' && (
-          <div class="pairs">
-            <Input label="Header" name="header" required placeholder="X-Signature" />
-            <Input label="Prefix" name="prefix" placeholder="sha256=" />
-            <Select label="Hash" name="algorithm" options={HASHES} chosen="sha256" />
-            <Select label="Encoding" name="encoding" options={['hex', 'base64']} />
-          </div>
+          <>
+            <div class="pairs">
+              <Input label="Header" name="header" required placeholder="X-Signature" />
+              <Input label="Prefix" name="prefix" placeholder="sha256=" />
+            </div>
+            <div class="pairs">
+              <Select label="Hash" name="algorithm" options={HASHES} chosen="sha256" />
+              <Select label="Encoding" name="encoding" options={['hex', 'base64']} />
+            </div>
+          </>
         )}
       </Form>
       <p class="row" role="status">
