@@ -196,17 +196,20 @@ const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().sli
 const escaped = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 
-const STYLE = `:root{color-scheme:light dark;--ink:#17211f;--paper:#f8f8f4;--card:#fff;--line:#dcddd6;--good:#12693f;--bad:#a1242f;--a:#0e5f58;--b:#b2701a;--c:#5b55a5}
-@media(prefers-color-scheme:dark){:root{--ink:#e8ebe6;--paper:#111614;--card:#1a211f;--line:#37413e;--good:#6fcf97;--bad:#ff8d94;--a:#4fb3a5;--b:#e0a355;--c:#a9a4ea}}
+/** Its colours are those of the pages (web/ui/base.css), and two for the plot. */
+const STYLE = `:root{color-scheme:light dark;--ink:#18211f;--paper:#f8f8f5;--card:#fff;--line:#e1e1da;--good:#17693c;--bad:#a62323;--a:#0b5f58;--b:#b2701a;--c:#5b55a5}
+@media(prefers-color-scheme:dark){:root{--ink:#e6ebe9;--paper:#101618;--card:#182023;--line:#2a3437;--good:#7fd6a0;--bad:#ff9d94;--a:#6fd3c6;--b:#e0a355;--c:#a9a4ea}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:60rem;margin:0 auto;padding:16px}
-.facts{display:flex;flex-wrap:wrap;gap:12px}.facts div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px 16px;flex:1 1 9rem}
-.facts span{display:block;font-size:13px}.facts strong{font-size:22px}
+.facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:12px}.facts div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px}
+.facts span{display:block;font-size:13px}.facts strong{font-size:18px;white-space:nowrap}
 .good{color:var(--good)}.bad{color:var(--bad)}
 svg{width:100%;display:block}line{stroke:var(--line)}.bar{width:8rem;height:8px}.bar rect{fill:var(--a)}
 .catch{fill:var(--a);color:var(--a)}.whisper{fill:var(--b);color:var(--b)}.pulse{fill:var(--c);color:var(--c)}
 .axis{display:flex;justify-content:space-between;font-size:13px;margin:4px 0}
 table{border-collapse:collapse;width:100%}th{text-align:left;font-size:13px}td,th{border-bottom:1px solid var(--line);padding:4px 12px 4px 0;font-variant-numeric:tabular-nums}
-h2{margin:32px 0 8px;font-size:18px}`
+td:not(:first-child){white-space:nowrap}summary{padding:11px 0;cursor:pointer}
+h2{margin:32px 0 8px;font-size:18px}
+@media(max-width:40rem){table{display:block;overflow-x:auto;font-size:13px}td,th{padding-right:8px}.bar{display:none}}`
 
 /** Nothing is loaded, nothing runs, and no other page shows it in a frame. */
 export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
