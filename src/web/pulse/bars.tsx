@@ -161,7 +161,7 @@ function Log({ first, monitor }: { first: PulseHistory; monitor: Pick<PulseClien
     })
   }
   if (entries.value.length === 0) {
-    return <p class="quiet">Nothing has happened yet. The first ping begins the history.</p>
+    return <p class="empty">Nothing has happened yet. The first ping begins the history.</p>
   }
   return (
     <>
