@@ -51,7 +51,9 @@ export function Invoice({ quote, reach, onProof }: InvoiceProps & { reach: Reach
               waiting
             )}
           </State>
-          <span class="quiet number">{isOver ? 'Expired' : `${duration(left)} left`}</span>
+          <span class="quiet number time-left">
+            {isOver ? 'Expired' : `${duration(left)} left`}
+          </span>
         </div>
       </div>
     </>

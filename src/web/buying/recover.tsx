@@ -102,7 +102,7 @@ function Page() {
         action="Recover"
         explain={refusalOf}
         onSubmit={submit}
-        note="They are sent to this service alone. Recover payments to other services there."
+        note="What you enter goes to this service alone. Another service has its own page for this."
       >
         <Input
           label="Recovery text, or the whole invoice"

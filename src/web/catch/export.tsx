@@ -12,7 +12,7 @@ const TYPES: Record<ExportFormat, { ending: string; type: string; what: string }
   NDJSON: {
     ending: 'ndjson',
     type: 'application/x-ndjson',
-    what: 'one request per line, as the API shows it',
+    what: 'one request per line',
   },
 }
 const FORMATS = Object.keys(TYPES) as ExportFormat[]

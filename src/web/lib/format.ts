@@ -117,12 +117,12 @@ export function reasonOf(error: unknown): string {
 
 /** While the checkout is closed. */
 export const CLOSED =
-  'Nothing can be bought now: this service cannot reach its Lightning node. Nothing was charged, and sold things keep working.'
+  'Nothing can be bought now: this service cannot reach its Lightning node. Nothing was charged, and what you bought keeps working.'
 
 const SENTENCES: Record<string, string> = {
   'checkout unavailable': CLOSED,
   'sold out':
-    'Everything for today is sold, and sales begin again at midnight UTC. Nothing was charged, and sold things keep working.',
+    'Everything for today is sold, and sales begin again at midnight UTC. Nothing was charged, and what you bought keeps working.',
   'invalid plan': 'This plan is no longer on sale. Nothing was charged.',
   'price above the ceiling':
     'The price has changed. Nothing was charged; reload the page to see the new price.',

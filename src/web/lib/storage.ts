@@ -43,4 +43,4 @@ function createStore(storage: () => Storage) {
 export const isStorageBlocked = (): boolean => browserStore.isBlocked()
 
 export const BLOCKED =
-  'This browser stores nothing for this site. You can buy, but closing this page loses a key or code that you have not saved.'
+  'This browser stores nothing for this site. Closing this page loses each key or code that you have not saved.'

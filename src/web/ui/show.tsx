@@ -85,7 +85,7 @@ export function Trouble({ reach: { againAt } }: { reach: Reach }) {
   if (left > 0) {
     return (
       <>
-        Too many requests. Trying again<span aria-hidden="true">{` in ${left} s`}</span>…
+        Too many requests. Trying again<span aria-hidden="true">{` in ${left} s`}</span>.
       </>
     )
   }

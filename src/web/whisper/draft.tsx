@@ -136,7 +136,7 @@ export function DraftForm() {
           onText={(text) => set({ text })}
         />
       ) : (
-        <Field label="File" hint={now.file ? now.file.name : 'Or drop one here.'}>
+        <Field label="File" hint={now.file ? undefined : 'Or drop one here.'}>
           <input
             ref={fileInput}
             type="file"

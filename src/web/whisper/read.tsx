@@ -202,7 +202,7 @@ function Locked({ code, fetched }: { code: WhisperCode; fetched: Uint8Array }) {
       onSubmit={(field) => open(code, fetched, field('password'))}
       note="Keep this tab open: closing it loses the content and the read."
     >
-      <Notice kind="warn">
+      <Notice kind="bad">
         Most likely the password is wrong. Trying again uses no other read.
       </Notice>
       <Password />

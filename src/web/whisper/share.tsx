@@ -99,7 +99,7 @@ export function Share({
               <CopyButton text={code} onCopied={() => take('code')}>
                 Copy the code
               </CopyButton>
-              <CopyButton text={`${location.origin}/read`}>Copy the reading address</CopyButton>
+              <CopyButton text={`${location.origin}/read`}>Copy the address</CopyButton>
               <Button
                 icon="download"
                 onClick={() => {
