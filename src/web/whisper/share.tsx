@@ -213,7 +213,8 @@ function opening({ revealAt, revealWhen }: PendingSecret): string {
   return revealWhen === null ? from : ` after the monitor has fallen silent${from}`
 }
 
-const timesOf = ({ readLimit }: PendingSecret): string =>
+/** `once` or `3 times`. */
+export const timesOf = ({ readLimit }: Pick<PendingSecret, 'readLimit'>): string =>
   readLimit === 1 ? 'once' : plural(readLimit, 'time')
 
 /** For a reader who may be in another time zone. */

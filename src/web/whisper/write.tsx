@@ -33,7 +33,7 @@ import {
   sizeIn,
 } from './draft.tsx'
 import { largestContent, refusalOf, upTo, type WhisperPlan } from './fits.ts'
-import { Share } from './share.tsx'
+import { Share, timesOf } from './share.tsx'
 
 type Order = {
   purchase: Unfinished & { secret: PendingSecret }
@@ -101,7 +101,7 @@ function Page() {
         receipt: now.receipt || switchId !== '',
         revealWhen: switchId === '' ? null : switchId,
       }
-      const terms = { ...offered, limits: [`can be read ${plural(readLimit, 'time')}`] }
+      const terms = { ...offered, limits: [`can be read ${timesOf(secret)}`] }
       start(terms, secret, { sealed, password: now.password === '' ? null : now.password })
     } catch (error) {
       reportError(error)
