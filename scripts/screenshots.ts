@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import type { PulseHolder } from '../src/client/index.ts'
 import { NARROW, startBrowser, visit, WIDE } from '../test/support/browser.ts'
 import { register } from '../test/support/gate.ts'
-import { openWithoutSaving, shownKey } from '../test/support/pages.ts'
+import { shownKey } from '../test/support/pages.ts'
 import { live } from '../test/support/pulse.ts'
 import { startServer, type TestServer } from '../test/support/server.ts'
 
@@ -40,12 +40,12 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   paid: buyInbox,
   'catch-empty': async (page) => {
     await buyInbox(page)
-    await openWithoutSaving(page)
+    await page.getByRole('button', { name: 'Save and open' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
   },
   catch: async (page) => {
     await buyInbox(page)
-    await openWithoutSaving(page)
+    await page.getByRole('button', { name: 'Save and open' }).click()
     await page.getByText('Live', { exact: true }).waitFor()
     const address = await page.locator('.inbox-address code').innerText()
     for (const { path, type, body } of REQUESTS.toReversed()) {
@@ -184,7 +184,7 @@ async function buyMonitor(page: Page): Promise<PulseHolder> {
   await page.getByRole('button', { name: /^Spark/ }).click()
   await page.getByRole('button', { name: 'Pay (simulator)' }).click()
   const text = await shownKey(page)
-  await page.getByRole('button', { name: 'Open without saving' }).click()
+  await page.getByRole('button', { name: 'Save and open' }).click()
   await page.getByText('Live', { exact: true }).waitFor()
   return JSON.parse(text) as PulseHolder
 }
