@@ -4,10 +4,11 @@ import { isObject } from '../lib/json.ts'
 import { PLAN_IDS } from '../lib/product-names.ts'
 import { ERRORS, type Phrase } from '../protocol/errors.ts'
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
 export type Asked = {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  method: Method
   path: string
-  headers?: Record<string, string>
   /** Sent as JSON. */
   json?: unknown
 }
@@ -30,14 +31,26 @@ export class Refusal extends Error {
   }
 }
 
-/** The JSON object of an answer. @throws Refusal for any other status, with what the caller can do. */
+/** The service as the tools ask it. @throws Refusal for any other answer, with what the caller can do. */
+export type Api = {
+  /** The JSON object of a 200 answer. */
+  json(method: Method, path: string, json?: unknown): Promise<Record<string, unknown>>
+  /** For what is answered with 204. */
+  done(method: Method, path: string): Promise<void>
+}
+
+export const apiBy = (send: (asked: Asked) => Promise<Answered>): Api => ({
+  json: async (method, path, json) => expectJson(await send({ method, path, json })),
+  async done(method, path) {
+    const answered = await send({ method, path })
+    if (answered.status !== 204) throw refusalOf(answered)
+  },
+})
+
+/** The JSON object of an answer. @throws Refusal for any other status. */
 export function expectJson(answered: Answered, status = 200): Record<string, unknown> {
   if (answered.status !== status || !isObject(answered.body)) throw refusalOf(answered)
   return answered.body
-}
-
-export function expectDone(answered: Answered): void {
-  if (answered.status !== 204) throw refusalOf(answered)
 }
 
 export function refusalOf({ status, body, header }: Answered): Refusal {

@@ -9,7 +9,6 @@ import {
   PRODUCT_NAMES,
   type Product,
 } from '../lib/product-names.ts'
-import { expectJson } from './answers.ts'
 import { monitorSettings, settingsIn } from './monitor.ts'
 import { said } from './strangers.ts'
 import {
@@ -57,10 +56,8 @@ export const CATALOG: Tool = {
       ),
     ),
   }),
-  async run({ ask }) {
-    const { checkoutEnabled, products } = expectJson(
-      await ask({ method: 'GET', path: '/api/catalog' }),
-    )
+  async run({ api }) {
+    const { checkoutEnabled, products } = await api.json('GET', '/api/catalog')
     const plans = PRODUCT_NAMES.flatMap((product) => {
       const entry = isObject(products) ? products[product] : undefined
       const listed = isObject(entry) && Array.isArray(entry.plans) ? entry.plans : []
@@ -209,21 +206,18 @@ export const EXTEND: Tool = {
   description: (way) =>
     `Buys the plan of an inbox or a monitor once more, before it ends. Its address and tokens stay. ${paidBy(way)} ${repeatedBy(way)}`,
   hints: BUYING,
-  input: (way): Record<string, TSchema> =>
-    way === 'local'
+  input: (way): Record<string, TSchema> => ({
+    ...about(way, { catch: 'owner', pulse: 'owner' }),
+    ...(way === 'local'
       ? {
-          ...about(way, 'inbox or monitor', ''),
           expiresAt: Type.String({
             format: 'date-time',
             maxLength: 64,
             description: 'When it ends now. If it lasts longer already, nothing is paid',
           }),
         }
-      : {
-          ...about(way, 'inbox or monitor', 'its catch_owner_… or pulse_owner_… token, to begin'),
-          planId,
-          ...purchaseName(way),
-        },
+      : { planId, ...purchaseName(way) }),
+  }),
   output: SALE,
   run: async ({ pay, way }) => soldAs(way, await pay.extend()),
 }

@@ -2,18 +2,17 @@
 import { URL_FORMATS } from '../lib/alert-formats.ts'
 import { isObject } from '../lib/json.ts'
 import { Type } from '../lib/json-schema.ts'
-import { expectDone, expectJson, Refusal, refusalOf } from './answers.ts'
+import { Refusal } from './answers.ts'
 import { said } from './strangers.ts'
 import {
-  about,
   type Context,
   Count,
   DateTime,
   DateTimeOrNull,
   type Done,
   type Held,
+  type HeldTool,
   pick,
-  type Tool,
   type Way,
 } from './tool.ts'
 
@@ -119,37 +118,30 @@ export function settingsIn(args: Record<string, unknown>): {
 export async function applySettings(monitor: Held, args: Record<string, unknown>): Promise<void> {
   const given = settingsIn(args)
   const { graceSeconds, ...others } = given.settings
-  const path = `/api/pulse/${monitor.publicId}`
+  const { path } = monitor
   const isOfEither = graceSeconds !== undefined && others.expectedIntervalSeconds === undefined
   // The grace alone is that of the schedule, if the monitor goes by one.
-  const now = isOfEither ? expectJson(await monitor.ask({ method: 'GET', path })).schedule : null
+  const now = isOfEither ? (await monitor.json('GET', path)).schedule : null
   const [settings, schedule] = isObject(now)
     ? [others, { ...now, graceSeconds }]
     : [given.settings, given.schedule]
-  if (schedule !== null) {
-    expectJson(await monitor.ask({ method: 'PUT', path: `${path}/schedule`, json: schedule }))
-  }
-  if (Object.keys(settings).length > 0) {
-    expectJson(await monitor.ask({ method: 'PATCH', path, json: settings }))
-  }
-  if (settings.expectedIntervalSeconds !== undefined) {
-    const ended = await monitor.ask({ method: 'DELETE', path: `${path}/schedule` })
-    // Not found: there was no schedule.
-    if (ended.status !== 204 && ended.status !== 404) throw refusalOf(ended)
-  }
+  if (schedule !== null) await monitor.json('PUT', `${path}/schedule`, schedule)
+  if (Object.keys(settings).length > 0) await monitor.json('PATCH', path, settings)
+  if (settings.expectedIntervalSeconds === undefined) return
+  await monitor.done('DELETE', `${path}/schedule`).catch((error: unknown) => {
+    // Else there was no schedule.
+    if (!(error instanceof Refusal && error.phrase === 'not found')) throw error
+  })
 }
 
-export const CONFIGURE_MONITOR: Tool = {
+export const CONFIGURE_MONITOR: HeldTool = {
   name: 'configure_monitor',
   title: 'Set up a monitor',
   description: () =>
     'Sets when a monitor expects its job, and who is alerted when it is late. Changes what is given and nothing else. New destinations are tested at once.',
   hints: { repeatable: true, open: true },
-  input: (way) => ({
-    ...about(way, 'monitor', 'its pulse_owner_… token'),
-    ...monitorSettings,
-    alerts: alerts(way),
-  }),
+  about: { pulse: 'owner' },
+  input: (way) => ({ ...monitorSettings, alerts: alerts(way) }),
   output: Type.Object({
     publicId: Type.String(),
     alerts: Type.Array(
@@ -162,8 +154,7 @@ export const CONFIGURE_MONITOR: Tool = {
     nextExpectedAt: DateTimeOrNull,
     statusUrl: Type.Optional(Type.String()),
   }),
-  async run({ args, secrets }) {
-    const monitor = await secrets.find({ pulse: 'owner' })
+  async run({ args, secrets, held: monitor }) {
     const wanted = Array.isArray(args.alerts) ? args.alerts.filter(isObject) : null
     const destinations = wanted?.map((one) => destinationOf(one, secrets))
     const urls = (wanted ?? []).flatMap(({ url }) => (url === undefined ? [] : [said(url, 2048)]))
@@ -176,14 +167,10 @@ export const CONFIGURE_MONITOR: Tool = {
       )
     }
     await applySettings(monitor, args)
-    const path = `/api/pulse/${monitor.publicId}`
-    if (destinations !== undefined) {
-      expectJson(
-        await monitor.ask({ method: 'PUT', path: `${path}/alerts`, json: { destinations } }),
-      )
-    }
-    const status = expectJson(await monitor.ask({ method: 'GET', path }))
-    const told = expectJson(await monitor.ask({ method: 'GET', path: `${path}/alerts` }))
+    const { path } = monitor
+    if (destinations !== undefined) await monitor.json('PUT', `${path}/alerts`, { destinations })
+    const status = await monitor.json('GET', path)
+    const told = await monitor.json('GET', `${path}/alerts`)
     const list = Array.isArray(told.destinations) ? told.destinations.filter(isObject) : []
     const shown = list.slice(0, 3).map(({ host, format, state }) => ({
       to: said(host),
@@ -252,19 +239,17 @@ const STATUS_MEMBERS = {
 }
 const STATES: readonly unknown[] = STATUS_MEMBERS.state.enum
 
-export const MONITOR_STATUS: Tool = {
+export const MONITOR_STATUS: HeldTool = {
   name: 'monitor_status',
   title: 'Look at a monitor',
   description: () =>
     'The state of a monitor: waiting for its first ping, operational, late, exhausted or expired, with its times and what is left.',
   hints: { reads: true, repeatable: true },
-  input: (way) => about(way, 'monitor', 'its pulse_owner_… token'),
+  about: { pulse: 'owner' },
+  input: () => ({}),
   output: Type.Object(STATUS_MEMBERS),
-  async run({ secrets }): Promise<Done> {
-    const monitor = await secrets.find({ pulse: 'owner' })
-    const status = expectJson(
-      await monitor.ask({ method: 'GET', path: `/api/pulse/${monitor.publicId}` }),
-    )
+  async run({ held: monitor }): Promise<Done> {
+    const status = await monitor.json('GET', monitor.path)
     const value = {
       ...pick(status, Object.keys(STATUS_MEMBERS)),
       state: STATES.includes(status.state) ? status.state : 'waiting',
@@ -281,28 +266,26 @@ export const MONITOR_STATUS: Tool = {
   },
 }
 
-export const PING: Tool = {
+export const PING: HeldTool = {
   name: 'ping',
   title: 'Ping a monitor',
   description: () =>
     'Tells a monitor that its job is alive, that a run starts, or that it failed. Uses one of its pings.',
   hints: {},
-  input: (way) => ({
-    ...about(way, 'monitor', 'its pulse_ping_… token'),
+  about: { pulse: 'ping' },
+  input: () => ({
     signal: Type.Optional(Type.Enum(['ping', 'start', 'fail'], { default: 'ping' })),
     exitCode: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 255, description: 'How a run ended, instead of signal' }),
     ),
   }),
-  async run({ args, secrets }) {
+  async run({ args, held: monitor }) {
     const { signal, exitCode } = args
     if (exitCode !== undefined && signal !== undefined) {
       throw new Refusal('Send either a signal or an exitCode. No ping was used.')
     }
-    const monitor = await secrets.find({ pulse: 'ping' })
     const rest = exitCode ?? (signal === 'ping' ? undefined : signal)
-    const path = `/p/${monitor.publicId}${rest === undefined ? '' : `/${rest}`}`
-    expectDone(await monitor.ask({ method: 'POST', path }))
+    await monitor.done('POST', `/p/${monitor.publicId}${rest === undefined ? '' : `/${rest}`}`)
     return { text: 'Recorded.' }
   },
 }

@@ -1,8 +1,8 @@
 /** The tools for anything that was bought: replace its tokens, end it. */
 import { Type } from '../lib/json-schema.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
-import { expectDone, expectJson, Refusal } from './answers.ts'
-import { about, type Role, TOKEN_META, type Tool, text } from './tool.ts'
+import { Refusal } from './answers.ts'
+import { type HeldTool, type Role, TOKEN_META, text } from './tool.ts'
 
 const OWNED: Record<Product, string> = {
   catch: 'the inbox with all that it received',
@@ -10,32 +10,27 @@ const OWNED: Record<Product, string> = {
   whisper: 'the whisper with the reads that are left',
 }
 
-export const DESTROY: Tool = {
+export const DESTROY: HeldTool = {
   name: 'destroy',
   title: 'Destroy what was bought',
   description: () =>
     'Destroys an inbox with all that it received, a monitor, or a whisper that has a receipt, for good. Nothing is refunded.',
   hints: { destroys: true, repeatable: true },
-  input: (way) =>
-    about(
-      way,
-      'inbox, monitor or whisper',
-      'its catch_owner_…, pulse_owner_… or whisper_receipt_… token',
-    ),
-  async run({ secrets }) {
-    const held = await secrets.find({ catch: 'owner', pulse: 'owner', whisper: 'receipt' })
-    const { product, publicId, label, origin } = held
+  about: { catch: 'owner', pulse: 'owner', whisper: 'receipt' },
+  input: () => ({}),
+  async run({ secrets, held }) {
+    const { product, label, origin } = held
     await secrets.confirm(
       `Destroy ${OWNED[product]}, "${label}", for good? Nothing is refunded. Seller: ${origin}.`,
       held,
     )
-    expectDone(await held.ask({ method: 'DELETE', path: `/api/${product}/${publicId}` }))
+    await held.done('DELETE', held.path)
     held.forget?.()
     return { text: `${label} is destroyed.` }
   },
 }
 
-export const ROTATE_TOKEN: Tool = {
+export const ROTATE_TOKEN: HeldTool = {
   name: 'rotate_token',
   title: 'Replace a token',
   description: (way) =>
@@ -43,8 +38,8 @@ export const ROTATE_TOKEN: Tool = {
       way === 'local' ? 'The new one is saved.' : 'The result has the new one: save it.'
     }`,
   hints: { destroys: true },
-  input: (way) => ({
-    ...about(way, 'inbox or monitor', 'its catch_owner_… or pulse_owner_… token'),
+  about: { catch: 'owner', pulse: 'owner' },
+  input: () => ({
     kind: Type.Enum(['owner', 'ingest', 'ping'], {
       description: 'Which: an inbox has owner and ingest, a monitor owner and ping',
     }),
@@ -55,8 +50,7 @@ export const ROTATE_TOKEN: Tool = {
     token: Type.Optional(Type.String({ description: 'A secret' })),
     next: Type.String(),
   }),
-  async run({ args, secrets, way }) {
-    const held = await secrets.find({ catch: 'owner', pulse: 'owner' })
+  async run({ args, secrets, way, held }) {
     const { product, publicId, label } = held
     const kind = args.kind as Role
     if (!(`${kind}Token` in SOLD_PRODUCTS[product].tokens)) {
@@ -64,8 +58,7 @@ export const ROTATE_TOKEN: Tool = {
       throw new Refusal(`kind must be ${kinds.join(' or ')} here. Nothing was changed.`)
     }
     await secrets.confirm(`Replace the ${kind} token of "${label}"? Seller: ${held.origin}.`, held)
-    const path = `/api/${product}/${publicId}/tokens/${kind}`
-    const token = text(expectJson(await held.ask({ method: 'POST', path })).token)
+    const token = text((await held.json('POST', `${held.path}/tokens/${kind}`)).token)
     held.keep?.(kind, token)
     const next = {
       owner: 'The one before works until the new one is used for the first time: use it once now.',

@@ -11,7 +11,7 @@ import {
 } from '../lib/event-filters.ts'
 import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, type PlanId, type Product } from '../lib/product-names.ts'
-import type { Answered, Asked } from './answers.ts'
+import type { Api } from './answers.ts'
 
 /**
  * Where the tokens are. `local`: saved by `mayfly mcp` on the user's machine, under a name. `results`: in results and
@@ -19,18 +19,25 @@ import type { Answered, Asked } from './answers.ts'
  */
 export type Way = 'local' | 'results' | 'meta'
 
-export type Tool = {
+type Described = {
   name: string
   title: string
   description(way: Way): string
   /** What a host can decide by whether to ask its user. Left out is false. */
   hints: { reads?: true; destroys?: true; repeatable?: true; open?: true }
-  /** The arguments, those that name what it is about included. */
+  /** The arguments. Those that name what a `HeldTool` is about come besides. */
   input(way: Way): Record<string, TSchema>
   /** The structured content. Left out where all that there is to read is text, which then comes once. */
   output?: TSchema
-  run(context: Context): Promise<Done>
 }
+
+/** A tool for something that was bought, of a product that `about` names, by the token that it takes. */
+export type HeldTool = Described & {
+  about: Roles
+  run(context: Context & { held: Held }): Promise<Done>
+}
+
+export type Tool = HeldTool | (Described & { about?: never; run(context: Context): Promise<Done> })
 
 /** The text is for the model, the value for programs. Both have what a host needs that passes on only one of them. */
 export type Done = { text: string; value?: Record<string, unknown>; meta?: object }
@@ -39,8 +46,8 @@ export type Context = {
   way: Way
   /** Checked against `input`. */
   args: Record<string, unknown>
-  /** A request to the service, without a token. */
-  ask(asked: Asked): Promise<Answered>
+  /** The service, asked without a token. */
+  api: Api
   pay: Pay
   secrets: Secrets
   /** Monotonic milliseconds. */
@@ -72,16 +79,16 @@ export type Brought =
   | { ciphertext: Uint8Array }
   | { text: string | null; bytes: number; fileName: string | null; mediaType: string | null }
 
-/** Something that was bought. */
-export type Held = {
+/** Something that was bought. The service is asked with the token for it. */
+export type Held = Api & {
   product: Product
   publicId: string
+  /** Of its HTTP interface. */
+  path: string
   /** The service that sold it. */
   origin: string
   /** What the caller calls it. */
   label: string
-  /** A request with the token. */
-  ask(asked: Asked): Promise<Answered>
   /** Where its events were read up to. Kept here, or always from the beginning. */
   position: { last(): number; seen(sequence: number): void }
   /** Saves a new token. Left out where the caller keeps it. */
@@ -146,13 +153,19 @@ export const planId = Type.Enum([...PLAN_IDS])
 export const savedName = (description: string) =>
   Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z0-9][a-z0-9._-]*$', description })
 
-/** What a tool is about, and its token where the model passes it on. */
-export function about(way: Way, noun: string, token: string): Record<string, TSchema> {
+const NOUNS: Record<Product, string> = { catch: 'inbox', pulse: 'monitor', whisper: 'whisper' }
+
+/** What names what a tool is about, with its token where the model passes it on. */
+export function about(way: Way, roles: Roles): Record<string, TSchema> {
+  const taken = Object.entries(roles) as [Product, Role][]
+  const noun = taken.map(([product]) => NOUNS[product]).join(' or ')
   if (way === 'local') return { name: savedName(`the name that the ${noun} is saved under`) }
   const publicId = Type.String({ maxLength: 64, description: `the id of the ${noun}` })
   if (way === 'meta') return { publicId }
+  const tokens = taken.map(([product, role]) => `${product}_${role}_…`).join(' or ')
+  const token = Type.String({ maxLength: 128, description: `its ${tokens} token` })
   // A connection can send it as its bearer instead.
-  return { publicId, token: Type.Optional(Type.String({ maxLength: 128, description: token })) }
+  return { publicId, token: Type.Optional(token) }
 }
 
 /** What names a purchase, so that a repeated call pays nothing twice. */

@@ -8,7 +8,7 @@ import { GET_WEBHOOK, READ_INBOX, SET_WEBHOOK_RESPONSE, WAIT_FOR_WEBHOOK } from 
 import { CONFIGURE_MONITOR, MONITOR_STATUS, PING } from './monitor.ts'
 import { DESTROY, ROTATE_TOKEN } from './owning.ts'
 import { escapeSteering } from './strangers.ts'
-import type { Context, Tool, Way } from './tool.ts'
+import { about, type Context, type Tool, type Way } from './tool.ts'
 import { READ_WHISPER } from './whisper.ts'
 
 const TOOLS: readonly Tool[] = [
@@ -45,7 +45,7 @@ export type Definition = {
 
 /** The tools as a host on this way in sees them, in one order for all. */
 const definitionsFor = (way: Way): readonly Definition[] =>
-  TOOLS.map(({ name, title, description, hints, input, output }) => ({
+  TOOLS.map(({ name, title, description, hints, about: roles, input, output }) => ({
     name,
     title,
     description: description(way),
@@ -56,7 +56,10 @@ const definitionsFor = (way: Way): readonly Definition[] =>
       ...(hints.repeatable ? { idempotentHint: true } : {}),
       ...(hints.open ? {} : { openWorldHint: false }),
     },
-    inputSchema: Type.Object(input(way), { additionalProperties: false }),
+    inputSchema: Type.Object(
+      { ...(roles ? about(way, roles) : {}), ...input(way) },
+      { additionalProperties: false },
+    ),
     ...(output ? { outputSchema: output } : {}),
   }))
 
@@ -86,7 +89,9 @@ export function createTools(way: Way) {
       const tool = TOOLS.find((one) => one.name === name)
       if (!tool) throw new Error('the call was not checked')
       try {
-        const { text, value, meta } = await tool.run(context)
+        const { text, value, meta } = tool.about
+          ? await tool.run({ ...context, held: await context.secrets.find(tool.about) })
+          : await tool.run(context)
         return {
           // The service is a stranger too: nothing that it says steers, whichever member has it.
           content: [{ type: 'text', text: escapeSteering(text) }],

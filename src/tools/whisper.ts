@@ -23,7 +23,7 @@ export const READ_WHISPER: Tool = {
           name: Type.Optional(savedName('instead of a code: the name of a saved whisper')),
           maxTextBytes,
         }
-      : about(way, 'whisper', 'its whisper_read_… token'),
+      : about(way, { whisper: 'read' }),
   async run({ args, secrets }) {
     const brought = await secrets.readWhisper()
     if ('ciphertext' in brought) {

@@ -4,7 +4,7 @@ import { createHttp } from '../../client/http.ts'
 import { MayflyError, openWhisper, parseWhisperCode } from '../../client/index.ts'
 import { utf8Text } from '../../lib/bytes.ts'
 import type { Product } from '../../lib/product-names.ts'
-import { type Answered, type Asked, Refusal } from '../../tools/answers.ts'
+import { type Api, apiBy, Refusal } from '../../tools/answers.ts'
 import { type Brought, type Context, type Held, type Roles, text } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
 import { lastSeen, sawUpTo } from '../vault/listening.ts'
@@ -18,22 +18,19 @@ const MAX_CONTENT_BYTES = 1024 * 1024
 /** How many saved names are listed. */
 const MAX_NAMES = 50
 
-/** Requests to a service, with a token or without. */
-export function askingOf(cli: Cli, baseUrl: string, token?: string) {
+/** A service, asked with a token or without. */
+export function apiOf(cli: Cli, baseUrl: string, token?: string): Api {
   const http = createHttp(baseUrl, cli.traced(globalThis.fetch))
-  return async ({ headers = {}, ...asked }: Asked): Promise<Answered> => {
-    const { method, path } = asked
-    const answer = await http.request({
+  return apiBy(async (asked) => {
+    const { status, body, headers } = await http.request({
       ...asked,
-      headers,
       signal: cli.signal,
       ...(token === undefined ? {} : { token }),
       // A signal that is recorded twice says the same.
-      isRepeatable: method === 'GET' || path.startsWith('/p/'),
+      isRepeatable: asked.method === 'GET' || asked.path.startsWith('/p/'),
     })
-    const { status, body } = answer
-    return { status, body, header: (name) => answer.headers.get(name) ?? undefined }
-  }
+    return { status, body, header: (name) => headers.get(name) ?? undefined }
+  })
 }
 
 export function secretsOf(call: Call, args: Record<string, unknown>): Context['secrets'] {
@@ -72,11 +69,12 @@ export function heldAs(cli: Cli, name: string, roles: Roles): Held {
     throw new Refusal(`${name} ${why}, so this tool cannot use it. Nothing was done.`)
   }
   return {
+    ...apiOf(cli, baseUrl, token),
     product,
     publicId,
+    path: `/api/${product}/${publicId}`,
     origin: baseUrl,
     label: name,
-    ask: askingOf(cli, baseUrl, token),
     position: {
       last: () => lastSeen(cli, publicId),
       seen: (sequence) => sawUpTo(cli, publicId, sequence),

@@ -19,7 +19,7 @@ import { createTools, errorResult, type Result } from '../../tools/tools.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, endingOf } from '../exit.ts'
 import { payOf } from './paying.ts'
-import { askingOf, saved, secretsOf } from './secrets.ts'
+import { apiOf, saved, secretsOf } from './secrets.ts'
 import { type Asked, createSession, NeedsInput, type Session } from './session.ts'
 
 /** An error may quote what a service said. */
@@ -79,7 +79,7 @@ async function run(
       tools.run(name, {
         way: 'local',
         args,
-        ask: askingOf(call.cli, call.cli.url),
+        api: apiOf(call.cli, call.cli.url),
         pay: payOf(call, args),
         secrets: secretsOf(call, args),
         monotonic: () => performance.now(),

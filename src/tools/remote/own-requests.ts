@@ -22,6 +22,8 @@ export type Caller = {
   signal: AbortSignal
 }
 
+export type OwnRequest = Asked & { headers?: Record<string, string>; body?: Uint8Array }
+
 export type AskOwn = ReturnType<typeof createOwnRequests>
 
 /** The caller is gone, or its answer is too large. */
@@ -33,7 +35,7 @@ export const createOwnRequests =
   (app: App) =>
   (
     caller: Caller,
-    { method, path, headers = {}, json, ...asked }: Asked & { body?: Uint8Array },
+    { method, path, headers = {}, json, ...asked }: OwnRequest,
   ): Promise<Answered & { bytes: Uint8Array }> =>
     new Promise((resolve, reject) => {
       const body = json === undefined ? asked.body : Buffer.from(JSON.stringify(json))

@@ -6,7 +6,7 @@ import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/s
 import type { App } from '../../http/app.ts'
 import { VERSION } from '../../http/version.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
-import { Refusal, refusalOf } from '../answers.ts'
+import { apiBy, Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
 import { type CheckedCall, offerTools } from '../offer.ts'
 import type { Context, Held, Roles } from '../tool.ts'
@@ -79,7 +79,7 @@ export function createMcpServer({
       result = await offered[way].run(name, {
         way,
         args,
-        ask,
+        api: apiBy(ask),
         progress,
         monotonic: clock.monotonic,
         pay: paying(call),
@@ -112,14 +112,15 @@ function secretsOf(call: Call, publicUrl: () => string): Context['secrets'] {
   return {
     async find(roles: Roles): Promise<Held> {
       const { product, publicId } = idIn(call, Object.keys(roles))
-      const authorization = `Bearer ${neededToken(call)}`
+      const headers = { authorization: `Bearer ${neededToken(call)}` }
       return {
+        ...apiBy((asked) => call.ask({ ...asked, headers })),
         product,
         publicId,
+        path: `/api/${product}/${publicId}`,
         origin: publicUrl(),
         label: publicId,
         position: NOWHERE,
-        ask: (asked) => call.ask({ ...asked, headers: { ...asked.headers, authorization } }),
       }
     },
     alertInbox({ inbox, ingestToken }) {
