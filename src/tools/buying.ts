@@ -72,19 +72,7 @@ export const CATALOG: Tool = {
         ...Object.fromEntries(PLAN_LIMITS[product].map((limit) => [limit, Number(plan[limit])])),
       }))
     })
-    const lines = plans.map(
-      ({ product, planId, priceSats, available, duration, bestFor, ...limits }) =>
-        `${product} ${planId}: ${priceSats} sat, ${duration}${available ? '' : ', not on sale'}. ${bestFor}. ${Object.entries(
-          limits,
-        )
-          .map(([name, limit]) => `${name} ${limit}`)
-          .join(', ')}`,
-    )
-    const head = checkoutEnabled === true ? [] : ['Nothing can be bought now.']
-    return {
-      text: [...head, ...lines].join('\n'),
-      value: { checkoutEnabled: checkoutEnabled === true, plans },
-    }
+    return { value: { checkoutEnabled: checkoutEnabled === true, plans } }
   },
 }
 
@@ -111,16 +99,28 @@ const paidBy = (way: Way): string =>
   way === 'local'
     ? 'Pays from the wallet of this machine within its limits. Without a wallet the result has the invoice for the user.'
     : 'The result has an invoice: pay it once, then call check_order.'
-const TOKENS_IN: Record<Way, string> = {
-  local: 'The tokens are saved.',
-  results: 'It answers the tokens, which are secrets.',
-  meta: `It answers the tokens in _meta["${CAPABILITY_META}"].`,
+
+/** Where the tokens of a connection are. */
+const TOKENS: Record<Way, { described: string; unpaid: string; save: string }> = {
+  local: { described: 'The tokens are saved.', unpaid: '', save: '' },
+  results: {
+    described: 'It answers the tokens, which are secrets.',
+    unpaid:
+      ' What you buy comes with its tokens in the result, and this chat then holds them: whoever can read it can use them. A host that keeps _meta can connect with ?tokens=meta instead.',
+    save: 'Save the tokens now: they cannot be fetched again after their first use. ',
+  },
+  meta: {
+    described: `It answers the tokens in _meta["${CAPABILITY_META}"].`,
+    unpaid: ` Its tokens come in _meta["${CAPABILITY_META}"] alone, as you connected with ?tokens=meta. If your host drops _meta, connect without it before you pay.`,
+    save: `The tokens are in _meta["${CAPABILITY_META}"] of this result. Save them now: they cannot be fetched again after their first use. `,
+  },
 }
+
 const repeatedBy = (way: Way): string =>
   way === 'local'
     ? 'If an answer is lost, repeat the same call: nothing is paid twice.'
     : 'A repeat with its purchaseId pays nothing twice.'
-const buying = (way: Way): string => `${paidBy(way)} ${TOKENS_IN[way]} ${repeatedBy(way)}`
+const buying = (way: Way): string => `${paidBy(way)} ${TOKENS[way].described} ${repeatedBy(way)}`
 
 const BUYING = { open: true } as const
 
@@ -241,75 +241,42 @@ export const CHECK_ORDER: Tool = {
   run: async ({ pay, way }) => soldAs(way, await pay.check()),
 }
 
-/** Where the tokens of this connection will be: said before any money moves. */
-const TOKENS: Record<Way, string> = {
-  local: '',
-  results:
-    ' What you buy comes with its tokens in the result, and this chat then holds them: whoever can read it can use them. A host that keeps _meta can connect with ?tokens=meta instead.',
-  meta: ` Its tokens come in _meta["${CAPABILITY_META}"] alone, as you connected with ?tokens=meta. If your host drops _meta, connect without it before you pay.`,
-}
-
 /** A sale as a result. */
-export function soldAs(way: Way, sale: Sale): Done {
-  const { named, meta } = sale
-  const result = (
-    text: string,
-    value: { state: string; next: string } & Record<string, unknown>,
-    more: object = {},
-  ): Done => ({
-    text,
-    value: { ...named, ...value },
-    ...(meta || Object.keys(more).length > 0 ? { meta: { ...meta, ...more } } : {}),
-  })
-  const name = named.name ?? named.purchaseId
+function soldAs(way: Way, sale: Sale): Done {
+  const { named, meta, note = '' } = sale
   if (sale.state === 'unpaid') {
     const { quote } = sale
-    const next = sale.next + (quote ? TOKENS[way] : '')
-    if (!quote) return result(next, { state: 'payment required', next })
-    const { orderId, product, planId, amountSats, expiresAt, bolt11 } = quote
-    return result(
-      `Not paid yet. ${product} ${planId} costs ${amountSats} sat. Invoice, until ${expiresAt}: ${bolt11}\n${
-        named.purchaseId ? `orderId ${orderId}, purchaseId ${named.purchaseId}` : `name ${name}`
-      }\n${next}`,
-      { state: 'payment required', quote, next },
-    )
+    // Where the tokens will be is said before any money moves.
+    const next = note + (quote ? TOKENS[way].unpaid : '')
+    return {
+      value: { ...named, state: 'payment required', ...(quote ? { quote } : {}), next },
+      meta,
+    }
   }
   if (sale.state === 'extended') {
-    const next = `${sale.note ?? ''}It lasts until ${sale.expiresAt}, with the address and the tokens that it had.`
-    return result(next, { state: 'settled', extended: { expiresAt: sale.expiresAt }, next })
+    const { expiresAt } = sale
+    const next = `${note}It lasts until ${expiresAt}, with the address and the tokens that it had.`
+    return { value: { ...named, state: 'settled', extended: { expiresAt }, next }, meta }
   }
   const { product, publicId, expiresAt, origin, secrets } = sale
-  const url = product === 'catch' ? { url: `${origin}/c/${publicId}` } : {}
-  const shown = way === 'meta' ? {} : secrets
-  const next = `${sale.note ?? ''}${NEXT[product](way, sale)}`
-  const facts = { publicId, expiresAt, ...url, ...shown }
-  const lines = Object.entries(facts).map(([member, value]) => `${member}: ${value}`)
-  return result(
-    [`Paid: ${WHAT[product]}${named.name ? `, saved as ${named.name}` : ''}.`, ...lines, next].join(
-      '\n',
-    ),
-    { state: 'settled', bought: { product, ...facts }, next },
-    way === 'meta' ? { [CAPABILITY_META]: { product, publicId, expiresAt, ...secrets } } : {},
-  )
-}
-
-export const WHAT: Record<Product, string> = {
-  catch: 'a webhook inbox',
-  pulse: 'a heartbeat monitor',
-  whisper: 'reads of a secret',
+  const sold = { product, publicId, expiresAt }
+  const bought = {
+    ...sold,
+    ...(product === 'catch' ? { url: `${origin}/c/${publicId}` } : {}),
+    ...(way === 'meta' ? {} : secrets),
+  }
+  const next = note + TOKENS[way].save + NEXT[product](way, sale)
+  return {
+    value: { ...named, state: 'settled', bought, next },
+    meta: way === 'meta' ? { ...meta, [CAPABILITY_META]: { ...sold, ...secrets } } : meta,
+  }
 }
 
 type Bought = Extract<Sale, { state: 'bought' }>
 
-const SAVE: Record<Way, string> = {
-  local: '',
-  results: 'Save the tokens now: they cannot be fetched again after their first use. ',
-  meta: `The tokens are in _meta["${CAPABILITY_META}"] of this result. Save them now: they cannot be fetched again after their first use. `,
-}
-
 const NEXT: Record<Product, (way: Way, sale: Bought) => string> = {
   catch: (way) =>
-    `${SAVE[way]}Give the url to the sender, then call wait_for_webhook with ${
+    `Give the url to the sender, then call wait_for_webhook with ${
       way === 'local' ? 'this name' : 'this publicId and the ownerToken'
     }.`,
   pulse: (way, { origin, publicId, secrets, named }) => {
@@ -319,10 +286,10 @@ const NEXT: Record<Product, (way: Way, sale: Bought) => string> = {
       way === 'local'
         ? `Let the job run by: mayfly pulse run ${named.name} -- JOB. Elsewhere add to its end what the user gets from: mayfly export ${named.name} --ping-only --as curl`
         : `Add this line to the end of the job: ${line}\nWhere the command line is installed, run the job by: mayfly pulse run NAME -- JOB`
-    return `${SAVE[way]}${job}\nNobody is alerted when it is late until alerts are set: call configure_monitor.`
+    return `${job}\nNobody is alerted when it is late until alerts are set: call configure_monitor.`
   },
   whisper: (way, { secrets, named, origin }) => {
-    if (way !== 'local') return `${SAVE[way]}Hand the readToken and your key to the reader alone.`
+    if (way !== 'local') return 'Hand the readToken and your key to the reader alone.'
     return secrets.code
       ? `Hand the code to its reader alone, who opens it at ${origin}/read.`
       : `The user gets the code for the reader with: mayfly show ${named.name} --reveal`

@@ -7,9 +7,7 @@ import { said } from './strangers.ts'
 import {
   type Context,
   Count,
-  DateTime,
   DateTimeOrNull,
-  type Done,
   type Held,
   type HeldTool,
   pick,
@@ -19,7 +17,6 @@ import {
 /** A job that runs at certain times is late after this, unless the caller says otherwise. */
 const SCHEDULE_GRACE_SECONDS = 900
 const MAX_LABEL_CHARS = 120
-const MAX_DESCRIPTION_CHARS = 500
 
 /** What a monitor can be set to, when it is bought and later. */
 export const monitorSettings = {
@@ -144,6 +141,7 @@ export const CONFIGURE_MONITOR: HeldTool = {
   input: (way) => ({ ...monitorSettings, alerts: alerts(way) }),
   output: Type.Object({
     publicId: Type.String(),
+    expects: Type.String(),
     alerts: Type.Array(
       Type.Object({
         to: Type.String(),
@@ -153,6 +151,7 @@ export const CONFIGURE_MONITOR: HeldTool = {
     ),
     nextExpectedAt: DateTimeOrNull,
     statusUrl: Type.Optional(Type.String()),
+    next: Type.Optional(Type.String()),
   }),
   async run({ args, secrets, held: monitor }) {
     const wanted = Array.isArray(args.alerts) ? args.alerts.filter(isObject) : null
@@ -177,29 +176,23 @@ export const CONFIGURE_MONITOR: HeldTool = {
       format: said(format),
       state: said(state),
     }))
-    const untested = shown.filter(({ state }) => state !== 'active')
+    const isUntested = shown.some(({ state }) => state !== 'active')
     return {
-      text: [
-        `${monitor.label} is set up: it expects ${expectedBy(status)}.`,
-        shown.length === 0
-          ? 'Nobody is alerted when it is late: set alerts.'
-          : `Alerted when it is late: ${shown.map(({ to, state }) => `${to} (${state})`).join(', ')}.`,
-        ...(untested.length > 0
-          ? [
-              'What is untested did not answer its test, and gets no alerts. Set it again to test it.',
-            ]
-          : []),
-        ...(status.publicStatusEnabled === true ? [`Shared at ${shared(monitor, status)}.`] : []),
-      ].join(' '),
       value: {
         publicId: monitor.publicId,
+        expects: expectedBy(status),
         alerts: shown,
-        nextExpectedAt: status.nextExpectedAt ?? null,
+        nextExpectedAt: said(status.nextExpectedAt) || null,
         ...(status.publicStatusEnabled === true ? { statusUrl: shared(monitor, status) } : {}),
+        ...(shown.length === 0 ? { next: 'Nobody is alerted when it is late: set alerts.' } : {}),
+        ...(isUntested ? { next: UNTESTED } : {}),
       },
     }
   },
 }
+
+const UNTESTED =
+  'What is untested did not answer its test, and gets no alerts. Set it again to test it.'
 
 function destinationOf(one: Record<string, unknown>, secrets: Context['secrets']): object {
   const { url, format, inbox, ingestToken } = one
@@ -217,27 +210,17 @@ function destinationOf(one: Record<string, unknown>, secrets: Context['secrets']
 const shared = ({ origin }: Held, { publicStatusId }: Record<string, unknown>): string =>
   `${origin}/status/${said(publicStatusId)}`
 
-function expectedBy({ schedule, expectedIntervalSeconds, graceSeconds }: Record<string, unknown>) {
-  if (!isObject(schedule)) {
-    return `a ping every ${Number(expectedIntervalSeconds)} s, at most ${Number(graceSeconds)} s late`
-  }
-  return `a ping at ${said(schedule.cron)} (${said(schedule.timeZone)}), at most ${Number(schedule.graceSeconds)} s late`
+function expectedBy(status: Record<string, unknown>): string {
+  const { schedule, expectedIntervalSeconds } = status
+  const { cron, timeZone, graceSeconds } = isObject(schedule) ? schedule : status
+  const when = isObject(schedule)
+    ? `at ${said(cron)} (${said(timeZone)})`
+    : `every ${Number(expectedIntervalSeconds)} s`
+  return `a ping ${when}, at most ${Number(graceSeconds)} s late`
 }
 
-const STATUS_MEMBERS = {
-  publicId: Type.String(),
-  planId: Type.String(),
-  state: Type.Enum(['waiting', 'operational', 'late', 'exhausted', 'expired']),
-  label: Type.String(),
-  expects: Type.String(),
-  remainingHeartbeats: Count,
-  lastPingAt: DateTimeOrNull,
-  nextExpectedAt: DateTimeOrNull,
-  lateAt: DateTimeOrNull,
-  stateChangedAt: DateTime,
-  expiresAt: DateTime,
-}
-const STATES: readonly unknown[] = STATUS_MEMBERS.state.enum
+const STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const
+const TIMES = ['lastPingAt', 'nextExpectedAt', 'lateAt', 'stateChangedAt', 'expiresAt'] as const
 
 export const MONITOR_STATUS: HeldTool = {
   name: 'monitor_status',
@@ -247,21 +230,27 @@ export const MONITOR_STATUS: HeldTool = {
   hints: { reads: true, repeatable: true },
   about: { pulse: 'owner' },
   input: () => ({}),
-  output: Type.Object(STATUS_MEMBERS),
-  async run({ held: monitor }): Promise<Done> {
+  output: Type.Object({
+    publicId: Type.String(),
+    planId: Type.String(),
+    state: Type.Enum(STATES),
+    label: Type.String(),
+    expects: Type.String(),
+    remainingHeartbeats: Count,
+    ...Object.fromEntries(TIMES.map((name) => [name, DateTimeOrNull])),
+  }),
+  async run({ held: monitor }) {
     const status = await monitor.json('GET', monitor.path)
-    const value = {
-      ...pick(status, Object.keys(STATUS_MEMBERS)),
-      state: STATES.includes(status.state) ? status.state : 'waiting',
-      publicId: monitor.publicId,
-      planId: said(status.planId),
-      label: said(status.name, MAX_LABEL_CHARS),
-      expects: expectedBy(status).slice(0, MAX_DESCRIPTION_CHARS),
-    }
-    const { lastPingAt, nextExpectedAt, expiresAt, remainingHeartbeats } = status
     return {
-      text: `${monitor.label}${value.label ? ` (${value.label})` : ''} is ${value.state}. Last ping: ${said(lastPingAt) || 'none'}. Next expected: ${said(nextExpectedAt) || 'not known'}. It expects ${value.expects}. ${Number(remainingHeartbeats)} pings left, until ${said(expiresAt)}.`,
-      value,
+      value: {
+        publicId: monitor.publicId,
+        planId: said(status.planId),
+        state: STATES.find((state) => state === status.state) ?? 'waiting',
+        label: said(status.name, MAX_LABEL_CHARS),
+        expects: expectedBy(status),
+        remainingHeartbeats: Number(status.remainingHeartbeats),
+        ...Object.fromEntries(TIMES.map((name) => [name, said(status[name]) || null])),
+      },
     }
   },
 }

@@ -51,13 +51,16 @@ export const ROTATE_TOKEN: HeldTool = {
     next: Type.String(),
   }),
   async run({ args, secrets, way, held }) {
-    const { product, publicId, label } = held
+    const { product, publicId } = held
     const kind = args.kind as Role
     if (!(`${kind}Token` in SOLD_PRODUCTS[product].tokens)) {
       const kinds = Object.keys(SOLD_PRODUCTS[product].tokens).map((name) => name.slice(0, -5))
       throw new Refusal(`kind must be ${kinds.join(' or ')} here. Nothing was changed.`)
     }
-    await secrets.confirm(`Replace the ${kind} token of "${label}"? Seller: ${held.origin}.`, held)
+    await secrets.confirm(
+      `Replace the ${kind} token of "${held.label}"? Seller: ${held.origin}.`,
+      held,
+    )
     const token = text((await held.json('POST', `${held.path}/tokens/${kind}`)).token)
     held.keep?.(kind, token)
     const next = {
@@ -65,17 +68,20 @@ export const ROTATE_TOKEN: HeldTool = {
       ingest: 'The one before ended: senders that prove themselves need the new one.',
       ping: 'The one before pings no more: the job needs the new one, and has an interval and a grace to get it.',
     }[kind as 'owner' | 'ingest' | 'ping']
-    const value = { rotated: kind, publicId, next }
-    if (held.keep) {
-      return { text: `The new ${kind} token of ${label} is saved. ${next}`, value }
+    return {
+      value: {
+        rotated: kind,
+        publicId,
+        ...(way === 'results' ? { token } : {}),
+        next: `${NEW_TOKEN[way]} ${next}`,
+      },
+      ...(way === 'meta' ? { meta: { [TOKEN_META]: token } } : {}),
     }
-    if (way === 'meta') {
-      return {
-        text: `The new ${kind} token is in _meta["${TOKEN_META}"] of this result. ${next}`,
-        value,
-        meta: { [TOKEN_META]: token },
-      }
-    }
-    return { text: `The new ${kind} token: ${token} ${next}`, value: { ...value, token } }
   },
+}
+
+const NEW_TOKEN = {
+  local: 'The new one is saved.',
+  results: 'Save the new one now.',
+  meta: `The new one is in _meta["${TOKEN_META}"] of this result: save it now.`,
 }

@@ -39,8 +39,10 @@ export type HeldTool = Described & {
 
 export type Tool = HeldTool | (Described & { about?: never; run(context: Context): Promise<Done> })
 
-/** The text is for the model, the value for programs. Both have what a host needs that passes on only one of them. */
-export type Done = { text: string; value?: Record<string, unknown>; meta?: object }
+/** A value is also said as text, line by line: a host may pass on only one of both. A text is all that there is. */
+export type Done =
+  | { text: string; value?: never; meta?: never }
+  | { text?: never; value: Record<string, unknown>; meta?: object | undefined }
 
 export type Context = {
   way: Way
@@ -121,8 +123,13 @@ const QUOTED = [
 export const quoteIn = (answer: object): Quote => pick(answer, [...QUOTED, 'amountSats']) as Quote
 
 /** What became of a purchase. `named` repeats it. */
-export type Sale = { named: { name?: string; purchaseId?: string }; meta?: object } & (
-  | { state: 'unpaid'; quote?: Quote; next: string }
+export type Sale = {
+  named: { name?: string; purchaseId?: string }
+  meta?: object
+  /** What is said before how to go on. */
+  note?: string
+} & (
+  | { state: 'unpaid'; quote?: Quote }
   | {
       state: 'bought'
       product: Product
@@ -131,10 +138,8 @@ export type Sale = { named: { name?: string; purchaseId?: string }; meta?: objec
       origin: string
       /** What the caller has to keep: tokens, or the code of a whisper. */
       secrets: Record<string, string>
-      /** What is said before how to use it. */
-      note?: string
     }
-  | { state: 'extended'; expiresAt: string; note?: string }
+  | { state: 'extended'; expiresAt: string }
 )
 
 /** In `_meta` of a call: the token that it needs. Of `rotate_token`: the new one. */

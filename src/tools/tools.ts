@@ -1,6 +1,14 @@
-/** All tools, as a host is offered them, and one call of one of them. */
+/** All tools, as a host is offered them by the library of the protocol, and one call of one of them. */
+import {
+  type InputRequiredResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  type Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import type { TSchema } from 'typebox'
 import { faultIn, validatorOf } from '../http/validation.ts'
+import { isObject } from '../lib/json.ts'
 import { Type } from '../lib/json-schema.ts'
 import { Refusal } from './answers.ts'
 import { BUY_INBOX, BUY_MONITOR, CATALOG, CHECK_ORDER, EXTEND, SEND_WHISPER } from './buying.ts'
@@ -32,19 +40,8 @@ const TOOLS: readonly Tool[] = [
 
 export const TOOL_NAMES: readonly string[] = TOOLS.map(({ name }) => name)
 
-export const NO_TOOL = `unknown tool. There are ${TOOL_NAMES.join(', ')}.`
-
-export type Definition = {
-  name: string
-  title: string
-  description: string
-  annotations: Record<string, boolean>
-  inputSchema: TSchema
-  outputSchema?: TSchema
-}
-
 /** The tools as a host on this way in sees them, in one order for all. */
-const definitionsFor = (way: Way): readonly Definition[] =>
+const definitionsFor = (way: Way) =>
   TOOLS.map(({ name, title, description, hints, about: roles, input, output }) => ({
     name,
     title,
@@ -59,7 +56,7 @@ const definitionsFor = (way: Way): readonly Definition[] =>
     inputSchema: Type.Object(
       { ...(roles ? about(way, roles) : {}), ...input(way) },
       { additionalProperties: false },
-    ),
+    ) as TSchema,
     ...(output ? { outputSchema: output } : {}),
   }))
 
@@ -70,39 +67,82 @@ export type Result = {
   isError?: boolean
 }
 
-/** The tools of a way in. */
-export function createTools(way: Way) {
+/** A call whose arguments fit its tool. */
+export type ToolCall = {
+  name: string
+  args: Record<string, unknown>
+  meta: Record<string, unknown>
+  ctx: ServerContext
+  /** Tells the host that the call is under way, if it wants to know. */
+  progress(message: string): Promise<void>
+  /** Runs the tool. @throws what is no Refusal. */
+  run(parts: Pick<Context, 'api' | 'pay' | 'secrets'>): Promise<Result>
+}
+
+/** The tools of a way in, for any number of servers. */
+export function createTools(way: Way, monotonic: () => number) {
   const definitions = definitionsFor(way)
-  const checks = new Map(
-    definitions.map(({ name, inputSchema }) => [name, checkOf(inputSchema)] as const),
-  )
-  return {
-    // As plain JSON, which the library's types want.
-    definitions: JSON.parse(JSON.stringify(definitions)) as never,
-    /** What is wrong with the arguments of a call, or null. */
-    faultIn(name: string, args: unknown): string | null {
-      const fault = checks.get(name)?.(args) ?? null
-      return fault === null ? null : `invalid arguments. ${fault}. Nothing was done.`
-    },
-    /** Runs a tool. @throws what is no Refusal. */
-    async run(name: string, context: Context): Promise<Result> {
-      const tool = TOOLS.find((one) => one.name === name)
-      if (!tool) throw new Error('the call was not checked')
-      try {
-        const { text, value, meta } = tool.about
-          ? await tool.run({ ...context, held: await context.secrets.find(tool.about) })
-          : await tool.run(context)
-        return {
-          // The service is a stranger too: nothing that it says steers, whichever member has it.
-          content: [{ type: 'text', text: escapeSteering(text) }],
-          ...(value ? { structuredContent: escaped(value) as Record<string, unknown> } : {}),
-          ...(meta ? { _meta: { ...meta } } : {}),
-        }
-      } catch (error) {
-        if (error instanceof Refusal) return errorResult(escapeSteering(error.message))
-        throw error
+  // As plain JSON, which the library's types want.
+  const tools = JSON.parse(JSON.stringify(definitions)) as never
+
+  return function offerTools(
+    server: Server,
+    answer: (call: ToolCall) => Promise<Result | InputRequiredResult>,
+  ): void {
+    server.setRequestHandler('tools/list', () => ({ tools }))
+    server.setRequestHandler('tools/call', ({ params }, ctx) => {
+      const { name, arguments: args = {} } = params
+      const at = TOOL_NAMES.indexOf(name)
+      const [tool, definition] = [TOOLS[at], definitions[at]]
+      if (!tool || !definition) {
+        const known = `unknown tool. There are ${TOOL_NAMES.join(', ')}.`
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, known)
       }
-    },
+      const fault = faultOf(definition.inputSchema, args)
+      if (fault !== null) return errorResult(`invalid arguments. ${fault}. Nothing was done.`)
+      // The library keeps members of _meta that it does not know.
+      const meta = { ...params._meta, ...ctx.mcpReq._meta }
+      const progress = progressOf(ctx, meta.progressToken)
+      const run: ToolCall['run'] = (parts) =>
+        runTool(tool, { ...parts, way, args, monotonic, progress })
+      return answer({ name, args, meta, ctx, progress, run })
+    })
+  }
+}
+
+/** Says what arguments must be instead, or null if they fit. */
+function faultOf(schema: TSchema, args: unknown): string | null {
+  if (validatorOf(schema).Check(args)) return null
+  const { field, expected } = faultIn(schema, args)
+  return field === undefined ? `Expected: ${expected}` : `${field} must be ${expected}`
+}
+
+function progressOf({ mcpReq }: ServerContext, progressToken: string | number | undefined) {
+  let progress = 0
+  return async (message: string): Promise<void> => {
+    if (progressToken === undefined) return
+    progress++
+    const params = { progressToken, progress, message }
+    // A host that is gone ends the call by its signal.
+    await mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined)
+  }
+}
+
+async function runTool(tool: Tool, context: Context): Promise<Result> {
+  try {
+    const done = tool.about
+      ? await tool.run({ ...context, held: await context.secrets.find(tool.about) })
+      : await tool.run(context)
+    // The service is a stranger too: nothing that it says steers, whichever member has it.
+    const { value, text = value ? inLines(value) : '', meta } = done
+    return {
+      content: [{ type: 'text', text: escapeSteering(text) }],
+      ...(value ? { structuredContent: escaped(value) as Record<string, unknown> } : {}),
+      ...(meta ? { _meta: { ...meta } } : {}),
+    }
+  } catch (error) {
+    if (error instanceof Refusal) return errorResult(escapeSteering(error.message))
+    throw error
   }
 }
 
@@ -111,18 +151,27 @@ export const errorResult = (text: string): Result => ({
   isError: true,
 })
 
+/**
+ * A value as text, for hosts that read no structured content: a line for each member, and for each of a list. Only
+ * `next`, which is ours, has several: a service that lies could else begin a line.
+ */
+const inLines = (value: object): string =>
+  Object.entries(value)
+    .flatMap(([name, member]) => {
+      if (name === 'next') return `next: ${member}`
+      if (isObject(member)) return Object.entries(member).map(inLine)
+      if (!Array.isArray(member)) return inLine([name, member])
+      const items = member.map((item) => `- ${Object.entries(item).map(inLine).join(', ')}`)
+      return [`${name}:`, ...items]
+    })
+    .join('\n')
+
+const inLine = ([name, member]: [string, unknown]): string =>
+  `${name}: ${String(member ?? 'none').replaceAll('\n', '\\u{a}')}`
+
 function escaped(value: unknown): unknown {
   if (typeof value === 'string') return escapeSteering(value)
   if (Array.isArray(value)) return value.map(escaped)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, escaped(each)]))
-}
-
-/** Says what arguments must be instead, or null if they fit. Compiled by its first use. */
-function checkOf(schema: TSchema): (given: unknown) => string | null {
-  return (given) => {
-    if (validatorOf(schema).Check(given)) return null
-    const { field, expected } = faultIn(schema, given)
-    return field === undefined ? `Expected: ${expected}` : `${field} must be ${expected}`
-  }
 }

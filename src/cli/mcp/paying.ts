@@ -9,7 +9,6 @@ import {
 import { utf8 } from '../../lib/bytes.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import { Refusal } from '../../tools/answers.ts'
-import { WHAT } from '../../tools/buying.ts'
 import { applySettings } from '../../tools/monitor.ts'
 import { type Pay, quoteIn, type Sale, text, type Wanted } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
@@ -36,13 +35,19 @@ export function payOf(call: Call, args: Record<string, unknown>): Pay {
   }
 }
 
+const WHAT: Record<Product, string> = {
+  catch: 'a webhook inbox',
+  pulse: 'a heartbeat monitor',
+  whisper: 'reads of a secret',
+}
+
 type Asked = { wanted: Wanted; args: Record<string, unknown> }
 
 /** Sets a monitor up as it was asked for. It is bought and saved already, whatever comes of this. */
 async function setUp({ cli }: Call, sale: Sale, { wanted, args }: Asked): Promise<Sale> {
   if (Object.keys(wanted.settings ?? {}).length === 0) return sale
   if (sale.state === 'unpaid') {
-    return { ...sale, next: `${sale.next} To set it up as you asked, repeat this call instead.` }
+    return { ...sale, note: `${sale.note ?? ''} To set it up as you asked, repeat this call instead.` }
   }
   try {
     await applySettings(heldAs(cli, sale.named.name ?? '', { pulse: 'owner' }), args)
@@ -50,7 +55,7 @@ async function setUp({ cli }: Call, sale: Sale, { wanted, args }: Asked): Promis
   } catch (error) {
     if (!(error instanceof Refusal || error instanceof MayflyError)) throw error
     const note = `It is bought, and not set up: ${error.message} Call configure_monitor. `
-    return { ...sale, note } as Sale
+    return { ...sale, note }
   }
 }
 
@@ -190,7 +195,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
 function extendedAs(session: Session, name: string, done: Done): Sale {
   if ('expiresAt' in done) return lasting(name, done.expiresAt)
   const note = `${name} had ended before it was paid, so a new one was sold in its place. `
-  return { ...soldAs(session, done.name, done.replacement), note } as Sale
+  return { ...soldAs(session, done.name, done.replacement), note }
 }
 
 const lasting = (name: string, expiresAt: string): Sale => ({
@@ -328,7 +333,7 @@ async function orInvoice(
       named: { name },
       state: 'unpaid',
       quote: quoteIn(shown),
-      next: `Show the invoice to the user, who pays it once from any Lightning wallet. Then call check_order with the name ${name}.`,
+      note: `Show the invoice to the user, who pays it once from any Lightning wallet. Then call check_order with the name ${name}.`,
     }
   }
 }

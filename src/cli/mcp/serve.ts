@@ -13,9 +13,8 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { MayflyError } from '../../client/index.ts'
 import { hideTokens } from '../../lib/ids.ts'
 import { type Refusal, refusalOf } from '../../tools/answers.ts'
-import { type CheckedCall, offerTools } from '../../tools/offer.ts'
 import { escapeSteering } from '../../tools/strangers.ts'
-import { createTools, errorResult, type Result } from '../../tools/tools.ts'
+import { createTools, errorResult, type Result, type ToolCall } from '../../tools/tools.ts'
 import type { Cli } from '../cli.ts'
 import { EXIT, endingOf } from '../exit.ts'
 import { payOf } from './paying.ts'
@@ -43,7 +42,7 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
       return elicitation !== undefined && ('form' in elicitation || !('url' in elicitation))
     },
   })
-  const tools = createTools('local')
+  const offerTools = createTools('local', () => performance.now())
   const stdio = serveStdio(
     () => {
       server = new Server(
@@ -54,7 +53,7 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
           requestState: { verify: codec.verify },
         },
       )
-      offerTools(server, tools, (checked) => run(session, tools, checked))
+      offerTools(server, (called) => answerCall(session, called))
       return server
     },
     { onerror: (error) => cli.warn(`The host sent what is not understood: ${error.message}`) },
@@ -69,21 +68,16 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
   return EXIT.ok
 }
 
-async function run(
+async function answerCall(
   session: Session,
-  tools: ReturnType<typeof createTools>,
-  { name, args, ctx, progress }: CheckedCall,
+  { args, ctx, progress, run }: ToolCall,
 ): Promise<Result | InputRequiredResult> {
   try {
     return await session.run({ ctx, progress }, (call) =>
-      tools.run(name, {
-        way: 'local',
-        args,
+      run({
         api: apiOf(call.cli, call.cli.url),
         pay: payOf(call, args),
         secrets: secretsOf(call, args),
-        monotonic: () => performance.now(),
-        progress,
       }),
     )
   } catch (error) {

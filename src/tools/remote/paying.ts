@@ -116,7 +116,7 @@ export const createPaying =
         return {
           named: {},
           state: 'unpaid',
-          next: `Not paid yet. The invoice expires at ${text(expiresAt)}. Ask again in a second.`,
+          note: `Not paid yet. The invoice expires at ${text(expiresAt)}. Ask again in a second.`,
         }
       },
     }
@@ -153,7 +153,7 @@ function unpaid(purchaseId: string, body: Record<string, unknown>): Sale {
     state: 'unpaid',
     named: { purchaseId },
     quote: quoteIn(body),
-    next: `${why}Pay the invoice once, then call check_order with this orderId and purchaseId. A host that pays by itself repeats this call with the same arguments and the credential in _meta["${CREDENTIAL_META}"]. The two ids together hand over what was bought: keep them like a token.`,
+    note: `${why}Pay the invoice once, then call check_order with this orderId and purchaseId. A host that pays by itself repeats this call with the same arguments and the credential in _meta["${CREDENTIAL_META}"]. The two ids together hand over what was bought: keep them like a token.`,
     meta: {
       [REQUIRED_META]: {
         httpStatus: 402,

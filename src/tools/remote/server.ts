@@ -8,9 +8,8 @@ import { VERSION } from '../../http/version.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
 import { apiBy, Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
-import { type CheckedCall, offerTools } from '../offer.ts'
 import type { Context, Held, Roles } from '../tool.ts'
-import { createTools, errorResult, type Result } from '../tools.ts'
+import { createTools, errorResult, type Result, type ToolCall } from '../tools.ts'
 import { type Call, type Connection, idIn, neededToken } from './call.ts'
 import { createOwnRequests, Unanswered } from './own-requests.ts'
 import { createPaying, REQUIRED_META } from './paying.ts'
@@ -38,7 +37,10 @@ export function createMcpServer({
 }) {
   const askOwn = createOwnRequests(app)
   const paying = createPaying({ ids: createPurchaseIds(keys), publicUrl })
-  const offered = { results: createTools('results'), meta: createTools('meta') }
+  const offers = {
+    results: createTools('results', clock.monotonic),
+    meta: createTools('meta', clock.monotonic),
+  }
   const connections = new WeakMap<Request, Connection>()
 
   const handler = createMcpHandler(
@@ -63,25 +65,20 @@ export function createMcpServer({
         },
       },
     )
-    offerTools(server, offered[connection.way], (checked) => run(connection, checked))
+    offers[connection.way](server, (called) => answerCall(connection, called))
     return server
   }
 
-  async function run(
+  async function answerCall(
     connection: Connection,
-    { name, args, meta, progress }: CheckedCall,
+    { name, args, meta, run }: ToolCall,
   ): Promise<Result> {
-    const { way, isPaymentError } = connection
     const ask: Call['ask'] = (asked) => askOwn(connection, asked)
     const call: Call = { connection, args, meta, ask }
     let result: Result
     try {
-      result = await offered[way].run(name, {
-        way,
-        args,
+      result = await run({
         api: apiBy(ask),
-        progress,
-        monotonic: clock.monotonic,
         pay: paying(call),
         secrets: secretsOf(call, publicUrl),
       })
@@ -90,7 +87,7 @@ export function createMcpServer({
       return errorResult(FAILED)
     }
     const required = result._meta?.[REQUIRED_META]
-    if (!isPaymentError || required === undefined) return result
+    if (!connection.isPaymentError || required === undefined) return result
     throw new ProtocolError(PAYMENT_REQUIRED_CODE, 'Payment Required', {
       ...(required as object),
       ...result.structuredContent,
