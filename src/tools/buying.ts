@@ -131,6 +131,7 @@ export const BUY_INBOX: Tool = {
     `Buys an address that stores every HTTP request sent to it, for its owner alone. ${buying(way)}`,
   hints: BUYING,
   input: (way) => ({ planId, ...purchaseName(way) }),
+  needs: ['planId', 'name'],
   output: SALE,
   run: (context) => bought(context, { product: 'catch' }),
 }
@@ -142,6 +143,7 @@ export const BUY_MONITOR: Tool = {
     `Buys a monitor that is late when a job stops to ping it, set up for the job by an interval or cron. The result has the line to put into the job. ${buying(way)}`,
   hints: BUYING,
   input: (way) => ({ planId, ...monitorSettings, ...purchaseName(way) }),
+  needs: ['planId', 'name'],
   output: SALE,
   async run(context) {
     const { settings, schedule } = settingsIn(context.args)
@@ -174,24 +176,17 @@ export const SEND_WHISPER: Tool = {
     ...(way === 'local'
       ? { text: Type.String({ minLength: 1, maxLength: 64 * 1024 }) }
       : { ciphertextBase64: ciphertext }),
-    readLimit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 402, description: 'How often it can be read' }),
-    ),
-    revealAt: Type.Optional(
-      Type.String({ maxLength: 64, description: 'Nobody can read it before, RFC 3339' }),
-    ),
-    receipt: Type.Optional(
-      Type.Boolean({ description: 'Whether you can see when it was read, and destroy it' }),
-    ),
-    revealWhen: Type.Optional(
-      Type.String({
-        maxLength: 63,
-        pattern: `^(?:pulse_switch_[0-9A-Za-z]{22}${way === 'local' ? '|[a-z0-9][a-z0-9._-]*' : ''})$`,
-        description: `${way === 'local' ? 'the name of a saved monitor, or ' : ''}a pulse_switch_… id: nobody can read it before that monitor falls silent`,
-      }),
-    ),
+    readLimit: Type.Integer({ minimum: 1, maximum: 402, description: 'How often it can be read' }),
+    revealAt: Type.String({ maxLength: 64, description: 'Nobody can read it before, RFC 3339' }),
+    receipt: Type.Boolean({ description: 'Whether you can see when it was read, and destroy it' }),
+    revealWhen: Type.String({
+      maxLength: 63,
+      pattern: `^(?:pulse_switch_[0-9A-Za-z]{22}${way === 'local' ? '|[a-z0-9][a-z0-9._-]*' : ''})$`,
+      description: `${way === 'local' ? 'the name of a saved monitor, or ' : ''}a pulse_switch_… id: nobody can read it before that monitor falls silent`,
+    }),
     ...purchaseName(way),
   }),
+  needs: ['planId', 'text', 'ciphertextBase64', 'name'],
   output: SALE,
   run: (context) => bought(context, { product: 'whisper' }),
 }
@@ -218,6 +213,7 @@ export const EXTEND: Tool = {
         }
       : { planId, ...purchaseName(way) }),
   }),
+  needs: ['name', 'expiresAt', 'publicId', 'planId'],
   output: SALE,
   run: async ({ pay, way }) => soldAs(way, await pay.extend()),
 }
@@ -237,6 +233,7 @@ export const CHECK_ORDER: Tool = {
           orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }),
           ...purchaseName(way),
         },
+  needs: ['name', 'orderId'],
   output: SALE,
   run: async ({ pay, way }) => soldAs(way, await pay.check()),
 }

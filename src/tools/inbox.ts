@@ -45,14 +45,13 @@ export const READ_INBOX: HeldTool = {
   hints: { reads: true, repeatable: true, open: true },
   about: { catch: 'owner' },
   input: () => ({
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_WEBHOOKS, default: 20 })),
-    cursor: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The nextCursor of the list before: older ones' }),
-    ),
+    limit: Type.Integer({ minimum: 1, maximum: MAX_WEBHOOKS, default: 20 }),
+    cursor: Type.Integer({
+      minimum: 1,
+      description: 'The nextCursor of the list before: older ones',
+    }),
     ...eventFilters,
-    q: Type.Optional(
-      Type.String({ maxLength: 120, description: 'Only those that contain this text' }),
-    ),
+    q: Type.String({ maxLength: 120, description: 'Only those that contain this text' }),
   }),
   async run({ args, held: inbox }) {
     const asked = pick(args, [...FILTER_NAMES, 'limit', 'cursor', 'q'])
@@ -96,11 +95,14 @@ export const GET_WEBHOOK: HeldTool = {
   about: { catch: 'owner' },
   input: () => ({
     sequence: Type.Integer({ minimum: 1, description: 'Its number, #12 is 12' }),
-    offset: Type.Optional(
-      Type.Integer({ minimum: 0, default: 0, description: 'The nextOffset of the part before' }),
-    ),
+    offset: Type.Integer({
+      minimum: 0,
+      default: 0,
+      description: 'The nextOffset of the part before',
+    }),
     maxTextBytes,
   }),
+  needs: ['sequence'],
   async run({ args, held: inbox }) {
     const sequence = Number(args.sequence)
     const { events } = await pageOf(inbox, { after: sequence - 1, limit: 1 })
@@ -149,12 +151,12 @@ export const WAIT_FOR_WEBHOOK: HeldTool = {
   hints: { reads: true, repeatable: true, open: true },
   about: { catch: 'owner' },
   input: () => ({
-    after: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Only requests after this number' }),
-    ),
-    timeoutSeconds: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_WAIT_SECONDS, default: DEFAULT_WAIT_SECONDS }),
-    ),
+    after: Type.Integer({ minimum: 0, description: 'Only requests after this number' }),
+    timeoutSeconds: Type.Integer({
+      minimum: 1,
+      maximum: MAX_WAIT_SECONDS,
+      default: DEFAULT_WAIT_SECONDS,
+    }),
     ...eventFilters,
     maxTextBytes,
   }),
@@ -250,18 +252,22 @@ export const SET_WEBHOOK_RESPONSE: HeldTool = {
   hints: { repeatable: true },
   about: { catch: 'owner' },
   input: () => ({
-    status: Type.Optional(
-      Type.Integer({ minimum: 200, maximum: 429, description: 'Not for GET, which gets 204' }),
-    ),
-    contentType: Type.Optional(Type.Enum(['text/plain', 'application/json'])),
-    body: Type.Optional(Type.String({ maxLength: 4096 })),
-    retryAfterSeconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 3600 })),
-    echoJson: Type.Optional(
-      Type.String({ maxLength: 100, description: 'A member of the JSON body, sent back as text' }),
-    ),
-    echoQuery: Type.Optional(
-      Type.String({ maxLength: 100, description: 'A parameter of the query, sent back as text' }),
-    ),
+    status: Type.Integer({
+      minimum: 200,
+      maximum: 429,
+      description: 'Not for GET, which gets 204',
+    }),
+    contentType: Type.Enum(['text/plain', 'application/json']),
+    body: Type.String({ maxLength: 4096 }),
+    retryAfterSeconds: Type.Integer({ minimum: 0, maximum: 3600 }),
+    echoJson: Type.String({
+      maxLength: 100,
+      description: 'A member of the JSON body, sent back as text',
+    }),
+    echoQuery: Type.String({
+      maxLength: 100,
+      description: 'A parameter of the query, sent back as text',
+    }),
   }),
   async run({ args, held: inbox }) {
     const { echoJson, echoQuery } = args

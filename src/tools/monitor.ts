@@ -10,6 +10,7 @@ import {
   DateTimeOrNull,
   type Held,
   type HeldTool,
+  objectOf,
   pick,
   type Way,
 } from './tool.ts'
@@ -20,65 +21,39 @@ const MAX_LABEL_CHARS = 120
 
 /** What a monitor can be set to, when it is bought and later. */
 export const monitorSettings = {
-  label: Type.Optional(
-    Type.String({ maxLength: 80, description: 'What alerts and the shared status call it' }),
-  ),
-  intervalSeconds: Type.Optional(
-    Type.Integer({
-      minimum: 20,
-      maximum: 604_800,
-      description: 'How often the job pings. Or cron',
-    }),
-  ),
-  cron: Type.Optional(
-    Type.String({ maxLength: 100, description: 'When the job runs, such as 0 3 * * *' }),
-  ),
-  timeZone: Type.Optional(
-    Type.String({
-      maxLength: 64,
-      default: 'UTC',
-      description: 'Of cron, an IANA name such as Europe/Berlin',
-    }),
-  ),
-  graceSeconds: Type.Optional(
-    Type.Integer({
-      minimum: 60,
-      maximum: 604_800,
-      description: `How late a ping can be; ${SCHEDULE_GRACE_SECONDS} by default with cron`,
-    }),
-  ),
-  publicStatus: Type.Optional(
-    Type.Boolean({ description: 'Shares label and state at an address' }),
-  ),
+  label: Type.String({ maxLength: 80, description: 'What alerts and the shared status call it' }),
+  intervalSeconds: Type.Integer({
+    minimum: 20,
+    maximum: 604_800,
+    description: 'How often the job pings. Or cron',
+  }),
+  cron: Type.String({ maxLength: 100, description: 'When the job runs, such as 0 3 * * *' }),
+  timeZone: Type.String({
+    maxLength: 64,
+    default: 'UTC',
+    description: 'Of cron, an IANA name such as Europe/Berlin',
+  }),
+  graceSeconds: Type.Integer({
+    minimum: 60,
+    maximum: 604_800,
+    description: `How late a ping can be; ${SCHEDULE_GRACE_SECONDS} by default with cron`,
+  }),
+  publicStatus: Type.Boolean({ description: 'Shares label and state at an address' }),
 }
 
-const alerts = (way: Way) =>
-  Type.Optional(
-    Type.Array(
-      Type.Object(
-        {
-          url: Type.Optional(
-            Type.String({ maxLength: 2048, description: 'An https URL of a public host' }),
-          ),
-          format: Type.Optional(Type.Enum(URL_FORMATS, { description: 'Of the url' })),
-          inbox: Type.Optional(
-            Type.String({
-              maxLength: 64,
-              description: way === 'local' ? 'The name of a saved inbox' : 'The id of an inbox',
-            }),
-          ),
-          ...(way === 'local'
-            ? {}
-            : { ingestToken: Type.Optional(Type.String({ maxLength: 128 })) }),
-        },
-        { additionalProperties: false },
-      ),
-      {
-        maxItems: 3,
-        description: 'Who is alerted when it is late: urls or inboxes, in place of those before',
-      },
-    ),
-  )
+const alerts = (way: Way) => {
+  const url = Type.String({ maxLength: 2048, description: 'An https URL of a public host' })
+  const format = Type.Enum(URL_FORMATS, { description: 'Of the url' })
+  const inbox = Type.String({
+    maxLength: 64,
+    description: way === 'local' ? 'The name of a saved inbox' : 'The id of an inbox',
+  })
+  const token = way === 'local' ? {} : { ingestToken: Type.String({ maxLength: 128 }) }
+  return Type.Array(objectOf({ url, format, inbox, ...token }, []), {
+    maxItems: 3,
+    description: 'Who is alerted when it is late: urls or inboxes, in place of those before',
+  })
+}
 
 /** The settings of a call as the service takes them. @throws Refusal for what excludes each other. */
 export function settingsIn(args: Record<string, unknown>): {
@@ -263,10 +238,12 @@ export const PING: HeldTool = {
   hints: {},
   about: { pulse: 'ping' },
   input: () => ({
-    signal: Type.Optional(Type.Enum(['ping', 'start', 'fail'], { default: 'ping' })),
-    exitCode: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 255, description: 'How a run ended, instead of signal' }),
-    ),
+    signal: Type.Enum(['ping', 'start', 'fail'], { default: 'ping' }),
+    exitCode: Type.Integer({
+      minimum: 0,
+      maximum: 255,
+      description: 'How a run ended, instead of signal',
+    }),
   }),
   async run({ args, held: monitor }) {
     const { signal, exitCode } = args

@@ -44,6 +44,7 @@ export const ROTATE_TOKEN: HeldTool = {
       description: 'Which: an inbox has owner and ingest, a monitor owner and ping',
     }),
   }),
+  needs: ['kind'],
   output: Type.Object({
     rotated: Type.String(),
     publicId: Type.String(),

@@ -2,13 +2,8 @@
  * A tool, and what a way in gives it. `/mcp` of the service and `mayfly mcp` differ in three things alone: how requests
  * are made, who pays, and where tokens are.
  */
-import type { TOptional, TSchema, TUnsafe } from 'typebox'
-import {
-  EVENT_FILTERS,
-  FILTER_NAMES,
-  type FilterName,
-  type FilterValue,
-} from '../lib/event-filters.ts'
+import type { TSchema } from 'typebox'
+import { EVENT_FILTERS, FILTER_NAMES } from '../lib/event-filters.ts'
 import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, type PlanId, type Product } from '../lib/product-names.ts'
 import type { Api } from './answers.ts'
@@ -25,8 +20,10 @@ type Described = {
   description(way: Way): string
   /** What a host can decide by whether to ask its user. Left out is false. */
   hints: { reads?: true; destroys?: true; repeatable?: true; open?: true }
-  /** The arguments. Those that name what a `HeldTool` is about come besides. */
+  /** The arguments. Those that name what a `HeldTool` is about come besides, and are needed. */
   input(way: Way): Record<string, TSchema>
+  /** The arguments that a call must have, where this way in has them. Default: none. */
+  needs?: readonly string[]
   /** The structured content. Left out where all that there is to read is text, which then comes once. */
   output?: TSchema
 }
@@ -154,6 +151,18 @@ export const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
 export const Count = Type.Integer()
 export const planId = Type.Enum([...PLAN_IDS])
 
+/** An object of these members alone, of which those that are needed must be there. */
+export const objectOf = (members: Record<string, TSchema>, needed: readonly string[]): TSchema =>
+  Type.Object(
+    Object.fromEntries(
+      Object.entries(members).map(([name, schema]) => [
+        name,
+        needed.includes(name) ? schema : Type.Optional(schema),
+      ]),
+    ),
+    { additionalProperties: false },
+  )
+
 /** The name of something that is saved on this machine. */
 export const savedName = (description: string) =>
   Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z0-9][a-z0-9._-]*$', description })
@@ -170,7 +179,7 @@ export function about(way: Way, roles: Roles): Record<string, TSchema> {
   const tokens = taken.map(([product, role]) => `${product}_${role}_…`).join(' or ')
   const token = Type.String({ maxLength: 128, description: `its ${tokens} token` })
   // A connection can send it as its bearer instead.
-  return { publicId, token: Type.Optional(token) }
+  return { publicId, token: token }
 }
 
 /** What names a purchase, so that a repeated call pays nothing twice. */
@@ -182,23 +191,21 @@ export const purchaseName = (way: Way): Record<string, TSchema> =>
         ),
       }
     : {
-        purchaseId: Type.Optional(
-          Type.String({
-            minLength: 22,
-            maxLength: 64,
-            pattern: '^[0-9A-Za-z-]+$',
-            description: 'the purchaseId of a result, to repeat that purchase; none for a new one',
-          }),
-        ),
+        purchaseId: Type.String({
+          minLength: 22,
+          maxLength: 64,
+          pattern: '^[0-9A-Za-z-]+$',
+          description: 'the purchaseId of a result, to repeat that purchase; none for a new one',
+        }),
       }
 
 /** The filters that reading and waiting have in common. */
-export const eventFilters = Object.fromEntries(
+export const eventFilters: Record<string, TSchema> = Object.fromEntries(
   FILTER_NAMES.map((name) => {
     const { examples, ...schema } = EVENT_FILTERS[name].schema
-    return [name, Type.Optional(schema as object as TUnsafe<string>)]
+    return [name, schema as TSchema]
   }),
-) as { [Name in FilterName]: TOptional<TUnsafe<FilterValue<Name>>> }
+)
 
 export const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -9,14 +9,13 @@ import {
 import type { TSchema } from 'typebox'
 import { faultIn, validatorOf } from '../http/validation.ts'
 import { isObject } from '../lib/json.ts'
-import { Type } from '../lib/json-schema.ts'
 import { Refusal } from './answers.ts'
 import { BUY_INBOX, BUY_MONITOR, CATALOG, CHECK_ORDER, EXTEND, SEND_WHISPER } from './buying.ts'
 import { GET_WEBHOOK, READ_INBOX, SET_WEBHOOK_RESPONSE, WAIT_FOR_WEBHOOK } from './inbox.ts'
 import { CONFIGURE_MONITOR, MONITOR_STATUS, PING } from './monitor.ts'
 import { DESTROY, ROTATE_TOKEN } from './owning.ts'
 import { escapeSteering } from './strangers.ts'
-import { about, type Context, type Tool, type Way } from './tool.ts'
+import { about, type Context, objectOf, type Tool, type Way } from './tool.ts'
 import { READ_WHISPER } from './whisper.ts'
 
 const TOOLS: readonly Tool[] = [
@@ -42,7 +41,7 @@ export const TOOL_NAMES: readonly string[] = TOOLS.map(({ name }) => name)
 
 /** The tools as a host on this way in sees them, in one order for all. */
 const definitionsFor = (way: Way) =>
-  TOOLS.map(({ name, title, description, hints, about: roles, input, output }) => ({
+  TOOLS.map(({ name, title, description, hints, about: roles, input, output, needs = [] }) => ({
     name,
     title,
     description: description(way),
@@ -53,10 +52,9 @@ const definitionsFor = (way: Way) =>
       ...(hints.repeatable ? { idempotentHint: true } : {}),
       ...(hints.open ? {} : { openWorldHint: false }),
     },
-    inputSchema: Type.Object(
-      { ...(roles ? about(way, roles) : {}), ...input(way) },
-      { additionalProperties: false },
-    ) as TSchema,
+    inputSchema: roles
+      ? objectOf({ ...about(way, roles), ...input(way) }, ['name', 'publicId', ...needs])
+      : objectOf(input(way), needs),
     ...(output ? { outputSchema: output } : {}),
   }))
 

@@ -17,13 +17,12 @@ export const READ_WHISPER: Tool = {
   input: (way): Record<string, TSchema> =>
     way === 'local'
       ? {
-          code: Type.Optional(
-            Type.String({ maxLength: 512, description: 'The code, mayfly-whisper:1:…' }),
-          ),
-          name: Type.Optional(savedName('instead of a code: the name of a saved whisper')),
+          code: Type.String({ maxLength: 512, description: 'The code, mayfly-whisper:1:…' }),
+          name: savedName('instead of a code: the name of a saved whisper'),
           maxTextBytes,
         }
       : about(way, { whisper: 'read' }),
+  needs: ['publicId'],
   async run({ args, secrets }) {
     const brought = await secrets.readWhisper()
     if ('ciphertext' in brought) {
