@@ -23,14 +23,14 @@ import { termsOf } from '../whisper/send.ts'
 import { heldAs } from './secrets.ts'
 import { type Call, cliOf, confirm, type Session } from './session.ts'
 
-export function payOf(call: Call, args: Record<string, unknown>): Pay {
-  const name = text(args.name)
+export function payOf(call: Call): Pay {
+  const name = text(call.args.name)
   // Of several calls for one name, each finds what the one before has bought.
   const inTurn = (work: () => Promise<Sale>) => call.session.inTurn(name, work)
   return {
     buy: (wanted) =>
-      inTurn(async () => setUp(call, await buy(call, name, { wanted, args }), { wanted, args })),
-    extend: () => inTurn(() => extend(call, name, text(args.expiresAt))),
+      inTurn(async () => setUp(call, await buy(call, name, wanted), wanted.settings ?? {})),
+    extend: () => inTurn(() => extend(call, name, text(call.args.expiresAt))),
     check: () => inTurn(() => check(call, name)),
   }
 }
@@ -41,28 +41,26 @@ const WHAT: Record<Product, string> = {
   whisper: 'reads of a secret',
 }
 
-type Asked = { wanted: Wanted; args: Record<string, unknown> }
-
 /** Sets a monitor up as it was asked for. It is bought and saved already, whatever comes of this. */
-async function setUp({ cli }: Call, sale: Sale, { wanted, args }: Asked): Promise<Sale> {
-  if (Object.keys(wanted.settings ?? {}).length === 0) return sale
+async function setUp({ cli, args }: Call, sale: Sale, settings: object): Promise<Sale> {
+  if (Object.keys(settings).length === 0) return sale
+  const { note = '' } = sale
   if (sale.state === 'unpaid') {
-    return { ...sale, note: `${sale.note ?? ''} To set it up as you asked, repeat this call instead.` }
+    return { ...sale, note: `${note} To set it up as you asked, repeat this call instead.` }
   }
   try {
     await applySettings(heldAs(cli, sale.named.name ?? '', { pulse: 'owner' }), args)
     return sale
   } catch (error) {
     if (!(error instanceof Refusal || error instanceof MayflyError)) throw error
-    const note = `It is bought, and not set up: ${error.message} Call configure_monitor. `
-    return { ...sale, note }
+    const why = `It is bought, and not set up: ${error.message} Call configure_monitor. `
+    return { ...sale, note: why }
   }
 }
 
 /** Buys, or goes on with the purchase of this name. Asks the person first where money moves. */
-async function buy(call: Call, name: string, { wanted, args }: Asked): Promise<Sale> {
-  const { session, cli } = call
-  const { product, planId } = wanted
+async function buy(call: Call, name: string, { product, planId }: Wanted): Promise<Sale> {
+  const { session, cli, args } = call
   const isWhisper = product === 'whisper'
   // Sealing never makes the same bytes twice: only this process can tell a repeat from another text.
   const digest = createHash('sha256').update(JSON.stringify(args)).digest('base64')
@@ -83,64 +81,53 @@ async function buy(call: Call, name: string, { wanted, args }: Asked): Promise<S
   }
   const terms = isWhisper ? await termsOf(cli, args, 'revealAt') : {}
   if (record === null) refuseSecond(cli, { product, planId })
-  const maxSats = await agreed(call, {
+  const asked = {
+    name,
     baseUrl: cli.url,
     product,
     planId,
     record,
     question: `Buy ${WHAT[product]} (${planId}) as "${name}"`,
     refusal: 'Nothing was bought or paid.',
-  })
-  if (isWhisper) session.sent.set(name, digest)
-  return paying(call, {
-    name,
-    maxSats,
-    async work(payer, caller) {
-      const goOn = `To continue, call the tool again with the name ${name}; nothing is paid twice.`
-      if (isWhisper && record !== null) {
-        return soldAs(session, name, (await resume(payer, name, { ...caller, goOn })).saved)
-      }
-      const whisper = isWhisper
-        ? { whisper: { sealed: await sealWhisper({ data: utf8(text(args.text)) }), ...terms } }
-        : {}
-      const bought = await purchase(
-        payer,
-        { product, planId, name, ...whisper },
-        { ...caller, goOn },
-      )
-      return soldAs(session, name, bought.saved)
-    },
-  })
-}
-
-/** Collects what was paid, and pays nothing. */
-async function check(call: Call, name: string): Promise<Sale> {
-  const { session, cli } = call
-  const saved = findSaved(cli, name)
-  if (saved !== null) return (await collectExtension(call, name)) ?? soldAs(session, name, saved)
-  if (openPurchase(cli, name) === null) {
-    throw new Refusal(`Nothing was bought as ${name}, and nothing is being bought.`)
+    goOn: `To continue, call the tool again with the name ${name}; nothing is paid twice.`,
   }
-  return orInvoice(name, async (terms) =>
-    soldAs(session, name, (await resume(cli, name, { ...terms, ...collecting(cli, name) })).saved),
-  )
+  return paying(call, asked, async (payer, caller) => {
+    if (isWhisper) session.sent.set(name, digest)
+    if (isWhisper && record !== null) {
+      return soldAs(session, name, (await resume(payer, name, caller)).saved)
+    }
+    const whisper = isWhisper
+      ? { whisper: { sealed: await sealWhisper({ data: utf8(text(args.text)) }), ...terms } }
+      : {}
+    const bought = await purchase(payer, { product, planId, name, ...whisper }, caller)
+    return soldAs(session, name, bought.saved)
+  })
 }
 
-/** Collects an extension that was begun and paid elsewhere, and pays nothing. Null: none is under way. */
-async function collectExtension({ session, cli }: Call, name: string): Promise<Sale | null> {
-  if (openPurchase(cli, name) === null) return null
-  return orInvoice(name, async (terms) =>
-    extendedAs(session, name, await extendSaved(cli, name, { ...terms, ...collecting(cli, name) })),
-  )
+/** Collects what was paid elsewhere, or says what is saved. Pays nothing. */
+async function check(call: Call, name: string): Promise<Sale> {
+  const collected = await collect(call, name)
+  if (collected !== null) return collected
+  const saved = findSaved(call.cli, name)
+  if (saved !== null) return soldAs(call.session, name, saved)
+  throw new Refusal(`Nothing was bought as ${name}, and nothing is being bought.`)
 }
 
-const collecting = (cli: Cli, name: string) => ({
-  goOn:
-    openPurchase(cli, name)?.state === 'failed'
+/** Collects what was begun and paid elsewhere, of what is saved an extension. Null: nothing is under way. */
+async function collect({ session, cli }: Call, name: string): Promise<Sale | null> {
+  const record = openPurchase(cli, name)
+  if (record === null) return null
+  const goOn =
+    record.state === 'failed'
       ? `To try again, repeat the call that buys or extends ${name}.`
-      : `To continue, call check_order again with the name ${name}.`,
-  isCollecting: true,
-})
+      : `To continue, call check_order again with the name ${name}.`
+  return orInvoice(name, async (onInvoice) => {
+    const caller = { onInvoice, goOn, isCollecting: true }
+    return findSaved(cli, name) === null
+      ? soldAs(session, name, (await resume(cli, name, caller)).saved)
+      : extendedAs(session, name, await extendSaved(cli, name, caller))
+  })
+}
 
 /**
  * A purchase is repeatable by its name, but a name can be extended many times. So each call says which end it wants
@@ -160,7 +147,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
   })
   if (now !== null && Date.parse(now.expiresAt) > end) {
     return (
-      (await collectExtension(call, name)) ??
+      (await collect(call, name)) ??
       lasting(name, keepEnd(cli, name, now.expiresAt)?.capability.expiresAt ?? now.expiresAt)
     )
   }
@@ -172,7 +159,8 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
   const { product } = held.capability
   const planId = record?.planId ?? now?.planId ?? held.planId
   if (planId === undefined) throw new Refusal(`The plan of ${name} is not known. Nothing was paid.`)
-  const maxSats = await agreed(call, {
+  const asked = {
+    name,
     baseUrl: held.baseUrl,
     product,
     planId,
@@ -180,16 +168,11 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
     end,
     question: `Extend the ${product === 'catch' ? 'inbox' : 'monitor'} "${name}" by its plan (${planId})`,
     refusal: 'Nothing was extended or paid.',
-  })
-  return paying(call, {
-    name,
-    maxSats,
-    async work(payer, caller) {
-      const goOn = `To continue, call extend again with the same name and expiresAt; nothing is paid twice.`
-      const asked = { ...caller, goOn, endsAt: end }
-      return extendedAs(session, name, await extendSaved(payer, name, asked))
-    },
-  })
+    goOn: 'To continue, call extend again with the same name and expiresAt; nothing is paid twice.',
+  }
+  return paying(call, asked, async (payer, caller) =>
+    extendedAs(session, name, await extendSaved(payer, name, { ...caller, endsAt: end })),
+  )
 }
 
 function extendedAs(session: Session, name: string, done: Done): Sale {
@@ -220,26 +203,33 @@ function soldAs(session: Session, name: string, { capability, baseUrl }: SavedCa
   }
 }
 
+/** What is to be paid. */
+type Asked = {
+  name: string
+  baseUrl: string
+  product: Product
+  planId: PlanId
+  /** What was interrupted, which may be paid, or have its part of the budget already. */
+  record: ReturnType<typeof openPurchase>
+  /** Of an extension: the end that it moves. */
+  end?: number
+  /** For the person, and what is said if the person does not agree. */
+  question: string
+  refusal: string
+  /** How a purchase goes on that did not end well. */
+  goOn: string
+}
+
 /**
  * Holds the price against the ceilings, and asks the person, before there is an invoice. The wallet is bound by both
  * ceilings again when it pays.
- * @param record what was interrupted, which may be paid, or have its part of the budget already.
  * @returns the most that may be paid. @throws Refusal if it is not on sale.
  */
 async function agreed(
   call: Call,
-  asked: {
-    baseUrl: string
-    product: Product
-    planId: PlanId
-    record: ReturnType<typeof openPurchase>
-    end?: number
-    question: string
-    refusal: string
-  },
+  { baseUrl, product, planId, record, end = 0, question, refusal }: Asked,
 ): Promise<number> {
-  const { cli, ctx } = call
-  const { baseUrl, product, planId, record, end = 0, question, refusal } = asked
+  const { cli } = call
   const { products, checkoutEnabled } = await cli.mayfly(baseUrl).catalog()
   const plan = products[product].plans.find((each) => each.planId === planId)
   if (!plan?.available || !checkoutEnabled) {
@@ -263,22 +253,22 @@ async function agreed(
       refusal,
     })
   }
-  ctx.mcpReq.signal.throwIfAborted()
+  call.ctx.mcpReq.signal.throwIfAborted()
   return Math.min(cli.maxSats, priceSats)
 }
 
 /**
- * Runs what pays, with its progress told. A payment that has begun goes on when its call is cancelled: its money
- * may be gone already. Where no wallet pays, the invoice is the result.
+ * Runs what pays, once the person has agreed, with its progress told. A payment that has begun goes on when its call is
+ * cancelled: its money may be gone already. Where no wallet pays, the invoice is the result.
  */
 async function paying(
-  { session, cli, ctx, progress }: Call,
-  {
-    name,
-    maxSats,
-    work,
-  }: { name: string; maxSats: number; work: (cli: Cli, caller: Caller) => Promise<Sale> },
+  call: Call,
+  asked: Asked,
+  work: (cli: Cli, caller: Caller) => Promise<Sale>,
 ): Promise<Sale> {
+  const { session, cli, ctx, progress } = call
+  const { name, goOn } = asked
+  const maxSats = await agreed(call, asked)
   const stop = new AbortController()
   const done = new AbortController()
   let isPaying = false
@@ -292,16 +282,13 @@ async function paying(
   for (const signal of [ctx.mcpReq.signal, session.over]) {
     signal.addEventListener('abort', onEnd, { signal: done.signal })
   }
+  const onProgress: Caller['onProgress'] = ({ stage, quote }) => {
+    isPaying ||= stage === 'paying'
+    void progress(STAGES[stage](quote))
+  }
   try {
-    return await orInvoice(name, (showing) =>
-      work(cliOf(cli, { signal: stop.signal, maxSats }), {
-        ...showing,
-        onProgress: ({ stage, quote }) => {
-          isPaying ||= stage === 'paying'
-          void progress(STAGES[stage](quote))
-        },
-      }),
-    )
+    const payer = cliOf(cli, { signal: stop.signal, maxSats })
+    return await orInvoice(name, (onInvoice) => work(payer, { onInvoice, onProgress, goOn }))
   } finally {
     done.abort()
   }
@@ -317,15 +304,13 @@ const STAGES = {
 /** Ends with the invoice where one has to be paid; what was written for the purchase stays. */
 async function orInvoice(
   name: string,
-  work: (caller: Required<Pick<Caller, 'onInvoice'>>) => Promise<Sale>,
+  work: (onInvoice: (quote: PaymentQuote) => never) => Promise<Sale>,
 ): Promise<Sale> {
   let shown: PaymentQuote | undefined
   try {
-    return await work({
-      onInvoice: (quote) => {
-        shown = quote
-        throw new Refusal('unpaid')
-      },
+    return await work((quote) => {
+      shown = quote
+      throw new Refusal('unpaid')
     })
   } catch (error) {
     if (shown === undefined) throw error

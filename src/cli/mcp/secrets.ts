@@ -33,8 +33,8 @@ export function apiOf(cli: Cli, baseUrl: string, token?: string): Api {
   })
 }
 
-export function secretsOf(call: Call, args: Record<string, unknown>): Context['secrets'] {
-  const { cli } = call
+export function secretsOf(call: Call): Context['secrets'] {
+  const { cli, args } = call
   return {
     find: async (roles) => heldAs(cli, text(args.name), roles),
     alertInbox({ inbox }) {
@@ -44,7 +44,7 @@ export function secretsOf(call: Call, args: Record<string, unknown>): Context['s
       }
       throw new Refusal(`${inbox} is ${A[capability.product]}. ${saved(cli)} Nothing was changed.`)
     },
-    readWhisper: () => readWhisper(call, args),
+    readWhisper: () => readWhisper(call),
     async confirm(message, { publicId }, byHand) {
       if (byHand && !call.session.canAsk(call.ctx)) throw new Refusal(`${byHand} ${UNDONE}`)
       await confirm(call, { message, about: [message, publicId], refusal: UNDONE })
@@ -111,8 +111,7 @@ export function saved(cli: Cli): string {
     : `Saved: ${all.slice(0, MAX_NAMES).join(', ')}${more}.`
 }
 
-async function readWhisper(call: Call, args: Record<string, unknown>): Promise<Brought> {
-  const { session, cli } = call
+async function readWhisper({ session, cli, args }: Call): Promise<Brought> {
   const { code, baseUrl } = codeOf(cli, args)
   const parsed = parseWhisperCode(code.trim())
   if (parsed === null) throw new MayflyError('invalid share code', 0)

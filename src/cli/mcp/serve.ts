@@ -70,20 +70,16 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
 
 async function answerCall(
   session: Session,
-  { args, ctx, progress, run }: ToolCall,
+  called: ToolCall,
 ): Promise<Result | InputRequiredResult> {
   try {
-    return await session.run({ ctx, progress }, (call) =>
-      run({
-        api: apiOf(call.cli, call.cli.url),
-        pay: payOf(call, args),
-        secrets: secretsOf(call, args),
-      }),
+    return await session.run(called, (call) =>
+      call.run({ api: apiOf(call.cli, call.cli.url), pay: payOf(call), secrets: secretsOf(call) }),
     )
   } catch (error) {
     if (error instanceof NeedsInput) return error.result
     // The library aborts with whatever the host gave as its reason.
-    if (error === ctx.mcpReq.signal.reason) return errorResult('The call was cancelled.')
+    if (error === called.ctx.mcpReq.signal.reason) return errorResult('The call was cancelled.')
     return errorResult(sentenceOf(session.cli, error))
   }
 }

@@ -5,6 +5,7 @@ import {
   inputResponse,
   type ServerContext,
 } from '@modelcontextprotocol/server'
+import type { ToolCall } from '../../tools/tools.ts'
 import type { Cli } from '../cli.ts'
 import { CliError } from '../exit.ts'
 import { dropUnopened } from '../vault/unopened.ts'
@@ -17,15 +18,8 @@ export type Asked = { about: string }
 
 export type Session = ReturnType<typeof createSession>
 
-/** A call of a tool. */
-export type Call = {
-  session: Session
-  ctx: ServerContext
-  /** The context of a command, whose signal is this call's. */
-  cli: Cli
-  /** Tells the host that the call is under way, if it wants to know. */
-  progress(message: string): Promise<void>
-}
+/** A call of a tool, with the context of a command, whose signal is this call's. */
+export type Call = ToolCall & { session: Session; cli: Cli }
 
 export function createSession(
   cli: Cli,
@@ -59,12 +53,9 @@ export function createSession(
       return done
     },
     /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
-    run<T>(
-      { ctx, progress }: Pick<Call, 'ctx' | 'progress'>,
-      work: (call: Call) => Promise<T>,
-    ): Promise<T> {
-      const signal = AbortSignal.any([ctx.mcpReq.signal, over.signal])
-      const done = work({ session, ctx, cli: cliOf(cli, { signal }), progress })
+    run<T>(called: ToolCall, work: (call: Call) => Promise<T>): Promise<T> {
+      const signal = AbortSignal.any([called.ctx.mcpReq.signal, over.signal])
+      const done = work({ ...called, session, cli: cliOf(cli, { signal }) })
       calls.add(done)
       const forget = (): boolean => calls.delete(done)
       done.then(forget, forget)

@@ -121,7 +121,7 @@ describe('what is not extended', () => {
     }
     server.clock.advance(SPARK_MS)
     const ended = await host.call('extend', given)
-    assert.match(ended.text, /It has ended, is used up or suspended.*Nothing was paid/)
+    assert.match(ended.text, /It has ended, is used up or suspended.*No invoice was made/)
     assert.equal(await paidInvoices(server), 2)
   })
 
