@@ -18,13 +18,12 @@ import { problem } from '../../http/errors.ts'
 import { type Limits, rateLimited } from '../../http/limits.ts'
 import type { Memory } from '../../http/memory.ts'
 import { withDisconnectSignal } from '../../http/sending.ts'
-import type { SteadyClock } from '../../lib/clock.ts'
 import { lazily } from '../../lib/lazily.ts'
-import type { Log } from '../../lib/log.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
 import { createCalls, MCP_LIMIT, MCP_LONG_LIMIT } from './bounds.ts'
 import type { Connection } from './call.ts'
 import { MAX_PLAIN_BYTES, readMessage, sizedUp } from './message.ts'
+import type { McpServerParts } from './server.ts'
 
 const MCP_PATH = '/mcp'
 
@@ -33,30 +32,18 @@ const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BY
 /** Retry-After when memory or calls are used up: some have ended by then. */
 const RETRY_SECONDS = 10
 
-export type McpParts = {
-  publicUrl: () => string
+export type McpParts = McpServerParts & {
   clientAddress: ClientAddress
   limits: Limits
   memory: Memory
-  clock: SteadyClock
-  log: Log
-  /** For the tags of purchases, the current one first. */
-  keys: readonly Uint8Array[]
 }
 
 export function mountMcp(app: App, parts: McpParts): void {
-  const { publicUrl, clientAddress, limits, memory, log } = parts
+  const { publicUrl, clientAddress, limits, memory } = parts
   const calls = createCalls()
   const server = lazily(async () => {
     const { createMcpServer } = await import('./server.ts')
-    return createMcpServer({
-      publicUrl,
-      clock: parts.clock,
-      app,
-      keys: parts.keys,
-      onFailed: (error, tool) =>
-        log.error({ event: 'mcp.failed', tool, reason: error instanceof Error ? error.name : '' }),
-    })
+    return createMcpServer(app, parts)
   })
 
   inScope(app, (scope) => {

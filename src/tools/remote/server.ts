@@ -6,6 +6,7 @@ import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/s
 import type { App } from '../../http/app.ts'
 import { VERSION } from '../../http/version.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
+import type { Log } from '../../lib/log.ts'
 import { apiBy, Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
 import type { Context, Held, Roles } from '../tool.ts'
@@ -20,21 +21,15 @@ const TOOLS_TTL_MS = 60 * 60 * 1000
 /** The code of an unpaid request in the drafts of the Payment scheme for MCP. */
 const PAYMENT_REQUIRED_CODE = -32042
 
-export function createMcpServer({
-  app,
-  keys,
-  publicUrl,
-  clock,
-  onFailed,
-}: {
-  app: App
-  /** For the tags of purchases, the current one first. */
-  keys: readonly Uint8Array[]
+export type McpServerParts = {
   publicUrl: () => string
   clock: SteadyClock
-  /** A bug of the service. Its message may have input of the caller. */
-  onFailed: (error: unknown, tool: string) => void
-}) {
+  log: Log
+  /** For the tags of purchases, the current one first. */
+  keys: readonly Uint8Array[]
+}
+
+export function createMcpServer(app: App, { publicUrl, clock, log, keys }: McpServerParts) {
   const askOwn = createOwnRequests(app)
   const paying = createPaying({ ids: createPurchaseIds(keys), publicUrl })
   const offers = {
@@ -83,7 +78,11 @@ export function createMcpServer({
         secrets: secretsOf(call, publicUrl),
       })
     } catch (error) {
-      if (!(error instanceof Unanswered)) onFailed(error, name)
+      if (!(error instanceof Unanswered)) {
+        // Of a bug of the service its kind alone: the message may have input of the caller.
+        const reason = error instanceof Error ? error.name : ''
+        log.error({ event: 'mcp.failed', tool: name, reason })
+      }
       return errorResult(FAILED)
     }
     const required = result._meta?.[REQUIRED_META]
