@@ -110,14 +110,11 @@ export type Pay = {
   check(): Promise<Sale>
 }
 
-export type Quote = Record<(typeof QUOTED)[number], string> & { amountSats: number }
-const QUOTED = [
-  ...(['orderId', 'product', 'planId', 'bolt11'] as const),
-  ...(['paymentHash', 'expiresAt', 'network'] as const),
-]
+const QUOTED = ['orderId', 'product', 'planId', 'amountSats', 'bolt11', 'paymentHash', 'expiresAt']
 
-/** The quote in an answer of the service. */
-export const quoteIn = (answer: object): Quote => pick(answer, [...QUOTED, 'amountSats']) as Quote
+/** What is to be paid, in an answer of the service. */
+export const quoteIn = (answer: object): Quote => pick(answer, [...QUOTED, 'network'])
+type Quote = Record<string, unknown>
 
 /** What became of a purchase. `named` repeats it. */
 export type Sale = {

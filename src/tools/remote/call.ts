@@ -2,7 +2,8 @@
 import { PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
 import { Refusal } from '../answers.ts'
 import { TOKEN_META, text, type Way } from '../tool.ts'
-import type { AskOwn, Caller } from './own-requests.ts'
+import type { ToolCall } from '../tools.ts'
+import type { AskOwn, Caller, OwnRequest } from './own-requests.ts'
 
 /** What the caller's connection says about all of its calls. */
 export type Connection = Caller & {
@@ -18,12 +19,10 @@ export type Connection = Caller & {
   hold(bytes: number): boolean
 }
 
-/** A call, as the parts of this way in read it. */
-export type Call = {
+/** A call of a tool, with what asks the service for its caller. */
+export type Call = ToolCall & {
   connection: Connection
-  args: Record<string, unknown>
-  meta: Record<string, unknown>
-  ask(asked: Parameters<AskOwn>[1]): ReturnType<AskOwn>
+  ask(asked: OwnRequest): ReturnType<AskOwn>
 }
 
 /** A kind and digits. Anything else could be another path of the service, and is nothing's id. */

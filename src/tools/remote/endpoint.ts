@@ -22,7 +22,7 @@ import { lazily } from '../../lib/lazily.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
 import { createCalls, MCP_LIMIT, MCP_LONG_LIMIT } from './bounds.ts'
 import type { Connection } from './call.ts'
-import { MAX_PLAIN_BYTES, readMessage, sizedUp } from './message.ts'
+import { MAX_PLAIN_BYTES, readMessage } from './message.ts'
 import type { McpServerParts } from './server.ts'
 
 const MCP_PATH = '/mcp'
@@ -86,9 +86,9 @@ export function mountMcp(app: App, parts: McpParts): void {
   ): Promise<{ message: unknown; hold: Connection['hold'] }> {
     const whole = { memory, kind: 'message', network, limit: maxBytes } as const
     const { body, reservation } = await receiveBody(request, reply, whole)
-    const sized = sizedUp(body)
-    if (!reservation.resize(sized.heldBytes)) throw rateLimited(RETRY_SECONDS)
-    const { message, heldBytes } = readMessage(sized)
+    const { message, heldBytes } = readMessage(body, (bytes) => {
+      if (!reservation.resize(bytes)) throw rateLimited(RETRY_SECONDS)
+    })
     // It grew by more than it needed, and waits may last long.
     reservation.resize(heldBytes)
     return { message, hold: (bytes) => reservation.resize(heldBytes + bytes) }

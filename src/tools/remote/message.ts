@@ -16,11 +16,15 @@ const MAX_SHORT = 128
 const PROTOCOL_META = 'io.modelcontextprotocol/protocolVersion'
 const CAPABILITIES_META = 'io.modelcontextprotocol/clientCapabilities'
 
-/** A message that may be parsed, and what it takes of memory until it is answered. */
-export type Sized = { body: Uint8Array; heldBytes: number }
-
-/** @throws Problem for a message that costs more than one needs. */
-export function sizedUp(body: Uint8Array): Sized {
+/**
+ * The message, and what is held of it. One that waits is made anew of what its wait needs, because many wait at
+ * once and for long.
+ * @param reserve room for what a parser makes of it. @throws Problem for a message that costs more than one needs.
+ */
+export function readMessage(
+  body: Uint8Array,
+  reserve: (bytes: number) => void,
+): { message: unknown; heldBytes: number } {
   const size = sizeOfJson(body, LONG.name)
   if (size === null) {
     throw invalid('invalid request body', {
@@ -28,15 +32,8 @@ export function sizedUp(body: Uint8Array): Sized {
     })
   }
   if (size.bytesBeside > MAX_PLAIN_BYTES) throw tooLarge()
-  return { body, heldBytes: body.length + BYTES_OF_SIGN * size.signs }
-}
-
-/**
- * The message, and what is held of it. One that waits is made anew of what its wait needs, because many wait at
- * once and for long.
- * @throws Problem
- */
-export function readMessage({ body, heldBytes }: Sized): { message: unknown; heldBytes: number } {
+  const heldBytes = body.length + BYTES_OF_SIGN * size.signs
+  reserve(heldBytes)
   const message = parseStrictJsonBytes(body)
   // A batch, which one old revision had, would multiply what one request may do.
   if (message === undefined || Array.isArray(message)) throw problem('invalid request body')

@@ -27,7 +27,7 @@ export const createPaying =
   ({ ids, publicUrl }: { ids: PurchaseIds; publicUrl: () => string }) =>
   (call: Call): Pay => {
     async function buy({ path, headers, body }: Purchase): Promise<Sale> {
-      const { purchaseId, credential } = nameOf(call)
+      const { purchaseId, credential } = nameOf()
       const answered = await call.ask({
         method: 'POST',
         path,
@@ -45,7 +45,8 @@ export const createPaying =
     }
 
     /** The purchase that a call begins or repeats. A payer that repeats only the credential names it by that. */
-    function nameOf({ args, meta }: Call): { purchaseId: string; credential: string | null } {
+    function nameOf(): { purchaseId: string; credential: string | null } {
+      const { args, meta } = call
       const paid = meta[CREDENTIAL_META] === undefined ? null : credentialIn(meta[CREDENTIAL_META])
       const named = args.purchaseId ?? paid?.purchaseId
       // A new purchase would have a new invoice, which a client that pays by itself would pay as well.

@@ -64,24 +64,17 @@ export function createMcpServer(app: App, { publicUrl, clock, log, keys }: McpSe
     return server
   }
 
-  async function answerCall(
-    connection: Connection,
-    { name, args, meta, run }: ToolCall,
-  ): Promise<Result> {
-    const ask: Call['ask'] = (asked) => askOwn(connection, asked)
-    const call: Call = { connection, args, meta, ask }
+  async function answerCall(connection: Connection, called: ToolCall): Promise<Result> {
+    const call: Call = { ...called, connection, ask: (asked) => askOwn(connection, asked) }
     let result: Result
     try {
-      result = await run({
-        api: apiBy(ask),
-        pay: paying(call),
-        secrets: secretsOf(call, publicUrl),
-      })
+      const secrets = secretsOf(call, publicUrl)
+      result = await call.run({ api: apiBy(call.ask), pay: paying(call), secrets })
     } catch (error) {
       if (!(error instanceof Unanswered)) {
         // Of a bug of the service its kind alone: the message may have input of the caller.
         const reason = error instanceof Error ? error.name : ''
-        log.error({ event: 'mcp.failed', tool: name, reason })
+        log.error({ event: 'mcp.failed', tool: call.name, reason })
       }
       return errorResult(FAILED)
     }
