@@ -20,6 +20,7 @@ import {
   PAYMENT,
   paidOrderVia,
   startShop,
+  use,
 } from '../support/wallet-flow.ts'
 import { walletFlowContract } from './wallet-flow.ts'
 import { lateWalletFlowContract } from './wallet-flow-later.ts'
@@ -166,6 +167,17 @@ test('the receipt of a paid repeat names its challenge and its payment, and no p
   server.clock.advance(60_000)
   const again = await purchase(server, { key, authorization })
   assert.deepEqual(again.lines('payment-receipt'), [receipt])
+})
+
+test('a credential of another purchase, beside the preimage of this one, gets no receipt of the two', async (t) => {
+  const server = await startShop(t)
+  const { ask, authorization } = await paidOrderVia(server, PAYMENT)
+  await use(server, await purchase(server, ask))
+  const { key, preimage } = await paidOrderVia(server, PAYMENT)
+  const headers = { 'payment-preimage': preimage }
+  const answer = await purchase(server, { key, authorization, headers })
+  capabilityOf(answer)
+  assert.deepEqual(answer.lines('payment-receipt'), [])
 })
 
 test('only a Payment credential gets a receipt', async (t) => {

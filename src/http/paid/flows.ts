@@ -98,7 +98,12 @@ export function sendOutcome(
         : sendUnpayable(reply, rendering)
     case 'delivered':
     case 'deliverable':
-      if (attempt.protocol === 'payment' && attempt.credential.kind === 'verified') {
+      // Of this order: the preimage of one may come beside the credential of another.
+      if (
+        attempt.protocol === 'payment' &&
+        attempt.credential.kind === 'verified' &&
+        attempt.credential.paymentHash === outcome.paymentHash
+      ) {
         const { challengeId } = attempt.credential
         reply.header('payment-receipt', flows.payment.receipt({ ...outcome, challengeId }))
         reply.header('cache-control', 'private, no-store')
