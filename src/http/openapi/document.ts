@@ -17,8 +17,8 @@ export type Described = {
   schema: FastifySchema
 }
 
-export type Security = readonly Readonly<Record<string, readonly string[]>>[]
-export type Content = Record<string, { schema: TSchema | object; example?: unknown }>
+type Security = readonly Readonly<Record<string, readonly string[]>>[]
+type Content = Record<string, { schema: TSchema | object; example?: unknown }>
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -43,26 +43,8 @@ declare module 'fastify' {
   }
 }
 
-export type Operation = {
-  operationId: string
-  summary: string
-  description: string
-  tags: readonly string[]
-  security: Security
-  parameters?: Parameter[]
-  requestBody?: object
-  responses: Record<string, Answer>
-}
-export type Parameter = {
-  name: string
-  in: 'path' | 'query' | 'header'
-  required: boolean
-  description?: string
-  example?: unknown
-  schema: object
-}
 /** `x-name` names it among the shared parts of the document. */
-export type Answer = {
+type Answer = {
   'x-name'?: string
   description: string
   headers?: Record<string, object>
@@ -77,7 +59,7 @@ export function describeRoutes(
   routes: readonly Described[],
   options: Parameters<typeof nameParts>[1],
 ): { paths: object; components: object } {
-  const paths: Record<string, Record<string, Operation>> = {}
+  const paths: Record<string, object> = {}
   for (const { method, url, schema } of routes) {
     for (const name of [method].flat()) {
       const path = url.replaceAll(/:(\w+)/g, '{$1}')
@@ -87,7 +69,7 @@ export function describeRoutes(
   return nameParts(paths, options)
 }
 
-function operationOf(method: string, schema: FastifySchema): Operation {
+function operationOf(method: string, schema: FastifySchema) {
   const { tags = [], summary = '', description = '', operationId, security = [] } = schema
   const parameters = [
     ...parametersIn('path', schema.params),
@@ -117,7 +99,7 @@ type ObjectSchema = { properties: Record<string, ParameterSchema>; required?: re
 type ParameterSchema = { description?: string; examples?: readonly unknown[] }
 
 /** What describes a parameter stands beside its schema, where generators look for it. */
-function parametersIn(place: Parameter['in'], schema: unknown): Parameter[] {
+function parametersIn(place: 'path' | 'query' | 'header', schema: unknown): object[] {
   if (!schema) return []
   const { properties, required = [] } = schema as ObjectSchema
   return Object.entries(properties).map(([name, property]) => {
