@@ -4,6 +4,7 @@ import type { FastifySchemaCompiler, FastifyServerOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { Validator } from 'typebox/schema'
 import { isObject, MAX_JSON } from '../lib/json.ts'
+import type { JsonSchema } from '../lib/json-schema.ts'
 import { oncePer } from '../lib/once-per.ts'
 import type { Fault, Phrase } from '../protocol/errors.ts'
 
@@ -69,29 +70,12 @@ export const validatorOf = <Schema extends TSchema>(schema: Schema): Validator<S
 
 // Says what is wrong with a refused value: the name of a member and what it must be, never what was sent.
 
-type Schema = {
-  type?: string
-  description?: string
-  enum?: readonly (string | number)[]
-  minimum?: number
-  maximum?: number
-  minLength?: number
-  maxLength?: number
-  maxItems?: number
-  pattern?: string
-  format?: string
-  items?: Schema
-  anyOf?: readonly Schema[]
-  properties?: Record<string, Schema>
-  required?: readonly string[]
-}
-
 /** What is said of a body that is no JSON, or more than is read. */
 export const NO_JSON: Fault = {
   expected: `JSON with each member once, and at most ${MAX_JSON.signs} of { } [ ] , :`,
 }
 
-const isFine = (schema: Schema, value: unknown): boolean =>
+const isFine = (schema: JsonSchema, value: unknown): boolean =>
   validatorOf(schema as TSchema).Check(value)
 
 /** The fault of an object that its schema refuses. */
@@ -110,14 +94,15 @@ export function faultIn(schema: object, value: unknown): Fault {
 }
 
 /** Of several schemas, the one of which the value has a required member. */
-function meant(schema: Schema, value: object): Schema {
+function meant(schema: JsonSchema, value: object): JsonSchema {
   const { anyOf = [schema] } = schema
-  const isMeant = ({ required = [] }: Schema) => required.some((name) => Object.hasOwn(value, name))
+  const isMeant = ({ required = [] }: JsonSchema) =>
+    required.some((name) => Object.hasOwn(value, name))
   return anyOf.find(isMeant) ?? anyOf[0] ?? schema
 }
 
 /** The fault of the first item of a list that is refused; null if the list itself is. */
-function faultOfItem({ items, maxItems = 0 }: Schema, value: unknown): Fault | null {
+function faultOfItem({ items, maxItems = 0 }: JsonSchema, value: unknown): Fault | null {
   if (!items || !Array.isArray(value) || value.length > maxItems) return null
   const refused = value.find((item) => !isFine(items, item))
   return faultIn(items, refused ?? null)
@@ -126,7 +111,7 @@ function faultOfItem({ items, maxItems = 0 }: Schema, value: unknown): Fault | n
 /** What a value must be: `20 to 604800`, `at most 80 characters`, `spark, standard or long`. */
 export function inWords(schema: object): string {
   const { type, description, minimum, maximum, minLength, maxLength, pattern, ...rest } =
-    schema as Schema
+    schema as JsonSchema
   if (rest.enum) return listed(rest.enum, 'or')
   if (type === 'boolean') return 'true or false'
   if (rest.format === 'date-time') return 'a time with its offset, such as 2026-01-31T18:00:00Z'
@@ -154,22 +139,13 @@ function listed(names: readonly (string | number)[], link: 'and' | 'or'): string
 // an answer by mistake, and what it requires must be there. It follows what the builders of TypeBox make that are in
 // use here; an object of which a schema says no more than that is not written.
 
-type WrittenSchema = {
-  type?: string
-  properties?: Record<string, WrittenSchema>
-  required?: readonly string[]
-  patternProperties?: object
-  items?: WrittenSchema
-  anyOf?: readonly WrittenSchema[]
-}
-
 export const compileSerializer =
   ({ schema }: { schema: TSchema }) =>
   (value: unknown): string =>
-    JSON.stringify(declared(schema as WrittenSchema, value))
+    JSON.stringify(declared(schema as JsonSchema, value))
 
 /** What its schema declares of a value. @throws TypeError if there is not all of it. */
-function declared(schema: WrittenSchema, value: unknown): unknown {
+function declared(schema: JsonSchema, value: unknown): unknown {
   const { type, properties, required = [], patternProperties, items, anyOf } = schema
   const isComposed = typeof value === 'object' && value !== null
   if (anyOf && isComposed) {

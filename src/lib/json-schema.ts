@@ -48,3 +48,24 @@ const builders = {
 }
 
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>
+
+/** The members of a schema that are read here: to say what is wrong, to write answers, and to make examples. */
+export type JsonSchema = {
+  type?: string
+  description?: string
+  const?: unknown
+  enum?: readonly (string | number)[]
+  examples?: readonly unknown[]
+  minimum?: number
+  maximum?: number
+  minLength?: number
+  maxLength?: number
+  maxItems?: number
+  pattern?: string
+  format?: string
+  items?: JsonSchema
+  anyOf?: readonly JsonSchema[]
+  properties?: Record<string, JsonSchema>
+  patternProperties?: object
+  required?: readonly string[]
+}

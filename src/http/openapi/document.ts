@@ -7,6 +7,7 @@
  */
 import type { FastifySchema, RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
+import type { JsonSchema } from '../../lib/json-schema.ts'
 import { exampleOf } from './examples.ts'
 import { nameParts } from './names.ts'
 
@@ -95,13 +96,10 @@ function extensionsOf(schema: FastifySchema): object {
   return Object.fromEntries(Object.entries(schema).filter(([name]) => name.startsWith('x-')))
 }
 
-type ObjectSchema = { properties: Record<string, ParameterSchema>; required?: readonly string[] }
-type ParameterSchema = { description?: string; examples?: readonly unknown[] }
-
 /** What describes a parameter stands beside its schema, where generators look for it. */
 function parametersIn(place: 'path' | 'query' | 'header', schema: unknown): object[] {
   if (!schema) return []
-  const { properties, required = [] } = schema as ObjectSchema
+  const { properties = {}, required = [] } = schema as JsonSchema
   return Object.entries(properties).map(([name, property]) => {
     const { description, examples, ...rest } = property
     return {

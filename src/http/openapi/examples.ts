@@ -1,17 +1,5 @@
 /** Makes the example of a body from the examples of its members, so that each is written once. */
-
-type Schema = {
-  type?: string
-  const?: unknown
-  enum?: readonly unknown[]
-  examples?: readonly unknown[]
-  format?: string
-  minimum?: number
-  items?: Schema
-  anyOf?: readonly Schema[]
-  properties?: Record<string, Schema>
-  required?: readonly string[]
-}
+import type { JsonSchema } from '../../lib/json-schema.ts'
 
 /** Members without an example of their own. */
 const OF_FORMAT: Record<string, string> = {
@@ -20,7 +8,7 @@ const OF_FORMAT: Record<string, string> = {
 }
 
 /** An optional member is in the example if it has one of its own. */
-export function exampleOf(schema: Schema): unknown {
+export function exampleOf(schema: JsonSchema): unknown {
   const { examples, enum: values, anyOf, type, format = '', minimum = 0, items } = schema
   if (examples) return examples[0]
   if ('const' in schema) return schema.const
@@ -43,7 +31,7 @@ export function exampleOf(schema: Schema): unknown {
   }
 }
 
-function ofObject({ properties = {}, required = [] }: Schema): object {
+function ofObject({ properties = {}, required = [] }: JsonSchema): object {
   const shown = Object.entries(properties).filter(
     ([name, property]) => required.includes(name) || property.examples,
   )
