@@ -40,7 +40,11 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   catalog: {
     schema: CatchCatalog,
   },
-  surface: { roots: [{ path: '/c/', hasRawPaths: true }] },
+  surface: {
+    roots: [{ path: '/c/', hasRawPaths: true }],
+    requestHeaders: [],
+    responseHeaders: [],
+  },
   limits: Object.values(INGEST),
   schemas: {
     CatchCapability,

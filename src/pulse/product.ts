@@ -38,7 +38,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   catalog: {
     schema: PulseCatalog,
   },
-  surface: { roots: [{ path: '/p/' }] },
+  surface: { roots: [{ path: '/p/' }], requestHeaders: ['X-Pulse-Settings'], responseHeaders: [] },
   limits: [PINGS, SIGNALS, PUBLIC_STATUS],
   schemas: {
     PulseCapability,

@@ -35,7 +35,17 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
     schema: WhisperCatalog,
     entry: { clientEncryption: 'AES-256-GCM' },
   },
-  surface: { roots: [{ path: '/w/' }] },
+  surface: {
+    roots: [{ path: '/w/' }],
+    requestHeaders: [
+      'X-Whisper-Max-Bytes',
+      'X-Whisper-Read-Limit',
+      'X-Whisper-Receipt',
+      'X-Whisper-Reveal-At',
+      'X-Whisper-Reveal-When',
+    ],
+    responseHeaders: [],
+  },
   limits: [READS],
   schemas: {
     WhisperCapability,
