@@ -23,7 +23,7 @@ export type ClientAddress = (request: IncomingMessage) => string
 
 /**
  * The client that an order remembers: the right-most address that is no trusted proxy, as a block (/32 of IPv4, /64 of
- * IPv6). Null behind a proxy that is not trusted, and behind one that names nobody.
+ * IPv6). Null behind a proxy that is not trusted, and for what a trusted one has forwarded without a name.
  */
 export type OpeningClient = (request: IncomingMessage) => string | null
 
@@ -86,9 +86,9 @@ export function createClientAddress(trusted: readonly string[], isBehindTls = fa
     return (isTrusted(direct) ? named(request) : null) ?? direct
   }
 
-  /** A trusted peer that names nobody may be a client of its own, but not if it has forwarded the request. */
+  /** A trusted peer that forwards for nobody is a client of its own, such as a program on the proxy's machine. */
   const isBehindSilent = (request: IncomingMessage): boolean =>
-    isTrusted(peer(request)) && named(request) === null && (isForwarded(request) || isBehindTls)
+    isForwarded(request) && isTrusted(peer(request)) && named(request) === null
 
   /** Whether a proxy that is not trusted has forwarded the request, as its headers or the public address say. */
   const isBehindUntrusted = (request: IncomingMessage): boolean =>

@@ -213,8 +213,7 @@ describe('what no destination may be', () => {
     const { server, monitor } = await aWorld(t, {
       MAYFLY_BASE_URL: 'https://mayfly.example.com',
       MAYFLY_SIMULATOR: 'public',
-      // Not this machine, which buys here itself.
-      MAYFLY_TRUSTED_PROXIES: '192.0.2.1',
+      MAYFLY_TRUSTED_PROXIES: '127.0.0.1/32',
     })
     const refused = await put(server, monitor, [{ url: 'https://mayfly.example.com/c/catch_x' }])
     assert.equal(refused.body.field, 'url')

@@ -207,11 +207,11 @@ for (const name of ['forwarded', 'x-real-ip', 'cf-connecting-ip']) {
   })
 }
 
-test('the client who opens an order behind the end of TLS is known by the name of a trusted proxy alone', () => {
+test('the client who opens an order behind the end of TLS is known where a proxy is trusted', () => {
   const opening = (trusted: string[], forwarded?: string[]) =>
     createClientAddress(trusted, true).openingClient(aRequest('127.0.0.1', forwarded))
   assert.equal(opening([]), null)
-  assert.equal(opening(['127.0.0.1']), null)
+  assert.equal(opening(['127.0.0.1']), '127.0.0.1')
   assert.equal(opening(['192.0.2.1']), '127.0.0.1')
   assert.equal(opening(['127.0.0.1'], ['2001:db8::7']), '2001:db8:0:0')
 })
