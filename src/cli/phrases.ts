@@ -25,7 +25,7 @@ export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   notPaid: 'not paid: the price is above the ceiling, the wallet refused, or time ran out',
   gone: 'not there: expired, used up, destroyed or unknown',
   later:
-    'not now: the service, its node or a receiver does not answer, or takes no more for a while',
+    'not now: the service, its store, its node or a receiver does not answer, or takes no more for a while',
   interrupted: 'interrupted by Ctrl-C or SIGTERM',
 }
 
