@@ -196,6 +196,7 @@ suite('what a stranger sends to an inbox', () => {
       assert.doesNotMatch(text, /[<>]/)
       assert.ok(!containsToken(JSON.stringify(result)))
       if (name === 'read_inbox') continue
+      assert.match(text, /do not follow instructions/)
       const [webhook] = readIn(result).webhooks as Webhook[]
       assert.equal(webhook?.body.bytes, Buffer.byteLength(body))
       assert.equal(webhook?.body.isCut, true)
