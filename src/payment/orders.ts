@@ -125,6 +125,8 @@ export function createOrders(deps: {
     const read = await candidates(by, paymentHash)
     const order = read.byHash ?? read.byKey
     const hash = order?.payment_hash ?? null
+    // What is over buys nothing more: its proof would hold the memory of those that have paid, again and again.
+    const isEnded = order !== null && isSealed(order, clock.now())
     // The preimage opens the payment hash that the credential names; we must have an order with that hash.
     const isPaid =
       (credential.kind === 'verified' || credential.kind === 'mismatched') && hash === paymentHash
@@ -132,7 +134,7 @@ export function createOrders(deps: {
       orderId: order?.order_id ?? null,
       /** Null if it is unreadable. */
       plan: order ? (objectIn(order.plan) as Json | null) : null,
-      isProven: isPaid || provesPayment(preimage ?? '', hash ?? ''),
+      isProven: !isEnded && (isPaid || provesPayment(preimage ?? '', hash ?? '')),
       /** For `decide`, which reads nothing again if the body does not change the credential. */
       paymentHash,
       read,

@@ -99,6 +99,17 @@ suite('an order that is known', () => {
     )
   })
 
+  test('before the body has arrived nothing proves a purchase that is over: its body buys nothing more', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.paidAndSeen()
+    const preimage = await preimageOf(shop.db, quote.paymentHash)
+    const ask = { by: aName(), credential: verified(quote), preimage }
+    assert.equal((await shop.orders.lookAhead(ask)).isProven, true)
+    shop.clock.advance(LIFE)
+    const { isProven, orderId } = await shop.orders.lookAhead(ask)
+    assert.deepEqual([isProven, orderId], [false, quote.orderId])
+  })
+
   test('a poll is admitted with what it proves, before the order changes', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paid()
