@@ -45,8 +45,7 @@ export const OPEN_ORDERS = 20
 /** A network of MAYFLY_EGRESS_NETWORKS may have this many times as many. */
 export const EGRESS_OPEN_ORDERS = 12
 
-export type ReloadableLimits = ReturnType<typeof createLimits>
-export type Limits = Omit<ReloadableLimits, 'reload'>
+export type Limits = ReturnType<typeof createLimits>
 
 /** What is left to a key after a request. */
 export type Taken = { remaining: number; msLeft: number; isRefused: boolean }

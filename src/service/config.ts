@@ -15,7 +15,6 @@ import {
   integer,
   jsonFile,
   oneOf,
-  portOrOff,
   text,
   unpaidBytes,
 } from './settings/values.ts'
@@ -274,7 +273,7 @@ export const OPTIONS = {
     name: 'MAYFLY_METRICS_PORT',
     default: 'off',
     help: 'the port to serve `/metrics` on; 0 picks a free one and logs it',
-    parse: (value) => (value === 'off' ? null : portOrOff(value)),
+    parse: (value) => (value === 'off' ? null : integer(0, 65_535, '`off`, or ')(value)),
   },
   logLevel: {
     name: 'MAYFLY_LOG_LEVEL',

@@ -5,11 +5,14 @@ import { isLoopback } from '../../protocol/ip-address.ts'
 const MAX_LENGTH = 500
 const EMAIL = /^[A-Za-z0-9.!#$%*+/=?^_{|}~-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/
 
-/** An https URL, in its plain spelling. */
-export function webUrl(value: string): string {
+/**
+ * An https URL, in its plain spelling.
+ * @param others the other values that the setting accepts, for the sentence.
+ */
+export function webUrl(value: string, others = ''): string {
   const url = value.length <= MAX_LENGTH ? URL.parse(value) : null
   if (url?.protocol !== 'https:' || url.username + url.password !== '') {
-    throw new Error('an https URL without credentials')
+    throw new Error(`an https URL without credentials${others}`)
   }
   return url.href
 }
@@ -32,9 +35,5 @@ export function rateSource(value: string): RateSource {
 /** An https URL, or an e-mail address. */
 export function contact(value: string): string {
   if (value.length <= MAX_LENGTH && EMAIL.test(value)) return value
-  try {
-    return webUrl(value)
-  } catch {
-    throw new Error('an https URL without credentials, or an e-mail address')
-  }
+  return webUrl(value, ', or an e-mail address')
 }

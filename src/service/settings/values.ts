@@ -10,11 +10,12 @@ export function text(expected: string): (value: string) => string {
   }
 }
 
-export function integer(min: number, max: number): (value: string) => number {
+/** @param others the other values that the setting accepts, for the sentence. */
+export function integer(min: number, max: number, others = ''): (value: string) => number {
   return (value) => {
     const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN
-    if (!(number >= min && number <= max)) throw new Error(`an integer from ${min} to ${max}`)
-    return number
+    if (number >= min && number <= max) return number
+    throw new Error(`${others}an integer from ${min} to ${max}`)
   }
 }
 
@@ -23,14 +24,6 @@ export function oneOf<const T extends readonly string[]>(values: T): (value: str
     const found = values.find((known) => known === value)
     if (found === undefined) throw new Error(`one of ${values.join(', ')}`)
     return found
-  }
-}
-
-export function portOrOff(value: string): number {
-  try {
-    return integer(0, 65_535)(value)
-  } catch {
-    throw new Error('`off`, or an integer from 0 to 65535')
   }
 }
 
