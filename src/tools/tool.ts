@@ -110,11 +110,11 @@ export type Pay = {
   check(): Promise<Sale>
 }
 
+type Quote = Record<string, unknown>
 const QUOTED = ['orderId', 'product', 'planId', 'amountSats', 'bolt11', 'paymentHash', 'expiresAt']
 
 /** What is to be paid, in an answer of the service. */
 export const quoteIn = (answer: object): Quote => pick(answer, [...QUOTED, 'network'])
-type Quote = Record<string, unknown>
 
 /** What became of a purchase. `named` repeats it. */
 export type Sale = {

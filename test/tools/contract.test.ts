@@ -30,6 +30,10 @@ for (const kind of KINDS) {
         const { outputSchema } = tools.find((one) => one.name === name) ?? {}
         if (outputSchema) assert.ok(ajv.validate(outputSchema, answered.value), ajv.errorsText())
         assert.notEqual(answered.text, '')
+        // A host may pass on only one of both.
+        for (const member of leavesOf(answered.value)) {
+          assert.ok(answered.text.includes(member), `${name} does not say ${member}`)
+        }
         return answered
       }
 
@@ -204,6 +208,14 @@ for (const kind of KINDS) {
       assert.match(await said('configure_monitor', local), /alerts|url must be an https URL/)
     })
   })
+}
+
+/** All values within a structured content. What is beside it in `_meta` has a name with a slash. */
+function leavesOf(value: unknown): string[] {
+  if (value === null) return []
+  if (typeof value !== 'object') return [String(value)]
+  const members = Object.entries(value).filter(([name]) => !name.includes('/'))
+  return members.flatMap(([, member]) => leavesOf(member))
 }
 
 const inboxIn = ({ value }: Answered): string => (value.bought as { publicId: string }).publicId

@@ -81,7 +81,7 @@ async function buy(call: Call, name: string, { product, planId }: Wanted): Promi
   }
   const terms = isWhisper ? await termsOf(cli, args, 'revealAt') : {}
   if (record === null) refuseSecond(cli, { product, planId })
-  const asked = {
+  const offer = {
     name,
     baseUrl: cli.url,
     product,
@@ -91,7 +91,7 @@ async function buy(call: Call, name: string, { product, planId }: Wanted): Promi
     refusal: 'Nothing was bought or paid.',
     goOn: `To continue, call the tool again with the name ${name}; nothing is paid twice.`,
   }
-  return paying(call, asked, async (payer, caller) => {
+  return paying(call, offer, async (payer, caller) => {
     if (isWhisper) session.sent.set(name, digest)
     if (isWhisper && record !== null) {
       return soldAs(session, name, (await resume(payer, name, caller)).saved)
@@ -159,7 +159,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
   const { product } = held.capability
   const planId = record?.planId ?? now?.planId ?? held.planId
   if (planId === undefined) throw new Refusal(`The plan of ${name} is not known. Nothing was paid.`)
-  const asked = {
+  const offer = {
     name,
     baseUrl: held.baseUrl,
     product,
@@ -170,7 +170,7 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
     refusal: 'Nothing was extended or paid.',
     goOn: 'To continue, call extend again with the same name and expiresAt; nothing is paid twice.',
   }
-  return paying(call, asked, async (payer, caller) =>
+  return paying(call, offer, async (payer, caller) =>
     extendedAs(session, name, await extendSaved(payer, name, { ...caller, endsAt: end })),
   )
 }
@@ -203,8 +203,8 @@ function soldAs(session: Session, name: string, { capability, baseUrl }: SavedCa
   }
 }
 
-/** What is to be paid. */
-type Asked = {
+/** What the person is asked to pay for. */
+type Offer = {
   name: string
   baseUrl: string
   product: Product
@@ -227,7 +227,7 @@ type Asked = {
  */
 async function agreed(
   call: Call,
-  { baseUrl, product, planId, record, end = 0, question, refusal }: Asked,
+  { baseUrl, product, planId, record, end = 0, question, refusal }: Offer,
 ): Promise<number> {
   const { cli } = call
   const { products, checkoutEnabled } = await cli.mayfly(baseUrl).catalog()
@@ -263,12 +263,12 @@ async function agreed(
  */
 async function paying(
   call: Call,
-  asked: Asked,
+  offer: Offer,
   work: (cli: Cli, caller: Caller) => Promise<Sale>,
 ): Promise<Sale> {
   const { session, cli, ctx, progress } = call
-  const { name, goOn } = asked
-  const maxSats = await agreed(call, asked)
+  const { name, goOn } = offer
+  const maxSats = await agreed(call, offer)
   const stop = new AbortController()
   const done = new AbortController()
   let isPaying = false
