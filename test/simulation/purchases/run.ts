@@ -73,7 +73,7 @@ async function simulate(seed: number, scheduler: Scheduler): Promise<RunResult> 
     const kind = random.pick(KINDS)
     return createNode(scheduler, { kind, name: `${kind} ${at}`, weather, sellers })
   })
-  const ceilingMsat = random.pick([40_000, 80_000, 400_000, 2_000_000])
+  const ceilingMsat = random.pick([40_000, 45_000, 80_000, 400_000, 2_000_000])
   const violations: Violation[] = []
   const say = (promise: Promised, what: string): void => void violations.push({ promise, what })
   const store = createStore(scheduler, {
