@@ -78,9 +78,9 @@ suite('a request to an inbox', () => {
     assert.equal((await server.mayfly.catch(inbox).status()).acceptedRequestCount, 7)
   })
 
-  test('a body comes back byte for byte, whatever it is made of', async () => {
+  test('a body comes back byte for byte, as text unless base64 shows it in fewer bytes', async () => {
     const server = await theServer()
-    const inbox = await anInbox(server)
+    const inbox = await anInbox(server, 'standard')
     const bodies: [note: string, body: Buffer<ArrayBuffer>, encoding: 'utf8' | 'base64'][] = [
       ['nothing', Buffer.alloc(0), 'utf8'],
       ['every byte', Buffer.from(Array.from({ length: 256 }, (_, i) => i)), 'base64'],
@@ -93,6 +93,20 @@ suite('a request to an inbox', () => {
       ['an emoji', Buffer.from('⚡'), 'utf8'],
       ['half an emoji', Buffer.from('⚡').subarray(0, 2), 'base64'],
       ['a lone surrogate', Buffer.from([0xed, 0xa0, 0x80]), 'base64'],
+      ['quotes, which JSON escapes', Buffer.from('"'.repeat(100_000)), 'utf8'],
+      ['line ends, which it escapes too', Buffer.from('\\\r\n\t\f\b'.repeat(10_000)), 'utf8'],
+      ['letters of many bytes', Buffer.from('é€😀'.repeat(10_000)), 'utf8'],
+      ['a sign that JSON takes as it is', Buffer.alloc(1_000, 0x7f), 'utf8'],
+      ['one control character', Buffer.from('\u0001'), 'utf8'],
+      ['one in a long line', Buffer.from(`a line\u0000${'of text '.repeat(100)}`), 'utf8'],
+      ['a few that colour text', Buffer.from('\u001b[31mred\u001b[0m '.repeat(5)), 'base64'],
+      ['hundreds of thousands', Buffer.alloc(200_000), 'base64'],
+      [
+        'as many as base64 takes',
+        Buffer.from(`${'x'.repeat(20_000)}${'\u0002'.repeat(2_000)}`),
+        'base64',
+      ],
+      ['a few less', Buffer.from(`${'x'.repeat(60_000)}${'\u0002'.repeat(2_000)}`), 'utf8'],
     ]
     for (const [note, body, encoding] of bodies) {
       assert.equal((await send(server, inbox, { method: 'POST', body })).status, 204, note)
