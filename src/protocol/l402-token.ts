@@ -37,8 +37,8 @@ export type L402Request = {
 /**
  * `violated` is a genuine and paid token that was made for another request or has expired: a fresh
  * challenge (402) lets a client that cached it recover. What is `invalid` never was valid (401); `paymentHash` is that of
- * a genuine macaroon, which is judged before the preimage beside it is read. The order and plan of `ok` are those of the order with
- * that payment hash.
+ * a genuine macaroon, which is judged before the preimage beside it is read. The order and plan of `ok` are those of the
+ * order with that payment hash.
  */
 export type L402Outcome =
   | { outcome: 'none' }

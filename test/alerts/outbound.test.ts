@@ -25,7 +25,6 @@ function anOutbound(t: After, options: Partial<OutboundOptions> = {}) {
     host: { concurrent: 8, waiting: 8 },
     maxAnswerBytes: 1024,
     resolve: async () => PUBLIC,
-    timeouts: { connectMs: 500, silenceMs: 500, overallMs: 500 },
     ...options,
   })
   t.after(() => out.close())
@@ -33,11 +32,18 @@ function anOutbound(t: After, options: Partial<OutboundOptions> = {}) {
 }
 
 /** A receiver that is exempt from the rules, and a way out to it. */
-async function aReceiver(t: After, answer: RequestListener) {
+async function aReceiver(
+  t: After,
+  answer: RequestListener,
+  options: Partial<OutboundOptions> = {},
+) {
   const host = await listening(t, createServer(answer))
-  const out = anOutbound(t, { allowed: new Set([host]) })
+  const out = anOutbound(t, { allowed: new Set([host]), ...options })
   return { post: () => out.send({ ...POST, url: new URL(`http://${host}/hook`) }) }
 }
+
+/** For an answer that never comes: else a busy machine has all the time that it needs. */
+const HURRIED = { timeouts: { connectMs: 500, silenceMs: 500, overallMs: 500 } }
 
 const POST = {
   method: 'POST',
@@ -120,15 +126,16 @@ describe('what a server may answer', () => {
   })
 
   test('the way out waits no longer than its time for a server that hangs', async (t) => {
-    const { post } = await aReceiver(t, () => undefined)
+    const { post } = await aReceiver(t, () => undefined, HURRIED)
     await assert.rejects(post(), { reason: 'too slow', status: null })
   })
 
   test('the way out waits no longer than its time for a server that sends a byte now and then', async (t) => {
-    const { post } = await aReceiver(t, (_request, response) => {
+    const answer: RequestListener = (_request, response) => {
       const timer = setInterval(() => response.write(' '), 20)
       response.on('close', () => clearInterval(timer))
-    })
+    }
+    const { post } = await aReceiver(t, answer, HURRIED)
     await assert.rejects(post(), { reason: 'too slow', status: 200 })
   })
 })
@@ -204,5 +211,5 @@ test('a host that is busy holds up no other', async (t) => {
   const busy = Array.from({ length: 17 }, () => call(silent))
   await assert.rejects(busy[16] ?? Promise.resolve(), { reason: 'too busy' })
   assert.equal((await call(other)).status, 200)
-  await Promise.allSettled(busy)
+  await Promise.all([Promise.allSettled(busy), out.close()])
 })
