@@ -44,9 +44,10 @@ test('a service that was killed for two hours blames no job, and one that is dea
   assert.equal(at(after.lateAt), at(window?.endedAt) + 2 * MINUTE)
   const shared = await server.mayfly.pulsePublicStatus(after.publicStatusId)
   assert.equal(shared.state, 'operational')
-  await live(server, 119 * SECOND)
+  // By that time alone: how long the requests take counts as well.
+  await live(server, at(after.lateAt) - 30 * SECOND - server.now())
   assert.equal((await status()).state, 'operational')
-  await live(server, 2 * SECOND)
+  await live(server, 30 * SECOND)
   const late = await status()
   assert.deepEqual([late.state, late.stateChangedAt], ['late', after.lateAt])
   await server.stop()

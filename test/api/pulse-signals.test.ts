@@ -84,7 +84,9 @@ suite('the signals of a run', () => {
     await signal(server, monitor, `3?rid=${short}`)
     const { lastRun, openRuns } = await client.status()
     assert.deepEqual([lastRun?.rid, lastRun?.result, lastRun?.exitCode], [short, 'failed', 3])
-    assert.equal(Math.floor(lastRun?.durationSeconds ?? 0), 5)
+    // A busy machine adds to it what the requests take.
+    const shortSeconds = lastRun?.durationSeconds ?? 0
+    assert.ok(shortSeconds >= 5 && shortSeconds < 10, String(shortSeconds))
     assert.deepEqual(
       openRuns.map(({ rid }) => rid),
       [long],
@@ -95,7 +97,8 @@ suite('the signals of a run', () => {
     })
     const after = await client.status()
     assert.deepEqual([after.lastRun?.rid, after.openRuns], [long, []])
-    assert.equal(Math.floor(after.lastRun?.durationSeconds ?? 0), 15)
+    const longSeconds = after.lastRun?.durationSeconds ?? 0
+    assert.ok(longSeconds >= 15 && longSeconds < 30, String(longSeconds))
     await signal(server, monitor, '255')
     const { startedAt, durationSeconds, exitCode } = (await client.status()).lastRun ?? {}
     assert.deepEqual([startedAt, durationSeconds, exitCode], [null, null, 255], 'without a start')

@@ -76,7 +76,9 @@ suite('an inbox', () => {
     await page.getByRole('button', { name: /second/ }).waitFor()
     assert.match(await focused(page), /^POST\s*\/first/)
     await page.keyboard.press('Enter')
-    assert.equal(await focused(page), 'POST /first')
+    await until('the keyboard is at the request', async () => {
+      return (await focused(page)) === 'POST /first'
+    })
     await page.getByRole('button', { name: 'Back to the list' }).press('Enter')
     const isBack = async () => /^POST\s*\/first/.test(await focused(page))
     await until('the keyboard is back at its row', isBack)
