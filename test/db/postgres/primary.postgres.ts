@@ -60,6 +60,7 @@ suite('a primary and its standby', () => {
       openPostgres(standby, { startWithinMs: 0 }),
       new StoreUnusable(
         `PostgreSQL at ${place} cannot be used: PostgreSQL at ${place} is a standby.`,
+        { isAway: true },
       ),
     )
   })
@@ -73,6 +74,7 @@ suite('a primary and its standby', () => {
       new StoreUnusable(
         `PostgreSQL at 127.0.0.1:1, ${place} cannot be used: no server is the primary ` +
           `(127.0.0.1:1: connection refused; PostgreSQL at ${place} is a standby).`,
+        { isAway: true },
       ),
     )
   })
