@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isLoopback } from '../protocol/ip-address.ts'
+import { isLoopback, isLoopbackHost } from '../protocol/ip-address.ts'
 import { PAGE_POLICY } from './operator-page.ts'
 
 /** More connections than scrapers need. Node closes any others at once. */
@@ -70,6 +70,5 @@ async function send(
 
 /** A page of another site must not read it through a name that leads to this machine (DNS rebinding). */
 function isFromHere({ headers, socket }: IncomingMessage): boolean {
-  const named = (headers.host ?? '').replace(/:\d+$/, '')
-  return isLoopback(named) && isLoopback(socket.remoteAddress ?? '')
+  return isLoopbackHost(headers.host) && isLoopback(socket.remoteAddress ?? '')
 }

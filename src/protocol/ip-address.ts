@@ -29,4 +29,7 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || parseUnmappedIp(name)?.range() === 'loopback'
 }
 
+/** Whether a Host header, with or without a port, names this machine. */
+export const isLoopbackHost = (header = ''): boolean => isLoopback(header.replace(/:\d+$/, ''))
+
 export const isIpv4 = (address: IpAddress): address is ipaddr.IPv4 => address.kind() === 'ipv4'

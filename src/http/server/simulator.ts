@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import { Type } from '../../lib/json-schema.ts'
 import type { Log } from '../../lib/log.ts'
 import type { Simulator } from '../../lightning/simulator.ts'
-import { isLoopback } from '../../protocol/ip-address.ts'
+import { isLoopbackHost } from '../../protocol/ip-address.ts'
 import type { App } from '../app.ts'
 import { PROXY_HEADERS } from '../client-address.ts'
 import { problem } from '../errors.ts'
@@ -47,15 +47,12 @@ export function createLocalOnly(log: Pick<Log, 'error'>): RefuseStrangers {
   let isLogged = false
   return (request) => {
     const isForwarded = PROXY_HEADERS.some((name) => request.headers[name] !== undefined)
-    if (!isForwarded && isLoopback((request.headers.host ?? '').replace(PORT, ''))) return
+    if (!isForwarded && isLoopbackHost(request.headers.host)) return
     if (!isLogged) log.error({ event: 'simulator.refused', reason: ADVICE })
     isLogged = true
     throw problem('simulator is local')
   }
 }
-
-/** At the end of a Host header. */
-const PORT = /:\d+$/
 
 const ADVICE =
   'the simulator takes no real money, and a request came through a proxy or by another name than localhost: set MAYFLY_LIGHTNING_URL to a real node; or, to give everything away, MAYFLY_TRUSTED_PROXIES to the addresses of your proxies, or MAYFLY_SIMULATOR=public'
