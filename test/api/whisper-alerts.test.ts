@@ -45,9 +45,7 @@ test('a read is told with the minute and the reads that are spent and left, sign
   const { receiver, server, whisper, secret } = await aTold(t, { readLimit: 3 })
   const [tested] = receiver.received
   assert.deepEqual([tested?.body.type, tested?.body.data?.publicId], ['test', whisper.publicId])
-  // A minute begins, so that none ends between this clock and the read.
-  server.clock.advance(MINUTE - (server.now() % MINUTE))
-  const minute = server.now() - (server.now() % MINUTE)
+  const minute = server.beginMinute()
   await reads(server, whisper)
   server.clock.advance(2 * MINUTE)
   const [told] = await receiver.until('whisper.read')

@@ -51,8 +51,7 @@ suite('the receipt of a whisper', () => {
       endedAt: null,
       switch: null,
     })
-    // A minute begins, so that none ends between this clock and a read.
-    server.clock.advance(MINUTE - (server.now() % MINUTE))
+    server.beginMinute()
     const minutes = []
     for (const _ of [1, 2]) {
       minutes.unshift(minuteOf(server.now()))

@@ -20,6 +20,7 @@ export type TestClock = SteadyClock &
     timer: Timer
   }
 
+const MINUTE = 60_000
 /** After `advance`, turns come so often for so long: one work can begin another one. */
 const HURRY = { everyMs: 25, forMs: 1_000 }
 const machineInterval = setInterval
@@ -74,6 +75,8 @@ export type TestServer = {
   clock: TestClock
   /** The service's own time. The machine's may be some milliseconds off, and so may the one of PostgreSQL. */
   now(): number
+  /** Moves the clock well into a new minute, which no small correction of the clock leaves. Returns its start. */
+  beginMinute(): number
   mayfly: Mayfly
   /** The lines of the server's log. */
   logged: string[]
@@ -129,6 +132,11 @@ export async function startServer(
     now() {
       if (!server) throw new Error('a server that has stopped has no time')
       return server.clock.now()
+    },
+    beginMinute() {
+      clock.advance(MINUTE - (testServer.now() % MINUTE) + 1_000)
+      const now = testServer.now()
+      return now - (now % MINUTE)
     },
     logged,
     mayfly: createMayfly({ baseUrl: server.url }),
