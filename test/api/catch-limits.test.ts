@@ -106,7 +106,7 @@ test('a stranger cannot tell an unknown, malformed, suspended, exhausted, expire
   const [suspended, exhausted, destroyed, expired] = inboxes.map(({ publicId }) => publicId)
   for (const { publicId } of inboxes)
     assert.equal((await get(server, `/c/${publicId}`)).status, 204)
-  await asOperator(server, suspendInbox(suspended ?? '', server.clock.now()))
+  await asOperator(server, suspendInbox(suspended ?? '', server.now()))
   await Promise.all(Array.from({ length: 100 }, () => get(server, `/c/${exhausted}`)))
   await server.mayfly.catch(inboxes[2] as CatchCapability).destroy()
 

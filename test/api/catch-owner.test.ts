@@ -47,7 +47,7 @@ test('the owner sees the whole state of an inbox, in each of its states', async 
   const full = { ...seen, acceptedRequestCount: 100, storedBytes }
   assert.deepEqual(await owner.status(), { ...full, status: 'exhausted' })
 
-  await asOperator(server, suspendInbox(inbox.publicId, server.clock.now()))
+  await asOperator(server, suspendInbox(inbox.publicId, server.now()))
   assert.deepEqual(await owner.status(), { ...full, status: 'suspended' }, 'above exhausted')
   assert.equal((await eventsOf(server, inbox)).length, 100)
 

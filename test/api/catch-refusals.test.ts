@@ -12,7 +12,7 @@ test('the owner reads how often an inbox refused a request, why, and since when'
   const server = await aSmallServer(t)
   const inbox = await anInbox(server)
   assert.deepEqual(await refusalsOf(server, inbox), { total: 0, reasons: [] })
-  const before = server.clock.now()
+  const before = server.now()
   await sendBare(server, inbox, { body: 'x'.repeat(61) })
   server.clock.advance(5_000)
   await sendBare(server, inbox, { body: 'x'.repeat(99) })
@@ -40,7 +40,7 @@ test('a request to an inbox that is used up, suspended or expired is counted as 
   )
   // The service still remembers this one as active.
   await send(server, suspended, { method: 'POST', body: '' })
-  await asOperator(server, suspendInbox(suspended.publicId, server.clock.now()))
+  await asOperator(server, suspendInbox(suspended.publicId, server.now()))
   for (const _ of [1, 2]) await send(server, suspended, { method: 'POST', body: '' })
   const reasons = async (inbox: CatchCapability) =>
     (await refusalsOf(server, inbox)).reasons.map(({ reason, count }) => [reason, count])

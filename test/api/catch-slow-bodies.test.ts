@@ -61,7 +61,7 @@ test('an inbox that takes nothing says so before the body, and its connection go
   const [suspended, exhausted, destroyed, expired] = inboxes.map(({ publicId }) => publicId)
   // Each is one that the service remembers as taking requests.
   for (const inbox of inboxes) assert.equal((await send(server, inbox, {})).status, 204)
-  await asOperator(server, suspendInbox(suspended ?? '', server.clock.now()))
+  await asOperator(server, suspendInbox(suspended ?? '', server.now()))
   await Promise.all(Array.from({ length: 99 }, () => get(server, `/c/${exhausted}`)))
   await server.mayfly.catch(inboxes[2] ?? assert.fail()).destroy()
   const cases = [suspended, exhausted, destroyed, 'catch_0000000000000000000000', 'x']

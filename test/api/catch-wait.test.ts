@@ -173,7 +173,7 @@ suite('the end of a wait', () => {
     const clock = stopTime(t)
     const answers = [suspended, expired].map((inbox) => pageOf(server, inbox, 'wait=30'))
     while ((await waiting(server)) < 2);
-    await asOperator(server, suspendInbox(suspended.publicId, server.clock.now()))
+    await asOperator(server, suspendInbox(suspended.publicId, server.now()))
     const empty = { events: [], nextCursor: null, latestSequence: 1 }
     assert.deepEqual(await passing(clock, answers[0] as Promise<EventPage>), empty)
     server.clock.advance(DAY)

@@ -348,7 +348,7 @@ const manyHeaders = () =>
   Object.fromEntries(Array.from({ length: 260 }, (_, i) => [`x-some-${i}`, 'a']))
 
 async function driveWhisper(server: TestServer, ask: Call) {
-  const revealAt = new Date(server.clock.now() + DAY / 2).toISOString()
+  const revealAt = new Date(server.now() + DAY / 2).toISOString()
   const { body } = await ask('buyWhisper', 402, {
     headers: aPurchase('buyWhisper', { 'x-whisper-reveal-at': revealAt }),
     body: bytes(64),
@@ -359,7 +359,7 @@ async function driveWhisper(server: TestServer, ask: Call) {
   const params = { publicId }
   const headers = { authorization: `Bearer ${readToken}` }
   await ask('readWhisper', 425, { params, headers })
-  server.clock.advance(DAY / 2)
+  server.clock.advance(DAY / 2 + 1_000)
   await ask('readWhisper', 400, { params, headers: { ...headers, 'x-whisper-max-bytes': '63' } })
   await ask('readWhisper', 200, { params, headers })
   await ask('readWhisper', 404, { params })

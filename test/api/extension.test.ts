@@ -153,7 +153,7 @@ for (const product of EXTENDABLE) {
       const server = await startServer(t)
       const held = await buy(server)
       const table = name === 'catch' ? 'catch_inbox_use' : 'pulse_monitor'
-      const end = server.clock.now() + (10 * 365 - 1.5) * DAY
+      const end = server.now() + (10 * 365 - 1.5) * DAY
       await query(
         server,
         `update ${table} set expires_at = $1 returning expires_at`,

@@ -165,7 +165,7 @@ suite('threats to a purchase of one URL', () => {
       }
       const { expires_at } = await rowOf(server, order)
       // A little more, since the clock of the service may be a moment behind.
-      server.clock.advance(Number(expires_at) - server.clock.now() + 1_000)
+      server.clock.advance(Number(expires_at) - server.now() + 1_000)
       assertFresh(await look(server, { target, authorization }), order)
     })
 

@@ -128,7 +128,7 @@ describe('a receiver that fails', () => {
     ] as const) {
       const { outcome, nextTryAt } = await tried(server, monitor, attempts)
       assert.equal(outcome, '5xx')
-      const wait = Date.parse(nextTryAt ?? '') - server.clock.now()
+      const wait = Date.parse(nextTryAt ?? '') - server.now()
       assert.ok(wait <= pause && wait > pause - 30_000, `${attempts}: ${wait}`)
       await live(server, pause)
     }
@@ -156,7 +156,7 @@ describe('a receiver that fails', () => {
       await query(
         server,
         'update alert_destination set due_at = $1 where due_at <> $1 + 30000',
-        server.clock.now(),
+        server.now(),
       )
       return server.logged.some((line) => line.includes('alerts.given_up'))
     })
@@ -210,7 +210,7 @@ describe('a receiver that fails', () => {
         void response.writeHead(status, { 'retry-after': asked }).end()
       await live(server, 3 * MINUTE)
       const { nextTryAt } = await tried(server, monitor, 1)
-      const wait = Date.parse(nextTryAt ?? '') - server.clock.now()
+      const wait = Date.parse(nextTryAt ?? '') - server.now()
       assert.ok(wait <= granted && wait > granted - 5_000 - 30_000, `${asked}: ${wait}`)
     }
   })

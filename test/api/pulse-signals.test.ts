@@ -84,9 +84,9 @@ suite('the signals of a run', () => {
     await signal(server, monitor, `3?rid=${short}`)
     const { lastRun, openRuns } = await client.status()
     assert.deepEqual([lastRun?.rid, lastRun?.result, lastRun?.exitCode], [short, 'failed', 3])
-    // A busy machine adds to it what the requests take.
+    // A busy machine adds to it what the requests take, and a reading of the clock some milliseconds.
     const shortSeconds = lastRun?.durationSeconds ?? 0
-    assert.ok(shortSeconds >= 5 && shortSeconds < 10, String(shortSeconds))
+    assert.ok(shortSeconds > 4.9 && shortSeconds < 10, String(shortSeconds))
     assert.deepEqual(
       openRuns.map(({ rid }) => rid),
       [long],

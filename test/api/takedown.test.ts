@@ -243,8 +243,8 @@ async function scanned(server: TestServer): Promise<void> {
     server,
     'update pulse_monitor set created_at = $2, expires_at = $3, check_at = 1 where public_id = $1',
     other.publicId,
-    server.clock.now() - HOUR,
-    server.clock.now() + MINUTE,
+    server.now() - HOUR,
+    server.now() + MINUTE,
   )
   await until('the scan', async () => {
     const [row] = await query(

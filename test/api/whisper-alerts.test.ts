@@ -111,7 +111,7 @@ test('a whisper that expires says so once, after the reads before it', async (t)
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { receiver, server, whisper } = await aTold(t, { readLimit: 3 })
   const expiresAt = Date.parse(whisper.expiresAt)
-  server.clock.advance(expiresAt - server.clock.now() - 10_000)
+  server.clock.advance(expiresAt - server.now() - 10_000)
   await reads(server, whisper)
   server.clock.advance(20_000)
   await until('the purge', async () => {

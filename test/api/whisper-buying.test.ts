@@ -26,7 +26,7 @@ suite('buying a whisper', () => {
 
   test('a purchase that is not right is refused before there is an order', async (t) => {
     const server = await startServer(t)
-    const now = server.clock.now()
+    const now = server.now()
     const spark = 64 * 1024
     const cases: [what: string, ask: Purchase, error: string][] = [
       ['no key', { key: null }, 'invalid idempotency key'],

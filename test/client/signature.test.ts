@@ -48,7 +48,7 @@ suite('signatures of captured events', () => {
     const client = server.mayfly.catch(inbox)
     const secret = 'whsec_of_an_endpoint'
     const sent = async (age: number) => {
-      const at = Math.floor(server.clock.now() / 1000) - age
+      const at = Math.floor(server.now() / 1000) - age
       const v1 = createHmac('sha256', secret).update(`${at}.{}`).digest('hex')
       await send(server, inbox, {
         method: 'POST',

@@ -102,11 +102,11 @@ export async function assertNowhere(server: TestServer, texts: string[]): Promis
 
 /** Lets this much time pass while the service lives: its beats go along. With `clock.advance` alone it stood still. */
 export async function live(
-  server: Pick<TestServer, 'clock' | 'databaseUrl' | 'beat'>,
+  server: Pick<TestServer, 'clock' | 'now' | 'databaseUrl' | 'beat'>,
   ms: number,
 ): Promise<void> {
   await server.beat()
-  const then = server.clock.now() + ms
+  const then = server.now() + ms
   await query(server, 'update clock set beat_at = $1', then)
   await query(server, 'update clock_beat set beat_at = $1', then)
   server.clock.advance(ms)

@@ -72,6 +72,7 @@ export type TestServer = {
   databaseUrl: string
   /** The file of its store if the engine is SQLite. */
   file: string
+  /** The machine's. What time it is by the service says `now`. */
   clock: TestClock
   /** The service's own time. The machine's may be some milliseconds off, and so may the one of PostgreSQL. */
   now(): number

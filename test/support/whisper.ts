@@ -40,7 +40,7 @@ export const refusal = (error: string) => ({ status: 400, text: JSON.stringify({
 
 /** A time this long from now on the server's clock, in the API's format. */
 export const iso = (server: TestServer, fromNow: number) =>
-  new Date(server.clock.now() + fromNow).toISOString()
+  new Date(server.now() + fromNow).toISOString()
 
 /** `POST /api/payments/whisper`. By default it buys a spark for `A_BODY`. */
 export function purchaseWhisper(shop: { url: string }, ask: Purchase = {}): Promise<Answer> {

@@ -56,7 +56,7 @@ suite('extending on the pages', () => {
     await openLive(page, held, server)
     const offer = page.getByRole('button', { name: 'Extend', exact: true })
     assert.equal(await offer.isVisible(), false)
-    const now = server.clock.now()
+    const now = server.now()
     const [row] = await query(
       server,
       'update catch_inbox set created_at = $2 where public_id = $1 returning number',

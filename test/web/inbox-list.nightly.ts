@@ -321,7 +321,7 @@ suite('the list of an inbox', () => {
 
   test('an empty inbox that refuses everything says why, and offers no way to send', async (t) => {
     const inbox = await anInbox(site.server)
-    await asOperator(site.server, suspendInbox(inbox.publicId, site.server.clock.now()))
+    await asOperator(site.server, suspendInbox(inbox.publicId, site.server.now()))
     await refusedBy(inbox)
     const { page } = await site.visit(t)
     // Its stream has ended, so it is not live.

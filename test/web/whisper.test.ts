@@ -98,7 +98,7 @@ suite('a whisper', () => {
     const { code } = await aSecret(site.server, {
       data: Buffer.from('good morning'),
       readLimit: 1,
-      revealAt: new Date(site.server.clock.now() + 3 * 3_600_000),
+      revealAt: new Date(site.server.now() + 3 * 3_600_000),
     })
     const { page } = await site.visit(t, { expected: /status of 4(?:25|04)/ })
     await open(page, code)
@@ -143,7 +143,7 @@ suite('a whisper', () => {
     const asked = requestsOf(page)
     await page.goto(`${site.server.url}/whisper`)
     await page.getByLabel('Text', { exact: true }).fill('later')
-    const later = new Date(site.server.clock.now() + 20 * 86_400_000).toISOString().slice(0, 16)
+    const later = new Date(site.server.now() + 20 * 86_400_000).toISOString().slice(0, 16)
     await page.getByText('More: receipt, opening time, switch').click()
     await page.getByLabel(/^Opens at/).fill(later)
     await page.getByText('Too short: it ends after 24 hours').waitFor()

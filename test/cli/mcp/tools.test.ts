@@ -304,7 +304,7 @@ describe('a secret', () => {
 
   test('a secret waits for its time, or for a monitor to fall silent, and its receipt stays on this machine', async (t) => {
     const { host, home, server } = await aHost(t)
-    const revealAt = new Date(server.clock.now() + 3_600_000).toISOString()
+    const revealAt = new Date(server.now() + 3_600_000).toISOString()
     const timed = { planId: 'spark', name: 'later', text: '4711', revealAt }
     assert.equal((await host.call('send_whisper', timed)).value.state, 'settled')
     assert.match(
