@@ -89,7 +89,8 @@ const addImport = client({
   examples: ['mayfly import hooks.json --name hooks', 'mayfly import mayfly-backup.json'],
   notes: `
 A backup adds what is not here, and counts what it spent today. A purchase that was under way when it was made may
-have been paid since, so it counts as unknown: \`mayfly list\` shows how to go on.
+have been paid since, so it counts as unknown: \`mayfly list\` shows how to go on. Only the wallet that it names may
+pay it.
 `,
   async run(cli, { file, name }) {
     const text = (await readInput(cli, file, 'Paste what `export` wrote')).toString('utf8')

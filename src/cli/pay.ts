@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
-import { decodeInvoice } from '../protocol/bolt11.ts'
+import { copiedInvoice, decodeInvoice } from '../protocol/bolt11.ts'
 import { type Cli, client } from './cli.ts'
 import { CliError, EXIT, knownEnding, misuse } from './exit.ts'
 import { withWallet } from './invoice.ts'
@@ -17,8 +17,7 @@ export const addPay = client({
   },
   examples: ['mayfly pay lnbc… --max-sats 500'],
   async run(cli, { invoice: text, showPreimage }) {
-    const bolt11 = text.replace(/^lightning:/i, '')
-    const { amountMsat, paymentHash } = decodeInvoice(bolt11)
+    const { bolt11, amountMsat, paymentHash } = decodeInvoice(copiedInvoice(text))
     if (amountMsat === null) {
       throw new CliError('The invoice has no amount, so it is not paid.', EXIT.notPaid)
     }
@@ -33,7 +32,7 @@ export const addPay = client({
 
 async function pay(cli: Cli, bolt11: string): Promise<string> {
   // Several invoices can have one payment hash.
-  const hash = createHash('sha256').update(bolt11.toLowerCase()).digest('hex')
+  const hash = createHash('sha256').update(bolt11).digest('hex')
   const name = `pay-${hash.slice(0, 16)}`
   const store = vaultStore(cli, { nameFor: () => name, onDelivered: () => undefined })
   const { maxSats, signal, now } = cli

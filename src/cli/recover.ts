@@ -1,7 +1,8 @@
 /** `mayfly recover INVOICE`: collects what was paid for, where only the wallet is left. */
 import type { AnyCapability } from '../client/index.ts'
+import { isSameInvoice } from '../client/offer.ts'
 import { sharedWhisper } from '../client/whisper.ts'
-import { decodeInvoice } from '../protocol/bolt11.ts'
+import { copiedInvoice, decodeInvoice } from '../protocol/bolt11.ts'
 import { client } from './cli.ts'
 import { secretFrom } from './options.ts'
 import { freeName, keepEnd, savedAs } from './purchase.ts'
@@ -23,11 +24,10 @@ Whoever has both can collect the purchase, so the preimage is no argument, which
 see. A purchase that was begun here is gone on with by its name: \`mayfly list\`.
 `,
   async run(cli, { invoice, preimageFile, name: wanted }) {
-    const bolt11 = invoice.replace(/^lightning:/i, '')
-    const { paymentHash } = decodeInvoice(bolt11)
+    const { bolt11 } = decodeInvoice(copiedInvoice(invoice))
     if (wanted !== undefined && isSaved(cli, checkName(wanted))) throw nameSaved(wanted)
     const open = openPurchases(cli).find(({ record }) =>
-      record.invoices.some((each) => each.paymentHash === paymentHash),
+      record.invoices.some((each) => isSameInvoice(each.bolt11, bolt11)),
     )
     const { whisper, planId, service } = open?.record ?? {}
     const baseUrl = service ?? cli.url

@@ -17,16 +17,19 @@ const UNNAMED = 'a wallet'
 /** What one call of the SDK has for its wallet. */
 type Call = { wallet?: Wallet | undefined; signal?: AbortSignal }
 
-/** The wallet of a purchase, and its name. @throws MayflyError for another one than had it before. */
+/** The wallet of a purchase, and its name. @throws MayflyError for another one than may have had it before. */
 export async function walletOf(
-  { wallet: before }: PurchaseRecord,
+  { state, wallet: before }: PurchaseRecord,
   call: Call,
 ): Promise<{ wallet: Wallet; id: string }> {
   const { wallet } = call
   if (!wallet) throw outcomeUnknown(null)
   const id = (await wallet.id?.(signalOf(call))) ?? UNNAMED
-  if (before === null || before === id) return { wallet, id }
-  const message = `this purchase was handed to ${before}, and is asked of no other wallet`
+  if (before === id || (before === null && state === 'quoted')) return { wallet, id }
+  const message =
+    before === null
+      ? 'this purchase was begun elsewhere, and nobody here knows which wallet may have paid it'
+      : `this purchase was handed to ${before}, and is asked of no other wallet`
   throw outcomeUnknown(new WalletError(message, 'unknown'))
 }
 

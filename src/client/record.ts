@@ -39,7 +39,7 @@ export type PurchaseRecord = {
   requestSha256: string
   /** The ceiling of this purchase. */
   maxSats: number
-  /** The wallet that was asked, and no other may be. */
+  /** The wallet that was asked, and no other may be. Beyond `quoted`, null means that nobody knows which one it was. */
   wallet: string | null
   /** Every invoice that it was given. The last one is the one that may be paid. */
   invoices: RecordedInvoice[]

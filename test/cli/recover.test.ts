@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { openOrder } from '../support/buying.ts'
 import { commandLine } from '../support/command-line.ts'
 import { extend } from '../support/extension.ts'
+import { anInvoice } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
 import { aUser, interrupted, statesOf } from '../support/user.ts'
 
@@ -58,6 +60,21 @@ test('the proof of a purchase that was begun here goes to its own service alone'
   assert.match(elsewhere.err, new RegExp(`That is of ${server.url}`))
   assert.deepEqual(await statesOf(cli), ['hooks buying'])
   assert.equal((await cli.json(['recover', invoice], { input })).baseUrl, server.url)
+})
+
+test('an invoice of the same payment hash is another purchase than the one that was begun here', async (t) => {
+  const { cli, server } = await aUser(t)
+  const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
+  const { paymentHash } = decodeInvoice(invoice)
+  const twin = anInvoice({ paymentHash, amountMsat: 100_000 })
+  const other = await startServer(t)
+  const environment = { MAYFLY_URL: other.url }
+  const recovered = await cli.run(['recover', twin], {
+    input: await server.pay(invoice),
+    environment,
+  })
+  assert.match(recovered.err, /order not found/)
+  assert.deepEqual(await statesOf(cli), ['hooks buying'])
 })
 
 test('a name that is taken is said before the service is asked', async (t) => {
