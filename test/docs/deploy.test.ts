@@ -152,6 +152,17 @@ suite('the files for deployment', () => {
       }
     }
   })
+
+  test('what a page, or the list of equivalent mutants, calls a file is one', async () => {
+    for (const page of [...(await pages()), 'mutation/equivalent.json']) {
+      const files = (await text(page)).matchAll(
+        /[`"]((?:bin|bench|clients|deploy|examples|mutation|scripts|src|test)\/[\w./-]+)[`"]/g,
+      )
+      for (const [, file = ''] of files) {
+        assert.ok(file.includes('NAME') || isThere(file), `${page} names ${file}`)
+      }
+    }
+  })
 })
 
 async function pages(): Promise<string[]> {
