@@ -33,16 +33,23 @@ test('the walk of the README at the terminal ends in the body of its webhook', a
   )
 })
 
-test('the URL of the README shows an invoice, and the credential brings its inbox', async (t) => {
-  const { url, pay } = await startServer(t)
-  const [step] = steps('Buy with HTTP')
-  assert.ok(step)
-  const [asked = ''] = await runInOneShell([step], url)
-  assert.deepEqual(shape(asked), shape(step.shown))
-  const { macaroon, invoice } = JSON.parse(asked) as { macaroon: string; invoice: string }
-  const authorization = `L402 ${macaroon}:${await pay(invoice)}`
-  const bought = await fetch(`${url}/api/buy/catch/spark/l402`, { headers: { authorization } })
-  assert.equal(bought.status, 200)
+test('the URL of the README shows an invoice, and the lines below it pay that and bring an inbox', async (t) => {
+  const { url } = await startServer(t)
+  const [asking, buying] = steps('Buy with HTTP')
+  assert.ok(asking && buying)
+  let answer = await run(asking.command)
+  assert.deepEqual(shape(answer), shape(asking.shown))
+  const seen: Record<string, string> = {}
+  for (const line of buying.command.split('\n')) {
+    Object.assign(seen, JSON.parse(answer))
+    answer = await run(line.replaceAll(/<(\w+)>/g, (_, name: string) => seen[name] ?? ''))
+  }
+  assert.match(answer, /"settled":true,.*"ownerToken":"catch_owner_/)
+
+  async function run(command: string): Promise<string> {
+    const [output = ''] = await runInOneShell([{ command, shown: '' }], url)
+    return output
+  }
 })
 
 /** A block to paste, and the block below it with what comes out. */
