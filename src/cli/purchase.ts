@@ -2,6 +2,8 @@
  * Buying and extending, for commands and for the tools of hosts: the SDK's purchase with the vault as its store. A
  * purchase is in the vault before money moves, and what was bought is saved before the purchase goes.
  */
+
+import { newEndOf } from '../client/extension.ts'
 import {
   type AnyCapability,
   type Mayfly,
@@ -238,12 +240,10 @@ function keepBought(
   record: PurchaseRecord,
 ): Bought | null {
   const { resource, service, planId } = record
-  if (record.extends !== undefined) {
-    const { extended, expiresAt } = (resource ?? {}) as Record<string, unknown>
-    if (extended === true) {
-      const saved = keepEnd(cli, name, String(expiresAt))
-      return saved && { name, saved }
-    }
+  const end = record.extends === undefined ? null : newEndOf(resource)
+  if (end !== null) {
+    const saved = keepEnd(cli, name, end.expiresAt)
+    return saved && { name, saved }
   }
   const capability =
     record.whisper === undefined ? resource : sharedWhisper(resource, record.whisper)

@@ -126,6 +126,7 @@ function serviceAddress(value: unknown): string | null {
   return username + password + search + hash === '' ? value.replace(/\/+$/, '') : null
 }
 
-function isDateTime(text: string): boolean {
+/** A time as the service writes it, which a terminal may show. */
+export function isDateTime(text: string): boolean {
   return DATE_TIME.test(text) && !Number.isNaN(Date.parse(text))
 }

@@ -1,7 +1,9 @@
 /** Extending what was bought, before it ends: a purchase that adds the time and the limits of its plan. */
 import type { CatchCapability } from '../catch/schema.ts'
+import { isObject } from '../lib/json.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import type { PulseCapability } from '../pulse/schema.ts'
+import { isDateTime } from './capability-file.ts'
 import { MayflyError } from './errors.ts'
 import type { Order } from './record.ts'
 
@@ -38,10 +40,18 @@ export function extensionOrder(
 
 /** What a paid order has answered. @throws MayflyError `unexpected answer`. */
 export function extensionOf(bought: unknown): Extension {
-  const { extended, expiresAt, product } = (bought ?? {}) as Record<string, unknown>
-  if (extended === true && typeof expiresAt === 'string') return { expiresAt }
-  if (product === 'catch' || product === 'pulse') {
+  const end = newEndOf(bought)
+  if (end !== null) return end
+  if (isObject(bought) && (bought.product === 'catch' || bought.product === 'pulse')) {
     return { replacement: bought as CatchCapability | PulseCapability }
   }
+  throw new MayflyError('unexpected answer', 200)
+}
+
+/** The new end of what was extended, or null if it was sold anew. @throws MayflyError `unexpected answer`. */
+export function newEndOf(bought: unknown): { expiresAt: string } | null {
+  if (!isObject(bought) || bought.extended !== true) return null
+  const { expiresAt } = bought
+  if (typeof expiresAt === 'string' && isDateTime(expiresAt)) return { expiresAt }
   throw new MayflyError('unexpected answer', 200)
 }

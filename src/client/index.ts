@@ -12,7 +12,13 @@ import type { PulseCapability, PulseCatalog } from '../pulse/schema.ts'
 import type { WhisperCatalog } from '../whisper/schema.ts'
 import type { AnyCapability } from './capability-file.ts'
 import { type CatchOwner, createCatchClient } from './catch.ts'
-import { type Extendable, type Extension, extensionOf, extensionOrder } from './extension.ts'
+import {
+  type Extendable,
+  type Extension,
+  extensionOf,
+  extensionOrder,
+  newEndOf,
+} from './extension.ts'
 import { createGateClient, type GateProject } from './gate.ts'
 import { type CallOptions, createHttp, platformFetch } from './http.ts'
 import { resourceOf } from './order-requests.ts'
@@ -293,8 +299,7 @@ function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }:
     ): Promise<AnyCapability | { expiresAt: string }> {
       const asked = { path: '/api/payments/recover', json: proof, ...options, isRepeatable: true }
       const bought = resourceOf(await http.answer({ method: 'POST', ...asked }))
-      const { extended, expiresAt } = bought as { extended?: boolean; expiresAt: string }
-      return extended ? { expiresAt } : (bought as AnyCapability)
+      return newEndOf(bought) ?? (bought as AnyCapability)
     },
     /** The public status that a monitor's owner shares under this id. */
     pulsePublicStatus: (publicStatusId: string, options?: CallOptions) =>

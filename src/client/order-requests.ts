@@ -1,4 +1,5 @@
 /** The requests of a purchase, and what their answers say. */
+import { isObject } from '../lib/json.ts'
 import { MayflyError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, isBusy } from './http.ts'
 import type { PaymentQuote } from './purchase.ts'
@@ -65,7 +66,7 @@ export function dateOf({ headers }: ApiResponse): number | null {
 
 /** What was bought; of an extension its answer, because nothing new was. */
 export function resourceOf({ status, body }: ApiResponse): unknown {
-  if (typeof body === 'object' && body !== null && 'resource' in body) return body.resource
-  if (typeof body === 'object' && body !== null && 'extended' in body) return body
+  if (isObject(body) && isObject(body.resource)) return body.resource
+  if (isObject(body) && 'extended' in body) return body
   throw new MayflyError('unexpected answer', status)
 }

@@ -10,6 +10,8 @@
  *
  * Another invoice is possible when the wallet still says, ten minutes after the expiry, that it did not pay.
  */
+
+import { isObject } from '../lib/json.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import {
@@ -444,13 +446,12 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   }
 
   async function priceOf(product: Product, planId: PlanId | null): Promise<number | null> {
-    type Catalog = {
-      products?: Record<string, { plans?: { planId: string; priceSats: number }[] }>
-    }
+    type Catalog = { products?: Record<string, { plans?: unknown }> }
     const answer = await request({ path: '/api/catalog' })
     if (answer.status !== 200) throw errorOf(answer)
     const plans = (answer.body as Catalog | null)?.products?.[product]?.plans
-    return plans?.find((each) => each.planId === planId)?.priceSats ?? null
+    const plan: unknown = Array.isArray(plans) && plans.find((each) => each?.planId === planId)
+    return isObject(plan) && typeof plan.priceSats === 'number' ? plan.priceSats : null
   }
 
   const laterOf = ({ at }: Said): number => Math.max(now(), at ?? 0)

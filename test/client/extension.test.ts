@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { createMayfly, simulatorWallet } from '../../src/client/index.ts'
 import { assertExtended, EXTENDABLE } from '../support/extension.ts'
 import { startServer } from '../support/server.ts'
+import { serve } from '../support/serving.ts'
 
 for (const { name, buy, limits } of EXTENDABLE) {
   test(`the SDK extends what ${name} has sold, by a wallet, once for one key`, async (t) => {
@@ -54,4 +55,21 @@ test('the SDK resolves to the new capability if the old one ended while its wall
   assert.ok('replacement' in done)
   assert.notEqual(done.replacement.publicId, held.publicId)
   assert.equal((await server.mayfly.pulse(done.replacement).status()).state, 'waiting')
+})
+
+test('an answer in place of a new end is believed by nobody: it could steer a terminal', async (t) => {
+  let said: unknown
+  const url = await serve(t, (_, response) => void response.end(JSON.stringify(said)))
+  const mayfly = createMayfly({ baseUrl: url })
+  for (said of [
+    { extended: true, expiresAt: '\u001b]0;title\u0007' },
+    { extended: true, expiresAt: 7 },
+    { extended: true },
+    { resource: { extended: true } },
+    { resource: null },
+    { resource: 'sold' },
+  ]) {
+    const recovered = mayfly.recover({ bolt11: 'lnbcrt1', preimage: 'ab'.repeat(32) })
+    await assert.rejects(recovered, { phrase: 'unexpected answer' }, JSON.stringify(said))
+  }
 })

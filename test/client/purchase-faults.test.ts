@@ -205,6 +205,23 @@ for (const [name, lie] of Object.entries(LIES)) {
   })
 }
 
+test('a service whose catalogue is none is paid nothing', async (t) => {
+  const server = await startServer(t)
+  for (const plans of ['none', null, [null], {}, [{ planId: 'spark', priceSats: '100' }]]) {
+    const wallet = testWallet(server)
+    const mayfly = createMayfly({
+      baseUrl: server.url,
+      wallet,
+      fetch: (url, init) =>
+        String(url).endsWith('/api/catalog')
+          ? Promise.resolve(Response.json({ products: { catch: { plans } } }))
+          : fetch(url, init),
+    })
+    await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), { phrase: 'price disagrees' })
+    assert.deepEqual(wallet.asked, [])
+  }
+})
+
 test('a service that asks for another price than its catalogue says is paid nothing', async (t) => {
   const server = await startServer(t)
   for (const price of [99, 101, undefined]) {

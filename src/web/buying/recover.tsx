@@ -2,7 +2,7 @@
 import './buying.css'
 import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
-import { extensionOf } from '../../client/extension.ts'
+import { newEndOf } from '../../client/extension.ts'
 import { type AnyCapability, createMayfly, type PaymentQuote } from '../../client/index.ts'
 import { createPayments } from '../../client/payments.ts'
 import { sharedWhisper } from '../../client/whisper.ts'
@@ -72,8 +72,7 @@ async function collect({ orderId, idempotencyKey, bolt11 }: Recovery) {
   const payments = createPayments(service, { maxSats: 0, now: clock.now, isEndless: true })
   const signal = AbortSignal.timeout(PATIENCE_MS)
   const bought = await payments.collect(quote, { idempotencyKey, signal })
-  const isExtension = (bought as { extended?: unknown }).extended === true
-  return isExtension ? (extensionOf(bought) as { expiresAt: string }) : (bought as AnyCapability)
+  return newEndOf(bought) ?? (bought as AnyCapability)
 }
 
 function withKey(
