@@ -158,7 +158,7 @@ describe('a purchase', () => {
       planId: 'spark',
       requestSha256: '',
       maxSats: 1000,
-      wallet: null,
+      wallet: 'the simulator',
       invoices: [{ bolt11, paymentHash, amountSats: 100, expiresAt, orderId: 'order_1' }],
     } as unknown as PurchaseRecord
     store.save(record)
