@@ -247,9 +247,12 @@ export const claimVerification = (
   expect: 1,
 })
 
-/** Deletes at most `max` intents that were never paid. Their payment hashes stay stored. */
+/**
+ * Deletes at most `max` intents that were never paid. Their payment hashes stay stored. The condition is said twice,
+ * because on PostgreSQL only the outer one is asked again of a row that was just changed.
+ */
 export const purgeUnpaid = (before: number, max: number): Statement => ({
-  text: `delete from gate_intent where state = 'open' and intent_id in (
+  text: `delete from gate_intent where state = 'open' and honoured_until < $1 and intent_id in (
       select intent_id from gate_intent where state = 'open' and honoured_until < $1 ${limitedTo(2)})
     returning intent_id`,
   values: [before, max],

@@ -49,7 +49,8 @@ export function purgeOrders(before: number, now: number): Statement[] {
       values: [before],
     },
     {
-      text: `delete from order_tombstone where payment_hash in (
+      // Said twice, because on PostgreSQL only the outer condition is asked again of a row that was just changed.
+      text: `delete from order_tombstone where ended = 'dead' and ended_at < $1 and payment_hash in (
         select payment_hash from order_tombstone where ended = 'dead' and ended_at < $1
         limit ${BATCH_ROWS})`,
       values: [now - KEEP_DEAD_MS],

@@ -59,8 +59,8 @@ export const newReceipt = (
 export const authorized = (intent: string, project: string) =>
   Object.values(authorizeIntent(newReceipt(intent, project)))
 
-export async function aGateStore(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+export async function aGateStore(t: After, databaseUrl?: string) {
+  const db = await openDatabase(databaseUrl ?? (await aMigratedDatabaseUrl(t)))
   t.after(() => db.close())
   const store = createGateStore(db)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))

@@ -1,20 +1,38 @@
 /** Locks on a PostgreSQL database that a test holds against the program. */
 import assert from 'node:assert/strict'
+import type { Statement } from '../../src/db/db.ts'
 import { connect, settingsOf } from '../../src/db/postgres/connection.ts'
 import type { After } from './folder.ts'
 import { query } from './store.ts'
 
 /** Another session that has run these statements in a transaction. @returns what ends it. */
 export async function holding(t: After, url: string, text: string): Promise<() => Promise<void>> {
+  const { end } = await begun(t, url, [{ text, values: [] }])
+  return () => end('rollback')
+}
+
+/** Does the work while another session has made a change, which it commits once the work waits for it. */
+export async function duringChange<T>(
+  t: After,
+  { databaseUrl, change }: { databaseUrl: string; change: Statement[] },
+  work: () => Promise<T>,
+): Promise<T> {
+  const { end } = await begun(t, databaseUrl, change)
+  const done = work()
+  while (!(await waits(databaseUrl)));
+  await end('commit')
+  return done
+}
+
+async function begun(t: After, url: string, statements: Statement[]) {
   const session = await connect(settingsOf(url))
   t.after(() => session.drop())
-  const { failure } = await session.send([
-    { text: 'begin', values: [] },
-    { text, values: [] },
-  ])
+  const { failure } = await session.send([{ text: 'begin', values: [] }, ...statements])
   assert.equal(failure, null)
-  return async () => {
-    await session.send([{ text: 'rollback', values: [] }])
+  return {
+    async end(by: 'commit' | 'rollback'): Promise<void> {
+      await session.send([{ text: by, values: [] }])
+    },
   }
 }
 
