@@ -221,7 +221,11 @@ export async function refundOrder(
   )
   if ('rows' in done) return { amountSats, publicId: order.public_id }
   const current = await rowOf(db, ref)
-  if (current === null || current.state === 'refunded' || done.refused === 'refund') {
+  // It was deleted since, because it was over.
+  if (current === null) {
+    return refundSale(db, { by: 'payment_hash', value: paymentHash }, { reason, refundedAt })
+  }
+  if (current.state === 'refunded' || done.refused === 'refund') {
     throw await wasRefunded(db, ref, paymentHash)
   }
   throw new Refusal(

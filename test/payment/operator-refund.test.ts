@@ -148,6 +148,14 @@ suite('a refund', () => {
     })
   }
 
+  test('an order that is deleted while it is refunded is refunded by its sale', async (t) => {
+    const { shop, quote } = await aPaid(t)
+    const gone = meanwhile(shop.db, { text: 'delete from purchase_order', values: [] })
+    const done = refund(shop, gone, { ...quote, isSettled: true })
+    assert.deepEqual(await done, { amountSats: quote.amountSats, publicId: null })
+    assert.equal((await shop.db.read('select * from refund')).length, 1)
+  })
+
   test('a refund and a delivery at once never hand out what was paid back', async (t) => {
     const { shop, quote, orderId } = await aPaid(t, { isSoldOut: true })
     const done = await Promise.all([
