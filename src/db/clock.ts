@@ -36,6 +36,22 @@ export function databaseTime(db: Pick<Db, 'read'>, monotonic: () => number): Rea
   }
 }
 
+/** @throws Error if the store is never fast enough to be exact. */
+async function firstReading(readTime: ReadTime): Promise<Reading> {
+  for (let tries = 0; tries < 10; tries++) {
+    const reading = await readTime()
+    if (reading) return reading
+  }
+  throw new Error('the store took longer than a second to say the time, ten times')
+}
+
+/** The time of a store for what works on it beside the service: as the service tells it, but for small differences. */
+export async function storeClock(db: Db, machine: SteadyClock): Promise<SteadyClock> {
+  if (db.engine === 'sqlite') return machine
+  const { at, monotonic } = await firstReading(databaseTime(db, machine.monotonic))
+  return { ...machine, now: () => Math.floor(at + machine.monotonic() - monotonic) }
+}
+
 /** The one clock of the service. */
 export type ServiceClock = Awaited<ReturnType<typeof openClock>>
 
@@ -109,9 +125,7 @@ export async function openClock({
     return next
   }
 
-  let first = await readTime()
-  for (let tries = 1; first === null && tries < 10; tries++) first = await readTime()
-  if (!first) throw new Error('the store took longer than a second to say the time, ten times')
+  const first = await firstReading(readTime)
   const beatAt = await lastBeatAt(db)
   anchor = beatAt === null ? first : { at: beatAt, monotonic: first.monotonic }
   await takeOver(first, GAP_MS - 1)

@@ -3,7 +3,7 @@
  * delivers or refunds what could not be provisioned. With the commands of `mayfly order`, beside the service, and
  * sometimes with two of them at once.
  */
-import type { Answer } from '../../src/cli/operator/command.ts'
+import type { Answer, Store } from '../../src/cli/operator/command.ts'
 import {
   deliver,
   handOut,
@@ -12,7 +12,7 @@ import {
   refundOfLost,
   restore,
 } from '../../src/cli/operator/order-work.ts'
-import type { Db } from '../../src/db/db.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import type { PlanId, Product } from '../../src/lib/product-names.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { type Config, readConfig } from '../../src/service/config.ts'
@@ -20,7 +20,7 @@ import type { Run } from './run-context.ts'
 import type { SimulatedInvoice } from './world/invoices.ts'
 import type { Process } from './world/world.ts'
 
-type Command = (config: Config, db: Db) => Promise<Answer>
+type Command = (on: Store) => Promise<Answer>
 
 const LOOKS_EVERY_MS = 10_000
 
@@ -56,8 +56,8 @@ async function mend(run: Run, paymentHash: string): Promise<void> {
   const { random, sleep } = run.world.scheduler
   await sleep(random.next() * 5_000)
   const ref = readName(paymentHash)
-  const delivering: Command = (config, db) => deliver(config, db, ref)
-  const refunding: Command = (_config, db) => refund(db, { ref, reason: 'simulated' })
+  const delivering: Command = (on) => deliver(on, ref)
+  const refunding: Command = (on) => refund(on, { ref, reason: 'simulated' })
   const tries = random.pick([
     ...[[delivering], [refunding], [delivering, delivering], [refunding, refunding]],
   ])
@@ -78,10 +78,10 @@ async function give(run: Run, invoice: SimulatedInvoice): Promise<void> {
     preimage: null,
     product: product.toLowerCase() as Product,
   }
-  const named: Command = (config, db) => restore(config, db, { ...lost, orderId })
-  const unnamed: Command = (config, db) => restore(config, db, { ...lost, orderId: null })
-  const refunding: Command = (config, db) =>
-    refundOfLost(config, db, { lost: { ...lost, orderId: null }, reason: 'simulated' })
+  const named: Command = (on) => restore(on, { ...lost, orderId })
+  const unnamed: Command = (on) => restore(on, { ...lost, orderId: null })
+  const refunding: Command = (on) =>
+    refundOfLost(on, { lost: { ...lost, orderId: null }, reason: 'simulated' })
   if (lost.product === 'whisper') return attempt(run, paymentHash, [named, refunding])
   await attempt(run, paymentHash, random.chance(0.2) ? [named, refunding] : [named])
   // The id may belong to a new order of this buyer.
@@ -98,7 +98,7 @@ async function handOutRenamed(run: Run, paymentHash: string): Promise<void> {
     paymentHash,
   )
   if (orderId === null || row?.state !== 'settled' || row.order_id === orderId) return
-  const handing = await command(run, (config, db) => handOut(config, db, readName(paymentHash)))
+  const handing = await command(run, (on) => handOut(on, readName(paymentHash)))
   // The only copy may be lost on its way to the operator.
   if (handing.answer) ledger.handedOut.set(paymentHash, handing.answer.text.trim())
   else ledger.paidBack.add(paymentHash)
@@ -124,7 +124,7 @@ async function command(run: Run, work: Command): Promise<{ answer: Answer | null
   const config = { ...readConfig(settings.environment()), catalog: settings.catalog() }
   try {
     const answer = await world.scheduler.as(process, () =>
-      work(config as Config, world.disk.connect(process)),
+      work({ config: config as Config, db: world.disk.connect(process), clock: systemClock }),
     )
     return { answer, says: answer.text }
   } catch (error) {

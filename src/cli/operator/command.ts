@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type Db, StoreAway, StoreUnusable } from '../../db/db.ts'
+import { type SteadyClock, systemClock } from '../../lib/clock.ts'
 import { type Config, readConfig } from '../../service/config.ts'
 import {
   type Add,
@@ -63,16 +64,16 @@ export function checkReason(reason: string): void {
   }
 }
 
+/** The settings of the service and its store, with the store's own time: this machine's may be wrong. */
+export type Store = { config: Config; db: Db; clock: SteadyClock }
+
 /**
  * Opens the store of the settings for `work`. The engines are loaded only here. In a wrong folder there is no store
  * that has nothing in it: a new one would answer that nobody bought anything.
  * @param mayCreate whether the command may come before the first start of the service
  * @throws CliError if there is no store
  */
-export async function withStore<T>(
-  work: (config: Config, db: Db) => Promise<T>,
-  mayCreate = false,
-): Promise<T> {
+export async function withStore<T>(work: (on: Store) => Promise<T>, mayCreate = false): Promise<T> {
   const config = readConfig()
   if (config.databaseUrl.kind === 'sqlite' && !mayCreate) {
     const file = resolve(config.databaseUrl.file)
@@ -82,11 +83,14 @@ export async function withStore<T>(
       )
     }
   }
-  const { openStore } = await import('../../db/open.ts')
+  const [{ openStore }, { storeClock }] = await Promise.all([
+    import('../../db/open.ts'),
+    import('../../db/clock.ts'),
+  ])
   // Somebody waits for the answer, unlike at the start of a service.
   const db = await openStore(config.databaseUrl, { startWithinMs: 0 })
   try {
-    return await work(config, db)
+    return await work({ config, db, clock: await storeClock(db, systemClock) })
   } finally {
     await db.close()
   }

@@ -1,7 +1,6 @@
 /** Opens the projects of GATE for the operator's commands, on the store of the running server. */
 import { openProvider } from '../../gate/open.ts'
 import { createProjects, ProjectError, type Projects, UnknownProject } from '../../gate/projects.ts'
-import { systemClock } from '../../lib/clock.ts'
 import { createSimulator } from '../../lightning/simulator.ts'
 import { LnurlError } from '../../protocol/lnurl.ts'
 import { outboundRules } from '../../service/outbound-rules.ts'
@@ -19,7 +18,7 @@ export function withProjects(
   output: Output,
   { work, mayCreate }: { work: (projects: Projects) => Promise<Answer>; mayCreate: boolean },
 ): Promise<Answer> {
-  return withStore(async (config, db) => {
+  return withStore(async ({ config, db, clock }) => {
     const { lightningUrl, network: configured, quoteSeconds } = config
     const isSimulator = lightningUrl.kind === 'simulator'
     const network = await bindStore(db, {
@@ -28,7 +27,6 @@ export function withProjects(
     })
     const outbound = outboundRules(config, network)
     const { allowed } = outbound
-    const clock = systemClock
     const simulator = isSimulator ? await createSimulator({ db, clock }) : null
     const provider = openProvider({ simulator, outbound, network, clock, quoteSeconds })
     try {

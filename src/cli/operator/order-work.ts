@@ -27,7 +27,6 @@ import {
 import type { OrderRow, OrderState } from '../../payment/store.ts'
 import { type Story, storyOf, storyOfDeleted } from '../../payment/story.ts'
 import { createSecrets } from '../../secrets/secrets.ts'
-import type { Config } from '../../service/config.ts'
 import { PROVISIONINGS, readAllPlans } from '../../service/products.ts'
 import { secretsGiven } from '../../service/secret-file.ts'
 import { asConfigError } from '../../service/start-checks.ts'
@@ -35,7 +34,7 @@ import { bindStore } from '../../service/store-identity.ts'
 import { firstLine } from '../ask.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
 import { away, columns } from '../text.ts'
-import type { Answer } from './command.ts'
+import type { Answer, Store } from './command.ts'
 import { timeFrom } from './times.ts'
 
 // Listing and showing
@@ -114,8 +113,11 @@ export function readOneName(name: string): OrderRef {
 }
 
 /** @throws CliError if the store has nothing of this name. */
-export async function show(db: Db, ref: OrderRef): Promise<Answer> {
-  const now = systemClock.now()
+export async function show(
+  { db, clock }: Pick<Store, 'db' | 'clock'>,
+  ref: OrderRef,
+): Promise<Answer> {
+  const now = clock.now()
   const shown = await showOrder(db, ref)
   switch (shown.kind) {
     case 'order':
@@ -199,8 +201,8 @@ function inOneLine({ extendsId, publicId, ...order }: ReturnType<typeof listed>)
 // Delivering
 
 /** @throws CliError where nothing can be provisioned, with the reason. */
-export async function deliver(config: Config, db: Db, ref: OrderRef): Promise<Answer> {
-  const work = deliverOrder(await settlingDeps(config, db), ref)
+export async function deliver(on: Store, ref: OrderRef): Promise<Answer> {
+  const work = deliverOrder(await settlingDeps(on), ref)
   const { order, publicId, isExtended, isRestored, ...times } = await orRefused(work)
   const expiresAt = rfc3339(times.expiresAt)
   const settled = `${order} is settled as ${publicId} until ${expiresAt}. The buyer's`
@@ -220,8 +222,8 @@ const byHand = (order: string): string =>
  * The capability alone goes to stdout, as `mayfly import` takes it.
  * @throws CliError where nothing can be delivered, with the reason.
  */
-export async function handOut(config: Config, db: Db, ref: OrderRef): Promise<Answer> {
-  const work = handOutOrder(await settlingDeps(config, db), ref)
+export async function handOut(on: Store, ref: OrderRef): Promise<Answer> {
+  const work = handOutOrder(await settlingDeps(on), ref)
   const { order, body, extendedId } = await orRefused(work)
   return {
     json: JSON.parse(body),
@@ -236,20 +238,19 @@ export async function handOut(config: Config, db: Db, ref: OrderRef): Promise<An
 
 /** @throws CliError where nothing can be refunded, with the reason. */
 export async function refund(
-  db: Db,
+  { db, clock }: Pick<Store, 'db' | 'clock'>,
   { ref, ...how }: { ref: OrderRef; reason: string; isSettled?: boolean },
 ): Promise<Answer> {
-  const deps = { db, clock: systemClock, products: PROVISIONINGS }
+  const deps = { db, clock, products: PROVISIONINGS }
   return refundedAs(ref.value, await orRefused(refundOrder(deps, ref, how)))
 }
 
 /** @throws CliError where nothing can be refunded, with the reason. */
 export function refundOfLost(
-  config: Config,
-  db: Db,
+  on: Store,
   { lost, reason }: { lost: LostOrder; reason: string },
 ): Promise<Answer> {
-  return withLost({ config, db }, lost, async (deps, order) =>
+  return withLost(on, lost, async (deps, order) =>
     refundedAs(order.paymentHash, await refundLost(deps, order, reason)),
   )
 }
@@ -295,8 +296,8 @@ export function readLost(name: string, options: LostOptions): LostOrder {
 }
 
 /** @throws CliError where nothing can be restored, with the reason. */
-export function restore(config: Config, db: Db, lost: LostOrder): Promise<Answer> {
-  return withLost({ config, db }, lost, async (deps, order) => {
+export function restore(on: Store, lost: LostOrder): Promise<Answer> {
+  return withLost(on, lost, async (deps, order) => {
     const { publicId, ...times } = await restoreOrder(deps, order)
     const { paymentHash, orderId } = order
     const expiresAt = rfc3339(times.expiresAt)
@@ -325,10 +326,10 @@ async function orRefused<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-const settlingDeps = async (config: Config, db: Db) => ({
+const settlingDeps = async ({ config, db, clock }: Store) => ({
   db,
   secrets: createSecrets(await secretsGiven(config)(db)),
-  clock: systemClock,
+  clock,
   products: PROVISIONINGS,
 })
 
@@ -336,15 +337,15 @@ type LostDeps = Parameters<typeof restoreOrder>[0]
 
 /** Works on a lost order with the node of the settings. */
 async function withLost(
-  { config, db }: { config: Config; db: Db },
+  on: Store,
   order: LostOrder,
   work: (deps: LostDeps, lost: Lost) => Promise<Answer>,
 ): Promise<Answer> {
   const { product, planId } = order
   // The plan as it is sold now, or was: an order of a plan that was withdrawn is still owed.
-  const lost: Lost = { ...order, plan: readAllPlans(config.catalog)[product][planId] }
-  const settling = await settlingDeps(config, db)
-  return withNode(config, db, (lightning) => orRefused(work({ ...settling, lightning }, lost)))
+  const lost: Lost = { ...order, plan: readAllPlans(on.config.catalog)[product][planId] }
+  const settling = await settlingDeps(on)
+  return withNode(on, (lightning) => orRefused(work({ ...settling, lightning }, lost)))
 }
 
 /**
@@ -353,13 +354,12 @@ async function withLost(
  * @throws ConfigError where the store belongs to another node.
  */
 async function withNode<T>(
-  config: Config,
-  db: Db,
+  { config, db, clock }: Store,
   work: (lightning: Lightning) => Promise<T>,
 ): Promise<T> {
   const warn = (reason: string): void => void process.stderr.write(`${reason}\n`)
   const { url, kind: backend } = config.lightningUrl
-  const node = await asConfigError(() => openLightning(url, { db, clock: systemClock, warn }))
+  const node = await asConfigError(() => openLightning(url, { db, clock, warn }))
   try {
     const { problem, lightning } = node
     if (problem) throw new CliError(problem.sentence, problem.isAway ? EXIT.later : EXIT.usage)

@@ -31,7 +31,7 @@ const addList = operator({
   async run(options) {
     const { list, readWanted } = await works()
     const wanted = readWanted(options)
-    return withStore((_config, db) => list(db, wanted))
+    return withStore(({ db }) => list(db, wanted))
   },
 })
 
@@ -47,7 +47,7 @@ const addShow = operator({
   async run({ order }) {
     const { readName, show } = await works()
     const ref = readName(order)
-    return withStore((_config, db) => show(db, ref))
+    return withStore((on) => show(on, ref))
   },
 })
 
@@ -62,7 +62,7 @@ const addDeliver = operator({
   async run({ order, print }) {
     const { deliver, handOut, readOneName } = await works()
     const ref = readOneName(order)
-    return withStore((config, db) => (print ? handOut : deliver)(config, db, ref))
+    return withStore((on) => (print ? handOut : deliver)(on, ref))
   },
 })
 
@@ -93,10 +93,10 @@ const addRefund = operator({
     const { readLost, readOneName, refund, refundOfLost } = await works()
     if (product !== undefined && plan !== undefined) {
       const known = readLost(order, { ...lost, product, plan })
-      return withStore((config, db) => refundOfLost(config, db, { lost: known, reason }))
+      return withStore((on) => refundOfLost(on, { lost: known, reason }))
     }
     const ref = readOneName(order)
-    return withStore((_config, db) => refund(db, { ref, reason, isSettled }))
+    return withStore((on) => refund(on, { ref, reason, isSettled }))
   },
 })
 
@@ -114,7 +114,7 @@ const addRestore = operator({
   async run({ invoice, ...options }) {
     const { readLost, restore } = await works()
     const lost = readLost(invoice, options)
-    return withStore((config, db) => restore(config, db, lost))
+    return withStore((on) => restore(on, lost))
   },
 })
 

@@ -30,7 +30,7 @@ It is CSV, and with --json an object a line.
     }
     if (between.to <= between.from) throw misuse('--to must be after --from.')
     const { entriesBetween } = await import('../../payment/sales.ts')
-    await withStore(async (_config, db) => {
+    await withStore(async ({ db }) => {
       await write(format.head)
       for await (const page of entriesBetween(db, between)) {
         await write(page.map((entry) => format.line(shownEntry(entry))).join(''))

@@ -1,5 +1,5 @@
 /** `mayfly takedown …`: the operator's answer to abuse, on the store, whether the service runs or not. */
-import { rfc3339, systemClock } from '../../lib/clock.ts'
+import { rfc3339 } from '../../lib/clock.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Suspension, Target } from '../../service/takedowns.ts'
 import { group } from '../declare.ts'
@@ -20,8 +20,8 @@ const addSuspend = operator({
     checkReason(reason)
     const target = await targetOf(publicId)
     const { suspend } = await import('../../service/takedowns.ts')
-    const isDone = await withStore((_config, db) =>
-      suspend(db, target, { reason, now: systemClock.now() }),
+    const isDone = await withStore(({ db, clock }) =>
+      suspend(db, target, { reason, now: clock.now() }),
     )
     if (!isDone) {
       throw new CliError(`${publicId} is unknown, over, or was suspended before.`)
@@ -39,7 +39,7 @@ const addResume = operator({
   async run({ publicId }) {
     const target = await targetOf(publicId)
     const { resume } = await import('../../service/takedowns.ts')
-    const done = await withStore((_config, db) => resume(db, target, systemClock.now()))
+    const done = await withStore(({ db, clock }) => resume(db, target, clock.now()))
     if (done === 'unknown') throw new CliError(`${publicId} is not suspended.`)
     const text =
       done === 'over'
@@ -56,7 +56,7 @@ const addList = operator({
   examples: ['mayfly takedown list', 'mayfly takedown list --all'],
   async run({ all: isAll = false }) {
     const { listSuspensions } = await import('../../service/takedowns.ts')
-    const suspensions = await withStore((_config, db) => listSuspensions(db, { isAll }))
+    const suspensions = await withStore(({ db }) => listSuspensions(db, { isAll }))
     return {
       json: { takedowns: suspensions.map(shown) },
       text: suspensions.length === 0 ? 'Nothing is suspended.\n' : suspensions.map(line).join(''),

@@ -1,6 +1,9 @@
 /** The operator's commands at a store in PostgreSQL. */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { BIN, ENVIRONMENT } from '../../support/bin.ts'
 import { poll, purchase, quoteOf } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
 import { aPostgresDatabase } from '../../support/postgres.ts'
@@ -60,4 +63,32 @@ test('orders in PostgreSQL are delivered alike, and the store is backed up by to
   const refused = await run('backup', 'nowhere.db')
   assert.deepEqual([refused.code, refused.out], [1, ''])
   assert.match(refused.err, /docs\/run\/backup\.md/)
+})
+
+/** A week ahead. */
+const WRONG_CLOCK = `--import=data:text/javascript,${encodeURIComponent(
+  'const right = Date.now; Date.now = () => right() + 7 * 86_400_000',
+)}`
+
+test('what is delivered from a machine whose clock is wrong begins at the time of the database', async (t) => {
+  const databaseUrl = await aPostgresDatabase()
+  const settings = { MAYFLY_DATABASE_URL: databaseUrl, MAYFLY_SECRET: '11'.repeat(32) }
+  const server = await startServer(t, settings)
+  const { orderId } = quoteOf(await purchase(server, {}))
+  await query(
+    { databaseUrl },
+    `update purchase_order set state = 'paid_unfulfilled', settled_by = 'stream'`,
+  )
+  const begunAt = Date.now()
+  const env = { ...ENVIRONMENT, ...settings, NODE_OPTIONS: WRONG_CLOCK }
+  for (const args of [['deliver'], ['refund', '--settled', '--reason', 'a test']]) {
+    await promisify(execFile)(process.execPath, [BIN, 'order', ...args, orderId], { env })
+  }
+  const [{ settled_at, sealed_at } = {}] = await query(
+    { databaseUrl },
+    'select settled_at, sealed_at from purchase_order',
+  )
+  for (const at of [settled_at, sealed_at].map(Number)) {
+    assert.ok(at >= begunAt - 1_000 && at <= Date.now() + 1_000, new Date(at).toISOString())
+  }
 })
