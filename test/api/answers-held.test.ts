@@ -32,13 +32,15 @@ test('20 streams that nobody reads hold no more than their capability may', asyn
   const inAll = (bytesOf: (answer: ServerResponse) => number) =>
     responses.reduce((bytes, answer) => bytes + bytesOf(answer), 0)
   const unread = () => inAll(({ writableLength }) => writableLength)
-  await until('they are all full or wait', async () => {
-    const hasSome = unread() > MIB && (await holds(server)).waiting > 0
-    return hasSome && isStill(() => inAll(({ socket }) => socket?.bytesWritten ?? 0))
+  const written = () => inAll(({ socket }) => socket?.bytesWritten ?? 0)
+  // Both figures are of one moment: nothing goes out while they are taken.
+  const { unsent, held } = await until('they are all full or wait', async () => {
+    const [unsent, before] = [unread(), written()]
+    const { held, waiting } = await holds(server)
+    const hasSome = unsent > MIB && waiting > 0
+    return hasSome && (await isStill(written)) && written() === before && { unsent, held }
   })
-  const unsent = unread()
   assert.ok(unsent <= MOST.perCapability, `${unsent} bytes wait in this process`)
-  const { held } = await holds(server)
   assert.ok(held <= MOST.perCapability, `${held} bytes are counted`)
   // Each part has its length before it on the wire.
   assert.ok(held + responses.length * KIB >= unsent, `of ${unsent} bytes only ${held} are counted`)

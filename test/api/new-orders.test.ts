@@ -115,7 +115,7 @@ suite('a blocked network', () => {
 suite('a ceiling on sales', () => {
   test('no more is quoted once so many orders are settled on a UTC day, and again on the next', async (t) => {
     const server = await startServer(t, { ...PROXIED, MAYFLY_MAX_SALES_PER_DAY: '2' })
-    atNoon(server)
+    server.awaitNoon()
     const first = await openOrder(server, GOOD)
     const [second, third] = [await openOrder(server, GOOD), await openOrder(server, BAD)]
     await payAndSettle(server, first)
@@ -155,7 +155,7 @@ suite('a ceiling on sales', () => {
 
   test('a network that has bought so much on a UTC day gets no more quotes, and other networks do', async (t) => {
     const server = await startServer(t, { ...PROXIED, MAYFLY_MAX_SALES_PER_NETWORK_PER_DAY: '1' })
-    atNoon(server)
+    server.awaitNoon()
     await openOrder(server, GOOD)
     const bought = await openOrder(server, GOOD)
     assert.equal((await purchase(server, GOOD)).status, 402, 'unpaid orders do not count')
@@ -168,11 +168,6 @@ suite('a ceiling on sales', () => {
     assert.equal((await purchase(server, GOOD)).status, 402)
   })
 })
-
-/** Sets the clock to noon UTC, so that no test runs across midnight. */
-function atNoon(server: TestServer): void {
-  server.clock.advance(DAY + DAY / 2 - (server.now() % DAY))
-}
 
 /** What the catalogue says of its plans: one value if it is the same for all. */
 async function available({ url }: TestServer, from = GOOD.from): Promise<boolean[]> {

@@ -30,6 +30,7 @@ function page(server: TestServer, host?: string, method = 'GET'): Promise<Page> 
 suite("the operator's page", () => {
   test('shows sales, open quotes, owed orders, storage and latency, and nothing that names a buyer', async (t) => {
     const server = await startServer(t, ON)
+    server.awaitNoon()
     const before = await page(server)
     assert.match(before.text, /Nothing was sold in the last 30 days/)
     const inbox = await anInbox(server)

@@ -85,6 +85,7 @@ suite('the limit on new orders', () => {
 
   test('a ceiling on the sales of a day is asked before a body is read', async (t) => {
     const server = await startServer(t, { MAYFLY_MAX_SALES_PER_NETWORK_PER_DAY: '1' })
+    server.awaitNoon()
     const { ask } = await paidOrderVia(server, L402, aWhisper(1024))
     assert.equal((await purchase(server, ask)).status, 200)
     const refused = await exchange(server.url, headOf(LARGEST, randomUUID(), CLOSE))

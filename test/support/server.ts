@@ -21,6 +21,7 @@ export type TestClock = SteadyClock &
   }
 
 const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
 /** After `advance`, turns come so often for so long: one work can begin another one. */
 const HURRY = { everyMs: 25, forMs: 1_000 }
 const machineInterval = setInterval
@@ -41,6 +42,8 @@ export function testClock(): TestClock {
       if (performance.now() < until && turns.size > 0) return
       clearInterval(timer)
     }, HURRY.everyMs)
+    // What is still open when a server has stopped is the server's, and not this.
+    timer.unref()
   }
 
   return {
@@ -78,6 +81,8 @@ export type TestServer = {
   now(): number
   /** Moves the clock well into a new minute, which no small correction of the clock leaves. Returns its start. */
   beginMinute(): number
+  /** Moves the clock to the next noon UTC, for a test that no midnight may interrupt. */
+  awaitNoon(): void
   mayfly: Mayfly
   /** The lines of the server's log. */
   logged: string[]
@@ -88,15 +93,17 @@ export type TestServer = {
   reload: Server['reload']
   /** Lets the service's clock read the time. */
   beat(): Promise<void>
-  /** Stops the server, and starts it again on the same store. */
-  restart(): Promise<void>
+  /** Stops the server, and starts it again on the same store, with other options if they are given. */
+  restart(other?: Options): Promise<void>
 }
+
+type Options = Omit<ServeOptions, 'clock'>
 
 /** Starts a server. The end of the test stops it and removes its store. */
 export async function startServer(
   t: After,
   environment: Record<string, string> = {},
-  options: Omit<ServeOptions, 'clock'> = {},
+  options: Options = {},
 ): Promise<TestServer> {
   let server: Server | null = null
   // Set before the store's hook, so that the server stops before its store is removed.
@@ -106,7 +113,7 @@ export async function startServer(
   const logged: string[] = []
   server = await start()
 
-  async function start(): Promise<Server> {
+  async function start(some = options): Promise<Server> {
     const config = readConfig({
       MAYFLY_PORT: '0',
       // Tests of limits switch them on.
@@ -117,7 +124,7 @@ export async function startServer(
       ...environment,
     })
     const log = pino({ level: config.logLevel, base: null }, { write: (line) => logged.push(line) })
-    return serve(config, log, { clock, timer: clock.timer, ...options })
+    return serve(config, log, { clock, timer: clock.timer, ...some })
   }
 
   async function stop(): Promise<void> {
@@ -139,15 +146,16 @@ export async function startServer(
       const now = testServer.now()
       return now - (now % MINUTE)
     },
+    awaitNoon: () => clock.advance(DAY + DAY / 2 - (testServer.now() % DAY)),
     logged,
     mayfly: createMayfly({ baseUrl: server.url }),
     pay: (bolt11) => payAt(testServer.url, bolt11),
     stop,
     reload: (read) => server?.reload(read),
     beat: async () => server?.clock.beat(),
-    async restart() {
+    async restart(other) {
       await stop()
-      server = await start()
+      server = await start(other)
       testServer.url = server.url
       testServer.mayfly = createMayfly({ baseUrl: server.url })
     },
