@@ -6,7 +6,9 @@ import { aMonitor } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { exchange } from '../support/socket.ts'
 
-const LONG = 2 * 1024 * 1024
+const MIB = 1024 * 1024
+/** The most of an ignored body that is read for the sake of its connection. */
+const LONG = 8 * MIB
 
 /** What a client sends with a request that takes no body, meant or not. */
 const BODIES: [note: string, headers: string, body: string][] = [
@@ -19,7 +21,7 @@ const BODIES: [note: string, headers: string, body: string][] = [
   ['a body of no type', 'Content-Length: 1\r\n', 'x'],
   ['a coding that it does not have', 'Content-Encoding: gzip\r\nContent-Length: 1\r\n', 'x'],
   ['chunks', 'Transfer-Encoding: chunked\r\n', '1\r\nx\r\n0\r\n\r\n'],
-  ['a long body', `Content-Length: ${LONG}\r\n`, 'x'.repeat(LONG)],
+  ['a long body', `Content-Length: ${2 * MIB}\r\n`, 'x'.repeat(2 * MIB)],
   ['a body that never comes', 'Content-Length: 100000000\r\n', ''],
 ]
 
@@ -48,13 +50,19 @@ test('a POST that takes no body does its work, whatever its body is and whatever
   const server = await startServer(t)
   const { paths } = await openapi(server, '/openapi-all.json')
   const targets = Object.entries(paths)
-    .filter(([path, { post }]) => /^\/api\/(catch|pulse)\//.test(path) && post && !post.requestBody)
+    .filter(
+      ([path, { post }]) => /^\/(api\/(catch|pulse)|p)\//.test(path) && post && !post.requestBody,
+    )
     .map(([path]) => path)
   assert.deepEqual(targets.toSorted(), [
     '/api/catch/{publicId}/tokens/{kind}',
     '/api/pulse/{publicId}/alerts/test',
     '/api/pulse/{publicId}/switch',
     '/api/pulse/{publicId}/tokens/{kind}',
+    '/p/{publicId}',
+    '/p/{publicId}/fail',
+    '/p/{publicId}/start',
+    '/p/{publicId}/{exitCode}',
   ])
   for (const target of targets) {
     const isInbox = target.startsWith('/api/catch')
@@ -62,31 +70,42 @@ test('a POST that takes no body does its work, whatever its body is and whatever
     const path = target
       .replace('{publicId}', owned.publicId)
       .replace('{kind}', isInbox ? 'ingest' : 'ping')
+      .replace('{exitCode}', '0')
+    const isPing = path.startsWith('/p/') && 'pingToken' in owned
     for (const [note, headers, body] of BODIES) {
       const { statuses } = await send(server, `POST ${path}`, {
-        token: owned.ownerToken,
+        token: isPing ? owned.pingToken : owned.ownerToken,
         headers,
         body,
       })
-      assert.deepEqual(statuses, [200], `${note}: ${target}`)
+      assert.deepEqual(statuses, [isPing ? 204 : 200], `${note}: ${target}`)
     }
+    if (!isPing) continue
+    const { acceptedHeartbeatCount } = await server.mayfly.pulse(owned).status()
+    assert.equal(acceptedHeartbeatCount, BODIES.length, target)
   }
 })
 
-test('the body of a DELETE is thrown away, and the connection goes on', async (t) => {
+test('a body that nobody reads is thrown away, and the connection goes on', async (t) => {
   const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const head = (token: string, framing: string): string =>
-    `DELETE /api/catch/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n${framing}\r\n\r\n`
-  const answers = await exchange(
+  const [inbox, monitor] = [await anInbox(server), await aMonitor(server)]
+  const body = 'x'.repeat(LONG)
+  const length = `Content-Length: ${LONG}`
+  const head = (target: string, token: string, framing: string): string =>
+    `${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n${framing}\r\n\r\n`
+  const [destroy, ping] = [`DELETE /api/catch/${inbox.publicId}`, `POST /p/${monitor.publicId}`]
+  const json = 'Content-Type: application/json\r\n'
+  const { statuses } = await exchange(
     server.url,
-    head('catch_owner_wrong', `Content-Type: application/json\r\nContent-Length: ${LONG}`),
-    'x'.repeat(LONG),
-    head(inbox.ownerToken, `Content-Length: ${LONG}`),
-    'x'.repeat(LONG),
-    head(inbox.ownerToken, 'Connection: close'),
+    ...[head(destroy, 'catch_owner_wrong', json + length), body],
+    ...[head(destroy, inbox.ownerToken, length), body],
+    ...[head(ping, monitor.pingToken, length), body],
+    head(ping, monitor.pingToken, 'Transfer-Encoding: chunked'),
+    `${LONG.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    ...[head('POST /p/pulse_x', monitor.pingToken, length), body],
+    head(destroy, inbox.ownerToken, 'Connection: close'),
   )
-  assert.deepEqual(answers.statuses, [401, 204, 404])
+  assert.deepEqual(statuses, [401, 204, 204, 204, 404, 404])
 })
 
 const send = (

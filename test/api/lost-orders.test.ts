@@ -120,19 +120,6 @@ test('a buyer of the native flow collects a lost order with its key and the prei
   assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
 })
 
-test('a buyer of the native flow who shows the preimage of a lost order meets no invoice', async (t) => {
-  const server = await startServer(t)
-  const key = randomUUID()
-  const { bolt11 } = quoteOf(await purchase(server, { key }))
-  const settled = settlement(server)
-  const preimage = await server.pay(bolt11)
-  await settled
-  await lose(server)
-  const asked = await purchase(server, { key, headers: { 'payment-preimage': preimage } })
-  assertError(asked, '404 order not found')
-  assert.deepEqual(await books(server), { orders: 0, invoices: 1, settled: 0, inboxes: 0 })
-})
-
 test('an order that was not paid, or is known, or is unknown to the node, is not made good', async (t) => {
   const server = await startServer(t)
   const { paymentHash } = await openOrderVia(server, PAYMENT)

@@ -1,8 +1,10 @@
-/** Replacing the tokens of inboxes and monitors over HTTP: who may, and what stops working when. */
+/** Replacing the tokens of inboxes and monitors over HTTP: what stops working when, and what a repeated purchase shows. */
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
+import { NOT_FOUND } from '../support/answer.ts'
 import { anInbox, send } from '../support/catch.ts'
-import { aMonitor, assertNowhere } from '../support/pulse.ts'
+import { aMonitor, assertNowhere, DONE, ping, purchasePulse } from '../support/pulse.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { mayflyError } from '../support/whisper.ts'
 
@@ -50,5 +52,36 @@ suite('another token', () => {
       events.map(({ access }) => access),
       ['authenticated', 'public', 'authenticated'],
     )
+  })
+
+  test('a new ping token pings at once, and the ones before do nothing more, also where an answer was lost', async () => {
+    const server = await theServer()
+    const monitor = await aMonitor(server)
+    const owner = server.mayfly.pulse(monitor)
+    assert.deepEqual(await ping(server, monitor), DONE)
+    const { token: lost } = await owner.rotateToken('ping')
+    const { token: pingToken } = await owner.rotateToken('ping')
+    assert.match(pingToken, /^pulse_ping_[0-9A-Za-z]{49}$/)
+    for (const ended of [monitor.pingToken, lost]) {
+      assert.deepEqual(await ping(server, { ...monitor, pingToken: ended }), NOT_FOUND)
+      const job = server.mayfly.pulse({ ...monitor, pingToken: ended })
+      await assert.rejects(job.start(), mayflyError('not found', 404))
+    }
+    assert.deepEqual(await ping(server, { ...monitor, pingToken }), DONE)
+    const job = server.mayfly.pulse({ publicId: monitor.publicId, pingToken })
+    await job.start()
+    await job.exit(0)
+    assert.equal((await owner.status()).acceptedHeartbeatCount, 4)
+    await assertNowhere(server, [pingToken])
+  })
+
+  test('a purchase that is repeated after a rotation shows no token, so none that is dead', async () => {
+    const server = await theServer()
+    const key = randomUUID()
+    const monitor = await aMonitor(server, 'spark', key)
+    const repeat = () => purchasePulse(server, '{"planId":"spark"}', { key })
+    assert.match((await repeat()).text, new RegExp(monitor.pingToken))
+    await server.mayfly.pulse(monitor).rotateToken('ping')
+    assert.deepEqual(await repeat(), { status: 404, text: '{"error":"already delivered"}' })
   })
 })

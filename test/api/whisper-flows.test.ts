@@ -30,7 +30,6 @@ import {
   openWhisperOrder,
   type Purchase,
   purchaseWhisper,
-  REUSED,
   read,
   refusal,
   short,
@@ -111,21 +110,6 @@ suite('a whisper in every flow', () => {
   })
 
   suite('the flows', () => {
-    test('a credential pays for its own body alone', async () => {
-      const server = await theServer()
-      const ask = { key: randomUUID(), body: randomBytes(500) }
-      const challenge = await purchaseWhisper(server, inFlow(ask, 'l402'))
-      const { bolt11 } = await openWhisperOrder(server, ask)
-      const headers = { authorization: l402(challenge, await server.pay(bolt11)) }
-      const otherBody = { ...ask, body: randomBytes(500), headers }
-      assert.deepEqual(short(await purchaseWhisper(server, otherBody)), REUSED)
-      const other = await purchaseWhisper(server, { ...otherBody, key: randomUUID() })
-      assert.ok(other.status === 401 || other.status === 402, String(other.status))
-      assert.notEqual(JSON.parse(other.text).paymentHash, JSON.parse(challenge.text).paymentHash)
-      const answer = await purchaseWhisper(server, { ...ask, headers })
-      assert.deepEqual((await read(server, JSON.parse(answer.text).resource)).body, ask.body)
-    })
-
     test('a paid whisper whose plan became smaller is measured by the plan that it was sold under', async (t) => {
       const environment: Record<string, string> = { MAYFLY_BASE_URL: 'http://localhost:8402' }
       const server = await startServer(t, environment)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
-import { readConfig } from '../../src/service/config.ts'
 import { startServer } from '../support/server.ts'
 import {
   assertNoRoom,
@@ -38,29 +37,5 @@ suite('unpaid bytes', () => {
     // The key that found no room is as good as new.
     const { status } = await purchaseWhisper(server, { ...of(30, '192.0.2.9'), key })
     assert.equal(status, 402)
-  })
-
-  test('unpaid bytes are two numbers in the settings', () => {
-    for (const value of [
-      '',
-      '1000',
-      '1,2,3',
-      '0,5',
-      '-1,5',
-      '1.5,2',
-      'a,b',
-      '1e3,2e3',
-      '5,',
-      '10,5',
-    ]) {
-      assert.throws(
-        () => readConfig({ MAYFLY_UNPAID_BYTES: value }),
-        /^ConfigError: MAYFLY_UNPAID_BYTES must be two numbers of bytes from 1 to 1099511627776, comma-separated: per client network, and at least as many in all\.$/,
-      )
-    }
-  })
-
-  test('unpaid bytes are 64 MiB per network and 1 GiB in all by default', () => {
-    assert.deepEqual(readConfig({}).unpaidBytes, { perNetwork: 64 * 2 ** 20, inAll: 2 ** 30 })
   })
 })
