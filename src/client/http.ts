@@ -212,12 +212,12 @@ function limitOf(until: number, signal?: AbortSignal): Limit {
   }
 }
 
-/** Rethrows an abort as it is. Any other failure of a connection becomes `service unreachable`. */
+/** An end by the caller stays what the caller says. Any other failure of a connection becomes `service unreachable`. */
 async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await work
   } catch (cause) {
-    if (signal?.aborted) throw cause
+    if (signal?.aborted) throw signal.reason
     throw new MayflyError('service unreachable', 0, { cause })
   }
 }

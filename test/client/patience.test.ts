@@ -132,6 +132,15 @@ test('a purchase ends after its time', async () => {
   await assert.rejects(gone.mayfly.buyCatch(purchase), { name: 'TimeoutError' })
 })
 
+test('what its caller has ended fails as the caller says, whatever its connection fails with', async () => {
+  const why = new Error('the caller has left')
+  const gone = service(lost)
+  const ended = { signal: AbortSignal.abort(why) }
+  await assert.rejects(gone.mayfly.catalog(ended), why)
+  const purchase = { planId: 'spark', onInvoice: () => undefined, ...ended } as const
+  await assert.rejects(gone.mayfly.buyCatch(purchase), why)
+})
+
 test('a call ends when its time is over, the body included', async () => {
   const never = (signal: AbortSignal) => new Promise<never>((_, reject) => ended(signal, reject))
   const endless = async (signal: AbortSignal) =>
