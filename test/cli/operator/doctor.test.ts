@@ -130,7 +130,7 @@ suite('doctor', () => {
       response.end('{"checkoutEnabled":true}')
     })
     const found = bad(await examine({ url, file: `${await temporaryFolder(t)}/x.db` }))
-    assert.match(found.join(), /^clock: it differs .* by 1(?:19|20|21) s/)
+    assert.match(found.join(), /^clock: it differs .* by 1(?:19|2\d) s/)
   })
 
   test('doctor finds what is owed', async (t) => {
