@@ -4,6 +4,7 @@ import { Agent, METHODS, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
+import { createRandom, type Random } from '../support/random.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const isNightly = process.env.MAYFLY_TEST_NIGHTLY === '1'
@@ -21,7 +22,7 @@ const SEED: number | null = null
 test('random requests each get an answer, and none of them is our fault', async (t) => {
   const server = await startServer(t, TRUSTING)
   const seed = SEED ?? randomInt(2 ** 32)
-  const random = generator(seed)
+  const random = createRandom(seed)
   const material = await aMaterial(server)
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE })
   t.after(() => agent.destroy())
@@ -47,7 +48,7 @@ test('random requests each get an answer, and none of them is our fault', async 
 test('requests with random bytes in them each get an answer too', async (t) => {
   const server = await startServer(t, TRUSTING)
   const seed = SEED ?? randomInt(2 ** 32)
-  const random = generator(seed)
+  const random = createRandom(seed)
   const material = await aMaterial(server)
   await server.restart(TIMEOUTS)
   const texts = Array.from({ length: RAW_REQUESTS }, () => mutated(random, anAsk(random, material)))
@@ -94,10 +95,10 @@ async function aMaterial(server: TestServer): Promise<Material> {
 }
 
 function anAsk(random: Random, { inboxes, orders }: Material): Ask {
-  const inbox = random.one(inboxes)
-  const order = random.one(orders)
+  const inbox = random.pick(inboxes)
+  const order = random.pick(orders)
   const { orderId, bolt11 } = JSON.parse(order.text) as { orderId: string; bolt11: string }
-  const [fitting, path] = random.one<[method: string, path: string]>([
+  const [fitting, path] = random.pick<[method: string, path: string]>([
     ['GET', '/health'],
     ['GET', '/openapi.json'],
     ['GET', '/api/catalog'],
@@ -106,23 +107,23 @@ function anAsk(random: Random, { inboxes, orders }: Material): Ask {
     ['GET', `/api/payments/${orderId}`],
     ['POST', '/simulator/pay'],
     ['POST', `/c/${inbox.publicId}`],
-    ['PUT', `/c/${inbox.publicId}${random.one(['/a/b', '//', '/%zz', '?x=1', '/x?y=%', '#z'])}`],
+    ['PUT', `/c/${inbox.publicId}${random.pick(['/a/b', '//', '/%zz', '?x=1', '/x?y=%', '#z'])}`],
     ['GET', `/api/catch/${inbox.publicId}`],
     ['GET', `/api/catch/${inbox.publicId}/events`],
     ['GET', `/api/catch/${inbox.publicId}/events?${aQuery(random)}`],
     ['DELETE', `/api/catch/${inbox.publicId}/events/${randomUUID()}`],
-    ['GET', random.text(random.below(40))],
+    ['GET', textOf(random, random.int(0, 40))],
   ])
-  const method = random.chance(0.7) ? fitting : random.one(METHODS)
+  const method = random.chance(0.7) ? fitting : random.pick(METHODS)
   // Destroying is for once in a while, or nothing would be left to ask about.
   const isFatal = method === 'DELETE' && path === `/api/catch/${inbox.publicId}`
   const headers: [string, string][] = []
-  for (let i = random.below(5); i > 0; i--) headers.push(aHeader(random, inbox, order.key))
+  for (let i = random.int(0, 5); i > 0; i--) headers.push(aHeader(random, inbox, order.key))
   return {
     method: isFatal && random.chance(0.9) ? 'GET' : method,
     path: random.chance(0.25) ? bent(random, path) : path,
     headers,
-    body: random.one([
+    body: random.pick([
       '',
       '',
       '{"planId":"spark"}',
@@ -132,46 +133,49 @@ function anAsk(random: Random, { inboxes, orders }: Material): Ask {
       '{"__proto__":{"planId":"spark"}}',
       '[[[[[[[[',
       '{"planId":',
-      random.text(random.below(200)),
-      random.text(random.below(6_000)),
+      textOf(random, random.int(0, 200)),
+      textOf(random, random.int(0, 6_000)),
       random.chance(0.05) ? 'x'.repeat(200_000) : 'x',
     ]),
   }
 }
 
 function aHeader(random: Random, inbox: CatchCapability, key: string): [string, string] {
-  return random.one<[string, string]>([
+  return random.pick<[string, string]>([
     ['content-type', 'application/json'],
     ['content-type', 'application/json'],
-    ['content-type', random.one(['text/plain', 'multipart/form-data', 'nonsense', '', '*/*', ';'])],
-    ['content-encoding', random.one(['gzip', 'identity', 'br'])],
+    [
+      'content-type',
+      random.pick(['text/plain', 'multipart/form-data', 'nonsense', '', '*/*', ';']),
+    ],
+    ['content-encoding', random.pick(['gzip', 'identity', 'br'])],
     ['idempotency-key', key],
     ['idempotency-key', randomUUID()],
-    ['idempotency-key', random.text(random.below(140))],
+    ['idempotency-key', textOf(random, random.int(0, 140))],
     ['authorization', `Bearer ${inbox.ownerToken}`],
     ['authorization', `Bearer ${inbox.ownerToken}`],
     ['authorization', `Bearer ${inbox.ingestToken}`],
-    ['authorization', `Bearer ${random.text(20)}`],
-    ['authorization', random.one(['Bearer', 'Payment e30', 'L402 a:b', 'LSAT a:b', 'Basic eDp5'])],
-    ['x-payment-protocol', random.one(['', 'payment', 'l402', 'barter'])],
+    ['authorization', `Bearer ${textOf(random, 20)}`],
+    ['authorization', random.pick(['Bearer', 'Payment e30', 'L402 a:b', 'LSAT a:b', 'Basic eDp5'])],
+    ['x-payment-protocol', random.pick(['', 'payment', 'l402', 'barter'])],
     ['sec-purpose', 'prefetch'],
     ['origin', 'https://page.test'],
     ['access-control-request-method', 'GET'],
-    ['access-control-request-headers', random.text(30)],
-    ['x-forwarded-for', random.text(30)],
-    ['expect', random.one(['100-continue', 'nothing'])],
+    ['access-control-request-headers', textOf(random, 30)],
+    ['x-forwarded-for', textOf(random, 30)],
+    ['expect', random.pick(['100-continue', 'nothing'])],
     ['upgrade', 'h2c'],
     ['range', 'bytes=0-1'],
     ['if-none-match', '*'],
-    ['accept', random.text(20)],
-    ['cookie', random.text(20)],
-    ['__proto__', random.text(5)],
+    ['accept', textOf(random, 20)],
+    ['cookie', textOf(random, 20)],
+    ['__proto__', textOf(random, 5)],
   ])
 }
 
 function aQuery(random: Random): string {
   const part = (): string => {
-    const name = random.one([
+    const name = random.pick([
       'limit',
       'cursor',
       'access',
@@ -180,16 +184,28 @@ function aQuery(random: Random): string {
       'q',
       '__proto__',
     ])
-    const value = random.one(['0', '1', '50', '51', '-1', '1e9', 'public', 'POST', 'x', '%', '%00'])
-    return random.chance(0.1) ? random.text(10) : `${name}=${value}`
+    const value = random.pick([
+      '0',
+      '1',
+      '50',
+      '51',
+      '-1',
+      '1e9',
+      'public',
+      'POST',
+      'x',
+      '%',
+      '%00',
+    ])
+    return random.chance(0.1) ? textOf(random, 10) : `${name}=${value}`
   }
-  return Array.from({ length: random.below(4) }, part).join('&')
+  return Array.from({ length: random.int(0, 4) }, part).join('&')
 }
 
 /** The path with a character or a piece of it changed, taken out or put in. */
 function bent(random: Random, path: string): string {
-  const at = random.below(path.length + 1)
-  const piece = random.one([
+  const at = random.int(0, path.length + 1)
+  const piece = random.pick([
     '',
     '/',
     '//',
@@ -204,7 +220,7 @@ function bent(random: Random, path: string): string {
     '\\',
     'x',
   ])
-  return path.slice(0, at) + piece + path.slice(at + random.below(3))
+  return path.slice(0, at) + piece + path.slice(at + random.int(0, 3))
 }
 
 /** The request as bytes, some of which are others. */
@@ -216,10 +232,10 @@ function mutated(random: Random, { method, path, headers, body }: Ask): string {
     ...headers.map(([name, value]) => `${name}: ${value}`),
   ]
   let text = `${head.join('\r\n')}\r\n\r\n${body}`
-  for (let i = 1 + random.below(4); i > 0; i--) {
-    const at = random.below(Math.min(text.length, 400))
-    const piece = random.one(['\r\n', '\n', '\u0000', ' ', ':', '\u00ff', '\t', random.text(3)])
-    text = text.slice(0, at) + piece + text.slice(at + random.below(4))
+  for (let i = 1 + random.int(0, 4); i > 0; i--) {
+    const at = random.int(0, Math.min(text.length, 400))
+    const piece = random.pick(['\r\n', '\n', '\u0000', ' ', ':', '\u00ff', '\t', textOf(random, 3)])
+    text = text.slice(0, at) + piece + text.slice(at + random.int(0, 4))
   }
   return text
 }
@@ -303,30 +319,8 @@ async function inParallel<T>(
   )
 }
 
-type Random = {
-  /** An integer from 0, below `limit`. */
-  below(limit: number): number
-  chance(probability: number): boolean
-  one<T>(items: readonly T[]): T
-  /** Mostly ASCII, with what parsers stumble over. */
-  text(length: number): string
-}
+/** Mostly ASCII, with what parsers stumble over. */
+const CHARACTERS = [...'abcXYZ019/%?#&=+.;:,"\'\\{}[]<> \t\u0000\u007f\u00e9\u00ff\ufeff⚡']
 
-/** mulberry32: small, and the same everywhere for one seed. */
-function generator(seed: number): Random {
-  let state = seed
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  const below = (limit: number): number => Math.floor(next() * limit)
-  const characters = [...'abcXYZ019/%?#&=+.;:,"\'\\{}[]<> \t\u0000\u007f\u00e9\u00ff\ufeff⚡']
-  return {
-    below,
-    chance: (probability) => next() < probability,
-    one: <T>(items: readonly T[]) => items[below(items.length)] as T,
-    text: (length) => Array.from({ length }, () => characters[below(characters.length)]).join(''),
-  }
-}
+const textOf = (random: Random, length: number): string =>
+  Array.from({ length }, () => random.pick(CHARACTERS)).join('')

@@ -4,6 +4,7 @@ import { createEventParser } from '../../src/client/event-stream.ts'
 import { type CatchEvent, createMayfly } from '../../src/client/index.ts'
 import { anInbox } from '../support/catch.ts'
 import { answersTo, openUnread, sendMany, sequenceOf } from '../support/catch-stream.ts'
+import { createRandom } from '../support/random.ts'
 import { startServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -19,12 +20,12 @@ test('4 readers that are cut off again and again each see 10 000 events once and
   t.after(() => over.abort())
   let cuts = 0
   const readers = Array.from({ length: 4 }, (_, place) => {
-    const random = mulberry32(place + 1)
+    const random = createRandom(place + 1)
     const opened = Promise.withResolvers<void>()
     const fetch = cutting((connection) => {
       cuts++
       // Where a stream begins is told with its first bytes; before that there is nothing to keep.
-      return connection === 0 ? 100 : Math.floor(random() ** 3 * 1_500_000) + 1
+      return connection === 0 ? 100 : Math.floor(random.next() ** 3 * 1_500_000) + 1
     }, opened.resolve)
     const inboxOf = createMayfly({ baseUrl: server.url, fetch }).catch
     // Half of them name the beginning, and half begin with what comes once they are there.
@@ -135,16 +136,5 @@ function cutting(
       },
     })
     return new Response(response.body.pipeThrough(cut), response)
-  }
-}
-
-/** Numbers from 0 to 1 that look random and are the same in every run. */
-function mulberry32(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

@@ -2,7 +2,7 @@
  * What a run is like, which its seed decides first. Most runs have only some kinds of trouble and of clients, and more
  * of these: what breaks a promise is mostly a meeting of two or three, which all the others would keep apart.
  */
-import type { Random } from './world/random.ts'
+import type { Random } from '../support/random.ts'
 
 /** How often each comes, beside the others of a run. */
 const DISASTERS = {

@@ -2,7 +2,7 @@
  * The clocks of machines. Each is off by up to a bound, drifts, and is corrected by NTP, also by steps back. Jumps
  * beyond that are the scheduler's.
  */
-import { createRandom, type Random } from './random.ts'
+import { createRandom, type Random } from '../../support/random.ts'
 
 /** @returns how many milliseconds the clock is ahead of the right time, after this time of the run. */
 export type MachineClock = (elapsedMs: number) => number

@@ -4,8 +4,8 @@
  * What it has promised stays true: an invoice is settled once, and a dead one is never settled.
  */
 import { type Lightning, UnknownInvoice } from '../../../src/lightning/lightning.ts'
+import type { Random } from '../../support/random.ts'
 import { createInvoices, type Invoices } from './invoices.ts'
-import type { Random } from './random.ts'
 import { world } from './world.ts'
 
 export type LightningNetwork = {

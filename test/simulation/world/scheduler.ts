@@ -4,8 +4,8 @@
  * dead runs nothing any more, so that killing a process is one assignment.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { createRandom, type Random } from '../../support/random.ts'
 import type { MachineClock } from './clocks.ts'
-import { createRandom, type Random } from './random.ts'
 import { realTurn } from './real.ts'
 
 /** A process of the service, or a timer's owner in general. Null stands for the world outside. */
