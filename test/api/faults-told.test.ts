@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
-import type { GateQuote } from '../../src/client/index.ts'
-import { aShop } from '../support/gate-server.ts'
+import { register } from '../support/gate.ts'
+import { PATH } from '../support/gate-request.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { shareServer } from '../support/shared-server.ts'
 
@@ -19,7 +19,7 @@ async function refused(address: string, request: RequestInit): Promise<unknown> 
 }
 
 suite('a 400', () => {
-  const theServer = shareServer()
+  const theServer = shareServer({ MAYFLY_GATE: 'on' })
 
   test('a purchase that is refused learns which member or header is wrong, and what it must be', async () => {
     const { url } = await theServer()
@@ -138,15 +138,17 @@ suite('a 400', () => {
     })
   })
 
-  test('a proof that is refused learns what a preimage looks like', async (t) => {
-    const shop = await aShop(t)
-    const { intentId } = (await shop.create({})).body as GateQuote
-    const told = await refused(`${shop.url}/api/gate/intents/${intentId}/prove`, {
+  test('a proof that is refused learns what a preimage looks like', async () => {
+    const server = await theServer()
+    const project = await register(server)
+    const visit = { route: 'render', method: 'POST', path: PATH }
+    const { intentId } = await server.mayfly.gate(project).intent(visit)
+    const told = await refused(`${server.url}/api/gate/intents/${intentId}/prove`, {
       method: 'POST',
       headers: {
         ...JSON_BODY,
-        authorization: `Bearer ${shop.capability}`,
-        'x-gate-project': shop.projectId,
+        authorization: `Bearer ${project.capability}`,
+        'x-gate-project': project.projectId,
       },
       body: JSON.stringify({ preimage: SENT }),
     })

@@ -1,16 +1,26 @@
 /** GATE in the whole service: its wiring, its SDK and its limits. test/gate/ has what its routes answer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { GateAuthorization, GateQuote } from '../../src/client/index.ts'
+import { MayflyError } from '../../src/client/index.ts'
+import { utf8 } from '../../src/lib/bytes.ts'
+import type { After } from '../support/folder.ts'
+import { register } from '../support/gate.ts'
 import { BODY, PATH } from '../support/gate-request.ts'
-import { aShop, bytes } from '../support/gate-server.ts'
 import { startServer } from '../support/server.ts'
 
-const LIMITED = { MAYFLY_RATE_LIMITS: 'on' }
+const REQUEST = { route: 'render', method: 'POST', path: PATH, body: utf8(BODY) }
+
+/** A server with one project, whose server uses the SDK. */
+async function aShop(t: After, environment: Record<string, string> = {}) {
+  environment.MAYFLY_GATE = 'on'
+  const server = await startServer(t, environment)
+  return { server, gate: server.mayfly.gate(await register(server)) }
+}
 
 test('a project sells one request, through the SDK', async (t) => {
-  const { mayfly, pay, gate } = await aShop(t)
-  const request = { route: 'render', method: 'POST', path: PATH, body: bytes(BODY) }
+  const { server, gate } = await aShop(t)
+  const { mayfly, pay } = server
+  const request = REQUEST
   const quote = await gate.intent(request, 'one-key-of-mine')
   assert.deepEqual(await gate.intent(request, 'one-key-of-mine'), quote)
   const waiting = await gate.poll(quote.intentId)
@@ -44,26 +54,28 @@ test('a project sells one request, through the SDK', async (t) => {
 
 test('a start under another secret is refused while intents may still be paid', async (t) => {
   const environment = { MAYFLY_SECRET: '11'.repeat(32) }
-  const shop = await aShop(t, { environment })
-  await shop.create({})
+  const { server, gate } = await aShop(t, environment)
+  await gate.intent(REQUEST)
   environment.MAYFLY_SECRET = '22'.repeat(32)
-  await assert.rejects(shop.restart(), /MAYFLY_SECRET is not the one/)
-  shop.clock.advance(24 * 3600 * 1000)
-  await shop.restart()
+  await assert.rejects(server.restart(), /MAYFLY_SECRET is not the one/)
+  server.clock.advance(24 * 3600 * 1000)
+  await server.restart()
 })
 
 test('unpaid visits use up the creating of intents, and never stand in the way of a proof, a poll or a give-back', async (t) => {
-  const { create, prove, poll, giveBack, pay } = await aShop(t, { environment: LIMITED })
-  const quote = (await create({})).body as GateQuote
-  const visits = await Promise.all(Array.from({ length: 168 }, () => create({})))
-  const refused = visits.filter(({ status }) => status === 429)
+  const { server, gate } = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' })
+  const { intentId, bolt11 } = await gate.intent(REQUEST)
+  const visits = await Promise.allSettled(Array.from({ length: 168 }, () => gate.intent(REQUEST)))
+  const refused = visits.flatMap((visit) => (visit.status === 'rejected' ? [visit.reason] : []))
   assert.ok(refused.length >= 168 - 120)
-  assert.match(refused[0]?.headers.get('retry-after') ?? '', /^\d+$/)
-  assert.equal((await poll(quote.intentId)).status, 402)
-  const proven = await prove(quote, { preimage: await pay(quote.bolt11) })
-  assert.equal(proven.status, 200)
-  const { receiptId } = proven.body as GateAuthorization
-  assert.equal((await giveBack(quote.intentId, receiptId)).status, 204)
+  for (const error of refused) {
+    assert.ok(error instanceof MayflyError && error.phrase === 'rate limited')
+    assert.ok(Number(error.retryAfterSeconds) > 0)
+  }
+  assert.equal((await gate.poll(intentId)).settled, false)
+  const proven = await gate.prove(intentId, await server.pay(bolt11))
+  assert.ok(proven.settled)
+  await gate.giveBack(intentId, proven.receiptId)
 })
 
 test('GATE answers 404 everywhere, and is not in the description, unless it is switched on', async (t) => {

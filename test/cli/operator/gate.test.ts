@@ -5,8 +5,7 @@ import { isId, isToken } from '../../../src/lib/ids.ts'
 import { tokenHash } from '../../../src/secrets/tokens.ts'
 import { readConfig } from '../../../src/service/config.ts'
 import { type Ran, runCommand } from '../../support/command.ts'
-import { pocketWallet } from '../../support/gate.ts'
-import { aShop } from '../../support/gate-server.ts'
+import { pocketWallet, register } from '../../support/gate.ts'
 import { startLnurlServer } from '../../support/lnurl-server.ts'
 import { startServer, testClock } from '../../support/server.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../../support/store.ts'
@@ -102,7 +101,9 @@ Routes
 })
 
 test('a payment that was proven and not honoured is listed, and honoured by a command', async (t) => {
-  const { gate: sdk, pay, databaseUrl } = await aShop(t)
+  const server = await startServer(t, { MAYFLY_GATE: 'on' })
+  const { pay, databaseUrl } = server
+  const sdk = server.mayfly.gate(await register(server))
   assert.equal(
     (await gate(databaseUrl, ['payment', 'list'])).out,
     'Every proven payment was honoured.\n',
