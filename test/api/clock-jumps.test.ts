@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { sealWhisper } from '../../src/client/index.ts'
+import { idempotencyKey, openOrder, poll, purchase } from '../support/buying.ts'
 import { live } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
+import { aWhisper, openWhisperOrder, read } from '../support/whisper.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -27,33 +28,8 @@ const KEPT = [
 const kept = async (server: TestServer): Promise<unknown[]> =>
   Promise.all(KEPT.map(async (text) => Number((await query(server, text))[0]?.n)))
 
-type Quote = { orderId: string; bolt11: string; key: string }
-
-const purchase = (
-  server: TestServer,
-  product: string,
-  { key, envelope }: { key: string; envelope?: Uint8Array<ArrayBuffer> | undefined },
-): Promise<Response> =>
-  fetch(`${server.url}/api/payments/${product}`, {
-    method: 'POST',
-    headers: {
-      'idempotency-key': key,
-      ...(envelope
-        ? { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'spark' }
-        : { 'content-type': 'application/json' }),
-    },
-    body: envelope ?? JSON.stringify({ planId: 'spark' }),
-  })
-
-async function quote(server: TestServer, product: string, envelope?: Uint8Array<ArrayBuffer>) {
-  const key = crypto.randomUUID()
-  const response = await purchase(server, product, { key, envelope })
-  assert.equal(response.status, 402)
-  return { ...((await response.json()) as Quote), key }
-}
-
-const poll = (server: TestServer, { orderId, key }: Quote): Promise<Response> =>
-  fetch(`${server.url}/api/payments/${orderId}`, { headers: { 'idempotency-key': key } })
+const pollOf = (server: TestServer, { orderId, key }: { orderId: string; key: string }) =>
+  poll(server, orderId, idempotencyKey(key))
 
 /** Everything that somebody has paid for, or is about to. */
 async function aFullStore(t: TestContext) {
@@ -67,12 +43,11 @@ async function aFullStore(t: TestContext) {
   const sent = await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST', body: 'x' })
   assert.equal(sent.status, 204)
   const monitor = await server.mayfly.buyPulse(paying)
-  const data = new TextEncoder().encode('the code is 0000')
-  await server.mayfly.buyWhisper({ ...paying, data })
-  const uncollected = await quote(server, 'catch')
+  await aWhisper(server)
+  const uncollected = await openOrder(server)
   await server.pay(uncollected.bolt11)
-  const { envelope } = await sealWhisper({ data })
-  const unpaid = await quote(server, 'whisper', envelope)
+  const key = crypto.randomUUID()
+  const unpaid = { ...(await openWhisperOrder(server, { key })), key }
   return { server, inbox, monitor, uncollected, unpaid }
 }
 
@@ -91,7 +66,7 @@ suite('a clock that jumps', () => {
       const before = await kept(server)
       server.clock.jump(jump)
       t.mock.timers.tick(PURGE)
-      const answer = await poll(server, unpaid)
+      const answer = await pollOf(server, unpaid)
       // Nothing final happens in a hold: the order is open.
       if (jump > 0) assert.equal(answer.status, 402)
       // And the next start, whose clock is as wrong.
@@ -109,43 +84,30 @@ suite('a clock that jumps', () => {
       assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
       assert.equal((await server.mayfly.catch(inbox).page()).events.length, 1)
       assert.equal((await server.mayfly.pulse(monitor).status()).state, 'waiting')
-      assert.equal((await poll(server, uncollected)).status, 200)
+      assert.equal((await pollOf(server, uncollected)).status, 200)
     })
   }
 
   test('a clock that goes back sells and settles nothing for as long as it went back', async (t) => {
     const { server, unpaid } = await aFullStore(t)
     server.clock.jump(-5 * MINUTE)
-    const refused = await purchase(server, 'catch', { key: crypto.randomUUID() })
-    assert.deepEqual(
-      [refused.status, await refused.json()],
-      [503, { error: 'checkout unavailable' }],
-    )
+    const { status, text } = await purchase(server)
+    assert.deepEqual([status, text], [503, '{"error":"checkout unavailable"}'])
     await server.pay(unpaid.bolt11)
-    assert.notEqual((await poll(server, unpaid)).status, 200)
+    assert.notEqual((await pollOf(server, unpaid)).status, 200)
     await live(server, 5 * MINUTE)
-    await quote(server, 'catch')
-    assert.equal((await poll(server, unpaid)).status, 200)
+    await openOrder(server)
+    assert.equal((await pollOf(server, unpaid)).status, 200)
   })
 
   test('a secret with a time is not revealed while the clock is held, even if its time has come', async (t) => {
     const { server } = await aFullStore(t)
-    const { publicId, readToken } = await server.mayfly.buyWhisper({
-      planId: 'spark',
-      data: new Uint8Array(9),
-      revealAt: new Date(server.now() + HOUR),
-      onInvoice: async ({ bolt11 }) => void (await server.pay(bolt11)),
-    })
-    const read = async () =>
-      (
-        await fetch(`${server.url}/w/${publicId}`, {
-          headers: { authorization: `Bearer ${readToken}` },
-        })
-      ).status
+    const revealAt = new Date(server.now() + HOUR).toISOString()
+    const whisper = await aWhisper(server, { revealAt })
     server.clock.jump(2 * HOUR)
-    assert.equal(await read(), 425)
+    assert.equal((await read(server, whisper)).status, 425)
     await live(server, 16 * MINUTE)
-    assert.equal(await read(), 200)
+    assert.equal((await read(server, whisper)).status, 200)
   })
 
   test('a clock that jumps answers as if it were right, and expires', async (t) => {

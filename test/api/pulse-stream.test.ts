@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { createEventParser, readEvents } from '../../src/client/event-stream.ts'
-import type { PulseCapability } from '../../src/client/index.ts'
-import { live } from '../support/pulse.ts'
+import { aMonitor, live } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 type Told = { event: string; state: string; count: number }
-
-async function aMonitor({ mayfly, pay }: TestServer): Promise<PulseCapability> {
-  return mayfly.buyPulse({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
-}
 
 /** The events of a stream, one at each call. */
 async function follow(

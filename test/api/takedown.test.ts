@@ -14,6 +14,7 @@ import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { query } from '../support/store.ts'
+import { aSwitch, stateOf } from '../support/reveal-switch.ts'
 import { resumeAt, suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
 import { aWhisper, purchaseWhisper, read, refusal, short, stored } from '../support/whisper.ts'
@@ -179,7 +180,7 @@ test('a suspension makes no monitor late and opens no switch, and a monitor is l
   await suspendAt(server, monitor.publicId)
   await live(server, 2 * HOUR)
   await scanned(server)
-  assert.equal(await switchOf(server, sent), 'armed')
+  assert.equal(await stateOf(server, sent), 'armed')
   await resumeAt(server, monitor.publicId)
   const owned = server.mayfly.pulse(monitor)
   const { state, lateAt, blindWindows } = await owned.status()
@@ -189,7 +190,7 @@ test('a suspension makes no monitor late and opens no switch, and a monitor is l
   await until('it is late', async () => (await owned.status()).state === 'late')
   await live(server, HOUR)
   await until('the secret opens', async () => {
-    if ((await switchOf(server, sent)) === 'open') return true
+    if ((await stateOf(server, sent)) === 'open') return true
     // A look makes one step: what is due after it is looked at ten seconds later.
     await live(server, 10_000)
     return false
@@ -214,26 +215,6 @@ function without<T extends object, K extends keyof T>(from: T, ...names: K[]): O
   return Object.fromEntries(
     Object.entries(from).filter(([name]) => !names.includes(name as K)),
   ) as Omit<T, K>
-}
-
-/** A monitor of a minute and a minute that was pinged, and a secret that waits for it. */
-async function aSwitch(server: TestServer) {
-  const monitor = await aMonitor(server, 'standard')
-  const owned = server.mayfly.pulse(monitor)
-  await owned.update({ expectedIntervalSeconds: 60, graceSeconds: 60 })
-  await ping(server, monitor)
-  const { switchId } = await owned.makeSwitch()
-  const sent = await server.mayfly.buyWhisper({
-    planId: 'spark',
-    data: Buffer.from('the letter'),
-    revealWhen: switchId,
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-  })
-  return { monitor, switchId, sent }
-}
-
-async function switchOf({ mayfly }: TestServer, sent: SharedWhisper): Promise<string | undefined> {
-  return (await mayfly.whisperReceipt(sent).status()).switch?.state
 }
 
 /** Resolves when a scan that began after this call is over: it has told of another monitor. */

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
-import type { PulseCapability, SharedWhisper } from '../../src/client/index.ts'
+import type { SharedWhisper } from '../../src/client/index.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { alerts, put } from '../support/alerts.ts'
 import { aMonitor, live, ping } from '../support/pulse.ts'
 import { aReceiver } from '../support/receiver.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { aSwitch, bind, stateOf } from '../support/reveal-switch.ts'
 import { until } from '../support/until.ts'
 import {
   iso,
@@ -204,35 +205,3 @@ suite('a switch', () => {
     assert.notEqual((await monitor.makeSwitch()).switchId, switchId)
   })
 })
-
-/** A monitor of a minute and a minute that was pinged, and a secret that waits for it. */
-async function aSwitch(server: TestServer) {
-  const monitor = await aMonitor(server, 'standard')
-  const owned = server.mayfly.pulse(monitor)
-  await owned.update({ expectedIntervalSeconds: 60, graceSeconds: 60 })
-  await ping(server, monitor)
-  const { switchId } = await owned.makeSwitch()
-  return { monitor, switchId, sent: await bind(server, monitor) }
-}
-
-async function bind(
-  { mayfly, pay }: TestServer,
-  monitor: PulseCapability,
-  terms: { revealAt?: Date } = {},
-): Promise<SharedWhisper> {
-  const { switchId } = await mayfly.pulse(monitor).makeSwitch()
-  return mayfly.buyWhisper({
-    planId: 'spark',
-    data: Buffer.from('the letter'),
-    revealWhen: switchId,
-    onInvoice: ({ bolt11 }) => pay(bolt11),
-    ...terms,
-  })
-}
-
-async function stateOf(
-  { mayfly }: TestServer,
-  sent: Pick<SharedWhisper, 'publicId' | 'receiptToken'>,
-): Promise<string | undefined> {
-  return (await mayfly.whisperReceipt(sent).status()).switch?.state
-}
