@@ -6,9 +6,9 @@ import { newId } from '../../src/lib/ids.ts'
 import { alerts, put } from '../support/alerts.ts'
 import { aMonitor, live, ping } from '../support/pulse.ts'
 import { aReceiver } from '../support/receiver.ts'
+import { aSwitch, bind, stateOf } from '../support/reveal-switch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
-import { aSwitch, bind, stateOf } from '../support/reveal-switch.ts'
 import { until } from '../support/until.ts'
 import {
   iso,
