@@ -152,7 +152,7 @@ export function createCln(options: ClnOptions): LightningNode {
       createInvoice,
       lookupInvoice,
       watch: (onSettled, signal) =>
-        watchCln({ call, cursor, timeouts, onWarning }, onSettled, signal),
+        watchCln({ call, cursor, timeouts, onWarning, signal }, onSettled),
       checkAccess,
       close: () => http.close(),
     },

@@ -3,7 +3,7 @@
 import { NodeError } from '../node/error.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
 import type { NodeTimeouts } from '../node/node.ts'
-import { type Cursor, keepFollowing } from '../node/watch.ts'
+import { type Cursor, type FollowOptions, keepFollowing } from '../node/watch.ts'
 
 /** Calls one method. @throws NodeError */
 export type ClnCall = (request: {
@@ -26,16 +26,14 @@ const WAITED_LONG_ENOUGH = 904
  * That happens once, because the cursor advances with each report.
  */
 export async function watchCln(
-  options: {
+  options: Omit<FollowOptions, 'node' | 'probe'> & {
     call: ClnCall
     cursor: Cursor
     timeouts: NodeTimeouts
-    onWarning: (message: string) => void
   },
   onSettled: (paymentHash: string) => void,
-  signal: AbortSignal,
 ): Promise<void> {
-  const { call, cursor, timeouts, onWarning } = options
+  const { call, cursor, timeouts, signal } = options
   const waitSeconds = Math.max(1, Math.floor(timeouts.probeEveryMs / 1000))
   /** The last `pay_index` that this process has seen. */
   let seen = 0
@@ -79,5 +77,5 @@ export async function watchCln(
     }
   }
 
-  await keepFollowing(follow, { node: NODE, timeouts, onWarning, signal })
+  await keepFollowing(follow, { ...options, node: NODE, probe: null })
 }

@@ -91,7 +91,7 @@ export function createLnd(options: LndOptions): LightningNode {
       createInvoice,
       lookupInvoice,
       watch: (onSettled, signal) =>
-        watchSettlements({ http, cursor, probe: info, timeouts, onWarning }, onSettled, signal),
+        watchSettlements({ http, cursor, probe: info, timeouts, onWarning, signal }, onSettled),
       checkAccess: (rememberedInfo) =>
         findProblem({ http, info: rememberedInfo, baseUrl, timeoutMs: timeouts.infoMs }),
       close: () => http.close(),

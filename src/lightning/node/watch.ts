@@ -5,35 +5,46 @@ import type { NodeTimeouts } from './node.ts'
 
 type RetryTimeouts = Pick<NodeTimeouts, 'retryFirstMs' | 'retryMaxMs'>
 
+/** Follows one connection until it fails. `connection` ends it, and `onAlive` is called at each sign of life. */
+export type Follow = (onAlive: () => void, connection: AbortController) => Promise<unknown>
+
+export type FollowOptions = {
+  node: string
+  timeouts: RetryTimeouts & Pick<NodeTimeouts, 'probeEveryMs'>
+  onWarning: (message: string) => void
+  signal: AbortSignal
+  /** Asks a silent connection for a sign of life. Throws unless the node answers in time. Null if none is ever silent. */
+  probe: (() => Promise<unknown>) | null
+}
+
 /** How far a stream was read, stored between runs: the node's counter of settlements. */
 export type Cursor = { read(): Promise<number>; write(index: number): Promise<void> }
 
 /**
- * Calls `follow` for one connection after another, and ends only when `signal` aborts. `follow` calls
- * `onAlive` at each sign of life, and throws when its connection ends. A retry library would stop when the
- * call succeeds, but this call never succeeds, and each sign of life resets the pause.
+ * Calls `follow` for one connection after another, and ends only when `signal` aborts. A retry library would stop when
+ * the call succeeds, but this call never succeeds, and each sign of life resets the pause.
  */
-export async function keepFollowing(
-  follow: (onAlive: () => void) => Promise<unknown>,
-  options: {
-    node: string
-    timeouts: RetryTimeouts
-    onWarning: (message: string) => void
-    signal: AbortSignal
-  },
-): Promise<void> {
-  const { node, timeouts, onWarning, signal } = options
+export async function keepFollowing(follow: Follow, options: FollowOptions): Promise<void> {
+  const { node, timeouts, onWarning, signal, probe } = options
   let failures = 0
+  const onAlive = (): void => {
+    failures = 0
+  }
   while (!signal.aborted) {
+    const connection = new AbortController()
+    const hangUp = () => connection.abort(signal.reason)
+    signal.addEventListener('abort', hangUp)
+    if (probe) probeUntilDead(connection, { probe, probeEveryMs: timeouts.probeEveryMs, onAlive })
     try {
-      await follow(() => {
-        failures = 0
-      })
+      await follow(onAlive, connection)
     } catch (error) {
       if (signal.aborted) return
       // One warning per outage, not per attempt.
       if (failures === 0) onWarning(`${outageOf(node, error)}; connecting again`)
       failures += 1
+    } finally {
+      signal.removeEventListener('abort', hangUp)
+      connection.abort()
     }
     await wait(backoff(timeouts, failures), undefined, { signal }).catch(() => {})
   }

@@ -10,7 +10,7 @@ import { isObject } from '../../lib/json.ts'
 import { NodeError, quotable } from '../node/error.ts'
 import type { Fields } from '../node/json-fields.ts'
 import type { NodeTimeouts } from '../node/node.ts'
-import { keepFollowing, probeUntilDead } from '../node/watch.ts'
+import { keepFollowing } from '../node/watch.ts'
 import type { NwcClient } from './client.ts'
 
 export type NwcCall = {
@@ -41,26 +41,9 @@ export function createNwcCalls(options: {
   const call: NwcCalls['call'] = ({ what, method, params, timeoutMs }) =>
     answered(what, { work: client.request(method, params, timeoutMs), withinMs: timeoutMs })
 
-  const watch: NwcCalls['watch'] = async (onSettled, signal) => {
-    await keepFollowing((onAlive) => follow({ onSettled, signal, onAlive }), {
-      node: NODE,
-      timeouts,
-      onWarning,
-      signal,
-    })
-  }
-
-  /** The client itself reconnects. This probes the wallet from time to time. */
-  async function follow(following: {
-    onSettled: (paymentHash: string) => void
-    signal: AbortSignal
-    onAlive: () => void
-  }): Promise<never> {
-    const { onSettled, signal, onAlive } = following
-    const connection = new AbortController()
-    const hangUp = () => connection.abort(signal.reason)
-    signal.addEventListener('abort', hangUp)
-    try {
+  const watch: NwcCalls['watch'] = (onSettled, signal) => {
+    /** The client itself reconnects. */
+    async function follow(onAlive: () => void, connection: AbortController): Promise<never> {
       const subscribed = client.subscribe(tell).then((unsubscribe) => {
         // The connection may have been aborted during the subscription.
         if (connection.signal.aborted) unsubscribe()
@@ -71,30 +54,22 @@ export function createNwcCalls(options: {
         withinMs: timeouts.infoMs,
       })
       onAlive()
-      const probe = () =>
-        call({
-          what: 'asking for the wallet',
-          method: 'get_info',
-          params: {},
-          timeoutMs: timeouts.infoMs,
-        })
-      probeUntilDead(connection, { probe, probeEveryMs: timeouts.probeEveryMs, onAlive })
       return await unlessAborted(connection.signal, new Promise<never>(() => {}))
-    } finally {
-      signal.removeEventListener('abort', hangUp)
-      connection.abort()
-    }
 
-    function tell(notification: unknown): void {
-      const paymentHash = receivedHash(notification)
-      if (paymentHash === null) return
-      try {
-        onSettled(paymentHash)
-      } catch (error) {
-        // The client does not catch it.
-        connection.abort(error)
+      function tell(notification: unknown): void {
+        const paymentHash = receivedHash(notification)
+        if (paymentHash === null) return
+        try {
+          onSettled(paymentHash)
+        } catch (error) {
+          // The client does not catch it.
+          connection.abort(error)
+        }
       }
     }
+    const what = 'asking for the wallet'
+    const probe = () => call({ what, method: 'get_info', params: {}, timeoutMs: timeouts.infoMs })
+    return keepFollowing(follow, { node: NODE, timeouts, onWarning, signal, probe })
   }
 
   return { call, watch, close: () => client.close() }

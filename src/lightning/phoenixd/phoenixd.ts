@@ -135,7 +135,7 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
       createInvoice,
       lookupInvoice,
       watch: (onSettled, signal) =>
-        watchPhoenixd({ ...access, timeouts, probe: info, onWarning }, onSettled, signal),
+        watchPhoenixd({ ...access, timeouts, probe: info, onWarning, signal }, onSettled),
       checkAccess,
       close: () => http.close(),
     },

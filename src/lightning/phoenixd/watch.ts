@@ -1,90 +1,68 @@
 /** phoenixd's websocket: a hint for each payment. phoenixd does not repeat a hint that was lost. */
 import { Agent, WebSocket } from 'undici'
+import { unlessAborted } from '../../lib/abort.ts'
 import { objectIn } from '../../lib/json.ts'
 import { NodeError } from '../node/error.ts'
 import type { NodeTimeouts } from '../node/node.ts'
-import { keepFollowing, probeUntilDead } from '../node/watch.ts'
-
-export type PhoenixdWatchOptions = {
-  baseUrl: string
-  /** The value of the `Authorization` header. */
-  authorization: string
-  certificate: string | undefined
-  timeouts: NodeTimeouts
-  /** Throws unless the node answers in time. */
-  probe: () => Promise<unknown>
-  onWarning: (message: string) => void
-}
+import { type FollowOptions, keepFollowing } from '../node/watch.ts'
 
 const NODE = 'phoenixd'
 
 // An event has about 200 bytes.
 const MAX_EVENT_BYTES = 64 * 1024
 
+export type PhoenixdWatchOptions = Omit<FollowOptions, 'node'> & {
+  baseUrl: string
+  /** The value of the `Authorization` header. */
+  authorization: string
+  certificate: string | undefined
+  timeouts: NodeTimeouts
+}
+
 /** Ends only when `signal` aborts. Events that come without a connection are lost. */
 export async function watchPhoenixd(
-  options: PhoenixdWatchOptions,
+  { baseUrl, authorization, certificate, ...options }: PhoenixdWatchOptions,
   onSettled: (paymentHash: string) => void,
-  signal: AbortSignal,
 ): Promise<void> {
-  const { certificate, timeouts, onWarning } = options
+  const { timeouts, onWarning } = options
   const dispatcher = new Agent({
     connect: { timeout: timeouts.connectMs, ca: certificate },
     webSocket: { maxPayloadSize: MAX_EVENT_BYTES },
   })
-  await keepFollowing((onAlive) => follow({ ...options, dispatcher, onSettled, signal, onAlive }), {
-    node: NODE,
-    timeouts,
-    onWarning,
-    signal,
-  })
-  await dispatcher.destroy()
-}
 
-/** Follows one connection until it fails. */
-async function follow(
-  options: PhoenixdWatchOptions & {
-    dispatcher: Agent
-    onSettled: (paymentHash: string) => void
-    signal: AbortSignal
-    onAlive: () => void
-  },
-): Promise<never> {
-  const { baseUrl, authorization, dispatcher, signal, onAlive, onSettled, onWarning } = options
-  const connection = new AbortController()
-  const hangUp = () => connection.abort(signal.reason)
-  signal.addEventListener('abort', hangUp)
-  const socket = new WebSocket(`${baseUrl.replace(/^http/, 'ws')}/websocket`, {
-    headers: { authorization },
-    dispatcher,
-  })
-  const { probe, timeouts } = options
-  probeUntilDead(connection, { probe, probeEveryMs: timeouts.probeEveryMs, onAlive })
-  try {
-    return await new Promise<never>((_, reject) => {
-      const ended = () => new NodeError(NODE, 'the websocket was closed', { reason: 'unreachable' })
-      socket.addEventListener('open', onAlive)
-      socket.addEventListener('message', ({ data }) => {
-        const paymentHash = receivedHash(data)
-        try {
-          if (paymentHash !== null) onSettled(paymentHash)
-          else if (!isOtherEvent(data)) {
-            onWarning(`${NODE}: an event of the websocket is unreadable`)
-          }
-        } catch (error) {
-          // Nobody else would catch it.
-          reject(error)
-        }
-      })
-      socket.addEventListener('error', () => reject(ended()))
-      socket.addEventListener('close', () => reject(ended()))
-      connection.signal.addEventListener('abort', () => reject(connection.signal.reason))
+  async function follow(onAlive: () => void, connection: AbortController): Promise<never> {
+    const socket = new WebSocket(`${baseUrl.replace(/^http/, 'ws')}/websocket`, {
+      headers: { authorization },
+      dispatcher,
     })
-  } finally {
-    signal.removeEventListener('abort', hangUp)
-    connection.abort()
-    socket.close()
+    const ended = () =>
+      connection.abort(new NodeError(NODE, 'the websocket was closed', { reason: 'unreachable' }))
+    socket.addEventListener('open', onAlive)
+    socket.addEventListener('error', ended)
+    socket.addEventListener('close', ended)
+    socket.addEventListener('message', ({ data }) => {
+      try {
+        tell(data)
+      } catch (error) {
+        // Nobody else would catch it.
+        connection.abort(error)
+      }
+    })
+    try {
+      return await unlessAborted(connection.signal, new Promise<never>(() => {}))
+    } finally {
+      socket.close()
+    }
   }
+
+  function tell(data: unknown): void {
+    const paymentHash = receivedHash(data)
+    if (paymentHash !== null) onSettled(paymentHash)
+    else if (!isOtherEvent(data)) onWarning(`${NODE}: an event of the websocket is unreadable`)
+  }
+
+  await keepFollowing(follow, { ...options, node: NODE })
+  await dispatcher.destroy()
 }
 
 /** The payment hash of a `payment_received`, or null. */

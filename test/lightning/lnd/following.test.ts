@@ -1,6 +1,5 @@
 /** How LND's stream is followed, without a server: `lines` is what a test gives. */
 import assert from 'node:assert/strict'
-import { getEventListeners } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { lndError } from '../../../src/lightning/lnd/answers.ts'
 import { type WatchOptions, watchSettlements } from '../../../src/lightning/lnd/watch.ts'
@@ -11,11 +10,7 @@ import { until } from '../../support/until.ts'
 /** Gives these lines, and then what ends the stream. Without that it stays silent. */
 type Stream = { lines: string[]; end?: () => void }
 
-function aWatch(
-  t: TestContext,
-  streams: Stream[],
-  { probeEveryMs = 60_000, ...changes }: Partial<WatchOptions> & { probeEveryMs?: number } = {},
-) {
+function aWatch(t: TestContext, streams: Stream[], changes: Partial<WatchOptions> = {}) {
   const opened: { path: string; signal: AbortSignal }[] = []
   const [told, warnings, written]: [string[], string[], number[]] = [[], [], []]
   async function* lines(path: string, signal: AbortSignal) {
@@ -32,12 +27,12 @@ function aWatch(
       http: { lines, call: () => assert.fail(), close: () => assert.fail() },
       cursor: { read: async () => 0, write: async (index) => void written.push(index) },
       probe: async () => {},
-      timeouts: { ...NODE_TIMEOUTS, probeEveryMs, retryFirstMs: 1, retryMaxMs: 2 },
+      timeouts: { ...NODE_TIMEOUTS, retryFirstMs: 1, retryMaxMs: 2 },
       onWarning: (message) => warnings.push(message),
+      signal: stop.signal,
       ...changes,
     },
     (hash) => told.push(hash),
-    stop.signal,
   )
   const end = async () => {
     stop.abort()
@@ -68,22 +63,6 @@ test("LND's watch takes each line for a sign of life, and warns of each outage a
     opened.map(({ path }) => path),
     [0, 1, 1, 2].map((from) => `/v1/invoices/subscribe?settle_index=${from}`),
   )
-})
-
-test("LND's watch lets go of each connection that ended, and of the signal", async (t) => {
-  const { opened, stop, end } = aWatch(t, [
-    { lines: [], end: brokenOff },
-    { lines: [], end: brokenOff },
-  ])
-  await until('three connections', () => opened.length === 3)
-  assert.deepEqual(
-    opened.map(({ signal }) => signal.aborted),
-    [true, true, false],
-  )
-  assert.equal(getEventListeners(stop.signal, 'abort').length, 1)
-  await end()
-  assert.equal(opened[2]?.signal.aborted, true)
-  assert.equal(getEventListeners(stop.signal, 'abort').length, 0)
 })
 
 test("LND's watch that is stopped while it reads its cursor ends at once", async (t) => {

@@ -115,6 +115,15 @@ test("LND's watch goes on when the cursor cannot be kept, or the listener throws
   }
 })
 
+test("LND's watch connects again when the node of a silent stream does not answer any more", async () => {
+  await using world = await aWorld({ mute: true, timeouts: { probeEveryMs: 1, infoMs: 20 } })
+  await world.connection(1)
+  assert.deepEqual(
+    new Set(world.warnings),
+    new Set(['LND: asking for the node took too long; connecting again']),
+  )
+})
+
 type Scene = {
   from?: number
   timeouts?: LndOptions['timeouts']

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
 import { type TestContext, test } from 'node:test'
+import { unlessAborted } from '../../../src/lib/abort.ts'
 import { NodeError, type NodeFailure } from '../../../src/lightning/node/error.ts'
+import { NODE_TIMEOUTS } from '../../../src/lightning/node/node.ts'
 import { keepFollowing, probeUntilDead } from '../../../src/lightning/node/watch.ts'
 
 const failed = (reason: NodeFailure) => new NodeError('A node', 'asking failed', { reason })
@@ -28,7 +30,7 @@ function ownedTime(t: TestContext) {
 function following(
   t: TestContext,
   attempt: (n: number, onAlive: () => void) => unknown,
-  timeouts = { retryFirstMs: 100, retryMaxMs: 1_000 },
+  timeouts = { ...NODE_TIMEOUTS, retryFirstMs: 100, retryMaxMs: 1_000 },
 ) {
   let attempts = 0
   const warnings: string[] = []
@@ -38,6 +40,7 @@ function following(
     timeouts,
     onWarning: (message) => warnings.push(message),
     signal: stop.signal,
+    probe: null,
   })
   t.after(() => {
     stop.abort()
@@ -73,7 +76,7 @@ test('the pause is the longest one however often a node failed', async (t) => {
     () => {
       throw failed('unreachable')
     },
-    { retryFirstMs: 1, retryMaxMs: 2 },
+    { ...NODE_TIMEOUTS, retryFirstMs: 1, retryMaxMs: 2 },
   )
   for (let i = 1; i <= 1_100; i++) await tick(2)
   assert.equal(attempts(), 1_101)
@@ -134,9 +137,10 @@ test('following ends when it is stopped: before it began, during an attempt, and
       },
       {
         node: 'A node',
-        timeouts: { retryFirstMs: 100, retryMaxMs: 100 },
+        timeouts: { ...NODE_TIMEOUTS, retryFirstMs: 100, retryMaxMs: 100 },
         onWarning: (message) => warnings.push(message),
         signal: stop.signal,
+        probe: null,
       },
     )
     await new Promise((resolve) => setImmediate(resolve))
@@ -146,6 +150,47 @@ test('following ends when it is stopped: before it began, during an attempt, and
     assert.equal(warnings.length, moment === 'after' ? 1 : 0)
     promise.catch(() => {})
   }
+})
+
+test('a connection that is over is ended: it is asked no more, and nothing of it stays at the signal', async (t) => {
+  const tick = ownedTime(t)
+  t.mock.method(Math, 'random', () => 1)
+  const connections: AbortSignal[] = []
+  const stop = new AbortController()
+  let asked = 0
+  const ended = keepFollowing(
+    async (_, { signal }) => {
+      connections.push(signal)
+      if (connections.length < 3) throw failed('unreachable')
+      return await unlessAborted(signal, new Promise<never>(() => {}))
+    },
+    {
+      node: 'A node',
+      timeouts: { retryFirstMs: 100, retryMaxMs: 100, probeEveryMs: 1_000 },
+      onWarning: () => {},
+      signal: stop.signal,
+      probe: async () => {
+        if (++asked === 3) throw failed('timeout')
+      },
+    },
+  )
+  const areOver = () => connections.map(({ aborted }) => aborted)
+  await tick(100)
+  await tick(100)
+  assert.deepEqual(areOver(), [true, true, false])
+  assert.equal(getEventListeners(stop.signal, 'abort').length, 1)
+  for (const _ of [1, 2]) await tick(1_000)
+  assert.deepEqual([asked, ...areOver()], [2, true, true, false])
+  // No answer.
+  await tick(1_000)
+  await tick(100)
+  assert.deepEqual([asked, ...areOver()], [3, true, true, true, false])
+  stop.abort()
+  await ended
+  assert.deepEqual(areOver(), [true, true, true, true])
+  assert.equal(getEventListeners(stop.signal, 'abort').length, 0)
+  await tick(5_000)
+  assert.equal(asked, 3)
 })
 
 /** Probes a connection with what each question does. */

@@ -1,12 +1,9 @@
 /** What phoenixd is asked, what its answers mean, and how its payments are followed. */
 import assert from 'node:assert/strict'
-import { getEventListeners } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { UnknownInvoice } from '../../../src/lightning/lightning.ts'
 import { NodeError, type NodeFailure } from '../../../src/lightning/node/error.ts'
-import { NODE_TIMEOUTS } from '../../../src/lightning/node/node.ts'
 import { createPhoenixd, type PhoenixdOptions } from '../../../src/lightning/phoenixd/phoenixd.ts'
-import { watchPhoenixd } from '../../../src/lightning/phoenixd/watch.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { manualClock } from '../../support/shop.ts'
 import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
@@ -347,41 +344,6 @@ test('phoenixd behind a proxy is followed if its certificate is the one that was
     (await unknown.lightning.checkAccess())?.sentence ?? '',
     /does not vouch for; use that of the proxy before phoenixd$/,
   )
-})
-
-test("phoenixd's watch leaves neither a listener nor a question behind for each outage", async (t) => {
-  const { standIn, lightning } = await aWorld(t)
-  const stop = new AbortController()
-  const warnings: string[] = []
-  let asked = 0
-  const ended = watchPhoenixd(
-    {
-      baseUrl: standIn.baseUrl,
-      authorization: `Basic ${Buffer.from(`:${standIn.limitedPassword}`).toString('base64')}`,
-      certificate: undefined,
-      timeouts: { ...NODE_TIMEOUTS, retryFirstMs: 1, retryMaxMs: 1, probeEveryMs: 1 },
-      probe: async () => {
-        asked += 1
-      },
-      onWarning: (message) => warnings.push(message),
-    },
-    () => {},
-    stop.signal,
-  )
-  for (const outages of [1, 2, 3]) {
-    await until('a websocket', () => standIn.sockets() === 1)
-    standIn.cutSockets()
-    await until('a warning', () => warnings.length === outages)
-  }
-  await until('a websocket', () => standIn.sockets() === 1)
-  assert.equal(getEventListeners(stop.signal, 'abort').length, 1)
-  stop.abort()
-  await ended
-  assert.equal(getEventListeners(stop.signal, 'abort').length, 0)
-  const before = asked
-  // Takes longer than the time between two questions.
-  for (let i = 0; i < 20; i++) await lightning.info()
-  assert.equal(asked, before)
 })
 
 test("phoenixd's watch leaves no websocket behind when it ends", async (t) => {
