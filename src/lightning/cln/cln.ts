@@ -7,7 +7,7 @@ import {
   type NodeInfo,
   UnknownInvoice,
 } from '../lightning.ts'
-import { type AccessProblem, accessProblem } from '../node/access.ts'
+import { findProblem } from '../node/access.ts'
 import { NodeError, quotable, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp } from '../node/http.ts'
 import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
@@ -105,46 +105,29 @@ export function createCln(options: ClnOptions): LightningNode {
     return statusOf(read.string(invoice, 'status'))
   }
 
-  const checkAccess: NodeCalls['checkAccess'] = async (rememberedInfo) => {
-    const probes: Parameters<ClnCall>[0][] = [
-      // These calls change nothing: an unknown hash, an invalid amount, a wait of zero seconds.
-      probe('listinvoices', { payment_hash: '00'.repeat(32) }),
-      probe('invoice', { amount_msat: 'none', label: 'mayfly', description: 'mayfly' }),
-      probe('waitanyinvoice', { timeout: 0 }),
-    ]
-    try {
-      await rememberedInfo()
-    } catch (error) {
-      return problem(error, 'getinfo')
-    }
-    for (const request of probes) {
-      try {
-        await call(request)
-      } catch (error) {
-        if (isAccepted(error)) continue
-        return problem(error, request.method)
-      }
-    }
-    return null
-  }
+  const trial = (method: string, params: Fields) => ({
+    needs: method,
+    call: () => call({ what: 'trying the rune', method, params, timeoutMs: timeouts.infoMs }),
+  })
 
-  function probe(method: string, params: Fields): Parameters<ClnCall>[0] {
-    return { what: 'trying the rune', method, params, timeoutMs: timeouts.infoMs }
-  }
-
-  function problem(error: unknown, method: string): AccessProblem {
-    if (!(error instanceof NodeError)) throw error
-    return accessProblem(error, {
+  const checkAccess: NodeCalls['checkAccess'] = (rememberedInfo) =>
+    findProblem({
       baseUrl,
       speaks: 'speaks HTTPS as clnrest does',
       port: 'the port of clnrest',
       certificate: 'use the ca.pem of clnrest, made for that host',
-      refused: ({ answer, message }) =>
-        isAboutRune(answer)
-          ? `Core Lightning: the rune does not allow ${method} (${answer?.message}); ${CREATE_RUNE}`
-          : message,
+      info: { needs: 'getinfo', call: rememberedInfo },
+      trials: [
+        // These calls change nothing: an unknown hash, an invalid amount, a wait of zero seconds.
+        trial('listinvoices', { payment_hash: '00'.repeat(32) }),
+        trial('invoice', { amount_msat: 'none', label: 'mayfly', description: 'mayfly' }),
+        trial('waitanyinvoice', { timeout: 0 }),
+      ],
+      denied: ({ code, message }, method) =>
+        RUNE_CODES.has(code)
+          ? `Core Lightning: the rune does not allow ${method} (${message}); ${CREATE_RUNE}`
+          : null,
     })
-  }
 
   return createNode(
     {
@@ -160,16 +143,7 @@ export function createCln(options: ClnOptions): LightningNode {
   )
 }
 
-/** True if the rune allowed the call: JSON-RPC refused only its parameters, or the wait is over. */
-function isAccepted(error: unknown): boolean {
-  return error instanceof NodeError && error.reason === 'refused' && !isAboutRune(error.answer)
-}
-
 const RUNE_CODES = new Set<unknown>([401, 403, 1501, 1502])
-
-function isAboutRune(answer: NodeError['answer']): boolean {
-  return RUNE_CODES.has(answer?.code)
-}
 
 /** The error in clnrest's `{code, message}`, which some versions put into `error`. */
 function refusal(what: string, status: number, text: string): NodeError {

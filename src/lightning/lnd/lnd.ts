@@ -10,7 +10,7 @@ import { NodeError } from '../node/error.ts'
 import type { Fields } from '../node/json-fields.ts'
 import { createNode, type LightningNode, NODE_TIMEOUTS, type NodeTimeouts } from '../node/node.ts'
 import type { Cursor } from '../node/watch.ts'
-import { findProblem } from './access.ts'
+import { checkLnd } from './access.ts'
 import { lndError, madeInvoice, nodeInfo, seenInvoice } from './answers.ts'
 import { createLndHttp } from './http.ts'
 import { watchSettlements } from './watch.ts'
@@ -93,7 +93,7 @@ export function createLnd(options: LndOptions): LightningNode {
       watch: (onSettled, signal) =>
         watchSettlements({ http, cursor, probe: info, timeouts, onWarning, signal }, onSettled),
       checkAccess: (rememberedInfo) =>
-        findProblem({ http, info: rememberedInfo, baseUrl, timeoutMs: timeouts.infoMs }),
+        checkLnd({ http, info: rememberedInfo, baseUrl, timeoutMs: timeouts.infoMs }),
       close: () => http.close(),
     },
     { clock },

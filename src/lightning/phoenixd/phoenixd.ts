@@ -6,7 +6,7 @@ import {
   type NodeInfo,
   UnknownInvoice,
 } from '../lightning.ts'
-import { accessProblem } from '../node/access.ts'
+import { findProblem } from '../node/access.ts'
 import { expiryOf, unpaidStatus } from '../node/check-invoice.ts'
 import { NodeError, quotable, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp, type NodeRequest } from '../node/http.ts'
@@ -112,21 +112,17 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
     }
   }
 
-  const checkAccess: NodeCalls['checkAccess'] = async (rememberedInfo) => {
-    try {
-      await rememberedInfo()
-      return null
-    } catch (error) {
-      if (!(error instanceof NodeError)) throw error
-      return accessProblem(error, {
-        baseUrl,
-        speaks: 'speaks HTTP as phoenixd does',
-        port: 'the HTTP port of phoenixd',
-        certificate: 'use that of the proxy before phoenixd',
-        refused: sentenceOfRefusal,
-      })
-    }
-  }
+  const checkAccess: NodeCalls['checkAccess'] = (rememberedInfo) =>
+    findProblem({
+      baseUrl,
+      speaks: 'speaks HTTP as phoenixd does',
+      port: 'the HTTP port of phoenixd',
+      certificate: 'use that of the proxy before phoenixd',
+      // Its two passwords differ in what may be paid alone.
+      info: { needs: 'the password', call: rememberedInfo },
+      trials: [],
+      denied: ({ code }) => (code === 401 ? WRONG_PASSWORD : null),
+    })
 
   const access = { baseUrl, authorization, certificate }
   return createNode(
@@ -143,13 +139,9 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
   )
 }
 
-function sentenceOfRefusal(error: NodeError): string {
-  if (error.answer?.code !== 401) return error.message
-  return (
-    'phoenixd does not accept the password of MAYFLY_LIGHTNING_URL; it is the ' +
-    'http-password-limited-access in its phoenix.conf, percent-encoded'
-  )
-}
+const WRONG_PASSWORD =
+  'phoenixd does not accept the password of MAYFLY_LIGHTNING_URL; it is the ' +
+  'http-password-limited-access in its phoenix.conf, percent-encoded'
 
 /** Ignores `preimage`, which is set before the payment, and `receivedSat`, from which fees are deducted. */
 function statusOf(answer: Fields, now: number): InvoiceStatus {

@@ -1,7 +1,7 @@
 /** What an operator reads when LND, or its macaroon, is not as it should be. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findProblem } from '../../../src/lightning/lnd/access.ts'
+import { checkLnd } from '../../../src/lightning/lnd/access.ts'
 import { lndError } from '../../../src/lightning/lnd/answers.ts'
 import type { LndCall } from '../../../src/lightning/lnd/http.ts'
 import type { AccessProblem } from '../../../src/lightning/node/access.ts'
@@ -22,7 +22,7 @@ async function look(failures: { info?: unknown; read?: unknown; write?: unknown 
     if (failure !== null) throw failure
     return {}
   }
-  const problem = await findProblem({
+  const problem = await checkLnd({
     http: { call, lines: () => assert.fail(), close: () => assert.fail() },
     info: async () => {
       if (failures.info !== undefined) throw failures.info

@@ -1,7 +1,7 @@
 /** What an operator reads when a node fails, and what never stands there. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type AccessWords, accessProblem } from '../../../src/lightning/node/access.ts'
+import { type AccessCheck, findProblem } from '../../../src/lightning/node/access.ts'
 import {
   NodeError,
   type NodeFailure,
@@ -99,13 +99,14 @@ test('a failed connection is told apart by its code: the certificate, the time, 
   assert.equal(transportError('A node', 'asking', known), known)
 })
 
-test('the operator is told in one sentence why a node cannot be used, and whether it may pass', () => {
-  const words: AccessWords = {
+test('the operator is told in one sentence why a node cannot be used, and whether it may pass', async () => {
+  const check: Omit<AccessCheck, 'info'> = {
     baseUrl: 'https://node:8080',
     speaks: 'speaks as a node does',
     port: 'the port of a node',
     certificate: 'use its own',
-    refused: ({ message }) => `${message}, so look at the rune`,
+    trials: [],
+    denied: ({ message }, needs) => `${message}, so look at the rune for ${needs}`,
   }
   const failed = (message: string, reason: NodeFailure) =>
     new NodeError('A node', message, { reason })
@@ -136,10 +137,14 @@ test('the operator is told in one sentence why a node cannot be used, and whethe
       false,
     ],
     [
-      failed('asking was refused', 'refused'),
-      'A node: asking was refused, so look at the rune',
+      new NodeError('A node', 'asking was refused', {
+        reason: 'refused',
+        answer: { code: 1, message: 'no' },
+      }),
+      'no, so look at the rune for its info',
       false,
     ],
+    [failed('asking was refused', 'refused'), 'A node: asking was refused', false],
     [
       new UnsupportedNetwork('A node', 'testnet'),
       'A node: the node runs on testnet; mainnet, signet and regtest are supported',
@@ -147,6 +152,7 @@ test('the operator is told in one sentence why a node cannot be used, and whethe
     ],
   ]
   for (const [error, sentence, isAway] of table) {
-    assert.deepEqual(accessProblem(error, words), { sentence, isAway })
+    const info = { needs: 'its info', call: () => Promise.reject(error) }
+    assert.deepEqual(await findProblem({ ...check, info }), { sentence, isAway })
   }
 })
