@@ -4,9 +4,10 @@
  */
 import { hexBytes } from '../lib/bytes.ts'
 import { messageOf } from '../lib/errors.ts'
+import { sha256 } from '../lib/sha256.ts'
 import { MayflyError } from './errors.ts'
 import { disagrees, isSameInvoice, msatOf } from './offer.ts'
-import { lastOf, type PurchaseRecord, type RecordedInvoice, sha256 } from './record.ts'
+import { lastOf, type PurchaseRecord, type RecordedInvoice } from './record.ts'
 import { type Wallet, type WalletAnswer, WalletError, type WalletPayment } from './wallet.ts'
 
 /** A call of a wallet ends within this time, so a process that handed it an invoice may be in it still. */

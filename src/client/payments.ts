@@ -13,6 +13,7 @@
 
 import { isObject } from '../lib/json.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
+import { sha256 } from '../lib/sha256.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import {
   handed,
@@ -52,7 +53,6 @@ import {
   type PurchaseRecord,
   type PurchaseState,
   type PurchaseStore,
-  sha256,
 } from './record.ts'
 import { wait } from './wait.ts'
 import { type Wallet, WalletError, type WalletPayment } from './wallet.ts'

@@ -2,8 +2,9 @@
  * A purchase as a record, which is written before money moves and names the one invoice that it may pay. The store is
  * the caller's: two functions.
  */
-import { hex, utf8 } from '../lib/bytes.ts'
+import { utf8 } from '../lib/bytes.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
+import { sha256 } from '../lib/sha256.ts'
 import { MayflyError } from './errors.ts'
 import type { ApiRequest } from './http.ts'
 import type { PaymentQuote } from './purchase.ts'
@@ -129,8 +130,4 @@ async function requestSha256({ path, headers, body = '' }: ApiRequest): Promise<
   const terms = Object.entries(headers ?? {}).filter(([name]) => name !== 'x-owner-token')
   const bodySha256 = await sha256(typeof body === 'string' ? utf8(body) : body)
   return sha256(utf8(JSON.stringify([path, terms.sort(), bodySha256])))
-}
-
-export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }

@@ -1,6 +1,7 @@
 /** A GATE payment is bound to exactly one request to one route of one project. */
-import { hex, utf8 } from '../lib/bytes.ts'
+import { utf8 } from '../lib/bytes.ts'
 import { jcs } from '../lib/jcs.ts'
+import { sha256 } from '../lib/sha256.ts'
 
 export type GateBinding = {
   /** The project's id. */
@@ -27,8 +28,4 @@ export async function gateRequestDigest(
   const { project, route, method, path, body } = request
   const bodySha256 = await sha256(body)
   return sha256(utf8(bindingText({ project, route, method, path, bodySha256 })))
-}
-
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }

@@ -1,5 +1,6 @@
 /** Requests to a node with the platform's fetch, and answers of bounded size. */
 import { isObject, parseJson } from '../../lib/json.ts'
+import { quotable } from '../../lib/quotable.ts'
 
 /** The maximum size of an answer. A payment lists all of its attempts. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024
@@ -85,13 +86,6 @@ export function fields(value: unknown): Record<string, unknown> {
   return isObject(value) ? value : {}
 }
 
-const MAX_QUOTED_CHARACTERS = 200
-
-/** A node's message, shortened, without anything long enough to be a secret. Null without one. */
-export function textOf(value: unknown): string | null {
-  if (typeof value !== 'string' || value.trim() === '') return null
-  return value
-    .replaceAll(/[A-Za-z0-9+/=_-]{40,}/g, '…')
-    .replaceAll(/[^\x20-\x7e…]/g, ' ')
-    .slice(0, MAX_QUOTED_CHARACTERS)
-}
+/** A node's message, without a secret, or null without one. */
+export const textOf = (value: unknown): string | null =>
+  typeof value === 'string' && value.trim() !== '' ? quotable(value) : null

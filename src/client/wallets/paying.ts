@@ -1,9 +1,9 @@
 /** The payment logic that all wallets share, so that no invoice is paid twice. */
 import { unlessAborted } from '../../lib/abort.ts'
-import { hex, hexBytes } from '../../lib/bytes.ts'
 import { codeOf } from '../../lib/errors.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../../protocol/bolt11.ts'
+import { isProof } from '../asked-wallet.ts'
 import { wait } from '../wait.ts'
 import { type Wallet, type WalletAnswer, WalletError, type WalletPayment } from '../wallet.ts'
 import { NodeRefused } from './node-fetch.ts'
@@ -221,10 +221,8 @@ export function payingWallet(node: Node, options: PayingOptions = {}): Wallet {
 
 /** The preimage in lower case if its SHA-256 is the invoice's payment hash (BOLT 11), else null. */
 export async function provenPreimage(invoice: Invoice, preimage: string): Promise<string | null> {
-  const bytes = hexBytes(preimage)
-  if (bytes?.length !== 32) return null
-  const digest = await crypto.subtle.digest('SHA-256', bytes)
-  return hex(new Uint8Array(digest)) === invoice.paymentHash ? hex(bytes) : null
+  const proof = preimage.toLowerCase()
+  return (await isProof(proof, invoice.paymentHash)) ? proof : null
 }
 
 /** Reads an invoice that can be paid as it is. @throws WalletError for any other. */

@@ -1,6 +1,7 @@
 /** Core Lightning over clnrest, the REST plugin that comes with it. */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
+import { quotable } from '../../lib/quotable.ts'
 import {
   type InvoiceRequest,
   type InvoiceStatus,
@@ -8,7 +9,7 @@ import {
   UnknownInvoice,
 } from '../lightning.ts'
 import { findProblem } from '../node/access.ts'
-import { NodeError, quotable, supportedNetwork } from '../node/error.ts'
+import { NodeError, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp } from '../node/http.ts'
 import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
 import {

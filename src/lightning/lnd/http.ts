@@ -1,6 +1,7 @@
 /** HTTP to LND's REST port: bounded in time and size. Every failure is a `NodeError`. */
 import { isObject, objectIn } from '../../lib/json.ts'
-import { type NodeError, quotable, transportError } from '../node/error.ts'
+import { quotable } from '../../lib/quotable.ts'
+import { type NodeError, transportError } from '../node/error.ts'
 import { createNodeHttp, MAX_BODY_BYTES } from '../node/http.ts'
 import { type Fields, jsonOf } from '../node/json-fields.ts'
 import { lndError } from './answers.ts'

@@ -45,16 +45,6 @@ export function supportedNetwork(node: string, network: string): Network {
   throw new UnsupportedNetwork(node, network)
 }
 
-const MAX_QUOTED_CHARACTERS = 200
-
-/** A node's message, shortened, without words that are long enough to be a secret or an invoice. */
-export function quotable(text: string): string {
-  return text
-    .replaceAll(/[A-Za-z0-9+/=_-]{40,}/g, '…')
-    .replaceAll(/[^\x20-\x7e…]/g, ' ')
-    .slice(0, MAX_QUOTED_CHARACTERS)
-}
-
 /** The NodeError for an error of Node or undici. `what` says what the call was doing. */
 export function transportError(node: string, what: string, error: unknown): NodeError {
   if (error instanceof NodeError) return error

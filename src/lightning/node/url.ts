@@ -86,7 +86,10 @@ function readPrivate(form: UrlForm, url: URL): boolean {
   return value === '1'
 }
 
-export function wrongUrl({ setting, expected }: UrlForm, what: string): Error {
+export function wrongUrl(
+  { setting, expected }: Pick<UrlForm, 'setting' | 'expected'>,
+  what: string,
+): Error {
   return new Error(`${setting} ${what}; expected ${expected}`)
 }
 

@@ -1,6 +1,6 @@
 /** `MAYFLY_LIGHTNING_URL` for a wallet over Nostr (NIP-47): `nostr+walletconnect://…`. */
 import { createECDH } from 'node:crypto'
-import { SETTING, type UrlForm, wrongUrl } from '../node/url.ts'
+import { SETTING, wrongUrl } from '../node/url.ts'
 
 export type NwcAccess = {
   /** The URL as the wallet gave it, with its secret. */
@@ -8,18 +8,14 @@ export type NwcAccess = {
   relays: string[]
 }
 
-const FORM = {
-  expected: 'nostr+walletconnect://<public key>?relay=wss://<host>&secret=<hex>',
-  schemes: ['nostr+walletconnect:'],
-  parameters: [],
-}
+const EXPECTED = 'nostr+walletconnect://<public key>?relay=wss://<host>&secret=<hex>'
 const MAX_RELAYS = 8
 
 /** Checks the URL. @throws Error that names the setting and the wrong part. */
 export function readNwcUrl(text: string, setting = SETTING): NwcAccess {
-  const form: UrlForm = { ...FORM, setting }
+  const form = { expected: EXPECTED, setting }
   const url = URL.parse(text)
-  if (url === null || url.protocol !== FORM.schemes[0]) throw wrongUrl(form, 'is not of this form')
+  if (url?.protocol !== 'nostr+walletconnect:') throw wrongUrl(form, 'is not of this form')
   if (!/^[0-9a-f]{64}$/i.test(url.host || url.pathname)) {
     throw wrongUrl(form, 'has no public key of the wallet')
   }

@@ -1,5 +1,6 @@
 /** phoenixd over its HTTP API, as of version 0.7. */
 import type { Clock } from '../../lib/clock.ts'
+import { quotable } from '../../lib/quotable.ts'
 import {
   type InvoiceRequest,
   type InvoiceStatus,
@@ -8,7 +9,7 @@ import {
 } from '../lightning.ts'
 import { findProblem } from '../node/access.ts'
 import { expiryOf, unpaidStatus } from '../node/check-invoice.ts'
-import { NodeError, quotable, supportedNetwork } from '../node/error.ts'
+import { NodeError, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp, type NodeRequest } from '../node/http.ts'
 import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
 import {

@@ -1,7 +1,7 @@
 /** An invoice and the ways to pay it: the QR code, a wallet's link, a wallet in the browser, the simulator. */
 import { useMemo, useState } from 'preact/hooks'
+import { isProof } from '../../client/asked-wallet.ts'
 import type { PaymentQuote } from '../../client/index.ts'
-import { hex, hexBytes } from '../../lib/bytes.ts'
 import { duration } from '../lib/format.ts'
 import { isSimulator, isTroubled, now, type Reach } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
@@ -129,10 +129,7 @@ async function payHere(webln: WebLn, quote: PaymentQuote): Promise<string | null
 
 /** The preimage if it opens the payment hash. A wallet's extension is a stranger. */
 async function provenBy(preimage: unknown, { paymentHash }: PaymentQuote): Promise<string | null> {
-  if (typeof preimage !== 'string' || !/^[0-9a-f]{64}$/.test(preimage)) return null
-  const bytes = hexBytes(preimage)
-  const digest = bytes && (await crypto.subtle.digest('SHA-256', bytes))
-  return digest && hex(new Uint8Array(digest)) === paymentHash ? preimage : null
+  return typeof preimage === 'string' && (await isProof(preimage, paymentHash)) ? preimage : null
 }
 
 /** Pays like a wallet. */
