@@ -1,5 +1,6 @@
 /** The one way out: whom it calls, how much it reads, and how long it waits. */
 import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { describe, test } from 'node:test'
@@ -135,7 +136,17 @@ describe('what a server may answer', () => {
       const timer = setInterval(() => response.write(' '), 20)
       response.on('close', () => clearInterval(timer))
     }
-    const { post } = await aReceiver(t, answer, HURRIED)
+    const overallMs = 12_345
+    const { post } = await aReceiver(t, answer, { timeouts: { overallMs } })
+    // Its time is over once the head of the answer is read.
+    const time = new AbortController()
+    const { timeout } = AbortSignal
+    t.mock.method(AbortSignal, 'timeout', (ms: number) =>
+      ms === overallMs ? time.signal : timeout(ms),
+    )
+    const end = () => setImmediate(() => time.abort(new DOMException('over', 'TimeoutError')))
+    subscribe('undici:request:headers', end)
+    t.after(() => unsubscribe('undici:request:headers', end))
     await assert.rejects(post(), { reason: 'too slow', status: 200 })
   })
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { stat } from 'node:fs/promises'
 import { describe, type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import type { Db } from '../../src/db/db.ts'
@@ -85,6 +86,20 @@ describe('a part that is away', () => {
     clock.advance(10 * SECOND)
     assert.equal((await ask()).status, 503)
     assert.equal(reads, 1)
+  })
+
+  test('a store that answered while the process was held up is not away', async (t) => {
+    const { timeout } = AbortSignal
+    t.mock.method(AbortSignal, 'timeout', (ms: number) => timeout(ms === SECOND ? 1 : ms))
+    const ask = await anApp(t, {
+      read: async () => {
+        const answer = stat('.')
+        queueMicrotask(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50))
+        await answer
+        return []
+      },
+    })
+    assert.equal((await ask()).status, 200)
   })
 })
 

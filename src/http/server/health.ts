@@ -2,6 +2,7 @@
  * Readiness: whether a load balancer should send requests to this instance. It is when the store answers
  * and the node takes payments. Load balancers ask often, so the cost is bounded.
  */
+import { setImmediate } from 'node:timers/promises'
 import type { Db } from '../../db/db.ts'
 import { unlessAborted } from '../../lib/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -102,7 +103,11 @@ function createStoreProbe(db: Readiness['db'], clock: Clock): () => Promise<bool
     probedAt = now
     // While one hangs, no other is started.
     reading ??= read()
-    last = unlessAborted(AbortSignal.timeout(PROBE_TIMEOUT_MS), reading).catch(() => false)
+    const answer = reading
+    // An answer that came while this process was held up is read after the timers.
+    last = unlessAborted(AbortSignal.timeout(PROBE_TIMEOUT_MS), answer).catch(() =>
+      Promise.race([answer, setImmediate(false)]),
+    )
     return last
   }
 }
