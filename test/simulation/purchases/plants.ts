@@ -41,7 +41,7 @@ export const PLANTS: readonly Plant[] = [
   {
     name: 'another wallet may be asked',
     file: ASKED_WALLET,
-    text: 'if (before === null || before === id)',
+    text: `if (before === id || (before === null && state === 'quoted'))`,
     becomes: 'if (before === null || id !== null)',
     breaks: ['one purchase pays once', 'a day never exceeds its ceiling'],
   },
