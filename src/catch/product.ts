@@ -3,7 +3,6 @@
 import type { Inboxes } from '../alerts/send.ts'
 import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
-import { NewToken } from '../http/schemas.ts'
 import { messageOf } from '../lib/errors.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CATCH_GUIDE, CATCH_SKILL } from './guide.ts'
@@ -12,20 +11,7 @@ import { installedDatabases, type Locate, openLocations } from './ip-location.ts
 import { INGEST } from './limits.ts'
 import { CATCH_PROVISIONING } from './provisioning.ts'
 import { mountCatch } from './routes.ts'
-import {
-  CATCH_PLANS,
-  CatchCapability,
-  CatchCatalog,
-  CatchEvent,
-  CatchIpLocation,
-  CatchPlan,
-  CatchRefusals,
-  CatchResponse,
-  CatchResponseShown,
-  CatchStatus,
-  EventPage,
-  ListedCatchPlan,
-} from './schema.ts'
+import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './schema.ts'
 import { createCatch } from './service.ts'
 import { CATCH_TAKEDOWN } from './takedown.ts'
 
@@ -46,19 +32,6 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
     responseHeaders: [],
   },
   limits: Object.values(INGEST),
-  schemas: {
-    CatchCapability,
-    CatchStatus,
-    CatchRefusals,
-    CatchResponse,
-    CatchResponseShown,
-    CatchEvent,
-    CatchIpLocation,
-    EventPage,
-    NewToken,
-    CatchCatalog,
-    CatchPlan: ListedCatchPlan,
-  },
   guide: CATCH_GUIDE,
   skill: CATCH_SKILL,
 }

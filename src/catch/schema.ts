@@ -64,12 +64,12 @@ export type CatchPlan = Static<typeof CatchPlan>
 /** A plan in the catalogue. */
 export const ListedCatchPlan = Type.Object(
   { ...planFields, ...limits },
-  { additionalProperties: false },
+  { 'x-schema': 'CatchPlan', additionalProperties: false },
 )
 
 export const CatchCatalog = Type.Object(
   { description: Type.String(), plans: Type.Array(ListedCatchPlan) },
-  { additionalProperties: false },
+  { 'x-schema': 'CatchCatalog', additionalProperties: false },
 )
 export type CatchCatalog = Static<typeof CatchCatalog>
 
@@ -113,13 +113,16 @@ export const CATCH_PLANS: Record<PlanId, CatchPlan> = {
   },
 }
 
-export const CatchCapability = Type.Object({
-  product: Type.Literal('catch'),
-  publicId,
-  ownerToken: token('catch_owner', 'Reads, deletes and destroys. Keep it secret'),
-  ingestToken: token('catch_ingest', 'Marks requests of a sender who has it as authenticated'),
-  expiresAt: WorksUntil,
-})
+export const CatchCapability = Type.Object(
+  {
+    product: Type.Literal('catch'),
+    publicId,
+    ownerToken: token('catch_owner', 'Reads, deletes and destroys. Keep it secret'),
+    ingestToken: token('catch_ingest', 'Marks requests of a sender who has it as authenticated'),
+    expiresAt: WorksUntil,
+  },
+  { 'x-schema': 'CatchCapability' },
+)
 /**
  * A webhook inbox that was bought. Whoever has `ownerToken` reads and destroys it; a sender with
  * `ingestToken` as its bearer is marked `authenticated`. `expiresAt` is RFC 3339.
@@ -165,7 +168,11 @@ export const CatchStatus = Type.Object(
     createdAt: DateTime,
     expiresAt: WorksUntil,
   },
-  { additionalProperties: false, description: 'The inbox with its limits and counters' },
+  {
+    'x-schema': 'CatchStatus',
+    additionalProperties: false,
+    description: 'The inbox with its limits and counters',
+  },
 )
 /**
  * State, limits and counters of an inbox. Times are RFC 3339, and each request counts as one.
@@ -233,6 +240,7 @@ export const HmacResponse = Type.Object(
 )
 
 export const CatchResponse = Type.Union([FixedResponse, EchoResponse, HmacResponse], {
+  'x-schema': 'CatchResponse',
   examples: [{ echo: { query: 'hub.challenge' } }],
 })
 /**
@@ -257,7 +265,10 @@ export const CatchResponseShown = Type.Union(
       { additionalProperties: false },
     ),
   ],
-  { description: 'How the inbox answers; `{"status": 204}` if nothing was chosen' },
+  {
+    'x-schema': 'CatchResponseShown',
+    description: 'How the inbox answers; `{"status": 204}` if nothing was chosen',
+  },
 )
 /**
  * How an inbox answers. A secret is never shown.
@@ -301,6 +312,7 @@ export const CatchRefusals = Type.Object(
     ),
   },
   {
+    'x-schema': 'CatchRefusals',
     additionalProperties: false,
     description: 'How many requests an inbox refused, and why; counted a few seconds late',
   },
@@ -332,6 +344,7 @@ export const CatchIpLocation = Type.Object(
     source: Type.String({ description: 'The database that said so', examples: ['GeoLite2-City'] }),
   },
   {
+    'x-schema': 'CatchIpLocation',
     additionalProperties: false,
     description: 'Where the address of the sender roughly is, looked up without asking anybody',
   },
@@ -376,7 +389,7 @@ export const CatchEvent = Type.Object(
     }),
     ipLocation: nullable(CatchIpLocation),
   },
-  { description: 'One request as it came' },
+  { 'x-schema': 'CatchEvent', description: 'One request as it came' },
 )
 /**
  * One captured request. `sequence` counts from 1 in its inbox. `body` is text or base64, see
@@ -476,7 +489,10 @@ export const EventPage = Type.Object(
       examples: [1],
     }),
   },
-  { description: 'A page of events, newest first; with `after`, oldest first' },
+  {
+    'x-schema': 'EventPage',
+    description: 'A page of events, newest first; with `after`, oldest first',
+  },
 )
 /**
  * A page of events, newest first; with `after`, oldest first. `nextCursor` is the `cursor` of the

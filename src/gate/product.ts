@@ -1,15 +1,6 @@
 /** GATE's entry. The service does not sell it: payers pay the project. `open.ts` puts its parts together. */
 import type { ProductFacts } from '../http/product.ts'
 import { NEW_INTENTS, NEW_INTENTS_OF_VISITOR } from './limits.ts'
-import {
-  GateAuthorization,
-  GateGiveBack,
-  GateJwks,
-  GatePaymentChallenge,
-  GatePending,
-  GateProof,
-  GateQuote,
-} from './schema.ts'
 
 export const GATE: ProductFacts = {
   name: 'gate',
@@ -21,14 +12,5 @@ export const GATE: ProductFacts = {
     responseHeaders: ['Gate-Receipt'],
   },
   limits: [NEW_INTENTS, NEW_INTENTS_OF_VISITOR],
-  schemas: {
-    GateQuote,
-    GatePaymentChallenge,
-    GatePending,
-    GateAuthorization,
-    GateProof,
-    GateGiveBack,
-    GateJwks,
-  },
   guide: '',
 }

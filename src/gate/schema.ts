@@ -58,7 +58,7 @@ const quoteFields = {
   }),
 }
 
-export const GateQuote = Type.Object(quoteFields)
+export const GateQuote = Type.Object(quoteFields, { 'x-schema': 'GateQuote' })
 /**
  * The payment intent of a request: its BOLT 11 invoice over `amountSats` satoshis, payable until
  * `expiresAt` (RFC 3339).
@@ -69,35 +69,38 @@ export const GateQuote = Type.Object(quoteFields)
  */
 export type GateQuote = Static<typeof GateQuote>
 
-export const GatePaymentChallenge = Type.Object({
-  type: Type.String({
-    description: 'The URI of the problem (RFC 9457)',
-    examples: ['https://paymentauth.org/problems/payment-required'],
-  }),
-  title: Type.String({ examples: ['Payment Required'] }),
-  status: Type.Literal(402),
-  detail: Type.String({ description: 'What to do, for people' }),
-  error: Type.String({ description: 'The phrase of this error', examples: ['payment required'] }),
-  challengeId: Type.String({ description: 'The `id` of `challenge`', examples: ['k2Vx...'] }),
-  challenge: Type.Record(Type.String(), Type.String(), {
-    description: 'The parameters of `WWW-Authenticate: Payment`, to send back',
-    examples: [{ id: 'k2Vx...', realm: 'gate' }],
-  }),
-  request: Type.Object({
-    amount: Type.String({ description: 'In satoshis', examples: ['21'] }),
-    currency: Type.Literal('sat'),
-    externalId: Type.String({
-      description: 'The intent',
-      examples: ['gate_intent_9NfXb2mQx7RkT0cLz3H5jW'],
+export const GatePaymentChallenge = Type.Object(
+  {
+    type: Type.String({
+      description: 'The URI of the problem (RFC 9457)',
+      examples: ['https://paymentauth.org/problems/payment-required'],
     }),
-    methodDetails: Type.Object({
-      invoice: Invoice,
-      network: NetworkSchema,
-      paymentHash: PaymentHash,
+    title: Type.String({ examples: ['Payment Required'] }),
+    status: Type.Literal(402),
+    detail: Type.String({ description: 'What to do, for people' }),
+    error: Type.String({ description: 'The phrase of this error', examples: ['payment required'] }),
+    challengeId: Type.String({ description: 'The `id` of `challenge`', examples: ['k2Vx...'] }),
+    challenge: Type.Record(Type.String(), Type.String(), {
+      description: 'The parameters of `WWW-Authenticate: Payment`, to send back',
+      examples: [{ id: 'k2Vx...', realm: 'gate' }],
     }),
-  }),
-  ...quoteFields,
-})
+    request: Type.Object({
+      amount: Type.String({ description: 'In satoshis', examples: ['21'] }),
+      currency: Type.Literal('sat'),
+      externalId: Type.String({
+        description: 'The intent',
+        examples: ['gate_intent_9NfXb2mQx7RkT0cLz3H5jW'],
+      }),
+      methodDetails: Type.Object({
+        invoice: Invoice,
+        network: NetworkSchema,
+        paymentHash: PaymentHash,
+      }),
+    }),
+    ...quoteFields,
+  },
+  { 'x-schema': 'GatePaymentChallenge' },
+)
 /**
  * A quote as a `Payment` challenge (draft-httpauth-payment-01), with the header decoded.
  *
@@ -123,7 +126,7 @@ export const GatePending = Type.Object(
       examples: ['payment not verified'],
     }),
   },
-  { description: 'Not paid, as far as anybody can tell' },
+  { 'x-schema': 'GatePending', description: 'Not paid, as far as anybody can tell' },
 )
 /**
  * An intent without a known payment.
@@ -154,7 +157,7 @@ export const GateAuthorization = Type.Object(
       examples: ['eyJhbGciOiJFZERTQSJ9...'],
     }),
   },
-  { description: 'Paid: the receipt lets one request in' },
+  { 'x-schema': 'GateAuthorization', description: 'Paid: the receipt lets one request in' },
 )
 /**
  * A paid intent. Its receipt, a compact JWS, admits one request after it was verified.
@@ -174,6 +177,7 @@ export const GateProof = Type.Object(
     }),
   },
   {
+    'x-schema': 'GateProof',
     additionalProperties: false,
     examples: [{ preimage: '7f83b1657ff1fc53b92dc18148a1d65dfc2d4b1fa3d677284addd200126d9069' }],
   },
@@ -186,6 +190,7 @@ export const GateGiveBack = Type.Object(
     receiptId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the authorization' }),
   },
   {
+    'x-schema': 'GateGiveBack',
     additionalProperties: false,
     examples: [{ receiptId: 'gate_intent_9NfXb2mQx7RkT0cLz3H5jW.0' }],
   },
@@ -208,6 +213,6 @@ export const GateJwks = Type.Object(
       }),
     ),
   },
-  { description: 'A JWK set (RFC 7517, RFC 8037)' },
+  { 'x-schema': 'GateJwks', description: 'A JWK set (RFC 7517, RFC 8037)' },
 )
 export type GateJwks = Static<typeof GateJwks>

@@ -26,8 +26,6 @@ export type ProductFacts = {
   about: string
   surface: ApiSurface
   limits: readonly Limit[]
-  /** Schemas that have a name in the OpenAPI document. */
-  schemas: Record<string, TSchema>
   /** Its part of /llms.txt, or an empty text. */
   guide: string
 }

@@ -8,9 +8,9 @@ import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from '../protocol/errors.ts'
 import { ERROR_HEADERS, STREAM } from './response-headers.ts'
 
-export const PlanIdSchema = Type.Enum([...PLAN_IDS])
-const ProductSchema = Type.Enum(PRODUCT_NAMES)
-export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'])
+export const PlanIdSchema = Type.Enum([...PLAN_IDS], { 'x-schema': 'PlanId' })
+const ProductSchema = Type.Enum(PRODUCT_NAMES, { 'x-schema': 'Product' })
+export const NetworkSchema = Type.Enum(['mainnet', 'regtest', 'signet'], { 'x-schema': 'Network' })
 export const DateTime = Type.String({ format: 'date-time' })
 export const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
 const Count = (minimum: number) => Type.Integer({ minimum })
@@ -19,25 +19,28 @@ export const AtLeast1 = Count(1)
 /** An integer from 1 that an operator may set up to `maximum`. */
 export const UpTo = (maximum: number) => Type.Integer({ minimum: 1, maximum })
 
-export const ErrorSchema = Type.Object({
-  error: Type.String({
-    description:
-      'What is wrong, in words that never change; docs/reference/errors.md says what to do',
-    examples: ['invalid plan'],
-  }),
-  field: Type.Optional(
-    Type.String({
-      description: 'In a 400 or 401: the member or header that is wrong',
-      examples: ['planId'],
+export const ErrorSchema = Type.Object(
+  {
+    error: Type.String({
+      description:
+        'What is wrong, in words that never change; docs/reference/errors.md says what to do',
+      examples: ['invalid plan'],
     }),
-  ),
-  expected: Type.Optional(
-    Type.String({
-      description: 'In a 400 or 401: what it must be',
-      examples: ['spark, standard or long'],
-    }),
-  ),
-})
+    field: Type.Optional(
+      Type.String({
+        description: 'In a 400 or 401: the member or header that is wrong',
+        examples: ['planId'],
+      }),
+    ),
+    expected: Type.Optional(
+      Type.String({
+        description: 'In a 400 or 401: what it must be',
+        examples: ['spark, standard or long'],
+      }),
+    ),
+  },
+  { 'x-schema': 'Error' },
+)
 
 type Answers = Record<string, ReturnType<typeof answer>>
 
@@ -113,11 +116,14 @@ export function answer(
 }
 
 /** One event of a stream: readers of `text/event-stream` hold each event to its schema, not the text as a whole. */
-const StreamEvent = Type.Object({
-  id: Type.Optional(Type.String({ description: 'What to send as Last-Event-ID' })),
-  event: Type.String({ description: 'Its name' }),
-  data: Type.String({ description: 'JSON' }),
-})
+const StreamEvent = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: 'What to send as Last-Event-ID' })),
+    event: Type.String({ description: 'Its name' }),
+    data: Type.String({ description: 'JSON' }),
+  },
+  { 'x-schema': 'StreamEvent' },
+)
 
 /** A stream of server-sent events (WHATWG HTML §9.2). */
 export const streamed = (
@@ -127,12 +133,13 @@ export const streamed = (
 
 export const PlanSelection = Type.Object(
   { planId: PlanIdSchema },
-  { additionalProperties: false, examples: [{ planId: 'spark' }] },
+  { 'x-schema': 'PlanSelection', additionalProperties: false, examples: [{ planId: 'spark' }] },
 )
 
 /** In a quote whose key another client has used as well. */
 export const ProofRequired = Type.Optional(
   Type.Literal(true, {
+    'x-schema': 'ProofRequired',
     description:
       'Another client has used the Idempotency-Key: once paid, the capability is handed over to proof of the payment alone. Better: buy under a fresh UUIDv4, before paying',
   }),
@@ -186,7 +193,7 @@ const quoteFields = {
   proofRequired: ProofRequired,
 }
 
-export const PaymentQuote = Type.Object(quoteFields)
+export const PaymentQuote = Type.Object(quoteFields, { 'x-schema': 'PaymentQuote' })
 
 const problemFields = {
   type: Type.String({
@@ -243,53 +250,68 @@ const digest = Type.String({
 const ECHOED = 'The parameters of `WWW-Authenticate: Payment`, to send back'
 
 /** The 402 of the Payment flow: a problem (RFC 9457), the challenge and the quote. */
-export const PaymentAuthChallenge = Type.Object({
-  ...problemFields,
-  challenge: Type.Object({ ...challengeFields, digest }, { description: ECHOED }),
-  ...chargeField,
-  ...quoteFields,
-})
+export const PaymentAuthChallenge = Type.Object(
+  {
+    ...problemFields,
+    challenge: Type.Object({ ...challengeFields, digest }, { description: ECHOED }),
+    ...chargeField,
+    ...quoteFields,
+  },
+  { 'x-schema': 'PaymentAuthChallenge' },
+)
 
 const { orderId: _, bolt11: __, proofRequired: ___, ...offerFields } = quoteFields
 
 /** The 402 of a purchase of one URL: the Payment challenge and, unless the client chose it alone, the L402 one. */
-export const OneUrlChallenge = Type.Object({
-  ...problemFields,
-  challenge: Type.Object(
-    // Where the body is sold.
-    { ...challengeFields, digest: Type.Optional(digest) },
-    { description: ECHOED },
-  ),
-  ...chargeField,
-  macaroon: Type.Optional(Macaroon),
-  invoice: Type.Optional(Invoice),
-  ...offerFields,
-})
+export const OneUrlChallenge = Type.Object(
+  {
+    ...problemFields,
+    challenge: Type.Object(
+      // Where the body is sold.
+      { ...challengeFields, digest: Type.Optional(digest) },
+      { description: ECHOED },
+    ),
+    ...chargeField,
+    macaroon: Type.Optional(Macaroon),
+    invoice: Type.Optional(Invoice),
+    ...offerFields,
+  },
+  { 'x-schema': 'OneUrlChallenge' },
+)
 
 /** The 402 of a purchase of one URL that shows L402 alone. */
-export const OneUrlL402Challenge = Type.Object({
-  error: problemFields.error,
-  scheme: Type.Literal('L402'),
-  macaroon: Macaroon,
-  invoice: Invoice,
-  ...offerFields,
-})
+export const OneUrlL402Challenge = Type.Object(
+  {
+    error: problemFields.error,
+    scheme: Type.Literal('L402'),
+    macaroon: Macaroon,
+    invoice: Invoice,
+    ...offerFields,
+  },
+  { 'x-schema': 'OneUrlL402Challenge' },
+)
 
 /** The 402 and the 401 of the L402 flow: the challenge and the quote. */
-export const L402Challenge = Type.Object({
-  error: problemFields.error,
-  scheme: Type.Literal('L402'),
-  macaroon: Macaroon,
-  invoice: Invoice,
-  ...quoteFields,
-})
+export const L402Challenge = Type.Object(
+  {
+    error: problemFields.error,
+    scheme: Type.Literal('L402'),
+    macaroon: Macaroon,
+    invoice: Invoice,
+    ...quoteFields,
+  },
+  { 'x-schema': 'L402Challenge' },
+)
 
 /** The 402 of the poll. */
-export const PendingPayment = Type.Object({
-  settled: Type.Literal(false),
-  expiresAt: PayUntil,
-  proofRequired: ProofRequired,
-})
+export const PendingPayment = Type.Object(
+  {
+    settled: Type.Literal(false),
+    expiresAt: PayUntil,
+    proofRequired: ProofRequired,
+  },
+  { 'x-schema': 'PendingPayment' },
+)
 
 /** A purchase that is paid, with what was bought: one of these. */
 export const settledPayment = (resources: TSchema[]) =>
@@ -344,32 +366,13 @@ export const configuredPlanFields = {
 
 export const NoContent = Type.Null({ description: 'Done; no body.' })
 
-/** The schemas of this room by their names in the OpenAPI document. */
-export const SHARED_SCHEMAS = {
-  Error: ErrorSchema,
-  PlanId: PlanIdSchema,
-  Product: ProductSchema,
-  Network: NetworkSchema,
-  Invoice,
-  PaymentHash,
-  Macaroon,
-  ProofRequired,
-  StreamEvent,
-  PlanSelection,
-  PaymentQuote,
-  PaymentAuthChallenge,
-  L402Challenge,
-  OneUrlChallenge,
-  OneUrlL402Challenge,
-  PendingPayment,
-}
-
 export const NewToken = Type.Object(
   {
     kind: Type.Enum(['owner', 'ingest', 'ping'], { description: 'What the token allows' }),
     token: Type.String({ description: 'Shown once' }),
   },
   {
+    'x-schema': 'NewToken',
     additionalProperties: false,
     description:
       'The new token. One to send or to ping with replaces the one before at once; an owner token with its first use',

@@ -69,7 +69,7 @@ export const PulseHistoryEntry = Type.Object(
       { description: 'The run that ended with this ping' },
     ),
   },
-  { additionalProperties: false },
+  { 'x-schema': 'PulseHistoryEntry', additionalProperties: false },
 )
 /**
  * A `ping`, a ping that `failed`, a time in which the monitor was `late`, or one in which the service was `blind`:
@@ -104,7 +104,11 @@ export const PulseHistory = Type.Object(
       description: 'For the next page; null on the last one',
     }),
   },
-  { additionalProperties: false, description: 'A page of the history of a monitor' },
+  {
+    'x-schema': 'PulseHistory',
+    additionalProperties: false,
+    description: 'A page of the history of a monitor',
+  },
 )
 /**
  * A page of a monitor's history, newest first, and its uptime: the shares of time from 0 to 1 in which it was not

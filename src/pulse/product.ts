@@ -1,29 +1,15 @@
 /** PULSE's entry: what the service needs to sell and run it. */
 import type { Alerts } from '../alerts/alerts.ts'
-import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
-import { NewToken } from '../http/schemas.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { PULSE_GUIDE, PULSE_SKILL } from './guide.ts'
 import { createMonitorHealth } from './health.ts'
-import { PulseHistory, PulseHistoryEntry } from './history-schema.ts'
 import { PINGS, PUBLIC_STATUS, SIGNALS } from './limits.ts'
 import { SCAN_EVERY_MS } from './monitors.ts'
 import { createOutsideCheck, isElsewhere, LOOK_EVERY_MS, lookAt } from './outside.ts'
 import { PULSE_PROVISIONING } from './provisioning.ts'
 import { mountPulse } from './routes.ts'
-import {
-  ListedPulsePlan,
-  PULSE_PLANS,
-  PublicPulseStatus,
-  PulseCapability,
-  PulseCatalog,
-  PulsePlan,
-  PulseSchedule,
-  PulseSettings,
-  PulseStatus,
-  RevealSwitch,
-} from './schema.ts'
+import { PULSE_PLANS, PulseCapability, PulseCatalog, PulsePlan } from './schema.ts'
 import { createPulse } from './service.ts'
 import { PULSE_TAKEDOWN } from './takedown.ts'
 
@@ -40,22 +26,6 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   },
   surface: { roots: [{ path: '/p/' }], requestHeaders: ['X-Pulse-Settings'], responseHeaders: [] },
   limits: [PINGS, SIGNALS, PUBLIC_STATUS],
-  schemas: {
-    PulseCapability,
-    PulseSchedule,
-    PulseSettings,
-    PulseStatus,
-    PublicPulseStatus,
-    AlertSettings,
-    AlertsSet,
-    AlertsStatus,
-    PulseHistory,
-    PulseHistoryEntry,
-    RevealSwitch,
-    NewToken,
-    PulseCatalog,
-    PulsePlan: ListedPulsePlan,
-  },
   guide: PULSE_GUIDE,
   skill: PULSE_SKILL,
 }

@@ -65,12 +65,12 @@ export type PulsePlan = Static<typeof PulsePlan>
 /** A plan in the catalogue. */
 export const ListedPulsePlan = Type.Object(
   { ...planFields, ...limits },
-  { additionalProperties: false },
+  { 'x-schema': 'PulsePlan', additionalProperties: false },
 )
 
 export const PulseCatalog = Type.Object(
   { description: Type.String(), plans: Type.Array(ListedPulsePlan) },
-  { additionalProperties: false },
+  { 'x-schema': 'PulseCatalog', additionalProperties: false },
 )
 export type PulseCatalog = Static<typeof PulseCatalog>
 
@@ -112,13 +112,16 @@ export const PULSE_PLANS: Record<PlanId, PulsePlan> = {
   },
 }
 
-export const PulseCapability = Type.Object({
-  product: Type.Literal('pulse'),
-  publicId,
-  ownerToken: token('pulse_owner', 'Reads, changes and destroys. Keep it secret'),
-  pingToken: token('pulse_ping', 'For the job: it can do nothing but ping'),
-  expiresAt: WorksUntil,
-})
+export const PulseCapability = Type.Object(
+  {
+    product: Type.Literal('pulse'),
+    publicId,
+    ownerToken: token('pulse_owner', 'Reads, changes and destroys. Keep it secret'),
+    pingToken: token('pulse_ping', 'For the job: it can do nothing but ping'),
+    expiresAt: WorksUntil,
+  },
+  { 'x-schema': 'PulseCapability' },
+)
 /**
  * A bought monitor. `pingToken` only allows pings; `ownerToken` allows everything else.
  * `expiresAt` is RFC 3339.
@@ -166,6 +169,7 @@ export const PulseSettings = Type.Object(
     ),
   },
   {
+    'x-schema': 'PulseSettings',
     additionalProperties: false,
     examples: [{ name: 'backup', expectedIntervalSeconds: 3600, graceSeconds: 600 }],
   },
@@ -185,6 +189,7 @@ export const PulseSchedule = Type.Object(
     graceSeconds: Type.Integer(GRACE_SECONDS),
   },
   {
+    'x-schema': 'PulseSchedule',
     additionalProperties: false,
     description: 'When a ping is expected',
     examples: [{ cron: '0 3 * * 1-5', timeZone: 'Europe/Berlin', graceSeconds: 900 }],
@@ -285,7 +290,11 @@ export const PulseStatus = Type.Object(
       { description: 'The last run that sent a start, an exit code or a failure, and has ended' },
     ),
   },
-  { additionalProperties: false, description: 'The monitor with its settings and counters' },
+  {
+    'x-schema': 'PulseStatus',
+    additionalProperties: false,
+    description: 'The monitor with its settings and counters',
+  },
 )
 /**
  * State, settings and counters of a monitor. Times are RFC 3339, and null if they do not apply.
@@ -330,7 +339,11 @@ export const RevealSwitch = Type.Object(
       examples: ['pulse_switch_0cLz3H5jW9NfXb2mQx7RkT'],
     }),
   },
-  { additionalProperties: false, description: 'Binds secrets to the silence of a monitor' },
+  {
+    'x-schema': 'RevealSwitch',
+    additionalProperties: false,
+    description: 'Binds secrets to the silence of a monitor',
+  },
 )
 /**
  * The switch of a monitor. A whisper that is bought with `revealWhen: switchId` opens when the monitor falls
@@ -349,7 +362,11 @@ export const PublicPulseStatus = Type.Object(
     state: PulseState,
     lastPingAt: DateTimeOrNull,
   },
-  { additionalProperties: false, description: 'What the owner of a monitor shares' },
+  {
+    'x-schema': 'PublicPulseStatus',
+    additionalProperties: false,
+    description: 'What the owner of a monitor shares',
+  },
 )
 /**
  * The public status that an owner shares. It reveals no id or token of the monitor itself.

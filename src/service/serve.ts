@@ -196,7 +196,6 @@ export async function serve(
       notice: noticeOf({ isSimulator, network }),
       groups: Object.fromEntries(products.map(({ facts }) => [facts.name, facts.about])),
       operator,
-      schemas: Object.assign({}, ...products.map(({ facts }) => facts.schemas)),
       edition: onSale.edition,
     })
     const openingClient = detectUnknownClients(app, { ...clients, log })

@@ -1,6 +1,5 @@
 /** WHISPER's entry: what the service needs to sell and run it. */
 import type { Alerts } from '../alerts/alerts.ts'
-import { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { WHISPER_GUIDE, WHISPER_SKILL } from './guide.ts'
@@ -9,15 +8,7 @@ import { WHISPER_PROVISIONING } from './provisioning.ts'
 import { mountReceipts } from './receipt-routes.ts'
 import { createReceipts } from './receipts.ts'
 import { mountWhisper } from './routes.ts'
-import {
-  ListedWhisperPlan,
-  NotRevealed,
-  WHISPER_PLANS,
-  WhisperCapability,
-  WhisperCatalog,
-  WhisperPlan,
-  WhisperReceipt,
-} from './schema.ts'
+import { WHISPER_PLANS, WhisperCapability, WhisperCatalog, WhisperPlan } from './schema.ts'
 import { createWhisper } from './service.ts'
 import { WHISPER_TAKEDOWN } from './takedown.ts'
 import type { UnpaidBytes } from './unpaid.ts'
@@ -47,16 +38,6 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
     responseHeaders: [],
   },
   limits: [READS],
-  schemas: {
-    WhisperCapability,
-    NotRevealed,
-    WhisperCatalog,
-    WhisperReceipt,
-    AlertSettings,
-    AlertsSet,
-    AlertsStatus,
-    WhisperPlan: ListedWhisperPlan,
-  },
   guide: WHISPER_GUIDE,
   skill: WHISPER_SKILL,
 }

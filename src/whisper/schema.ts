@@ -51,7 +51,7 @@ export const ListedWhisperPlan = Type.Object(
       examples: [65_536],
     }),
   },
-  { additionalProperties: false },
+  { 'x-schema': 'WhisperPlan', additionalProperties: false },
 )
 
 export const WhisperCatalog = Type.Object(
@@ -62,7 +62,7 @@ export const WhisperCatalog = Type.Object(
     }),
     plans: Type.Array(ListedWhisperPlan),
   },
-  { additionalProperties: false },
+  { 'x-schema': 'WhisperCatalog', additionalProperties: false },
 )
 export type WhisperCatalog = Static<typeof WhisperCatalog>
 
@@ -153,17 +153,20 @@ export const readHeaders = {
   ),
 }
 
-export const WhisperCapability = Type.Object({
-  product: Type.Literal('whisper'),
-  publicId,
-  readToken: token('whisper_read', 'For the reader: each read spends one'),
-  receiptToken: Type.Optional(
-    Type.String({
-      description: 'If it was bought with a receipt: shows the reads, and destroys it',
-    }),
-  ),
-  expiresAt: WorksUntil,
-})
+export const WhisperCapability = Type.Object(
+  {
+    product: Type.Literal('whisper'),
+    publicId,
+    readToken: token('whisper_read', 'For the reader: each read spends one'),
+    receiptToken: Type.Optional(
+      Type.String({
+        description: 'If it was bought with a receipt: shows the reads, and destroys it',
+      }),
+    ),
+    expiresAt: WorksUntil,
+  },
+  { 'x-schema': 'WhisperCapability' },
+)
 /**
  * A bought whisper. `readToken` allows its holder to fetch the ciphertext; the key in the share code
  * decrypts it. `receiptToken`, if it was bought with a receipt, tells when it was read and destroys it.
@@ -211,7 +214,11 @@ export const WhisperReceipt = Type.Object(
       Type.Null(),
     ]),
   },
-  { additionalProperties: false, description: 'What the buyer of a whisper learns of its reads' },
+  {
+    'x-schema': 'WhisperReceipt',
+    additionalProperties: false,
+    description: 'What the buyer of a whisper learns of its reads',
+  },
 )
 /**
  * The reads of a whisper and its end. `reads` has the minute of each read, newest first, and nothing of the
@@ -224,10 +231,13 @@ export const WhisperReceipt = Type.Object(
  */
 export type WhisperReceipt = Static<typeof WhisperReceipt>
 
-export const NotRevealed = Type.Object({
-  error: Type.Literal('not revealed'),
-  revealAt: Type.String({
-    format: 'date-time',
-    description: 'Nobody can read it before; later, if it waits for a switch',
-  }),
-})
+export const NotRevealed = Type.Object(
+  {
+    error: Type.Literal('not revealed'),
+    revealAt: Type.String({
+      format: 'date-time',
+      description: 'Nobody can read it before; later, if it waits for a switch',
+    }),
+  },
+  { 'x-schema': 'NotRevealed' },
+)

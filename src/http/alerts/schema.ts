@@ -52,6 +52,7 @@ export const AlertSettings = Type.Object(
     }),
   },
   {
+    'x-schema': 'AlertSettings',
     additionalProperties: false,
     examples: [{ destinations: [{ url: 'https://hooks.example.org/x', format: 'standard' }] }],
   },
@@ -106,7 +107,11 @@ export const AlertsSet = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false, description: 'The destinations as they are now' },
+  {
+    'x-schema': 'AlertsSet',
+    additionalProperties: false,
+    description: 'The destinations as they are now',
+  },
 )
 /**
  * The destinations after they were set or tested. `secret` is in the answer that made one, and never again.
@@ -139,6 +144,7 @@ export const AlertsStatus = Type.Object(
     ),
   },
   {
+    'x-schema': 'AlertsStatus',
     additionalProperties: false,
     description: 'The destinations, and the alerts that they were sent',
   },

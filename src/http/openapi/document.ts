@@ -44,7 +44,7 @@ declare module 'fastify' {
   }
 }
 
-/** `x-name` names it among the shared parts of the document. */
+/** `x-name` names it among the shared answers of the document. */
 type Answer = {
   'x-name'?: string
   description: string
@@ -58,7 +58,7 @@ const BODILESS = ['GET', 'HEAD', 'OPTIONS']
 /** @returns `paths` and `components`, with the named schemas and with what several operations share. */
 export function describeRoutes(
   routes: readonly Described[],
-  options: Parameters<typeof nameParts>[1],
+  hasExamples: boolean,
 ): { paths: object; components: object } {
   const paths: Record<string, object> = {}
   for (const { method, url, schema } of routes) {
@@ -67,7 +67,7 @@ export function describeRoutes(
       paths[path] = { ...paths[path], [name.toLowerCase()]: operationOf(name, schema) }
     }
   }
-  return nameParts(paths, options)
+  return nameParts(paths, hasExamples)
 }
 
 function operationOf(method: string, schema: FastifySchema) {

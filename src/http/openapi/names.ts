@@ -1,4 +1,4 @@
-/** Names the parts of a document: each is written once, and referred to by `$ref`. */
+/** Names the parts of a document: each is written once, and referred to by `$ref`. A schema brings its name along. */
 import type { TSchema } from 'typebox'
 import { exampleOf } from './examples.ts'
 
@@ -12,14 +12,14 @@ type Kind = (typeof SHARED)[number]
 const SCHEMA_NAME = 'x-schema'
 
 /**
- * @param options.hasExamples whether schemas have examples. Those of requests stand beside their schema.
+ * @param hasExamples whether schemas have examples. Those of requests stand beside their schema.
  * @returns the paths and their `components`, with a reference at each place of a named or shared part.
  */
 export function nameParts(
   paths: object,
-  { named, hasExamples }: { named: Record<string, TSchema>; hasExamples: boolean },
+  hasExamples: boolean,
 ): { paths: object; components: object } {
-  const { node, schemas } = nameSchemas(paths, { named, hasExamples })
+  const { node, schemas } = nameSchemas(paths, hasExamples)
   const components: Record<string, object> = {}
   let shared = node
   for (const kind of SHARED) {
@@ -30,19 +30,19 @@ export function nameParts(
   return { paths: withoutNames(shared) as object, components: { ...components, schemas } }
 }
 
-function nameSchemas(
-  paths: Node,
-  { named, hasExamples }: Parameters<typeof nameParts>[1],
-): { node: Node; schemas: Members } {
-  const names = new Map(Object.entries(named).map(([name, part]) => [JSON.stringify(part), name]))
+function nameSchemas(paths: Node, hasExamples: boolean): { node: Node; schemas: Members } {
   const schemas: Members = {}
 
   function refer(node: Node): Node {
     if (Array.isArray(node)) return node.map(refer)
     if (typeof node !== 'object' || node === null) return node
-    const name = nameIn(node) ?? names.get(JSON.stringify(node))
-    if (name === undefined) return inside(node)
-    schemas[name] ??= hasExamples ? withExample(node, inside(node)) : withoutExample(inside(node))
+    if (!(SCHEMA_NAME in node)) return inside(node)
+    const name = String(node[SCHEMA_NAME])
+    const found = hasExamples ? withExample(node, inside(node)) : withoutExample(inside(node))
+    schemas[name] ??= found
+    if (JSON.stringify(schemas[name]) !== JSON.stringify(found)) {
+      throw new Error(`two schemas have the name ${name}`)
+    }
     return { $ref: `#/components/schemas/${name}` }
   }
 
@@ -59,10 +59,6 @@ function nameSchemas(
 
   return { node: refer(paths), schemas: sorted({ ...schemas }) }
 }
-
-/** The name that a schema brings along, if it is made for one service. */
-const nameIn = (node: object): string | undefined =>
-  SCHEMA_NAME in node ? String(node[SCHEMA_NAME]) : undefined
 
 /** The library leaves out the type of an enumeration. Some generators then take it for anything. */
 function typeOfEnum(node: object): [string, Node][] {

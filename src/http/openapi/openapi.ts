@@ -1,9 +1,7 @@
 /** The machine-readable description, made from the schemas that validate. */
 import type { FastifyInstance, FastifySchema } from 'fastify'
-import type { TSchema } from 'typebox'
 import { isEmail, type OperatorFacts } from '../operator.ts'
 import { mountText } from '../pages/encoded.ts'
-import { SHARED_SCHEMAS } from '../schemas.ts'
 import { type Described, describeRoutes } from './document.ts'
 
 const OPENAPI_VERSION = '0.1.0'
@@ -25,7 +23,6 @@ export function mountOpenapi(
   app: FastifyInstance,
   {
     publicUrl,
-    schemas,
     notice,
     groups,
     operator,
@@ -33,8 +30,6 @@ export function mountOpenapi(
   }: {
     /** The address that clients use, known at the latest when the server listens. */
     publicUrl: () => string
-    /** The products' schemas by their names in the document. */
-    schemas: Record<string, TSchema>
     /** What it says of the server, such as that no real money moves, or nothing. */
     notice: string
     /** What is in the group of each product, by its tag. */
@@ -45,7 +40,6 @@ export function mountOpenapi(
   },
 ): void {
   const about: Record<string, string> = { ...GROUPS, ...groups }
-  const named = { ...schemas, ...SHARED_SCHEMAS }
   const main: Route[] = []
   const linked = new Map<string, Route[]>()
   const all = (): Route[] => [...main, ...[...linked.values()].flat()]
@@ -84,7 +78,7 @@ export function mountOpenapi(
 
   function documentOf(info: { title: string; description: string }, some: Route[]): object {
     const routes = some.map(({ describe, ...route }) => ({ ...route, schema: describe() }))
-    const { paths, components } = describeRoutes(routes, { named, hasExamples: info === WHOLE })
+    const { paths, components } = describeRoutes(routes, info === WHOLE)
     return {
       openapi: '3.1.0',
       info: {
