@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { BIN, ENVIRONMENT } from './bin.ts'
 import { portWith, runInThread } from './command-threads.ts'
+import { oneDay } from './day.ts'
 import { type After, temporaryFolder } from './folder.ts'
 
 export type CommandEnded = {
@@ -47,6 +48,7 @@ export async function commandLine(
   program: { bin?: string; node?: string } = {},
 ): Promise<CommandLine> {
   const { bin = BIN, node = process.execPath } = program
+  await oneDay()
   const home = await temporaryFolder(t)
   const environmentOf = ({ environment = {} }: CommandOptions) => ({
     XDG_DATA_HOME: home,

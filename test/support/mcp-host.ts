@@ -7,6 +7,7 @@ import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { BIN, ENVIRONMENT } from './bin.ts'
 import { hostInThread } from './command-threads.ts'
+import { oneDay } from './day.ts'
 import type { After } from './folder.ts'
 
 export type HostKind = 'client 2.4.0, 2026-07-28' | 'client 2.4.0, 2025-11-25' | 'sdk 1.32.2'
@@ -71,6 +72,7 @@ export async function connectHost(t: After, options: HostOptions): Promise<Host>
     env: { ...ENVIRONMENT, XDG_DATA_HOME: home, MAYFLY_URL: url, ...environment },
     stderr: 'pipe' as const,
   }
+  await oneDay()
   let received = ''
   let err = ''
   const capabilities = answer ? { elicitation: {} } : {}
