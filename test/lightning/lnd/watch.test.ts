@@ -98,6 +98,20 @@ test("LND's watch connects again from where it was when the stream ends, breaks 
   third.write('{"error":{"code":2,"message":"shutting down"}}\n')
   await world.connection(3)
   assert.deepEqual(world.asked(), [0, 1, 2, 2])
+  // Each line was a sign of life, so each of these is an outage of its own.
+  assert.deepEqual(world.warnings, [
+    'LND: the invoice stream ended; connecting again',
+    'LND: following the invoices failed (the connection was closed before the answer); connecting again',
+    'LND: the invoice stream was ended; connecting again',
+  ])
+})
+
+test("LND's watch moves the cursor once for a settlement that is said twice, and never back", async () => {
+  await using world = await aWorld()
+  const stream = await world.connection(0)
+  for (const index of [3, 3, 2, 4]) stream.write(settlement(index))
+  await world.isTold([3, 3, 2, 4])
+  assert.deepEqual(world.written, [3, 4])
 })
 
 test("LND's watch goes on when the cursor cannot be kept, or the listener throws", async () => {
@@ -139,6 +153,7 @@ async function aWorld(scene: Scene = {}) {
   const streams: ServerResponse[] = []
   const told: string[] = []
   const warnings: string[] = []
+  const written: number[] = []
   let attempts = 0
   let settleIndex = scene.from ?? 0
   let fault = scene.faultOnce
@@ -166,6 +181,7 @@ async function aWorld(scene: Scene = {}) {
       write: async (value) => {
         failOnce('cursor')
         settleIndex = value
+        written.push(value)
       },
     },
     onWarning: (message) => warnings.push(message),
@@ -185,6 +201,7 @@ async function aWorld(scene: Scene = {}) {
   return {
     told,
     warnings,
+    written,
     /** The n-th stream that was opened. */
     connection: (n: number) => until(`connection ${n}`, () => streams[n]),
     isTold: async (indexes: number[]) => {
