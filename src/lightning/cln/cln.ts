@@ -1,7 +1,7 @@
 /** Core Lightning over clnrest, the REST plugin that comes with it. */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../lib/clock.ts'
-import { quotable } from '../../lib/quotable.ts'
+import { isObject, objectIn } from '../../lib/json.ts'
 import {
   type InvoiceRequest,
   type InvoiceStatus,
@@ -9,8 +9,8 @@ import {
   UnknownInvoice,
 } from '../lightning.ts'
 import { findProblem } from '../node/access.ts'
-import { NodeError, supportedNetwork } from '../node/error.ts'
-import { createNodeHttp } from '../node/http.ts'
+import { type NodeAnswer, supportedNetwork } from '../node/error.ts'
+import { createNodeHttp, type NodeResponse } from '../node/http.ts'
 import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
 import {
   createNode,
@@ -48,14 +48,11 @@ export function createCln(options: ClnOptions): LightningNode {
     headers: { rune },
     certificate,
     connectTimeoutMs: timeouts.connectMs,
+    answerOf,
   })
 
-  const call: ClnCall = async ({ method, params, ...request }) => {
-    const path = `/v1/${method}`
-    const { status, text } = await http.exchange({ ...request, method: 'POST', path, json: params })
-    if (status === 201 || status === 200) return read.parse(text)
-    throw refusal(request.what, status, text)
-  }
+  const call: ClnCall = ({ method, params, ...request }) =>
+    http.call({ ...request, method: 'POST', path: `/v1/${method}`, json: params })
 
   async function info(): Promise<NodeInfo> {
     const answer = await call({
@@ -146,28 +143,13 @@ export function createCln(options: ClnOptions): LightningNode {
 
 const RUNE_CODES = new Set<unknown>([401, 403, 1501, 1502])
 
-/** The error in clnrest's `{code, message}`, which some versions put into `error`. */
-function refusal(what: string, status: number, text: string): NodeError {
+/** clnrest's `{code, message}`, which some versions put into `error`. */
+function answerOf({ status, text }: NodeResponse): NodeAnswer | null {
+  const body = objectIn(text)
+  const { code, message } = isObject(body?.error) ? body.error : (body ?? {})
+  if (typeof message !== 'string') return null
   const isAccess = status === 401 || status === 403
-  try {
-    const body = read.parse(text)
-    const { code, message } = typeof body.error === 'object' ? read.object(body.error) : body
-    if (typeof message === 'string') {
-      const answer = {
-        code: isAccess ? status : typeof code === 'number' ? code : status,
-        message: quotable(message),
-      }
-      return new NodeError(NODE, `${what} was refused: ${answer.message}`, {
-        reason: 'refused',
-        answer,
-      })
-    }
-  } catch {
-    // The answer is not JSON, so clnrest did not write it.
-  }
-  return new NodeError(NODE, `${what} got HTTP ${status} that is not clnrest's`, {
-    reason: 'malformed',
-  })
+  return { code: typeof code === 'number' && !isAccess ? code : status, message }
 }
 
 function statusOf(status: string): InvoiceStatus {

@@ -2,7 +2,8 @@
 
 import { type AccessProblem, findProblem } from '../node/access.ts'
 import type { NodeAnswer } from '../node/error.ts'
-import type { LndCall, LndHttp } from './http.ts'
+import type { NodeRequest } from '../node/http.ts'
+import type { LndHttp } from './http.ts'
 
 const BAKE = 'bake one with: lncli bakemacaroon invoices:read invoices:write info:read'
 const DENIED = 'permission denied'
@@ -20,7 +21,7 @@ export type AccessOptions = {
 /** The first missing permission or other problem, or null. */
 export function checkLnd(options: AccessOptions): Promise<AccessProblem | null> {
   const { http, info, baseUrl, timeoutMs } = options
-  const trial = (needs: string, call: Pick<LndCall, 'method' | 'path' | 'body'>) => ({
+  const trial = (needs: string, call: Pick<NodeRequest, 'method' | 'path' | 'json'>) => ({
     needs,
     call: () => http.call({ ...call, what: 'trying the macaroon', timeoutMs }),
   })
@@ -36,7 +37,7 @@ export function checkLnd(options: AccessOptions): Promise<AccessProblem | null> 
       trial('invoices:write', {
         method: 'POST',
         path: '/v1/invoices',
-        body: { value: '1', value_msat: '1' },
+        json: { value: '1', value_msat: '1' },
       }),
     ],
     denied,

@@ -50,7 +50,7 @@ export function createLnd(options: LndOptions): LightningNode {
         what: 'making an invoice',
         method: 'POST',
         path: '/v1/invoices',
-        body: {
+        json: {
           value_msat: String(amountMsat),
           memo,
           expiry: String(expirySeconds),

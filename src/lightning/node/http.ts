@@ -2,7 +2,9 @@
 import { type Dispatcher, Pool } from 'undici'
 import { unlessAborted } from '../../lib/abort.ts'
 import { boundedBytes } from '../../lib/bytes.ts'
-import { NodeError, transportError } from './error.ts'
+import { quotable } from '../../lib/quotable.ts'
+import { type NodeAnswer, NodeError, transportError } from './error.ts'
+import { type Fields, jsonOf } from './json-fields.ts'
 
 export type NodeHttp = {
   /** The answer, with any status. `timeoutMs` includes connecting and reading the last byte. */
@@ -12,6 +14,12 @@ export type NodeHttp = {
   open(
     request: Omit<NodeRequest, 'timeoutMs' | 'signal'> & { signal: AbortSignal },
   ): Promise<{ status: number; body: AsyncIterable<Buffer>; text(): Promise<string> }>
+
+  /** The JSON object of an answer with 200 or 201. @throws NodeError what `refusal` makes of any other. */
+  call(request: NodeRequest): Promise<Fields>
+
+  /** `refused` with the node's own words, or `malformed` if somebody else has answered. */
+  refusal(what: string, response: NodeResponse): NodeError
 
   close(): Promise<void>
 }
@@ -44,8 +52,11 @@ export function createNodeHttp(options: {
   /** The PEM of the certificate that the node's must chain to. Default: the system's roots. */
   certificate: string | undefined
   connectTimeoutMs: number
+  /** The code and the message of a refusal by the node itself; null for what a proxy or another server says. */
+  answerOf(response: NodeResponse): NodeAnswer | null
 }): NodeHttp {
   const { node } = options
+  const read = jsonOf(node)
   const pool = new Pool(options.baseUrl, {
     connections: MAX_CONNECTIONS,
     // HTTP/1.1 has one request per connection, so a request that hangs delays no other.
@@ -110,7 +121,27 @@ export function createNodeHttp(options: {
     }
   }
 
-  return { exchange, open, close: () => pool.destroy() }
+  const refusal: NodeHttp['refusal'] = (what, response) => {
+    const said = options.answerOf(response)
+    if (said === null) {
+      const told = `${what} got HTTP ${response.status} that is not of ${node}`
+      return new NodeError(node, told, { reason: 'malformed' })
+    }
+    const answer = { ...said, message: quotable(said.message) }
+    return new NodeError(node, `${what} was refused: ${answer.message}`, {
+      reason: 'refused',
+      answer,
+    })
+  }
+
+  const call: NodeHttp['call'] = async (request) => {
+    const response = await exchange(request)
+    const { status, text } = response
+    if (status === 200 || status === 201) return read.parse(text)
+    throw refusal(request.what, response)
+  }
+
+  return { exchange, open, call, refusal, close: () => pool.destroy() }
 }
 
 async function boundedText(node: string, body: AsyncIterable<Buffer>): Promise<string> {

@@ -1,6 +1,5 @@
 /** phoenixd over its HTTP API, as of version 0.7. */
 import type { Clock } from '../../lib/clock.ts'
-import { quotable } from '../../lib/quotable.ts'
 import {
   type InvoiceRequest,
   type InvoiceStatus,
@@ -9,8 +8,8 @@ import {
 } from '../lightning.ts'
 import { findProblem } from '../node/access.ts'
 import { expiryOf, unpaidStatus } from '../node/check-invoice.ts'
-import { NodeError, supportedNetwork } from '../node/error.ts'
-import { createNodeHttp, type NodeRequest } from '../node/http.ts'
+import { type NodeAnswer, NodeError, supportedNetwork } from '../node/error.ts'
+import { createNodeHttp, type NodeResponse } from '../node/http.ts'
 import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
 import {
   createNode,
@@ -45,22 +44,9 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
     headers: { authorization },
     certificate,
     connectTimeoutMs: timeouts.connectMs,
+    answerOf,
   })
-
-  async function call(request: NodeRequest): Promise<Fields> {
-    const { status, text } = await http.exchange(request)
-    if (status === 200) return read.parse(text)
-    const message = quotable(text)
-    // A refusal of phoenixd itself is a line of text.
-    const isPhoenixd = status < 500 && !text.trimStart().startsWith('<')
-    if (!isPhoenixd)
-      throw new NodeError(NODE, `${request.what} got HTTP ${status}`, { reason: 'malformed' })
-    const answer = { code: status, message }
-    throw new NodeError(NODE, `${request.what} was refused: ${message}`, {
-      reason: 'refused',
-      answer,
-    })
-  }
+  const { call } = http
 
   async function info(): Promise<NodeInfo> {
     const path = '/getinfo'
@@ -139,6 +125,10 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
     { clock, amountStepMsat: 1000 },
   )
 }
+
+/** A refusal of phoenixd itself is a line of text. */
+const answerOf = ({ status, text }: NodeResponse): NodeAnswer | null =>
+  status < 500 && !text.trimStart().startsWith('<') ? { code: status, message: text } : null
 
 const WRONG_PASSWORD =
   'phoenixd does not accept the password of MAYFLY_LIGHTNING_URL; it is the ' +

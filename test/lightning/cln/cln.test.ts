@@ -138,7 +138,7 @@ test('a refusal of Core Lightning is told with its code and its message, in both
   })
   const unreadable = (status: number): Told => ({
     reason: 'malformed',
-    message: `Core Lightning: looking up an invoice got HTTP ${status} that is not clnrest's`,
+    message: `Core Lightning: looking up an invoice got HTTP ${status} that is not of Core Lightning`,
     answer: undefined,
   })
   const table: [status: number, body: unknown, told: Told][] = [
@@ -153,7 +153,7 @@ test('a refusal of Core Lightning is told with its code and its message, in both
     [500, { code: 900 }, unreadable(500)],
     [500, { code: 900, message: 1 }, unreadable(500)],
     [500, { error: 'Internal error' }, unreadable(500)],
-    [500, { error: null, message: 'odd' }, unreadable(500)],
+    [500, { error: null, message: 'odd' }, refused('odd', 500)],
     [202, { invoices: [] }, unreadable(202)],
   ]
   for (const [status, body, told] of table) {
@@ -203,7 +203,7 @@ test('checking the access of Core Lightning takes any refusal of the parameters 
       502,
       'Bad gateway',
       {
-        sentence: `Core Lightning: trying the rune got HTTP 502 that is not clnrest's: ${baseUrl} is not the port of clnrest`,
+        sentence: `Core Lightning: trying the rune got HTTP 502 that is not of Core Lightning: ${baseUrl} is not the port of clnrest`,
         isAway: false,
       },
     ],

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkLnd } from '../../../src/lightning/lnd/access.ts'
 import { lndError } from '../../../src/lightning/lnd/answers.ts'
-import type { LndCall } from '../../../src/lightning/lnd/http.ts'
 import type { AccessProblem } from '../../../src/lightning/node/access.ts'
+import type { NodeRequest } from '../../../src/lightning/node/http.ts'
 
 const BAKE = 'bake one with: lncli bakemacaroon invoices:read invoices:write info:read'
 const INVALID = lndError('refused', 'no', { code: 3, message: 'no such thing' })
@@ -14,8 +14,8 @@ const refused = (message: string) =>
 
 /** Looks at an LND that fails like this: at its info, and at a call of each path. */
 async function look(failures: { info?: unknown; read?: unknown; write?: unknown }) {
-  const asked: LndCall[] = []
-  const call = async (request: LndCall) => {
+  const asked: NodeRequest[] = []
+  const call = async (request: NodeRequest) => {
     asked.push(request)
     const { read = INVALID, write = INVALID } = failures
     const failure = request.method === 'GET' ? read : write
@@ -39,7 +39,7 @@ test('a look at the access of LND asks for an invoice that nobody made, and to m
   const rest = { what: 'trying the macaroon', timeoutMs: 5_000 }
   assert.deepEqual(asked, [
     { method: 'GET', path: `/v1/invoice/${'00'.repeat(32)}`, ...rest },
-    { method: 'POST', path: '/v1/invoices', body: { value: '1', value_msat: '1' }, ...rest },
+    { method: 'POST', path: '/v1/invoices', json: { value: '1', value_msat: '1' }, ...rest },
   ])
 })
 

@@ -36,7 +36,7 @@ test('a refusal is of LND if it has a number for its code and a text for its mes
   const { http } = await aWorld(t, (_, response) => send(response, body, 404))
   const odd = {
     reason: 'malformed',
-    message: "LND: looking up an invoice got HTTP 404 that is not LND's",
+    message: 'LND: looking up an invoice got HTTP 404 that is not of LND',
   }
   for (body of [
     ...['', 'null', '[]', '{}', '<html>'],

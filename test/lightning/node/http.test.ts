@@ -40,6 +40,7 @@ async function aWorld(
     headers: { authorization: 'key' },
     certificate: undefined,
     connectTimeoutMs: 5_000,
+    answerOf: ({ text }) => (text === 'no' ? { code: 7, message: text } : null),
   })
   const leave = () =>
     new Promise<void>((resolve) => {
@@ -88,6 +89,29 @@ test('a node is sent JSON, a form, or nothing, with the headers of its client', 
   await openBody(http)
   assert.equal(asked.at(-1)?.line, 'GET /events')
   assert.equal(asked.at(-1)?.headers.authorization, 'key')
+})
+
+test('a call of a node is answered with an object, with its refusal, or by somebody else', async (t) => {
+  let said: [status: number, text: string] = [200, '']
+  const { http } = await aWorld(t, (response) => {
+    response.statusCode = said[0]
+    response.end(said[1])
+  })
+  for (const status of [200, 201]) {
+    said = [status, '{"a":1}']
+    assert.deepEqual(await http.call(ASK), { a: 1 })
+  }
+  for (const [status, text, reason, message] of [
+    [200, '[]', 'malformed', 'an answer is not an object'],
+    [200, '<html>', 'malformed', 'an answer is not JSON'],
+    [202, '{"a":1}', 'malformed', 'asking got HTTP 202 that is not of A node'],
+    [502, '<html>', 'malformed', 'asking got HTTP 502 that is not of A node'],
+    [404, 'no', 'refused', 'asking was refused: no'],
+  ] as const) {
+    said = [status, text]
+    const answer = reason === 'refused' ? { code: 7, message: text } : undefined
+    await assert.rejects(http.call(ASK), { reason, message: `A node: ${message}`, answer })
+  }
 })
 
 test('an answer of a node may have 4 MiB, and one byte more is refused', async (t) => {
@@ -194,6 +218,7 @@ test('a node is spoken to in HTTP/1.1, over TLS that its own certificate vouches
     baseUrl: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
     headers: {},
     connectTimeoutMs: 5_000,
+    answerOf: () => null,
   }
   const own = createNodeHttp({ ...options, certificate: CERTIFICATE })
   const others = createNodeHttp({ ...options, certificate: undefined })

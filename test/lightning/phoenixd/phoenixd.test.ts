@@ -132,7 +132,7 @@ test('a refusal of phoenixd is a line of text, and anything else is not of phoen
   })
   const unreadable = (status: number): Told => ({
     reason: 'malformed',
-    message: `phoenixd: looking up an invoice got HTTP ${status}`,
+    message: `phoenixd: looking up an invoice got HTTP ${status} that is not of phoenixd`,
     answer: undefined,
   })
   const table: [status: number, text: string, told: Told][] = [
@@ -144,7 +144,7 @@ test('a refusal of phoenixd is a line of text, and anything else is not of phoen
     [502, 'Bad gateway', unreadable(502)],
     [403, '<html>', unreadable(403)],
     [404, '\n  <html>', unreadable(404)],
-    [201, '<p>', unreadable(201)],
+    [202, '<p>', unreadable(202)],
   ]
   for (const [status, text, told] of table) {
     answer('GET /payments', text, status)
@@ -223,7 +223,7 @@ test('checking the access of phoenixd says what is wrong in one sentence', async
     [
       502,
       'no',
-      `phoenixd: asking for the node got HTTP 502: ${baseUrl} is not the HTTP port of phoenixd`,
+      `phoenixd: asking for the node got HTTP 502 that is not of phoenixd: ${baseUrl} is not the HTTP port of phoenixd`,
     ],
   ] as const) {
     answer('GET /getinfo', text, status)
