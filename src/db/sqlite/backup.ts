@@ -115,6 +115,8 @@ async function throughDraft<T>(
     throw new StoreUnusable(`${draft} cannot be made: ${messageOf(error)}.`)
   }
   try {
+    // SQLite would play the log of a draft that was killed into this one.
+    removeCompanions(draft)
     const made = await make(draft)
     flush(draft)
     linkSync(draft, target)
@@ -124,8 +126,13 @@ async function throughDraft<T>(
     if (error instanceof StoreUnusable) throw error
     throw new StoreUnusable(`${target} cannot be written: ${messageOf(error)}.`)
   } finally {
-    for (const part of ['', ...COMPANIONS]) rmSync(draft + part, { force: true })
+    rmSync(draft, { force: true })
+    removeCompanions(draft)
   }
+}
+
+function removeCompanions(file: string): void {
+  for (const part of COMPANIONS) rmSync(file + part, { force: true })
 }
 
 function flush(name: string): void {
