@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
@@ -304,6 +305,17 @@ suite('the SQLite file', () => {
     t.after(() => db.close())
     const two = unit({ text: 'select 2 as two', values: [] })
     assert.deepEqual(await db.write(two), { all: [{ two: 2 }] })
+  })
+
+  test('a store that can be written and not be read stops the start, and leaves no thread at work', async (t) => {
+    const folder = await temporaryFolder(t)
+    const file = join(folder, 'mayfly.db')
+    // In this thread, which reads. The one that writes has its own.
+    t.mock.method(DatabaseSync.prototype, 'exec', () => {
+      throw Object.assign(new Error('unable to open database file'), { errcode: 14 })
+    })
+    await assert.rejects(openSqlite(file), /cannot be opened\. Check that the path is right/)
+    assert.deepEqual(await readdir(folder), ['mayfly.db'], 'whoever writes has closed its log')
   })
 
   test('the SQLite file takes 50 units that arrive together in a few commits', async (t) => {
