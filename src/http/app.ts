@@ -5,7 +5,6 @@ import type { ServiceClock } from '../db/clock.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { boundRest, parseStrictJson } from './body.ts'
 import { problem } from './errors.ts'
-import type { Reservation } from './memory.ts'
 import { sliceAnswers } from './sending.ts'
 import { type Connections, createConnections } from './server/connections.ts'
 import { type ApiSurface, createCors } from './server/cors.ts'
@@ -58,20 +57,17 @@ export type AppOptions = {
   clock?: Pick<ServiceClock, 'now' | 'hasParted' | 'beat'>
   /** Made here by default. */
   connections?: Connections
-  /** The reservation of a request whose answer is counted. Default: none is. */
-  reservationOf?: (request: FastifyRequest) => Reservation | undefined
   /** Tests shorten these; the defaults are the documented ones. */
   timeouts?: Partial<typeof DEFAULT_TIMEOUTS>
 }
 
 export async function createApp(options: AppOptions): Promise<App> {
   const { log, connections = createConnections(), clock = MACHINE } = options
-  const { reservationOf = () => undefined } = options
   const sendNotFoundPage = options.sendNotFoundPage ?? (() => false)
   const answerCors = createCors(options.surfaces ?? [])
   const app = createServer(options)
   connections.mount(app)
-  sliceAnswers(app, reservationOf)
+  sliceAnswers(app)
   closeConnectionsOnStop(app, connections)
   app.server.prependListener('request', useOriginForm)
   // RFC 9110 §10.1.1 lets a server ignore unknown expectations; Node would answer 417 without a body.

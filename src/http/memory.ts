@@ -85,6 +85,13 @@ type Waiter = {
   end(outcome: boolean | Error): void
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What its answer has reserved, if that is counted. */
+    reservation?: Reservation
+  }
+}
+
 export type Memory = ReturnType<typeof createMemory>
 export type BodyReservation = NonNullable<ReturnType<Memory['forBody']>>
 export type Reservation = ReturnType<Memory['forAnswer']>
@@ -96,7 +103,6 @@ export function createMemory(
 ) {
   const pools = new Map<string, Pool>()
   const all = poolOf('all', limits.inAll)
-  const byRequest = new WeakMap<FastifyRequest, ReturnType<typeof forAnswer>>()
   const queue = new Set<Waiter>()
   const waitTurn = createTurns()
   let progress = 0
@@ -316,7 +322,7 @@ export function createMemory(
       progressed: (): void => progressed(entry),
       release: (): void => end(entry),
     }
-    byRequest.set(reply.request, reservation)
+    reply.request.reservation = reservation
     if (response.destroyed) end(entry)
     else response.once('close', reservation.release)
     return reservation
@@ -361,8 +367,6 @@ export function createMemory(
   return {
     forAnswer,
     forBody,
-    /** The reservation of this request, if its response is counted. */
-    reservationOf: (request: FastifyRequest) => byRequest.get(request),
     /** The reserved bytes by what they are for. */
     bytesByKind(): Record<Kind, number> {
       const bytes = { inbox: 0, unpaid: 0, paid: 0, message: 0, answer: 0 }

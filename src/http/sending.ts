@@ -2,27 +2,21 @@
 
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyReply, onSendHookHandler } from 'fastify'
 import type { Reservation } from './memory.ts'
 
 /** Bytes written to a socket at a time, after each of which the reader's progress is known. */
 const SLICE_BYTES = 64 * 1024
 
-/**
- * Slices the large answers of all routes that are mounted from now on.
- * @param reservationOf the reservation in the memory budget, if the response is counted.
- */
-export function sliceAnswers(
-  app: FastifyInstance,
-  reservationOf: (request: FastifyRequest) => Reservation | undefined,
-): void {
+/** Slices the large answers of all routes that are mounted from now on. */
+export function sliceAnswers(app: FastifyInstance): void {
   // biome-ignore lint/complexity/useMaxParams: Fastify calls it.
   const sliceLarge: onSendHookHandler<unknown> = (request, reply, payload, done) => {
     const bytes =
       typeof payload === 'string' && payload.length > SLICE_BYTES ? Buffer.from(payload) : payload
     if (!Buffer.isBuffer(bytes) || bytes.length <= SLICE_BYTES) return done(null, payload)
     reply.header('content-length', bytes.length)
-    done(null, inSlices(bytes, reservationOf(request)))
+    done(null, inSlices(bytes, request.reservation))
   }
   app.addHook('onRoute', (route) => {
     // The most frequent routes have empty responses, and skip the hook.

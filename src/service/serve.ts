@@ -186,7 +186,6 @@ export async function serve(
       log,
       clock,
       connections,
-      reservationOf: memory.reservationOf,
       sendNotFoundPage: pages.sendNotFoundPage,
       surfaces: SURFACES,
       ...(timeouts ? { timeouts } : {}),

@@ -3,6 +3,8 @@ import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import Fastify from 'fastify'
+import { pino } from 'pino'
+import { createApp } from '../../src/http/app.ts'
 import { createMemory } from '../../src/http/memory.ts'
 import { streamParts, withDisconnectSignal } from '../../src/http/sending.ts'
 
@@ -42,4 +44,19 @@ test('an answer whose later part fails breaks off, so that nobody takes it for a
   const answer = await fetch(await app.listen({ host: '127.0.0.1', port: 0 }))
   assert.equal(answer.status, 200)
   await assert.rejects(answer.text())
+})
+
+test('whoever reads a large answer makes progress with each slice, and so is not the slowest', async (t) => {
+  const memory = createMemory(() => 'a network')
+  const app = await createApp({ log: pino({ level: 'silent' }) })
+  t.after(() => app.close())
+  const taken: number[] = []
+  app.get('/', (_request, reply) => {
+    const reservation = memory.forAnswer(reply, 'a capability')
+    reservation.progressed = () => void taken.push(taken.length)
+    return Buffer.alloc(256 * 1024)
+  })
+  const answer = await fetch(await app.listen({ host: '127.0.0.1', port: 0 }))
+  assert.equal((await answer.arrayBuffer()).byteLength, 256 * 1024)
+  assert.equal(taken.length, 4)
 })
