@@ -52,6 +52,7 @@ test('security.txt has the contact, and never a date that is over; without a con
   server.clock.advance(400 * 24 * 60 * 60 * 1000)
   const [, expires = ''] = /Expires: (\S+)/.exec(await textOf()) ?? []
   assert.ok(Date.parse(expires) > server.now())
+  assert.match(expires, /T00:00:00\.000Z$/, 'one text a day')
   const silent = await startServer(t)
   assert.equal((await fetch(`${silent.url}/.well-known/security.txt`)).status, 404)
 })

@@ -140,7 +140,6 @@ async function send(reply: FastifyReply, answered: Response): Promise<FastifyRep
   const isStream = answered.headers.get('content-type')?.startsWith('text/event-stream')
   if (!answered.body) return reply.send()
   if (!isStream) return reply.serializer((text: string) => text).send(await answered.text())
-  // nginx would otherwise hold events back until its buffer is full.
-  reply.header('x-accel-buffering', 'no')
+  // The library says that proxies must not collect the events.
   return reply.send(Readable.fromWeb(answered.body as ReadableStream<Uint8Array>))
 }

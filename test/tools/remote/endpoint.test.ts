@@ -153,10 +153,12 @@ suite('a request to /mcp', () => {
     }
   })
 
-  test('a request to /mcp keeps no stream open for events that nobody has', async () => {
+  test('a request to /mcp gets a stream that no proxy collects, and none stays open for events that nobody has', async () => {
     const { url } = await start()
-    const { text } = await post(url, message('subscriptions/listen', {}))
+    const { headers, text } = await post(url, message('subscriptions/listen', {}))
     assert.ok(text.length > 0)
+    const told = ['content-type', 'x-accel-buffering'].map((name) => headers.get(name))
+    assert.deepEqual(told, ['text/event-stream', 'no'])
   })
 })
 
