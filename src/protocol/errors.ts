@@ -5,14 +5,18 @@ export type Fault = { field?: string; expected?: string }
 
 type Entry = {
   status: number
-  /** What happened, where the money is, and what the caller can do now. For docs/reference/errors.md. */
+  /**
+   * What happened, where the money is, and what the caller can do now: for docs/reference/errors.md, the command line and
+   * tools of MCP. Names of headers are in `field` and in the description of the operation.
+   */
   advice: string
 }
 
 export const ERRORS = {
   'invalid plan': {
     status: 400,
-    advice: 'GET /api/catalog lists the plans on sale.',
+    advice:
+      'It is not on sale, or not the plan of what is to be extended. The catalogue lists the plans.',
   },
   'invalid request body': {
     status: 400,
@@ -24,7 +28,7 @@ export const ERRORS = {
   },
   'request too large': {
     status: 400,
-    advice: 'The body or the headers exceed their limit.',
+    advice: 'The body, the arguments or the headers exceed their limit.',
   },
   'invalid idempotency key': {
     status: 400,
@@ -34,7 +38,7 @@ export const ERRORS = {
   'idempotency key reused with a different request': {
     status: 400,
     advice:
-      'The body differs from the first one under this key. If you have paid, poll the order. Another purchase needs another key.',
+      'It differs from the first request under this key or purchaseId. To repeat that one, send the same; if it is paid, poll or check its order. Another purchase needs another key.',
   },
   'unknown payment protocol': {
     status: 400,
@@ -50,28 +54,27 @@ export const ERRORS = {
   },
   'invalid destinations': {
     status: 400,
-    advice: 'Set at most three https URLs of public hosts, or inboxes with their ingest token.',
+    advice: 'At most three https URLs of public hosts, or inboxes with their ingest token.',
   },
   'invalid ciphertext': {
     status: 400,
-    advice: 'The body must be at least 30 encrypted bytes.',
+    advice: 'A ciphertext has at least 30 bytes.',
   },
   'ciphertext too large': {
     status: 400,
-    advice:
-      "Upload: larger than the plan's maxCiphertextBytes. Read: larger than X-Whisper-Max-Bytes.",
+    advice: "It exceeds the plan's maxCiphertextBytes, or what its reader takes.",
   },
   'invalid read limit': {
     status: 400,
-    advice: "X-Whisper-Read-Limit must be an integer from 1 to the plan's readLimit.",
+    advice: "It is an integer from 1 to the plan's readLimit.",
   },
   'invalid reveal time': {
     status: 400,
-    advice: "X-Whisper-Reveal-At must be ISO 8601 with an offset, within the plan's lifetime.",
+    advice: "It is ISO 8601 with an offset, within the plan's lifetime.",
   },
   'invalid receipt option': {
     status: 400,
-    advice: 'X-Whisper-Receipt must be on or off.',
+    advice: 'It is on or off.',
   },
   'invalid switch': {
     status: 400,
@@ -91,7 +94,8 @@ export const ERRORS = {
   },
   unauthorized: {
     status: 401,
-    advice: 'Send `Authorization: Bearer <token>` with a token of the right kind.',
+    advice:
+      'What it is for has ended or is suspended, or the token is missing, replaced or of another kind.',
   },
   'catch unavailable': {
     status: 401,
@@ -121,12 +125,12 @@ export const ERRORS = {
   'invalid payment credential': {
     status: 402,
     advice:
-      'The credential is malformed, forged, or for another request. With a challenge, nothing is paid yet. As a 401 without one, it is paid: do not pay again.',
+      'It is malformed, forged, or for another request. Without a challenge in the answer it is paid: do not pay again, and repeat the request with the right one.',
   },
   'invalid L402 credential': {
     status: 401,
     advice:
-      'The credential is malformed or forged, or its preimage is wrong. Without a challenge in the answer it is paid: do not pay again.',
+      'It is malformed or forged, or its preimage is wrong. Without a challenge in the answer it is paid: do not pay again, and repeat the request with the right one.',
   },
   'no credits': {
     status: 403,
@@ -160,16 +164,16 @@ export const ERRORS = {
   'order expired': {
     status: 404,
     advice:
-      'It was not paid, or not collected, in time. If you have paid, send invoice and preimage to POST /api/payments/recover. To buy again, use a new key.',
+      'It was not paid, or not collected, in time. If you have paid, recover it at POST /api/payments/recover by its invoice and preimage. To buy again, begin a new purchase with a new key.',
   },
   'order refunded': {
     status: 404,
-    advice: 'The operator has paid it back. To buy again, use a new key.',
+    advice: 'The operator has paid it back. To buy again, begin a new purchase with a new key.',
   },
   'proof of payment required': {
     status: 404,
     advice:
-      'The order is paid, and another client opened it or was shown its quote. Do not pay again: repeat the request with its key and `Payment-Preimage: <64 hex digits>`, or with a credential. Or send invoice and preimage to POST /api/payments/recover. Without these, ask the operator.',
+      'It is paid, and another client opened it or was shown its quote. Do not pay again: repeat the request with its credential or its preimage, or recover it at POST /api/payments/recover by its invoice and preimage. Without these, ask the operator.',
   },
   'already delivered': {
     status: 404,
@@ -196,18 +200,21 @@ export const ERRORS = {
   },
   'not revealed': {
     status: 425,
-    advice:
-      'The secret opens at revealAt, or later if it waits for a switch. Wait for Retry-After seconds.',
+    advice: 'No read was spent. It opens at revealAt, or later if it waits for a switch.',
   },
-  'rate limited': { status: 429, advice: 'Wait for Retry-After seconds.' },
+  'rate limited': {
+    status: 429,
+    advice: 'Nothing was spent.',
+  },
   'internal error': {
     status: 500,
-    advice: 'Report the X-Request-Id to the operator. A paid order is kept: poll or repeat it.',
+    advice:
+      'The service failed. What is paid is kept: repeat the same request, and do not pay again.',
   },
   'service unavailable': {
     status: 503,
     advice:
-      'The store is unavailable or full. Repeat with the same Idempotency-Key after Retry-After seconds: a paid order is kept.',
+      'The store is unavailable or full. What is paid is kept: repeat the same request, and do not pay again.',
   },
   'alerts unavailable': {
     status: 503,
@@ -221,12 +228,12 @@ export const ERRORS = {
   'checkout unavailable': {
     status: 503,
     advice:
-      'The Lightning node cannot take payments now. No invoice was made; a paid order is kept. Retry after Retry-After seconds.',
+      'The Lightning node cannot take payments now. No invoice was made, and what is paid is kept.',
   },
   'sold out': {
     status: 503,
     advice:
-      'The operator sells no more today, or no more to your network. No invoice was made. Open quotes can still be paid. Retry after Retry-After seconds, possibly hours.',
+      'The operator sells no more today, or no more to your network, possibly for hours. No invoice was made. Open quotes can still be paid.',
   },
 } as const satisfies Record<string, Entry>
 
