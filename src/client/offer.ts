@@ -16,6 +16,8 @@ export type Asked = {
   now: number
 }
 
+/** A service's invoice ends within a day, and clocks differ. Until it ends, its purchase is waited for. */
+const MAX_QUOTE_MS = 2 * 24 * 60 * 60 * 1000
 /** Networks whose invoices may be paid. */
 const NETWORKS: readonly string[] = ['mainnet', 'regtest', 'signet']
 
@@ -40,6 +42,7 @@ export function checkQuote(quote: PaymentQuote, asked: Asked): void {
     invoice.amountMsat === msatOf(quote.amountSats) &&
     invoice.paymentHash === quote.paymentHash &&
     invoice.expiresAt === Date.parse(quote.expiresAt) &&
+    (asked.product === null || invoice.expiresAt <= now + MAX_QUOTE_MS) &&
     quote.product === asked.product &&
     quote.planId === asked.planId
   if (!agrees) throw disagrees()
