@@ -107,10 +107,9 @@ export function createGateClient(
       options?: CallOptions,
     ): Promise<GateReceipt> {
       const keys = await fetchGateKeys(http, { ...options, isRepeatable: true })
-      const verdict = request
-        ? await verifyFor(receipt, keys, { projectId, issuer, request, now: now() })
-        : await verifyReceipt(receipt, keys)
-      if (verdict.outcome === 'ok' && verdict.receipt.aud === projectId) return verdict.receipt
+      if (!request) return verifyGateReceipt(receipt, { keys, projectId })
+      const verdict = await verifyFor(receipt, keys, { projectId, issuer, request, now: now() })
+      if (verdict.outcome === 'ok') return verdict.receipt
       throw new MayflyError('invalid receipt', 0)
     },
   }
@@ -137,11 +136,10 @@ export async function verifyGateReceipt(
   const keys =
     'keys' in by ? by.keys : await fetchGateKeys(createHttp(by.baseUrl, by.fetch ?? platformFetch))
   const verdict = await verifyReceipt(receipt.trim(), keys)
-  if (verdict.outcome !== 'ok') throw new MayflyError('invalid receipt', 0)
-  if (by.projectId !== undefined && verdict.receipt.aud !== by.projectId) {
-    throw new MayflyError('invalid receipt', 0)
+  if (verdict.outcome === 'ok' && (by.projectId ?? verdict.receipt.aud) === verdict.receipt.aud) {
+    return verdict.receipt
   }
-  return verdict.receipt
+  throw new MayflyError('invalid receipt', 0)
 }
 
 /** Requests the intent of a protected request. The answer is a quote, or a challenge by header. */

@@ -103,21 +103,18 @@ export type OpenedWhisper = {
  */
 export async function sealWhisper(ask: SealWhisper): Promise<SealedWhisper> {
   const { password } = ask
+  const hasPassword = password !== undefined
+  const version = hasPassword ? WITH_PASSWORD : PLAIN
   const key = fixed('key', ask.key, KEY_BYTES)
   const iv = fixed('iv', ask.iv, IV_BYTES)
+  const salt = hasPassword ? fixed('salt', ask.salt, SALT_BYTES) : new Uint8Array()
   const padded = pad(plaintextOf(ask))
-  if (password === undefined) {
-    const aesKey = await importAes(key, 'encrypt')
-    const sealed = await encrypt(aesKey, gcm(PLAIN, iv), padded)
-    return { envelope: concat(Uint8Array.of(PLAIN), iv, sealed), key, hasPassword: false }
-  }
-  const salt = fixed('salt', ask.salt, SALT_BYTES)
-  const aesKey = await mixedKey({ key, password, salt }, 'encrypt')
-  const sealed = await encrypt(aesKey, gcm(WITH_PASSWORD, iv), padded)
+  const aesKey = await aesKeyOf({ key, password, salt }, 'encrypt')
+  const sealed = await crypto.subtle.encrypt(gcm(version, iv), aesKey, padded)
   return {
-    envelope: concat(Uint8Array.of(WITH_PASSWORD), salt, iv, sealed),
+    envelope: concat(Uint8Array.of(version), salt, iv, new Uint8Array(sealed)),
     key,
-    hasPassword: true,
+    hasPassword,
   }
 }
 
@@ -145,13 +142,8 @@ export async function openWhisper(
   if (!isWhole || !isKnown) throw new UnreadableWhisper()
   const iv = new Uint8Array(envelope.subarray(ivAt, ivAt + IV_BYTES))
   const sealed = new Uint8Array(envelope.subarray(ivAt + IV_BYTES))
-  const aesKey =
-    password === undefined
-      ? await importAes(new Uint8Array(key), 'decrypt')
-      : await mixedKey(
-          { key: new Uint8Array(key), password, salt: new Uint8Array(envelope.subarray(1, ivAt)) },
-          'decrypt',
-        )
+  const salt = new Uint8Array(envelope.subarray(1, ivAt))
+  const aesKey = await aesKeyOf({ key: new Uint8Array(key), password, salt }, 'decrypt')
   const padded = await decrypt(aesKey, gcm(version, iv), sealed)
   const content = padded && contentOf(padded)
   if (!content) throw new UnreadableWhisper()
@@ -269,17 +261,20 @@ function isPassword(password: string): boolean {
   return password !== '' && password.isWellFormed()
 }
 
-/** HKDF over key ‖ PBKDF2(password): the envelope opens only with both. */
-async function mixedKey(
-  {
-    key,
-    password,
-    salt,
-  }: { key: Uint8Array<ArrayBuffer>; password: string; salt: Uint8Array<ArrayBuffer> },
+type KeyParts = {
+  key: Uint8Array<ArrayBuffer>
+  password: string | undefined
+  salt: Uint8Array<ArrayBuffer>
+}
+
+/** The key of the share code; with a password HKDF over key ‖ PBKDF2(password), so that only both open the envelope. */
+async function aesKeyOf(
+  { key, password, salt }: KeyParts,
   use: 'encrypt' | 'decrypt',
 ): Promise<CryptoKey> {
-  if (!isPassword(password)) throw new RangeError('"password" must be text, and not empty')
   const { subtle } = crypto
+  if (password === undefined) return subtle.importKey('raw', key, 'AES-GCM', false, [use])
+  if (!isPassword(password)) throw new RangeError('"password" must be text, and not empty')
   // Normalised, because keyboards encode the same password differently (RFC 8265 §4.2).
   const typed = utf8(password.normalize('NFC'))
   const stretched = await subtle.deriveBits(
@@ -295,18 +290,6 @@ async function mixedKey(
     false,
     [use],
   )
-}
-
-function importAes(key: Uint8Array<ArrayBuffer>, use: 'encrypt' | 'decrypt'): Promise<CryptoKey> {
-  return crypto.subtle.importKey('raw', key, 'AES-GCM', false, [use])
-}
-
-async function encrypt(
-  key: CryptoKey,
-  params: AesGcmParams,
-  plaintext: Uint8Array<ArrayBuffer>,
-): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(await crypto.subtle.encrypt(params, key, plaintext))
 }
 
 /** The plaintext, or null if the tag is wrong. */
