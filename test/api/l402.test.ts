@@ -18,10 +18,8 @@ import {
   use,
 } from '../support/wallet-flow.ts'
 import { walletFlowContract } from './wallet-flow.ts'
-import { lateWalletFlowContract } from './wallet-flow-later.ts'
 
 walletFlowContract('L402', L402)
-lateWalletFlowContract('L402', L402)
 
 test('an L402 402 has exactly the documented challenge', async (t) => {
   const server = await startShop(t)

@@ -4,9 +4,8 @@ import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
-import { books, macaroonOf, paymentChallengeOf } from '../support/buying.ts'
+import { macaroonOf, paymentChallengeOf } from '../support/buying.ts'
 import { assertFresh, BUY, FLOWS, look, offerOf, paid, rowOf, SCHEMES } from '../support/one-url.ts'
-import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { assertError, capabilityOf, startShop } from '../support/wallet-flow.ts'
 
@@ -186,23 +185,6 @@ suite('a purchase of one URL', () => {
     })
     const encoded = await look(server, { method: 'POST', headers: { 'content-encoding': 'gzip' } })
     assert.deepEqual([encoded.status, encoded.text], [400, '{"error":"unsupported media type"}'])
-  })
-
-  test('a page of another origin may buy, and its preflight opens no order', async (t) => {
-    const server = await startServer(t)
-    const origin = { origin: 'https://app.example' }
-    const preflight = await fetch(server.url + BUY, {
-      method: 'OPTIONS',
-      headers: { ...origin, 'access-control-request-method': 'POST' },
-    })
-    assert.equal(preflight.status, 204)
-    assert.equal((await books(server)).orders, 0)
-    const asked = await look(server, {
-      headers: { ...origin, 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'empty' },
-    })
-    assert.equal(asked.status, 402)
-    assert.deepEqual(asked.lines('access-control-allow-origin'), ['*'])
-    assert.match(asked.header('access-control-expose-headers') ?? '', /WWW-Authenticate/)
   })
 
   for (const scheme of FLOWS) {

@@ -23,12 +23,10 @@ import {
   use,
 } from '../support/wallet-flow.ts'
 import { walletFlowContract } from './wallet-flow.ts'
-import { lateWalletFlowContract } from './wallet-flow-later.ts'
 
 const PROBLEMS = 'https://paymentauth.org/problems'
 
 walletFlowContract('Payment', PAYMENT)
-lateWalletFlowContract('Payment', PAYMENT)
 
 test('a Payment 402 has exactly the documented challenge', async (t) => {
   const server = await startShop(t)

@@ -46,20 +46,6 @@ suite('a purchase', () => {
     assert.equal(invoice.expirySeconds * 1000, 15 * MINUTE)
   })
 
-  test('a native 402 carries no challenge, is not cached and may be read by any page', async () => {
-    const server = await theServer()
-    const { header } = await purchase(server)
-    assert.equal(header('www-authenticate'), null)
-    assert.equal(header('cache-control'), 'no-store')
-    assert.equal(header('x-content-type-options'), 'nosniff')
-    assert.equal(header('content-type'), 'application/json; charset=utf-8')
-    assert.equal(header('access-control-allow-origin'), '*')
-    assert.equal(
-      header('access-control-expose-headers'),
-      'WWW-Authenticate, Payment-Receipt, Gate-Receipt, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id',
-    )
-  })
-
   test('a quote lives as long as the setting says', async (t) => {
     const server = await startServer(t, { MAYFLY_QUOTE_SECONDS: '60' })
     const { bolt11 } = await openOrder(server, {})

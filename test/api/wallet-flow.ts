@@ -1,6 +1,6 @@
 /**
- * What both wallet flows promise: a credential buys its own order once and for its own request, and
- * whoever has paid is never asked to pay again.
+ * What both wallet flows promise: a credential buys its own order once and for its own request, whoever has paid is
+ * never asked to pay again, and nobody is asked to pay what cannot be delivered.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -15,10 +15,12 @@ import {
   purchase,
   quoteOf,
 } from '../support/buying.ts'
-import { query } from '../support/store.ts'
+import { startServer } from '../support/server.ts'
+import { hideTable, query } from '../support/store.ts'
 import {
   askedBy,
   assertError,
+  BASE_URL,
   capabilityOf,
   L402,
   MINUTE,
@@ -130,6 +132,56 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
         }
         if (receipt !== '') assert.ok(decodeReceipt(receipt))
       }
+    })
+
+    test('a store that fails is a 500 without a challenge, and the order is whole after it', async (t) => {
+      const server = await startShop(t)
+      const { key, authorization, preimage } = await openOrderVia(server, flow)
+      for (const table of ['purchase_order', 'catch_inbox']) {
+        const show = await hideTable(server, table)
+        assertError(await purchase(server, { key, authorization }), '500 internal error', table)
+        await show()
+      }
+      const token = authorization.slice(authorization.indexOf(' ') + 1)
+      assert.ok(!server.logged.join('').includes(preimage))
+      assert.ok(!server.logged.join('').includes(token))
+      capabilityOf(await purchase(server, { key, authorization }))
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
+    })
+
+    test('a challenge outlives the change of the secret, while the old one is kept', async (t) => {
+      const [old, fresh] = ['11'.repeat(32), '22'.repeat(32)]
+      const environment: Record<string, string> = {
+        MAYFLY_BASE_URL: BASE_URL,
+        MAYFLY_SECRET: old,
+      }
+      const server = await startServer(t, environment)
+      const paid = await openOrderVia(server, flow)
+      const delivered = await openOrderVia(server, flow)
+      const first = await purchase(server, {
+        key: delivered.key,
+        authorization: delivered.authorization,
+      })
+      environment.MAYFLY_SECRET = `${fresh},${old}`
+      await server.restart()
+      const { key, authorization } = paid
+      const renewed = await purchase(server, { key, protocol })
+      assertAsked(renewed, paid.paymentHash)
+      assert.notEqual(
+        renewed.lines('www-authenticate').join(),
+        paid.challenge.lines('www-authenticate').join(),
+      )
+      const bought = await purchase(server, { key, authorization })
+      capabilityOf(bought)
+      const renewedAuthorization = flow.credential(renewed, paid.preimage)
+      const same = await purchase(server, { key, authorization: renewedAuthorization })
+      assert.equal(same.text, bought.text)
+      const replayed = await purchase(server, {
+        key: delivered.key,
+        authorization: delivered.authorization,
+      })
+      assert.equal(replayed.text, first.text)
+      assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
     })
   })
 }
