@@ -258,10 +258,10 @@ export function errorOf({ status, headers, body }: ApiResponse): MayflyError {
 const shortText = (value: unknown): string | null =>
   typeof value === 'string' && /^[\x20-\x7e]{1,200}$/.test(value) ? value : null
 
-/** The integer seconds of `Retry-After` (RFC 9110 §10.2.3), or null. */
+/** The integer seconds of `Retry-After` (RFC 9110 §10.2.3), or null. Zero would have us ask without a pause, for ever. */
 export function retryAfterSeconds(headers: Headers): number | null {
   const value = headers.get('retry-after')
-  return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : null
+  return value !== null && /^[1-9]\d{0,8}$/.test(value) ? Number(value) : null
 }
 
 /** A query without what is undefined. */

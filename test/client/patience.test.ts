@@ -52,6 +52,17 @@ test('a ping whose answer is lost, or that meets a busy service, is sent again',
   assert.equal(flaky.asked(), 4)
 })
 
+test('a service, or a proxy, that says "again in 0 s" is not asked without a pause', async () => {
+  for (const ask of [
+    (world: ReturnType<typeof service>) => inboxOf(world).status({ timeoutMs: 600 }),
+    (world: ReturnType<typeof service>) => inboxOf(world).next({ timeoutMs: 600 }),
+  ]) {
+    const busy = service(limited(0))
+    await assert.rejects(ask(busy), { name: 'MayflyError' })
+    assert.ok(busy.asked() <= 4, `asked ${busy.asked()} times`)
+  }
+})
+
 test('what only reads is repeated, whichever product it asks about', async () => {
   const status = async () => Response.json({ state: 'up', expiresAt: '2030-01-01T00:00:00.000Z' })
   const page = async () => Response.json({ events: [], nextCursor: null, latestSequence: 0 })
