@@ -109,6 +109,15 @@ export type WorldOptions = {
   address?: (host: string) => string
 }
 
+/** A busy machine has all the time that it needs. */
+const PATIENT: OutboundTimeouts = {
+  waitMs: 60_000,
+  lookupMs: 60_000,
+  connectMs: 60_000,
+  silenceMs: 60_000,
+  overallMs: 60_000,
+}
+
 /** One project with the routes `render=POST:/render/*:50` and `ping=GET:/ping:1`. */
 export async function aGate(t: After, options: WorldOptions = {}): Promise<World> {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
@@ -122,7 +131,7 @@ export async function aGate(t: After, options: WorldOptions = {}): Promise<World
   const client = createLnurlClient({
     clock,
     allowed,
-    ...(options.timeouts ? { timeouts: options.timeouts } : {}),
+    timeouts: options.timeouts ?? PATIENT,
   })
   const provider = createLnurlProvider({ client, network: 'regtest', clock })
   t.after(async () => {
