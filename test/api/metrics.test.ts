@@ -7,6 +7,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import { put } from '../support/alerts.ts'
 import { l402Credential, poll, purchase, quoteOf } from '../support/buying.ts'
+import { freePort } from '../support/ports.ts'
 import { aMonitor, live, ping } from '../support/pulse.ts'
 import { aReceiver } from '../support/receiver.ts'
 import { listener, scrape } from '../support/scrape.ts'
@@ -191,7 +192,7 @@ test('a store that fails is counted, and a refused condition is not', async (t) 
 
 suite('the listener', () => {
   test('the metrics listener is apart from the service, takes GET and HEAD alone, and ends with it', async (t) => {
-    const server = await startServer(t, ON)
+    const server = await startServer(t, { MAYFLY_METRICS_PORT: String(await freePort()) })
     const url = listener(server)
     assert.equal((await fetch(`${server.url}/metrics`)).status, 404)
     assert.equal((await fetch(url, { method: 'HEAD' })).status, 200)

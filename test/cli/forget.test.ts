@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { WITH_WALLET } from '../support/command-line.ts'
+import { ownPort } from '../support/ports.ts'
 import { aUser, interrupted, statesOf } from '../support/user.ts'
 import { putSaved, savedText } from '../support/vault.ts'
 
@@ -31,7 +32,7 @@ suite('forgetting', () => {
   })
 
   test('forgetting a purchase is refused while the service does not answer, and goes with --yes', async (t) => {
-    const { cli, server } = await aUser(t)
+    const { cli, server } = await aUser(t, {}, await ownPort())
     const invoice = await interrupted(cli, ['buy', 'pulse', '--name', 'beat'])
     await server.pay(invoice)
     await server.stop()
@@ -91,7 +92,7 @@ suite('forgetting', () => {
   })
 
   test('forgetting what may be good is refused while the service does not answer', async (t) => {
-    const { cli, server } = await aUser(t, { hooks: 'catch' })
+    const { cli, server } = await aUser(t, { hooks: 'catch' }, await ownPort())
     await server.stop()
     const refused = await cli.run(['forget', 'hooks'])
     assert.equal(refused.code, 2)

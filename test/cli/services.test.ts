@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
+import { ownPort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
 import { aUser, statesOf } from '../support/user.ts'
 
@@ -53,7 +54,7 @@ test('a name moves to an address that knows it, and to no other', async (t) => {
 })
 
 test('list shows what the service said last, and --check asks now', async (t) => {
-  const { cli, server } = await aUser(t)
+  const { cli, server } = await aUser(t, {}, await ownPort())
   for (const product of ['catch', 'pulse']) {
     await cli.json(['buy', product, '--plan', 'long', '--name', product], WITH_WALLET)
   }

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { purchase } from '../support/buying.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
+import { ownPort } from '../support/ports.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 
 const script = (name: string): string =>
@@ -162,7 +163,7 @@ suite('restore-drill.sh', () => {
 
 suite('healthcheck.sh', () => {
   test('a service that answers is healthy, and no other is', async (t) => {
-    const server = await startServer(t)
+    const server = await startServer(t, await ownPort())
     const check = async (url: string) =>
       (await run('healthcheck.sh', [], { MAYFLY_PORT: new URL(url).port })).code
     assert.equal(await check(server.url), 0)

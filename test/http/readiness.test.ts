@@ -5,6 +5,7 @@ import { pino } from 'pino'
 import type { Db } from '../../src/db/db.ts'
 import { createApp } from '../../src/http/app.ts'
 import { mountReadiness } from '../../src/http/server/health.ts'
+import { ownPort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
 import { manualClock, SECOND } from '../support/shop.ts'
 
@@ -18,7 +19,7 @@ test('a service with its store and its node is ready, to GET and to HEAD', async
 })
 
 test('a service that stops says no first, while it still serves', async (t) => {
-  const server = await startServer(t, { MAYFLY_DRAIN_SECONDS: '5' })
+  const server = await startServer(t, { ...(await ownPort()), MAYFLY_DRAIN_SECONDS: '5' })
   const stopped = server.stop()
   const answer = await fetch(`${server.url}/ready`)
   assert.deepEqual(

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { openClock } from '../../src/db/clock.ts'
 import { createOutsideCheck, isElsewhere, lookAt } from '../../src/pulse/outside.ts'
 import type { After } from '../support/folder.ts'
+import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { until } from '../support/until.ts'
@@ -82,7 +83,7 @@ test('a look reaches nothing but an answer of 200 from the address itself', asyn
   const server = createServer(({ url }, response) => {
     assert.equal(url, '/health')
     response.writeHead(status, { location: '/health' }).end('{}')
-  }).listen(0, '127.0.0.1')
+  }).listen(await freePort(), '127.0.0.1')
   t.after(() => server.close())
   await new Promise((resolve) => server.once('listening', resolve))
   const look = lookAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)

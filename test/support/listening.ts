@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { fixedAddress } from './address.ts'
 import type { CommandLine } from './command-line.ts'
 import type { After } from './folder.ts'
+import { freePort } from './ports.ts'
 import { serve } from './serving.ts'
 import { aUser } from './user.ts'
 
@@ -82,6 +83,7 @@ async function startReceiver(t: After) {
     if (answer === 'hang up') response.destroy()
     else if (answer !== 'nothing yet') response.writeHead(answer).end(receiver.says)
   })
-  receiver.url = await serve(t, server)
+  // Nobody else gets it while the receiver is closed.
+  receiver.url = await serve(t, server, await freePort())
   return receiver
 }

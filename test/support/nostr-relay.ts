@@ -2,6 +2,7 @@
 import { type Event, EventRepository, EventUtils, type Filter } from '@nostr-relay/common'
 import { NostrRelay } from '@nostr-relay/core'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { freePort } from './ports.ts'
 
 export type Relay = {
   url: string
@@ -17,13 +18,12 @@ export type Relay = {
 export async function startRelay(): Promise<Relay> {
   const relay = new NostrRelay(new Memory())
   let server: WebSocketServer | null = null
-  let port = 0
+  // Nobody else gets it while the relay is stopped.
+  const port = await freePort()
 
   async function start(): Promise<void> {
     const opened = new WebSocketServer({ host: '127.0.0.1', port })
     await new Promise<void>((resolve) => opened.once('listening', resolve))
-    const address = opened.address()
-    port = typeof address === 'object' && address ? address.port : 0
     opened.on('connection', (socket: WebSocket) => {
       relay.handleConnection(socket)
       socket.on('message', (data) => void relay.handleMessage(socket, JSON.parse(String(data))))

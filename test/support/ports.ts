@@ -24,6 +24,9 @@ export async function freePort(): Promise<number> {
   throw new Error('no port is free')
 }
 
+/** For a service that is to be away: once it has stopped, no other server of the tests is found at its address. */
+export const ownPort = async () => ({ MAYFLY_PORT: String(await freePort()) })
+
 /**
  * Claims a slice of ports for this process, by keeping its first port open. Test files run in parallel, so
  * several of them could find the same port free.

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test'
 import { purchase } from '../../support/buying.ts'
 import { runCommand } from '../../support/command.ts'
 import { type After, temporaryFolder } from '../../support/folder.ts'
-import { freePort } from '../../support/ports.ts'
+import { freePort, ownPort } from '../../support/ports.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 import { serve } from '../../support/serving.ts'
 import { LEDGER_NODE_ID } from '../../support/stand-ins/ledger.ts'
@@ -171,7 +171,7 @@ suite('doctor', () => {
   })
 
   test('doctor finds a public address that leads elsewhere', async (t) => {
-    const [server, other] = [await startServer(t), await startServer(t)]
+    const [server, other] = [await startServer(t), await startServer(t, await ownPort())]
     await other.stop()
     const away = await examine(server, { MAYFLY_BASE_URL: other.url })
     assert.equal(away.find(({ check }) => check === 'public address')?.state, 'note')

@@ -1,6 +1,7 @@
 /** A loopback HTTP or HTTPS server for a stand-in. A test can replace its answers. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
+import { freePort } from '../ports.ts'
 import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.ts'
 
 /** Handles a request. Returns true if it has answered, or if the request must stay without an answer. */
@@ -41,9 +42,9 @@ export async function startStandIn(
   const server = tls
     ? createTlsServer({ cert: CERTIFICATE, key: CERTIFICATE_KEY }, answer)
     : createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : 0
+  // Nobody else gets it once the stand-in is closed.
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     server,
     baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
