@@ -58,6 +58,17 @@ suite('the documents by which programs find the service', () => {
         assert.equal(headers.get('access-control-allow-origin'), '*')
         assert.equal(headers.get('content-length'), String(Buffer.byteLength(text)))
       }
+      const etag = String(got.headers.get('etag'))
+      const same = await fetch(url + path, { headers: { ...headers, 'if-none-match': etag } })
+      assert.deepEqual([same.status, await same.text()], [304, ''])
+      for (const [accepted, coding] of [
+        ['br;q=0, gzip', 'gzip'],
+        ['br;q=0,gzip;q=0.0', null],
+        ['gzip;q=1, BR', 'br'],
+      ] as const) {
+        const coded = await fetch(url + path, { headers: { 'accept-encoding': accepted } })
+        assert.equal(coded.headers.get('content-encoding'), coding, accepted)
+      }
       assert.equal(await head.text(), '')
       const refused = await ask(url, `POST ${path}`)
       assertError(refused, '405 method not allowed')

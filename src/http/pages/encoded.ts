@@ -17,20 +17,32 @@ export async function encode(plain: Buffer, type: string): Promise<Served> {
   return { type, etag: `"${digest([plain]).slice(0, 22)}"`, plain, br, gzip: zipped }
 }
 
-/** Sends the bytes. The caller says in `Vary` that they depend on `Accept-Encoding`. */
+/** Sends the bytes, unless the client has them already. */
 export function sendEncoded(
-  request: FastifyRequest,
+  { headers }: FastifyRequest,
   reply: FastifyReply,
   served: Served,
 ): FastifyReply {
-  const encoding = encodingFor(request)
+  const accepts = (name: string): boolean => qualityOf(name, headers['accept-encoding']) > 0
+  const encoding = accepts('br') ? 'br' : accepts('gzip') ? 'gzip' : 'plain'
+  // A strong ETag, so each encoding needs its own (RFC 9110 §8.8.3.3).
+  const etag = encoding === 'plain' ? served.etag : served.etag.replace(/"$/, `-${encoding}"`)
+  reply.header('etag', etag)
+  if (!reply.hasHeader('vary')) reply.header('vary', 'accept-encoding')
+  if (reply.statusCode === 200 && headers['if-none-match'] === etag) return reply.code(304).send()
   if (encoding !== 'plain') reply.header('content-encoding', encoding)
   return reply.type(served.type).send(served[encoding])
 }
 
-export function encodingFor({ headers }: FastifyRequest): 'br' | 'gzip' | 'plain' {
-  const accepted = String(headers['accept-encoding'] ?? '')
-  return /\bbr\b/.test(accepted) ? 'br' : /\bgzip\b/.test(accepted) ? 'gzip' : 'plain'
+/** The quality of a value that a header such as `Accept` names exactly (RFC 9110 §12.4.2), or 0. */
+export function qualityOf(name: string, accepted: string | string[] = ''): number {
+  for (const one of String(accepted).split(',')) {
+    const [value, ...parameters] = one.split(';').map((part) => part.trim().toLowerCase())
+    if (value !== name) continue
+    const q = parameters.find((parameter) => parameter.startsWith('q='))
+    return q === undefined ? 1 : Number(q.slice(2)) || 0
+  }
+  return 0
 }
 
 /** A hash of these parts, each with its length. */
@@ -74,7 +86,6 @@ export function mountText(
       reply
         .header('cache-control', 'public, max-age=300')
         .header('access-control-allow-origin', '*')
-        .header('vary', 'accept-encoding')
       return sendEncoded(request, reply, await here)
     },
   })

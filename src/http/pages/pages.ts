@@ -11,7 +11,7 @@ import { type OperatorFacts, operatorLinks } from '../operator.ts'
 import type { SoldPlan } from '../product.ts'
 import type { ApiSurface } from '../server/cors.ts'
 import { type Assets, readAssets } from './assets.ts'
-import { encode, encodingFor, type Served, sendEncoded } from './encoded.ts'
+import { encode, qualityOf, type Served, sendEncoded } from './encoded.ts'
 
 /** `src/` or `dist/`, whichever this file runs from. */
 const ROOT = new URL('../../', import.meta.url)
@@ -132,7 +132,7 @@ export function createPages(options: PagesOptions) {
         if (name === 'home') reply.header('vary', 'accept, accept-encoding')
         if (name === 'home' && prefersJson(request)) return START
         reply.headers(HEADERS).header('cache-control', 'no-cache')
-        return sendServed(request, reply, await pageOf(name))
+        return sendEncoded(request, reply, await pageOf(name))
       },
     })
   }
@@ -154,7 +154,7 @@ function mountAssets(app: App, assetsOf: () => Promise<Assets>): void {
           'cache-control',
           isCurrent ? `public, max-age=${YEAR_SECONDS}, immutable` : 'no-cache',
         )
-      return sendServed(request, reply, file)
+      return sendEncoded(request, reply, file)
     },
   })
   app.route({
@@ -164,7 +164,7 @@ function mountAssets(app: App, assetsOf: () => Promise<Assets>): void {
       const icon = await (await assetsOf()).file('favicon.svg')
       if (!icon) throw problem('not found')
       reply.header('cache-control', 'public, max-age=86400')
-      return sendServed(request, reply, icon)
+      return sendEncoded(request, reply, icon)
     },
   })
 }
@@ -177,12 +177,11 @@ const START = {
   catalog: '/api/catalog',
 }
 
-function prefersJson({ headers: { accept = '' } }: FastifyRequest): boolean {
-  return accept.includes('application/json') && !accept.includes('text/html')
-}
+const prefersJson = ({ headers: { accept } }: FastifyRequest): boolean =>
+  qualityOf('application/json', accept) > qualityOf('text/html', accept)
 
 /** Whether the client names HTML in `Accept`, and does not prefer JSON. */
-function isPerson({ method, originalUrl, headers: { accept = '' } }: FastifyRequest): boolean {
+function isPerson({ method, originalUrl, headers: { accept } }: FastifyRequest): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false
   if (!originalUrl.startsWith('/')) return false
   const html = qualityOf('text/html', accept)
@@ -193,27 +192,6 @@ function isPerson({ method, originalUrl, headers: { accept = '' } }: FastifyRequ
 function startsWithAny(roots: readonly string[]): RegExp {
   const names = roots.map((root) => root.slice(1, -1).replaceAll('.', '\\.'))
   return new RegExp(`^/+(?:${names.join('|')})(?:[/?#]|$)`, 'i')
-}
-
-/** The quality of a media type that `Accept` names exactly (RFC 9110 §12.5.1), or 0. */
-function qualityOf(type: string, accept: string): number {
-  for (const range of accept.split(',')) {
-    const [name = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    if (name !== type) continue
-    const q = parameters.find((parameter) => parameter.startsWith('q='))
-    return q === undefined ? 1 : Number(q.slice(2)) || 0
-  }
-  return 0
-}
-
-function sendServed(request: FastifyRequest, reply: FastifyReply, served: Served): FastifyReply {
-  const encoding = encodingFor(request)
-  // A strong ETag, so each encoding needs its own (RFC 9110 §8.8.3.3).
-  const etag = encoding === 'plain' ? served.etag : served.etag.replace(/"$/, `-${encoding}"`)
-  reply.header('etag', etag)
-  if (!reply.hasHeader('vary')) reply.header('vary', 'accept-encoding')
-  if (request.headers['if-none-match'] === etag) return reply.code(304).send()
-  return sendEncoded(request, reply, served)
 }
 
 /** `linked` are the pages that may have a link on the others. */
