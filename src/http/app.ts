@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 import type { ServiceClock } from '../db/clock.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { boundRest, parseStrictJson } from './body.ts'
-import { problem } from './errors.ts'
+import { invalid, problem } from './errors.ts'
 import { sliceAnswers } from './sending.ts'
 import { type Connections, createConnections } from './server/connections.ts'
 import { type ApiSurface, createCors } from './server/cors.ts'
@@ -101,7 +101,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     if (answerCors(request, reply)) return
     // RFC 9112 §3.2
     if (request.raw.httpVersion === '1.1' && hostsIn(request.raw.rawHeaders) !== 1) {
-      return done(problem('invalid request body', { connection: 'close' }))
+      reply.header('connection', 'close')
+      return done(invalid('invalid request body', { field: 'Host', expected: 'one line' }))
     }
     // Before the body is read, which could cause other errors.
     if (request.is404) answerNotFound(request, reply)

@@ -205,7 +205,7 @@ export function parseStrictJson(app: FastifyInstance): void {
 export function refuseEncoding(request: FastifyRequest): void {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw problem('unsupported media type')
+    throw invalid('unsupported media type', { field: 'Content-Encoding', expected: 'left out' })
   }
 }
 

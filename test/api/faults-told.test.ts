@@ -53,6 +53,16 @@ suite('a 400', () => {
       field: 'X-Payment-Protocol',
       expected: 'payment or l402',
     })
+    assert.deepEqual(await buy('{"planId":"spark"}', { ...key, 'content-type': `text/${SENT}` }), {
+      error: 'unsupported media type',
+      field: 'Content-Type',
+      expected: 'application/json',
+    })
+    assert.deepEqual(await buy('{"planId":"spark"}', { ...key, 'content-encoding': SENT }), {
+      error: 'unsupported media type',
+      field: 'Content-Encoding',
+      expected: 'left out',
+    })
   })
 
   test('a whisper that is refused learns which header is wrong', async () => {

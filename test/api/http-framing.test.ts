@@ -44,7 +44,9 @@ suite('the framing of HTTP', () => {
       'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
       '\u0016\u0003\u0001\u0002\u0000\u0001\r\n\r\n',
     ]) {
-      assertError(await exchange(url, bytes), '400 invalid request body', JSON.stringify(bytes))
+      const answer = await exchange(url, bytes)
+      assertError(answer, '400 invalid request body', JSON.stringify(bytes))
+      assert.match(answer.body, /"expected":"an HTTP\/1\.1 request/)
     }
   })
 
@@ -54,6 +56,7 @@ suite('the framing of HTTP', () => {
     assertError(nameless, '400 invalid request body')
     const two = await ask(url, 'GET /health', { headers: 'host: elsewhere\r\n' })
     assertError(two, '400 invalid request body')
+    assert.match(two.body, /"field":"Host","expected":"one line"/)
     assert.equal((await exchange(url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200)
   })
 

@@ -42,7 +42,11 @@ function publicProblem(error: unknown, request: FastifyRequest): Problem | null 
   }
   const code = codeOf(error)
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return problem('request too large')
-  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return problem('unsupported media type')
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
+    const { consumes = ['application/json'] } = request.routeOptions.schema ?? {}
+    const expected = consumes.join(' or ')
+    return invalid('unsupported media type', { field: 'Content-Type', expected })
+  }
   if (code.startsWith('FST_ERR_CTP_')) return problem(phrases?.json ?? 'invalid request body')
   // The client disconnected or was timed out, so nobody reads this response.
   if (code === 'ECONNRESET' || code === 'ABORT_ERR') return problem('request timeout')
@@ -60,14 +64,16 @@ export function sendProblem(
     .send(JSON.stringify({ error: phrase, ...fault }))
 }
 
+const WELL_FORMED = 'an HTTP/1.1 request to this service, as RFC 9112 has it'
+
 /** Fastify never sees a request that Node's parser refuses, so this response is written by hand. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const { phrase, line } = clientErrorAnswer(error.code)
-  const body = JSON.stringify({ error: phrase })
+  const { line, ...told } = clientErrorAnswer(error.code)
+  const body = JSON.stringify(told)
   socket.end(
     `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
     () => {
@@ -78,14 +84,18 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
   )
 }
 
-function clientErrorAnswer(code: string | undefined): { phrase: Phrase; line: string } {
+function clientErrorAnswer(code: string | undefined): {
+  error: Phrase
+  expected?: string
+  line: string
+} {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return { phrase: 'request too large', line: '431 Request Header Fields Too Large' }
+      return { error: 'request too large', line: '431 Request Header Fields Too Large' }
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return { phrase: 'request timeout', line: '408 Request Timeout' }
+      return { error: 'request timeout', line: '408 Request Timeout' }
     default:
-      return { phrase: 'invalid request body', line: '400 Bad Request' }
+      return { error: 'invalid request body', expected: WELL_FORMED, line: '400 Bad Request' }
   }
 }
 

@@ -117,7 +117,13 @@ suite('a request to /mcp', () => {
   test('a request to /mcp with another content type is refused', async () => {
     const { url } = await start()
     const { status, text } = await post(url, PING, { 'content-type': 'text/plain' })
-    assert.deepEqual([status, text], [400, '{"error":"unsupported media type"}'])
+    assert.deepEqual(
+      [status, text],
+      [
+        400,
+        '{"error":"unsupported media type","field":"Content-Type","expected":"application/json"}',
+      ],
+    )
   })
 
   test('a request to /mcp of the new revision must say its method and tool in its headers', async () => {
