@@ -68,7 +68,7 @@ function errorsPage(): string {
 The body of every error is \`{"error": "<phrase>"}\`. The phrase is stable. A 4xx charged, spent and stored nothing. A 400
 can name the wrong member or header, and what it must be:
 \`{"error": "invalid settings", "field": "graceSeconds", "expected": "60 to 604800"}\`. \`/openapi.json\` says which
-operation gives which. \`Retry-After\` has the seconds to wait, and the \`X-Request-Id\` of a 500 tells the operator what failed.
+operation gives which, and which token goes into \`Authorization: Bearer\`. \`Retry-After\` has the seconds to wait.
 
 | phrase | status | meaning, and what to do |
 |---|---|---|

@@ -95,7 +95,7 @@ export const ERRORS = {
   unauthorized: {
     status: 401,
     advice:
-      'What it is for has ended or is suspended, or the token is missing, replaced or of another kind.',
+      'The token is missing, replaced or of another kind, or what it is for has ended or is suspended.',
   },
   'catch unavailable': {
     status: 401,

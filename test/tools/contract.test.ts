@@ -197,7 +197,7 @@ for (const kind of KINDS) {
       assert.match(often, /^invalid read limit\. readLimit must be 1 to 3\. Nothing was done\.$/)
       assert.equal((await host.call('destroy', inbox())).isError, false)
       if (kind.way !== 'local') {
-        assert.match(await said('read_inbox', inbox()), /has ended or is suspended, or the token/)
+        assert.match(await said('read_inbox', inbox()), /what it is for has ended or is suspended/)
       }
       const monitor = await host.buy('buy_monitor', 'job')
       const never = { ...monitor(), cron: '0 3 31 2 *' }
