@@ -1,7 +1,7 @@
 /**
  * Ceilings on what is sold on one UTC day: by the service, and to one client network. They count settled orders,
  * in the store that all instances share, and are asked only for an order that does not exist yet: what was quoted
- * before may still be paid. So a day may end a little above them. What is owed or was paid back is no sale.
+ * before may still be paid. So a day may end a little above them. What is owed is no sale.
  */
 import { type Db, limitedTo } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'

@@ -1,6 +1,7 @@
 /** What every engine of the store promises. Each one runs this suite on a store of its own. */
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import {
   attempt,
   type Db,
@@ -455,6 +456,19 @@ export function dbContract(
         readAndWrite(),
       ])
       assert.equal(await counted(db), 6)
+    })
+
+    test('a transaction begins when the units that are on their way have happened', async (t) => {
+      const { db } = await opened(t)
+      await db.write(unit(aCounter(1_000)))
+      for (let i = 0; i < 20; i++) {
+        const written = db.write(unit(count()))
+        // It leaves at the end of this turn.
+        await turn()
+        const seen = db.tx((tx) => tx.run('select n from counter'))
+        assert.deepEqual(await written, { all: [{ n: i + 1 }] })
+        assert.deepEqual(await seen, [{ n: i + 1 }])
+      }
     })
 
     test('units that arrive during a transaction wait for its end, and then happen', async (t) => {

@@ -3,6 +3,7 @@
  * connection, so that they wait for each other here and not for each other's locks. Only large
  * units have a second connection.
  */
+import { createAlone } from '../alone.ts'
 import { coalesce } from '../coalesce.ts'
 import { type Answer, type Statement, StoreAway, type Unit } from '../db.ts'
 import { byName, inARow } from '../unit.ts'
@@ -34,8 +35,12 @@ export function createWriter(slots: { small: Slot; large: Slot }) {
   const queues = [small, large]
   let waitingUnits = 0
   let waitingBytes = 0
-  let isExclusive = false
-  const wakeups: (() => void)[] = []
+  const alone = createAlone({
+    isBusy: () => queues.some(({ isBusy }) => isBusy),
+    goOn() {
+      for (const { schedule } of queues) schedule()
+    },
+  })
 
   function add(waiting: Waiting): void {
     const queue = waiting.bytes >= LARGE_BYTES ? large : small
@@ -48,21 +53,15 @@ export function createWriter(slots: { small: Slot; large: Slot }) {
   async function work(queue: Queue): Promise<void> {
     if (queue.isBusy) return
     queue.isBusy = true
-    while (queue.waiting.length > 0 && !isExclusive) {
+    while (queue.waiting.length > 0 && !alone.isTaken()) {
       const batch = queue.waiting.splice(0, batchLength(queue.waiting))
       waitingUnits -= batch.length
       for (const { bytes } of batch) waitingBytes -= bytes
       await runBatch(queue.slot, batch.sort(byLockKey))
     }
     queue.isBusy = false
-    wake()
+    alone.wake()
   }
-
-  function wake(): void {
-    for (const resume of wakeups.splice(0)) resume()
-  }
-
-  const freed = (): Promise<void> => new Promise((resume) => wakeups.push(resume))
 
   return {
     write: (unit: Unit): Promise<Answer> =>
@@ -76,23 +75,9 @@ export function createWriter(slots: { small: Slot; large: Slot }) {
         add({ unit, statements, resolve, reject, bytes })
       }),
     /** Runs `work` while no unit is being written; units that arrive meanwhile wait. */
-    async alone<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-      // Checked and set without an await between: of two that wake together, one continues.
-      while (isExclusive || queues.some(({ isBusy }) => isBusy)) await freed()
-      isExclusive = true
-      try {
-        return await work(await slots.small.connection())
-      } finally {
-        isExclusive = false
-        wake()
-        for (const { schedule } of queues) schedule()
-      }
-    },
-    async idle(): Promise<void> {
-      while (isExclusive || queues.some(({ isBusy, waiting }) => isBusy || waiting.length > 0)) {
-        await freed()
-      }
-    },
+    alone: <T>(work: (connection: Connection) => Promise<T>): Promise<T> =>
+      alone.run(async () => work(await slots.small.connection())),
+    idle: () => alone.idle(() => queues.every(({ waiting }) => waiting.length === 0)),
     async end(): Promise<void> {
       await Promise.all(queues.map(({ slot }) => slot.end()))
     },

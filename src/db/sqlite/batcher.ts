@@ -1,4 +1,5 @@
 /** Collects what is asked of a thread, and asks it in batches: a message costs both threads more than its work. */
+import { createAlone } from '../alone.ts'
 import { coalesce } from '../coalesce.ts'
 
 type Job<Input, Outcome> = {
@@ -21,12 +22,11 @@ export function createBatcher<Input, Outcome>(
 ) {
   const waiting: Job<Input, Outcome>[] = []
   let underWay = 0
-  let isExclusive = false
-  const wakeups: (() => void)[] = []
+  const alone = createAlone({ isBusy: () => underWay > 0, goOn: flush })
   const schedule = coalesce(flush)
 
   function flush(): void {
-    while (!isExclusive && waiting.length > 0) void settle(waiting.splice(0, IN_BATCH))
+    while (!alone.isTaken() && waiting.length > 0) void settle(waiting.splice(0, IN_BATCH))
   }
 
   async function settle(jobs: Job<Input, Outcome>[]): Promise<void> {
@@ -42,14 +42,8 @@ export function createBatcher<Input, Outcome>(
       for (const { reject } of jobs) reject(error)
     }
     underWay--
-    if (underWay === 0) wake()
+    alone.wake()
   }
-
-  function wake(): void {
-    for (const resume of wakeups.splice(0)) resume()
-  }
-
-  const freed = (): Promise<void> => new Promise((resume) => wakeups.push(resume))
 
   return {
     add: (input: Input): Promise<Outcome> =>
@@ -60,25 +54,11 @@ export function createBatcher<Input, Outcome>(
       }),
 
     /** Runs `work` while the thread has nothing else to do. Inputs added meanwhile wait. */
-    async alone<T>(work: () => Promise<T>): Promise<T> {
-      // Checked and set without an await between: of two that wake together, one continues.
-      while (isExclusive || underWay > 0) await freed()
-      isExclusive = true
-      try {
-        return await work()
-      } finally {
-        isExclusive = false
-        wake()
-        flush()
-      }
-    },
+    alone: alone.run,
 
-    async idle(): Promise<void> {
-      for (;;) {
-        flush()
-        if (!isExclusive && underWay === 0 && waiting.length === 0) return
-        await freed()
-      }
+    idle(): Promise<void> {
+      flush()
+      return alone.idle(() => waiting.length === 0)
     },
   }
 }
