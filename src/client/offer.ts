@@ -16,8 +16,8 @@ export type Asked = {
   now: number
 }
 
-/** A service's invoice ends within a day, and clocks differ. Until it ends, its purchase is waited for. */
-const MAX_QUOTE_MS = 2 * 24 * 60 * 60 * 1000
+/** A service's invoice ends within a day, and ours may be the only clock, and wrong. Until it ends, it is waited for. */
+const MAX_QUOTE_MS = 7 * 24 * 60 * 60 * 1000
 /** Networks whose invoices may be paid. */
 const NETWORKS: readonly string[] = ['mainnet', 'regtest', 'signet']
 
