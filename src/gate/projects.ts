@@ -221,11 +221,14 @@ export function createProjects(deps: {
           `The provider of ${intentId} does not tell of payments. The preimage of its invoice is honoured at any time, without this command.`,
         )
       }
-      await db.write({
-        lockKey: intentId,
-        statements: { intent: askProviderAgain(intentId, now + ASK_AGAIN_MS) },
-      })
-      return 'provider asked again'
+      const asked = await attempt(
+        db.write({
+          lockKey: intentId,
+          statements: { intent: askProviderAgain(intentId, now + ASK_AGAIN_MS) },
+        }),
+      )
+      if ('rows' in asked) return 'provider asked again'
+      throw new ProjectError(`${intentId} has changed meanwhile, and nothing was done. Try again.`)
     },
   }
 }

@@ -1,9 +1,10 @@
 /** What the operator does with projects, and what is said where it cannot be done. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { UnknownProject } from '../../src/gate/projects.ts'
+import { createProjects, UnknownProject } from '../../src/gate/projects.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
 import { aGate, pay, type World } from '../support/gate.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -217,6 +218,22 @@ describe('honouring a payment', () => {
     const { honoured_until, next_verify_at } = await world.intentRow(intentId)
     assert.ok(honoured_until >= now + DAY && honoured_until <= world.clock.now() + DAY)
     assert.equal(next_verify_at, 0)
+  })
+
+  test('honouring a payment that is proven or deleted meanwhile says to try again', async (t) => {
+    const { db, clock, quoted } = await aGate(t)
+    const { intent_id: intentId } = await quoted()
+    const gone = { text: `update gate_intent set state = 'authorized'`, values: [] }
+    const raced = createProjects({
+      db: meanwhile(db, gone),
+      clock,
+      provider: null as never,
+      allowed: null as never,
+    })
+    await assert.rejects(raced.honour(intentId), {
+      name: 'ProjectError',
+      message: `${intentId} has changed meanwhile, and nothing was done. Try again.`,
+    })
   })
 
   test('honouring a payment takes it off the list, which says when it failed', async (t) => {
