@@ -91,8 +91,18 @@ describe('an intent that is refused', () => {
       error: 'unknown payment protocol',
       details: protocol,
     })),
-    { note: 'with a text', ask: { 'content-type': 'text/plain' }, error: type },
-    { note: 'with a coded body', ask: { 'content-encoding': 'gzip' }, error: type },
+    {
+      note: 'with a text',
+      ask: { 'content-type': 'text/plain' },
+      error: type,
+      details: { field: 'Content-Type', expected: 'application/json' },
+    },
+    {
+      note: 'with a coded body',
+      ask: { 'content-encoding': 'gzip' },
+      error: type,
+      details: { field: 'Content-Encoding', expected: 'left out' },
+    },
   ]
   for (const { note, ask, error, details } of rows) {
     test(`an intent ${note} is refused: ${error}`, async (t) => {
