@@ -29,13 +29,13 @@ function ownedTime(t: TestContext) {
 /** Follows what each attempt does. */
 function following(
   t: TestContext,
-  attempt: (n: number, onAlive: () => void) => unknown,
+  attempt: (n: number, onAlive: () => void, connection: AbortController) => unknown,
   timeouts = { ...NODE_TIMEOUTS, retryFirstMs: 100, retryMaxMs: 1_000 },
 ) {
   let attempts = 0
   const warnings: string[] = []
   const stop = new AbortController()
-  const ended = keepFollowing(async (onAlive) => attempt(attempts++, onAlive), {
+  const ended = keepFollowing(async (...given) => attempt(attempts++, ...given), {
     node: 'A node',
     timeouts,
     onWarning: (message) => warnings.push(message),
@@ -191,6 +191,22 @@ test('a connection that is over is ended: it is asked no more, and nothing of it
   assert.equal(getEventListeners(stop.signal, 'abort').length, 0)
   await tick(5_000)
   assert.equal(asked, 3)
+})
+
+test('a connection that is never silent is not asked, and stays', async (t) => {
+  const tick = ownedTime(t)
+  const connections: AbortSignal[] = []
+  const { ended, stop } = following(t, (_n, _onAlive, { signal }) => {
+    connections.push(signal)
+    return unlessAborted(signal, new Promise<never>(() => {}))
+  })
+  await tick(10 * NODE_TIMEOUTS.probeEveryMs)
+  assert.deepEqual(
+    connections.map(({ aborted }) => aborted),
+    [false],
+  )
+  stop.abort()
+  await ended
 })
 
 /** Probes a connection with what each question does. */
