@@ -95,7 +95,10 @@ describe('an intent that is refused', () => {
       note: 'with a text',
       ask: { 'content-type': 'text/plain' },
       error: type,
-      details: { field: 'Content-Type', expected: 'application/json' },
+      details: {
+        field: 'Content-Type',
+        expected: 'application/json or application/octet-stream',
+      },
     },
     {
       note: 'with a coded body',

@@ -35,7 +35,7 @@ function publicProblem(error: unknown, request: FastifyRequest): Problem | null 
   const phrases = request.routeOptions.config.invalid
   if (isValidationError(error)) {
     if (error.validationContext !== 'body') {
-      return invalid(phrases?.query ?? 'invalid query', error.fault ?? {})
+      return invalid('invalid query', error.fault ?? {})
     }
     if (request.body === undefined) return invalid(phrases?.json ?? 'invalid request body', NO_JSON)
     return invalid(phrases?.body ?? 'invalid request body', error.fault ?? {})
@@ -43,9 +43,12 @@ function publicProblem(error: unknown, request: FastifyRequest): Problem | null 
   const code = codeOf(error)
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return problem('request too large')
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    const { consumes = ['application/json'] } = request.routeOptions.schema ?? {}
-    const expected = consumes.join(' or ')
-    return invalid('unsupported media type', { field: 'Content-Type', expected })
+    const { requestBody, consumes = ['application/json'] } = request.routeOptions.schema ?? {}
+    const types = requestBody ? Object.keys(requestBody.content) : consumes
+    return invalid('unsupported media type', {
+      field: 'Content-Type',
+      expected: types.join(' or '),
+    })
   }
   if (code.startsWith('FST_ERR_CTP_')) return problem(phrases?.json ?? 'invalid request body')
   // The client disconnected or was timed out, so nobody reads this response.
