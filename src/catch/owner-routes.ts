@@ -229,7 +229,6 @@ export function mountOwner(
     '/api/catch/:publicId/events',
     {
       onRequest: owner.requiredOr401,
-      config: { invalid: { query: 'invalid query' } },
       schema: {
         tags: ['catch'],
         operationId: 'listEvents',
@@ -267,7 +266,6 @@ export function mountOwner(
     '/api/catch/:publicId/stream',
     {
       onRequest: owner.required,
-      config: { invalid: { query: 'invalid query' } },
       schema: {
         tags: ['catch'],
         isLinked: true,

@@ -251,7 +251,6 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
         },
       },
       validatorCompiler: uncheckedHeaders,
-      config: { invalid: { body: 'invalid request body' } },
     },
     async (request, reply) => {
       const { intent } = claimOf(request)

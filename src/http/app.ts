@@ -32,7 +32,7 @@ const MAX_JSON_BYTES = 16 * 1024
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The phrases of the catalogue for requests that the schemas refuse. */
+    /** The phrases of the catalogue for bodies that are refused. Default: `invalid request body`. */
     invalid?: InvalidPhrases
     /** Its requests are not logged, because machines send them all the time. */
     isUnlogged?: true

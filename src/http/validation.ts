@@ -8,8 +8,8 @@ import type { JsonSchema } from '../lib/json-schema.ts'
 import { oncePer } from '../lib/once-per.ts'
 import type { Fault, Phrase } from '../protocol/errors.ts'
 
-/** The error phrases for what is no JSON, and for a body and a query that the schema refuses. */
-export type InvalidPhrases = { json?: Phrase; body?: Phrase; query?: Phrase }
+/** The error phrases of a route for a body that is no JSON, and for one that its schema refuses. */
+export type InvalidPhrases = { json?: Phrase; body: Phrase }
 
 /**
  * Bodies are checked as they are. Query values arrive as text, so integers of the schema are parsed. Text that

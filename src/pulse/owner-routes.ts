@@ -125,7 +125,6 @@ function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void
     '/api/pulse/:publicId',
     {
       onRequest,
-      config: { invalid: { query: 'invalid query' } },
       schema: {
         ...about,
         operationId: 'getMonitor',
@@ -179,7 +178,6 @@ function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void
     '/api/pulse/:publicId/history',
     {
       onRequest,
-      config: { invalid: { query: 'invalid query' } },
       schema: {
         ...about,
         isLinked: true,

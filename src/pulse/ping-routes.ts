@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify'
 import type { App } from '../http/app.ts'
 import { bearerToken } from '../http/credentials.ts'
-import { type Problem, problem } from '../http/errors.ts'
+import { invalid, type Problem, problem } from '../http/errors.ts'
 import type { Limit, Limits } from '../http/limits.ts'
 import { errors, NoContent } from '../http/schemas.ts'
 import { Type } from '../lib/json-schema.ts'
@@ -115,7 +115,12 @@ export function mountPings(
         if (kind === null) return null
         const rid = ridOf(request)
         const others = Object.keys(request.query as object).filter((name) => name !== 'rid')
-        if (rid === undefined || others.length > 0) throw problem('invalid query')
+        if (rid === undefined || others.length > 0) {
+          throw invalid('invalid query', {
+            field: 'rid',
+            expected: 'one UUID, beside nothing else',
+          })
+        }
         return { ...kind, rid }
       }),
     })

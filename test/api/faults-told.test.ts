@@ -65,6 +65,18 @@ suite('a 400', () => {
     })
   })
 
+  test('a signal to a monitor that is refused learns which parameter is wrong', async () => {
+    const server = await theServer()
+    const { publicId, pingToken } = await aMonitor(server)
+    assert.deepEqual(
+      await refused(`${server.url}/p/${publicId}/start?rid=${SENT}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${pingToken}` },
+      }),
+      { error: 'invalid query', field: 'rid', expected: 'one UUID, beside nothing else' },
+    )
+  })
+
   test('a whisper that is refused learns which header is wrong', async () => {
     const { url } = await theServer()
     const buy = (headers: Record<string, string>, bytes = 64) =>

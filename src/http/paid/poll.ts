@@ -168,7 +168,6 @@ function mountRecovery(app: App, { orders, limits, clientAddress, resources }: D
   app.post<{ Body: { bolt11: string; preimage: string } }>(
     path,
     {
-      config: { invalid: { body: 'invalid request body' } },
       schema: {
         tags: ['payments'],
         isLinked: true,

@@ -95,11 +95,7 @@ export function parsePlanSelection(body: Buffer): PlanId {
   const value = parseStrictJsonBytes(body)
   if (validatorOf(PlanSelection).Check(value)) return value.planId
   const isOnlyThePlan =
-    typeof value === 'object' &&
-    value !== null &&
-    Object.keys(value).join() === 'planId' &&
-    'planId' in value &&
-    typeof value.planId === 'string'
+    isObject(value) && Object.keys(value).join() === 'planId' && typeof value.planId === 'string'
   throw invalid(
     isOnlyThePlan ? 'invalid plan' : 'invalid request body',
     faultIn(PlanSelection, value),

@@ -93,7 +93,6 @@ export function mountSimulator(
           ),
         },
       },
-      config: { invalid: { body: 'invalid request body' } },
     },
     async (request) => {
       refuseStrangers(request.raw)
