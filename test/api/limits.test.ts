@@ -3,16 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { openOrder, purchase } from '../support/buying.ts'
-import {
-  type Answer,
-  anInbox,
-  ask,
-  LIMITED,
-  limited,
-  limitHeaders,
-  short,
-  tripsAt,
-} from '../support/limits.ts'
+import { anInbox } from '../support/catch.ts'
+import { type Answer, ask, LIMITED, limited, limitHeaders, short } from '../support/limits.ts'
 import { startServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 
@@ -117,3 +109,25 @@ suite('an answer 429 spends nothing', () => {
     assert.equal(answer.status, 429)
   })
 })
+
+/** Asserts that this many requests pass and say how much is left, and that the next one is refused. */
+async function tripsAt(
+  count: number,
+  { name, window }: { name: string; window: number },
+  send: () => Promise<Answer>,
+): Promise<void> {
+  for (let left = count - 1; left >= 0; left--) {
+    const answer = await send()
+    assert.notEqual(answer.status, 429, `with ${left + 1} left`)
+    const said = limitHeaders(answer)
+    assert.equal(said.policy, `"${name}";q=${count};w=${window}`)
+    assert.match(said.left ?? '', new RegExp(`^"${name}";r=${left};t=\\d+$`))
+  }
+  const refused = await send()
+  assert.deepEqual(short(refused), LIMITED)
+  const said = limitHeaders(refused)
+  assert.equal(said.policy, `"${name}";q=${count};w=${window}`)
+  assert.match(said.retryAfter ?? '', /^[1-9]\d*$/)
+  assert.equal(said.left, `"${name}";r=0;t=${said.retryAfter}`)
+  assert.ok(Number(said.retryAfter) <= window)
+}

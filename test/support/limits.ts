@@ -1,7 +1,5 @@
-/** Requests to a server with limits, and checks of the limits in its answers. */
-import assert from 'node:assert/strict'
-import type { CatchCapability } from '../../src/client/index.ts'
-import { type Answer as BuyerAnswer, openOrder, purchase } from './buying.ts'
+/** A server with limits, requests to it, and what its answers say of the limits. */
+import type { Answer as BuyerAnswer } from './buying.ts'
 import { type After, jsonFile } from './folder.ts'
 import { startServer, type TestServer } from './server.ts'
 
@@ -25,28 +23,6 @@ export function limitHeaders({
   }
 }
 
-/** Asserts that this many requests pass and say how much is left, and that the next one is refused. */
-export async function tripsAt(
-  count: number,
-  { name, window }: { name: string; window: number },
-  send: () => Promise<Answer>,
-): Promise<void> {
-  for (let left = count - 1; left >= 0; left--) {
-    const answer = await send()
-    assert.notEqual(answer.status, 429, `with ${left + 1} left`)
-    const said = limitHeaders(answer)
-    assert.equal(said.policy, `"${name}";q=${count};w=${window}`)
-    assert.match(said.left ?? '', new RegExp(`^"${name}";r=${left};t=\\d+$`))
-  }
-  const refused = await send()
-  assert.deepEqual(short(refused), LIMITED)
-  const said = limitHeaders(refused)
-  assert.equal(said.policy, `"${name}";q=${count};w=${window}`)
-  assert.match(said.retryAfter ?? '', /^[1-9]\d*$/)
-  assert.equal(said.left, `"${name}";r=0;t=${said.retryAfter}`)
-  assert.ok(Number(said.retryAfter) <= window)
-}
-
 export async function ask(
   { url }: TestServer,
   path: string,
@@ -59,18 +35,6 @@ export async function ask(
     return { status: answer.status, text: '', header }
   }
   return { status: answer.status, text: await answer.text(), header }
-}
-
-/** Buys an inbox with two requests and without a poll. */
-export async function anInbox(
-  server: TestServer,
-  planId: 'spark' | 'standard' | 'long' = 'spark',
-): Promise<CatchCapability> {
-  const body = JSON.stringify({ planId })
-  const { key, bolt11 } = await openOrder(server, { body })
-  await server.pay(bolt11)
-  const { text } = await purchase(server, { key, body })
-  return JSON.parse(text).resource
 }
 
 export async function limited(
