@@ -36,8 +36,8 @@ export type InboxDelivery = { headers: string[]; body: Buffer }
 export type Inboxes = {
   /** Whether this token may send to the inbox. */
   admits(inboxId: string, ingestToken: string): Promise<boolean>
-  /** Stores a request as one with the inbox's own token, under all of the inbox's limits. */
-  deliver(inboxId: string, delivery: InboxDelivery): Promise<'stored' | 'refused' | 'limited'>
+  /** Stores a request as one with the inbox's own token, unless the inbox or one of its limits refuses it. */
+  deliver(inboxId: string, delivery: InboxDelivery): Promise<boolean>
 }
 
 export type Send = (target: Target, message: Message) => Promise<Attempt>
@@ -83,8 +83,8 @@ export function createSend({
       headers: Object.entries(headersOf(target, message, body)).flat(),
       body: Buffer.from(body, 'utf8'),
     }
-    const done = (await inboxes()?.deliver(target.target, delivery)) ?? 'refused'
-    return { ...NOTHING, outcome: done === 'stored' ? '2xx' : '4xx' }
+    const isStored = await inboxes()?.deliver(target.target, delivery)
+    return { ...NOTHING, outcome: isStored ? '2xx' : '4xx' }
   }
 
   return (target, message) =>
@@ -125,22 +125,18 @@ function outcomeOf(status: number): Outcome {
 }
 
 /** What a destination keeps secret in the store: its URL and what signs. Encrypted under the service's secret. */
-export type Sealed = {
-  seal(plain: string, destinationId: string): Buffer
-  /** The text, and whether it is sealed under the current secret. Null if no configured secret opens it. */
-  open(sealed: Uint8Array, destinationId: string): { plain: string; isCurrent: boolean } | null
-}
+export type Sealed = ReturnType<typeof createSealed>
 
-export function createSealed(secrets: Secrets): Sealed {
+export function createSealed(secrets: Secrets) {
   const keys = secrets.keys('alert destination')
   return {
-    seal: (plain, destinationId) => seal(keys[0], Buffer.from(plain, 'utf8'), destinationId),
-    open(sealed, destinationId) {
-      for (const [i, key] of keys.entries()) {
-        const plain = unseal(key, sealed, destinationId)
-        if (plain) return { plain: plain.toString('utf8'), isCurrent: i === 0 }
-      }
-      return null
+    seal: (plain: string, destinationId: string): Buffer =>
+      seal(keys[0], Buffer.from(plain, 'utf8'), destinationId),
+
+    /** The text, and whether it is sealed under the current secret. Null if no configured secret opens it. */
+    open(sealed: Uint8Array, destinationId: string): { plain: string; isCurrent: boolean } | null {
+      const opened = unseal(keys, sealed, destinationId)
+      return opened && { ...opened, plain: opened.plain.toString('utf8') }
     },
   }
 }

@@ -19,10 +19,10 @@ export function createInboxes({
 
     async deliver(inboxId, { headers: rawHeaders, body }) {
       const inbox = await service.facts(inboxId)
-      if (!inbox || body.length > inbox.maxBytesPerRequest) return 'refused'
+      if (!inbox || body.length > inbox.maxBytesPerRequest) return false
       if (!(await limits.admits(INGEST[inbox.planId], inboxId))) {
         service.refused(inbox, 'rate_limited')
-        return 'limited'
+        return false
       }
       const stored = await service.ingest(inbox, {
         token: null,
@@ -35,7 +35,7 @@ export function createInboxes({
         sourceIp: OWN_ADDRESS,
         isProxied: false,
       })
-      return stored ? 'stored' : 'refused'
+      return stored !== null
     },
   }
 }

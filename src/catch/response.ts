@@ -41,13 +41,10 @@ export function createResponses(secrets: Secrets) {
       if (inbox.response === null) return null
       const chosen = JSON.parse(inbox.response) as CatchResponse
       if (!('hmac' in chosen)) return { chosen, isCurrent: true }
-      for (const [i, key] of keys.entries()) {
-        const secret = unseal(key, inbox.response_secret ?? new Uint8Array(), inbox.public_id)
-        if (!secret) continue
-        const hmac = { ...chosen.hmac, secret: secret.toString('utf8') }
-        return { chosen: { hmac }, isCurrent: i === 0 }
-      }
-      return null
+      const opened = unseal(keys, inbox.response_secret ?? new Uint8Array(), inbox.public_id)
+      if (!opened) return null
+      const hmac = { ...chosen.hmac, secret: opened.plain.toString('utf8') }
+      return { chosen: { hmac }, isCurrent: opened.isCurrent }
     },
   }
 }

@@ -11,7 +11,7 @@ import { type Json, jcs } from '../lib/jcs.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import { provesPayment } from '../protocol/preimage.ts'
-import { fingerprints, openSeed, type Secrets } from '../secrets/secrets.ts'
+import { fingerprints, type Secrets, unseal } from '../secrets/secrets.ts'
 import { settledPayment } from './orders.ts'
 import { type PlanTerms, type Products, provisioningOf } from './provisioning.ts'
 import { findRefund, findSale, recordRefund } from './sales.ts'
@@ -91,7 +91,7 @@ export async function handOutOrder(
   const order = await deliverable(deps, ref)
   const { order_id: orderId, public_id: publicId, extends_id: extendsId } = order
   if (!order.seed) throw wasDelivered(order)
-  const opened = openSeed(secrets, order.seed, orderId)
+  const opened = unseal(secrets.seedKeys, order.seed, orderId)
   if (!opened) throw otherSecret(order)
   const body = settledPayment(order, opened.plain, products)
   const statements = { order: handOut(orderId, clock.now()) }

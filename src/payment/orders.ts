@@ -13,7 +13,7 @@ import type { Lightning } from '../lightning/lightning.ts'
 import { copiedInvoice, InvalidInvoice, type Invoice, readableInvoice } from '../protocol/bolt11.ts'
 import { payeeOf } from '../protocol/bolt11-sign.ts'
 import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
-import { openSeed, type Secrets } from '../secrets/secrets.ts'
+import { type Secrets, unseal } from '../secrets/secrets.ts'
 import { type Ask, type Candidates, decide, type Verdict } from './deciding.ts'
 import { paymentHashIn } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
@@ -322,7 +322,7 @@ export function createOrders(deps: {
   }
 
   function openedSeed(order: OrderRow): Uint8Array {
-    const opened = order.seed && openSeed(secrets, order.seed, order.order_id)
+    const opened = order.seed && unseal(secrets.seedKeys, order.seed, order.order_id)
     if (!opened) throw new Error('the delivery seed of a settled order does not open')
     return opened.plain
   }

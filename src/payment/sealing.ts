@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Db, Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
-import { fingerprints, openSeed, type Secrets, seal } from '../secrets/secrets.ts'
+import { fingerprints, type Secrets, seal, unseal } from '../secrets/secrets.ts'
 import { type OrderStore, resealOrder, sealDelivery } from './store.ts'
 
 /** Enough for the capabilities in use. A forgotten one is sealed again, which changes nothing. */
@@ -52,7 +52,7 @@ export async function reseal(deps: {
     const orders = await store.withSeed(after, 500)
     for (const order of orders) {
       after = order.order_id
-      const opened = order.seed && openSeed(secrets, order.seed, order.order_id)
+      const opened = order.seed && unseal(secrets.seedKeys, order.seed, order.order_id)
       if (!order.seed || !opened || opened.isCurrent) continue
       const key = secrets.seedKeys[0]
       const sealed = seal(key, opened.plain, order.order_id)

@@ -71,8 +71,24 @@ export function seal(key: Uint8Array | KeyObject, plain: Uint8Array, context: st
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** The plain bytes, or null if the key or the context is not the one used to seal. */
+/**
+ * The plain bytes, and whether the current key sealed them. Null if none of the keys opens them, or if the
+ * context is not the one used to seal.
+ * @param keys the current one first.
+ */
 export function unseal(
+  keys: readonly (Uint8Array | KeyObject)[],
+  sealed: Uint8Array,
+  context: string,
+): { plain: Buffer; isCurrent: boolean } | null {
+  for (const [i, key] of keys.entries()) {
+    const plain = unsealWith(key, sealed, context)
+    if (plain) return { plain, isCurrent: i === 0 }
+  }
+  return null
+}
+
+function unsealWith(
   key: Uint8Array | KeyObject,
   sealed: Uint8Array,
   context: string,
@@ -89,19 +105,6 @@ export function unseal(
   } catch {
     return null
   }
-}
-
-/** The delivery seed of an order, and whether it is sealed under the current secret. */
-export function openSeed(
-  secrets: Secrets,
-  sealed: Uint8Array,
-  orderId: string,
-): { plain: Buffer; isCurrent: boolean } | null {
-  for (const [i, key] of secrets.seedKeys.entries()) {
-    const plain = unseal(key, sealed, orderId)
-    if (plain) return { plain, isCurrent: i === 0 }
-  }
-  return null
 }
 
 /** A name for each configured secret that reveals nothing about it, the current one first. */

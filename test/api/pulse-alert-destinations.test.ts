@@ -160,6 +160,16 @@ describe('an inbox as a destination', () => {
     await assertNowhere(server, [ingestToken])
   })
 
+  test('what the inbox does not take is shown as refused, and is not stored', async (t) => {
+    const { server, monitor } = await aWorld(t)
+    const inbox = await anInbox(server)
+    await query(server, 'update catch_inbox set max_bytes_per_request = 10')
+    const { publicId, ingestToken } = inbox
+    const set = await put(server, monitor, [{ inbox: publicId, ingestToken }])
+    assert.equal((set.body as AlertsSet).destinations[0]?.test, '4xx')
+    assert.deepEqual(await Array.fromAsync(server.mayfly.catch(inbox).events()), [])
+  })
+
   test("nobody makes the service send to a stranger's inbox", async (t) => {
     const { server, monitor } = await aWorld(t)
     const [own, foreign] = [await anInbox(server), await anInbox(server)]

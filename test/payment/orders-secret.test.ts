@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { reseal } from '../../src/payment/sealing.ts'
 import { createOrderStore } from '../../src/payment/store.ts'
-import { fingerprints, openSeed, seal } from '../../src/secrets/secrets.ts'
+import { fingerprints, seal, unseal } from '../../src/secrets/secrets.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
 import { delivered, keyPoll, nodeSays, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import { aShop, manualClock, SECRET, secretsOf } from '../support/shop.ts'
@@ -69,7 +69,7 @@ suite('changing the secret', () => {
     for (const [i, id] of old.entries()) {
       const { seed } = await row(id)
       assert.ok(seed)
-      const opened = openSeed(secrets, seed, id)
+      const opened = unseal(secrets.seedKeys, seed, id)
       assert.ok(opened?.isCurrent, id)
       assert.deepEqual(new Uint8Array(opened.plain), plain(i))
     }

@@ -46,15 +46,23 @@ test('each use has one key under each secret, the current one first', () => {
 
 test('sealed bytes open with the same key and context', () => {
   for (const bytes of [plain, new Uint8Array()]) {
-    assert.deepEqual(unseal(one, seal(one, bytes, 'order_1'), 'order_1'), Buffer.from(bytes))
+    const opened = unseal([one], seal(one, bytes, 'order_1'), 'order_1')
+    assert.deepEqual(opened?.plain, Buffer.from(bytes))
   }
+})
+
+test('sealed bytes open with any configured key, which says whether it is the current one', () => {
+  const sealed = seal(two, plain, 'order_1')
+  const opened = (isCurrent: boolean) => ({ plain: Buffer.from(plain), isCurrent })
+  assert.deepEqual(unseal([two, one], sealed, 'order_1'), opened(true))
+  assert.deepEqual(unseal([one, three, two], sealed, 'order_1'), opened(false))
 })
 
 test('sealed bytes open with no other key, and in no other context', () => {
   const sealed = seal(one, plain, 'order_1')
-  assert.equal(unseal(two, sealed, 'order_1'), null)
-  assert.equal(unseal(one, sealed, 'order_2'), null)
-  assert.equal(unseal(one, sealed, ''), null)
+  assert.equal(unseal([two], sealed, 'order_1'), null)
+  assert.equal(unseal([one], sealed, 'order_2'), null)
+  assert.equal(unseal([one], sealed, ''), null)
 })
 
 test('sealed bytes do not open once any byte of them is changed or missing', () => {
@@ -62,8 +70,8 @@ test('sealed bytes do not open once any byte of them is changed or missing', () 
   for (let at = 0; at < sealed.length; at++) {
     const forged = Buffer.from(sealed)
     forged[at] = (forged[at] ?? 0) ^ 1
-    assert.equal(unseal(one, forged, 'order_1'), null, `byte ${at} was changed`)
-    assert.equal(unseal(one, sealed.subarray(0, at), 'order_1'), null, `cut at ${at}`)
+    assert.equal(unseal([one], forged, 'order_1'), null, `byte ${at} was changed`)
+    assert.equal(unseal([one], sealed.subarray(0, at), 'order_1'), null, `cut at ${at}`)
   }
 })
 
