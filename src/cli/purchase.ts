@@ -34,7 +34,7 @@ import {
   openPurchases,
   vaultStore,
 } from './vault/purchases.ts'
-import { findKept, findSaved, type Product, save, saveAgain } from './vault/saved.ts'
+import { findKept, findSaved, isSaved, type Product, save, saveAgain } from './vault/saved.ts'
 import { type Place, VaultError, vaultFile } from './vault/vault.ts'
 
 export type WhisperTerms = {
@@ -105,7 +105,10 @@ export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise
 export function resume(cli: Cli, name: string, caller: Caller = {}): Promise<Bought> {
   const open = findPurchase(cli, name)
   if (open !== null) return goOn(cli, open, caller)
-  throw notThere(`There is no unfinished purchase named ${name}. \`mayfly list\` shows them.`)
+  const says = isSaved(cli, name)
+    ? `${name} is bought and saved: \`mayfly show ${name}\` shows it.`
+    : `There is no unfinished purchase named ${name}. \`mayfly list\` shows them.`
+  throw notThere(says)
 }
 
 function goOn(cli: Cli, open: OpenPurchase, caller: Caller): Promise<Bought> {

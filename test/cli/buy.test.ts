@@ -79,6 +79,8 @@ describe('a purchase', () => {
     const third = await cli.run(['buy', 'catch', '--resume', 'hooks'])
     assert.equal(third.code, 0, third.err)
     assert.match(third.err, /Continuing the purchase hooks/)
+    const fourth = await cli.run(['buy', 'catch', '--resume', 'hooks'])
+    assert.match(fourth.err, /^hooks is bought and saved: `mayfly show hooks` shows it\.\n$/)
     assert.equal((await cli.json(['status', 'hooks'])).status, 'active')
     assert.equal((await cli.run(buy)).err.includes('A capability named hooks already exists'), true)
   })
