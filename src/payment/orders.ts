@@ -43,6 +43,7 @@ import {
   contestOrder,
   createOrderStore,
   deliverOrder,
+  holdOrder,
   insertAlias,
   type OrderRow,
 } from './store.ts'
@@ -204,8 +205,10 @@ export function createOrders(deps: {
     }
   }
 
+  /** The order may be deleted meanwhile: a name that leads to none would bar its key for good. */
   async function addAlias({ order_id: orderId }: OrderRow, [alias]: OrderIds): Promise<void> {
-    await attempt(db.write({ lockKey: alias, statements: { alias: insertAlias(alias, orderId) } }))
+    const statements = { order: holdOrder(orderId), alias: insertAlias(alias, orderId) }
+    await attempt(db.write({ lockKey: alias, statements }))
   }
 
   /**

@@ -163,6 +163,13 @@ export const insertName = (orderId: string): Statement => ({
   expect: 1,
 })
 
+/** Keeps an order from being deleted until the unit commits. Refuses the unit if it is gone. */
+export const holdOrder = (orderId: string): Statement => ({
+  text: 'update purchase_order set state = state where order_id = $1',
+  values: [orderId],
+  expect: 1,
+})
+
 export const insertAlias = (name: string, orderId: string): Statement => ({
   text: `insert into order_name (name, order_id) select $1, $2
     where (select count(*) from order_name

@@ -11,6 +11,7 @@ import {
   OTHER_KEY,
   plainPoll,
   QUOTE_LIFE,
+  set,
   verified,
   wrong,
 } from '../support/orders.ts'
@@ -103,6 +104,18 @@ suite('a verified credential under another key', () => {
     const next = pendingQuote(await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer()))
     delivered((await buy(shop, { credential: verified({ paymentHash }) })) as Outcome)
     assert.deepEqual(await buy(shop), { kind: 'pending', quote: next }, 'and that one stands')
+  })
+
+  test('a verified credential whose order is deleted at this moment gives its key no name that leads nowhere: the key buys', async (t) => {
+    const shop = await aShop(t)
+    const { paymentHash } = await shop.quote()
+    await set(shop, `state = 'dead'`)
+    shop.clock.advance(31 * DAY)
+    const by = aName(OTHER_KEY)
+    const { act } = await known(shop.orders, verified({ paymentHash }), { by })
+    await purge(shop)
+    await act()
+    assert.equal((await shop.orders.open(by, aRequest(), anOffer())).kind, 'pending')
   })
 })
 

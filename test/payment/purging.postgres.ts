@@ -1,7 +1,8 @@
 /** Deleting what is over where another instance changes it at once, whichever engine the other tests have. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { settleOrder } from '../../src/payment/store.ts'
+import { UnitRefused } from '../../src/db/db.ts'
+import { holdOrder, insertAlias, settleOrder } from '../../src/payment/store.ts'
 import { KEEP_DEAD_MS, purgeOrders } from '../../src/payment/tombstones.ts'
 import { duringChange } from '../support/locks.ts'
 import { set } from '../support/orders.ts'
@@ -34,6 +35,20 @@ test('an order that another instance settles while it is deleted keeps its row a
   const orders = await query(shop, 'select order_id, state from purchase_order')
   assert.deepEqual(orders, [{ order_id: orderId, state: 'settled' }])
   assert.deepEqual(await query(shop, 'select name from order_name'), [{ name: orderId }])
+})
+
+test('a key gets no name of an order that another instance deletes meanwhile', async (t) => {
+  const databaseUrl = await aPostgresDatabase()
+  const shop = await aShop(t, { databaseUrl })
+  const { orderId } = await shop.quote()
+  await set(shop, `state = 'dead'`)
+  shop.clock.advance(31 * DAY)
+  const now = shop.clock.now()
+  const naming = unit(holdOrder(orderId), insertAlias('the name of another key', orderId))
+  await duringChange(t, { databaseUrl, change: purgeOrders(now, now) }, () =>
+    assert.rejects(shop.db.write(naming), UnitRefused),
+  )
+  assert.deepEqual(await query(shop, 'select name from order_name'), [])
 })
 
 test('the tombstone of an unpaid order that another instance finds paid and over meanwhile stays', async (t) => {

@@ -11,15 +11,18 @@ export async function holding(t: After, url: string, text: string): Promise<() =
   return () => end('rollback')
 }
 
-/** Does the work while another session has made a change, which it commits once the work waits for it. */
+/** Does the work while another session has made a change, which it commits once the work waits for it, or has ended. */
 export async function duringChange<T>(
   t: After,
   { databaseUrl, change }: { databaseUrl: string; change: Statement[] },
   work: () => Promise<T>,
 ): Promise<T> {
   const { end } = await begun(t, databaseUrl, change)
-  const done = work()
-  while (!(await waits(databaseUrl)));
+  let isOver = false
+  const done = work().finally(() => {
+    isOver = true
+  })
+  while (!isOver && !(await waits(databaseUrl)));
   await end('commit')
   return done
 }
