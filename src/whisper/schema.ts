@@ -7,12 +7,13 @@ import {
   configuredPlanFields,
   DateTime,
   DateTimeOrNull,
+  PlanIdSchema,
   planFields,
   token,
   WorksUntil,
 } from '../http/schemas.ts'
 import { Type } from '../lib/json-schema.ts'
-import { PLAN_IDS, type PlanId } from '../lib/product-names.ts'
+import type { PlanId } from '../lib/product-names.ts'
 import { MAX_READS } from '../protocol/whisper-limits.ts'
 import { SWITCH_STATES } from '../switches/states.ts'
 
@@ -105,7 +106,8 @@ export const WHISPER_PLANS: Record<PlanId, WhisperPlan> = {
 
 /** Headers of a purchase, for openapi.json. The strict checks are in `routes.ts`. */
 export const whisperHeaders = {
-  'x-whisper-plan': Type.Enum([...PLAN_IDS], {
+  'x-whisper-plan': Type.Enum(PlanIdSchema.enum, {
+    'x-schema': 'PlanId',
     description: 'The plan to buy',
     examples: ['spark'],
   }),

@@ -256,6 +256,7 @@ function planParams(route: PaidRoute, isAnnounced: boolean) {
   const product = route.product.toUpperCase()
   return Type.Object({
     planId: Type.Enum(PlanIdSchema.enum, {
+      'x-schema': 'PlanId',
       description: isAnnounced ? `A plan of ${product}` : `The plan of ${product}`,
       examples: [example ?? 'spark'],
     }),
