@@ -76,15 +76,6 @@ export const LIES: Record<string, Lie> = {
     },
     phrase: 'invoice expired',
   },
-  'an invoice that can be paid for years': {
-    tell: ({ quote }) => {
-      const { paymentHash } = quote
-      const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000, expirySeconds: 100_000_000 })
-      const { expiresAt } = decodeInvoice(bolt11)
-      Object.assign(quote, { bolt11, expiresAt: new Date(expiresAt).toISOString() })
-    },
-    phrase: 'invoice disagrees',
-  },
   'no quote': {
     tell: ({ quote }) => Object.assign(quote, { amountSats: '100' }),
     phrase: 'unexpected answer',
@@ -98,7 +89,7 @@ async function offerOf(answer: Response): Promise<Offer> {
 
 export function anInvoice(
   fields: Pick<Invoice, 'paymentHash' | 'amountMsat'> &
-    Partial<Pick<Invoice, 'network' | 'timestamp' | 'expirySeconds'>>,
+    Partial<Pick<Invoice, 'network' | 'timestamp'>>,
 ): string {
   return encodeInvoice(
     {
