@@ -143,7 +143,8 @@ export async function purgeLimits(db: Db, now: number): Promise<void> {
       lockKey: 'rate_limit',
       statements: {
         deleted: {
-          text: `delete from rate_limit where key in (
+          // Said twice, because on PostgreSQL only the outer condition is asked again of a row that was just changed.
+          text: `delete from rate_limit where expire < $1 and key in (
             select key from rate_limit where expire < $1 ${limitedTo(2)}) returning key`,
           values: [now, PURGE_ROWS],
         },

@@ -7,6 +7,7 @@ import { openStore } from '../../src/db/open.ts'
 import { type Bucket, LIMITS, type Limit } from '../../src/http/limits.ts'
 import { createSharedLimits, purgeLimits } from '../../src/http/shared-limits.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { duringChange } from '../support/locks.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
@@ -150,3 +151,18 @@ async function instances(t: TestContext, many: number): Promise<Shared> {
     reports,
   }
 }
+
+test('a count that another instance has begun anew while it is deleted stays', async (t) => {
+  const databaseUrl = await aPostgresDatabase()
+  const db = await openStore({ kind: 'postgres', url: databaseUrl })
+  t.after(() => db.close())
+  await db.write({
+    lockKey: 'rate_limit',
+    statements: {
+      over: { text: `insert into rate_limit values ('a', 9, 1), ('b', 9, 1)`, values: [] },
+    },
+  })
+  const anew = { text: `update rate_limit set points = 1, expire = 9 where key = 'b'`, values: [] }
+  await duringChange(t, { databaseUrl, change: [anew] }, () => purgeLimits(db, 2))
+  assert.deepEqual(await db.read('select key, points from rate_limit'), [{ key: 'b', points: 1 }])
+})
