@@ -19,7 +19,7 @@ export const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 export const PING: Signal = { kind: 'ping', rid: null }
 
 /** Monitors of which nobody is told, and for whose silence nothing waits. */
-export const UNWATCHED = {
+const UNWATCHED = {
   alerts: { tell: () => [], drop: () => [], wake() {} },
   switches: { timings: async () => [], onChange: () => [], onGone: () => [] },
   switchWaitMs: 0,

@@ -5,7 +5,7 @@ import { type NodeAnswer, NodeError, UnsupportedNetwork } from './error.ts'
 export type AccessProblem = { sentence: string; isAway: boolean }
 
 /** A call, and the right that its credential needs for it. */
-export type Trial = { needs: string; call: () => Promise<unknown> }
+type Trial = { needs: string; call: () => Promise<unknown> }
 
 /** How a node is asked whether Mayfly can work with it, and what its operator is told if not. */
 export type AccessCheck = {

@@ -6,7 +6,7 @@ import type { NodeTimeouts } from './node.ts'
 type RetryTimeouts = Pick<NodeTimeouts, 'retryFirstMs' | 'retryMaxMs'>
 
 /** Follows one connection until it fails. `connection` ends it, and `onAlive` is called at each sign of life. */
-export type Follow = (onAlive: () => void, connection: AbortController) => Promise<unknown>
+type Follow = (onAlive: () => void, connection: AbortController) => Promise<unknown>
 
 export type FollowOptions = {
   node: string
