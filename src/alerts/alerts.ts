@@ -21,7 +21,6 @@ import {
   insertAlert,
   type Outcome,
   purgeAlerts,
-  resealDestination,
 } from './store.ts'
 
 /** Every instance looks this often for what other instances have stored, or for what is due again. */
@@ -110,36 +109,6 @@ export function createAlerts(deps: {
     wake,
     /** Sends what is due. */
     look,
-
-    /** Encrypts what older secrets sealed under the current one. @returns how many no secret opens. */
-    async reseal(): Promise<number> {
-      let unopened = 0
-      for (let after = ''; ; ) {
-        const rows = await store.all(after, 500)
-        for (const row of rows) {
-          after = row.destination_id
-          const [target, secret] = [row.sealed_target, row.sealed_secret].map((some) =>
-            sealed.open(some, row.destination_id),
-          )
-          if (!target || !secret) {
-            unopened++
-            continue
-          }
-          if (target.isCurrent && secret.isCurrent) continue
-          const again = (plain: string): Buffer => sealed.seal(plain, row.destination_id)
-          await db.write({
-            lockKey: row.owner_id,
-            statements: {
-              destination: resealDestination(row, {
-                sealed_target: again(target.plain),
-                sealed_secret: again(secret.plain),
-              }),
-            },
-          })
-        }
-        if (rows.length < 500) return unopened
-      }
-    },
 
     /** Deletes what ended long ago. @returns how many were deleted. */
     async purge(now: number): Promise<number> {

@@ -205,9 +205,8 @@ const messageOf = ({ alert }: Turn) => ({
 /** The destination with what is secret of it, or null if no configured secret opens it. */
 export function targetOf(destination: DestinationRow, sealed: Sealed): Target | null {
   const { destination_id: id, format, owner_id: ownerId } = destination
-  const open = (some: Uint8Array): string | null => sealed.open(some, id)?.plain ?? null
-  const target = open(destination.sealed_target)
-  const secret = open(destination.sealed_secret)
+  const target = sealed.open(destination.sealed_target, id)
+  const secret = sealed.open(destination.sealed_secret, id)
   return target === null || secret === null ? null : { format, target, ownerId, secret }
 }
 

@@ -68,7 +68,7 @@ export function createDestinations(deps: {
     const left = new Map(
       rows
         .filter(({ state }) => state !== 'gone')
-        .map((row) => [row, sealed.open(row.sealed_target, row.destination_id)?.plain]),
+        .map((row) => [row, sealed.open(row.sealed_target, row.destination_id)]),
     )
     const pairs = wanted.map((one) => {
       const [row = null] =
@@ -82,8 +82,8 @@ export function createDestinations(deps: {
 
   function wantedOf(row: DestinationRow): Wanted | null {
     const { format, sealed_target, destination_id } = row
-    const plain = sealed.open(sealed_target, destination_id)?.plain
-    if (plain === undefined) return null
+    const plain = sealed.open(sealed_target, destination_id)
+    if (plain === null) return null
     const isPrivate = row.is_private === 1
     return format === 'inbox'
       ? { format, inboxId: plain, isPrivate }

@@ -133,10 +133,8 @@ export function createSealed(secrets: Secrets) {
     seal: (plain: string, destinationId: string): Buffer =>
       seal(keys[0], Buffer.from(plain, 'utf8'), destinationId),
 
-    /** The text, and whether it is sealed under the current secret. Null if no configured secret opens it. */
-    open(sealed: Uint8Array, destinationId: string): { plain: string; isCurrent: boolean } | null {
-      const opened = unseal(keys, sealed, destinationId)
-      return opened && { ...opened, plain: opened.plain.toString('utf8') }
-    },
+    /** The text, or null if no configured secret opens it. */
+    open: (sealed: Uint8Array, destinationId: string): string | null =>
+      unseal(keys, sealed, destinationId)?.plain.toString('utf8') ?? null,
   }
 }

@@ -211,23 +211,6 @@ export const activate = (destinationId: string): Statement => ({
   values: [destinationId],
 })
 
-/** Encrypts again what an older secret of the service sealed. Refused if it changed meanwhile. */
-export const resealDestination = (
-  before: DestinationRow,
-  sealed: Pick<DestinationRow, 'sealed_target' | 'sealed_secret'>,
-): Statement => ({
-  text: `update alert_destination
-    set sealed_target = $4, sealed_secret = $5
-    where destination_id = $1 and sealed_target = $2 and sealed_secret = $3`,
-  values: [
-    before.destination_id,
-    before.sealed_target,
-    before.sealed_secret,
-    sealed.sealed_target,
-    sealed.sealed_secret,
-  ],
-})
-
 /**
  * Claims a destination whose turn it is, so that one instance at a time tries it: it is due again when the claim is
  * over, unless the attempt has ended before.
@@ -362,13 +345,6 @@ export function createAlertStore(db: Db) {
           order by alert.occurred_at desc, alert.position desc ${limitedTo(3)}`,
         ownerId,
         since,
-        limit,
-      ),
-
-    all: (after: string, limit: number): Promise<DestinationRow[]> =>
-      db.read<DestinationRow>(
-        `select * from alert_destination where destination_id > $1 order by destination_id ${limitedTo(2)}`,
-        after,
         limit,
       ),
   }

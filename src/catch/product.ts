@@ -50,8 +50,6 @@ export async function openCatch(
     locate: await openLocate(parts),
     isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
   })
-  const unopened = await service.reseal()
-  if (unopened > 0) parts.log.warn({ event: 'catch.foreign_secret', inboxes: unopened })
   mountCatch(parts.app, { ...parts, service })
   const inboxes = createInboxes({ ...parts, service })
   return { purge: service.purge, close: service.close, inboxes }

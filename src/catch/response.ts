@@ -37,14 +37,12 @@ export function createResponses(secrets: Secrets) {
     },
 
     /** The answer of an inbox; null if none is chosen, or if no configured key opens its secret. */
-    of(inbox: InboxRow): { chosen: CatchResponse; isCurrent: boolean } | null {
+    of(inbox: InboxRow): CatchResponse | null {
       if (inbox.response === null) return null
       const chosen = JSON.parse(inbox.response) as CatchResponse
-      if (!('hmac' in chosen)) return { chosen, isCurrent: true }
+      if (!('hmac' in chosen)) return chosen
       const opened = unseal(keys, inbox.response_secret ?? new Uint8Array(), inbox.public_id)
-      if (!opened) return null
-      const hmac = { ...chosen.hmac, secret: opened.plain.toString('utf8') }
-      return { chosen: { hmac }, isCurrent: opened.isCurrent }
+      return opened && { hmac: { ...chosen.hmac, secret: opened.plain.toString('utf8') } }
     },
   }
 }

@@ -33,7 +33,6 @@ import {
   setResponse,
   stateOf,
   takeOverInbox,
-  unrevisedInbox,
 } from './store.ts'
 
 /** The most memory for an event without its body: path, query and headers. */
@@ -109,7 +108,7 @@ export function createCatch(deps: {
       maxBytesPerRequest: inbox.max_bytes_per_request,
       expiresAt: inbox.expires_at,
       revision: inbox.revision,
-      response: responses.of(inbox)?.chosen ?? null,
+      response: responses.of(inbox),
     }
   }
 
@@ -285,26 +284,6 @@ export function createCatch(deps: {
         }),
       )
       return 'rows' in done
-    },
-
-    /** Seals secrets of chosen answers under the current key. @returns how many no configured key opens. */
-    async reseal(): Promise<number> {
-      let unopened = 0
-      for (const inbox of await store.withSecret()) {
-        const opened = responses.of(inbox)
-        if (!opened) unopened++
-        if (!opened || opened.isCurrent) continue
-        const stored = responses.stored(inbox.public_id, opened.chosen)
-        await db.write({
-          lockKey: inbox.public_id,
-          statements: {
-            // Only what was read: the owner of another instance may choose at the same time.
-            same: unrevisedInbox(inbox),
-            response: setResponse(inbox.number, stored),
-          },
-        })
-      }
-      return unopened
     },
 
     ...reading,

@@ -139,16 +139,6 @@ export const reviseInbox = (number: number, now: number): Statement => ({
   expect: 1,
 })
 
-/** Holds unless a token or the answer changed since the inbox was read. Locks its row for the rest of the unit. */
-export const unrevisedInbox = ({
-  number,
-  revision,
-}: Pick<InboxRow, 'number' | 'revision'>): Statement => ({
-  text: 'update catch_inbox_use set revision = revision where number = $1 and revision = $2',
-  values: [number, revision],
-  expect: 1,
-})
-
 /** Stores the chosen answer of an inbox, or none. */
 export const setResponse = (number: number, stored: StoredResponse): Statement => ({
   text: 'update catch_inbox set response = $2, response_secret = $3 where number = $1',
@@ -213,10 +203,6 @@ export function createInboxStore(db: Pick<Db, 'read'>) {
       )
       return inbox ?? null
     },
-
-    /** Inboxes whose chosen answer has a secret. */
-    withSecret: (): Promise<InboxRow[]> =>
-      db.read<InboxRow>(`${INBOXES} where response_secret is not null`),
 
     /**
      * Inboxes to purge: destroyed, expired before `shownSince`, or expired and not yet empty. An empty

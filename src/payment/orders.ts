@@ -13,7 +13,7 @@ import type { Lightning } from '../lightning/lightning.ts'
 import { copiedInvoice, InvalidInvoice, type Invoice, readableInvoice } from '../protocol/bolt11.ts'
 import { payeeOf } from '../protocol/bolt11-sign.ts'
 import { paymentHashOf, provesPayment } from '../protocol/preimage.ts'
-import { type Secrets, unseal } from '../secrets/secrets.ts'
+import { fingerprints, type Secrets, unseal } from '../secrets/secrets.ts'
 import { type Ask, type Candidates, decide, type Verdict } from './deciding.ts'
 import { paymentHashIn } from './flows/flow.ts'
 import type { NodeHealth } from './health.ts'
@@ -37,7 +37,6 @@ import {
 import { type Products, provisioningOf } from './provisioning.ts'
 import { createQuoting } from './quoting.ts'
 import { findRefund } from './sales.ts'
-import { reseal } from './sealing.ts'
 import { createAlarms, createSettling } from './settling.ts'
 import {
   contestOrder,
@@ -458,11 +457,8 @@ export function createOrders(deps: {
 
     /** The same for an order that was read already. False if the node was unreachable. */
     lookUp,
-    /**
-     * Encrypts the seeds under an older secret again, under the current one.
-     * @returns how many live orders were made under a secret that is not configured.
-     */
-    reseal: () => reseal({ db, store, secrets, clock }),
+    /** How many live orders were made under a secret that is not configured. */
+    foreign: (): Promise<number> => store.foreign(fingerprints(secrets), clock.now()),
   }
 }
 

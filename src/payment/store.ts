@@ -212,11 +212,6 @@ export const sealOverdue = (now: number, replayMs: number): Statement => ({
   values: [now, replayMs],
 })
 
-export const resealOrder = (orderId: string, old: Uint8Array, seed: Uint8Array): Statement => ({
-  text: `update purchase_order set seed = $3 where order_id = $1 and seed = $2`,
-  values: [orderId, old, seed],
-})
-
 /**
  * Runs a unit that provisions. It throws if the store is unreachable, full or broken, because that says
  * nothing about the order. A refused value is a fault of the order: the store would refuse it every time.
@@ -373,16 +368,6 @@ export function createOrderStore(db: Db) {
         ...secretIds,
       )
       return row?.count ?? 0
-    },
-
-    /** Orders that still have a seed, sorted by id. */
-    withSeed(after: string, limit: number): Promise<OrderRow[]> {
-      return db.read<OrderRow>(
-        `select * from purchase_order where seed is not null and order_id > $1
-         order by order_id ${limitedTo(2)}`,
-        after,
-        limit,
-      )
     },
   }
 }

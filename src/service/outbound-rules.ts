@@ -26,10 +26,10 @@ export function outboundRules(config: Config, network: Network | null): Outbound
 }
 
 /**
- * Opens the alerts. What older secrets sealed is sealed under the current one.
+ * Opens the alerts.
  * @throws ConfigError as `outboundRules` does.
  */
-export async function openAlerts(
+export function openAlerts(
   config: Config,
   deps: {
     db: Db
@@ -41,14 +41,11 @@ export async function openAlerts(
     inboxes: () => Inboxes | null
     onAttempt?: (outcome: Outcome) => void
   },
-): Promise<Alerts> {
+): Alerts {
   const isOurselves = leadsTo(deps.publicUrl)
   const rules = { ...outboundRules(config, deps.network), isOurselves }
   const out = config.outbound === 'on' ? laterOutbound(rules) : null
-  const alerts = createAlerts({ ...deps, rules, out })
-  const unopened = await alerts.reseal()
-  if (unopened > 0) deps.log.warn({ event: 'alerts.foreign_secret', destinations: unopened })
-  return alerts
+  return createAlerts({ ...deps, rules, out })
 }
 
 /** The client is loaded with the first request, which most services never make. */

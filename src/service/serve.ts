@@ -48,6 +48,7 @@ import { createOnSale } from './on-sale.ts'
 import { openAlerts } from './outbound-rules.ts'
 import { PROVISIONINGS, productsOn, SOLD_FACTS, SURFACES } from './products.ts'
 import { createReload, type Reload } from './reloading.ts'
+import { reseal } from './reseal.ts'
 import { openMetrics, openScrapes } from './scrapes.ts'
 import {
   asConfigError,
@@ -158,7 +159,8 @@ export async function serve(
       quoteSeconds: config.quoteSeconds,
       onExtended: hints.notify,
     })
-    await refuseForeignOrders(orders.reseal(), config)
+    await reseal({ db, secrets, log })
+    await refuseForeignOrders(orders.foreign(), config)
     await health.start(stopping.signal)
     const watcher = createWatcher({ db, lightning, orders, clock, inTurn, log })
 

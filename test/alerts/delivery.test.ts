@@ -200,7 +200,7 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
         store: createAlertStore(db),
         clock: { now: () => now },
         // What is sealed is the id of the destination.
-        sealed: { seal: () => Buffer.of(), open: (_, plain) => ({ plain, isCurrent: true }) },
+        sealed: { seal: () => Buffer.of(), open: (_, plain) => plain },
         send: ({ target }) => send(target),
         log: {
           info() {},

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
-import { type Db, StoreAway } from '../../src/db/db.ts'
+import { StoreAway } from '../../src/db/db.ts'
 import { createSealing } from '../../src/payment/sealing.ts'
 import { delivered, keyPoll } from '../support/orders.ts'
-import { aShop, KEY, SECRET } from '../support/shop.ts'
+import { aShop, KEY } from '../support/shop.ts'
 
 async function aDelivered(t: Parameters<typeof aShop>[0]) {
   const shop = await aShop(t)
@@ -12,24 +11,6 @@ async function aDelivered(t: Parameters<typeof aShop>[0]) {
   const { publicId } = delivered(await shop.orders.poll(quote.orderId, keyPoll))
   return { shop, publicId, order: () => shop.order(quote) }
 }
-
-test('a start under a new secret goes on once every seed is sealed under it', async (t) => {
-  const { shop, order } = await aDelivered(t)
-  const before = (await order())?.seed
-  let underWay = 0
-  const slow: Db = {
-    ...shop.db,
-    async write(one) {
-      underWay++
-      for (let i = 0; i < 20; i++) await turn()
-      return shop.db.write(one).finally(() => underWay--)
-    },
-  }
-  const another = shop.another({ secrets: ['22'.repeat(32), SECRET] }, slow)
-  assert.equal(await another.reseal(), 0)
-  assert.equal(underWay, 0)
-  assert.notDeepEqual((await order())?.seed, before)
-})
 
 suite('sealing a delivery', () => {
   test('sealing a delivery changes the order with the first use alone', async (t) => {

@@ -111,13 +111,6 @@ test('orders under foreign secrets are counted while they are open, or can still
   assert.equal(await store.foreign(['ours', 'secret'], T), 0)
 })
 
-test('what has a seed is found by its id', async (t) => {
-  const { add, store, ids } = await orderRows(t)
-  for (const id of ['seed 2', 'seed 1', 'seed 3']) await add(id, SETTLED)
-  assert.equal(ids(await store.withSeed('', 9)), 'seed 1 seed 2 seed 3')
-  assert.equal(ids(await store.withSeed('seed 1', 1)), 'seed 2')
-})
-
 test('orders are listed from a time on, the newest first', async (t) => {
   const { db, add } = await orderRows(t)
   for (const [id, created_at] of Object.entries({ c: T, b: T, a: T - 1, d: T + 1 })) {

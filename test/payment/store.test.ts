@@ -18,7 +18,6 @@ import {
   mayHaveNews,
   NEW_ORDER,
   type OrderRow,
-  resealOrder,
   sealDelivery,
   sealOverdue,
   settleOrder,
@@ -178,17 +177,6 @@ test('age seals what is over or was delivered long ago, and notes nothing of wha
   await add('lately', { ...SETTLED, delivered_at: T - 9, expires_at: T + 1 })
   const sealed = { seed: null, sealed_at: T, sealed_by: 'age' }
   assert.deepEqual(await changes(sealOverdue(T, 10)), { over: sealed, delivered: sealed })
-})
-
-test('a seed is sealed again of one order, if it is still the one that was read', async (t) => {
-  const { add, changes } = await orderRows(t)
-  for (const id of ['one', 'other']) await add(id, SETTLED)
-  await add('sealed', { ...SETTLED, seed: null })
-  const reseal = (id: string, old: number) =>
-    changes(resealOrder(id, new Uint8Array([old]), new Uint8Array([8])))
-  assert.deepEqual(await reseal('one', 6), {})
-  assert.deepEqual(await reseal('one', 7), { one: { seed: [8] } })
-  assert.deepEqual(await reseal('sealed', 7), {})
 })
 
 test('a look-up is claimed of one order once in a while', async (t) => {

@@ -10,7 +10,7 @@ import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 test('no operator makes the service of a real network call private servers for anybody', async (t) => {
   const db = await openDatabase(await aDatabaseUrl(t))
   t.after(() => db.close())
-  const open = (network: 'mainnet' | 'signet', hosts: string) =>
+  const open = async (network: 'mainnet' | 'signet', hosts: string) =>
     openAlerts(readConfig({ MAYFLY_ALLOWED_HOSTS: hosts }), {
       db,
       network,
