@@ -6,7 +6,7 @@ import { hash } from 'node:crypto'
 import type { Registry } from 'prom-client'
 import type { Db } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
-import { PRODUCT_NAMES } from '../lib/product-names.ts'
+import { PRODUCT_NAMES, type Product } from '../lib/product-names.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const DAYS = 30
@@ -22,7 +22,7 @@ export type PageSources = {
   isSelling: () => boolean
 }
 
-type Sold = { day: number; product: string; orders: number; sats: number }
+type Sold = { day: number; product: Product; orders: number; sats: number }
 type Latency = { route: string; count: number; p50: number; p99: number }
 
 export function createOperatorPage(
@@ -97,6 +97,13 @@ ${latencies.length === 0 ? '<p>No request was answered yet.</p>' : latencyTable(
   }
 }
 
+/** As the pages call them. */
+const TITLES: Record<Product, string> = {
+  catch: 'Inboxes',
+  whisper: 'Secrets',
+  pulse: 'Monitors',
+}
+
 const satsOf = (sold: Sold[], day?: number): number =>
   sold.reduce((sum, one) => sum + (day === undefined || one.day === day ? one.sats : 0), 0)
 
@@ -112,11 +119,11 @@ function plotOf(sold: Sold[], today: number): string {
       if (!one) return []
       const height = (one.sats / most) * PLOT.height
       top -= height
-      return `<rect class="${product}" x="${(place * step + 2).toFixed(1)}" y="${top.toFixed(1)}" width="${(step - 4).toFixed(1)}" height="${height.toFixed(1)}"><title>${dateOf(day)}: ${number(one.sats)} sat of ${product.toUpperCase()}</title></rect>`
+      return `<rect class="${product}" x="${(place * step + 2).toFixed(1)}" y="${top.toFixed(1)}" width="${(step - 4).toFixed(1)}" height="${height.toFixed(1)}"><title>${dateOf(day)}: ${number(one.sats)} sat of ${TITLES[product]}</title></rect>`
     })
   })
   const legend = PRODUCT_NAMES.map(
-    (product) => `<span class="${product}">■</span> ${product.toUpperCase()}`,
+    (product) => `<span class="${product}">■</span> ${TITLES[product]}`,
   ).join(' · ')
   return `<svg viewBox="0 0 ${PLOT.width} ${PLOT.height}" role="img" aria-label="Satoshis sold on each of the last ${DAYS} days; the table below has the numbers">${bars.join('')}<line x1="0" x2="${PLOT.width}" y1="${PLOT.height}" y2="${PLOT.height}"/></svg>
 <p class="axis"><span>${dateOf(days[0] ?? today)}</span><span>highest: ${number(most)} sat</span><span>${dateOf(today)}</span></p>
@@ -129,7 +136,7 @@ function tableOf(sold: Sold[], today: number): string {
     .map(({ day, product, orders, sats }) =>
       row(
         day === today ? 'today' : dateOf(day),
-        product.toUpperCase(),
+        TITLES[product],
         number(orders),
         `${number(sats)} sat`,
       ),

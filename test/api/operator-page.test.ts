@@ -53,8 +53,10 @@ suite("the operator's page", () => {
     assert.match(text, /Owed orders<\/span><strong class="good">0</)
     assert.match(text, /Sold today<\/span><strong class="">100 sat/)
     assert.match(text, /Sold in 30 days<\/span><strong class="">150 sat/)
-    assert.match(text, /100 sat of CATCH/)
-    assert.match(text, /50 sat of PULSE/)
+    assert.match(text, /100 sat of Inboxes/)
+    assert.match(text, /50 sat of Monitors/)
+    assert.match(text, /■<\/span> Secrets/)
+    assert.doesNotMatch(text, /CATCH|WHISPER|PULSE/)
     assert.match(text, /<td>requests in inboxes<\/td><td>[5-9](?:\.\d)? KiB/)
     assert.match(
       text,
