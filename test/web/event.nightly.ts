@@ -18,6 +18,18 @@ const PNG = Buffer.from(
 suite('one request of an inbox', () => {
   const site = startSite()
 
+  test('on the narrowest phone every tab of a request can be seen', async (t) => {
+    const inbox = await anInbox(site.server)
+    await post(inbox, '/hook?from=test', '{}')
+    const { page } = await opened(t, inbox, { viewport: { width: 320, height: 640 } })
+    const tabs = await page.getByRole('tab').all()
+    assert.equal(tabs.length, 7)
+    for (const tab of tabs) {
+      const box = await tab.boundingBox()
+      assert.ok(box && box.x >= 0 && box.x + box.width <= 320, await tab.innerText())
+    }
+  })
+
   test('the page of a request shows the parts of a form, each in its own form, and downloads them', async (t) => {
     const inbox = await anInbox(site.server)
     const form = new FormData()
