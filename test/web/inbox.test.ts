@@ -11,6 +11,7 @@ import { mmdb } from '../support/mmdb.ts'
 import {
   focused,
   linesOf,
+  openKey,
   openLive,
   openWithoutSaving,
   pressInKeyMenu,
@@ -98,6 +99,17 @@ suite('an inbox', () => {
     assert.deepEqual(await stored(tab), [])
     await tab.reload()
     await tab.getByRole('heading', { name: 'Open an inbox' }).waitFor()
+  })
+
+  test('an expired inbox says how many requests came, and counts nothing that is deleted', async (t) => {
+    const { page } = await site.visit(t)
+    const server = await startServer(t)
+    const inbox = await anInbox(server)
+    await sendTo(inbox, { path: '/hook', body: '{}' }, server)
+    server.clock.advance(24 * 60 * 60 * 1000 + 60_000)
+    await openKey(page, inbox, server)
+    await page.getByText('This inbox has expired. Its requests are deleted.').waitFor()
+    assert.match(await page.locator('.inbox-used').innerText(), /^1 request came · ended .+ UTC$/)
   })
 
   test('an inbox stays open in its tab, whatever is reloaded, and in no other', async (t) => {

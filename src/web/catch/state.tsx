@@ -25,6 +25,14 @@ export function Usage({ status, refusals, onExtend }: Counters & { onExtend: () 
         </div>
       </>
     ))
+  // What it counted is deleted, and how much that was says nothing any more.
+  if (status.status === 'expired') {
+    return (
+      <p class="inbox-used small number quiet">
+        {`${plural(acceptedRequestCount, 'request')} came · ended ${when(expiresAt)}`}
+      </p>
+    )
+  }
   return (
     <p class="inbox-used small number quiet">
       <span>{`${count(acceptedRequestCount)} of ${count(requestLimit)}`}</span> requests ·{' '}
