@@ -264,6 +264,21 @@ suite('buying', () => {
     await page.getByText('Waiting for payment…').waitFor()
   })
 
+  test('while an invoice is asked for, a service that is busy is not said to be silent', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of (?:402|503)/ })
+    await page.goto(`${site.server.url}/buy#catch`)
+    const busy = { 'retry-after': '3' }
+    await page.route(
+      '**/api/payments/catch',
+      (route) =>
+        route.fulfill({ status: 503, headers: busy, json: { error: 'service unavailable' } }),
+      { times: 1 },
+    )
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText(/^The service is busy or away\. Trying again in [1-3] s\.$/).waitFor()
+    await page.getByText('Waiting for payment…').waitFor()
+  })
+
   test('who paid and has nothing recovers it by the invoice and its preimage, or by the recovery text', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     await page.goto(`${site.server.url}/buy#catch/spark`)

@@ -20,7 +20,12 @@ suite('extending on the pages', () => {
     const { page } = await site.visit(t, { viewport: NARROW })
     await openLive(page, held, server)
     await pressInMenu(page, 'Extend the inbox')
-    await page.getByRole('button', { name: /^Extend for / }).click()
+    const extend = page.getByRole('button', { name: /^Extend for / })
+    const [one, other] = await Promise.all(
+      [extend, page.getByRole('button', { name: 'Close' })].map((each) => each.boundingBox()),
+    )
+    assert.equal(one?.y, other?.y, 'its buttons stand in one row')
+    await extend.click()
     await page.getByText('Waiting for payment…').waitFor()
     assert.deepEqual(await allFaults(page), [])
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()

@@ -5,7 +5,7 @@ import { useEffect } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { download } from '../lib/download.ts'
 import { sats, sentence } from '../lib/format.ts'
-import { isTroubled } from '../lib/service.ts'
+import { isTroubled, type Reach } from '../lib/service.ts'
 import { isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
 import { end, latest, recoveryText, type Unfinished } from '../lib/unfinished.ts'
@@ -67,11 +67,7 @@ export function Checkout<Bought>({
 
   switch (shown.at) {
     case 'asking':
-      return (
-        <Working>
-          {isTroubled(reach.value) ? <Trouble reach={reach.value} /> : `${asking}…`}
-        </Working>
-      )
+      return <Asking reach={reach.value}>{asking}</Asking>
     case 'bought':
       return <>{children(shown.bought as Bought)}</>
     case 'failed':
@@ -101,6 +97,11 @@ export function Checkout<Bought>({
         </section>
       )
   }
+}
+
+/** While there is no invoice yet: what is done, or why it takes so long. */
+export function Asking({ reach, children }: { reach: Reach; children: string }) {
+  return <Working>{isTroubled(reach) ? <Trouble reach={reach} /> : `${children}…`}</Working>
 }
 
 function titleOf(phase: Phase, { product }: Unfinished): string | null {

@@ -1,19 +1,19 @@
 /** The dialog that extends an open inbox or monitor: what it adds, its invoice, and the new end. */
 import { useSignal } from '@preact/signals'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
-import type { AnyCapability, Catalog } from '../../client/index.ts'
+import type { AnyCapability } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
 import { sats, sentence, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
-import { lifetimeMs, offersOf, type Terms, THINGS } from '../lib/terms.ts'
+import { lifetimeMs, type Offer, offersOf, type Terms, THINGS } from '../lib/terms.ts'
 import { begin, end, type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { openDialog, toast } from '../ui/overlay.tsx'
 import { Failure, Notice, Working } from '../ui/show.tsx'
-import { KeptHere } from './checkout.tsx'
+import { Asking, KeptHere } from './checkout.tsx'
 import { isRefusal, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
-import { OnSale, Price } from './plans.tsx'
+import { OnSale, onSale, Price } from './plans.tsx'
 
 export type Extending = {
   capability: Extract<AnyCapability, { ownerToken: string }>
@@ -39,34 +39,14 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
     purchase.value = begun ?? begin({ ...terms, extends: publicId })
   }
 
-  function offered(catalog: Catalog) {
-    const offer = offersOf(catalog, product).find(({ plan }) => plan.planId === status.planId)
-    if (!offer?.plan.available || !catalog.checkoutEnabled) {
-      return (
-        <p>Its plan is not on sale now. Your {THINGS[product].noun} keeps working until it ends.</p>
-      )
-    }
-    const { terms } = offer
-    return (
-      <>
-        <p>
-          Adds {terms.lifetime} and {terms.limits[0]}. {newEnd(status.expiresAt, terms)}
-        </p>
-        <p class="small quiet">Address, keys and data stay the same.</p>
-        <div class="row">
-          <Button weight="primary" onClick={() => start(terms)}>
-            Extend for {sats(terms.priceSats)}
-          </Button>
-        </div>
-      </>
-    )
-  }
-
+  const begun = purchase.value
+  const offers = onSale.value?.checkoutEnabled ? offersOf(onSale.value, product) : []
+  const offer = offers.find(({ plan }) => plan.planId === status.planId && plan.available)
   return (
     <>
-      {purchase.value ? (
+      {begun ? (
         <Paying
-          purchase={purchase.value}
+          purchase={begun}
           close={close}
           onLeave={() => {
             purchase.value = null
@@ -74,11 +54,36 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
           {...extending}
         />
       ) : (
-        <OnSale waiting={<Working>Asking for the price…</Working>}>{offered}</OnSale>
+        <OnSale waiting={<Working>Asking for the price…</Working>}>
+          {() => <Offered offer={offer} extending={extending} />}
+        </OnSale>
       )}
       <div class="row">
+        {!begun && offer && (
+          <Button weight="primary" onClick={() => start(offer.terms)}>
+            Extend for {sats(offer.terms.priceSats)}
+          </Button>
+        )}
         <Button onClick={close}>Close</Button>
       </div>
+    </>
+  )
+}
+
+/** What it adds, if its plan is on sale. */
+function Offered({ offer, extending }: { offer: Offer | undefined; extending: Extending }) {
+  const { capability, status } = extending
+  if (!offer) {
+    const { noun } = THINGS[capability.product]
+    return <p>Its plan is not on sale now. Your {noun} keeps working until it ends.</p>
+  }
+  const { lifetime, limits } = offer.terms
+  return (
+    <>
+      <p>
+        Adds {lifetime} and {limits[0]}. {newEnd(status.expiresAt, offer.terms)}
+      </p>
+      <p class="small quiet">Address, keys and data stay the same.</p>
     </>
   )
 }
@@ -124,7 +129,7 @@ function Paying({
       </Notice>
     )
   }
-  if (shown.at !== 'invoice') return <Working>Asking for an invoice…</Working>
+  if (shown.at !== 'invoice') return <Asking reach={reach.value}>Asking for an invoice</Asking>
   return (
     <>
       <h3>

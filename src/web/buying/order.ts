@@ -39,7 +39,7 @@ export function useOrder(
   }: { isKept?: boolean; onBought?: ((bought: unknown) => unknown) | undefined } = {},
 ) {
   const phase = useSignal<Phase>({ at: 'asking' })
-  const reach = useSignal<Reach>({ isReached: true, againAt: 0 })
+  const reach = useSignal<Reach>({ status: 200, againAt: 0 })
   const [attempts, setAttempts] = useState(0)
 
   useEffect(() => {

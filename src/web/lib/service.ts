@@ -48,22 +48,22 @@ globalThis.addEventListener?.('offline', () => {
 /** The whole seconds until a time by the service's clock, or 0. */
 export const secondsUntil = (at: number): number => Math.max(0, Math.ceil((at - now.value) / 1_000))
 
-/** How a request went: whether it reached the service, and from when the service wants the next one. */
-export type Reach = { isReached: boolean; againAt: number }
+/** How a request went: its status, 0 without an answer, and from when the service wants the next one. */
+export type Reach = { status: number; againAt: number }
 
-export const isTroubled = ({ isReached, againAt }: Reach): boolean =>
-  !isReached || secondsUntil(againAt) > 0
+export const isTroubled = ({ status }: Reach): boolean =>
+  status === 0 || status === 429 || status >= 500
 
 /** @param onReach is called after each request. */
 export function watchfulService(onReach: (reach: Reach) => void): Http {
   return createHttp(location.origin, async (input, init) => {
     try {
       const answer = await timedFetch(input, init)
-      const pause = answer.status === 429 ? (retryAfterSeconds(answer.headers) ?? 1) : 0
-      onReach({ isReached: answer.status < 500, againAt: now.peek() + pause * 1_000 })
+      const pause = retryAfterSeconds(answer.headers) ?? 0
+      onReach({ status: answer.status, againAt: now.peek() + pause * 1_000 })
       return answer
     } catch (error) {
-      if (init?.signal?.aborted !== true) onReach({ isReached: false, againAt: 0 })
+      if (init?.signal?.aborted !== true) onReach({ status: 0, againAt: 0 })
       throw error
     }
   })

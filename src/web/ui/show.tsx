@@ -80,16 +80,20 @@ export function State({
 }
 
 /** Why nothing comes from the service. Its seconds are for eyes alone: a screen reader would read each. */
-export function Trouble({ reach: { againAt } }: { reach: Reach }) {
-  const left = secondsUntil(againAt)
-  if (left > 0) {
-    return (
-      <>
-        Too many requests. Trying again<span aria-hidden="true">{` in ${left} s`}</span>.
-      </>
-    )
-  }
-  return <>{isOnline.value ? 'The service does not answer' : 'You are offline'}. Trying again…</>
+export function Trouble({ reach }: { reach: Reach }) {
+  const left = secondsUntil(reach.againAt)
+  return (
+    <span>
+      {causeOf(reach)}. Trying again
+      {left > 0 ? <span aria-hidden="true">{` in ${left} s.`}</span> : '…'}
+    </span>
+  )
+}
+
+function causeOf({ status }: Reach): string {
+  if (status === 429) return 'Too many requests'
+  if (status > 0) return 'The service is busy or away'
+  return isOnline.value ? 'The service does not answer' : 'You are offline'
 }
 
 const CONNECTIONS = {
