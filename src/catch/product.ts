@@ -13,7 +13,7 @@ import { CATCH_PROVISIONING } from './provisioning.ts'
 import { mountCatch } from './routes.ts'
 import { CATCH_PLANS, CatchCapability, CatchCatalog, CatchPlan } from './schema.ts'
 import { createCatch } from './service.ts'
-import { CATCH_TAKEDOWN } from './takedown.ts'
+import { resumeInbox, suspendInbox } from './store.ts'
 
 export const CATCH: SoldProductFacts<CatchPlan> = {
   name: 'catch',
@@ -21,7 +21,7 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   plans: CATCH_PLANS,
   planSchema: CatchPlan,
   provisioning: CATCH_PROVISIONING,
-  takedown: CATCH_TAKEDOWN,
+  takedown: { kind: 'catch', suspend: suspendInbox, resume: resumeInbox },
   capability: CatchCapability,
   catalog: {
     schema: CatchCatalog,

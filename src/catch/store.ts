@@ -146,6 +146,7 @@ export const setResponse = (number: number, stored: StoredResponse): Statement =
   expect: 1,
 })
 
+/** Takes no requests, and its owner still reads what it has. Refused if it is over, or suspended. */
 export const suspendInbox = (publicId: string, now: number): Statement => ({
   text: `update catch_inbox_use set suspended_at = $2
     where number = (select number from catch_inbox where public_id = $1)
@@ -154,10 +155,11 @@ export const suspendInbox = (publicId: string, now: number): Statement => ({
   expect: 1,
 })
 
-export const resumeInbox = (number: number): Statement => ({
+export const resumeInbox = (publicId: string): Statement => ({
   text: `update catch_inbox_use set suspended_at = null
-    where number = $1 and suspended_at is not null and destroyed_at is null`,
-  values: [number],
+    where number = (select number from catch_inbox where public_id = $1)
+      and suspended_at is not null and destroyed_at is null`,
+  values: [publicId],
   expect: 1,
 })
 

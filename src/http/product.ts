@@ -41,9 +41,9 @@ export type Takedown = {
   /** The kind of the public ids. */
   kind: ProductIdKind
   /** Refused if the capability is unknown, over, or suspended. */
-  suspend(publicId: string, now: number): Statement[]
-  /** Null if it is gone or not suspended. The statements are refused if it has changed since. */
-  resume(db: Pick<Db, 'read'>, publicId: string, now: number): Promise<Statement[] | null>
+  suspend(publicId: string, now: number): Statement
+  /** Refused if it is gone, or not suspended. */
+  resume(publicId: string, now: number): Statement
 }
 
 /** The description of a product that buyers pay for. */

@@ -3,11 +3,8 @@
  * write to the store, running or not. The statements that use a capability carry the condition, so nothing uses a
  * suspended one. Who waits for it looks at the store every few seconds anyway.
  */
-import { attempt, type Db } from '../db/db.ts'
+import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Takedown } from '../http/product.ts'
-
-/** Another instance changes the capability between reading and writing. More than twice is no accident. */
-const MAX_TRIES = 10
 
 /** A capability that was suspended. Times are unix milliseconds. */
 export type Suspension = {
@@ -55,25 +52,17 @@ export async function resume(
   { publicId, takedown }: Target,
   now: number,
 ): Promise<'resumed' | 'over' | 'unknown'> {
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const capability = await takedown.resume(db, publicId, now)
-    const done = await attempt(
-      db.write({
-        lockKey: publicId,
-        statements: {
-          capability: capability ?? [],
-          record: {
-            text: 'update takedown set resumed_at = $2 where public_id = $1 and resumed_at is null',
-            values: [publicId, now],
-            ...(capability ? {} : { expect: 1 }),
-          },
-        },
-      }),
-    )
-    if ('rows' in done) return capability ? 'resumed' : 'over'
-    if (done.refused === 'record') return 'unknown'
+  const record: Statement = {
+    text: 'update takedown set resumed_at = $2 where public_id = $1 and resumed_at is null',
+    values: [publicId, now],
   }
-  throw new Error('a capability changed each time that it was resumed')
+  const capability = takedown.resume(publicId, now)
+  const done = await attempt(db.write({ lockKey: publicId, statements: { capability, record } }))
+  if ('rows' in done) return 'resumed'
+  const listed = await attempt(
+    db.write({ lockKey: publicId, statements: { record: { ...record, expect: 1 } } }),
+  )
+  return 'rows' in listed ? 'over' : 'unknown'
 }
 
 /** What is suspended now, or also what once was, newest first. */

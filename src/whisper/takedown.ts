@@ -3,26 +3,15 @@ import type { Takedown } from '../http/product.ts'
 
 export const WHISPER_TAKEDOWN: Takedown = {
   kind: 'whisper',
-  suspend: (publicId, now) => [
-    {
-      text: `update whisper set suspended_at = $2
-        where public_id = $1 and suspended_at is null and expires_at > $2`,
-      values: [publicId, now],
-      expect: 1,
-    },
-  ],
-  async resume(db, publicId) {
-    const [suspended] = await db.read(
-      'select 1 from whisper where public_id = $1 and suspended_at is not null',
-      publicId,
-    )
-    if (!suspended) return null
-    return [
-      {
-        text: 'update whisper set suspended_at = null where public_id = $1 and suspended_at is not null',
-        values: [publicId],
-        expect: 1,
-      },
-    ]
-  },
+  suspend: (publicId, now) => ({
+    text: `update whisper set suspended_at = $2
+      where public_id = $1 and suspended_at is null and expires_at > $2`,
+    values: [publicId, now],
+    expect: 1,
+  }),
+  resume: (publicId) => ({
+    text: 'update whisper set suspended_at = null where public_id = $1 and suspended_at is not null',
+    values: [publicId],
+    expect: 1,
+  }),
 }

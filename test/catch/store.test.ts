@@ -133,9 +133,9 @@ test('a suspended inbox is resumed once, alone, and not if it was destroyed sinc
   for (const name of ['a', 'b', 'c', 'destroyed']) await sell(name)
   for (const name of ['a', 'b', 'destroyed']) await run(suspendInbox(name, T))
   await run(destroyInbox(await number('destroyed'), T))
-  await run(resumeInbox(await number('b')))
+  await run(resumeInbox('b'))
   for (const name of ['b', 'c', 'destroyed', 'none']) {
-    await assert.rejects(run(resumeInbox(await number(name))), UnitRefused, name)
+    await assert.rejects(run(resumeInbox(name)), UnitRefused, name)
   }
   assert.deepEqual(
     (await inboxes()).map((row) => row.suspended_at),

@@ -9,7 +9,11 @@ const MINUTE = 60_000
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
 /** As the column has them. */
-const column = (...windows: [beganAt: number, endedAt: number][]): string => JSON.stringify(windows)
+const column = (...windows: [beganAt: number, endedAt: number][]): string =>
+  windows
+    .toReversed()
+    .map(([beganAt, endedAt]) => `${beganAt}-${endedAt} `)
+    .join('')
 
 /** Pinged at T, ten minutes of interval and two of grace. */
 const aMonitor = (facts: Partial<MonitorRow> = {}): MonitorRow =>

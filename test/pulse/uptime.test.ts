@@ -77,7 +77,7 @@ suite('uptime', () => {
     await db.write(
       unit({
         text: 'update pulse_monitor set suspensions = $2 where public_id = $1',
-        values: [publicId, JSON.stringify([[T + 130 * SECOND, T + 930 * SECOND]])],
+        values: [publicId, `${T + 130 * SECOND}-${T + 930 * SECOND} `],
       }),
     )
     at(1200)

@@ -349,8 +349,8 @@ create table pulse_monitor (
   schedule_time_zone text not null default '',
   schedule_grace_seconds integer not null default 0,
   suspended_at integer,
-  -- JSON: when suspensions of this monitor began and ended, [[beganAt, endedAt], …], oldest first, or nothing. They are
-  -- its own blind windows.
+  -- When suspensions of this monitor began and ended, each as `beganAt-endedAt `, newest first, or nothing. They are its
+  -- own blind windows.
   suspensions text not null default ''
 );
 create index pulse_monitor_by_expiry on pulse_monitor (expires_at);
