@@ -9,7 +9,7 @@ import { sliceAnswers } from './sending.ts'
 import { type Connections, createConnections } from './server/connections.ts'
 import { type ApiSurface, createCors } from './server/cors.ts'
 import { answerClientError, sendError, sendProblem } from './server/error-response.ts'
-import { collectMethods, routedUrl, useOriginForm } from './server/requests.ts'
+import { collectMethods, faultOfFraming, routedUrl, useOriginForm } from './server/requests.ts'
 import { COMPILERS, type InvalidPhrases } from './validation.ts'
 
 /** Headers and request line together (RFC 6585 §5). */
@@ -65,7 +65,9 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { log, connections = createConnections(), clock = MACHINE } = options
   const sendNotFoundPage = options.sendNotFoundPage ?? (() => false)
   const answerCors = createCors(options.surfaces ?? [])
-  const app = createServer(options)
+  const date = createDate(clock)
+  const onClientError = answerClientError(date)
+  const app = createServer(options, onClientError)
   connections.mount(app)
   sliceAnswers(app)
   closeConnectionsOnStop(app, connections)
@@ -75,7 +77,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     app.server.emit('request', request, response)
   })
   // The service is not a proxy. By default, Node closes the connection without an answer.
-  app.server.on('connect', (_request, socket) => answerClientError(new Error(), socket))
+  app.server.on('connect', (_request, socket) => onClientError(new Error(), socket))
   const allowed = collectMethods(app)
   const answerNotFound = (request: FastifyRequest, reply: FastifyReply): void => {
     const methods = allowed(request.raw.url ?? '/')
@@ -83,7 +85,6 @@ export async function createApp(options: AppOptions): Promise<App> {
       sendProblem(reply, problem('method not allowed', { allow: methods.join(', ') }))
     } else if (!sendNotFoundPage(request, reply)) sendProblem(reply, problem('not found'))
   }
-  const date = createDate(clock)
   // Before the next answer, the time is read again if the machine slept or its clock was set.
   app.addHook('onRequest', (_request, _reply, done) => {
     if (!clock.hasParted()) done()
@@ -99,10 +100,10 @@ export async function createApp(options: AppOptions): Promise<App> {
     reply.header('x-content-type-options', 'nosniff')
     reply.header('cache-control', 'no-store')
     if (answerCors(request, reply)) return
-    // RFC 9112 §3.2
-    if (request.raw.httpVersion === '1.1' && hostsIn(request.raw.rawHeaders) !== 1) {
+    const fault = faultOfFraming(request.raw)
+    if (fault) {
       reply.header('connection', 'close')
-      return done(invalid('invalid request body', { field: 'Host', expected: 'one line' }))
+      return done(invalid('invalid request body', fault))
     }
     // Before the body is read, which could cause other errors.
     if (request.is404) answerNotFound(request, reply)
@@ -135,7 +136,10 @@ function createDate({ now }: Clock): () => string {
   }
 }
 
-function createServer({ surfaces = [], ...options }: AppOptions): App {
+function createServer(
+  { surfaces = [], ...options }: AppOptions,
+  clientErrorHandler: ReturnType<typeof answerClientError>,
+): App {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts }
   const rawRoots = surfaces.flatMap(({ roots }) => roots).filter(({ hasRawPaths }) => hasRawPaths)
   const app: App = Fastify({
@@ -164,7 +168,7 @@ function createServer({ surfaces = [], ...options }: AppOptions): App {
     routerOptions: { maxParamLength: MAX_HEADER_BYTES },
     // The router can read each of these, so that the hooks run for every request.
     rewriteUrl: (request) => routedUrl(request.url ?? '/', rawRoots),
-    clientErrorHandler: answerClientError,
+    clientErrorHandler,
   })
   parseStrictJson(app)
   // Clients that send a content type with every request must be able to delete.
@@ -197,13 +201,4 @@ function logRequests(app: App, log: Logger): void {
     })
     done()
   })
-}
-
-/** The number of Host headers. Node's parsed headers have only the first of them. */
-function hostsIn(rawHeaders: string[]): number {
-  let hosts = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.length === 4 && /^host$/i.test(rawHeaders[i] ?? '')) hosts++
-  }
-  return hosts
 }

@@ -50,6 +50,15 @@ suite('the framing of HTTP', () => {
     }
   })
 
+  test('the answer to what is no request is dated, and any page may read it', async () => {
+    const { url } = await theServer()
+    for (const bytes of ['nonsense\r\n\r\n', `GET /${'x'.repeat(33 * 1024)} HTTP/1.1\r\n\r\n`]) {
+      const { headers } = await exchange(url, bytes)
+      assert.match(headers.get('date') ?? '', /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/)
+      assert.equal(headers.get('access-control-allow-origin'), '*')
+    }
+  })
+
   test('a request of HTTP/1.1 has exactly one Host; one of HTTP/1.0 may have none', async () => {
     const { url } = await theServer()
     const nameless = await exchange(url, 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n')
@@ -58,6 +67,39 @@ suite('the framing of HTTP', () => {
     assertError(two, '400 invalid request body')
     assert.match(two.body, /"field":"Host","expected":"one line"/)
     assert.equal((await exchange(url, 'GET /health HTTP/1.0\r\n\r\n')).status, 200)
+  })
+
+  test('a Host that no name, address and port can be is refused', async () => {
+    const { url } = await theServer()
+    const withHost = (host: string) =>
+      exchange(url, `GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    for (const host of ['a b', 'a/b', 'user@a', 'a,b c', 'a:b', '[::1', '[]', 'a"b', 'a\\b', 'é']) {
+      const answer = await withHost(host)
+      assertError(answer, '400 invalid request body', host)
+      assert.match(answer.body, /"field":"Host","expected":"a name or an address/, host)
+    }
+    for (const host of ['', 'a', 'a_b.example:8402', 'a:', '127.0.0.1:1', '[::1]:8402', 'a%20b']) {
+      assert.equal((await withHost(host)).status, 200, host)
+    }
+  })
+
+  test('a body in a transfer coding that is not known is refused, and not stored as it is', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const send = (coding: string) =>
+      exchange(
+        server.url,
+        `POST /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
+      )
+    const answer = await send('gzip, chunked')
+    assertError(answer, '400 invalid request body')
+    assert.match(answer.body, /"field":"Transfer-Encoding","expected":"chunked"/)
+    assert.equal((await send('Chunked')).status, 204)
+    const events = await Array.fromAsync(server.mayfly.catch(inbox).events())
+    assert.deepEqual(
+      events.map(({ body }) => body),
+      ['hello'],
+    )
   })
 
   test('an unknown expectation or upgrade is ignored', async () => {

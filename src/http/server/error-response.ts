@@ -69,23 +69,28 @@ export function sendProblem(
 
 const WELL_FORMED = 'an HTTP/1.1 request to this service, as RFC 9112 has it'
 
-/** Fastify never sees a request that Node's parser refuses, so this response is written by hand. */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
+/**
+ * Fastify never sees a request that Node's parser refuses, so this response is written by hand. It holds nothing of the
+ * service, so any page may read it, whatever it asked for.
+ */
+export const answerClientError =
+  (date: () => string) =>
+  (error: NodeJS.ErrnoException, socket: Duplex): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const { line, ...told } = clientErrorAnswer(error.code)
+    const body = JSON.stringify(told)
+    socket.end(
+      `HTTP/1.1 ${line}\r\nDate: ${date()}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nAccess-Control-Allow-Origin: *\r\nConnection: close\r\n\r\n${body}`,
+      () => {
+        // Later bytes must not complete a request that timed out, and must not fill a tunnel. After a parser
+        // error the parser keeps refusing them, so the sender has time to read the answer.
+        if (!error.code?.startsWith('HPE_')) socket.destroy()
+      },
+    )
   }
-  const { line, ...told } = clientErrorAnswer(error.code)
-  const body = JSON.stringify(told)
-  socket.end(
-    `HTTP/1.1 ${line}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${body.length}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n${body}`,
-    () => {
-      // Later bytes must not complete a request that timed out, and must not fill a tunnel. After a parser
-      // error the parser keeps refusing them, so the sender has time to read the answer.
-      if (!error.code?.startsWith('HPE_')) socket.destroy()
-    },
-  )
-}
 
 function clientErrorAnswer(code: string | undefined): {
   error: Phrase

@@ -1,6 +1,7 @@
-/** How the target of a request (RFC 9112 §3.2) is routed. */
+/** How a request is framed, and how its target is routed (RFC 9112). */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import type { Fault } from '../../protocol/errors.ts'
 import type { Root } from './cors.ts'
 
 /** Removes scheme and host from a target: the request is the same without them (RFC 9112 §3.2.2). */
@@ -41,6 +42,38 @@ function readable(url: string): string {
   } catch {
     return path.replaceAll('%', '%25') + url.slice(path.length)
   }
+}
+
+/** uri-host and port (RFC 9110 §7.2). It is empty for a target without an authority. */
+const HOST = /^(?:\[[0-9a-fv:][^\][\s/@]*\]|[\w.~!$&'()*+;=%-]*)(?::\d*)?$/i
+
+/** The header that leaves unclear what the request asks for (RFC 9112 §3.2) or where it ends (§6.1), or null. */
+export function faultOfFraming({
+  httpVersion,
+  rawHeaders,
+  headers,
+}: IncomingMessage): Fault | null {
+  if (httpVersion === '1.1') {
+    if (hostsIn(rawHeaders) !== 1) return { field: 'Host', expected: 'one line' }
+    if (!HOST.test(headers.host ?? '')) {
+      return { field: 'Host', expected: 'a name or an address, with a port if it has one' }
+    }
+  }
+  const coding = headers['transfer-encoding']
+  // The parser takes any list that ends in `chunked`, and what is in it would be stored as it is.
+  if (coding?.includes(',')) {
+    return { field: 'Transfer-Encoding', expected: 'chunked' }
+  }
+  return null
+}
+
+/** The number of Host headers. Node's parsed headers have only the first of them. */
+function hostsIn(rawHeaders: string[]): number {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.length === 4 && /^host$/i.test(rawHeaders[i] ?? '')) hosts++
+  }
+  return hosts
 }
 
 // The methods that the routes of a path accept.
