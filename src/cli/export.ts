@@ -103,8 +103,8 @@ pay it.
         `Added: ${capabilities} capabilities, ${purchases} purchases under way, ${reads} unopened reads.\n`,
       )
     }
-    if (name === undefined) throw misuse('Give the name to save it under: --name.')
     const saved = savedIn(text, cli.url)
+    if (name === undefined) throw misuse('Give the name to save it under: --name.')
     save(cli, name, saved)
     return cli.answer(
       { name, baseUrl: saved.baseUrl, ...publicPart(saved.capability) },
@@ -119,6 +119,8 @@ function savedIn(text: string, baseUrl: string): Kept {
   const isAnswer = isObject(value) && 'resource' in value
   const saved = parseKept(text) ?? fromAnswer(isAnswer ? value.resource : value, baseUrl)
   if (saved) return saved
+  // The command before a pipe has failed, for instance.
+  if (text.trim() === '') throw misuse('There is nothing in it. Import what `mayfly export` wrote.')
   throw misuse(
     'That is not a capability: neither a file that `mayfly export` wrote, nor the answer to a purchase.',
   )

@@ -72,6 +72,20 @@ test('a capability whose owner token is damaged is not taken for one that only p
   assert.match((await owner.run(['pulse', 'ping', 'beat'])).err, /is not a capability/)
 })
 
+test('an import of nothing says that nothing came, and one of something else what is wanted', async (t) => {
+  const { owner } = await aMonitor(t)
+  for (const args of [
+    ['import', '-'],
+    ['import', '-', '--name', 'job'],
+  ]) {
+    const nothing = await owner.run(args, { input: '\n' })
+    assert.equal(nothing.code, 2)
+    assert.match(nothing.err, /^There is nothing in it\. .*`mayfly export`/)
+    const other = await owner.run(args, { input: '{"a":1}' })
+    assert.match(other.err, /^That is not a capability/)
+  }
+})
+
 async function aMonitor(t: After) {
   const { url } = await startServer(t)
   const owner = await commandLine(t, url)
