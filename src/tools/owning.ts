@@ -2,7 +2,7 @@
 import { Type } from '../lib/json-schema.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { Refusal } from './answers.ts'
-import { type HeldTool, type Role, TOKEN_META, text } from './tool.ts'
+import { type HeldTool, NOUNS, type Role, TOKEN_META, text } from './tool.ts'
 
 const OWNED: Record<Product, string> = {
   catch: 'the inbox with all that it received',
@@ -26,7 +26,7 @@ export const DESTROY: HeldTool = {
     )
     await held.done('DELETE', held.path)
     held.forget?.()
-    return { text: `${label} is destroyed.` }
+    return { text: `The ${NOUNS[product]} ${label} is destroyed.` }
   },
 }
 

@@ -160,20 +160,27 @@ export const objectOf = (members: Record<string, TSchema>, needed: readonly stri
     { additionalProperties: false },
   )
 
-/** The name of something that is saved on this machine. */
-export const savedName = (description: string) =>
-  Type.String({ minLength: 1, maxLength: 63, pattern: '^[a-z0-9][a-z0-9._-]*$', description })
+/** The name of something that is saved on this machine. The vault says what a name is. */
+export const savedName = (description: string) => Type.String({ maxLength: 64, description })
 
-const NOUNS: Record<Product, string> = { catch: 'inbox', pulse: 'monitor', whisper: 'whisper' }
+export const NOUNS: Record<Product, string> = {
+  catch: 'inbox',
+  pulse: 'monitor',
+  whisper: 'whisper',
+}
+
+/** `inbox, monitor, or whisper`. */
+export const oneOf = (names: readonly string[]): string => DISJUNCTION.format(names)
+const DISJUNCTION = new Intl.ListFormat('en', { type: 'disjunction' })
 
 /** What names what a tool is about, with its token where the model passes it on. */
 export function about(way: Way, roles: Roles): Record<string, TSchema> {
   const taken = Object.entries(roles) as [Product, Role][]
-  const noun = taken.map(([product]) => NOUNS[product]).join(' or ')
+  const noun = oneOf(taken.map(([product]) => NOUNS[product]))
   if (way === 'local') return { name: savedName(`the name that the ${noun} is saved under`) }
   const publicId = Type.String({ maxLength: 64, description: `the id of the ${noun}` })
   if (way === 'meta') return { publicId }
-  const tokens = taken.map(([product, role]) => `${product}_${role}_…`).join(' or ')
+  const tokens = oneOf(taken.map(([product, role]) => `${product}_${role}_…`))
   const token = Type.String({ maxLength: 128, description: `its ${tokens} token` })
   // A connection can send it as its bearer instead.
   return { publicId, token: token }
@@ -183,9 +190,13 @@ export function about(way: Way, roles: Roles): Record<string, TSchema> {
 export const purchaseName = (way: Way): Record<string, TSchema> =>
   way === 'local'
     ? {
-        name: savedName(
-          'a new name of lower-case letters, digits, dots and dashes; the same one repeats a purchase',
-        ),
+        name: Type.String({
+          minLength: 1,
+          maxLength: 63,
+          pattern: '^[a-z0-9][a-z0-9._-]*$',
+          description:
+            'a new name of lower-case letters, digits, dots and dashes; the same one repeats a purchase',
+        }),
       }
     : {
         purchaseId: Type.String({

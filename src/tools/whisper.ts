@@ -18,7 +18,7 @@ export const READ_WHISPER: Tool = {
     way === 'local'
       ? {
           code: Type.String({ maxLength: 512, description: 'The code, mayfly-whisper:1:…' }),
-          name: savedName('instead of a code: the name of a saved whisper'),
+          name: savedName('Instead of a code: the name of a saved whisper'),
           maxTextBytes,
         }
       : about(way, { whisper: 'read' }),

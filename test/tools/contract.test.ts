@@ -172,6 +172,14 @@ for (const kind of KINDS) {
         assert.match(named, /name must be a new name of lower-case letters, digits/)
         const timed = await said('extend', { ...inbox(), expiresAt: 'now' })
         assert.match(timed, /expiresAt must be a time with its offset, such as 20/)
+        for (const name of ['read_inbox', 'read_whisper', 'check_order', 'destroy']) {
+          assert.match(
+            await said(name, { name: 'My hooks' }),
+            /^A name has at most 63 characters: lower-case letters, digits/,
+          )
+        }
+        const none = await said('check_order', { name: 'hoks' })
+        assert.match(none, /Nothing was bought as hoks.*Saved: hooks \(inbox\)\./)
       }
       assert.match(await said('monitor_status', inbox()), /monitor|pulse_…/)
       assert.match(await said('get_webhook', { ...inbox(), sequence: 9 }), /no request #9/)
@@ -188,6 +196,8 @@ for (const kind of KINDS) {
         assert.match(await said('read_inbox', without), /needs (?:the argument|a) token/)
         const wrong = `catch_owner_${'0'.repeat(49)}`
         assert.match(await said('read_inbox', { ...without, token: wrong }), /unauthorized/)
+        const other = await said('destroy', { ...inbox(), publicId: 'hooks' })
+        assert.match(other, /publicId must be .* catch_…, pulse_…, or whisper_…\./)
       }
       const secret =
         kind.way === 'local'
@@ -195,7 +205,7 @@ for (const kind of KINDS) {
           : { ciphertextBase64: randomBytes(64).toString('base64') }
       const often = await said('send_whisper', { ...secret, planId: 'spark', readLimit: 402 })
       assert.match(often, /^invalid read limit\. readLimit must be 1 to 3\. Nothing was done\.$/)
-      assert.equal((await host.call('destroy', inbox())).isError, false)
+      assert.match((await host.call('destroy', inbox())).text, /^The inbox \S+ is destroyed\.$/)
       if (kind.way !== 'local') {
         assert.match(await said('read_inbox', inbox()), /what it is for has ended or is suspended/)
       }

@@ -20,7 +20,7 @@ import { budgetState, checkBudget, sats } from '../vault/budget.ts'
 import { openPurchase } from '../vault/purchases.ts'
 import { checkName, findSaved } from '../vault/saved.ts'
 import { termsOf } from '../whisper/send.ts'
-import { heldAs } from './secrets.ts'
+import { heldAs, saved } from './secrets.ts'
 import { type Call, cliOf, confirm, type Session } from './session.ts'
 
 export function payOf(call: Call): Pay {
@@ -65,10 +65,10 @@ async function buy(call: Call, name: string, { product, planId }: Wanted): Promi
   // Sealing never makes the same bytes twice: only this process can tell a repeat from another text.
   const digest = createHash('sha256').update(JSON.stringify(args)).digest('base64')
   const isSame = session.sent.get(name) === digest
-  const saved = findSaved(cli, name)
-  if (saved !== null) {
-    const isMeant = saved.capability.product === product && saved.planId === planId
-    if (isMeant && (isSame || !isWhisper)) return soldAs(session, name, saved)
+  const found = findSaved(cli, name)
+  if (found !== null) {
+    const isMeant = found.capability.product === product && found.planId === planId
+    if (isMeant && (isSame || !isWhisper)) return soldAs(session, name, found)
     throw new Refusal(
       `Something else is saved as ${name}, and nothing was sent or paid now. If the answer to an earlier call was lost, check_order has it. Else choose another name.`,
     )
@@ -108,9 +108,11 @@ async function buy(call: Call, name: string, { product, planId }: Wanted): Promi
 async function check(call: Call, name: string): Promise<Sale> {
   const collected = await collect(call, name)
   if (collected !== null) return collected
-  const saved = findSaved(call.cli, name)
-  if (saved !== null) return soldAs(call.session, name, saved)
-  throw new Refusal(`Nothing was bought as ${name}, and nothing is being bought.`)
+  const found = findSaved(call.cli, name)
+  if (found !== null) return soldAs(call.session, name, found)
+  throw new Refusal(
+    `Nothing was bought as ${name}, and nothing is being bought. ${saved(call.cli)}`,
+  )
 }
 
 /** Collects what was begun and paid elsewhere, of what is saved an extension. Null: nothing is under way. */

@@ -2,7 +2,7 @@
 import { PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
 import { apiBy, Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
-import { type Brought, type Context, TOKEN_META, text } from '../tool.ts'
+import { type Brought, type Context, oneOf, TOKEN_META, text } from '../tool.ts'
 import type { Call } from './call.ts'
 
 const NOWHERE = { last: () => 0, seen: () => undefined }
@@ -74,7 +74,7 @@ export function idIn(
   const publicId = text(args.publicId)
   const product = PRODUCT_NAMES.find((name) => publicId.startsWith(`${name}_`))
   if (product && products.includes(product) && ID.test(publicId)) return { product, publicId }
-  const kinds = products.map((name) => `${name}_…`).join(' or ')
+  const kinds = oneOf(products.map((name) => `${name}_…`))
   throw new Refusal(`not found. publicId must be the id of a purchase, ${kinds}. Nothing was done.`)
 }
 
