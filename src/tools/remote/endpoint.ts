@@ -14,11 +14,12 @@ import {
   clientScope,
   PROXY_HEADERS,
 } from '../../http/client-address.ts'
-import { problem } from '../../http/errors.ts'
+import { Problem, problem } from '../../http/errors.ts'
 import { type Limits, rateLimited } from '../../http/limits.ts'
 import type { Memory } from '../../http/memory.ts'
 import { withDisconnectSignal } from '../../http/sending.ts'
 import { lazily } from '../../lib/lazily.ts'
+import { refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
 import { createCalls, MCP_LIMIT, MCP_LONG_LIMIT } from './bounds.ts'
 import type { Connection } from './call.ts'
@@ -62,7 +63,9 @@ export function mountMcp(app: App, parts: McpParts): void {
       if (!end) throw rateLimited(RETRY_SECONDS)
       reply.raw.once('close', end)
       if (reply.raw.destroyed) end()
-      const { message, hold } = await read(request, reply, { network, maxBytes })
+      const got = await read(request, reply, { network, maxBytes }).catch(orUnread)
+      if ('error' in got) return reply.code(400).send(got)
+      const { message, hold } = got
       const { answer } = await server()
       return withDisconnectSignal(reply.raw, async (signal) => {
         const asked = new Request(new URL(MCP_PATH, publicUrl()), {
@@ -93,6 +96,19 @@ export function mountMcp(app: App, parts: McpParts): void {
     reservation.resize(heldBytes)
     return { message, hold: (bytes) => reservation.resize(heldBytes + bytes) }
   }
+}
+
+/** A message that cannot be read is answered as JSON-RPC has it (2.0, §5.1), in a sentence that a host shows. */
+function orUnread(error: unknown) {
+  if (!(error instanceof Problem) || error.status !== 400) throw error
+  const { phrase, fault } = error
+  const body = { error: phrase, ...(phrase === 'request too large' ? TOO_LARGE : fault) }
+  const { message } = refusalOf({ status: 400, body, header: () => undefined })
+  return { jsonrpc: '2.0', id: null, error: { code: -32700, message } }
+}
+
+const TOO_LARGE = {
+  expected: `at most ${MAX_PLAIN_BYTES} bytes beside the ciphertextBase64 of send_whisper, which needs a Content-Length`,
 }
 
 /** The caller's connection, as the service sees it. */

@@ -1,5 +1,5 @@
 /** Reads one message: sized up before it is parsed, and cut down to what is used where its answer takes long. */
-import { invalid, type Problem, problem } from '../../http/errors.ts'
+import { invalid, problem } from '../../http/errors.ts'
 import { isObject, MAX_JSON, parseStrictJsonBytes, sizeOfJson } from '../../lib/json.ts'
 import { TOKEN_META } from '../tool.ts'
 
@@ -31,15 +31,19 @@ export function readMessage(
       expected: `at most ${MAX_JSON.signs} of { } [ ] , : outside of strings, and ${MAX_JSON.depth} levels`,
     })
   }
-  if (size.bytesBeside > MAX_PLAIN_BYTES) throw tooLarge()
+  if (size.bytesBeside > MAX_PLAIN_BYTES) throw problem('request too large')
   const heldBytes = body.length + BYTES_OF_SIGN * size.signs
   reserve(heldBytes)
   const message = parseStrictJsonBytes(body)
   // A batch, which one old revision had, would multiply what one request may do.
-  if (message === undefined || Array.isArray(message)) throw problem('invalid request body')
+  if (message === undefined || Array.isArray(message)) {
+    throw invalid('invalid request body', {
+      expected: 'one message of JSON-RPC, as JSON in UTF-8 with each member once',
+    })
+  }
   const { method, params } = isObject(message) ? message : {}
   const name = isObject(params) ? params.name : undefined
-  if (body.length > MAX_PLAIN_BYTES && name !== LONG.tool) throw tooLarge()
+  if (body.length > MAX_PLAIN_BYTES && name !== LONG.tool) throw problem('request too large')
   const isWait = method === 'tools/call' && name === 'wait_for_webhook'
   if (!isWait || !isObject(message) || !isObject(params)) return { message, heldBytes }
   return { message: { ...briefly(message), params: briefParams(params) }, heldBytes: WAIT_BYTES }
@@ -71,8 +75,3 @@ function short(value: unknown): unknown {
   }
   throw problem('invalid request body')
 }
-
-const tooLarge = (): Problem =>
-  invalid('request too large', {
-    expected: `at most ${MAX_PLAIN_BYTES} bytes beside the ${LONG.name} of ${LONG.tool}`,
-  })

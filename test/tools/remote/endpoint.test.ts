@@ -22,6 +22,17 @@ import { shareServer } from '../../support/shared-server.ts'
 import { exchange } from '../../support/socket.ts'
 
 const PING = message('ping')
+
+const TOO_LARGE =
+  'request too large. Expected: at most 65536 bytes beside the ciphertextBase64 of send_whisper, which needs a Content-Length. Nothing was done.'
+
+/** What a message that is not read is answered with (JSON-RPC 2.0 §5.1). */
+const unread = (said: string) => ({
+  jsonrpc: '2.0',
+  id: null,
+  error: { code: -32700, message: said },
+})
+
 async function anInbox(t: Parameters<typeof connect>[0], { url, pay }: TestServer) {
   const agent = await connect(t, url)
   const asked = await agent.call('buy_inbox', { planId: 'long' })
@@ -78,8 +89,16 @@ suite('a request to /mcp', () => {
   ] as const) {
     test(`a request to /mcp with ${what} is refused`, async () => {
       const { url } = await start()
-      const { status, text } = await post(url, body)
-      assert.deepEqual([status, text], [400, '{"error":"invalid request body"}'])
+      const { status, json } = await post(url, body)
+      assert.deepEqual(
+        [status, json],
+        [
+          400,
+          unread(
+            'invalid request body. Expected: one message of JSON-RPC, as JSON in UTF-8 with each member once. Nothing was done.',
+          ),
+        ],
+      )
     })
   }
 
@@ -94,15 +113,14 @@ suite('a request to /mcp', () => {
   ] as const) {
     test(`a request to /mcp with ${what} is refused before it is parsed`, async () => {
       const { url } = await start()
-      const { status, text } = await post(url, body)
+      const { status, json } = await post(url, body)
       assert.deepEqual(
-        [status, JSON.parse(text)],
+        [status, json],
         [
           400,
-          {
-            error: 'invalid request body',
-            expected: 'at most 2000 of { } [ ] , : outside of strings, and 32 levels',
-          },
+          unread(
+            'invalid request body. Expected: at most 2000 of { } [ ] , : outside of strings, and 32 levels. Nothing was done.',
+          ),
         ],
       )
     })
@@ -110,8 +128,8 @@ suite('a request to /mcp', () => {
 
   test('a request to /mcp above its largest size is refused before the rest has arrived', async () => {
     const { url } = await start()
-    const { status, text } = await post(url, JSON.stringify({ x: 'x'.repeat(2_000_000) }))
-    assert.deepEqual([status, text], [400, '{"error":"request too large"}'])
+    const { status, json } = await post(url, JSON.stringify({ x: 'x'.repeat(2_000_000) }))
+    assert.deepEqual([status, json], [400, unread(TOO_LARGE)])
   })
 
   test('a request to /mcp with another content type is refused', async () => {
@@ -340,7 +358,7 @@ suite('the limits of /mcp', () => {
       'POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n',
       `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
     )
-    assert.deepEqual([status, body], [400, '{"error":"request too large"}'])
+    assert.deepEqual([status, JSON.parse(body)], [400, unread(TOO_LARGE)])
   })
 
   test('orders count for the network of the caller, as over HTTP', async (t) => {
