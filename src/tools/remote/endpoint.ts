@@ -102,7 +102,7 @@ export function mountMcp(app: App, parts: McpParts): void {
 function orUnread(error: unknown) {
   if (!(error instanceof Problem) || error.status !== 400) throw error
   const { phrase, fault } = error
-  const body = { error: phrase, ...(phrase === 'request too large' ? TOO_LARGE : fault) }
+  const body = { error: phrase, ...(phrase === 'request too large' ? TOO_LARGE : {}), ...fault }
   const { message } = refusalOf({ status: 400, body, header: () => undefined })
   return { jsonrpc: '2.0', id: null, error: { code: -32700, message } }
 }

@@ -1,7 +1,6 @@
-/** Reads one message: sized up before it is parsed, and cut down to what is used where its answer takes long. */
+/** Reads one message, which is sized up before it is parsed. */
 import { invalid, problem } from '../../http/errors.ts'
 import { isObject, MAX_JSON, parseStrictJsonBytes, sizeOfJson } from '../../lib/json.ts'
-import { TOKEN_META } from '../tool.ts'
 
 /** The largest message without a ciphertext. */
 export const MAX_PLAIN_BYTES = 64 * 1024
@@ -9,16 +8,11 @@ export const MAX_PLAIN_BYTES = 64 * 1024
 const LONG = { name: 'ciphertextBase64', tool: 'send_whisper' }
 /** What a parser makes of a sign: the largest part of a value that has no text. */
 const BYTES_OF_SIGN = 100
-/** What is left of a message that waits. */
-const WAIT_BYTES = 2 * 1024
-/** The longest text in a message that waits. A token has 128 signs at most. */
-const MAX_SHORT = 128
-const PROTOCOL_META = 'io.modelcontextprotocol/protocolVersion'
-const CAPABILITIES_META = 'io.modelcontextprotocol/clientCapabilities'
+/** Many wait at once, and for long, each with its message. Hosts send about 4 KiB. */
+const MAX_WAIT_BYTES = 32 * 1024
 
 /**
- * The message, and what is held of it. One that waits is made anew of what its wait needs, because many wait at
- * once and for long.
+ * The message, and what is held of it.
  * @param reserve room for what a parser makes of it. @throws Problem for a message that costs more than one needs.
  */
 export function readMessage(
@@ -41,37 +35,13 @@ export function readMessage(
       expected: 'one message of JSON-RPC, as JSON in UTF-8 with each member once',
     })
   }
-  const { method, params } = isObject(message) ? message : {}
+  const params = isObject(message) ? message.params : undefined
   const name = isObject(params) ? params.name : undefined
   if (body.length > MAX_PLAIN_BYTES && name !== LONG.tool) throw problem('request too large')
-  const isWait = method === 'tools/call' && name === 'wait_for_webhook'
-  if (!isWait || !isObject(message) || !isObject(params)) return { message, heldBytes }
-  return { message: { ...briefly(message), params: briefParams(params) }, heldBytes: WAIT_BYTES }
-}
-
-const briefly = ({ jsonrpc, id, method }: Record<string, unknown>) => ({
-  jsonrpc,
-  ...(id === undefined ? {} : { id: short(id) }),
-  method,
-})
-
-/** The arguments stay as they are: a schema that knows all of them refuses the call at once, or bounds them. */
-function briefParams({ name, arguments: given, _meta }: Record<string, unknown>): object {
-  const params = { name, ...(given === undefined ? {} : { arguments: given }) }
-  if (!isObject(_meta)) return params
-  const meta: Record<string, unknown> = {}
-  for (const member of ['progressToken', TOKEN_META, PROTOCOL_META]) {
-    if (_meta[member] !== undefined) meta[member] = short(_meta[member])
+  if (heldBytes > MAX_WAIT_BYTES && name === 'wait_for_webhook') {
+    throw invalid('request too large', {
+      expected: `at most ${MAX_WAIT_BYTES} bytes for a call that waits, with ${BYTES_OF_SIGN} for each of { } [ ] , :`,
+    })
   }
-  // The protocol wants them there, and a wait asks its client for nothing.
-  if (isObject(_meta[CAPABILITIES_META])) meta[CAPABILITIES_META] = {}
-  return { ...params, _meta: meta }
-}
-
-/** @throws Problem for a list, an object, or a long text. */
-function short(value: unknown): unknown {
-  if (typeof value === 'string' ? value.length <= MAX_SHORT : typeof value !== 'object' || !value) {
-    return value
-  }
-  throw problem('invalid request body')
+  return { message, heldBytes }
 }
