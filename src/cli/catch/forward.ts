@@ -17,7 +17,7 @@ const ANSWER_MS = 30_000
 const SENT_BYTES_PER_MS = 64
 /** An answer may have a page in it. One that is longer, or never ends, is cut off: its status is known. */
 const MAX_ANSWER_BYTES = 1024 * 1024
-/** The first pause after a failed try. It doubles each time, up to the maximum. */
+/** The first pause while a receiver cannot be reached. It doubles each time, up to the maximum. */
 const FIRST_PAUSE_MS = 250
 const MAX_PAUSE_MS = 10_000
 /** The same for an event that the receiver has failed, which may need longer to come round. */
@@ -47,7 +47,6 @@ const STEP_UP = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?=$|[/\\;?#]|%2f|%5c|%3b|%3f|%
 export type Forwarded = {
   status: number | null
   durationMs: number
-  isLate?: boolean
   isRefused?: true
   error?: string
   /** The first line of the answer's body, cut. It can hold control characters. */
@@ -86,7 +85,6 @@ export function forward(
   const begun = performance.now()
   const took = (): number => Math.round(performance.now() - begun)
   let isSent = false
-  let isLate = false
   return new Promise((resolve, reject) => {
     const send = to.protocol === 'https:' ? requestHttps : requestHttp
     const request = send(to, {
@@ -96,7 +94,6 @@ export function forward(
       agent: false,
     })
     const late = (): void => {
-      isLate = isSent
       const why = isSent ? 'no answer came in time' : 'it did not take the request in time'
       request.destroy(new Error(why))
     }
@@ -143,7 +140,7 @@ export function forward(
       )
     })
     request.on('error', (error) => {
-      if (isSent) resolve({ status: null, durationMs: took(), isLate, error: error.message })
+      if (isSent) resolve({ status: null, durationMs: took(), error: error.message })
       else reject(error)
     })
   })
@@ -172,7 +169,7 @@ const REFUSED: Forwarded = {
 }
 
 /** The pause before the next try to reach a receiver. */
-export const pauseMs = (tries: number): number =>
+const pauseMs = (tries: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** tries, MAX_PAUSE_MS)
 
 /**
@@ -215,9 +212,6 @@ function headersOf(to: URL, event: CatchEvent, body: Uint8Array): string[] {
   ]
 }
 
-/** How often an event is sent to a receiver that hangs up without an answer, before it has failed. */
-const HANG_UPS = 3
-
 export type Delivering = {
   to: URL
   listener: Pick<Listener, 'sent' | 'done'>
@@ -245,13 +239,11 @@ export async function deliver(
     try {
       const answer = await forward(event, { to, onSent: () => listener.sent(event.sequence) })
       tries++
-      const isHangUp = answer.status === null && !answer.isLate
-      const most = isHangUp ? Math.max(retries, HANG_UPS - 1) : retries
-      if (isAccepted(answer) || answer.isRefused || tries > most) return { ...answer, tries }
+      if (isAccepted(answer) || answer.isRefused || tries > retries) return { ...answer, tries }
       // Recorded before the pause, so that a stop or a kill in it does not lose the event.
       listener.done(event.sequence - 1)
-      pause = retries === 0 ? pauseMs(tries - 1) : retryPauseMs(tries - 1, Math.random())
-      if (retries > 0) cli.note(failedOnce(event, { answer, pause, tries, most }))
+      pause = retryPauseMs(tries - 1, Math.random())
+      cli.note(failedOnce(event, { answer, pause, tries, retries }))
     } catch (error) {
       if (signal.aborted) return null
       // What the vault says is not the receiver's fault.
@@ -274,11 +266,16 @@ export async function deliver(
 
 function failedOnce(
   { sequence }: CatchEvent,
-  { answer, pause, tries, most }: { answer: Forwarded; pause: number; tries: number; most: number },
+  {
+    answer,
+    pause,
+    tries,
+    retries,
+  }: { answer: Forwarded; pause: number; tries: number; retries: number },
 ): string {
   const says = answer.answer === undefined ? '' : `, it says: ${harmless(answer.answer)}`
   const again = `Again in ${pause < 1000 ? 'a second' : span(Math.round(pause / 1000))}`
-  return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${most}).`
+  return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${retries}).`
 }
 
 /** The outcome of a forwarded event, in a few words. */
