@@ -82,12 +82,6 @@ const OF_SERVICE: Partial<Record<Phrase, Entry>> = {
     'It does not exist: it has expired, is used up or destroyed, or never existed. If it is saved here: mayfly forget <name>',
   'cannot be extended': { code: EXIT.gone },
   'wrong preimage': failed,
-  'rate limited': 'The service takes no more of these from here for now.',
-  'sold out': 'The service sells no more today, or no more to this network. Nothing was paid.',
-  'checkout unavailable':
-    'The service cannot sell at the moment, because its Lightning node does not answer. Nothing was paid.',
-  'service unavailable': 'The service cannot reach its store, or is full. What is paid is kept.',
-  'internal error': 'The service failed. What is paid is kept.',
   'alerts unavailable': failed,
 }
 

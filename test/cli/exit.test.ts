@@ -113,7 +113,7 @@ test('what is asked too soon or sold out says for how long', () => {
   const of = (phrase: MayflyPhrase, status: number) =>
     endingOf(new MayflyError(phrase, status, { retryAfterSeconds: 21_674 }), '')?.sentence
   assert.match(of('rate limited', 429) ?? '', /Try again in 6 h\.$/)
-  assert.match(of('sold out', 503) ?? '', /Nothing was paid\. Try again in 6 h\.$/)
+  assert.match(of('sold out', 503) ?? '', /No invoice was made\. .* Try again in 6 h\.$/)
 })
 
 test('of a purchase that may be paid no ending says that nothing was paid, or exits as not paid', () => {
