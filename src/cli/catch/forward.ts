@@ -169,8 +169,7 @@ const REFUSED: Forwarded = {
 }
 
 /** The pause before the next try to reach a receiver. */
-const pauseMs = (tries: number): number =>
-  Math.min(FIRST_PAUSE_MS * 2 ** tries, MAX_PAUSE_MS)
+const pauseMs = (tries: number): number => Math.min(FIRST_PAUSE_MS * 2 ** tries, MAX_PAUSE_MS)
 
 /**
  * The pause before an event that failed is sent again. By chance it is up to half shorter, so that the listeners

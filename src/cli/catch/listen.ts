@@ -136,6 +136,7 @@ const haveFailed = (count: number): string =>
   count === 1 ? '1 webhook has failed' : `${count} webhooks have failed`
 
 const LOST = 'The connection is lost. Trying again; the service keeps what comes meanwhile.'
+const BACK = 'The connection is back.'
 
 const SUSPENDED =
   'The operator has suspended the inbox: it takes no webhooks until the operator resumes it. Waiting.'
@@ -143,29 +144,21 @@ const SUSPENDED =
 /** Says that the connection is lost or back. The stream of a suspended inbox ends at once, again and again. */
 function connectionTold(cli: Cli, inbox: CatchClient): (state: 'open' | 'lost') => void {
   let told = 'back'
-  let isAsking = false
-  const tell = (state: string, say: () => void): void => {
-    if (told !== state) say()
+  const tell = (state: string, say: (sentence: string) => void, sentence: string): void => {
+    if (told !== state) say(sentence)
     told = state
   }
   return (state) => {
-    if (isAsking) return
-    if (told === 'back') {
-      if (state === 'lost') tell('lost', () => cli.note(LOST))
-      return
+    if (state === 'open' && told !== 'back') {
+      void inbox
+        .status()
+        .then(({ status }) => {
+          if (status === 'suspended') tell('suspended', cli.warn, SUSPENDED)
+          else tell('back', cli.note, BACK)
+        })
+        .catch(() => undefined)
     }
-    if (state === 'lost') return
-    isAsking = true
-    void inbox
-      .status()
-      .then(({ status }) => {
-        if (status === 'suspended') tell('suspended', () => cli.warn(SUSPENDED))
-        else tell('back', () => cli.note('The connection is back.'))
-      })
-      .catch(() => undefined)
-      .finally(() => {
-        isAsking = false
-      })
+    if (state === 'lost' && told === 'back') tell('lost', cli.note, LOST)
   }
 }
 
