@@ -9,6 +9,7 @@ import { parseStrictJsonBytes } from '../lib/json.ts'
 import type { Phrase } from '../protocol/errors.ts'
 import { invalid, type Problem, problem } from './errors.ts'
 import type { BodyKind, BodyReservation, Memory } from './memory.ts'
+import { linesOf } from './server/requests.ts'
 import { NO_JSON } from './validation.ts'
 
 /** Retry-After without memory: by then, the uploads that fill it now are complete or timed out. */
@@ -192,6 +193,7 @@ const noMemory = (): Problem =>
 export function parseStrictJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    if (hasSecondType(request)) return done(secondType())
     const value = parseStrictJsonBytes(body as Buffer)
     if (value !== undefined) return done(null, value)
     const { json = 'invalid request body' } = request.routeOptions.config.invalid ?? {}
@@ -199,10 +201,21 @@ export function parseStrictJson(app: FastifyInstance): void {
   })
 }
 
+/** Its body is read by the first line, and whoever stands in between may go by the last. */
+const hasSecondType = ({ raw }: FastifyRequest): boolean =>
+  linesOf('content-type', raw.rawHeaders) > 1
+
+const secondType = (): Problem =>
+  invalid('unsupported media type', { field: 'Content-Type', expected: 'one line' })
+
 // Bodies that a purchase is bound to must arrive as they were sent.
 
-/** Refuses encoded bodies: clients and proxies encode and decode, which changes the bytes of the request. */
+/**
+ * Refuses a second type, and encoded bodies: clients and proxies encode and decode, which changes the bytes of the
+ * request.
+ */
 export function refuseEncoding(request: FastifyRequest): void {
+  if (hasSecondType(request)) throw secondType()
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw invalid('unsupported media type', { field: 'Content-Encoding', expected: 'left out' })

@@ -102,6 +102,38 @@ suite('the framing of HTTP', () => {
     )
   })
 
+  test('a body of two types is refused where its type is read, and an inbox keeps both', async () => {
+    const server = await theServer()
+    const inbox = await anInbox(server)
+    const send = (path: string, types: string[], body = '{"planId":"spark"}') =>
+      exchange(
+        server.url,
+        `POST ${path} HTTP/1.1\r\nHost: x\r\nIdempotency-Key: ${randomUUID()}\r\nX-Whisper-Plan: spark\r\n${types.map((type) => `Content-Type: ${type}\r\n`).join('')}Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+      )
+    const json = 'application/json'
+    const bytes = 'application/octet-stream'
+    const pay = '{"bolt11":"ln"}'
+    for (const [path, types, body] of [
+      ['/api/payments/catch', [json, 'text/plain']],
+      ['/api/payments/catch', [json, json]],
+      ['/api/payments/whisper', [bytes, json], 'x'.repeat(64)],
+      ['/api/buy/catch/spark', [json, 'text/plain'], '{}'],
+      ['/simulator/pay', [json, 'text/plain'], pay],
+    ] as const) {
+      const answer = await send(path, [...types], body)
+      assertError(answer, '400 unsupported media type', path)
+      assert.match(answer.body, /"field":"Content-Type","expected":"one line"/, path)
+    }
+    assert.equal((await send('/api/payments/catch', [json])).status, 402)
+    assert.equal((await send(`/c/${inbox.publicId}`, ['text/a', 'text/b'])).status, 204)
+    const [event] = await Array.fromAsync(server.mayfly.catch(inbox).events())
+    const types = event?.headers.filter(({ name }) => /^content-type$/i.test(name))
+    assert.deepEqual(
+      types?.map(({ value }) => value),
+      ['text/a', 'text/b'],
+    )
+  })
+
   test('an unknown expectation or upgrade is ignored', async () => {
     const { url } = await theServer()
     assert.equal(

@@ -54,7 +54,7 @@ export function faultOfFraming({
   headers,
 }: IncomingMessage): Fault | null {
   if (httpVersion === '1.1') {
-    if (hostsIn(rawHeaders) !== 1) return { field: 'Host', expected: 'one line' }
+    if (linesOf('host', rawHeaders) !== 1) return { field: 'Host', expected: 'one line' }
     if (!HOST.test(headers.host ?? '')) {
       return { field: 'Host', expected: 'a name or an address, with a port if it has one' }
     }
@@ -67,13 +67,14 @@ export function faultOfFraming({
   return null
 }
 
-/** The number of Host headers. Node's parsed headers have only the first of them. */
-function hostsIn(rawHeaders: string[]): number {
-  let hosts = 0
+/** How many lines a header has. Node's parsed headers have only the first of those that must not be repeated. */
+export function linesOf(header: string, rawHeaders: string[]): number {
+  let lines = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.length === 4 && /^host$/i.test(rawHeaders[i] ?? '')) hosts++
+    const name = rawHeaders[i] ?? ''
+    if (name.length === header.length && name.toLowerCase() === header) lines++
   }
-  return hosts
+  return lines
 }
 
 // The methods that the routes of a path accept.
