@@ -1,7 +1,8 @@
 /**
  * Ceilings on what is sold on one UTC day: by the service, and to one client network. They count settled orders,
  * in the store that all instances share, and are asked only for an order that does not exist yet: what was quoted
- * before may still be paid. So a day may end a little above them. What is owed is no sale.
+ * before may still be paid. So a day may end a little above them. What is owed is no sale. What was sold stays one if it
+ * is paid back: its buyer had it.
  */
 import { type Db, limitedTo } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -57,8 +58,9 @@ const SALES = `select count(*) as n from (
   select 1 as one from sale where settled_at >= $1 ${limitedTo(2)}) as sales`
 
 const SALES_TO_NETWORK = `select count(*) as n from (
-  select 1 as one from purchase_order
-  where client_network = $1 and settled_at is not null and settled_at >= $2 and state = 'settled'
+  select 1 as one from purchase_order o
+  where client_network = $1 and o.settled_at is not null and o.settled_at >= $2
+    and exists (select 1 from sale s where s.payment_hash = o.payment_hash)
   ${limitedTo(3)}) as sales`
 
 const countIn = (rows: Record<string, unknown>[]): number => Number(rows[0]?.n)

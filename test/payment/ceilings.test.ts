@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { createCeilings, type MaxSales } from '../../src/payment/ceilings.ts'
+import { refundOrder } from '../../src/payment/operator.ts'
+import type { Quote } from '../../src/payment/quote.ts'
+import { aProduct } from '../support/operator.ts'
 import {
   aName,
   anOffer,
@@ -31,12 +34,13 @@ async function aLimitedShop(t: TestContext, max: MaxSales) {
   const ceilings = createCeilings(max, { db, clock: shop.clock, log: shop.log })
   assert.ok(ceilings)
   let orders = 0
-  const sell = async (clientNetwork = NETWORK): Promise<void> => {
+  const sell = async (clientNetwork = NETWORK): Promise<Quote> => {
     const { orders: at } = shop
     const opened = await at.open(aName(key(orders++)), aRequest(), anOffer({ clientNetwork }))
     const quote = pendingQuote(opened)
     await shop.pay(quote)
     await at.reconcile(quote.paymentHash, 'stream')
+    return quote
   }
   const warnings = () => shop.logged.filter(({ event }) => event === 'checkout.ceiling_reached')
   return { ...shop, ceilings, reads, sell, warnings }
@@ -100,7 +104,7 @@ suite('ceilings on the sales of a day', () => {
     assert.equal(await ceilings.waitMs(NETWORK), DAY - SECOND)
   })
 
-  test('what is owed or unpaid is no sale', async (t) => {
+  test('what is owed or unpaid is no sale, nor if it is paid back', async (t) => {
     const shop = await aLimitedShop(t, { perDay: 1, perNetwork: 1 })
     const soldOut = shop.another({ isSoldOut: true })
     const quote = pendingQuote(await soldOut.open(aName(), aRequest(), anOffer()))
@@ -110,6 +114,26 @@ suite('ceilings on the sales of a day', () => {
     shop.clock.advance(SECOND)
     assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
     assert.equal(await shop.ceilings.waitMs(NETWORK), null)
+    const owed = { by: 'payment_hash', value: quote.paymentHash } as const
+    await refundOrder({ ...shop, products: aProduct() }, owed, { reason: 'sold out' })
+    assert.equal(await shop.ceilings.waitMs(NETWORK), null)
+  })
+
+  test('what was sold and paid back still counts, for the service and for its buyer', async (t) => {
+    const shop = await aLimitedShop(t, { perDay: 2, perNetwork: 1 })
+    const refund = async ({ paymentHash }: Quote): Promise<void> => {
+      const ref = { by: 'payment_hash', value: paymentHash } as const
+      await refundOrder({ ...shop, products: aProduct() }, ref, {
+        reason: 'a takedown',
+        isSettled: true,
+      })
+      shop.clock.advance(SECOND)
+    }
+    await refund(await shop.sell())
+    assert.equal(await shop.ceilings.waitMs(NETWORK), DAY / 2 - SECOND)
+    assert.equal(await shop.ceilings.waitMs(OTHER_NETWORK), null)
+    await refund(await shop.sell(OTHER_NETWORK))
+    assert.equal(await shop.ceilings.waitMs('192.0.2'), DAY / 2 - 2 * SECOND)
   })
 
   test('the sales of the service are counted once a second, and again after a day or a step of the clock', async (t) => {
