@@ -15,7 +15,7 @@ import { parseJson } from '../lib/json.ts'
 import { MayflyError } from './errors.ts'
 import type { EventFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
-import { type CallOptions, type Http, searchOf } from './http.ts'
+import { allPages, type CallOptions, type Http, searchOf } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 import { within } from './wait.ts'
 
@@ -153,17 +153,11 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
      * for await (const event of inbox.events({ method: 'POST', q: 'invoice.paid' })) show(event)
      * ```
      */
-    async *events(
-      query: Omit<EventQuery, 'after' | 'wait'> = {},
-      options?: CallOptions,
-    ): AsyncGenerator<CatchEvent, void, undefined> {
-      for (let next = query; ; ) {
-        const { events, nextCursor } = await page(next, options)
-        yield* events
-        if (nextCursor === null) return
-        next = { ...query, cursor: nextCursor }
-      }
-    },
+    events: (query: Omit<EventQuery, 'after' | 'wait'> = {}, options?: CallOptions) =>
+      allPages(query, async (next) => {
+        const { events: items, nextCursor } = await page(next, options)
+        return { items, nextCursor }
+      }),
     /** One event. Rejects with `not found` if it does not exist. */
     event: (eventId: string, options?: CallOptions) =>
       http.get<CatchEvent>(

@@ -272,3 +272,23 @@ export function searchOf(query: object): string {
   }
   return search.size > 0 ? `?${search}` : ''
 }
+
+/**
+ * What is on all pages of a list.
+ * @throws MayflyError `unexpected answer` for an empty page before the last, and for one whose next one came before:
+ *   a hostile service would send such pages for ever.
+ */
+export async function* allPages<Query extends { cursor?: unknown }, Item>(
+  query: Query,
+  load: (query: Query) => Promise<{ items: Item[]; nextCursor: Query['cursor'] | null }>,
+): AsyncGenerator<Item, void, undefined> {
+  const seen = new Set<unknown>()
+  for (let next = query; ; ) {
+    seen.add(next.cursor)
+    const { items, nextCursor } = await load(next)
+    yield* items
+    if (nextCursor === null) return
+    if (items.length === 0 || seen.has(nextCursor)) throw new MayflyError('unexpected answer', 200)
+    next = { ...query, cursor: nextCursor }
+  }
+}

@@ -1,6 +1,6 @@
 /** The client of PULSE, for a monitor's owner, the job that pings, and readers of a shared status. */
 import type { NewToken } from '../http/schemas.ts'
-import type { PulseHistory, PulseHistoryEntry, PulseHistoryQuery } from '../pulse/history-schema.ts'
+import type { PulseHistory, PulseHistoryQuery } from '../pulse/history-schema.ts'
 import type {
   PublicPulseStatus,
   PulseCapability,
@@ -11,7 +11,7 @@ import type {
 } from '../pulse/schema.ts'
 import { createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
-import { type CallOptions, type Http, searchOf } from './http.ts'
+import { allPages, type CallOptions, type Http, searchOf } from './http.ts'
 import { dataOf, endOf, type Following, follow } from './live.ts'
 import { within } from './wait.ts'
 
@@ -135,17 +135,11 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
      * for await (const { type, at } of monitor.historyEntries()) console.log(at, type)
      * ```
      */
-    async *historyEntries(
-      query: PulseHistoryQuery = {},
-      options?: CallOptions,
-    ): AsyncGenerator<PulseHistoryEntry, void, undefined> {
-      for (let next = query; ; ) {
-        const { entries, nextCursor } = await history(next, options)
-        yield* entries
-        if (nextCursor === null) return
-        next = { ...query, cursor: nextCursor }
-      }
-    },
+    historyEntries: (query: PulseHistoryQuery = {}, options?: CallOptions) =>
+      allPages(query, async (next) => {
+        const { entries: items, nextCursor } = await history(next, options)
+        return { items, nextCursor }
+      }),
     ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
     /**
      * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ping token replaces

@@ -83,14 +83,40 @@ test('an answer without an end is given up, also where no length is announced', 
   assert.ok(sent < 128, `${sent} MiB were sent`)
 })
 
+for (const [name, { list, nextOf }] of Object.entries({
+  'whose next one is the same': { list: [{}], nextOf: (asked: number) => Math.max(asked, 7) },
+  'whose next one came before': { list: [{}], nextOf: (asked: number) => (asked === 7 ? 6 : 7) },
+  'that are empty': { list: [], nextOf: (asked: number) => asked + 1 },
+})) {
+  test(`pages ${name} end with "unexpected answer", and not never`, async (t) => {
+    let pages = 0
+    const baseUrl = await serve(t, ({ url }, response) => {
+      if (++pages > 10) return void response.destroy()
+      const asked = Number(new URL(url ?? '', 'http://x').searchParams.get('cursor'))
+      const page = { events: list, entries: list, latestSequence: 9, uptime: {} }
+      response.end(JSON.stringify({ ...page, nextCursor: nextOf(asked) }))
+    })
+    const { inbox, monitor } = clientsOf(createMayfly({ baseUrl }))
+    for (const all of [() => inbox.events(), () => monitor.historyEntries()]) {
+      pages = 0
+      await assert.rejects(() => Array.fromAsync<unknown>(all()), { phrase: 'unexpected answer' })
+      assert.ok(pages <= 3, `${pages} pages`)
+    }
+  })
+}
+
 async function strangerOf(t: TestContext, listener: RequestListener) {
   const baseUrl = await serve(t, listener)
   return { calls: callsOf(createMayfly({ baseUrl })) }
 }
 
+const clientsOf = (mayfly: Mayfly) => ({
+  inbox: mayfly.catch({ publicId: newId('catch'), ownerToken: 'x' }),
+  monitor: mayfly.pulse({ publicId: newId('pulse'), ownerToken: 'x', pingToken: 'x' }),
+})
+
 function callsOf(mayfly: Mayfly) {
-  const inbox = mayfly.catch({ publicId: newId('catch'), ownerToken: 'x' })
-  const monitor = mayfly.pulse({ publicId: newId('pulse'), ownerToken: 'x', pingToken: 'x' })
+  const { inbox, monitor } = clientsOf(mayfly)
   const code = formatWhisperCode({
     publicId: newId('whisper'),
     readToken: aToken('whisper_read'),
