@@ -1,14 +1,13 @@
 /** The owner's routes of an inbox: read, follow, delete, destroy. */
 
 import type { FastifyReply, FastifyRequest, HTTPMethods, RouteGenericInterface } from 'fastify'
-import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import type { Memory, Reservation } from '../http/memory.ts'
-import { createOwner, OWNER_ERRORS } from '../http/owner.ts'
+import { createOwner, type Operation } from '../http/owner.ts'
 import { DOWNLOAD } from '../http/response-headers.ts'
-import { answer, BODY_ERRORS, errors, NoContent, streamed } from '../http/schemas.ts'
+import { answer, errors, NoContent, streamed } from '../http/schemas.ts'
 import { streamParts, withDisconnectSignal } from '../http/sending.ts'
 import type { EventStreams, LongPoll } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
@@ -51,16 +50,6 @@ const anything = () => () => true
 /** Fits the longest body of an answer with every character escaped. */
 const MAX_RESPONSE_BYTES = 32 * 1024
 
-/** What an operation says of itself; its errors are those of every owner's operation and these. */
-type Described = {
-  operationId: string
-  summary: string
-  description: string
-  isLinked?: boolean
-  body?: TSchema
-  response: object
-}
-
 type Work<Params> = (
   inbox: InboxRow,
   request: FastifyRequest<Params & RouteGenericInterface>,
@@ -79,52 +68,29 @@ export function mountOwner(
   const owner = createOwner<InboxRow>(app, {
     limits,
     streams,
+    product: 'catch',
+    publicId,
     kind: 'catch_owner',
     find: service.owned,
     used: service.used,
     listen: service.listen,
   })
-  const described = (schema: Described, params: TSchema = inboxParams) => ({
-    tags: ['catch'],
-    security: [{ bearer: [] }],
-    params,
-    ...schema,
-    response: { ...schema.response, ...errors(...OWNER_ERRORS) },
-  })
-
-  /** Mounts an operation on an inbox. */
-  function ofInbox(
-    [method, path]: [method: HTTPMethods, path: string],
-    schema: Described,
-    work: Work<Owned>,
-  ): void {
-    app.route<Owned>({
-      method,
-      url: `/api/catch/:publicId${path}`,
-      onRequest: owner.required,
-      schema: described(schema),
-      handler: owner.answers(work),
-    })
-  }
+  const ofInbox = '/api/catch/:publicId'
 
   /** Mounts an operation on one of its events. */
-  function ofEvent(
+  const ofEvent = (
     [method, path]: [method: HTTPMethods, path: string],
-    schema: Described,
-    work: Work<OwnedEvent>,
-  ): void {
-    app.route<OwnedEvent>({
-      method,
-      url: `/api/catch/:publicId/events/:eventId${path}`,
-      onRequest: owner.required,
-      schema: described(schema, eventParams),
-      validatorCompiler: anything,
-      handler: owner.answers(work),
-    })
-  }
+    operation: Operation,
+    handler: (request: FastifyRequest<OwnedEvent>, reply: FastifyReply) => Promise<unknown>,
+  ): void =>
+    owner.mount<OwnedEvent>(
+      [method, `${ofInbox}/events/:eventId${path}`],
+      { params: eventParams, ...operation, route: { validatorCompiler: anything } },
+      handler,
+    )
 
-  ofInbox(
-    ['GET', ''],
+  owner.mount(
+    ['GET', ofInbox],
     {
       operationId: 'getInbox',
       summary: 'The state and counters of an inbox',
@@ -132,10 +98,10 @@ export function mountOwner(
         'Reading it costs nothing. The inbox can be read in every state until it expires.',
       response: { 200: CatchStatus },
     },
-    async (inbox) => () => service.status(inbox),
+    owner.answers(async (inbox) => () => service.status(inbox)),
   )
-  ofInbox(
-    ['DELETE', ''],
+  owner.mount(
+    ['DELETE', ofInbox],
     {
       operationId: 'destroyInbox',
       summary: 'Destroy an inbox with its events and both capabilities',
@@ -143,10 +109,10 @@ export function mountOwner(
         'All of it is gone at once, and the address accepts nothing more. This cannot be undone, and nothing is paid back.',
       response: { 204: NoContent },
     },
-    async (inbox, _request, reply) => gone(reply, await service.destroy(inbox)),
+    owner.removes(service.destroy),
   )
-  ofInbox(
-    ['GET', '/refusals'],
+  owner.mount(
+    ['GET', `${ofInbox}/refusals`],
     {
       isLinked: true,
       operationId: 'getRefusals',
@@ -155,13 +121,13 @@ export function mountOwner(
         'A refused request is not kept: this is how the owner learns that a sender was turned away. Counts are a few seconds late.',
       response: { 200: CatchRefusals },
     },
-    async (inbox) => {
+    owner.answers(async (inbox) => {
       const found = await service.refusals(inbox)
       return () => found
-    },
+    }),
   )
-  ofInbox(
-    ['GET', '/response'],
+  owner.mount(
+    ['GET', `${ofInbox}/response`],
     {
       isLinked: true,
       operationId: 'getResponse',
@@ -169,12 +135,14 @@ export function mountOwner(
       description: 'Senders get 204 until the owner chooses something else.',
       response: { 200: CatchResponseShown },
     },
-    async ({ response }) =>
-      (): CatchResponseShown =>
-        response === null ? { status: 204 } : JSON.parse(response),
+    owner.answers(
+      async ({ response }) =>
+        (): CatchResponseShown =>
+          response === null ? { status: 204 } : JSON.parse(response),
+    ),
   )
-  ofInbox(
-    ['DELETE', '/response'],
+  owner.mount(
+    ['DELETE', `${ofInbox}/response`],
     {
       isLinked: true,
       operationId: 'deleteResponse',
@@ -182,27 +150,21 @@ export function mountOwner(
       description: 'What the owner has chosen is forgotten.',
       response: { 204: NoContent },
     },
-    async (inbox, _request, reply) => gone(reply, await service.respond(inbox, null)),
+    owner.removes((inbox) => service.respond(inbox, null)),
   )
-  app.put<Owned & { Body: CatchResponse }>(
-    '/api/catch/:publicId/response',
+  owner.mount<{ Body: CatchResponse }>(
+    ['PUT', `${ofInbox}/response`],
     {
-      onRequest: owner.required,
-      bodyLimit: MAX_RESPONSE_BYTES,
-      config: { invalid: { body: 'invalid settings' } },
-      schema: described({
-        isLinked: true,
-        operationId: 'setResponse',
-        summary:
-          'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
-        description:
-          'From then on, senders get it for every request that is stored. A refused request gets its error.',
-        body: CatchResponse,
-        response: {
-          200: CatchResponseShown,
-          ...errors('invalid settings', ...BODY_ERRORS),
-        },
-      }),
+      isLinked: true,
+      operationId: 'setResponse',
+      summary:
+        'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
+      description:
+        'From then on, senders get it for every request that is stored. A refused request gets its error.',
+      body: CatchResponse,
+      response: { 200: CatchResponseShown },
+      errors: ['invalid settings'],
+      route: { bodyLimit: MAX_RESPONSE_BYTES, config: { invalid: { body: 'invalid settings' } } },
     },
     owner.answers(async (inbox, request) => {
       const chosen = request.body
@@ -226,7 +188,7 @@ export function mountOwner(
     }
   const answerPage = owner.answers(page())
   app.get<Listed>(
-    '/api/catch/:publicId/events',
+    `${ofInbox}/events`,
     {
       onRequest: owner.requiredOr401,
       schema: {
@@ -255,44 +217,36 @@ export function mountOwner(
       })
     },
   )
-  mountTokens(app, owner, {
-    product: 'catch',
+  mountTokens(owner, {
     noun: 'Inbox',
-    publicId,
     kinds: ['owner', 'ingest'],
     rotate: service.rotateToken,
   })
-  app.get<Owned>(
-    '/api/catch/:publicId/stream',
+  owner.mount(
+    ['GET', `${ofInbox}/stream`],
     {
-      onRequest: owner.required,
-      schema: {
-        tags: ['catch'],
-        isLinked: true,
-        operationId: 'streamEvents',
-        summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
-        description:
-          'The stream stays open. Send the id of the last event that you have as Last-Event-ID, and it goes on after it; without, it begins with the next request.',
-        security: [{ bearer: [] }],
-        params: inboxParams,
-        querystring: StreamQuery,
-        headers: Type.Object({
-          'last-event-id': Type.Optional(
-            Type.String({
-              description:
-                'The sequence of the last event that the client has: the stream goes on after it',
-              examples: ['17'],
-            }),
-          ),
-        }),
-        response: {
-          200: streamed(
-            'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
-            { id: '1', event: 'capture', data: '{"sequence":1}' },
-          ),
-          ...errors('invalid query', ...OWNER_ERRORS),
-        },
+      isLinked: true,
+      operationId: 'streamEvents',
+      summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
+      description:
+        'The stream stays open. Send the id of the last event that you have as Last-Event-ID, and it goes on after it; without, it begins with the next request.',
+      querystring: StreamQuery,
+      headers: Type.Object({
+        'last-event-id': Type.Optional(
+          Type.String({
+            description:
+              'The sequence of the last event that the client has: the stream goes on after it',
+            examples: ['17'],
+          }),
+        ),
+      }),
+      response: {
+        200: streamed(
+          'Events named `capture`, each with a CatchEvent as its data and its sequence as its id; then one named `end` with the status of the inbox',
+          { id: '1', event: 'capture', data: '{"sequence":1}' },
+        ),
       },
+      errors: ['invalid query'],
     },
     owner.streams((inbox, request) => {
       const from = lastEventId(request) ?? inbox.last_sequence
@@ -323,13 +277,13 @@ export function mountOwner(
         'The whole request: path, query, headers in their order, and body, as text or as base64.',
       response: { 200: CatchEvent },
     },
-    async (inbox, request, reply) => {
+    owner.answers(async (inbox, request, reply) => {
       const { event, reservation } = await found(inbox, request, reply)
       await reservation.waitTurn()
       const json = Buffer.from(eventJson(event))
       reservation.resize(json.length)
       return () => reply.type(JSON_TYPE).send(json)
-    },
+    }),
   )
   ofEvent(
     ['GET', '/body'],
@@ -348,7 +302,7 @@ export function mountOwner(
         }),
       },
     },
-    async (inbox, request, reply) => {
+    owner.answers(async (inbox, request, reply) => {
       const { event, reservation } = await found(inbox, request, reply)
       reservation.resize(event.body_bytes)
       // Bytes from a stranger on our origin: browsers must not render, sniff or run them.
@@ -359,7 +313,7 @@ export function mountOwner(
           .header('content-security-policy', "default-src 'none'; sandbox")
           .header('cross-origin-resource-policy', 'cross-origin')
           .send(bodyOf(event))
-    },
+    }),
   )
   ofEvent(
     ['DELETE', ''],
@@ -369,15 +323,8 @@ export function mountOwner(
       description: 'Its bytes are free again. It still counts as one of the requests of the plan.',
       response: { 204: NoContent },
     },
-    async (inbox, request, reply) =>
-      gone(reply, await service.deleteEvent(inbox, request.params.eventId)),
+    owner.removes((inbox, request) => service.deleteEvent(inbox, request.params.eventId)),
   )
-}
-
-/** Says that it is gone, or that it was already. */
-function gone(reply: FastifyReply, isGone: boolean): () => unknown {
-  if (!isGone) throw problem('not found')
-  return () => reply.code(204).send()
 }
 
 /** @throws Problem for parameters that exclude each other. */

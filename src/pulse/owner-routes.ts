@@ -1,6 +1,5 @@
 /** The owner's routes of a monitor: read, follow, destroy, its settings, tokens, alerts and switch. */
 
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Alerts } from '../alerts/alerts.ts'
 import type { ServiceClock } from '../db/clock.ts'
 import type { Db } from '../db/db.ts'
@@ -9,11 +8,10 @@ import type { App } from '../http/app.ts'
 import { ignoreBody } from '../http/body.ts'
 import { invalid, problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
-import { createOwner, OWNER_ERRORS, type Owner } from '../http/owner.ts'
-import { BODY_ERRORS, errors, NoContent, streamed } from '../http/schemas.ts'
+import { createOwner, type Owner } from '../http/owner.ts'
+import { NoContent, streamed } from '../http/schemas.ts'
 import type { EventStreams } from '../http/streams.ts'
 import { mountTokens } from '../http/token-routes.ts'
-import { Type } from '../lib/json-schema.ts'
 import type { SwitchOwner } from '../switches/switches.ts'
 import { testAlert } from './alerts.ts'
 import { awaitedStatus, followMonitor } from './following.ts'
@@ -31,9 +29,8 @@ import type { PulseService } from './service.ts'
 import { checkTerms, readAs } from './settings.ts'
 import { existingMonitor, type MonitorRow } from './store.ts'
 
-type Owned = { Params: { publicId: string } }
-type Awaited = Owned & { Querystring: StatusQuery }
-type Paged = Owned & { Querystring: PulseHistoryQuery }
+type Awaited = { Querystring: StatusQuery }
+type Paged = { Querystring: PulseHistoryQuery }
 
 export type OwnerDeps = {
   db: Pick<Db, 'read'>
@@ -45,95 +42,65 @@ export type OwnerDeps = {
   switches: SwitchOwner
 }
 
-const about = {
-  tags: ['pulse'],
-  security: [{ bearer: [] }],
-  params: Type.Object({ publicId }),
-}
-
-const SETTINGS_ERRORS = ['invalid settings', ...BODY_ERRORS, ...OWNER_ERRORS] as const
+const MONITOR = '/api/pulse/:publicId'
 
 export function mountOwner(app: App, deps: OwnerDeps): void {
   const { service, limits, streams, clock } = deps
   const owner = createOwner<MonitorRow>(app, {
     limits,
     streams,
+    product: 'pulse',
+    publicId,
     kind: 'pulse_owner',
     find: service.owned,
+    hasEnded: service.hasExpired,
     used: service.used,
     listen: service.listen,
   })
 
-  async function changeable(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    await owner.required(request, reply)
-    if (service.hasExpired(owner.of(request))) throw problem('not found')
-  }
-
-  mountReading(app, owner, deps)
-  app.delete<Owned>(
-    '/api/pulse/:publicId',
+  mountReading(owner, deps)
+  owner.mount(
+    ['DELETE', MONITOR],
     {
-      onRequest: owner.required,
-      schema: {
-        ...about,
-        operationId: 'destroyMonitor',
-        summary: 'Destroy a monitor with both capabilities and what it shares',
-        description:
-          'All of it is gone at once, with its history and its shared status. This cannot be undone, and nothing is paid back.',
-        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-      },
+      operationId: 'destroyMonitor',
+      summary: 'Destroy a monitor with both capabilities and what it shares',
+      description:
+        'All of it is gone at once, with its history and its shared status. This cannot be undone, and nothing is paid back.',
+      response: { 204: NoContent },
     },
-    owner.answers(async (monitor, _request, reply) => {
-      if (!(await service.destroy(monitor))) throw problem('not found')
-      return () => reply.code(204).send()
-    }),
+    owner.removes(service.destroy),
   )
-  mountTokens(app, owner, {
-    product: 'pulse',
-    noun: 'Monitor',
-    publicId,
-    kinds: ['owner', 'ping'],
-    changeable,
-    rotate: service.rotateToken,
-  })
-  mountSettings(app, { ...deps, owner, changeable })
+  mountTokens(owner, { noun: 'Monitor', kinds: ['owner', 'ping'], rotate: service.rotateToken })
+  mountSettings(owner, deps)
   mountAlerts(
-    app,
     { ...deps, owner },
     {
-      product: 'pulse',
-      path: '/api/pulse/:publicId/alerts',
+      path: `${MONITOR}/alerts`,
       operations: 'Alerts',
       whose: 'a monitor',
-      publicId,
-      changeable,
       test: testAlert,
       guard: ({ public_id: id }) => existingMonitor(id, clock.now()),
     },
   )
-  mountSwitch(app, { ...deps, owner, changeable })
+  mountSwitch(owner, deps)
 }
 
-function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void {
+function mountReading(owner: Owner<MonitorRow>, deps: OwnerDeps): void {
   const { service, clock } = deps
-  const onRequest = owner.required
   const answerStatus = owner.answers<Awaited>(async (monitor) => {
     const status = await service.status(monitor)
     return () => status
   })
-  app.get<Awaited>(
-    '/api/pulse/:publicId',
+  owner.mount<Awaited>(
+    ['GET', MONITOR],
     {
-      onRequest,
-      schema: {
-        ...about,
-        operationId: 'getMonitor',
-        summary: 'The state, counters and settings of a monitor',
-        description:
-          'With `wait` it answers as soon as the state is another one than `since` names, or after that many seconds.',
-        querystring: StatusQuery,
-        response: { 200: PulseStatus, ...errors('invalid query', ...OWNER_ERRORS) },
-      },
+      operationId: 'getMonitor',
+      summary: 'The state, counters and settings of a monitor',
+      description:
+        'With `wait` it answers as soon as the state is another one than `since` names, or after that many seconds.',
+      querystring: StatusQuery,
+      response: { 200: PulseStatus },
+      errors: ['invalid query'],
     },
     (request, reply) => {
       const { wait, since = null } = request.query
@@ -148,24 +115,19 @@ function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void
       })
     },
   )
-  app.get<Owned>(
-    '/api/pulse/:publicId/stream',
+  owner.mount(
+    ['GET', `${MONITOR}/stream`],
     {
-      onRequest,
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'streamMonitor',
-        summary: 'Pings and changes of state as they happen (server-sent events)',
-        description:
-          'The stream stays open: first the state as it is, then each ping and each change.',
-        response: {
-          200: streamed(
-            'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
-            { id: '91', event: 'state', data: '{"state":"operational"}' },
-          ),
-          ...errors(...OWNER_ERRORS),
-        },
+      isLinked: true,
+      operationId: 'streamMonitor',
+      summary: 'Pings and changes of state as they happen (server-sent events)',
+      description:
+        'The stream stays open: first the state as it is, then each ping and each change.',
+      response: {
+        200: streamed(
+          'Events named `state` and `ping`, each with a PulseStatus as its data; then one named `end` with why',
+          { id: '91', event: 'state', data: '{"state":"operational"}' },
+        ),
       },
     },
     owner.streams(
@@ -174,19 +136,16 @@ function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void
           followMonitor({ service, publicId, stream, clock }),
     ),
   )
-  app.get<Paged>(
-    '/api/pulse/:publicId/history',
+  owner.mount<Paged>(
+    ['GET', `${MONITOR}/history`],
     {
-      onRequest,
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'getHistory',
-        summary: 'Pings, runs, late spells and blind windows of a whole life, and the uptime',
-        description: 'Newest first, in pages. It stays readable until the monitor is gone.',
-        querystring: PulseHistoryQuery,
-        response: { 200: PulseHistory, ...errors('invalid query', ...OWNER_ERRORS) },
-      },
+      isLinked: true,
+      operationId: 'getHistory',
+      summary: 'Pings, runs, late spells and blind windows of a whole life, and the uptime',
+      description: 'Newest first, in pages. It stays readable until the monitor is gone.',
+      querystring: PulseHistoryQuery,
+      response: { 200: PulseHistory },
+      errors: ['invalid query'],
     },
     owner.answers<Paged>(async (monitor, { query }) => {
       const { limit = DEFAULT_ENTRIES, cursor, type = null } = query
@@ -204,32 +163,26 @@ function mountReading(app: App, owner: Owner<MonitorRow>, deps: OwnerDeps): void
   )
 }
 
-type Changing = OwnerDeps & {
-  owner: Owner<MonitorRow>
-  /** The hook of routes that an expired monitor has no more. */
-  changeable: Owner<MonitorRow>['required']
-}
-
-function mountSettings(app: App, { owner, changeable, service, clock }: Changing): void {
+function mountSettings(owner: Owner<MonitorRow>, { service, clock }: OwnerDeps): void {
   const boundsOf = ({ minimum_grace_seconds: minimumGraceSeconds }: MonitorRow) => ({
     minimumGraceSeconds,
     now: clock.now(),
   })
-  const config = { invalid: { body: 'invalid settings' } } as const
-  app.patch<Owned>(
-    '/api/pulse/:publicId',
+  const route = {
+    onRequest: owner.changeable,
+    config: { invalid: { body: 'invalid settings' } },
+  } as const
+  owner.mount(
+    ['PATCH', MONITOR],
     {
-      onRequest: changeable,
-      config,
-      schema: {
-        ...about,
-        operationId: 'updateMonitor',
-        summary: 'Change any of the settings of a monitor',
-        description:
-          'Members that are left out stay as they are. A new interval or grace begins to count now.',
-        body: PulseSettings,
-        response: { 200: PulseStatus, ...errors(...SETTINGS_ERRORS) },
-      },
+      operationId: 'updateMonitor',
+      summary: 'Change any of the settings of a monitor',
+      description:
+        'Members that are left out stay as they are. A new interval or grace begins to count now.',
+      body: PulseSettings,
+      response: { 200: PulseStatus },
+      errors: ['invalid settings'],
+      route,
     },
     owner.answers(async (monitor, request) => {
       const wanted = readAs(PulseSettings, request.body)
@@ -240,20 +193,17 @@ function mountSettings(app: App, { owner, changeable, service, clock }: Changing
       return () => status
     }),
   )
-  app.put<Owned>(
-    '/api/pulse/:publicId/schedule',
+  owner.mount(
+    ['PUT', `${MONITOR}/schedule`],
     {
-      onRequest: changeable,
-      config,
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'setSchedule',
-        summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
-        description: 'A ping is then expected at each of these times, and is late after the grace.',
-        body: PulseSchedule,
-        response: { 200: PulseSchedule, ...errors(...SETTINGS_ERRORS) },
-      },
+      isLinked: true,
+      operationId: 'setSchedule',
+      summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
+      description: 'A ping is then expected at each of these times, and is late after the grace.',
+      body: PulseSchedule,
+      response: { 200: PulseSchedule },
+      errors: ['invalid settings'],
+      route,
     },
     owner.answers(async (monitor, request) => {
       const wanted = readAs(PulseSchedule, request.body)
@@ -262,42 +212,33 @@ function mountSettings(app: App, { owner, changeable, service, clock }: Changing
       return () => wanted
     }),
   )
-  app.delete<Owned>(
-    '/api/pulse/:publicId/schedule',
+  owner.mount(
+    ['DELETE', `${MONITOR}/schedule`],
     {
-      onRequest: changeable,
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'deleteSchedule',
-        summary: 'Return to the interval',
-        description:
-          'A ping is then expected at each interval after the last one, as before the schedule.',
-        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-      },
+      isLinked: true,
+      operationId: 'deleteSchedule',
+      summary: 'Return to the interval',
+      description:
+        'A ping is then expected at each interval after the last one, as before the schedule.',
+      response: { 204: NoContent },
+      route: { onRequest: owner.changeable },
     },
-    owner.answers(async (monitor, _request, reply) => {
-      if (!(await service.setSchedule(monitor, null))) throw problem('not found')
-      return () => reply.code(204).send()
-    }),
+    owner.removes((monitor) => service.setSchedule(monitor, null)),
   )
 }
 
 /** The id that binds secrets to the monitor's silence. */
-function mountSwitch(app: App, { owner, changeable, switches, clock }: Changing): void {
-  app.post<Owned>(
-    '/api/pulse/:publicId/switch',
+function mountSwitch(owner: Owner<MonitorRow>, { switches, clock }: OwnerDeps): void {
+  owner.mount(
+    ['POST', `${MONITOR}/switch`],
     {
-      onRequest: [ignoreBody, changeable],
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'makeSwitch',
-        summary: 'The switch of a monitor, which is made with the first call',
-        description:
-          'A whisper that is bought with this id can be read only after the monitor fell silent. Later calls return the same switch.',
-        response: { 200: RevealSwitch, ...errors(...OWNER_ERRORS) },
-      },
+      isLinked: true,
+      operationId: 'makeSwitch',
+      summary: 'The switch of a monitor, which is made with the first call',
+      description:
+        'A whisper that is bought with this id can be read only after the monitor fell silent. Later calls return the same switch.',
+      response: { 200: RevealSwitch },
+      route: { onRequest: [ignoreBody, owner.changeable] },
     },
     owner.answers(async ({ public_id: monitorId }) => {
       // A monitor that is destroyed meanwhile must leave no switch behind.
@@ -306,22 +247,16 @@ function mountSwitch(app: App, { owner, changeable, switches, clock }: Changing)
       return () => ({ switchId })
     }),
   )
-  app.delete<Owned>(
-    '/api/pulse/:publicId/switch',
+  owner.mount(
+    ['DELETE', `${MONITOR}/switch`],
     {
-      onRequest: changeable,
-      schema: {
-        ...about,
-        isLinked: true,
-        operationId: 'retireSwitch',
-        summary: 'Retire the switch: nothing more is bound to it, and what is bound stays bound',
-        description: 'Whispers that were bound to it before still wait for the monitor.',
-        response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-      },
+      isLinked: true,
+      operationId: 'retireSwitch',
+      summary: 'Retire the switch: nothing more is bound to it, and what is bound stays bound',
+      description: 'Whispers that were bound to it before still wait for the monitor.',
+      response: { 204: NoContent },
+      route: { onRequest: owner.changeable },
     },
-    owner.answers(async ({ public_id: monitorId }, _request, reply) => {
-      if (!(await switches.retire(monitorId))) throw problem('not found')
-      return () => reply.code(204).send()
-    }),
+    owner.removes(({ public_id: monitorId }) => switches.retire(monitorId)),
   )
 }

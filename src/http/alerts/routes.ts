@@ -9,52 +9,40 @@ import type { Destination, SetDestination, Told, Wanted } from '../../alerts/des
 import type { Statement } from '../../db/db.ts'
 import { type AlertContent, calledUrl } from '../../lib/alert-formats.ts'
 import { rfc3339 } from '../../lib/clock.ts'
-import { Type } from '../../lib/json-schema.ts'
-import type { AnyProduct } from '../../lib/product-names.ts'
-import type { App } from '../app.ts'
 import { ignoreBody } from '../body.ts'
 import { problem } from '../errors.ts'
 import { LIMITS, type Limits } from '../limits.ts'
-import { OWNER_ERRORS, type Owner } from '../owner.ts'
-import { BODY_ERRORS, errors, NoContent } from '../schemas.ts'
+import type { Owner } from '../owner.ts'
+import { NoContent } from '../schemas.ts'
 import { AlertSettings, AlertsSet, AlertsStatus } from './schema.ts'
 import { readDestinations } from './settings.ts'
 
 /** Fits three of the longest destinations with every character escaped. */
 const MAX_BODY_BYTES = 48 * 1024
 
-type Owned = { Params: { publicId: string } }
-
 /** What the product adds: where its alerts are, and in which words. */
 export type AlertRoutes<Row> = {
-  product: AnyProduct
   /** Such as `/api/pulse/:publicId/alerts`. */
   path: string
   /** Ends the ids of the operations, which are `get…`, `set…`, `test…` and `delete…`. */
   operations: string
   /** Whose alerts they are, in summaries: `a monitor`. */
   whose: string
-  publicId: ReturnType<typeof Type.String>
   /** What a test tells. */
   test(row: Row): AlertContent
   /** Holds while the owner may set destinations. Locks the owner's row. */
   guard(row: Row): Statement
-  /** Like `owner.required`, but whoever may not set destinations any more is not found. */
-  changeable(request: FastifyRequest, reply: FastifyReply): Promise<void>
 }
 
 export function mountAlerts<Row extends { public_id: string }>(
-  app: App,
   deps: { alerts: Alerts; limits: Limits; owner: Owner<Row> },
-  routes: AlertRoutes<Row>,
+  { path, operations, whose, test, guard }: AlertRoutes<Row>,
 ): void {
   const { alerts, limits, owner } = deps
-  const { path, test, guard, changeable } = routes
   const { destinations } = alerts
-  const schemas = schemasOf(routes)
 
   async function requireOn(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    await changeable(request, reply)
+    await owner.changeable(request, reply)
     if (!alerts.isOn) throw problem('alerts unavailable')
   }
 
@@ -70,9 +58,16 @@ export function mountAlerts<Row extends { public_id: string }>(
     }
   }
 
-  app.get<Owned>(
-    path,
-    { onRequest: owner.required, schema: schemas.read },
+  owner.mount(
+    ['GET', path],
+    {
+      isLinked: true,
+      operationId: `get${operations}`,
+      summary: `Where the alerts of ${whose} go, and what was sent`,
+      description:
+        '`deliveries` has what was sent in the last 24 hours, and what waits for its next try.',
+      response: { 200: AlertsStatus },
+    },
     owner.answers(async ({ public_id: id }) => {
       const [list, told] = await Promise.all([destinations.list(id), destinations.told(id)])
       return () => ({
@@ -81,17 +76,31 @@ export function mountAlerts<Row extends { public_id: string }>(
       })
     }),
   )
-  app.delete<Owned>(
-    path,
-    { onRequest: owner.required, schema: schemas.remove },
-    owner.answers(async ({ public_id: id }, _request, reply) => {
+  owner.mount(
+    ['DELETE', path],
+    {
+      isLinked: true,
+      operationId: `delete${operations}`,
+      summary: 'Forget all destinations and what waits for them',
+      description: 'Deletes all destinations.',
+      response: { 204: NoContent },
+    },
+    owner.removes(async ({ public_id: id }) => {
       await destinations.remove(id)
-      return () => reply.code(204).send()
+      return true
     }),
   )
-  app.post<Owned>(
-    `${path}/test`,
-    { onRequest: [ignoreBody, requireOn], schema: schemas.test },
+  owner.mount(
+    ['POST', `${path}/test`],
+    {
+      isLinked: true,
+      operationId: `test${operations}`,
+      summary: 'Test the destinations that no test has reached',
+      description: 'A destination gets alerts only after it has answered a test.',
+      response: { 200: AlertsSet },
+      errors: ['alerts unavailable'],
+      route: { onRequest: [ignoreBody, requireOn] },
+    },
     owner.answers(async (row, _request, reply) => {
       const { public_id: id } = row
       await takeTests(id, await destinations.untestedOf(id), reply)
@@ -99,13 +108,22 @@ export function mountAlerts<Row extends { public_id: string }>(
       return () => ({ destinations: set.map(setOf) })
     }),
   )
-  app.put<Owned & { Body: AlertSettings }>(
-    path,
+  owner.mount<{ Body: AlertSettings }>(
+    ['PUT', path],
     {
-      onRequest: requireOn,
-      bodyLimit: MAX_BODY_BYTES,
-      config: { invalid: { body: 'invalid destinations' } },
-      schema: schemas.set,
+      isLinked: true,
+      operationId: `set${operations}`,
+      summary: 'Set at most three destinations, and test those that are new',
+      description:
+        'Replaces all destinations: `{"id"}` stands for one that is set. `secret` is in this answer alone.',
+      body: AlertSettings,
+      response: { 200: AlertsSet },
+      errors: ['invalid destinations', 'alerts unavailable'],
+      route: {
+        onRequest: requireOn,
+        bodyLimit: MAX_BODY_BYTES,
+        config: { invalid: { body: 'invalid destinations' } },
+      },
     },
     owner.answers(async (row, request, reply) => {
       const { public_id: id } = row
@@ -145,53 +163,3 @@ const deliveryOf = ({ alert, nextAt }: Told): AlertsStatus['deliveries'][number]
   attempts: alert.attempts,
   nextTryAt: nextAt === null ? null : rfc3339(nextAt),
 })
-
-function schemasOf({
-  product,
-  publicId,
-  operations,
-  whose,
-}: Pick<AlertRoutes<unknown>, 'product' | 'publicId' | 'operations' | 'whose'>) {
-  const shared = {
-    tags: [product],
-    security: [{ bearer: [] }],
-    params: Type.Object({ publicId }),
-    isLinked: true,
-  }
-  return {
-    read: {
-      ...shared,
-      operationId: `get${operations}`,
-      summary: `Where the alerts of ${whose} go, and what was sent`,
-      description:
-        '`deliveries` has what was sent in the last 24 hours, and what waits for its next try.',
-      response: { 200: AlertsStatus, ...errors(...OWNER_ERRORS) },
-    },
-    remove: {
-      ...shared,
-      operationId: `delete${operations}`,
-      summary: 'Forget all destinations and what waits for them',
-      description: 'Deletes all destinations.',
-      response: { 204: NoContent, ...errors(...OWNER_ERRORS) },
-    },
-    test: {
-      ...shared,
-      operationId: `test${operations}`,
-      summary: 'Test the destinations that no test has reached',
-      description: 'A destination gets alerts only after it has answered a test.',
-      response: { 200: AlertsSet, ...errors('alerts unavailable', ...OWNER_ERRORS) },
-    },
-    set: {
-      ...shared,
-      operationId: `set${operations}`,
-      summary: 'Set at most three destinations, and test those that are new',
-      description:
-        'Replaces all destinations: `{"id"}` stands for one that is set. `secret` is in this answer alone.',
-      body: AlertSettings,
-      response: {
-        200: AlertsSet,
-        ...errors('invalid destinations', ...BODY_ERRORS, 'alerts unavailable', ...OWNER_ERRORS),
-      },
-    },
-  }
-}
