@@ -145,7 +145,7 @@ export const WAIT_FOR_WEBHOOK: HeldTool = {
   description: (way) =>
     `Hands over what an inbox has received and you have not seen, oldest first, or waits for the next request. ${
       way === 'local'
-        ? 'It goes on where the call before ended.'
+        ? 'It hands over each once. What filters passed over comes later.'
         : 'Without after it begins with the first request; each result names the next after.'
     } ${STRANGERS}`,
   hints: { reads: true, repeatable: true, open: true },
@@ -162,11 +162,16 @@ export const WAIT_FOR_WEBHOOK: HeldTool = {
   }),
   async run(context) {
     const { args, held: inbox } = context
-    const from = Number(args.after ?? inbox.position.last())
-    const { events, reason, after } = await waited(context, inbox, from)
+    const seen = inbox.seen()
+    const from = Number(args.after ?? seen.upTo)
+    const isNew = (sequence: number) => args.after !== undefined || !seen.beyond.has(sequence)
+    const { events, reason, after } = await waited(context, { inbox, from, isNew })
     const { webhooks, last } = within(events, Number(args.maxTextBytes ?? DEFAULT_TEXT_BYTES))
     const next = last ?? after
-    if (webhooks.length > 0) inbox.position.seen(next)
+    const isFiltered = FILTER_NAMES.some((name) => args[name] !== undefined)
+    const isWhole = from <= seen.upTo && !isFiltered
+    const sequences = webhooks.map(({ sequence }) => sequence)
+    if (sequences.length > 0) inbox.saw(sequences, isWhole ? next : null)
     return { text: resultText({ notice: STRANGER_NOTICE, reason, webhooks, after: next }) }
   },
 }
@@ -175,8 +180,7 @@ type Waited = { events: Event[]; reason: 'received' | 'timeout' | 'inbox closed'
 
 async function waited(
   { args, monotonic, progress }: Context,
-  inbox: Held,
-  from: number,
+  { inbox, from, isNew }: { inbox: Held; from: number; isNew(sequence: number): boolean },
 ): Promise<Waited> {
   const seconds = Number(args.timeoutSeconds ?? DEFAULT_WAIT_SECONDS)
   const until = monotonic() + seconds * 1000
@@ -188,7 +192,12 @@ async function waited(
     const before = monotonic()
     const filters = pick(args, FILTER_NAMES)
     const page = await pageOf(inbox, { ...filters, after, wait, limit: MAX_WEBHOOKS })
-    if (page.events.length > 0) return { events: page.events, reason: 'received', after }
+    const events = page.events.filter(({ sequence }) => isNew(Number(sequence)))
+    if (events.length > 0) return { events, reason: 'received', after }
+    if (page.events.length > 0) {
+      after = Number(page.events.at(-1)?.sequence)
+      continue
+    }
     // What does not match the filters is not looked at again.
     after = Math.max(after, page.latestSequence)
     if (monotonic() - before < wait * 1000 - EARLY_MS) {
@@ -199,8 +208,8 @@ async function waited(
 }
 
 /** As many of the events as fit into one result, but at least one, and the number of the last. */
-function within(events: Event[], most: number): { webhooks: object[]; last: number | null } {
-  const webhooks: object[] = []
+function within(events: Event[], most: number) {
+  const webhooks: ReturnType<typeof whole>[] = []
   let bytes = 0
   let last: number | null = null
   for (const event of events.slice(0, MAX_WEBHOOKS)) {

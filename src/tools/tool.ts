@@ -78,6 +78,9 @@ export type Brought =
   | { ciphertext: Uint8Array }
   | { text: string | null; bytes: number; fileName: string | null; mediaType: string | null }
 
+/** All events up to a number, and these beyond it, before which a filter has passed over others. */
+export type Seen = { upTo: number; beyond: ReadonlySet<number> }
+
 /** Something that was bought. The service is asked with the token for it. */
 export type Held = Api & {
   product: Product
@@ -88,8 +91,10 @@ export type Held = Api & {
   origin: string
   /** What the caller calls it. */
   label: string
-  /** Where its events were read up to. Kept here, or always from the beginning. */
-  position: { last(): number; seen(sequence: number): void }
+  /** Which of its events were handed over. Kept here, or always none. */
+  seen(): Seen
+  /** Handed over: these, and with `upTo` all that there were up to it. */
+  saw(sequences: readonly number[], upTo: number | null): void
   /** Saves a new token. Left out where the caller keeps it. */
   keep?(role: Role, token: string): void
   /** Forgets what was destroyed. */

@@ -7,7 +7,7 @@ import type { Product } from '../../lib/product-names.ts'
 import { type Api, apiBy, Refusal } from '../../tools/answers.ts'
 import { type Brought, type Context, type Held, type Roles, text } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
-import { lastSeen, sawUpTo } from '../vault/listening.ts'
+import { saw, seenOf } from '../vault/listening.ts'
 import { openPurchase } from '../vault/purchases.ts'
 import { A, allKept, findKept, findSaved, forget, saveAgain } from '../vault/saved.ts'
 import { fetchKept } from '../whisper/read.ts'
@@ -75,10 +75,8 @@ export function heldAs(cli: Cli, name: string, roles: Roles): Held {
     path: `/api/${product}/${publicId}`,
     origin: baseUrl,
     label: name,
-    position: {
-      last: () => lastSeen(cli, publicId),
-      seen: (sequence) => sawUpTo(cli, publicId, sequence),
-    },
+    seen: () => seenOf(cli, publicId),
+    saw: (sequences, upTo) => saw(cli, publicId, { sequences, upTo }),
     keep: (kind, next) =>
       void saveAgain<Kept>(cli, name, (kept) =>
         kept.capability.publicId === publicId

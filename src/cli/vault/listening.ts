@@ -66,18 +66,39 @@ const OTHER_LISTENER = 'Another process forwards the webhooks of this inbox now,
 export function forgetListening(place: Place, inbox: string): void {
   change(place, 'delete from listening where inbox = $inbox', { inbox })
   change(place, 'delete from failed where inbox = $inbox', { inbox })
+  change(place, 'delete from seen where inbox = $inbox', { inbox })
 }
 
-/** The last event that the tools of a host have handed over, or 0. */
-export const lastSeen = (place: Place, inbox: string): number =>
-  Number(rowsIn(place, 'select seen from listening where inbox = $inbox', { inbox })[0]?.seen ?? 0)
+/** The events that the tools of a host have handed over. */
+export function seenOf(place: Place, inbox: string): { upTo: number; beyond: Set<number> } {
+  const [row] = rowsIn(place, 'select seen from listening where inbox = $inbox', { inbox })
+  const beyond = rowsIn(place, 'select sequence from seen where inbox = $inbox', { inbox })
+  return {
+    upTo: Number(row?.seen ?? 0),
+    beyond: new Set(beyond.map(({ sequence }) => Number(sequence))),
+  }
+}
 
-/** It only grows: of two calls at once the one that got further counts. */
-export const sawUpTo = (place: Place, inbox: string, sequence: number): unknown =>
-  change(place, SEEN, { inbox, sequence })
+/** Remembers what was handed over. It only grows: of two calls at once the one that got further counts. */
+export function saw(
+  place: Place,
+  inbox: string,
+  { sequences, upTo }: { sequences: readonly number[]; upTo: number | null },
+): void {
+  inVault(place, (db) => {
+    const here = { ...place, db }
+    if (upTo === null) for (const sequence of sequences) change(here, SAW, { inbox, sequence })
+    else {
+      change(here, SAW_UP_TO, { inbox, upTo })
+      change(here, 'delete from seen where inbox = $inbox and sequence <= $upTo', { inbox, upTo })
+    }
+  })
+}
 
-const SEEN = `
-  insert into listening (inbox, seen) values ($inbox, $sequence)
+const SAW = 'insert into seen (inbox, sequence) values ($inbox, $sequence) on conflict do nothing'
+
+const SAW_UP_TO = `
+  insert into listening (inbox, seen) values ($inbox, $upTo)
   on conflict do update set seen = max(seen, excluded.seen)`
 
 /** The events of this inbox that its receiver did not take, in their order. */

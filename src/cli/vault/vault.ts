@@ -11,7 +11,7 @@ import { CliError } from '../exit.ts'
 
 /** How long to wait for other processes, each of which holds the file for some milliseconds. */
 const LOCK_MS = 10_000
-const VERSION = 4
+const VERSION = 5
 
 export type Place = {
   folder: string
@@ -142,10 +142,14 @@ const SCHEMA = `
     primary key (day, key, bolt11)
   ) strict;
   -- How far "catch listen --forward" got: the last event that is not sent again, and the one without an answer. A
-  -- listener writes under a token of its own, which the next one replaces. The tools of hosts have seen others.
+  -- listener writes under a token of its own, which the next one replaces. The tools of hosts have handed over all up to "seen".
   create table listening (
     inbox text primary key, listener text, last integer, unanswered integer, seen integer not null default 0
   ) strict;
+  -- Events beyond that, before which a filter has passed over others.
+  create table seen (
+    inbox text, sequence integer, primary key (inbox, sequence)
+  ) strict, without rowid;
   -- Events that a receiver did not take.
   create table failed (
     inbox text, sequence integer, primary key (inbox, sequence)

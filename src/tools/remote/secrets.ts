@@ -2,10 +2,10 @@
 import { PRODUCT_NAMES, type Product } from '../../lib/product-names.ts'
 import { apiBy, Refusal, refusalOf } from '../answers.ts'
 import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
-import { type Brought, type Context, oneOf, TOKEN_META, text } from '../tool.ts'
+import { type Brought, type Context, oneOf, type Seen, TOKEN_META, text } from '../tool.ts'
 import type { Call } from './call.ts'
 
-const NOWHERE = { last: () => 0, seen: () => undefined }
+const NOTHING: Seen = { upTo: 0, beyond: new Set() }
 
 export function secretsOf(call: Call, publicUrl: () => string): Context['secrets'] {
   return {
@@ -19,7 +19,8 @@ export function secretsOf(call: Call, publicUrl: () => string): Context['secrets
         path: `/api/${product}/${publicId}`,
         origin: publicUrl(),
         label: publicId,
-        position: NOWHERE,
+        seen: () => NOTHING,
+        saw: () => undefined,
       }
     },
     alertInbox({ inbox, ingestToken }) {

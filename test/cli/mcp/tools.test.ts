@@ -77,7 +77,7 @@ test('what is handed over is not handed over again, also by the next process, un
   const first = await host()
   const bought = await first.call('buy_inbox', { planId: 'spark', name: 'hooks' })
   const { url: address } = bought.value.bought as { url: string }
-  const send = (body: string) => fetch(address, { method: 'POST', body })
+  const send = (body: string, method = 'POST') => fetch(address, { method, body })
   const BRIEFLY = { timeoutSeconds: 1 }
   const next = async (by: typeof first, args: object = {}) => {
     const { text } = await by.call('wait_for_webhook', { name: 'hooks', ...args })
@@ -94,6 +94,24 @@ test('what is handed over is not handed over again, also by the next process, un
   assert.deepEqual(await next(second, { after: 0 }), ['received', 'one', 'two'])
   assert.deepEqual(await next(second, BRIEFLY), ['timeout'])
   assert.ok(mayfly)
+
+  // What a filter or after has passed over was not seen.
+  await send('three', 'PUT')
+  await send('four')
+  await send('five', 'PUT')
+  const posted = { method: 'POST' }
+  assert.deepEqual(await next(second, posted), ['received', 'four'])
+  assert.deepEqual(await next(second, { ...posted, ...BRIEFLY }), ['timeout'])
+  assert.deepEqual(await next(second), ['received', 'three', 'five'])
+  assert.deepEqual(await next(second, BRIEFLY), ['timeout'])
+  await send('six')
+  await send('seven')
+  assert.deepEqual(await next(second, { after: 6 }), ['received', 'seven'])
+  assert.deepEqual(await next(second), ['received', 'six'])
+  assert.deepEqual(await next(second, BRIEFLY), ['timeout'])
+  await second.call('destroy', { name: 'hooks' })
+  const left = "select 'seen' as kept from seen union select 'listening' from listening"
+  assert.deepEqual(inVaultOf(join(home, 'mayfly'), left), [])
 })
 
 test('a monitor that is bought and cannot be set up as asked is kept, and the result says so', async (t) => {
