@@ -5,7 +5,6 @@ import { activate, dropDestination, dropOwners, insertAlert } from '../../src/al
 import type { Statement } from '../../src/db/db.ts'
 import { destination as aDestination } from '../support/outbox.ts'
 import { aSharedStore } from '../support/overtaken.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const NOW = 1_800_000_000_000
@@ -20,19 +19,6 @@ const told = (): Statement[] =>
     replaces: true,
     content: { data: {}, title: 't', text: 'x', isUrgent: false },
   })
-
-test('a destination whose test is answered between the statements of an alert is not told of it', async (t) => {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
-  await db.write(unit(destination(0), activate('destination 0'), destination(1)))
-  const [first, ...rest] = told()
-  // Each statement of PostgreSQL sees what others have committed before it.
-  for (const one of [first as Statement, activate('destination 1'), ...rest]) {
-    await db.write(unit(one))
-  }
-  const rows = await db.read('select destination_id, position from alert')
-  assert.deepEqual(rows, [{ destination_id: 'destination 0', position: 1 }])
-})
 
 for (const [what, drop] of [
   ['each destination', () => dropOwners([OWNER])],

@@ -1,187 +1,60 @@
-/** The outbox in the store: what waits, what gives way, who may take it. */
+/** What waits for a destination: its content, its time and its turn. The statements are in store.test.ts. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { createAlerts } from '../../src/alerts/alerts.ts'
 import { nextTurn, paceAfter, pauseAfter, ready } from '../../src/alerts/delivery.ts'
 import { retryAfterMs } from '../../src/alerts/send.ts'
-import type { Alert } from '../../src/alerts/store.ts'
-import {
-  type AlertRow,
-  activate,
-  claimDestination,
-  createAlertStore,
-  type DestinationRow,
-  dropOwners,
-  insertAlert,
-  MAX_WAITING,
-  releaseDestination,
-} from '../../src/alerts/store.ts'
-import { attempt, type Db } from '../../src/db/db.ts'
+import { type AlertRow, insertAlert, keepDestination } from '../../src/alerts/store.ts'
 import type { Log } from '../../src/lib/log.ts'
 import type { Secrets } from '../../src/secrets/secrets.ts'
-import type { After } from '../support/folder.ts'
-import { destination } from '../support/outbox.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { anAlert, aStore, MINUTE, NOW } from '../support/outbox.ts'
 
-const NOW = 1_800_000_000_000
-const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-const OWNER = 'pulse_a'
-
-const anAlert = (replaces = true, occurredAt = NOW): Alert => ({
-  type: 'pulse.late',
-  occurredAt,
-  replaces,
-  content: { data: {}, title: 't', text: 'x', isUrgent: false },
-})
-
-async function aStore(t: After, destinations = 1, isTested = true): Promise<Db> {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
-  for (let place = 0; place < destinations; place++) {
-    const destination_id = `destination ${place}`
-    const statements = {
-      one: destination(destination_id, OWNER, place),
-      two: isTested ? activate(destination_id) : [],
-    }
-    await db.write({ lockKey: OWNER, statements })
-  }
-  return db
-}
 
 test('an alert with something for its owner alone says that only to destinations that are private', async (t) => {
-  const db = await aStore(t, 2)
-  await db.write({
-    lockKey: OWNER,
-    statements: {
-      one: {
-        text: `update alert_destination set is_private = 1 where destination_id = 'destination 1'`,
-        values: [],
-      },
-    },
-  })
+  const { run, add, alerts } = await aStore(t)
+  await add('a 0', 'a 1')
+  await run(keepDestination('a 1', true))
   const { content } = anAlert()
-  await tell(db, 'm', { ...anAlert(), privateContent: { ...content, text: 'for you' } })
-  await tell(db, 'n')
-  const rows = await db.read('select content from alert order by position, destination_id')
+  const privateContent = { ...content, text: 'for you' }
+  await run(
+    ...insertAlert('a', 'm', { ...anAlert(), privateContent }),
+    ...insertAlert('a', 'n', anAlert()),
+  )
+  const texts = async (id: string) => (await alerts(id)).map((one) => JSON.parse(one.content).text)
   assert.deepEqual(
-    rows.map(({ content: text }) => JSON.parse(String(text)).text),
-    ['x', 'for you', 'x', 'x'],
+    [await texts('a 0'), await texts('a 1')],
+    [
+      ['x', 'x'],
+      ['for you', 'x'],
+    ],
   )
 })
 
-const tell = (db: Db, id: string, alert = anAlert()) =>
-  db.write({ lockKey: OWNER, statements: { told: insertAlert(OWNER, id, alert) } })
-
-const claim = async (db: Db, now = NOW): Promise<DestinationRow | undefined> => {
-  const hold = { now, until: now + 30_000 }
-  const { rows } = await db.write({
-    lockKey: OWNER,
-    statements: { rows: claimDestination('destination 0', hold) },
-  })
-  return rows[0] as DestinationRow | undefined
-}
-
-const END = {
-  attempts: 0,
-  state: 'active',
-  not_before: 0,
-  day_started_at: 0,
-  day_count: 0,
-} as const
-
-test('every destination of an owner gets an alert once, in order, and at most 20 wait, the newest', async (t) => {
-  const db = await aStore(t, 3)
-  for (let i = 1; i <= MAX_WAITING + 5; i++) await tell(db, `msg_${i}`)
-  const store = createAlertStore(db)
-  for (const place of [0, 1, 2]) {
-    const waiting = await store.waiting(`destination ${place}`)
-    assert.deepEqual(
-      waiting.map(({ message_id }) => message_id),
-      Array.from({ length: MAX_WAITING }, (_, i) => `msg_${i + 6}`),
-    )
-  }
-})
-
-test('an alert that comes while another one is sent is not forgotten', async (t) => {
-  const db = await aStore(t)
-  await tell(db, 'msg_1')
-  const held = await claim(db)
-  assert.ok(held)
-  await tell(db, 'msg_2')
-  const done = { ...END, done_position: 1, nextAt: NOW + MINUTE }
-  await db.write({ lockKey: OWNER, statements: { done: releaseDestination(held, done) } })
-  const [row] = await createAlertStore(db).ofOwner(OWNER)
-  assert.equal(row?.due_at, NOW + MINUTE)
-})
-
-test('one instance at a time has a destination, and the next one once the claim is over', async (t) => {
-  const db = await aStore(t)
-  await tell(db, 'msg_1')
-  const first = await claim(db)
-  assert.ok(first)
-  assert.equal(await claim(db), undefined)
-  assert.ok(await claim(db, NOW + 30_000))
-  const late = { ...END, done_position: 1, nextAt: NOW }
-  const release = db.write({
-    lockKey: OWNER,
-    statements: { done: releaseDestination(first, late) },
-  })
-  assert.deepEqual(await attempt(release), { refused: 'done' })
-})
-
-test('a destination that was not tested is told nothing', async (t) => {
-  const db = await aStore(t, 2, false)
-  await tell(db, 'msg_1')
-  assert.deepEqual(await db.read('select 1 as one from alert'), [])
-})
-
-test('an owner who is gone is told nothing, and nothing of theirs is left', async (t) => {
-  const db = await aStore(t, 2)
-  await tell(db, 'msg_0')
-  await db.write({ lockKey: OWNER, statements: { gone: dropOwners([OWNER]) } })
-  await tell(db, 'msg_1')
-  const rows = await db.read('select 1 as one from alert union all select 1 from alert_destination')
-  assert.deepEqual(rows, [])
-})
-
 test('what must wait for its time is due then, and what comes after it waits with it', async (t) => {
-  const db = await aStore(t)
-  const dueAt = async () => (await createAlertStore(db).ofOwner(OWNER))[0]?.due_at
-  await tell(db, 'msg_1', { ...anAlert(), notBefore: NOW + 90_000 })
-  await tell(db, 'msg_2', { ...anAlert(), notBefore: NOW + MINUTE })
-  await tell(db, 'msg_3', anAlert())
-  assert.equal(await dueAt(), NOW + 90_000)
-  const waiting = await createAlertStore(db).waiting('destination 0')
+  const { run, add, dueAt, store } = await aStore(t)
+  await add('a 0')
+  await run(
+    ...insertAlert('a', 'msg_1', { ...anAlert(), notBefore: NOW + 90_000 }),
+    ...insertAlert('a', 'msg_2', { ...anAlert(), notBefore: NOW + MINUTE }),
+    ...insertAlert('a', 'msg_3', anAlert()),
+  )
+  assert.equal((await dueAt())['a 0'], NOW + 90_000)
+  const waiting = await store.waiting('a 0')
   const ids = (now: number) => ready(waiting, now).map(({ message_id }) => message_id)
   assert.deepEqual(ids(NOW + 89_999), [])
   assert.deepEqual(ids(NOW + 90_000), ['msg_1', 'msg_2', 'msg_3'])
 })
 
-test('the first of many alerts that wait for their time stay, so that it comes, and so do the newest', async (t) => {
-  const db = await aStore(t, 2)
-  const count = MAX_WAITING + 30
-  for (let i = 1; i <= count; i++) {
-    await tell(db, `msg_${i}`, { ...anAlert(), notBefore: NOW + MINUTE })
-  }
-  const firsts = Array.from({ length: MAX_WAITING - 1 }, (_, i) => `msg_${i + 1}`)
-  for (const place of [0, 1]) {
-    const waiting = await createAlertStore(db).waiting(`destination ${place}`)
-    assert.deepEqual(
-      waiting.map(({ message_id }) => message_id),
-      [...firsts, `msg_${count}`],
-    )
-  }
-})
-
 test('numbers that the store knows are in the content, as numbers in the data', async (t) => {
-  const db = await aStore(t)
+  const { run, add, store } = await aStore(t)
+  await add('a 0')
   const counts = { places: 'select count(*) from alert_destination where owner_id = $1' }
   const text = 'It has {{places}} of {{places}}.'
   const content = { data: { count: '{{places}}' }, title: 't', text, isUrgent: false }
-  await tell(db, 'msg_1', { ...anAlert(), counts, content })
-  const [row] = await createAlertStore(db).waiting('destination 0')
+  await run(...insertAlert('a', 'msg_1', { ...anAlert(), counts, content }))
+  const [row] = await store.waiting('a 0')
   assert.deepEqual(JSON.parse(row?.content ?? ''), {
     ...content,
     data: { count: 1 },
@@ -260,19 +133,13 @@ test('Retry-After is seconds or a date, and anything else is nothing', () => {
 })
 
 test('a purge deletes all that ended more than a day ago, however much it is', async (t) => {
-  const db = await aStore(t)
+  const { db, run, add } = await aStore(t)
+  await add('a 0')
   const ended = `insert into alert
     (destination_id, position, message_id, type, occurred_at, replaces, content, coalesced, attempts, done_at)
-    values ('destination 0', $1, 'msg', 'pulse.late', $2, 1, '{}', 0, 1, $2)`
-  const statements = Array.from({ length: 1_200 }, (_, i) => ({ text: ended, values: [i, NOW] }))
-  await db.write({ lockKey: OWNER, statements: { statements } })
-  const alerts = itsAlerts(db)
-  assert.equal(await alerts.purge(NOW + 24 * HOUR - 1), 0)
-  assert.equal(await alerts.purge(NOW + 24 * HOUR), 1_200)
-})
-
-const itsAlerts = (db: Db) =>
-  createAlerts({
+    values ('a 0', $1, 'msg', 'pulse.late', $2, 1, '{}', 0, 1, $2)`
+  await run(...Array.from({ length: 1_200 }, (_, i) => ({ text: ended, values: [i, NOW] })))
+  const alerts = createAlerts({
     db,
     clock: { now: () => NOW },
     out: null,
@@ -281,3 +148,6 @@ const itsAlerts = (db: Db) =>
     secrets: { keys: () => [randomBytes(32)] } as unknown as Secrets,
     log: {} as Log,
   })
+  assert.equal(await alerts.purge(NOW + 24 * HOUR - 1), 0)
+  assert.equal(await alerts.purge(NOW + 24 * HOUR), 1_200)
+})

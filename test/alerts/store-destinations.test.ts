@@ -50,6 +50,17 @@ test('a destination is held alone, when something is due', async (t) => {
   assert.equal((await row('a 0')).due_at, NOW + MINUTE)
 })
 
+test('one instance at a time has a destination, and the next one once the claim is over', async (t) => {
+  const { run, add } = await aStore(t)
+  await add('a 0')
+  await run(...insertAlert('a', 'one', anAlert()))
+  const [first] = (await run(claim('a 0'))).all
+  assert.equal((await run(claim('a 0', NOW + MINUTE - 1))).all.length, 0)
+  assert.equal((await run(claim('a 0', NOW + MINUTE))).all.length, 1)
+  const late = { ...END, done_position: 1 }
+  await assert.rejects(run(releaseDestination(first as DestinationRow, late)), UnitRefused)
+})
+
 test('the end of an attempt notes all of it in one destination', async (t) => {
   const { run, add, row } = await aStore(t)
   await add('a 0', 'a 1')

@@ -94,7 +94,10 @@ test('what has ended takes no place of what waits for its time', async (t) => {
   const [first = assert.fail()] = await alerts('a 0')
   await run(noteAttempt(first, { at: NOW, outcome: '2xx', doneAt: NOW, coalesced: 0 }))
   await run(...insertAlert('a', 'new', LATER))
-  assert.equal((await told()).length, MAX_WAITING + 1)
+  const full = await told()
+  assert.equal(full.length, MAX_WAITING + 1)
+  await run(...insertAlert('a', 'newer', LATER))
+  assert.deepEqual(await told(), [...full.slice(0, -1), 'a 0: newer'])
 })
 
 test('what waits for its time at one owner does not give way to what another one is told', async (t) => {

@@ -73,6 +73,7 @@ export async function aStore(t: After) {
   const alerts = (id: string): Promise<AlertRow[]> =>
     db.read<AlertRow>('select * from alert where destination_id = $1 order by position', id)
   return {
+    db,
     store,
     run,
     add: Object.assign(add, { untested }),
