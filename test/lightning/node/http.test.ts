@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
-import { type AddressInfo, Socket } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import {
   createNodeHttp,
@@ -155,6 +155,26 @@ test('a call to a node ends when its caller stops it, before its time and while 
   // One request at a time on each connection, and no more than 32 of them.
   assert.equal(asked.length, 32)
   await assert.rejects(http.exchange({ ...ASK, signal }), { message: /AbortError/ })
+})
+
+test('a call to a node ends in its time while the node takes no connection', async (t) => {
+  // Its TLS is never answered.
+  const silent = createTcpServer()
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = silent.address() as AddressInfo
+  const http = createNodeHttp({
+    node: 'A node',
+    baseUrl: `https://127.0.0.1:${port}`,
+    headers: {},
+    certificate: undefined,
+    connectTimeoutMs: 1_500,
+    answerOf: () => null,
+  })
+  t.after(async () => {
+    await http.close()
+    silent.close()
+  })
+  await assert.rejects(http.exchange({ ...ASK, timeoutMs: 20 }), { reason: 'timeout' })
 })
 
 test('an endless answer is read as it comes, and ends when its caller stops it', async (t) => {

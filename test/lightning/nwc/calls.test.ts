@@ -239,6 +239,17 @@ test("a wallet's watch subscribes anew when the wallet does not answer any more,
   assert.ok(getEventListeners(signal, 'abort').length <= 2)
 })
 
+test("a wallet's watch subscribes anew, and warns, when the service fails on a notification", async (t) => {
+  const world = aWorld()
+  watching(t, world, () => {
+    throw new Error('the service failed')
+  })
+  await until('the subscription', () => world.subscribed.length === 1)
+  world.say(received(HASH))
+  await until('another subscription', () => world.subscriptions() === 2)
+  assert.deepEqual(world.warnings, ['NWC: the cursor or the listener failed; connecting again'])
+})
+
 test("a wallet's watch goes on with its subscription while the wallet answers, with a refusal too", async (t) => {
   for (const request of [() => Promise.resolve({}), refusal]) {
     const world = aWorld({ request }, { probeEveryMs: 1 })
