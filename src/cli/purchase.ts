@@ -237,10 +237,10 @@ function notPaidYet(cli: Cli, name: string): MayflyError {
 }
 
 /** Saves what a purchase has brought. Null for an extension of what is forgotten here. */
-function keepBought(
+export function keepBought(
   cli: Place & { url: string },
   name: string,
-  record: PurchaseRecord,
+  record: Partial<PurchaseRecord>,
 ): Bought | null {
   const { resource, service, planId } = record
   const end = record.extends === undefined ? null : newEndOf(resource)

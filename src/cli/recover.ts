@@ -1,13 +1,11 @@
 /** `mayfly recover INVOICE`: collects what was paid for, where only the wallet is left. */
-import type { AnyCapability } from '../client/index.ts'
 import { isSameInvoice } from '../client/offer.ts'
-import { sharedWhisper } from '../client/whisper.ts'
 import { copiedInvoice, decodeInvoice } from '../protocol/bolt11.ts'
 import { client } from './cli.ts'
 import { secretFrom } from './options.ts'
-import { freeName, keepEnd, savedAs } from './purchase.ts'
+import { freeName, keepBought, savedAs } from './purchase.ts'
 import { dropPurchase, isTaken, nameSaved, openPurchases } from './vault/purchases.ts'
-import { checkName, isSaved, publicPart, save } from './vault/saved.ts'
+import { checkName, isSaved, publicPart } from './vault/saved.ts'
 import { inVault } from './vault/vault.ts'
 
 export const addRecover = client({
@@ -29,34 +27,33 @@ see. A purchase that was begun here is gone on with by its name: \`mayfly list\`
     const open = openPurchases(cli).find(({ record }) =>
       record.invoices.some((each) => isSameInvoice(each.bolt11, bolt11)),
     )
-    const { whisper, planId, service } = open?.record ?? {}
-    const baseUrl = service ?? cli.url
+    const baseUrl = open?.record.service ?? cli.url
     const mayfly = cli.mayfly(baseUrl)
     const { signal } = cli
     const proof = { bolt11, preimage: await secretFrom(cli, preimageFile, 'The preimage: ') }
     const done = await mayfly.recover(proof, { signal })
-    if ('product' in done) {
-      const capability = whisper ? sharedWhisper(done, whisper) : (done as AnyCapability)
-      const saved = { capability, baseUrl, ...(planId ? { planId } : {}) }
-      const name = inVault(cli, (db) => {
-        if (open) dropPurchase({ ...cli, db }, open.name)
-        const isFree = (some: string): boolean => !isTaken(db, some)
-        const own = open && isFree(open.name) ? open.name : null
-        const as = wanted ?? own ?? freeName(done.product, (some) => !isFree(some))
-        save({ ...cli, db }, as, saved)
-        return as
-      })
-      cli.answer({ name, baseUrl, ...publicPart(capability) }, savedAs(cli, name))
-      if (done.product === 'whisper' && !whisper) {
-        cli.warn('Its content was encrypted elsewhere: the code to share is only there.')
-      }
-      return
+    const sold = 'product' in done ? done.product : null
+    const bought = inVault(cli, (db) => {
+      const here = { ...cli, db }
+      if (open) dropPurchase(here, open.name)
+      const name =
+        sold === null
+          ? open?.name
+          : (wanted ?? open?.name ?? freeName(sold, (some) => isTaken(db, some)))
+      if (name === undefined) return null
+      return keepBought(here, name, { ...open?.record, service: baseUrl, resource: done })
+    })
+    if (sold === null || bought === null) {
+      const { expiresAt } = done
+      return cli.answer(
+        { extended: true, expiresAt },
+        `It was extended, and ends at ${expiresAt}\n`,
+      )
     }
-    const { expiresAt } = done
-    if (open) {
-      keepEnd(cli, open.name, expiresAt)
-      dropPurchase(cli, open.name)
+    const { name, saved } = bought
+    cli.answer({ name, baseUrl, ...publicPart(saved.capability) }, savedAs(cli, name))
+    if (sold === 'whisper' && !open?.record.whisper) {
+      cli.warn('Its content was encrypted elsewhere: the code to share is only there.')
     }
-    cli.answer({ extended: true, expiresAt }, `It was extended, and ends at ${expiresAt}\n`)
   },
 })
