@@ -3,6 +3,7 @@
  * `bin/job.mjs` starts the job before this module is loaded.
  */
 import { createMayfly, type PulseClient } from '../../client/index.ts'
+import { unlessAborted } from '../../lib/abort.ts'
 import { dataFolder } from '../data-folder.ts'
 import { CliError, EXIT, endingOf, notThere } from '../exit.ts'
 import { printDebug } from '../output.ts'
@@ -49,7 +50,7 @@ export function tellOfRun(
       url = urlOf(name)
       const until = AbortSignal.any([over.signal, limit])
       // A start that arrives after its end would stay open.
-      await Promise.race([begun, ended(until)])
+      await unlessAborted(until, begun)
       // The SDK sends again what is lost or refused temporarily.
       const told = { signal: until, timeoutMs: PING_MS }
       const monitor = monitorNow()
@@ -70,13 +71,6 @@ export function tellOfRun(
 const ENDING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP']
 
 const urlOf = (name: string): string => loadPing({ folder: dataFolder() }, name).baseUrl
-
-const ended = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    const end = (): void => reject(signal.reason)
-    if (signal.aborted) end()
-    else signal.addEventListener('abort', end, { once: true })
-  })
 
 function reasonOf(error: unknown, url: string): string {
   const ending = endingOf(error, url)
