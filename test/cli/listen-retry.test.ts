@@ -70,7 +70,7 @@ describe('catch listen --retry', () => {
     const before = receiver.got.length
     const last = await cli.run([...listen, '--once'])
     assert.deepEqual([last.code, receiver.got.length], [0, before + 1])
-    assert.doesNotMatch(last.err, /saw no answer|have failed/)
+    assert.doesNotMatch(last.err, /ha(?:s|ve) failed/)
   })
 
   test('catch listen --once --forward fails if the receiver does not accept the webhook, and goes on from there', async (t) => {
@@ -124,7 +124,10 @@ describe('catch replay --failed', () => {
     running.child.kill('SIGTERM')
     await running.ended
     const again = await cli.run([...listen, '--once', '--timeout', '1'])
-    assert.match(again.err, /3 webhooks have failed before\. To send again all that failed/)
+    assert.match(
+      again.err,
+      /3 webhooks have failed before, or got no answer\. To send again all that failed/,
+    )
 
     await cli.run(['catch', 'delete', 'hooks', '3'])
     receiver.got.length = 0

@@ -43,12 +43,12 @@ export const addCatchListen = client({
     'mayfly catch listen hooks --once --timeout 60 --json',
   ],
   notes: `
-With --forward it remembers its position, and the next start continues there. An event that was sent but not
-answered before a kill is not sent again: the next start names it, for \`catch replay\`. A second listener on the
-same inbox takes over, and the first one ends. It waits for a receiver that is down. What fails is remembered, for \`catch replay --failed\`. With --retry it is sent again before that, up
-to ${MAX_RETRIES} times, after a second, two, four and so on up to a minute, or up to half less by chance; all that comes
-after it waits, so the order stays. A stop in between loses nothing. It does not forward a path with .. in it,
-so all stays below the receiver's address. Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
+With --forward it remembers its position, and the next start continues there. A second listener on the same inbox
+takes over, and the first one ends. It waits for a receiver that is down. What fails is remembered, for
+\`catch replay --failed\`, and so is what was sent and not answered before a kill. With --retry, what fails is sent again
+before that, up to ${MAX_RETRIES} times, after a second, two, four and so on up to a minute, or up to half less by chance;
+all that comes after it waits, so the order stays. A stop in between loses nothing. It does not forward a path with .. in
+it, so all stays below the receiver's address. Each request carries X-Mayfly-Event-Id and X-Mayfly-Event-Sequence.
 `,
   async run(cli, { name, forward, retry, since, filter: wanted, ...ending }) {
     const saved = loadCatch(cli, name)
@@ -102,11 +102,6 @@ async function forwarding(
   const { publicId } = capability
   const listener = startListening(cli, publicId)
   const failedBefore = failedEvents(cli, publicId).length
-  if (listener.unanswered !== null) {
-    cli.warn(
-      `Event ${listener.unanswered} was sent, but the listener before this one saw no answer. It is not sent again. To send it again: mayfly catch replay ${name} ${listener.unanswered} --to ${to.href}`,
-    )
-  }
   const before = listener.last()
   const after = await sinceOf(since ?? 'last', inbox, before)
   // Recorded now, so that the next start misses no event if this process is killed.
@@ -114,7 +109,8 @@ async function forwarding(
   cli.note(`Listening on ${name}: webhooks to ${inboxAddress(saved)} are forwarded to ${to.href}`)
   if (since === undefined && before === null) noteSkipped(cli, after, 'sends')
   const sendAgain = `To send again all that failed: mayfly catch replay ${name} --failed --to ${to.href}`
-  if (failedBefore > 0) cli.warn(`${haveFailed(failedBefore)} before. ${sendAgain}`)
+  if (failedBefore > 0)
+    cli.warn(`${haveFailed(failedBefore)} before, or got no answer. ${sendAgain}`)
   let isToldHow = failedBefore > 0
   return {
     after,

@@ -3,8 +3,8 @@
  * vault.
  *
  * "sent" is committed just before the last byte of an event is passed to the system, and "done" when the receiver has
- * answered. So a kill never sends an event twice: the next start names an event without an answer, which was not sent
- * if the kill came between the commit and that byte.
+ * answered. So a kill never sends an event twice: at the next start, an event without an answer is among those that have
+ * failed. It was not sent if the kill came between the commit and that byte.
  *
  * Of two listeners of one inbox the newer one goes on. Each writes under its own token, so the older one learns of it
  * before it sends anything more, and no lock can be left behind by a process that is gone.
@@ -19,12 +19,10 @@ export type Listener = ReturnType<typeof startListening>
 /** Continues where the last listener of this inbox stopped, and takes over from one that still runs. */
 export function startListening(place: Place, inbox: string) {
   const listener = randomUUID()
-  const before = inVault(place, (db) => {
-    const row = db.prepare('select * from listening where inbox = $inbox').get({ inbox })
-    db.prepare(TAKE_OVER).run({ inbox, listener })
-    return row
+  let last = inVault(place, (db) => {
+    db.prepare(UNANSWERED).run({ inbox })
+    return numberOf(db.prepare(TAKE_OVER).get({ inbox, listener })?.last)
   })
-  let last = numberOf(before?.last)
 
   function write(sequence: number, unanswered: number | null, hasFailed = false): void {
     const move = (db: DatabaseSync): void => {
@@ -40,8 +38,6 @@ export function startListening(place: Place, inbox: string) {
   return {
     /** The last sequence that must not be sent again, or null at the first start. */
     last: () => last,
-    /** The event that had no answer when the listener before this one ended, or null. */
-    unanswered: numberOf(before?.unanswered),
     sent: (sequence: number) => write(sequence, sequence),
     done: (sequence: number) => write(sequence, null),
     /** The receiver did not take it: remembered for `catch replay --failed`. */
@@ -49,9 +45,15 @@ export function startListening(place: Place, inbox: string) {
   }
 }
 
+/** What the listener before this one has sent, and saw no answer of. */
+const UNANSWERED = `
+  insert into failed (inbox, sequence)
+  select inbox, unanswered from listening where inbox = $inbox and unanswered is not null
+  on conflict do nothing`
+
 const TAKE_OVER = `
   insert into listening (inbox, listener) values ($inbox, $listener)
-  on conflict do update set listener = excluded.listener`
+  on conflict do update set listener = excluded.listener, unanswered = null returning last`
 
 const MOVE = `
   update listening set last = $last, unanswered = $unanswered
