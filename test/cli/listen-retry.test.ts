@@ -169,6 +169,30 @@ describe('catch replay --failed', () => {
     assert.equal(receiver.got.length, 2)
   })
 
+  test('catch replay of one webhook strikes it out, too', async (t) => {
+    const { cli, ingest, receiver } = await anInbox(t)
+    receiver.answer = () => 500
+    await sendAll(ingest, 1)
+    await cli.run([
+      'catch',
+      'listen',
+      'hooks',
+      '--since',
+      'start',
+      '--once',
+      '--forward',
+      receiver.url,
+    ])
+    const replay = async (which: string) => {
+      const { code, err } = await cli.run(['catch', 'replay', 'hooks', which, '--to', receiver.url])
+      return [code, err]
+    }
+    assert.deepEqual(await replay('1'), [1, `${receiver.url}/ did not accept 1 of 1.\n`])
+    receiver.answer = () => 200
+    assert.deepEqual(await replay('1'), [0, ''])
+    assert.deepEqual(await replay('--failed'), [0, 'Nothing of hooks has failed.\n'])
+  })
+
   test('catch replay takes one webhook or --failed, and not both or neither', async (t) => {
     const { cli } = await anInbox(t)
     for (const args of [[], ['1', '--failed']]) {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { between } from '../support/between.ts'
 import { commandLine } from '../support/command-line.ts'
-import { anInbox, aProxy, listenOnce, sendAll } from '../support/listening.ts'
+import { anInbox, aProxy, linesOf, listenOnce, sendAll } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 
 describe('catch listen --forward', () => {
@@ -178,8 +178,13 @@ describe('catch listen --forward', () => {
     const [told] = await listenOnce(cli, receiver.url)
     assert.equal(told?.status, 422)
     assert.equal(told?.answer, `${first.slice(0, 200)}…`)
+    const { err } = await cli.run([
+      ...['catch', 'listen', 'hooks', '--since', 'start', '--forward', receiver.url],
+      ...['--retry', '1', '--once'],
+    ])
+    assert.match(err, /422 in \d+ ms, it says: no\\x1b\[2J such hook xxx/)
     const replayed = await cli.run(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
-    assert.match(replayed.err, /did not accept it: 422\. It says: no\\x1b\[2J such hook xxx/)
+    assert.equal(linesOf(replayed.out)[0]?.answer, told?.answer)
     receiver.answer = () => 200
     const fine = await cli.json(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
     assert.equal('answer' in fine, false)

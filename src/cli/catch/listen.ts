@@ -216,7 +216,8 @@ function endedAs(cli: Cli, status: CatchState): number {
   throw notThere(`The inbox has ended: ${status.replaceAll('_', ' ')}.`)
 }
 
-function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {
+/** Shows what a receiver made of an event. */
+export function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {
   const { status, durationMs, error, tries } = answer
   const said = isAccepted(answer) ? undefined : answer.answer
   const { sequence, id, receivedAt, method, path, query, bodyBytes } = event
