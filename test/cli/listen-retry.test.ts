@@ -193,6 +193,20 @@ describe('catch replay --failed', () => {
     assert.deepEqual(await replay('--failed'), [0, 'Nothing of hooks has failed.\n'])
   })
 
+  test('a webhook that failed and is forwarded again by --since has failed no more', async (t) => {
+    const { cli, ingest, receiver } = await anInbox(t)
+    receiver.answer = () => 500
+    await sendAll(ingest, 2)
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url, '--once']
+    await cli.run([...listen, '--since', 'start'])
+    await cli.run(listen)
+    receiver.answer = () => 200
+    await cli.run([...listen, '--since', '1'])
+    receiver.got.length = 0
+    await cli.run(['catch', 'replay', 'hooks', '--failed', '--to', receiver.url])
+    assert.deepEqual(receiver.bodies(), ['webhook 1'])
+  })
+
   test('catch replay takes one webhook or --failed, and not both or neither', async (t) => {
     const { cli } = await anInbox(t)
     for (const args of [[], ['1', '--failed']]) {

@@ -12,14 +12,14 @@ import { temporaryFolder } from '../support/folder.ts'
 test('how far a listener got outlives its process, and what had no answer has failed from the next start on', async (t) => {
   const place = { folder: await temporaryFolder(t) }
   const first = startListening(place, 'catch_a')
-  assert.equal(first.last(), null)
+  assert.equal(first.last, null)
   first.sent(1)
   first.done(1)
   first.sent(2)
   const second = startListening(place, 'catch_a')
-  assert.deepEqual([second.last(), failedEvents(place, 'catch_a')], [2, [2]])
+  assert.deepEqual([second.last, failedEvents(place, 'catch_a')], [2, [2]])
   strikeOut(place, 'catch_a', 2)
-  assert.equal(startListening(place, 'catch_a').last(), 2)
+  assert.equal(startListening(place, 'catch_a').last, 2)
   assert.deepEqual(failedEvents(place, 'catch_a'), [])
 })
 
@@ -31,7 +31,7 @@ test('a listener that another one has replaced sends nothing more, and says why'
   for (const write of [older.sent, older.done, older.failed]) {
     assert.throws(() => write(2), /Another process forwards the webhooks of this inbox now/)
   }
-  assert.equal(newer.last(), 1)
+  assert.equal(newer.last, 1)
   newer.sent(2)
   assert.deepEqual(failedEvents(place, 'catch_a'), [1])
 })
@@ -42,10 +42,10 @@ test('what one inbox has is not what another one has, and goes when it is forgot
   listener.sent(7)
   listener.failed(7)
   assert.deepEqual(failedEvents(place, 'catch_b'), [])
-  assert.equal(startListening(place, 'catch_b').last(), null)
+  assert.equal(startListening(place, 'catch_b').last, null)
   forgetListening(place, 'catch_a')
   assert.deepEqual(failedEvents(place, 'catch_a'), [])
-  assert.equal(startListening(place, 'catch_a').last(), null)
+  assert.equal(startListening(place, 'catch_a').last, null)
 })
 
 test('what has failed is remembered in order, once, until a replay strikes it out', async (t) => {

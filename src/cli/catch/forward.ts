@@ -213,7 +213,7 @@ function headersOf(to: URL, event: CatchEvent, body: Uint8Array): string[] {
 
 export type Delivering = {
   to: URL
-  listener: Pick<Listener, 'sent' | 'done'>
+  listener: Pick<Listener, 'sent' | 'goOnAfter'>
   /** How often a failed event is sent again. */
   retries: number
   signal: AbortSignal
@@ -240,7 +240,7 @@ export async function deliver(
       tries++
       if (isAccepted(answer) || answer.isRefused || tries > retries) return { ...answer, tries }
       // Recorded before the pause, so that a stop or a kill in it does not lose the event.
-      listener.done(event.sequence - 1)
+      listener.goOnAfter(event.sequence - 1)
       pause = retryPauseMs(tries - 1, Math.random())
       cli.note(failedOnce(event, { answer, pause, tries, retries }))
     } catch (error) {

@@ -102,10 +102,10 @@ async function forwarding(
   const { publicId } = capability
   const listener = startListening(cli, publicId)
   const failedBefore = failedEvents(cli, publicId).length
-  const before = listener.last()
+  const before = listener.last
   const after = await sinceOf(since ?? 'last', inbox, before)
   // Recorded now, so that the next start misses no event if this process is killed.
-  if (before !== after) listener.done(after)
+  if (before !== after) listener.goOnAfter(after)
   cli.note(`Listening on ${name}: webhooks to ${inboxAddress(saved)} are forwarded to ${to.href}`)
   if (since === undefined && before === null) noteSkipped(cli, after, 'sends')
   const sendAgain = `To send again all that failed: mayfly catch replay ${name} --failed --to ${to.href}`

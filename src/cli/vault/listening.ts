@@ -19,29 +19,31 @@ export type Listener = ReturnType<typeof startListening>
 /** Continues where the last listener of this inbox stopped, and takes over from one that still runs. */
 export function startListening(place: Place, inbox: string) {
   const listener = randomUUID()
-  let last = inVault(place, (db) => {
+  const last = inVault(place, (db) => {
     db.prepare(UNANSWERED).run({ inbox })
     return numberOf(db.prepare(TAKE_OVER).get({ inbox, listener })?.last)
   })
 
-  function write(sequence: number, unanswered: number | null, hasFailed = false): void {
+  /** @param outcome what becomes of the event, where it has one. */
+  function write(sequence: number, unanswered: number | null, outcome?: string): void {
     const move = (db: DatabaseSync): void => {
       const moved = change({ ...place, db }, MOVE, { inbox, listener, last: sequence, unanswered })
       if (moved === 0) throw new CliError(OTHER_LISTENER)
-      if (hasFailed) change({ ...place, db }, FAILED, { inbox, sequence })
+      if (outcome !== undefined) change({ ...place, db }, outcome, { inbox, sequence })
     }
     // Nothing may take time between the commit and the last byte.
     inVault(place, move, { isQuick: true })
-    last = sequence
   }
 
   return {
-    /** The last sequence that must not be sent again, or null at the first start. */
-    last: () => last,
+    /** Where the listener before this one stopped: the last event that it has sent. Null at the first start. */
+    last,
+    /** Everything after this event is to be sent, or sent again. */
+    goOnAfter: (sequence: number) => write(sequence, null),
     sent: (sequence: number) => write(sequence, sequence),
-    done: (sequence: number) => write(sequence, null),
+    done: (sequence: number) => write(sequence, null, STRIKE_OUT),
     /** The receiver did not take it: remembered for `catch replay --failed`. */
-    failed: (sequence: number) => write(sequence, null, true),
+    failed: (sequence: number) => write(sequence, null, FAILED),
   }
 }
 
@@ -111,9 +113,8 @@ export const failedEvents = (place: Place, inbox: string): number[] =>
 
 /** Strikes one out: the receiver took it, or it was deleted. */
 export const strikeOut = (place: Place, inbox: string, sequence: number): unknown =>
-  change(place, 'delete from failed where inbox = $inbox and sequence = $sequence', {
-    inbox,
-    sequence,
-  })
+  change(place, STRIKE_OUT, { inbox, sequence })
+
+const STRIKE_OUT = 'delete from failed where inbox = $inbox and sequence = $sequence'
 
 const numberOf = (value: unknown): number | null => (typeof value === 'number' ? value : null)
