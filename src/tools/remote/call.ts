@@ -6,8 +6,6 @@ import type { AskOwn, Caller, OwnRequest } from './own-requests.ts'
 /** What the caller's connection says about all of its calls. */
 export type Connection = Caller & {
   way: Exclude<Way, 'local'>
-  /** Whether an unpaid purchase is answered with an error of JSON-RPC, as the first drafts want it. */
-  isPaymentError: boolean
   /** The Authorization header, for a client of one capability. */
   authorization: string | undefined
   /**

@@ -113,7 +113,7 @@ const TOO_LARGE = {
 
 /** The caller's connection, as the service sees it. */
 function connectionOf(request: FastifyRequest, signal: AbortSignal): Omit<Connection, 'hold'> {
-  const { tokens, payment } = request.query as Record<string, unknown>
+  const { tokens } = request.query as Record<string, unknown>
   const lines = request.raw.headersDistinct
   return {
     peer: request.raw.socket.remoteAddress ?? '',
@@ -121,7 +121,6 @@ function connectionOf(request: FastifyRequest, signal: AbortSignal): Omit<Connec
       [...PROXY_HEADERS, 'host'].flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
     ),
     way: tokens === 'meta' ? 'meta' : 'results',
-    isPaymentError: payment === 'error',
     authorization: request.headers.authorization,
     signal,
   }

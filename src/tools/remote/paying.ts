@@ -16,7 +16,7 @@ import type { PurchaseIds } from './purchase-id.ts'
 import { idIn, neededToken, tokenIn } from './secrets.ts'
 
 const CREDENTIAL_META = 'org.paymentauth/credential'
-export const REQUIRED_META = 'org.paymentauth/payment-required'
+const REQUIRED_META = 'org.paymentauth/payment-required'
 const RECEIPT_META = 'org.paymentauth/receipt'
 
 /** Far below the limit of a request's headers. Credentials of Lightning have about 2 KiB. */

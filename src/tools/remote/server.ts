@@ -2,7 +2,7 @@
  * The tools behind the library of the protocol. It speaks the revision of the client; a server of its own answers
  * each request, so that any instance answers any of them. Loaded at the first request.
  */
-import { createMcpHandler, ProtocolError, Server } from '@modelcontextprotocol/server'
+import { createMcpHandler, Server } from '@modelcontextprotocol/server'
 import type { App } from '../../http/app.ts'
 import { VERSION } from '../../http/version.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
@@ -11,14 +11,12 @@ import { apiBy } from '../answers.ts'
 import { createTools, errorResult, type Result, type ToolCall } from '../tools.ts'
 import type { Call, Connection } from './call.ts'
 import { createOwnRequests, Unanswered } from './own-requests.ts'
-import { createPaying, REQUIRED_META } from './paying.ts'
+import { createPaying } from './paying.ts'
 import { createPurchaseIds } from './purchase-id.ts'
 import { secretsOf } from './secrets.ts'
 
 /** The tools change with the version of the service alone, and are the same for all. */
 const TOOLS_TTL_MS = 60 * 60 * 1000
-/** The code of an unpaid request in the drafts of the Payment scheme for MCP. */
-const PAYMENT_REQUIRED_CODE = -32042
 
 export type McpServerParts = {
   publicUrl: () => string
@@ -65,10 +63,9 @@ export function createMcpServer(app: App, { publicUrl, clock, log, keys }: McpSe
 
   async function answerCall(connection: Connection, called: ToolCall): Promise<Result> {
     const call: Call = { ...called, connection, ask: (asked) => askOwn(connection, asked) }
-    let result: Result
     try {
       const secrets = secretsOf(call, publicUrl)
-      result = await call.run({ api: apiBy(call.ask), pay: paying(call), secrets })
+      return await call.run({ api: apiBy(call.ask), pay: paying(call), secrets })
     } catch (error) {
       if (!(error instanceof Unanswered)) {
         // Of a bug of the service its kind alone: the message may have input of the caller.
@@ -77,12 +74,6 @@ export function createMcpServer(app: App, { publicUrl, clock, log, keys }: McpSe
       }
       return errorResult(FAILED)
     }
-    const required = result._meta?.[REQUIRED_META]
-    if (!connection.isPaymentError || required === undefined) return result
-    throw new ProtocolError(PAYMENT_REQUIRED_CODE, 'Payment Required', {
-      ...(required as object),
-      ...result.structuredContent,
-    })
   }
 
   return {
