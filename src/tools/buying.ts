@@ -104,13 +104,13 @@ const paidBy = (way: Way): string =>
 const TOKENS: Record<Way, { described: string; unpaid: string; save: string }> = {
   local: { described: 'The tokens are saved.', unpaid: '', save: '' },
   results: {
-    described: 'It answers the tokens, which are secrets.',
+    described: 'What is bought comes with its tokens, which are secrets.',
     unpaid:
       ' What you buy comes with its tokens in the result, and this chat then holds them: whoever can read it can use them. A host that keeps _meta can connect with ?tokens=meta instead.',
     save: 'Save the tokens now: they cannot be fetched again after their first use. ',
   },
   meta: {
-    described: `It answers the tokens in _meta["${CAPABILITY_META}"].`,
+    described: `What is bought comes with its tokens in _meta["${CAPABILITY_META}"].`,
     unpaid: ` Its tokens come in _meta["${CAPABILITY_META}"] alone, as you connected with ?tokens=meta. If your host drops _meta, connect without it before you pay.`,
     save: `The tokens are in _meta["${CAPABILITY_META}"] of this result. Save them now: they cannot be fetched again after their first use. `,
   },
@@ -140,7 +140,7 @@ export const BUY_MONITOR: Tool = {
   name: 'buy_monitor',
   title: 'Buy a heartbeat monitor',
   description: (way) =>
-    `Buys a monitor that is late when a job stops to ping it, set up for the job by an interval or cron. The result has the line to put into the job. ${buying(way)}`,
+    `Buys a monitor that is late when a job stops pinging it, set up for the job by an interval or cron. It comes with the line to put into the job. ${buying(way)}`,
   hints: BUYING,
   input: (way) => ({ planId, ...monitorSettings, ...purchaseName(way) }),
   needs: ['planId', 'name'],
@@ -177,7 +177,10 @@ export const SEND_WHISPER: Tool = {
       ? { text: Type.String({ minLength: 1, maxLength: 64 * 1024 }) }
       : { ciphertextBase64: ciphertext }),
     readLimit: Type.Integer({ minimum: 1, maximum: 402, description: 'How often it can be read' }),
-    revealAt: Type.String({ maxLength: 64, description: 'Nobody can read it before, RFC 3339' }),
+    revealAt: Type.String({
+      maxLength: 64,
+      description: 'Nobody can read it before this time, RFC 3339',
+    }),
     receipt: Type.Boolean({ description: 'Whether you can see when it was read, and destroy it' }),
     revealWhen: Type.String({
       maxLength: 63,
@@ -231,7 +234,7 @@ export const CHECK_ORDER: Tool = {
       ? { name: savedName('the name of the purchase') }
       : {
           orderId: Type.String({ minLength: 1, maxLength: 64, description: 'Of the quote' }),
-          ...purchaseName(way),
+          purchaseId: Type.String({ maxLength: 64, description: 'Of the same result' }),
         },
   needs: ['name', 'orderId'],
   output: SALE,

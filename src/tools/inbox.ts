@@ -143,10 +143,10 @@ export const WAIT_FOR_WEBHOOK: HeldTool = {
   name: 'wait_for_webhook',
   title: 'Wait for a webhook',
   description: (way) =>
-    `Hands over what an inbox has received and you have not seen, oldest first, or waits for the next request. ${
+    `Hands over what an inbox has received, oldest first, or waits for the next request. ${
       way === 'local'
         ? 'It hands over each once. What filters passed over comes later.'
-        : 'Without after it begins with the first request; each result names the next after.'
+        : 'Without after it begins with the first request; each result names the next after, for the same filters.'
     } ${STRANGERS}`,
   hints: { reads: true, repeatable: true, open: true },
   about: { catch: 'owner' },

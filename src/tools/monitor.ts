@@ -25,7 +25,7 @@ export const monitorSettings = {
   intervalSeconds: Type.Integer({
     minimum: 20,
     maximum: 604_800,
-    description: 'How often the job pings. Or cron',
+    description: 'Seconds between two pings. Or give cron',
   }),
   cron: Type.String({ maxLength: 100, description: 'When the job runs, such as 0 3 * * *' }),
   timeZone: Type.String({

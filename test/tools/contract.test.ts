@@ -196,6 +196,14 @@ for (const kind of KINDS) {
         assert.match(await said('read_inbox', without), /needs (?:the argument|a) token/)
         const wrong = `catch_owner_${'0'.repeat(49)}`
         assert.match(await said('read_inbox', { ...without, token: wrong }), /unauthorized/)
+        const ingest = await said('destroy', inbox('ingest'))
+        assert.match(
+          ingest,
+          /unauthorized\. This tool takes a catch_owner_… token for it\. Nothing/,
+        )
+        const publicId = `whisper_${'0'.repeat(22)}`
+        const unread = await said('read_whisper', { ...inbox(), publicId })
+        assert.match(unread, /This tool takes a whisper_read_… token/)
         const other = await said('destroy', { ...inbox(), publicId: 'hooks' })
         assert.match(other, /publicId must be .* catch_…, pulse_…, or whisper_…\./)
       }

@@ -94,7 +94,7 @@ export const createPaying =
         const { args, meta } = call
         const isNew = args.purchaseId === undefined && meta[CREDENTIAL_META] === undefined
         // Only the first call opens an order. Those that repeat it are known by what names the purchase.
-        const token = isNew ? neededToken(call) : tokenIn(call)
+        const token = isNew ? neededToken(call, `${product}_owner_`) : tokenIn(call)
         return buy({
           path: `/api/${product}/${publicId}/extend`,
           headers: token === null ? {} : { 'x-owner-token': token },

@@ -11,7 +11,8 @@ export function secretsOf(call: Call, publicUrl: () => string): Context['secrets
   return {
     async find(roles) {
       const { product, publicId } = idIn(call, Object.keys(roles))
-      const headers = { authorization: `Bearer ${neededToken(call)}` }
+      const token = neededToken(call, `${product}_${roles[product]}_`)
+      const headers = { authorization: `Bearer ${token}` }
       return {
         ...apiBy((asked) => call.ask({ ...asked, headers })),
         product,
@@ -42,7 +43,7 @@ const RETRY_SECONDS = 10
 async function readWhisper(call: Call, publicUrl: () => string): Promise<Brought> {
   const { connection } = call
   const path = `/w/${idIn(call, ['whisper']).publicId}`
-  const authorization = `Bearer ${neededToken(call)}`
+  const authorization = `Bearer ${neededToken(call, 'whisper_read_')}`
   for (const length of LENGTHS) {
     // Before the read is spent: an answer for which there is no room would lose it.
     if (!connection.hold(COPIES * length)) throw new Refusal(NO_ROOM)
@@ -89,11 +90,12 @@ export function tokenIn({ args, meta, connection }: Call): string | null {
   throw new Refusal('unauthorized. This is no token. Nothing was done.')
 }
 
-/** @throws Refusal if the call has no token. */
-export function neededToken(call: Call): string {
+/** @throws Refusal if the call has no token of this kind. The service says of some only that nothing is found. */
+export function neededToken(call: Call, kind: string): string {
   const token = tokenIn(call)
-  if (token !== null) return token
-  throw new Refusal(NO_TOKEN[call.connection.way])
+  if (token === null) throw new Refusal(NO_TOKEN[call.connection.way])
+  if (token.startsWith(kind)) return token
+  throw new Refusal(`unauthorized. This tool takes a ${kind}… token for it. Nothing was done.`)
 }
 
 const NO_TOKEN = {
