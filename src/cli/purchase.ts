@@ -9,6 +9,7 @@ import {
   type Mayfly,
   MayflyError,
   type PaymentQuote,
+  type PulseTerms,
   type PurchaseProgress,
   type PurchaseRecord,
   type SavedCapability,
@@ -51,6 +52,8 @@ export type Wanted = {
   planId: PlanId
   name?: string | undefined
   whisper?: WhisperTerms
+  /** What a monitor is set to. */
+  settings?: PulseTerms['settings']
   /** The name of an unknown purchase of the same, beside which another one is wanted. */
   beside?: string | undefined
 }
@@ -95,7 +98,10 @@ export function purchase(cli: Cli, wanted: Wanted, caller: Caller = {}): Promise
   return run(cli, { name, product, service: cli.url, caller }, (mayfly, terms) => {
     const ask = { ...terms, planId, idempotencyKey: crypto.randomUUID() }
     if (product === 'catch') return mayfly.buyCatch(ask)
-    if (product === 'pulse') return mayfly.buyPulse(ask)
+    if (product === 'pulse') {
+      const { settings } = wanted
+      return mayfly.buyPulse({ ...ask, ...(settings && { settings }) })
+    }
     if (wanted.whisper === undefined) throw misuse('There is nothing to send.')
     return mayfly.buyWhisper({ ...ask, ...wanted.whisper })
   })

@@ -23,7 +23,7 @@ import { createGateClient, type GateProject } from './gate.ts'
 import { type CallOptions, createHttp, platformFetch } from './http.ts'
 import { resourceOf } from './order-requests.ts'
 import { createPayments, planOrder, type Resumption } from './payments.ts'
-import { createPulseClient, type PulseHolder, pulsePublicStatus } from './pulse.ts'
+import { createPulseClient, type PulseHolder, type PulseTerms, pulsePublicStatus } from './pulse.ts'
 import { limited, type Purchase, type PurchaseFromWallet } from './purchase.ts'
 import type { Order, PurchaseStore } from './record.ts'
 import type { Wallet } from './wallet.ts'
@@ -115,7 +115,7 @@ export {
 } from './gate.ts'
 export type { CallOptions } from './http.ts'
 export type { Resumption } from './payments.ts'
-export type { PulseClient, PulseHolder, PulseNews, PulseRun } from './pulse.ts'
+export type { PulseClient, PulseHolder, PulseNews, PulseRun, PulseTerms } from './pulse.ts'
 export type {
   OnInvoice,
   PaymentQuote,
@@ -197,7 +197,7 @@ export type Catalog = {
  */
 export type Mayfly = Omit<PayingMayfly, 'buyCatch' | 'buyPulse' | 'buyWhisper' | 'extend'> & {
   buyCatch(purchase: Purchase): Promise<CatchCapability>
-  buyPulse(purchase: Purchase): Promise<PulseCapability>
+  buyPulse(purchase: Purchase & PulseTerms): Promise<PulseCapability>
   extend(held: Extendable, purchase: Purchase): Promise<Extension>
   buyWhisper(purchase: WhisperPurchase): Promise<SharedWhisper>
 }
@@ -251,8 +251,8 @@ function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }:
      * Buys a heartbeat monitor. The capability is returned once: save it before anything else.
      * @throws MayflyError like `buyCatch`.
      */
-    buyPulse: async (purchase: PurchaseFromWallet) =>
-      (await buy(planOrder('pulse', purchase.planId), purchase)) as PulseCapability,
+    buyPulse: async ({ settings, ...purchase }: PurchaseFromWallet & PulseTerms) =>
+      (await buy(planOrder('pulse', purchase.planId, settings), purchase)) as PulseCapability,
     /** The client of a bought monitor. A job that only pings needs no owner token. */
     pulse: (holder: PulseHolder) => createPulseClient(http, holder),
     /**

@@ -11,7 +11,7 @@
  * Another invoice is possible when the wallet still says, ten minutes after the expiry, that it did not pay.
  */
 
-import { isObject } from '../lib/json.ts'
+import { asciiJson, isObject } from '../lib/json.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import { sha256 } from '../lib/sha256.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
@@ -106,13 +106,23 @@ export type PaymentsOptions = {
   isEndless?: boolean
 }
 
-/** The request that orders a plan. The order of a whisper has its own, with the bytes. */
-export function planOrder(product: Exclude<Product, 'whisper'>, planId: PlanId): Order {
+/**
+ * The request that orders a plan. The order of a whisper has its own, with the bytes.
+ * @param settings what a monitor is set to from the beginning.
+ */
+export function planOrder(
+  product: Exclude<Product, 'whisper'>,
+  planId: PlanId,
+  settings?: object,
+): Order {
   return {
     product,
     planId,
     path: `/api/payments/${product}`,
-    headers: { 'content-type': 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      ...(settings && { 'x-pulse-settings': asciiJson(settings) }),
+    },
     body: JSON.stringify({ planId }),
   }
 }

@@ -15,6 +15,16 @@ import { allPages, type CallOptions, type Http, searchOf } from './http.ts'
 import { dataOf, endOf, type Following, follow } from './live.ts'
 import { within } from './wait.ts'
 
+/**
+ * What a monitor is set to when it is bought. What the service refuses of it is not paid.
+ *
+ * ```ts
+ * const schedule = { cron: '0 3 * * *', timeZone: 'Europe/Berlin', graceSeconds: 900 }
+ * const terms: PulseTerms = { settings: { name: 'backup', schedule } }
+ * ```
+ */
+export type PulseTerms = { settings?: PulseSettings & { schedule?: PulseSchedule } }
+
 /** Names a run by a UUID, where runs of a job overlap. Without it the job has one run at a time. */
 export type PulseRun = CallOptions & { rid?: string }
 

@@ -26,6 +26,13 @@ export function objectIn(text: string): Record<string, unknown> | null {
   return isObject(value) ? value : null
 }
 
+/** JSON in visible ASCII alone, for a header. */
+export const asciiJson = (value: object): string =>
+  JSON.stringify(value).replace(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
 /** What JSON from a client may have outside of its strings: a parser makes up to one value of each sign. */
 export const MAX_JSON = { signs: 2_000, depth: 32 }
 

@@ -147,10 +147,9 @@ export const BUY_MONITOR: Tool = {
   output: SALE,
   async run(context) {
     const { settings, schedule } = settingsIn(context.args)
-    return bought(context, {
-      product: 'pulse',
-      settings: { ...settings, ...(schedule ? { schedule } : {}) },
-    })
+    const wanted = { ...settings, ...(schedule ? { schedule } : {}) }
+    const isSet = Object.keys(wanted).length > 0
+    return bought(context, { product: 'pulse', ...(isSet ? { settings: wanted } : {}) })
   },
 }
 

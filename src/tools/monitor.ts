@@ -87,7 +87,7 @@ export function settingsIn(args: Record<string, unknown>): {
 }
 
 /** Sets what a call says. Each part can be set again. @throws Refusal */
-export async function applySettings(monitor: Held, args: Record<string, unknown>): Promise<void> {
+async function applySettings(monitor: Held, args: Record<string, unknown>): Promise<void> {
   const given = settingsIn(args)
   const { graceSeconds, ...others } = given.settings
   const { path } = monitor

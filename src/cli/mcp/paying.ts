@@ -1,15 +1,9 @@
 /** Who pays at `mayfly mcp`: the wallet of this machine, with the same vault and budget as the command line. */
 import { createHash } from 'node:crypto'
-import {
-  MayflyError,
-  type PaymentQuote,
-  type SavedCapability,
-  sealWhisper,
-} from '../../client/index.ts'
+import { type PaymentQuote, type SavedCapability, sealWhisper } from '../../client/index.ts'
 import { utf8 } from '../../lib/bytes.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import { Refusal } from '../../tools/answers.ts'
-import { applySettings } from '../../tools/monitor.ts'
 import { type Pay, quoteIn, type Sale, text, type Wanted } from '../../tools/tool.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, EXIT } from '../exit.ts'
@@ -28,8 +22,7 @@ export function payOf(call: Call): Pay {
   // Of several calls for one name, each finds what the one before has bought.
   const inTurn = (work: () => Promise<Sale>) => call.session.inTurn(name, work)
   return {
-    buy: (wanted) =>
-      inTurn(async () => setUp(call, await buy(call, name, wanted), wanted.settings ?? {})),
+    buy: (wanted) => inTurn(() => buy(call, name, wanted)),
     extend: () => inTurn(() => extend(call, name, text(call.args.expiresAt))),
     check: () => inTurn(() => check(call, name)),
   }
@@ -41,34 +34,18 @@ const WHAT: Record<Product, string> = {
   whisper: 'reads of a secret',
 }
 
-/** Sets a monitor up as it was asked for. It is bought and saved already, whatever comes of this. */
-async function setUp({ cli, args }: Call, sale: Sale, settings: object): Promise<Sale> {
-  if (Object.keys(settings).length === 0) return sale
-  const { note = '' } = sale
-  if (sale.state === 'unpaid') {
-    return { ...sale, note: `${note} To set it up as you asked, repeat this call instead.` }
-  }
-  try {
-    await applySettings(heldAs(cli, sale.named.name ?? '', { pulse: 'owner' }), args)
-    return sale
-  } catch (error) {
-    if (!(error instanceof Refusal || error instanceof MayflyError)) throw error
-    const why = `It is bought, and not set up: ${error.message} Call configure_monitor. `
-    return { ...sale, note: why }
-  }
-}
-
 /** Buys, or goes on with the purchase of this name. Asks the person first where money moves. */
-async function buy(call: Call, name: string, { product, planId }: Wanted): Promise<Sale> {
+async function buy(call: Call, name: string, { product, planId, settings }: Wanted): Promise<Sale> {
   const { session, cli, args } = call
   const isWhisper = product === 'whisper'
   // Sealing never makes the same bytes twice: only this process can tell a repeat from another text.
   const digest = createHash('sha256').update(JSON.stringify(args)).digest('base64')
   const isSame = session.sent.get(name) === digest
   const found = findSaved(cli, name)
+  const before = settings && { note: SET_BEFORE }
   if (found !== null) {
     const isMeant = found.capability.product === product && found.planId === planId
-    if (isMeant && (isSame || !isWhisper)) return soldAs(session, name, found)
+    if (isMeant && (isSame || !isWhisper)) return { ...soldAs(session, name, found), ...before }
     throw new Refusal(
       `Something else is saved as ${name}, and nothing was sent or paid now. If the answer to an earlier call was lost, check_order has it. Else choose another name.`,
     )
@@ -99,10 +76,14 @@ async function buy(call: Call, name: string, { product, planId }: Wanted): Promi
     const whisper = isWhisper
       ? { whisper: { sealed: await sealWhisper({ data: utf8(text(args.text)) }), ...terms } }
       : {}
-    const bought = await purchase(payer, { product, planId, name, ...whisper }, caller)
-    return soldAs(session, name, bought.saved)
+    const set = settings && { settings }
+    const bought = await purchase(payer, { product, planId, name, ...whisper, ...set }, caller)
+    return { ...soldAs(session, name, bought.saved), ...(record && before) }
   })
 }
+
+const SET_BEFORE =
+  'It has the settings of the first call with this name: configure_monitor changes them. '
 
 /** Collects what was paid elsewhere, or says what is saved. Pays nothing. */
 async function check(call: Call, name: string): Promise<Sale> {

@@ -4,9 +4,8 @@
  */
 import { base64url, utf8, utf8Text } from '../../lib/bytes.ts'
 import { isId } from '../../lib/ids.ts'
-import { jsonEscape } from '../../lib/invisible.ts'
 import { type Json, jcs } from '../../lib/jcs.ts'
-import { isObject, objectIn } from '../../lib/json.ts'
+import { asciiJson, isObject, objectIn } from '../../lib/json.ts'
 import { isProduct, SOLD_PRODUCTS } from '../../lib/product-names.ts'
 import { decodeReceipt } from '../../protocol/payment-auth.ts'
 import { type Answered, expectJson, Refusal } from '../answers.ts'
@@ -85,7 +84,7 @@ export const createPaying =
           ? buy({ path: '/api/payments/whisper', ...whisperOf(call) })
           : buy({
               path: `/api/payments/${product}`,
-              headers: settingsHeader(settings),
+              headers: settings === undefined ? {} : { 'x-pulse-settings': asciiJson(settings) },
               // Always the same bytes: the credential is bound to them.
               body: utf8(JSON.stringify({ planId })),
             }),
@@ -204,12 +203,3 @@ const NO_PURCHASE =
   'The credential names no purchase. Do not pay again: repeat the call with the purchaseId of the answer that had the invoice, as an argument.'
 const UNKNOWN_PURCHASE =
   'unknown purchaseId. Only a purchaseId that this service made names a purchase. If you have paid, do not pay again: repeat the call with the purchaseId as it was sent. For a new purchase, leave it out.'
-
-/** A header carries ASCII alone, so all else is escaped. */
-function settingsHeader(settings: Record<string, unknown> = {}): Record<string, string> {
-  if (Object.keys(settings).length === 0) return {}
-  const text = JSON.stringify(settings).replaceAll(/[^ -~]/gu, (character) =>
-    jsonEscape(character.codePointAt(0) ?? 0),
-  )
-  return { 'x-pulse-settings': text }
-}

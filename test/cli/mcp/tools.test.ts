@@ -114,16 +114,30 @@ test('what is handed over is not handed over again, also by the next process, un
   assert.deepEqual(inVaultOf(join(home, 'mayfly'), left), [])
 })
 
-test('a monitor that is bought and cannot be set up as asked is kept, and the result says so', async (t) => {
-  const { host } = await aHost(t)
-  const asked = { planId: 'spark', name: 'job', cron: '0 3 31 2 *' }
+test('a monitor that cannot be set up as asked is not bought, and one that is bought keeps what its first call set', async (t) => {
+  const { host, databaseUrl } = await aHost(t)
+  const asked = { planId: 'spark', name: 'job', label: 'Z\u00e4hler \u{1f4be}', cron: '0 3 31 2 *' }
   const { isError, text } = await host.call('buy_monitor', asked)
-  assert.equal(isError, false, text)
-  assert.match(text, /It is bought, and not set up: invalid settings\. cron must be five fields/)
-  const again = await host.call('buy_monitor', { ...asked, cron: '0 3 * * *' })
-  assert.doesNotMatch(again.text, /not set up/)
+  assert.equal(isError, true)
+  assert.match(text, /^invalid settings\. cron must be five fields.*Nothing was done\.$/)
+  assert.deepEqual(await query({ databaseUrl }, 'select preimage from simulator_invoice'), [])
+  const bought = await host.call('buy_monitor', { ...asked, cron: '0 3 * * *' })
+  assert.equal(bought.value.state, 'settled', bought.text)
+  const again = await host.call('buy_monitor', { ...asked, cron: '0 4 * * *' })
+  assert.match(again.text, /It has the settings of the first call.*configure_monitor/)
   const { value } = await host.call('monitor_status', { name: 'job' })
   assert.match(String(value.expects), /0 3 \* \* \*/)
+  assert.equal(value.label, asked.label)
+})
+
+test('a monitor whose invoice the user pays is set up as it was asked for', async (t) => {
+  const { host, pay } = await aHost(t, { environment: {} })
+  const asked = { planId: 'spark', name: 'job', intervalSeconds: 7200 }
+  const { quote } = (await host.call('buy_monitor', asked)).value as { quote: { bolt11: string } }
+  await pay(quote.bolt11)
+  assert.equal((await host.call('check_order', { name: 'job' })).value.state, 'settled')
+  const { value } = await host.call('monitor_status', { name: 'job' })
+  assert.match(String(value.expects), /every 7200 s/)
 })
 
 type Text = { untrustedText: string; bytes: number; isCut: boolean }
