@@ -27,7 +27,6 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   },
   surface: {
     roots: [{ path: '/c/', hasRawPaths: true }],
-    requestHeaders: [],
     responseHeaders: [],
   },
   limits: Object.values(INGEST),

@@ -28,13 +28,6 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
   },
   surface: {
     roots: [{ path: '/w/' }],
-    requestHeaders: [
-      'X-Whisper-Max-Bytes',
-      'X-Whisper-Read-Limit',
-      'X-Whisper-Receipt',
-      'X-Whisper-Reveal-At',
-      'X-Whisper-Reveal-When',
-    ],
     responseHeaders: [],
   },
   limits: [READS],
