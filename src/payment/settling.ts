@@ -174,7 +174,8 @@ export function createSettling(deps: {
   }
 
   async function claimAndLookUp({ order_id: orderId }: OrderRow): Promise<void> {
-    const claim = claimLookup(orderId, clock.now(), LOOKUP_EVERY_MS)
+    const now = clock.now()
+    const claim = claimLookup(orderId, now, now - LOOKUP_EVERY_MS)
     const claimed = await store.one(orderId, claim, 'deferred')
     if (claimed) await lookUp(claimed, 'lookup')
   }

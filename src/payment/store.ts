@@ -191,19 +191,11 @@ const MAY_HAVE_NEWS = `(state = 'pending' or (state = 'dead' and is_dead_final =
 export const mayHaveNews = ({ state, is_dead_final }: OrderRow): boolean =>
   state === 'pending' || (state === 'dead' && is_dead_final === 0)
 
-/** Claims the next look-up at the node: at most one per `everyMs`, for all clients and instances together. */
-export const claimLookup = (orderId: string, now: number, everyMs: number): Statement => ({
+/** Claims the next look-up at the node. It returns no row if anybody has looked the order up since `lastAt`. */
+export const claimLookup = (orderId: string, now: number, lastAt: number): Statement => ({
   text: `update purchase_order set looked_up_at = $2
-    where order_id = $1 and ${MAY_HAVE_NEWS}
-      and looked_up_at <= $2 - $3 returning *`,
-  values: [orderId, now, everyMs],
-})
-
-/** Claims a look-up for the sweep; returns no row if the order was looked up or claimed since it was read. */
-export const claimSweep = (orderId: string, lookedUpAt: number, now: number): Statement => ({
-  text: `update purchase_order set looked_up_at = $3
-    where order_id = $1 and ${MAY_HAVE_NEWS} and looked_up_at = $2 returning *`,
-  values: [orderId, lookedUpAt, now],
+    where order_id = $1 and ${MAY_HAVE_NEWS} and looked_up_at <= $3 returning *`,
+  values: [orderId, now, lastAt],
 })
 
 export const sealOverdue = (now: number, replayMs: number): Statement => ({

@@ -11,7 +11,7 @@ import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import { REPLAY_MS } from './order.ts'
 import type { Orders } from './orders.ts'
-import { claimSweep, createOrderStore, type OrderRow, type Pauses, sealOverdue } from './store.ts'
+import { claimLookup, createOrderStore, type OrderRow, type Pauses, sealOverdue } from './store.ts'
 import { purgeOrders } from './tombstones.ts'
 
 const SWEEP_EVERY_MS = 15_000
@@ -52,34 +52,44 @@ export function createWatcher(deps: {
   const store = createOrderStore(db)
   let running: Promise<unknown> = Promise.resolve()
 
-  /**
-   * Looks up the orders of `next` until it returns an empty batch; ends early when the node cannot be
-   * asked, or when the clock went back: what it had claimed would come again and again.
-   */
+  /** Looks up the orders of `next` until it returns an empty batch, or until some batch ends the pass. */
   async function pass(
     next: (startedAt: number) => Promise<OrderRow[]>,
     signal: AbortSignal,
   ): Promise<void> {
     const startedAt = clock.now()
-    while (!signal.aborted) {
+    for (;;) {
       const batch = await next(startedAt)
-      if (batch.length === 0) return
-      for (let i = 0; i < batch.length && !signal.aborted; i += LOOKUPS_AT_ONCE) {
-        const some = batch.slice(i, i + LOOKUPS_AT_ONCE)
-        const now = clock.now()
-        if (now < startedAt) return
-        // Claimed before the look-up: an order that always fails must not hold up the rest.
-        const claims = await Promise.all(
-          some.map(({ order_id: orderId, looked_up_at: lookedUpAt }) =>
-            store.one(orderId, claimSweep(orderId, lookedUpAt, now), 'deferred'),
-          ),
-        )
-        const claimed = claims.filter((order) => order !== null)
-        const answers = await Promise.all(claimed.map(lookUp))
-        // One answer shows that the node is reachable; its answer about another order may be unreadable.
-        if (claimed.length > 0 && !answers.some(Boolean)) return
-      }
+      if (batch.length === 0 || !(await lookUpAll(batch, startedAt, signal))) return
     }
+  }
+
+  /**
+   * False to end the pass: at a stop, when the node cannot be asked, or when the clock went back, since what is claimed
+   * then would come again and again.
+   */
+  async function lookUpAll(
+    batch: OrderRow[],
+    startedAt: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    for (let i = 0; i < batch.length; i += LOOKUPS_AT_ONCE) {
+      const now = clock.now()
+      if (signal.aborted || now < startedAt) return false
+      // Claimed before the look-up: an order that always fails must not hold up the rest.
+      const claims = await Promise.all(
+        batch
+          .slice(i, i + LOOKUPS_AT_ONCE)
+          .map(({ order_id: orderId, looked_up_at: lastAt }) =>
+            store.one(orderId, claimLookup(orderId, now, lastAt), 'deferred'),
+          ),
+      )
+      const claimed = claims.filter((order) => order !== null)
+      const answers = await Promise.all(claimed.map(lookUp))
+      // One answer shows that the node is reachable; its answer about another order may be unreadable.
+      if (claimed.length > 0 && !answers.some(Boolean)) return false
+    }
+    return !signal.aborted
   }
 
   /** False if the node was unreachable. A failure of only this order does not stop the pass. */
@@ -100,15 +110,10 @@ export function createWatcher(deps: {
   async function sweep(signal: AbortSignal): Promise<void> {
     const begunAt = clock.now()
     /** Looks up some of the orders whose death was a guess at the start. The next sweeps do the others. */
-    const someDead = (): Promise<void> => {
-      let isFirst = true
-      const once = async (): Promise<OrderRow[]> => {
-        const isOver = !isFirst
-        isFirst = false
-        return isOver ? [] : store.deadByGuess(begunAt, DEAD_ORDERS)
-      }
-      return guarded('order.pass_failed', () => pass(once, signal))
-    }
+    const someDead = (): Promise<void> =>
+      guarded('order.pass_failed', async () => {
+        await lookUpAll(await store.deadByGuess(begunAt, DEAD_ORDERS), clock.now(), signal)
+      })
     const open = (startedAt: number) => store.pending(startedAt, SWEEP_ORDERS)
     const due = (startedAt: number) => store.due(startedAt, PAUSES, SWEEP_ORDERS)
     await guarded('order.pass_failed', () => pass(open, signal))

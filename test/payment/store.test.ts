@@ -6,7 +6,6 @@ import { contestRestored } from '../../src/payment/operator.ts'
 import { insertOrder, limitOpen, takeTurn } from '../../src/payment/quoting.ts'
 import {
   claimLookup,
-  claimSweep,
   confirmDead,
   contestOrder,
   deliverOrder,
@@ -179,19 +178,11 @@ test('age seals what is over or was delivered long ago, and notes nothing of wha
   assert.deepEqual(await changes(sealOverdue(T, 10)), { over: sealed, delivered: sealed })
 })
 
-test('a look-up is claimed of one order once in a while', async (t) => {
-  const { add, changes } = await orderRows(t)
-  await add('other', { looked_up_at: 0 })
-  await add('one', { looked_up_at: T - 10 })
-  assert.deepEqual(await changes(claimLookup('one', T - 1, 10)), {})
-  assert.deepEqual(await changes(claimLookup('one', T, 10)), { one: { looked_up_at: T } })
-})
-
-test('the sweep claims a look-up unless another one came between', async (t) => {
+test('a look-up is claimed of one order, unless somebody has looked it up since', async (t) => {
   const { add, changes } = await orderRows(t)
   for (const id of ['one', 'other']) await add(id)
-  assert.deepEqual(await changes(claimSweep('one', T - 1, T + 9)), {})
-  assert.deepEqual(await changes(claimSweep('one', T, T + 9)), { one: { looked_up_at: T + 9 } })
+  assert.deepEqual(await changes(claimLookup('one', T + 9, T - 1)), {})
+  assert.deepEqual(await changes(claimLookup('one', T + 9, T)), { one: { looked_up_at: T + 9 } })
 })
 
 test('a look-up is claimed of orders that may have news, which are pending, or dead by a guess', async (t) => {
@@ -201,8 +192,7 @@ test('a look-up is claimed of orders that may have news, which are pending, or d
       const hasNews = state === 'pending' || (state === 'dead' && is_dead_final === 0)
       assert.equal(mayHaveNews(await row(state)), hasNews, state)
       const claimed = (looked_up_at: number) => (hasNews ? { [state]: { looked_up_at } } : {})
-      assert.deepEqual(await changes(claimSweep(state, T, T + 9)), claimed(T + 9))
-      assert.deepEqual(await changes(claimLookup(state, T + 99, 10)), claimed(T + 99))
+      assert.deepEqual(await changes(claimLookup(state, T + 9, T)), claimed(T + 9))
     }
   }
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { UnknownInvoice } from '../../src/lightning/lightning.ts'
-import { claimSweep, createOrderStore } from '../../src/payment/store.ts'
+import { claimLookup, createOrderStore } from '../../src/payment/store.ts'
 import { PAUSES } from '../../src/payment/watcher.ts'
 import { many } from '../support/orders.ts'
 import { aShop, DAY, HOUR, openReads, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
@@ -172,9 +172,9 @@ suite('the sweep', () => {
     for (const [overMs, pauseMs] of pauses) {
       const now = expiresAt + overMs
       const last = now - pauseMs
-      await shop.db.write(unit(claimSweep(orderId, await lookedUp(), last)))
+      await shop.db.write(unit(claimLookup(orderId, last, await lookedUp())))
       assert.deepEqual(await store.due(now, PAUSES, 10), [], `${overMs} after ${pauseMs}`)
-      const claimed = await shop.db.write(unit(claimSweep(orderId, last, last - 1)))
+      const claimed = await shop.db.write(unit(claimLookup(orderId, last - 1, last)))
       assert.equal(claimed.all.length, 1)
       assert.equal((await store.due(now, PAUSES, 10)).length, 1, `${overMs} after ${pauseMs} more`)
     }
