@@ -358,21 +358,29 @@ export function createOrders(deps: {
   }
 
   /**
-   * The outcome for a buyer who shows the whole invoice and its preimage; null if they prove no payment to us. Nodes on
-   * the way of a payment learn its hash and preimage, but never the invoice. An invoice that the store does not have
-   * (of an order that was deleted, lost or restored) has to be signed by our node.
+   * The outcome for a buyer who shows the whole invoice and its preimage. Nodes on the way of a payment learn its hash
+   * and preimage, but never the invoice. An invoice that the store does not have (of an order that was deleted, lost or
+   * restored) has to be signed by our node.
+   * @param guess called for what proves no order of the store, before a signature is checked: that takes long, and
+   *   anybody can sign an invoice. If it throws, the recovery is refused.
    */
-  async function recover(text: string, preimage: string): Promise<Outcome | null> {
+  async function recover(
+    text: string,
+    preimage: string,
+    guess: () => Promise<void>,
+  ): Promise<Outcome> {
     const invoice = readableInvoice(copiedInvoice(text))
-    if (invoice === null || !provesPayment(preimage, invoice.paymentHash)) return null
-    const order = await store.findByPaymentHash(invoice.paymentHash)
-    const isStored = order !== null && order.restored_at === null
-    if (isStored ? order.bolt11 !== invoice.bolt11 : !isOurs(invoice)) return null
-    if (order === null) return recoverDeleted(invoice)
-    return isSealed(order, clock.now()) ? howItEnded(order) : redeem(order, null)
+    const isPaid = invoice !== null && provesPayment(preimage, invoice.paymentHash)
+    const order = isPaid ? await store.findByPaymentHash(invoice.paymentHash) : null
+    if (order !== null && isPaid) {
+      const isShown = order.restored_at === null ? order.bolt11 === invoice.bolt11 : isOurs(invoice)
+      if (isShown) return isSealed(order, clock.now()) ? howItEnded(order) : redeem(order, null)
+    }
+    await guess()
+    return order === null && isPaid && isOurs(invoice) ? recoverDeleted(invoice) : NOT_FOUND
   }
 
-  async function recoverDeleted(invoice: Invoice): Promise<Outcome | null> {
+  async function recoverDeleted(invoice: Invoice): Promise<Outcome> {
     const { paymentHash } = invoice
     const [tombstone, refund] = await Promise.all([
       findTombstone(db, paymentHash),
@@ -383,8 +391,7 @@ export function createOrders(deps: {
     if (tombstone?.ended === 'aged') return { kind: 'order expired' }
     const sold = soldBy(invoice)
     // The operator may use the node for other things.
-    if (sold === null) return null
-    logLost(paymentHash, sold)
+    if (sold !== null) logLost(paymentHash, sold)
     return NOT_FOUND
   }
 

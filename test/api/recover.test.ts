@@ -1,6 +1,6 @@
 /** "I paid and have nothing": the whole invoice and its preimage collect what is owed, and nothing less does. */
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
@@ -23,7 +23,7 @@ import { extend, paidExtension } from '../support/extension.ts'
 import { limited } from '../support/limits.ts'
 import { opened as openedByUrl } from '../support/one-url.ts'
 import { startServer, type TestServer } from '../support/server.ts'
-import { aShop, preimageOf as preimageIn } from '../support/shop.ts'
+import { aShop, preimageOf as preimageIn, type Shop } from '../support/shop.ts'
 import { query, settingsFor } from '../support/store.ts'
 import { assertError, capabilityOf, use } from '../support/wallet-flow.ts'
 import { openWhisperOrder } from '../support/whisper.ts'
@@ -49,10 +49,11 @@ async function paid(server: TestServer): Promise<Proof & { paymentHash: string; 
 }
 
 /** The same invoice as another node would have signed it, with a payment secret of its own. */
-function forged({ bolt11 }: { bolt11: string }): string {
-  const { network, amountMsat, timestamp, expirySeconds, paymentHash, description } =
+function forged({ bolt11 }: { bolt11: string }, paymentHash?: string): string {
+  const { network, amountMsat, timestamp, expirySeconds, description, ...invoice } =
     decodeInvoice(bolt11)
-  const fields = { network, amountMsat, timestamp, expirySeconds, paymentHash }
+  const hashed = { paymentHash: paymentHash ?? invoice.paymentHash }
+  const fields = { network, amountMsat, timestamp, expirySeconds, ...hashed }
   return encodeInvoice(
     { ...fields, paymentSecret: randomBytes(32), description: description ?? '' },
     randomBytes(32),
@@ -64,6 +65,9 @@ async function lose(server: TestServer): Promise<void> {
   await query(server, 'delete from purchase_order')
   await query(server, 'delete from order_name')
 }
+
+const alarmsOf = ({ logged }: Shop) =>
+  logged.filter(({ event }) => event === 'order.proven_unknown')
 
 const alarms = (server: TestServer): string[] =>
   server.logged.filter((line) => line.includes('order.proven_unknown'))
@@ -221,16 +225,34 @@ suite('less than the whole invoice and its preimage', () => {
       const { node, db, orders } = shop
       const ask = { amountMsat: 1_000, memo, expirySeconds: 600 }
       const { bolt11, paymentHash } = await node.simulator.createInvoice(ask)
-      return orders.recover(bolt11, await preimageIn(db, paymentHash))
+      return orders.recover(bolt11, await preimageIn(db, paymentHash), async () => undefined)
     }
-    assert.equal(await told('Mayfly CAFE spark'), null)
-    assert.equal((await told('Mayfly CATCH spark'))?.kind, 'order not found')
+    const notFound = { kind: 'order not found' }
+    assert.deepEqual(await told('Mayfly CAFE spark'), notFound)
+    assert.deepEqual(alarmsOf(shop), [])
+    assert.deepEqual(await told('Mayfly CATCH spark'), notFound)
+    assert.equal(alarmsOf(shop).length, 1)
     shop.node.replaced.info = async () => ({ network: 'regtest', synced: true, nodeId: null })
     const asking = new AbortController()
     await shop.health.start(asking.signal)
     asking.abort()
-    assert.equal(await told('Mayfly CATCH spark'), null)
-    assert.equal(shop.logged.filter(({ event }) => event === 'order.proven_unknown').length, 1)
+    assert.deepEqual(await told('Mayfly CATCH spark'), notFound)
+    assert.equal(alarmsOf(shop).length, 1)
+  })
+
+  test('is counted before a signature is checked, which takes long: anybody can sign invoices', async (t) => {
+    const server = await limited(t, { badBearer: { perMinute: 3, burst: 3 } })
+    const { bolt11, preimage } = await paid(server)
+    await lose(server)
+    const preimages = Array.from({ length: 3 }, () => randomBytes(32))
+    for (const secret of preimages) {
+      const paymentHash = hash('sha256', secret, 'hex')
+      const ofStranger = forged({ bolt11 }, paymentHash)
+      const answer = await recover(server, { bolt11: ofStranger, preimage: secret.toString('hex') })
+      assert.deepEqual(answer.status, 404)
+    }
+    assert.equal((await recover(server, { bolt11, preimage })).status, 429)
+    assert.deepEqual(alarms(server), [])
   })
 
   test('is limited like wrong tokens, and whoever proves the payment is not', async (t) => {

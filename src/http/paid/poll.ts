@@ -190,10 +190,8 @@ function mountRecovery(app: App, { orders, limits, clientAddress, resources }: D
     },
     async (request, reply) => {
       const { bolt11, preimage } = request.body
-      const outcome = await orders.recover(bolt11, preimage)
-      if (outcome !== null) return collected(reply, outcome)
-      await takeGuess({ request, reply }, { limits, clientAddress })
-      throw problem('order not found')
+      const guess = () => takeGuess({ request, reply }, { limits, clientAddress })
+      return collected(reply, await orders.recover(bolt11, preimage, guess))
     },
   )
 
