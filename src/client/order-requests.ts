@@ -23,7 +23,7 @@ export function requestOf(
 
 /** Asks for an order by its id, which only who opened it knows. */
 export function pollOf(
-  { orderId }: RecordedInvoice,
+  { orderId }: Pick<RecordedInvoice, 'orderId'>,
   {
     idempotencyKey,
     preimage,

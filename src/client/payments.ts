@@ -29,7 +29,6 @@ import { MayflyError, type MayflyPhrase } from './errors.ts'
 import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
 import { checkQuote, isSameInvoice, quoteOf } from './offer.ts'
 import {
-  type Claim,
   dateOf,
   isFinal,
   isLost,
@@ -78,13 +77,13 @@ export type Payments = {
   resume(idempotencyKey: string, terms: Resumption): Promise<unknown>
   /** Pays an invoice that was given as it is. Resolves to its preimage. */
   payInvoice(bolt11: string, terms: InvoiceTerms): Promise<string>
-  /** Waits for the payment of an order whose invoice was shown before, of which no record is kept. */
-  collect(quote: PaymentQuote, claim: Claim & { signal?: AbortSignal }): Promise<unknown>
 }
 
 /** How a purchase goes on: with the wallet that began it, or by its invoice, which is shown again. */
 export type Resumption = {
   wallet?: Wallet | undefined
+  /** The proof of a payment that was made elsewhere, 64 hex digits. It is kept with the record. */
+  preimage?: string | undefined
   maxSats?: number
   signal?: AbortSignal
   timeoutMs?: number
@@ -102,7 +101,10 @@ export type PaymentsOptions = {
   /** Where purchases are kept. Without a store they are in memory alone. */
   store?: PurchaseStore | undefined
   now?: () => number
-  /** A wait for somebody's payment ends by its signal alone: the clock of a browser may be anything. */
+  /**
+   * A wait for somebody's payment ends by its signal alone, and begins with the invoice also while the service is
+   * away: the clock of a browser may be anything.
+   */
   isEndless?: boolean
 }
 
@@ -130,7 +132,6 @@ export function planOrder(
 /** What one call has for a purchase. */
 type Run = Resumption & {
   maxSats: number
-  preimage?: string | undefined
   /** Requests the order. */
   ask?: () => Promise<ApiResponse>
   /** Another call has handed the invoice to the wallet, so this one does not. */
@@ -205,6 +206,7 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       }
       return state === 'paid' ? collectPaid(record, run) : keepProof(record, run, { preimage })
     }
+    if (isEndless && state === 'quoted') return show(record, run)
     const said = await look(record, run)
     if (said.resource !== undefined) return deliver(record, said.resource)
     if (state !== 'quoted') {
@@ -496,27 +498,6 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       check(fresh, quote, { run, at: null })
       const quoted = known ?? (await write(fresh, { invoices: [quote] })) ?? (await reload(fresh))
       return preimageOf(await payFrom(quoted, run))
-    },
-
-    collect(quote, { idempotencyKey, preimage, signal }) {
-      const { product, planId } = quote
-      const record: PurchaseRecord = {
-        version: 1,
-        revision: 0,
-        idempotencyKey,
-        state: 'quoted',
-        service,
-        product,
-        planId,
-        requestSha256: '',
-        maxSats: 0,
-        wallet: null,
-        invoices: [quote],
-        // Nobody remembers whether it extends anything, and the poll of extensions answers for every order.
-        extends: '',
-        ...(preimage === undefined ? {} : { preimage }),
-      }
-      return follow(record, { maxSats: 0, ...(signal ? { signal } : {}) })
     },
   }
 }

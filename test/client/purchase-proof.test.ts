@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createMayfly, type PurchaseProgress } from '../../src/client/index.ts'
+import { memoryStore } from '../../src/client/record.ts'
 import { books, purchase, quoteOf } from '../support/buying.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
@@ -63,4 +64,31 @@ test('an interrupted purchase is collected from another address with the proof',
   const inbox = await moved.buyCatch({ ...purchase, preimage })
   assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
   assert.deepEqual(await books(server), ONE_SALE)
+})
+
+test('a purchase of the store is collected by the proof of a payment that was made elsewhere, which it keeps', async (t) => {
+  const server = await startServer(t)
+  const store = memoryStore()
+  const mayfly = createMayfly({ baseUrl: server.url, store })
+  const leaving = new AbortController()
+  let bolt11 = ''
+  const begun = mayfly.buyCatch({
+    planId: 'spark',
+    idempotencyKey: KEY,
+    signal: leaving.signal,
+    onInvoice(quote) {
+      bolt11 = quote.bolt11
+      leaving.abort()
+    },
+  })
+  await assert.rejects(begun, { name: 'AbortError' })
+  await query(server, 'update purchase_order set contested = 1')
+  const preimage = await server.pay(bolt11)
+  await assert.rejects(mayfly.resume(KEY), { phrase: 'proof of payment required' })
+  await assert.rejects(mayfly.resume(KEY, { preimage: '00'.repeat(32) }), {
+    phrase: 'second payment refused',
+  })
+  const inbox = await mayfly.resume(KEY, { preimage })
+  assert.equal('product' in inbox && inbox.product, 'catch')
+  assert.equal((await store.load(KEY))?.preimage, preimage)
 })

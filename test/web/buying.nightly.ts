@@ -74,7 +74,7 @@ suite('buying', () => {
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     const kept = await page.waitForFunction(
-      () => JSON.parse(localStorage.getItem('mayfly.unfinished') ?? '[]')[0]?.preimage,
+      () => JSON.parse(localStorage.getItem('mayfly.unfinished') ?? '[]')[0]?.record.preimage,
     )
     const proof = String(await kept.jsonValue())
     assert.match(proof, /^[0-9a-f]{64}$/)
@@ -87,17 +87,53 @@ suite('buying', () => {
     await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
   })
 
-  test('a service that cannot be reached keeps the purchase, and is asked for the same order', async (t) => {
+  test('a service that cannot be reached is asked for the same order again', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    const keys = new Set<string | undefined>()
+    page.on('request', (request) => {
+      if (request.method() === 'POST') keys.add(request.headers()['idempotency-key'])
+    })
     await page.goto(`${site.server.url}/buy#catch`)
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
     await page.route('**/api/payments/**', (route) => route.abort())
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByText('The service does not answer. Your data and payments are safe').waitFor()
-    assert.deepEqual(await stored(page), ['mayfly.unfinished', 'mayfly.paying'])
+    assert.deepEqual(await stored(page), [], 'no invoice was shown')
     await page.unrouteAll({ behavior: 'wait' })
     await page.getByRole('button', { name: 'Try again' }).click()
     await invoiceOf(page)
+    assert.equal(keys.size, 1)
+    assert.deepEqual(await stored(page), ['mayfly.unfinished', 'mayfly.paying'])
+  })
+
+  test('an invoice is shown again after a reload, also while the service is away', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
+    await page.goto(`${site.server.url}/buy#catch/spark`)
+    const invoice = await invoiceOf(page)
+    await page.route('**/api/**', (route) => route.abort())
+    await page.reload()
+    assert.equal(await invoiceOf(page), invoice)
+    await page.getByText('The service does not answer. Trying again…').waitFor()
+    await site.server.pay(invoice)
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+  })
+
+  test('what was paid and not saved is there after its order is sealed', async (t) => {
+    const { page, context } = await site.visit(t)
+    await page.goto(`${site.server.url}/buy#catch/spark`)
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    const key = JSON.parse(await shownKey(page))
+    await page.close()
+    // The first use of a token ends the repeats of the order.
+    await site.server.mayfly.catch(key).status()
+    const tab = await context.newPage()
+    await tab.goto(`${site.server.url}/buy`)
+    const line = tab.getByText('You have not saved the key of a paid purchase: Inbox')
+    await line.waitFor()
+    await tab.getByRole('button', { name: 'Continue' }).click()
+    assert.deepEqual(JSON.parse(await shownKey(tab)), key)
   })
 
   test('the capability is downloaded as it is shown, and the file opens the inbox', async (t) => {
@@ -462,6 +498,14 @@ suite('buying', () => {
     await page.getByText('The invoice has expired. Checking for a payment…').waitFor()
     await page.locator('[inert]').getByRole('link', { name: 'Open in a wallet' }).waitFor()
     await page.getByRole('button', { name: 'Choose another plan' }).waitFor()
+    // A payment may be under way still.
+    const invoice = await invoiceOf(page)
+    const polled = page.waitForResponse('**/api/payments/order_*')
+    await page.reload()
+    await polled
+    await page.getByText('The invoice has expired. Checking for a payment…').waitFor()
+    await site.server.pay(invoice)
+    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
   })
 })
 

@@ -92,6 +92,24 @@ suite('extending on the pages', () => {
     assert.notEqual(await invoiceOf(page), first)
   })
 
+  test('an inbox that ended before its extension was paid is sold anew to the wallet of the page', async (t) => {
+    const { server } = site
+    const held = await anInbox(server)
+    const { page } = await site.visit(t, { expected: /status of 40[124]/ })
+    await openLive(page, held, server)
+    await pressInMenu(page, 'Extend the inbox')
+    await page.getByRole('button', { name: /^Extend for / }).click()
+    await page.getByText('Waiting for payment…').waitFor()
+    const ending = `update catch_inbox_use set expires_at = $2
+      where number = (select number from catch_inbox where public_id = $1) returning number`
+    await query(server, ending, held.publicId, server.now() - 1)
+    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+    await page.getByText('The key is not saved.').waitFor()
+    await page.getByText('Live', { exact: true }).waitFor()
+    const address = await page.locator('.inbox-address code').innerText()
+    assert.doesNotMatch(address, new RegExp(held.publicId))
+  })
+
   test('a monitor is extended by the same invoice after its page was loaded anew', async (t) => {
     const { server } = site
     const held = await aMonitor(server)

@@ -8,7 +8,14 @@ import type { CatchCapability, PulseCapability } from '../../client/index.ts'
 import { planOrder } from '../../client/payments.ts'
 import { isPlanId, type PlanId } from '../../lib/product-names.ts'
 import { offersOf, THINGS } from '../lib/terms.ts'
-import { adopt, begin, isOfThisTab, type Unfinished, unfinished } from '../lib/unfinished.ts'
+import {
+  adopt,
+  begin,
+  isOfThisTab,
+  type Purchase,
+  type Unfinished,
+  unfinished,
+} from '../lib/unfinished.ts'
 import { Choice } from '../ui/button.tsx'
 import { mount } from '../ui/overlay.tsx'
 import { showTitle } from '../ui/show.tsx'
@@ -21,8 +28,8 @@ type Capability = CatchCapability | PulseCapability
 /** What the address asks for. */
 type Wanted = { product?: Product; planId?: PlanId }
 
-type BoughtHere = Unfinished & { product: Product }
-const isBoughtHere = (each: Unfinished): each is BoughtHere =>
+type BoughtHere = Purchase & { product: Product }
+const isBoughtHere = (each: Unfinished): each is Unfinished & BoughtHere =>
   each.product !== 'whisper' && each.extends === undefined
 
 function Page() {
@@ -53,11 +60,10 @@ function Page() {
     if (!onSale.value?.checkoutEnabled) return
     const offers = offersOf(onSale.value, product.value)
     const offer = offers.find(({ plan }) => plan.planId === wanted.planId)
-    if (offer?.plan.available) show(begin(offer.terms) as BoughtHere)
+    if (offer?.plan.available) show(begin(offer.terms))
   }
 
   function show(purchase: BoughtHere): void {
-    adopt(purchase)
     choose(purchase.product)
     current.value = purchase
   }
@@ -72,16 +78,14 @@ function Page() {
 
   const purchase = current.value
   if (purchase) {
-    const { planId, priceSats, lifetime, limits } = purchase
-    const terms = { product: purchase.product, planId, priceSats, lifetime, limits }
     return (
       <Checkout<Capability>
         key={purchase.idempotencyKey}
         purchase={purchase}
-        buy={(payments, asked) => payments.buy(planOrder(purchase.product, planId), asked)}
+        buy={(payments, asked) => payments.buy(planOrder(purchase.product, purchase.planId), asked)}
         asking="Asking for an invoice"
         onLeave={() => choose(purchase.product)}
-        onRenew={() => show(begin(terms) as BoughtHere)}
+        onRenew={() => show(begin(purchase))}
       >
         {(bought) => <Bought capability={bought} purchase={purchase} />}
       </Checkout>
@@ -93,7 +97,10 @@ function Page() {
       <Others
         of={isBoughtHere}
         paid="You have not saved the key of a paid purchase"
-        onOpen={show}
+        onOpen={(purchase) => {
+          adopt(purchase)
+          show(purchase)
+        }}
       />
       <Choice
         label="Product"
@@ -102,11 +109,7 @@ function Page() {
         onChoose={(name) => choose(name === 'Monitor' ? 'pulse' : 'catch')}
       />
       <p class="quiet">{THINGS[product.value].about}</p>
-      <Plans
-        key={product.value}
-        product={product.value}
-        onChoose={(terms) => show(begin(terms) as BoughtHere)}
-      />
+      <Plans key={product.value} product={product.value} onChoose={(terms) => show(begin(terms))} />
     </div>
   )
 }

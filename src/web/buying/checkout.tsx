@@ -8,7 +8,7 @@ import { sats, sentence } from '../lib/format.ts'
 import { isTroubled, type Reach } from '../lib/service.ts'
 import { isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
-import { end, latest, recoveryText, type Unfinished } from '../lib/unfinished.ts'
+import { end, type Purchase, recoveryText } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed } from '../ui/overlay.tsx'
@@ -35,7 +35,7 @@ export function Checkout<Bought>({
   onRenew,
   children,
 }: {
-  purchase: Unfinished
+  purchase: Purchase
   buy: Buy
   /** What is done before there is an invoice. */
   asking: string
@@ -46,7 +46,7 @@ export function Checkout<Bought>({
   onRenew?: (() => unknown) | undefined
   children: (bought: Bought) => ComponentChildren
 }) {
-  const { phase, reach, again, onProof } = useOrder(purchase, buy, { onBought: onPaid })
+  const { phase, reach, run } = useOrder(purchase, buy, { onBought: onPaid })
   const shown = phase.value
   useGuard(() => phase.value.at === 'bought' && isStorageBlocked())
   useEffect(() => {
@@ -68,13 +68,20 @@ export function Checkout<Bought>({
   switch (shown.at) {
     case 'asking':
       return <Asking reach={reach.value}>{asking}</Asking>
+    case 'paid':
+      return <Asking reach={reach.value}>{PAID}</Asking>
     case 'bought':
       return <>{children(shown.bought as Bought)}</>
     case 'failed':
       return (
         <section class="card stack narrow" aria-label="Checkout">
           <p class="small quiet">{termsLine(purchase)}</p>
-          <NotBought error={shown.error} onAgain={again} onRenew={onRenew} onLeave={onLeave} />
+          <NotBought
+            error={shown.error}
+            onAgain={() => run()}
+            onRenew={onRenew}
+            onLeave={onLeave}
+          />
         </section>
       )
     case 'invoice':
@@ -87,7 +94,7 @@ export function Checkout<Bought>({
             </StepHeading>
             <p class="small quiet">{purchase.limits.join(' · ')}</p>
           </div>
-          <Invoice quote={shown.quote} reach={reach.value} onProof={onProof} />
+          <Invoice quote={shown.quote} reach={reach.value} onProof={run} />
           <KeptHere purchase={purchase} />
           <div class="row">
             <Button weight="quiet" onClick={leave}>
@@ -99,12 +106,14 @@ export function Checkout<Bought>({
   }
 }
 
-/** While there is no invoice yet: what is done, or why it takes so long. */
+export const PAID = 'Paid. Waiting for the delivery'
+
+/** While there is no invoice to show: what is done, or why it takes so long. */
 export function Asking({ reach, children }: { reach: Reach; children: string }) {
   return <Working>{isTroubled(reach) ? <Trouble reach={reach} /> : `${children}…`}</Working>
 }
 
-function titleOf(phase: Phase, { product }: Unfinished): string | null {
+function titleOf(phase: Phase, { product }: Purchase): string | null {
   const { noun, an } = THINGS[product]
   if (phase.at === 'invoice') return `Pay ${sats(phase.quote.amountSats)} for ${an}`
   if (phase.at === 'bought') return `Paid: your ${noun} is ready`
@@ -112,8 +121,8 @@ function titleOf(phase: Phase, { product }: Unfinished): string | null {
 }
 
 /** Where the order is kept, and a text that collects it from anywhere. */
-export function KeptHere({ purchase }: { purchase: Unfinished }) {
-  const text = (): string => recoveryText(latest(purchase))
+export function KeptHere({ purchase }: { purchase: Purchase }) {
+  const text = (): string => recoveryText(purchase)
   const save = (): void => download('mayfly-recovery.txt', text(), 'text/plain')
   const { noun } = THINGS[purchase.product]
   const end = purchase.extends === undefined ? `you have your ${noun}` : `your ${noun} is extended`

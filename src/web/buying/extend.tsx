@@ -6,11 +6,11 @@ import type { PlanId } from '../../lib/product-names.ts'
 import { sats, sentence, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { lifetimeMs, type Offer, offersOf, type Terms, THINGS } from '../lib/terms.ts'
-import { begin, end, type Unfinished, unfinished } from '../lib/unfinished.ts'
+import { begin, end, type Purchase, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { openDialog, toast } from '../ui/overlay.tsx'
 import { Failure, Notice, Working } from '../ui/show.tsx'
-import { Asking, KeptHere } from './checkout.tsx'
+import { Asking, KeptHere, PAID } from './checkout.tsx'
 import { isRefusal, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
 import { OnSale, onSale, Price } from './plans.tsx'
@@ -32,7 +32,7 @@ export function showExtension(extending: Extending): void {
 function Extend({ close, ...extending }: Extending & { close: () => void }) {
   const { capability, status } = extending
   const { publicId, product } = capability
-  const purchase = useSignal<Unfinished | null>(null)
+  const purchase = useSignal<Purchase | null>(null)
 
   function start(terms: Terms): void {
     const begun = unfinished.value.find((each) => each.extends === publicId)
@@ -96,9 +96,9 @@ function Paying({
   status,
   onExtended,
   onReplaced,
-}: Extending & { purchase: Unfinished; close: () => void; onLeave: () => void }) {
+}: Extending & { purchase: Purchase; close: () => void; onLeave: () => void }) {
   const order = extensionOrder(capability, status.planId)
-  const { phase, reach, again, onProof } = useOrder(
+  const { phase, reach, run } = useOrder(
     purchase,
     (payments, terms) => payments.buy(order, terms),
     // What was paid counts also when the dialog is closed.
@@ -122,20 +122,23 @@ function Paying({
   const shown = phase.value
   if (shown.at === 'failed') {
     // To ask for a refused order again only brings the same refusal.
-    if (!isRefusal(shown.error)) return <Failure error={shown.error} onAgain={again} />
+    if (!isRefusal(shown.error)) return <Failure error={shown.error} onAgain={() => run()} />
     return (
       <Notice kind="bad" action={<Button onClick={onLeave}>Back to the price</Button>}>
         {sentence(shown.error)}
       </Notice>
     )
   }
-  if (shown.at !== 'invoice') return <Asking reach={reach.value}>Asking for an invoice</Asking>
+  if (shown.at !== 'invoice') {
+    const what = shown.at === 'asking' ? 'Asking for an invoice' : PAID
+    return <Asking reach={reach.value}>{what}</Asking>
+  }
   return (
     <>
       <h3>
         Pay <Price amount={shown.quote.amountSats} />
       </h3>
-      <Invoice quote={shown.quote} reach={reach.value} onProof={onProof} />
+      <Invoice quote={shown.quote} reach={reach.value} onProof={run} />
       <KeptHere purchase={purchase} />
     </>
   )

@@ -7,8 +7,8 @@ import type { Product } from '../../lib/product-names.ts'
 import { CLOSED, sats, worth } from '../lib/format.ts'
 import { catalog } from '../lib/service.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
-import { type Offer, offersOf, planTitle, type Terms, termsWithPrice } from '../lib/terms.ts'
-import { UNFINISHED, type Unfinished, unfinished } from '../lib/unfinished.ts'
+import { type Offer, offersOf, planTitle, termsWithPrice } from '../lib/terms.ts'
+import { isPaid, UNFINISHED, type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { Failure, Notice } from '../ui/show.tsx'
 
@@ -54,7 +54,7 @@ export function Plans<Name extends Product>({
   limitsOf?: (offer: Offer<Name>) => readonly string[]
   /** The id of the plan that the address asks for. */
   wanted?: string
-  onChoose: (terms: Terms) => unknown
+  onChoose: (terms: Offer<Name>['terms']) => unknown
 }) {
   const waiting = (
     <div class="pairs" aria-hidden="true">
@@ -165,7 +165,7 @@ export function Others<Kind extends Unfinished>({
           kind="warn"
           action={<Button onClick={() => onOpen(each)}>Continue</Button>}
         >
-          {each.isPaid ? paid : UNFINISHED}: {termsWithPrice(each)}.
+          {isPaid(each) ? paid : UNFINISHED}: {termsWithPrice(each)}.
         </Notice>
       ))}
     </>

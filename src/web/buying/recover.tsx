@@ -3,19 +3,19 @@ import './buying.css'
 import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { newEndOf } from '../../client/extension.ts'
-import { type AnyCapability, createMayfly, type PaymentQuote } from '../../client/index.ts'
-import { createPayments } from '../../client/payments.ts'
+import { type AnyCapability, createMayfly } from '../../client/index.ts'
+import { pollOf, resourceOf } from '../../client/order-requests.ts'
+import { lastOf } from '../../client/record.ts'
 import { sharedWhisper } from '../../client/whisper.ts'
-import { decodeInvoice } from '../../protocol/bolt11.ts'
 import { sentence, when } from '../lib/format.ts'
 import { downloadKey } from '../lib/keys.ts'
-import { clock, service, timedFetch } from '../lib/service.ts'
+import { service, timedFetch } from '../lib/service.ts'
 import {
   end,
-  type PendingSecret,
+  type Opening,
+  type Purchase,
   parseRecovery,
   type Recovery,
-  type Unfinished,
   unfinished,
 } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
@@ -25,11 +25,8 @@ import { mount } from '../ui/overlay.tsx'
 import { Head, Notice, State, StepHeading } from '../ui/show.tsx'
 import { Bought } from './bought.tsx'
 
-/** A payment shows at the service within seconds. */
-const PATIENCE_MS = 5_000
-
 type Found =
-  | { capability: AnyCapability; purchase: Unfinished | undefined }
+  | { capability: AnyCapability; purchase: Purchase | undefined }
   | { expiresAt: string }
   | { keyless: true }
 
@@ -41,7 +38,7 @@ const plainInvoice = (text: string): string =>
     .replace(/^lightning:/, '')
 
 function refusalOf(error: unknown): string {
-  if (error instanceof DOMException) {
+  if (error instanceof MayflyError && error.status === 402) {
     return 'The service has not seen the payment yet. If your wallet shows it as paid, try again soon.'
   }
   const isUnknown = error instanceof MayflyError && error.phrase === 'order not found'
@@ -53,7 +50,7 @@ function refusalOf(error: unknown): string {
 async function recover(text: string, preimage: string): Promise<Found> {
   const recovery = parseRecovery(text)
   const bolt11 = recovery?.bolt11 ?? plainInvoice(text)
-  const purchase = unfinished.value.find(({ quote }) => quote?.bolt11 === bolt11)
+  const purchase = unfinished.value.find(({ record }) => lastOf(record).bolt11 === bolt11)
   const mayfly = createMayfly({ baseUrl: location.origin, fetch: timedFetch })
   const bought = recovery
     ? await collect(recovery)
@@ -62,26 +59,24 @@ async function recover(text: string, preimage: string): Promise<Found> {
     if (purchase) end(purchase)
     return bought
   }
-  return withKey(bought as AnyCapability, recovery?.secret ?? purchase?.secret, purchase)
+  return withKey(bought as AnyCapability, recovery?.opening ?? purchase?.record.whisper, purchase)
 }
 
-/** Polls the order by its key, until the payment should have been seen. */
-async function collect({ orderId, idempotencyKey, bolt11 }: Recovery) {
-  const { paymentHash } = decodeInvoice(bolt11)
-  const quote = { orderId, bolt11, paymentHash } as PaymentQuote
-  const payments = createPayments(service, { maxSats: 0, now: clock.now, isEndless: true })
-  const signal = AbortSignal.timeout(PATIENCE_MS)
-  const bought = await payments.collect(quote, { idempotencyKey, signal })
+/** Asks for the order once: the service then looks at the payment. */
+async function collect(claim: Recovery) {
+  // Nobody remembers whether it extends anything, and the poll of extensions answers for every order.
+  const poll = { ...pollOf(claim, { ...claim, extends: '' }), isRepeatable: true }
+  const bought = resourceOf(await service.answer(poll))
   return newEndOf(bought) ?? (bought as AnyCapability)
 }
 
 function withKey(
   capability: AnyCapability,
-  opens: Pick<PendingSecret, 'key' | 'hasPassword'> | null | undefined,
-  purchase: Unfinished | undefined,
+  opening: Opening | null | undefined,
+  purchase: Purchase | undefined,
 ): Found {
   if (capability.product !== 'whisper') return { capability, purchase }
-  return opens ? { capability: sharedWhisper(capability, opens), purchase } : { keyless: true }
+  return opening ? { capability: sharedWhisper(capability, opening), purchase } : { keyless: true }
 }
 
 function Page() {

@@ -135,6 +135,10 @@ const SENTENCES: Record<string, string> = {
   'order expired':
     'The invoice expired before it was paid. Nothing was charged. If your wallet is still sending a payment, wait until it fails before you try again.',
   'order refunded': 'The operator has refunded this purchase. You owe nothing.',
+  'paid but not collected':
+    'The payment is proven, and the service has not delivered yet. Your payment is safe; try again soon.',
+  'proof of payment required':
+    'The order was paid, and goes to its payer alone. Recover it with the invoice and its preimage.',
   'already delivered':
     'This was already delivered and cannot be shown again. You owe nothing; do not pay again.',
   'order not found':

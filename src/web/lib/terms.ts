@@ -49,14 +49,17 @@ export const THINGS = {
 type Plans = { [Name in Product]: Catalog['products'][Name]['plans'][number] }
 
 /** A plan of the catalogue with its terms. */
-export type Offer<Name extends Product = Product> = { plan: Plans[Name]; terms: Terms }
+export type Offer<Name extends Product = Product> = {
+  plan: Plans[Name]
+  terms: Terms & { product: Name }
+}
 
 export function offersOf<Name extends Product>(onSale: Catalog, product: Name): Offer<Name>[] {
   const plans = onSale.products[product].plans as Plans[Name][]
   return plans.map((plan) => ({ plan, terms: termsOf(product, plan) }))
 }
 
-function termsOf(product: Product, plan: Plans[Product]): Terms {
+function termsOf<Name extends Product>(product: Name, plan: Plans[Name]): Offer<Name>['terms'] {
   const { planId, priceSats, durationLabel } = plan
   return { product, planId, priceSats, lifetime: durationLabel, limits: limitsOf(plan) }
 }

@@ -1,19 +1,18 @@
 /**
- * The purchases that this browser has begun and not yet delivered, the latest first. Each is stored before the first
- * request and until its key was saved, so that a lost tab loses no money. None is dropped by a clock: the service
- * says when an order is over.
+ * The purchases that this browser has begun and not yet delivered, the latest first: the SDK's record of each, from
+ * before its invoice is shown until its key was saved, so that a lost tab loses no money. None is dropped by a clock:
+ * the service says when an order is over.
  */
 import { signal } from '@preact/signals'
-import type { PaymentQuote } from '../../client/index.ts'
+import type { PurchaseRecord, PurchaseStore } from '../../client/index.ts'
+import { lastOf } from '../../client/record.ts'
+import { isObject } from '../../lib/json.ts'
 import { isPlanId, isProduct } from '../../lib/product-names.ts'
 import { browserStore, tabStore } from './storage.ts'
 import { type Terms, termsWithPrice } from './terms.ts'
 
-/** What opens a secret, and how it may be read. Its content is not stored. */
+/** How a secret may be read. Its content is not stored. */
 export type PendingSecret = {
-  /** The key of the envelope, in base64url. */
-  key: string
-  hasPassword: boolean
   /** A password that the page made, since nobody knows it by heart. One that was typed is not stored. */
   suggested: string | null
   readLimit: number
@@ -23,18 +22,17 @@ export type PendingSecret = {
   revealWhen: string | null
 }
 
-export type Unfinished = Terms & {
+/** What opens a secret. */
+export type Opening = Required<PurchaseRecord>['whisper']
+
+/** A purchase on the terms that its page showed. It is stored once it has an invoice. */
+export type Purchase = Terms & {
   idempotencyKey: string
-  /** Null before the service has answered: then there is no invoice, and nothing was paid. */
-  quote: PaymentQuote | null
-  /** The proof, once a wallet of this page has paid. */
-  preimage?: string
-  /** Paid and delivered, and not saved yet. */
-  isPaid?: boolean
   /** The public id of what is extended. */
   extends?: string
   secret?: PendingSecret
 }
+export type Unfinished = Purchase & { record: PurchaseRecord }
 
 export const UNFINISHED = 'You have an unfinished purchase'
 const STORED = 'mayfly.unfinished'
@@ -48,57 +46,70 @@ globalThis.addEventListener?.('storage', () => {
   unfinished.value = readAll()
 })
 
-/** Stores a purchase with a new key, before its first request. */
-export function begin(purchase: Omit<Unfinished, 'idempotencyKey' | 'quote'>): Unfinished {
-  const begun = { ...purchase, idempotencyKey: crypto.randomUUID(), quote: null }
-  const isNeeded = ({ isPaid, preimage }: Unfinished, at: number) =>
-    at < MAX_UNFINISHED - 1 || isPaid === true || preimage !== undefined
-  save([begun, ...readAll().filter(isNeeded)])
-  tabStore.write(TAB, [begun.idempotencyKey, ...keysOfTab()])
-  return begun
+export const begin = <Kind extends Omit<Purchase, 'idempotencyKey'>>(purchase: Kind) => ({
+  ...purchase,
+  idempotencyKey: crypto.randomUUID(),
+})
+
+/** Where the SDK keeps the record of this purchase. */
+export function storeOf(purchase: Purchase) {
+  return {
+    load: recordOf,
+    save(record) {
+      const before = recordOf(record.idempotencyKey)
+      if (record.revision !== (before?.revision ?? 0) + 1) return false
+      const next = { ...purchase, record }
+      if (before) save(readAll().map((each) => (isSame(each, record) ? next : each)))
+      else {
+        const isNeeded = (each: Unfinished, at: number) => at < MAX_UNFINISHED - 1 || isPaid(each)
+        save([next, ...readAll().filter(isNeeded)])
+        adopt(purchase)
+      }
+      return true
+    },
+  } satisfies PurchaseStore
 }
 
-/** Stores more about a purchase, such as its invoice or the proof of payment. */
-export function note(
-  { idempotencyKey }: Pick<Unfinished, 'idempotencyKey'>,
-  more: Partial<Pick<Unfinished, 'quote' | 'preimage' | 'isPaid'>>,
-): void {
-  save(
-    readAll().map((each) => (each.idempotencyKey === idempotencyKey ? { ...each, ...more } : each)),
-  )
+function recordOf(idempotencyKey: string): PurchaseRecord | null {
+  return readAll().find((each) => isSame(each, { idempotencyKey }))?.record ?? null
 }
+
+type Named = Pick<Purchase, 'idempotencyKey'>
+const isSame = (one: Named, other: Named): boolean => one.idempotencyKey === other.idempotencyKey
+
+export const isPaid = ({ record }: Unfinished): boolean => record.state !== 'quoted'
 
 /** Ends a purchase: its key is saved, or there is none. */
-export function end({ idempotencyKey }: Pick<Unfinished, 'idempotencyKey'>): void {
-  save(readAll().filter((each) => each.idempotencyKey !== idempotencyKey))
-  const left = keysOfTab().filter((key) => key !== idempotencyKey)
+export function end(purchase: Named): void {
+  save(readAll().filter((each) => !isSame(each, purchase)))
+  const left = keysOfTab().filter((key) => key !== purchase.idempotencyKey)
   tabStore.write(TAB, left.length === 0 ? null : left)
 }
 
-/** The stored purchase, with all that was noted since. */
-export const latest = (purchase: Unfinished): Unfinished =>
-  readAll().find(({ idempotencyKey }) => idempotencyKey === purchase.idempotencyKey) ?? purchase
-
 /** Whether this tab began it, so that a reload goes on with it. */
-export const isOfThisTab = ({ idempotencyKey }: Unfinished): boolean =>
+export const isOfThisTab = ({ idempotencyKey }: Named): boolean =>
   keysOfTab().includes(idempotencyKey)
 
 /** This tab goes on with a purchase that another one began. */
-export function adopt({ idempotencyKey }: Unfinished): void {
+export function adopt({ idempotencyKey }: Named): void {
   tabStore.write(TAB, [...new Set([idempotencyKey, ...keysOfTab()])])
 }
 
 /** What collects the order on any device: a text to copy or save. */
-export function recoveryText(purchase: Unfinished): string {
-  const { quote, idempotencyKey, secret } = purchase
+export function recoveryText(purchase: Purchase): string {
+  const { idempotencyKey } = purchase
+  const record = recordOf(idempotencyKey)
+  if (record === null) return ''
+  const { orderId, bolt11 } = lastOf(record)
+  const { whisper } = record
   const lines = [
     'Mayfly recovery text. Anyone with it can collect this order.',
     `service: ${location.origin}`,
     `purchase: ${termsWithPrice(purchase)}`,
-    `order: ${quote?.orderId ?? ''}`,
+    `order: ${orderId}`,
     `key: ${idempotencyKey}`,
-    ...(secret ? [`opens: ${secret.key}${secret.hasPassword ? ':p' : ''}`] : []),
-    `invoice: ${quote?.bolt11 ?? ''}`,
+    ...(whisper ? [`opens: ${whisper.key}${whisper.hasPassword ? ':p' : ''}`] : []),
+    `invoice: ${bolt11}`,
   ]
   return `${lines.join('\n')}\n`
 }
@@ -107,7 +118,7 @@ export type Recovery = {
   orderId: string
   idempotencyKey: string
   bolt11: string
-  secret: Pick<PendingSecret, 'key' | 'hasPassword'> | null
+  opening: Opening | null
 }
 
 /** Reads such a text, or null. */
@@ -117,8 +128,8 @@ export function parseRecovery(text: string): Recovery | null {
   const [orderId, idempotencyKey, bolt11] = [lineOf('order'), lineOf('key'), lineOf('invoice')]
   if (orderId === null || idempotencyKey === null || bolt11 === null) return null
   const [key = '', mark] = lineOf('opens')?.split(':') ?? []
-  const secret = key === '' ? null : { key, hasPassword: mark === 'p' }
-  return { orderId, idempotencyKey, bolt11, secret }
+  const opening = key === '' ? null : { key, hasPassword: mark === 'p' }
+  return { orderId, idempotencyKey, bolt11, opening }
 }
 
 function keysOfTab(): string[] {
@@ -137,14 +148,15 @@ function readAll(): Unfinished[] {
 }
 
 function isUnfinished(value: unknown): value is Unfinished {
-  const each = (value ?? {}) as Partial<Record<keyof Unfinished, unknown>>
-  const quote = each.quote as Partial<PaymentQuote> | null
+  if (!isObject(value) || !isObject(value.record)) return false
+  const { product, planId, priceSats, idempotencyKey, record } = value
   return (
-    isProduct(each.product) &&
-    isPlanId(each.planId) &&
-    typeof each.priceSats === 'number' &&
-    typeof each.idempotencyKey === 'string' &&
-    (quote === null || (typeof quote?.orderId === 'string' && typeof quote.bolt11 === 'string')) &&
-    (each.product !== 'whisper' || typeof (each.secret as PendingSecret)?.key === 'string')
+    isProduct(product) &&
+    isPlanId(planId) &&
+    typeof priceSats === 'number' &&
+    idempotencyKey === record.idempotencyKey &&
+    Array.isArray(record.invoices) &&
+    typeof record.invoices.at(-1)?.bolt11 === 'string' &&
+    (product !== 'whisper' || (isObject(value.secret) && isObject(record.whisper)))
   )
 }

@@ -8,7 +8,7 @@ import { plural, utc, when } from '../lib/format.ts'
 import { downloadKey, keep, keptOf, openHere } from '../lib/keys.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { termsLine } from '../lib/terms.ts'
-import type { PendingSecret, Unfinished } from '../lib/unfinished.ts'
+import type { PendingSecret, Purchase } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
@@ -19,12 +19,14 @@ type Part = 'code' | 'password' | 'receipt'
 export function Share({
   whisper,
   purchase,
+  hasPassword,
   password,
   onTaken,
   onAnother,
 }: {
   whisper: SharedWhisper
-  purchase: Unfinished & { secret: PendingSecret }
+  purchase: Purchase & { secret: PendingSecret }
+  hasPassword: boolean
   /** The password, or null if this page does not know it: it was typed before a reload. */
   password: string | null
   /** The person has all that the reader needs, and the receipt that was asked for. */
@@ -33,6 +35,7 @@ export function Share({
 }) {
   const { code, expiresAt, receiptToken } = whisper
   const { secret } = purchase
+  const text = message(whisper, { secret, hasPassword })
   const taken = useSignal<readonly Part[]>([])
   const needed: Part[] = [
     'code',
@@ -63,24 +66,19 @@ export function Share({
         <StepHeading>Your secret is ready</StepHeading>
         <p class="quiet">{termsLine(purchase)}</p>
       </div>
-      <CopyButton
-        text={() => message(whisper, secret)}
-        weight="primary"
-        size="large wide"
-        onCopied={() => take('code')}
-      >
+      <CopyButton text={text} weight="primary" size="large wide" onCopied={() => take('code')}>
         Copy message
       </CopyButton>
       <p role="status" class="small">
         {stateOf(left)}
       </p>
       <Pre kind="content token" label="The message">
-        {message(whisper, secret)}
+        {text}
       </Pre>
       <p class="small quiet">
-        {`Anyone with the code${secret.hasPassword ? ' and the password' : ''} can read it ${timesOf(secret)}${opening(secret)}, until ${when(expiresAt)}.`}
+        {`Anyone with the code${hasPassword ? ' and the password' : ''} can read it ${timesOf(secret)}${opening(secret)}, until ${when(expiresAt)}.`}
       </p>
-      {secret.hasPassword && <Password password={password} onCopied={() => take('password')} />}
+      {hasPassword && <Password password={password} onCopied={() => take('password')} />}
       {receiptToken !== undefined && (
         <Receipt
           whisper={whisper}
@@ -172,7 +170,7 @@ function Receipt({
   onKept,
 }: {
   whisper: SharedWhisper
-  purchase: Unfinished
+  purchase: Purchase
   hasCode: boolean
   onKept: () => void
 }) {
@@ -218,8 +216,11 @@ export const timesOf = ({ readLimit }: Pick<PendingSecret, 'readLimit'>): string
   readLimit === 1 ? 'once' : plural(readLimit, 'time')
 
 /** For a reader who may be in another time zone. */
-function message({ code, expiresAt }: SharedWhisper, secret: PendingSecret): string {
-  const { revealAt, revealWhen, hasPassword } = secret
+function message(
+  { code, expiresAt }: SharedWhisper,
+  { secret, hasPassword }: { secret: PendingSecret; hasPassword: boolean },
+): string {
+  const { revealAt, revealWhen } = secret
   const lines = [
     `There is a secret for you. Open ${location.origin}/read and paste this code:`,
     '',

@@ -16,7 +16,9 @@ import {
   begin,
   end,
   isOfThisTab,
+  type Opening,
   type PendingSecret,
+  type Purchase,
   type Unfinished,
   unfinished,
 } from '../lib/unfinished.ts'
@@ -36,29 +38,30 @@ import { largestContent, refusalOf, upTo, type WhisperPlan } from './fits.ts'
 import { Share, timesOf } from './share.tsx'
 
 type Order = {
-  purchase: Unfinished & { secret: PendingSecret }
+  purchase: Purchase & { secret: PendingSecret }
+  opening: Opening
   /** The encrypted bytes. Null after a reload, when the service alone has them. */
   sealed: SealedWhisper | null
   /** The password, if this page knows it. */
   password: string | null
 }
 
-const hasSecret = (purchase: Unfinished): purchase is Order['purchase'] =>
-  purchase.secret !== undefined
+type SecretPurchase = Unfinished & Order['purchase'] & { record: { whisper: Opening } }
+const isSecret = (each: Unfinished): each is SecretPurchase => each.product === 'whisper'
 
-/** The purchase of this tab that a reload interrupted. One without an invoice is over: its bytes are gone. */
-function interruptedOrder(): Order | null {
-  const mine = unfinished.value.filter((each) => hasSecret(each) && isOfThisTab(each))
-  for (const each of mine) if (each.quote === null) end(each)
-  const purchase = mine.find((each) => each.quote !== null)
-  return purchase && hasSecret(purchase) ? { purchase, sealed: null, password: null } : null
-}
+/** Goes on with an order whose bytes the service has. */
+const goOnWith = (purchase: SecretPurchase): Order => ({
+  purchase,
+  opening: purchase.record.whisper,
+  sealed: null,
+  password: purchase.secret.suggested,
+})
 
-/** Found once, when the page begins. */
-const interrupted = interruptedOrder()
+/** The purchase of this tab that a reload interrupted, found once, when the page begins. */
+const interrupted = unfinished.value.filter(isOfThisTab).find(isSecret)
 
 function Page() {
-  const order = useSignal<Order | null>(interrupted)
+  const order = useSignal<Order | null>(interrupted ? goOnWith(interrupted) : null)
   const isSealing = useSignal(false)
   /** A press on a plan found something wrong, which is shown until it is mended. */
   const isRefused = useSignal(false)
@@ -93,27 +96,24 @@ function Page() {
       const readLimit = readsIn(now) ?? 1
       const switchId = now.switchId.trim()
       const secret: PendingSecret = {
-        key: base64url(sealed.key),
-        hasPassword: sealed.hasPassword,
         suggested: now.password !== '' && now.password === now.suggested ? now.suggested : null,
         readLimit,
         revealAt: revealAtIn(now)?.toISOString() ?? null,
         receipt: now.receipt || switchId !== '',
         revealWhen: switchId === '' ? null : switchId,
       }
-      const terms = { ...offered, limits: [`can be read ${timesOf(secret)}`] }
-      start(terms, secret, { sealed, password: now.password === '' ? null : now.password })
+      order.value = {
+        purchase: begin({ ...offered, limits: [`can be read ${timesOf(secret)}`], secret }),
+        opening: { key: base64url(sealed.key), hasPassword: sealed.hasPassword },
+        sealed,
+        password: now.password === '' ? null : now.password,
+      }
     } catch (error) {
       reportError(error)
       sealFailure.value =
         'The file could not be read: it may have changed or gone. Nothing was sent.'
     }
     isSealing.value = false
-  }
-
-  /** Stored first: whoever pays the invoice must have what claims and opens the secret. */
-  function start(terms: Terms, secret: PendingSecret, rest: Omit<Order, 'purchase'>): void {
-    order.value = { purchase: { ...begin({ ...terms, secret }), secret }, ...rest }
   }
 
   function another(): void {
@@ -129,7 +129,10 @@ function Page() {
 
   const current = order.value
   if (current) {
-    const { purchase, sealed, password } = current
+    const { purchase, opening, sealed, password } = current
+    const renew = (): void => {
+      order.value = { ...current, purchase: begin(purchase) }
+    }
     return (
       <Checkout
         key={purchase.idempotencyKey}
@@ -138,13 +141,14 @@ function Page() {
         asking="Sending the encrypted bytes, and asking for an invoice"
         onPaid={clearDraft}
         onLeave={back}
-        onRenew={sealed ? () => start(purchase, purchase.secret, { sealed, password }) : undefined}
+        onRenew={sealed ? renew : undefined}
       >
         {(bought) => (
           <Share
-            whisper={sharedWhisper(bought, purchase.secret)}
+            whisper={sharedWhisper(bought, opening)}
             purchase={purchase}
-            password={password ?? purchase.secret.suggested}
+            hasPassword={opening.hasPassword}
+            password={password}
             onTaken={() => end(purchase)}
             onAnother={another}
           />
@@ -164,11 +168,11 @@ function Page() {
         </p>
       </div>
       <Others
-        of={isOrdered}
+        of={isSecret}
         paid="You have not copied the code of a paid secret"
         onOpen={(purchase) => {
           adopt(purchase)
-          order.value = { purchase, sealed: null, password: null }
+          order.value = goOnWith(purchase)
         }}
       />
       <DraftForm />
@@ -189,10 +193,6 @@ function Page() {
     </div>
   )
 }
-
-/** One that has an invoice: others have lost their bytes with their tab. */
-const isOrdered = (each: Unfinished): each is Order['purchase'] =>
-  each.quote !== null && hasSecret(each)
 
 const refusal = (plan: WhisperPlan): string | null =>
   refusalOf(plan, {
