@@ -2,12 +2,13 @@
 import './home.css'
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
+import { Others } from './buying/others.tsx'
 import { Things } from './keys/things.tsx'
 import { ago, CLOSED } from './lib/format.ts'
 import { kept } from './lib/keys.ts'
 import { catalog, now } from './lib/service.ts'
-import { THINGS, termsWithPrice } from './lib/terms.ts'
-import { UNFINISHED, type Unfinished, unfinished } from './lib/unfinished.ts'
+import { THINGS } from './lib/terms.ts'
+import { type Unfinished, unfinished } from './lib/unfinished.ts'
 import { Button } from './ui/button.tsx'
 import { announce, mount } from './ui/overlay.tsx'
 import { Notice, Pre, Ticking } from './ui/show.tsx'
@@ -17,15 +18,7 @@ function Mine() {
   return (
     <section class="card stack tight mine" aria-label="Your things">
       <h2>Your things</h2>
-      {unfinished.value.map((each) => (
-        <Notice
-          key={each.idempotencyKey}
-          kind="warn"
-          action={<Button href={pageOf(each)}>Continue</Button>}
-        >
-          {`${UNFINISHED}: ${each.extends === undefined ? '' : 'extension, '}${termsWithPrice(each)}.`}
-        </Notice>
-      ))}
+      <Others list={unfinished.value} onOpen={(each) => location.assign(pageOf(each))} />
       {kept.value.length > 0 && <Things />}
     </section>
   )

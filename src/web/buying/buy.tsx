@@ -8,20 +8,14 @@ import type { CatchCapability, PulseCapability } from '../../client/index.ts'
 import { planOrder } from '../../client/payments.ts'
 import { isPlanId, type PlanId } from '../../lib/product-names.ts'
 import { offersOf, THINGS } from '../lib/terms.ts'
-import {
-  adopt,
-  begin,
-  isOfThisTab,
-  type Purchase,
-  type Unfinished,
-  unfinished,
-} from '../lib/unfinished.ts'
+import { begin, ofThisTab, type Purchase, type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Choice } from '../ui/button.tsx'
 import { mount } from '../ui/overlay.tsx'
 import { showTitle } from '../ui/show.tsx'
 import { Bought } from './bought.tsx'
 import { Checkout } from './checkout.tsx'
-import { loadPlans, Others, onSale, Plans } from './plans.tsx'
+import { Others } from './others.tsx'
+import { loadPlans, onSale, Plans } from './plans.tsx'
 
 type Product = 'catch' | 'pulse'
 type Capability = CatchCapability | PulseCapability
@@ -49,7 +43,7 @@ function Page() {
     const isWanted = (each: BoughtHere): boolean =>
       (wanted.product ?? each.product) === each.product &&
       (wanted.planId ?? each.planId) === each.planId
-    const mine = unfinished.value.filter(isBoughtHere).filter(isOfThisTab).find(isWanted)
+    const mine = ofThisTab().filter(isBoughtHere).find(isWanted)
     if (mine) {
       show(mine)
       return
@@ -94,14 +88,7 @@ function Page() {
   return (
     <div class="stack">
       <h1>Buy {THINGS[product.value].an}</h1>
-      <Others
-        of={isBoughtHere}
-        paid="You have not saved the key of a paid purchase"
-        onOpen={(purchase) => {
-          adopt(purchase)
-          show(purchase)
-        }}
-      />
+      <Others list={unfinished.value.filter(isBoughtHere)} onOpen={show} />
       <Choice
         label="Product"
         names={['Inbox', 'Monitor']}

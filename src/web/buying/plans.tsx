@@ -1,4 +1,4 @@
-/** The plans of a product as cards, and the purchases of this browser that are not finished. */
+/** The plans of a product as cards. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
@@ -7,9 +7,7 @@ import type { Product } from '../../lib/product-names.ts'
 import { CLOSED, sats, worth } from '../lib/format.ts'
 import { catalog } from '../lib/service.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
-import { type Offer, offersOf, planTitle, termsWithPrice } from '../lib/terms.ts'
-import { isPaid, UNFINISHED, type Unfinished, unfinished } from '../lib/unfinished.ts'
-import { Button } from '../ui/button.tsx'
+import { type Offer, offersOf, planTitle } from '../lib/terms.ts'
 import { Failure, Notice } from '../ui/show.tsx'
 
 /** What is on sale, once it is known. */
@@ -67,6 +65,7 @@ export function Plans<Name extends Product>({
     <OnSale waiting={waiting}>
       {(catalog) => (
         <>
+          {isStorageBlocked() && <Notice kind="warn">{BLOCKED}</Notice>}
           {!catalog.checkoutEnabled && <Notice kind="warn">{CLOSED}</Notice>}
           <div class="pairs">
             {offersOf(catalog, product).map((offer) => (
@@ -141,33 +140,6 @@ export function Price({ amount }: { amount: number }) {
     <>
       {sats(amount)}
       {money !== '' && <span class="money"> {money}</span>}
-    </>
-  )
-}
-
-/** The unfinished purchases that this page can go on with, and what a browser that stores nothing means. */
-export function Others<Kind extends Unfinished>({
-  of,
-  paid,
-  onOpen,
-}: {
-  of: (purchase: Unfinished) => purchase is Kind
-  /** What is said of one that is paid. */
-  paid: string
-  onOpen: (purchase: Kind) => unknown
-}) {
-  return (
-    <>
-      {isStorageBlocked() && <Notice kind="warn">{BLOCKED}</Notice>}
-      {unfinished.value.filter(of).map((each) => (
-        <Notice
-          key={each.idempotencyKey}
-          kind="warn"
-          action={<Button onClick={() => onOpen(each)}>Continue</Button>}
-        >
-          {isPaid(each) ? paid : UNFINISHED}: {termsWithPrice(each)}.
-        </Notice>
-      ))}
     </>
   )
 }

@@ -34,7 +34,6 @@ export type Purchase = Terms & {
 }
 export type Unfinished = Purchase & { record: PurchaseRecord }
 
-export const UNFINISHED = 'You have an unfinished purchase'
 const STORED = 'mayfly.unfinished'
 const TAB = 'mayfly.paying'
 /** More than one browser needs. Beyond, the oldest unpaid ones are dropped. */
@@ -86,9 +85,11 @@ export function end(purchase: Named): void {
   tabStore.write(TAB, left.length === 0 ? null : left)
 }
 
-/** Whether this tab began it, so that a reload goes on with it. */
-export const isOfThisTab = ({ idempotencyKey }: Named): boolean =>
-  keysOfTab().includes(idempotencyKey)
+/** Those that this tab has begun or gone on with, the latest first: a reload goes on with them. */
+export const ofThisTab = (): Unfinished[] =>
+  keysOfTab().flatMap((idempotencyKey) =>
+    unfinished.value.filter((each) => isSame(each, { idempotencyKey })),
+  )
 
 /** This tab goes on with a purchase that another one began. */
 export function adopt({ idempotencyKey }: Named): void {

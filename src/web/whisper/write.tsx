@@ -7,16 +7,16 @@ import { base64url } from '../../lib/bytes.ts'
 import type { SealedWhisper } from '../../protocol/whisper-envelope.ts'
 import { Checkout } from '../buying/checkout.tsx'
 import type { Buy } from '../buying/order.ts'
-import { Others, Plans } from '../buying/plans.tsx'
+import { Others } from '../buying/others.tsx'
+import { Plans } from '../buying/plans.tsx'
 import { plural } from '../lib/format.ts'
 import { now, service } from '../lib/service.ts'
 import type { Terms } from '../lib/terms.ts'
 import {
-  adopt,
   begin,
   end,
-  isOfThisTab,
   type Opening,
+  ofThisTab,
   type PendingSecret,
   type Purchase,
   type Unfinished,
@@ -58,7 +58,7 @@ const goOnWith = (purchase: SecretPurchase): Order => ({
 })
 
 /** The purchase of this tab that a reload interrupted, found once, when the page begins. */
-const interrupted = unfinished.value.filter(isOfThisTab).find(isSecret)
+const interrupted = ofThisTab().find(isSecret)
 
 function Page() {
   const order = useSignal<Order | null>(interrupted ? goOnWith(interrupted) : null)
@@ -168,10 +168,8 @@ function Page() {
         </p>
       </div>
       <Others
-        of={isSecret}
-        paid="You have not copied the code of a paid secret"
+        list={unfinished.value.filter(isSecret)}
         onOpen={(purchase) => {
-          adopt(purchase)
           order.value = goOnWith(purchase)
         }}
       />
