@@ -15,7 +15,7 @@ import { showTitle } from '../ui/show.tsx'
 import { Bought } from './bought.tsx'
 import { Checkout } from './checkout.tsx'
 import { Others } from './others.tsx'
-import { loadPlans, onSale, Plans } from './plans.tsx'
+import { loadPlans, Plans } from './plans.tsx'
 
 type Product = 'catch' | 'pulse'
 type Capability = CatchCapability | PulseCapability
@@ -50,9 +50,10 @@ function Page() {
     }
     choose(wanted.product ?? 'catch', location.hash)
     if (wanted.planId === undefined) return
-    await loadPlans()
-    if (!onSale.value?.checkoutEnabled) return
-    const offers = offersOf(onSale.value, product.value)
+    // Why it is not known is shown in the place of the plans.
+    const told = await loadPlans().catch(() => null)
+    if (!told?.checkoutEnabled) return
+    const offers = offersOf(told, product.value)
     const offer = offers.find(({ plan }) => plan.planId === wanted.planId)
     if (offer?.plan.available) show(begin(offer.terms))
   }

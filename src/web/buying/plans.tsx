@@ -1,27 +1,20 @@
 /** The plans of a product as cards. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
 import type { Catalog } from '../../client/index.ts'
 import type { Product } from '../../lib/product-names.ts'
 import { CLOSED, sats, worth } from '../lib/format.ts'
 import { catalog } from '../lib/service.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { type Offer, offersOf, planTitle } from '../lib/terms.ts'
-import { Failure, Notice } from '../ui/show.tsx'
+import { Loaded, Notice } from '../ui/show.tsx'
 
 /** What is on sale, once it is known. */
 export const onSale = signal<Catalog | null>(null)
-/** Why it is not known. */
-const plansFailure = signal<unknown>(null)
-
-export async function loadPlans(): Promise<void> {
-  plansFailure.value = null
-  try {
-    onSale.value = await catalog()
-  } catch (error) {
-    plansFailure.value = error
-  }
+export async function loadPlans(): Promise<Catalog> {
+  const told = await catalog()
+  onSale.value = told
+  return told
 }
 
 /** What is made of the catalogue, or why it is not known. */
@@ -32,11 +25,12 @@ export function OnSale({
   waiting: ComponentChildren
   children: (catalog: Catalog) => ComponentChildren
 }) {
-  useEffect(() => void loadPlans(), [])
-  if (plansFailure.value !== null) {
-    return <Failure error={plansFailure.value} onAgain={loadPlans} />
-  }
-  return <>{onSale.value === null ? waiting : children(onSale.value)}</>
+  const known = onSale.value
+  return (
+    <Loaded load={loadPlans} waiting={known === null ? waiting : children(known)}>
+      {children}
+    </Loaded>
+  )
 }
 
 export function Plans<Name extends Product>({

@@ -1,13 +1,12 @@
 /** The page with the reference, made of /openapi.json and the documents that it names. */
 import './docs.css'
-import { useSignal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { service } from '../lib/service.ts'
 import { CodeBox } from '../ui/copy.tsx'
 import { Input } from '../ui/field.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Failure, Pre } from '../ui/show.tsx'
+import { Loaded, Pre } from '../ui/show.tsx'
 import { curlFor } from './curl.ts'
 import {
   type Answer,
@@ -28,24 +27,10 @@ async function loadAll(): Promise<Operation[]> {
   return [main, ...documents].flatMap(operationsOf)
 }
 
-function Page() {
-  const all = useSignal<Operation[] | null>(null)
-  const failure = useSignal<unknown>(null)
+function Reference({ operations }: { operations: readonly Operation[] }) {
   const [filter, setFilter] = useState('')
-  async function start(): Promise<void> {
-    failure.value = null
-    try {
-      all.value = await loadAll()
-      // When the browser looked for the address's anchor, the operations were not on the page yet.
-      requestAnimationFrame(() => document.getElementById(location.hash.slice(1))?.scrollIntoView())
-    } catch (error) {
-      failure.value = error
-    }
-  }
-  useEffect(() => void start(), [])
-  const operations = all.value
-  if (failure.value !== null) return <Failure error={failure.value} onAgain={start} />
-  if (operations === null) return <div class="skeleton operation" aria-hidden="true" />
+  // When the browser looked for the address's anchor, the operations were not on the page yet.
+  useEffect(() => document.getElementById(location.hash.slice(1))?.scrollIntoView(), [])
   const words = filter.toLowerCase().split(/\s+/)
   const found = operations.filter((each) => words.every((word) => textOf(each).includes(word)))
   return (
@@ -147,4 +132,8 @@ const Shape = ({ head, label, text }: { head: string; label: string; text: strin
   </div>
 )
 
-mount(<Page />)
+mount(
+  <Loaded load={loadAll} waiting={<div class="skeleton operation" aria-hidden="true" />}>
+    {(operations) => <Reference operations={operations} />}
+  </Loaded>,
+)

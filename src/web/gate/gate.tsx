@@ -1,6 +1,6 @@
 /** The page of GATE: verifies a receipt with the keys that the service publishes, and explains it. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useRef } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import { fetchGateKeys } from '../../client/gate.ts'
 import { base64Bytes, utf8Text } from '../../lib/bytes.ts'
@@ -9,7 +9,7 @@ import { sats, when } from '../lib/format.ts'
 import { clock, service } from '../lib/service.ts'
 import { Input } from '../ui/field.tsx'
 import { mount } from '../ui/overlay.tsx'
-import { Failure, Head, Notice, State } from '../ui/show.tsx'
+import { Head, Loaded, Notice, State } from '../ui/show.tsx'
 
 const OFF =
   'This service does not run GATE, so it has no keys to check a receipt. A receipt names the service that signed it: check it there.'
@@ -18,67 +18,58 @@ const MAX_SKEW_MS = 60_000
 
 type Verdict = Awaited<ReturnType<typeof verifyReceipt>>
 
+/** Null where GATE is off. */
+async function loadKeys(): Promise<readonly GateKey[] | null> {
+  return fetchGateKeys(service).catch((error: unknown) => {
+    if (error instanceof MayflyError && error.status === 404) return null
+    throw error
+  })
+}
+
 function Page() {
-  const keys = useSignal<readonly GateKey[] | 'off' | null>(null)
-  const failure = useSignal<unknown>(null)
-  const verdict = useSignal<{ verdict: Verdict; receipt: string } | null>(null)
-  const text = useRef('')
-  const asked = useRef(0)
-
-  async function load(): Promise<void> {
-    failure.value = null
-    try {
-      keys.value = await fetchGateKeys(service)
-    } catch (error) {
-      if (error instanceof MayflyError && error.status === 404) keys.value = 'off'
-      else failure.value = error
-    }
-  }
-
-  async function check(): Promise<void> {
-    if (keys.value === null || keys.value === 'off') return
-    asked.current++
-    const mine = asked.current
-    const receipt = text.current
-    const next =
-      receipt === '' ? null : { verdict: await verifyReceipt(receipt, keys.value), receipt }
-    // The person has entered another text meanwhile, which gets its own answer.
-    if (mine === asked.current) verdict.value = next
-  }
-
-  useEffect(() => void load().then(check), [])
-  const shown = verdict.value
   return (
     <div class="stack loose narrow">
       <Head title="Check a GATE receipt">
         GATE signs a receipt for each paid request. Paste one to see whether it is genuine. It never
         leaves this page.
       </Head>
-      {keys.value === 'off' && <Notice>{OFF}</Notice>}
-      {failure.value !== null && <Failure error={failure.value} onAgain={load} />}
-      {keys.value !== 'off' && failure.value === null && (
-        <div class="card stack">
-          <Input
-            label="The receipt, from the header Gate-Receipt or the answer’s “receipt”"
-            rows={5}
-            class="mono"
-            placeholder="eyJhbGciOiJFZERTQSIs…"
-            onText={(entered) => {
-              text.current = entered.trim()
-              return check()
-            }}
+      <Loaded load={loadKeys} waiting={<div class="skeleton" aria-hidden="true" />}>
+        {(keys) => (keys === null ? <Notice>{OFF}</Notice> : <Check keys={keys} />)}
+      </Loaded>
+    </div>
+  )
+}
+
+function Check({ keys }: { keys: readonly GateKey[] }) {
+  const verdict = useSignal<{ verdict: Verdict; receipt: string } | null>(null)
+  const asked = useRef('')
+
+  async function check(receipt: string): Promise<void> {
+    asked.current = receipt
+    const next = receipt === '' ? null : { verdict: await verifyReceipt(receipt, keys), receipt }
+    // The person has entered another text meanwhile, which gets its own answer.
+    if (receipt === asked.current) verdict.value = next
+  }
+
+  const shown = verdict.value
+  return (
+    <div class="card stack">
+      <Input
+        label="The receipt, from the header Gate-Receipt or the answer’s “receipt”"
+        rows={5}
+        class="mono"
+        placeholder="eyJhbGciOiJFZERTQSIs…"
+        onText={(entered) => check(entered.trim())}
+      />
+      <div class="verdict stack" aria-live="polite">
+        {shown?.verdict.outcome === 'ok' && <Receipt receipt={shown.verdict.receipt} />}
+        {shown && shown.verdict.outcome !== 'ok' && (
+          <Refusal
+            reason={shown.verdict.outcome === 'refused' ? shown.verdict.reason : 'unknown key'}
+            receipt={shown.receipt}
           />
-          <div class="verdict stack" aria-live="polite">
-            {shown?.verdict.outcome === 'ok' && <Receipt receipt={shown.verdict.receipt} />}
-            {shown && shown.verdict.outcome !== 'ok' && (
-              <Refusal
-                reason={shown.verdict.outcome === 'refused' ? shown.verdict.reason : 'unknown key'}
-                receipt={shown.receipt}
-              />
-            )}
-          </div>
-        </div>
-      )}
+        )}
+      </div>
     </div>
   )
 }

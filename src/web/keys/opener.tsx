@@ -1,7 +1,6 @@
 /** Opens a key: from the purchase, this browser, a file or pasted text; and the line above what it opened. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
 import { type AnyCapability, parseCapability } from '../../client/capability-file.ts'
 import { plainly } from '../lib/foreign.ts'
 import { sentence } from '../lib/format.ts'
@@ -27,7 +26,7 @@ import { THINGS } from '../lib/terms.ts'
 import { Button, Menu } from '../ui/button.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
 import { confirmed, openDialog, toast } from '../ui/overlay.tsx'
-import { Failure, Head, Notice, useGuard } from '../ui/show.tsx'
+import { Head, Loaded, Notice, useGuard } from '../ui/show.tsx'
 import { Things } from './things.tsx'
 
 type Of<Product> = AnyCapability & { product: Product }
@@ -45,23 +44,23 @@ export type Opened = {
   onReplaced: (capability: AnyCapability) => void
 }
 
-export type OpenerProps<Product, Loaded> = {
+export type OpenerProps<Product, Known> = {
   product: Product
   /** The page's heading while nothing is open. */
   title: string
   /** What must be known before anything is shown. */
-  load: (capability: Of<Product>) => Promise<Loaded>
-  children: (capability: Of<Product>, loaded: Loaded, opened: Opened) => ComponentChildren
+  load: (capability: Of<Product>) => Promise<Known>
+  children: (capability: Of<Product>, loaded: Known, opened: Opened) => ComponentChildren
 }
 
 type Asking = { problem?: string; pasted?: string }
 
-export function Opener<Product extends AnyCapability['product'], Loaded>({
+export function Opener<Product extends AnyCapability['product'], Known>({
   product,
   title,
   load,
   children,
-}: OpenerProps<Product, Loaded>) {
+}: OpenerProps<Product, Known>) {
   const { opens, get, about } = THINGS[product]
   const open = useSignal(whatIsOpen(product))
   const asking = useSignal<Asking>({})
@@ -120,10 +119,22 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
         show({ ...here, capability, isSaved })
       },
     }
+    /** If the service is away, the key stays open. */
+    const loadIt = (): Promise<Known> =>
+      load(here.capability).catch((error: unknown) => {
+        opened.closedBy(error)
+        throw error
+      })
     return (
-      <Loading key={keyText(here)} opened={opened} load={() => load(here.capability)}>
+      <Loaded
+        key={keyText(here)}
+        load={loadIt}
+        waiting={<div class="skeleton opening" role="status" aria-label="Loading" />}
+        above={<KeyBar opened={opened} />}
+        weight="primary"
+      >
         {(loaded) => children(here.capability, loaded, opened)}
-      </Loading>
+      </Loaded>
     )
   }
   const hasKept = kept.value.some(({ capability }) => capability.product === product)
@@ -162,37 +173,6 @@ export function Opener<Product extends AnyCapability['product'], Loaded>({
           defaultValue={asking.value.pasted ?? ''}
         />
       </Form>
-    </div>
-  )
-}
-
-/** Loads what is open. If the service is away, the key stays open. */
-function Loading<Loaded>({
-  opened,
-  load,
-  children,
-}: {
-  opened: Opened
-  load: () => Promise<Loaded>
-  children: (loaded: Loaded) => ComponentChildren
-}) {
-  const loaded = useSignal<{ value: Loaded } | { error: unknown } | null>(null)
-  async function start(): Promise<void> {
-    loaded.value = null
-    try {
-      loaded.value = { value: await load() }
-    } catch (error) {
-      if (!opened.closedBy(error)) loaded.value = { error }
-    }
-  }
-  useEffect(() => void start(), [])
-  const shown = loaded.value
-  if (shown && 'value' in shown) return <>{children(shown.value)}</>
-  if (!shown) return <div class="skeleton opening" role="status" aria-label="Loading" />
-  return (
-    <div class="stack narrow">
-      <KeyBar opened={opened} />
-      <Failure error={shown.error} weight="primary" onAgain={start} />
     </div>
   )
 }

@@ -54,6 +54,42 @@ export function Failure({
   )
 }
 
+/** What is made of what is loaded once; or why it is not there, with another try. */
+export function Loaded<Value>({
+  load,
+  waiting,
+  above,
+  weight,
+  children,
+}: {
+  load: () => Promise<Value>
+  waiting: ComponentChildren
+  /** Shown above a failure. */
+  above?: ComponentChildren
+  weight?: ButtonProps['weight']
+  children: (value: Value) => ComponentChildren
+}) {
+  const [loaded, setLoaded] = useState<{ value: Value } | { error: unknown } | null>(null)
+  async function start(): Promise<void> {
+    setLoaded(null)
+    setLoaded(
+      await load().then(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      ),
+    )
+  }
+  useEffect(() => void start(), [])
+  if (loaded === null) return <>{waiting}</>
+  if ('value' in loaded) return <>{children(loaded.value)}</>
+  return (
+    <div class="stack narrow">
+      {above}
+      <Failure error={loaded.error} weight={weight} onAgain={start} />
+    </div>
+  )
+}
+
 export type StateKind = 'good' | 'bad' | 'waiting' | 'over' | 'lost'
 
 /** A state in words, with a mark that needs no colour. */
