@@ -43,7 +43,6 @@ export function Share({
     ...(receiptToken === undefined ? [] : (['receipt'] as const)),
   ]
   const left = needed.filter((part) => !taken.value.includes(part))
-  const hasCode = !left.includes('code') && !left.includes('password')
 
   function take(...parts: Part[]): void {
     const next = [...new Set([...taken.value, ...parts])]
@@ -53,7 +52,7 @@ export function Share({
   }
 
   async function writeAnother(): Promise<void> {
-    const what = hasCode ? 'receipt' : 'code'
+    const what = left[0] === 'receipt' ? 'receipt' : 'code'
     const question = { body: LOST[what], action: 'Lose it' }
     if (left.length > 0 && !(await confirmed(`Leave without the ${what}?`, question))) return
     onAnother()
@@ -80,12 +79,7 @@ export function Share({
       </p>
       {hasPassword && <Password password={password} onCopied={() => take('password')} />}
       {receiptToken !== undefined && (
-        <Receipt
-          whisper={whisper}
-          purchase={purchase}
-          hasCode={hasCode}
-          onKept={() => take('receipt')}
-        />
+        <Receipt whisper={whisper} purchase={purchase} onKept={() => take('receipt')} />
       )}
       <Fold title="Other ways to pass on the code">
         {() => (
@@ -162,16 +156,13 @@ function Password({ password, onCopied }: { password: string | null; onCopied: (
   )
 }
 
-/** The first use of a receipt ends the repeats of the purchase, and with them the way back to the code. */
 function Receipt({
   whisper,
   purchase: { planId },
-  hasCode,
   onKept,
 }: {
   whisper: SharedWhisper
   purchase: Purchase
-  hasCode: boolean
   onKept: () => void
 }) {
   // The key stays out of what is kept: a receipt does not read.
@@ -188,18 +179,10 @@ function Receipt({
   return (
     <div class="stack tight">
       <h3>The receipt</h3>
-      <p class="small quiet">
-        {hasCode
-          ? 'Shows when it was read. It cannot open the secret.'
-          : 'Copy the message and a suggested password first. Then save the receipt.'}
-      </p>
+      <p class="small quiet">Shows when it was read. It cannot open the secret.</p>
       <div class="row">
-        <Button disabled={!hasCode} onClick={keepIt}>
-          Save the receipt
-        </Button>
-        <Button disabled={!hasCode} onClick={open}>
-          Open receipt
-        </Button>
+        <Button onClick={keepIt}>Save the receipt</Button>
+        <Button onClick={open}>Open receipt</Button>
       </div>
     </div>
   )
