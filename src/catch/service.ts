@@ -1,18 +1,19 @@
 /** The rules of CATCH: who may do what with an inbox. */
 
-import { hash, randomBytes, randomInt } from 'node:crypto'
+import { hash, randomInt } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
 import type { Hints } from '../db/hints.ts'
 import { createRemembered } from '../db/remembered.ts'
 import type { Reservation } from '../http/memory.ts'
+import { createOwnerTokens } from '../http/owner-tokens.ts'
 import type { Scheduler } from '../http/turns.ts'
 import { type Clock, rfc3339 } from '../lib/clock.ts'
-import { isId, isToken, tokenOf } from '../lib/ids.ts'
+import { isId, isToken } from '../lib/ids.ts'
 import { mediaType } from '../lib/media-type.ts'
 import type { PlanId } from '../lib/product-names.ts'
 import { createSealing } from '../payment/sealing.ts'
 import type { Secrets } from '../secrets/secrets.ts'
-import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
+import { isTokenOf } from '../secrets/tokens.ts'
 import { type EventRow, eventId, parseEventId } from './event.ts'
 import { createEventStore, deleteEvent } from './event-store.ts'
 import { eventTables } from './event-tables.ts'
@@ -27,12 +28,10 @@ import {
   createInboxStore,
   destroyInbox,
   type InboxRow,
-  offerOwnerToken,
   replaceIngestToken,
   reviseInbox,
   setResponse,
   stateOf,
-  takeOverInbox,
 } from './store.ts'
 
 /** The most memory for an event without its body: path, query and headers. */
@@ -88,6 +87,14 @@ export function createCatch(deps: {
   const eventStore = createEventStore(db, events)
   const reading = createReading({ store: eventStore, inboxes: store, scheduler, clock })
   const sealing = createSealing({ db, clock })
+  const tokens = createOwnerTokens({
+    db,
+    clock,
+    sealing,
+    kind: 'catch_owner',
+    table: 'catch_inbox',
+    find: async (publicId) => (isId('catch', publicId) ? store.inbox(publicId) : null),
+  })
   const ingest = createIngest(db, sealing, events.insert)
   const remembered = createRemembered(activeInbox, sizeOfFacts)
   const refusals = createRefusals({ db, clock })
@@ -216,43 +223,17 @@ export function createCatch(deps: {
     refusals: (inbox: InboxRow) => refusals.of(inbox.public_id),
 
     /** The inbox, if the token owns it. Null if it is unknown, destroyed or owned by another token. */
-    async owned(publicId: string, ownerToken: string): Promise<InboxRow | null> {
-      if (!isId('catch', publicId)) return null
-      const inbox = await store.inbox(publicId)
-      if (!inbox) return null
-      if (isTokenOf('catch_owner', ownerToken, inbox.owner_token_hash)) return inbox
-      const next = inbox.next_owner_token_hash
-      if (next === null || !isTokenOf('catch_owner', ownerToken, next)) return null
-      await attempt(
-        db.write({ lockKey: publicId, statements: { token: takeOverInbox(inbox, next) } }),
-      )
-      // Two first uses at once: the one that lost owns it all the same.
-      const now = await store.inbox(publicId)
-      return now && isTokenOf('catch_owner', ownerToken, now.owner_token_hash) ? now : null
-    },
+    owned: tokens.owned,
 
     /** Makes another token of this kind, or returns null if the inbox is gone or has another owner token. */
-    async rotateToken(inbox: InboxRow, kind: 'owner' | 'ingest'): Promise<string | null> {
-      const { public_id: publicId } = inbox
-      const token = tokenOf(`catch_${kind}`, randomBytes(32))
-      const now = clock.now()
-      const statement = kind === 'owner' ? offerOwnerToken : replaceIngestToken
-      const done = await attempt(
-        db.write({
-          lockKey: publicId,
-          statements: {
+    rotateToken: (inbox: InboxRow, kind: 'owner' | 'ingest'): Promise<string | null> =>
+      kind === 'owner'
+        ? tokens.offer(inbox)
+        : tokens.replace('catch_ingest', inbox, (hash) => [
             // Senders are known by the ingest token in what instances have read.
-            revised: kind === 'ingest' ? reviseInbox(inbox.number, now) : [],
-            token: statement(inbox, tokenHash(token)),
-            // Sealed with the token: a repeated sale would hand out one that is of no use.
-            seal: sealing.statements(publicId, now),
-          },
-        }),
-      )
-      if ('refused' in done) return null
-      sealing.sealed(publicId)
-      return token
-    },
+            reviseInbox(inbox.number, clock.now()),
+            replaceIngestToken(inbox, hash),
+          ]),
 
     /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
     used: (inbox: InboxRow) => sealing.seal(inbox.public_id),

@@ -90,31 +90,9 @@ export const extendInbox = (extended: {
   expect: 1,
 })
 
-type Owned = Pick<InboxRow, 'number' | 'owner_token_hash'>
-
-/** Offers another owner token. Refused if the one that the row was read with owns the inbox no more. */
-export const offerOwnerToken = (
-  { number, owner_token_hash }: Owned,
-  next: Uint8Array,
-): Statement => ({
-  text: 'update catch_inbox set next_owner_token_hash = $3 where number = $1 and owner_token_hash = $2',
-  values: [number, owner_token_hash, next],
-  expect: 1,
-})
-
-/** The offered token takes over. Refused if another one was offered since. */
-export const takeOverInbox = (
-  { number }: Pick<InboxRow, 'number'>,
-  next: Uint8Array,
-): Statement => ({
-  text: `update catch_inbox set owner_token_hash = $2, next_owner_token_hash = null
-    where number = $1 and next_owner_token_hash = $2`,
-  values: [number, next],
-  expect: 1,
-})
-
+/** Refused if the owner token that the row was read with owns the inbox no more. */
 export const replaceIngestToken = (
-  { number, owner_token_hash }: Owned,
+  { number, owner_token_hash }: Pick<InboxRow, 'number' | 'owner_token_hash'>,
   next: Uint8Array,
 ): Statement => ({
   text: 'update catch_inbox set ingest_token_hash = $3 where number = $1 and owner_token_hash = $2',

@@ -1,6 +1,7 @@
 /** The rules of PULSE: who may do what with a monitor, and what its status says. */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Statement } from '../db/db.ts'
+import { createOwnerTokens } from '../http/owner-tokens.ts'
 import { rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId, tokenOf } from '../lib/ids.ts'
 import { createSealing } from '../payment/sealing.ts'
@@ -14,9 +15,7 @@ import {
   deleteHistory,
   endMonitor,
   type MonitorRow,
-  offerOwnerToken,
   purgeMonitors,
-  takeOverMonitor,
 } from './store.ts'
 import { type EndedRun, openRuns, type Signal } from './transition.ts'
 
@@ -46,6 +45,20 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
   /** Nobody sees it any more, or not while it is suspended. */
   const isHidden = ({ expires_at, suspended_at }: MonitorRow): boolean =>
     suspended_at !== null || expires_at + SHOW_EXPIRED_MS <= clock.now()
+
+  async function current(publicId: string): Promise<MonitorRow | null> {
+    const monitor = await store.monitor(publicId)
+    return monitor && !isHidden(monitor) ? monitor : null
+  }
+
+  const tokens = createOwnerTokens({
+    db,
+    clock,
+    sealing,
+    kind: 'pulse_owner',
+    table: 'pulse_monitor',
+    find: async (publicId) => (isId('pulse', publicId) ? current(publicId) : null),
+  })
 
   /** Deletes monitors that ended before a time. The history first: what is left after a crash is found again. */
   async function deleteMonitors(publicIds: readonly string[], endedBefore: number): Promise<void> {
@@ -78,20 +91,7 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
       heard(await apply(monitor, signal)) !== null,
 
     /** The monitor, if the token owns it. Null if it is unknown, gone, suspended or owned by another token. */
-    async owned(publicId: string, ownerToken: string): Promise<MonitorRow | null> {
-      if (!isId('pulse', publicId)) return null
-      const monitor = await store.monitor(publicId)
-      if (!monitor || isHidden(monitor)) return null
-      if (isTokenOf('pulse_owner', ownerToken, monitor.owner_token_hash)) return monitor
-      const next = monitor.next_owner_token_hash
-      if (next === null || !isTokenOf('pulse_owner', ownerToken, next)) return null
-      await attempt(
-        db.write({ lockKey: publicId, statements: { token: takeOverMonitor(publicId, next) } }),
-      )
-      // Two first uses at once: the one that lost owns it all the same.
-      const now = await store.monitor(publicId)
-      return now && isTokenOf('pulse_owner', ownerToken, now.owner_token_hash) ? now : null
-    },
+    owned: tokens.owned,
 
     /** Whether it exists and is suspended. */
     async isSuspended(publicId: string): Promise<boolean> {
@@ -99,10 +99,7 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
     },
 
     /** The monitor as it is now, or null if it was destroyed, deleted or suspended. */
-    async current(publicId: string): Promise<MonitorRow | null> {
-      const monitor = await store.monitor(publicId)
-      return monitor && !isHidden(monitor) ? monitor : null
-    },
+    current,
 
     /** Seals the delivery after the owner token was used: the sale's answer is not repeated any more. */
     used: (monitor: MonitorRow): Promise<void> => sealing.seal(monitor.public_id),
@@ -181,22 +178,9 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
      * use. Returns null if the monitor is gone or has another owner token.
      */
     async rotateToken(monitor: MonitorRow, kind: 'owner' | 'ping'): Promise<string | null> {
-      const { public_id: publicId } = monitor
-      const token = tokenOf(`pulse_${kind}`, randomBytes(32))
-      const hash = tokenHash(token)
-      if (kind === 'ping') return heard(await apply(monitor, { kind: 'ping token', hash })) && token
-      const done = await attempt(
-        db.write({
-          lockKey: publicId,
-          statements: {
-            token: offerOwnerToken(monitor, hash),
-            seal: sealing.statements(publicId, clock.now()),
-          },
-        }),
-      )
-      if ('refused' in done) return null
-      sealing.sealed(publicId)
-      return token
+      if (kind === 'owner') return tokens.offer(monitor)
+      const token = tokenOf('pulse_ping', randomBytes(32))
+      return heard(await apply(monitor, { kind: 'ping token', hash: tokenHash(token) })) && token
     },
 
     /** Ends and deletes the monitor now. Returns false if it was gone before. */

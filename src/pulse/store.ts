@@ -195,25 +195,6 @@ export const existingMonitor = (publicId: string, now: number): Statement => ({
   expect: 1,
 })
 
-/** Offers another owner token. Refused if the one that the row was read with owns the monitor no more. */
-export const offerOwnerToken = (
-  { public_id, owner_token_hash }: Pick<MonitorRow, 'public_id' | 'owner_token_hash'>,
-  next: Uint8Array,
-): Statement => ({
-  text: `update pulse_monitor set next_owner_token_hash = $3
-    where public_id = $1 and owner_token_hash = $2`,
-  values: [public_id, owner_token_hash, next],
-  expect: 1,
-})
-
-/** The offered token takes over. Refused if another one was offered since. */
-export const takeOverMonitor = (publicId: string, next: Uint8Array): Statement => ({
-  text: `update pulse_monitor set owner_token_hash = $2, next_owner_token_hash = null
-    where public_id = $1 and next_owner_token_hash = $2`,
-  values: [publicId, next],
-  expect: 1,
-})
-
 /**
  * Ends a monitor for good, at a time that was over before all others: nobody sees it any more, and the purge deletes it.
  * Refused if that was done before.
