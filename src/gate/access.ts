@@ -4,6 +4,7 @@ import { bearerOf } from '../http/credentials.ts'
 import { type Problem, problem } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { isVisitorNetwork } from '../protocol/visitor-network.ts'
+import { invalidCapability } from './intents.ts'
 import { NEW_INTENTS, NEW_INTENTS_OF_VISITOR } from './limits.ts'
 import type { GateService } from './service.ts'
 import type { IntentRow, ProjectRow } from './store.ts'
@@ -97,7 +98,4 @@ export function header(request: FastifyRequest, name: string): string | null {
   return lines?.length === 1 ? (lines[0] ?? null) : null
 }
 
-/** RFC 9110 §15.5.2 asks for a challenge with every 401. */
-export const invalidCapability = (): Problem =>
-  problem('invalid project capability', { 'www-authenticate': 'Bearer' })
 export const mismatch = (): Problem => problem('intent mismatch', { 'www-authenticate': 'Bearer' })

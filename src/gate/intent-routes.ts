@@ -5,14 +5,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { inScope, refuseEncoding } from '../http/body.ts'
 import { idempotencyKey, invalidKey } from '../http/credentials.ts'
-import { checkoutUnavailable, invalid, type Problem, problem } from '../http/errors.ts'
-import { type Limits, rateLimited } from '../http/limits.ts'
+import { invalid, type Problem } from '../http/errors.ts'
+import type { Limits } from '../http/limits.ts'
 import { wwwAuthenticate } from '../http/response-headers.ts'
 import { errors, KEY_EXAMPLE } from '../http/schemas.ts'
 import { Type } from '../lib/json-schema.ts'
-import { header, invalidCapability, ownProject, takeVisit } from './access.ts'
+import { header, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
-import type { OpenOutcome, ProtectedRequest } from './intents.ts'
+import { invalidCapability, type ProtectedRequest } from './intents.ts'
 import { renderQuote } from './render.ts'
 import { GatePaymentChallenge, GateQuote, gateHeaders } from './schema.ts'
 import type { GateService } from './service.ts'
@@ -138,9 +138,7 @@ export function mountIntents(
         const key = idempotencyKey(request)
         if (key === null) throw invalidKey()
         const isChallenge = asksForChallenge(request)
-        const { intent, isPayable } = quoted(
-          await service.open(project, key, protectedRequest(request)),
-        )
+        const { intent, isPayable } = await service.open(project, key, protectedRequest(request))
         reply.code(402)
         if (!isChallenge || !isPayable) return sendJson(reply, renderQuote(intent))
         const { field, body } = challenges.challenge(intent)
@@ -149,22 +147,6 @@ export function mountIntents(
       },
     )
   })
-}
-
-/** Narrows the outcome to a quote. @throws Problem for any other outcome. */
-function quoted(outcome: OpenOutcome): OpenOutcome & { kind: 'quote' } {
-  switch (outcome.kind) {
-    case 'quote':
-      return outcome
-    case 'checkout unavailable':
-      throw checkoutUnavailable()
-    case 'too many open':
-      throw rateLimited(outcome.waitSeconds)
-    case 'invalid project capability':
-      throw invalidCapability()
-    default:
-      throw problem(outcome.kind)
-  }
 }
 
 function protectedRequest(request: FastifyRequest): ProtectedRequest {

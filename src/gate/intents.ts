@@ -1,6 +1,8 @@
 /** Intents: one invoice for one request. The first call creates the intent, repeats return it. */
 import { hash } from 'node:crypto'
 import { attempt, type Db } from '../db/db.ts'
+import { checkoutUnavailable, type Problem, problem } from '../http/errors.ts'
+import { rateLimited } from '../http/limits.ts'
 import { base62 } from '../lib/base62.ts'
 import { equalBytes, utf8 } from '../lib/bytes.ts'
 import type { HeldClock } from '../lib/clock.ts'
@@ -40,16 +42,8 @@ export type ProtectedRequest = {
   bodySha256: string
 }
 
-export type OpenOutcome =
-  /** `isPayable` is true until the quote expires or the intent is authorized. */
-  | { kind: 'quote'; intent: IntentRow; isPayable: boolean }
-  | { kind: 'invalid binding' }
-  | { kind: 'idempotency key reused with a different request' }
-  | { kind: 'no credits' }
-  | { kind: 'invalid project capability' }
-  | { kind: 'too many open'; waitSeconds: number }
-  /** The provider returned no valid invoice, or the clock went back: invoice and quote would expire too early. */
-  | { kind: 'checkout unavailable' }
+/** `isPayable` is true until the quote expires or the intent is authorized. */
+export type Quoted = { intent: IntentRow; isPayable: boolean }
 
 export function createIntents(deps: {
   db: Db
@@ -67,12 +61,13 @@ export function createIntents(deps: {
     intentId: string,
     project: ProjectRow,
     request: ProtectedRequest,
-  ): Promise<OpenOutcome> {
+  ): Promise<Quoted> {
     const route = await store.route(project.project_id, request.routeId)
-    if (!route || !isFor(route, request)) return { kind: 'invalid binding' }
-    if (project.credits <= 0) return { kind: 'no credits' }
+    if (!route || !isFor(route, request)) throw problem('invalid binding')
+    if (project.credits <= 0) throw problem('no credits')
+    // If the clock went back, invoice and quote would expire too early.
     const invoice = clock.hasGoneBack() ? null : await requestInvoice(project, route)
-    if (!invoice) return { kind: 'checkout unavailable' }
+    if (!invoice) throw checkoutUnavailable()
 
     const now = clock.now()
     const { routeId, method, path, bodySha256 } = request
@@ -106,7 +101,7 @@ export function createIntents(deps: {
     const amountSats = route.price_sats
     log.info({ event: 'gate.quoted', ...intentFacts(intent), routeId, amountSats })
     const [row] = done.rows.intent
-    return { kind: 'quote', intent: row as IntentRow, isPayable: true }
+    return { intent: row as IntentRow, isPayable: true }
   }
 
   async function requestInvoice({ project_id: projectId, address }: ProjectRow, route: RouteRow) {
@@ -118,34 +113,33 @@ export function createIntents(deps: {
     }
   }
 
-  /** Why an intent could not be inserted; read only after the insert was refused. */
+  /** The intent that was there before, or why none could be inserted; read only after the insert was refused. */
   async function whyRefused(
     statement: keyof ReturnType<typeof insertIntent>,
     { intent_id: intentId, project_id: projectId }: NewIntent,
     request: ProtectedRequest,
-  ): Promise<OpenOutcome> {
+  ): Promise<Quoted> {
     if (statement === 'paymentHash') {
       log.error({ event: 'gate.invoice_reused', projectId })
-      return { kind: 'checkout unavailable' }
+      throw checkoutUnavailable()
     }
     // A request with the same key was faster: the intent has its invoice, and ours was never shown.
     const intent = await store.intent(intentId)
     if (intent) return repeat(intent, request)
     const project = await store.project(projectId)
-    if (!project || project.suspended_at !== null) return { kind: 'invalid project capability' }
-    if (project.credits <= 0) return { kind: 'no credits' }
+    if (!project || project.suspended_at !== null) throw invalidCapability()
+    if (project.credits <= 0) throw problem('no credits')
     const now = clock.now()
-    const waitSeconds = Math.ceil(((await store.nextOver(projectId, now)) - now) / 1000)
-    return { kind: 'too many open', waitSeconds }
+    throw rateLimited(((await store.nextOver(projectId, now)) - now) / 1000)
   }
 
   /** The answer to a request whose key already has an intent. */
-  function repeat(intent: IntentRow, request: ProtectedRequest): OpenOutcome {
+  function repeat(intent: IntentRow, request: ProtectedRequest): Quoted {
     if (!isBoundTo(intent, request)) {
-      return { kind: 'idempotency key reused with a different request' }
+      throw problem('idempotency key reused with a different request')
     }
     const isPayable = intent.state === 'open' && clock.now() < intent.quote_expires_at
-    return { kind: 'quote', intent, isPayable }
+    return { intent, isPayable }
   }
 
   async function firstExisting(intentIds: string[]): Promise<IntentRow | null> {
@@ -157,9 +151,9 @@ export function createIntents(deps: {
   }
 
   return {
-    /** Creates the intent of this key, or returns the existing one. */
-    async open(project: ProjectRow, key: string, request: ProtectedRequest): Promise<OpenOutcome> {
-      if (!isBindable(request.path)) return { kind: 'invalid binding' }
+    /** Creates the intent of this key, or returns the existing one. @throws Problem if it can do neither. */
+    async open(project: ProjectRow, key: string, request: ProtectedRequest): Promise<Quoted> {
+      if (!isBindable(request.path)) throw problem('invalid binding')
       const intentIds = intentIdsOf(secrets, project.project_id, key)
       const [intentId = ''] = intentIds
       const existing = await firstExisting(intentIds)
@@ -205,3 +199,7 @@ function digestOf(project: string, request: ProtectedRequest): string {
 function isBoundTo(intent: IntentRow, request: ProtectedRequest): boolean {
   return equalBytes(utf8(digestOf(intent.project_id, request)), utf8(intent.request_digest))
 }
+
+/** RFC 9110 §15.5.2 asks for a challenge with every 401. */
+export const invalidCapability = (): Problem =>
+  problem('invalid project capability', { 'www-authenticate': 'Bearer' })

@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import type { App } from '../http/app.ts'
-import { invalid, type Problem, problem } from '../http/errors.ts'
+import { invalid } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, BODY_ERRORS, errors, NoContent } from '../http/schemas.ts'
@@ -254,15 +254,13 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
     },
     async (request, reply) => {
       const { intent } = claimOf(request)
-      const given = await service.giveBack(intent, request.body.receiptId)
-      if (given === 'refused') throw problem('give-back refused')
+      await service.giveBack(intent, request.body.receiptId)
       return reply.code(204).send()
     },
   )
 }
 
 function sendOutcome(reply: FastifyReply, outcome: ProofOutcome, clock: Clock): FastifyReply {
-  if (outcome.kind === 'wrong preimage') throw wrongPreimage()
   if (outcome.kind === 'pending') {
     const { intent, retryAfterSeconds } = outcome
     if (retryAfterSeconds !== null) reply.header('retry-after', retryAfterSeconds)
@@ -280,5 +278,3 @@ function claimOf(request: FastifyRequest): Claim {
   if (!request.gateClaim) throw new Error('the route has no claim hook')
   return request.gateClaim
 }
-
-const wrongPreimage = (): Problem => problem('wrong preimage', { 'www-authenticate': 'Bearer' })

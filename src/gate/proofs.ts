@@ -1,5 +1,6 @@
 /** Proofs: a preimage, or the provider's word, authorizes an intent once and yields a receipt. */
 import { attempt, type Db, StoreAway } from '../db/db.ts'
+import { type Problem, problem } from '../http/errors.ts'
 import type { HeldClock } from '../lib/clock.ts'
 import type { Log } from '../lib/log.ts'
 import { provesPayment } from '../protocol/preimage.ts'
@@ -27,8 +28,6 @@ const PROVE_AGAIN_SECONDS = 2
 export type ProofOutcome =
   | { kind: 'authorized'; intent: IntentRow; receipt: ReceiptRow }
   | { kind: 'pending'; intent: IntentRow; retryAfterSeconds: number | null }
-  /** The intent is authorized, but the preimage is not its own. */
-  | { kind: 'wrong preimage' }
 
 export function createProofs(deps: {
   db: Db
@@ -125,12 +124,11 @@ export function createProofs(deps: {
       return currentOutcome(intent, Math.max(1, Math.ceil(untilMs / 1000)))
     },
 
-    /** Authorizes by the preimage of the intent's invoice. */
+    /** Authorizes by the preimage of the intent's invoice. @throws Problem `wrong preimage` of a paid one. */
     async prove(intent: IntentRow, preimage: string): Promise<ProofOutcome> {
       if (!provesPayment(preimage, intent.payment_hash)) {
-        return (await store.receiptOf(intent.intent_id))
-          ? { kind: 'wrong preimage' }
-          : { kind: 'pending', intent, retryAfterSeconds: PROVE_AGAIN_SECONDS }
+        if (await store.receiptOf(intent.intent_id)) throw wrongPreimage()
+        return { kind: 'pending', intent, retryAfterSeconds: PROVE_AGAIN_SECONDS }
       }
       const current = await currentOutcome(intent)
       return current.kind === 'authorized' ? current : authorize(intent, 'preimage')
@@ -139,31 +137,33 @@ export function createProofs(deps: {
     /**
      * Gives the newest receipt back, because the project's server failed its request. The next proof or poll makes a
      * fresh one, but after the third failed run only once the operator honours the payment. Repeats are recorded
-     * once. Refused for a receipt of another intent.
+     * once.
+     * @throws Problem `give-back refused`, also for a receipt of another intent.
      */
-    async giveBack(intent: IntentRow, receiptId: string): Promise<'recorded' | 'refused'> {
+    async giveBack(intent: IntentRow, receiptId: string): Promise<void> {
       const { intent_id: intentId, amount_sats: amountSats } = intent
       const receipt = giveBackReceipt(intentId, receiptId, clock.now())
       const done = await attempt(db.write({ lockKey: intentId, statements: { receipt } }))
       if ('refused' in done) {
         const newest = await store.receiptOf(intentId)
-        if (newest?.receipt_id === receiptId) return isRecorded(newest)
-        return newest && isEarlier(receiptId, newest) ? 'recorded' : 'refused'
+        if (newest && isRecorded(receiptId, newest)) return
+        throw problem('give-back refused')
       }
       const failedRuns = Number(done.rows.receipt[0]?.failed_runs)
       if (failedRuns > MAX_FAILED_RUNS) {
         log.error({ event: 'gate.unhonoured', ...intentFacts(intent), amountSats })
-        return 'refused'
+        throw problem('give-back refused')
       }
       log.info({ event: 'gate.given_back', ...intentFacts(intent), receiptId, failedRuns })
-      return 'recorded'
     },
   }
 }
 
-const isRecorded = ({ failed_runs }: ReceiptRow): 'recorded' | 'refused' =>
-  failed_runs <= MAX_FAILED_RUNS ? 'recorded' : 'refused'
+/** Whether a receipt was given back and may be. All receipts before the newest one were. */
+function isRecorded(receiptId: string, newest: ReceiptRow): boolean {
+  const { intent_id, receipt_id, give_backs, failed_runs } = newest
+  if (receipt_id === receiptId) return failed_runs <= MAX_FAILED_RUNS
+  return Array.from({ length: give_backs }, (_, i) => receiptIdOf(intent_id, i)).includes(receiptId)
+}
 
-/** All receipts before the newest one were given back. */
-const isEarlier = (receiptId: string, { intent_id, give_backs }: ReceiptRow): boolean =>
-  Array.from({ length: give_backs }, (_, i) => receiptIdOf(intent_id, i)).includes(receiptId)
+const wrongPreimage = (): Problem => problem('wrong preimage', { 'www-authenticate': 'Bearer' })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { deleteRoute } from '../../src/gate/store.ts'
+import { Problem } from '../../src/http/errors.ts'
 import { base62 } from '../../src/lib/base62.ts'
 import { createSecrets, keyedHash } from '../../src/secrets/secrets.ts'
 import { aGate, aRequest, pay, QUOTE_SECONDS, SECRET } from '../support/gate.ts'
@@ -27,7 +28,7 @@ describe('an intent', () => {
     const opened = await Promise.all(
       [world.service, other].map((service) => service.open(project, key, aRequest())),
     )
-    const invoices = opened.map((each) => each.kind === 'quote' && each.intent.bolt11)
+    const invoices = opened.map(({ intent }) => intent.bolt11)
     assert.equal(new Set(invoices).size, 1)
     assert.ok(invoices[0])
   })
@@ -41,7 +42,7 @@ describe('an intent', () => {
     await rename('gate_route', 'elsewhere')
     await assert.rejects(open())
     await rename('elsewhere', 'gate_route')
-    assert.equal((await open()).kind, 'quote')
+    assert.ok((await open()).isPayable)
   })
 
   test('an intent is found again after the secret was changed, and after its route is gone', async (t) => {
@@ -50,7 +51,7 @@ describe('an intent', () => {
     await world.db.write(unit(deleteRoute(world.projectId, 'render')))
     const rotated = await world.another({ secrets: ['22'.repeat(32), SECRET] })
     const again = await rotated.open(await world.project(), 'a-key-of-one', aRequest())
-    assert.deepEqual(again, { kind: 'quote', intent: first, isPayable: true })
+    assert.deepEqual(again, { intent: first, isPayable: true })
     assert.equal(await rotated.foreign(), 0)
     const stranger = await world.another({ secrets: ['22'.repeat(32)] })
     assert.equal(await stranger.foreign(), 1)
@@ -188,10 +189,14 @@ describe('credits', () => {
     const world = await aGate(t, { credits: 1 })
     const intent = await world.quoted()
     await world.db.write(unit(copiesOf(intent.intent_id, 9999)))
-    const refused = await world.open()
-    assert.ok(refused.kind === 'too many open')
-    const seconds = (intent.honoured_until - world.clock.now()) / 1000
-    assert.ok(refused.waitSeconds >= seconds && refused.waitSeconds < seconds + 30)
+    const project = await world.project()
+    await assert.rejects(world.service.open(project, randomUUID(), aRequest()), (refused) => {
+      assert.ok(refused instanceof Problem)
+      assert.equal(refused.phrase, 'rate limited')
+      const waits = Number(refused.headers['retry-after'])
+      const seconds = (intent.honoured_until - world.clock.now()) / 1000
+      return waits >= seconds && waits < seconds + 30
+    })
     // One that is settled, or over, makes room for another.
     await pay(world, intent)
     await world.projects.grant(world.projectId, 1)

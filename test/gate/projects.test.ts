@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createProjects, UnknownProject } from '../../src/gate/projects.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
-import { aGate, pay, type World } from '../support/gate.ts'
+import { aGate, givesBack, pay, type World } from '../support/gate.ts'
 import { meanwhile } from '../support/meanwhile.ts'
 
 const MINUTE = 60_000
@@ -240,7 +240,7 @@ describe('honouring a payment', () => {
     const world = await aGate(t)
     const intent = await world.quoted()
     for (let i = 0; i < 3; i++) {
-      await world.service.giveBack(intent, (await pay(world, intent)).receipt_id)
+      await givesBack(world, intent, (await pay(world, intent)).receipt_id)
     }
     const [owed, ...more] = await world.projects.unhonoured()
     const now = world.clock.now()

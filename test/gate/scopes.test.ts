@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { IntentRow } from '../../src/gate/store.ts'
-import { aGate, authorized, pay, type World } from '../support/gate.ts'
+import { aGate, authorized, givesBack, pay, type World } from '../support/gate.ts'
 import { copiesOf } from '../support/gate-store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -16,7 +16,7 @@ const anotherProject = async ({ projects, lnurl }: World): Promise<string> =>
 /** Gives each receipt of the intent back, until it is refused. */
 async function exhaust(world: World, intent: IntentRow): Promise<void> {
   for (let i = 0; i < 3; i++) {
-    await world.service.giveBack(intent, (await pay(world, intent)).receipt_id)
+    await givesBack(world, intent, (await pay(world, intent)).receipt_id)
   }
 }
 

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { OutboundTimeouts } from '../../src/alerts/outbound.ts'
 import type { Db } from '../../src/db/db.ts'
-import type { OpenOutcome, ProtectedRequest } from '../../src/gate/intents.ts'
+import type { ProtectedRequest, Quoted } from '../../src/gate/intents.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import { createProjects, type Projects } from '../../src/gate/projects.ts'
 import type { ProofOutcome } from '../../src/gate/proofs.ts'
@@ -16,10 +16,12 @@ import { parseRouteSpec } from '../../src/gate/route-spec.ts'
 import { createGate, type GateService } from '../../src/gate/service.ts'
 import type { IntentRow, ProjectRow, ReceiptRow } from '../../src/gate/store.ts'
 import { createGateStore } from '../../src/gate/store.ts'
+import { Problem } from '../../src/http/errors.ts'
 import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice, type InvoiceFields, publicKeyOf } from '../../src/protocol/bolt11-sign.ts'
+import type { Phrase } from '../../src/protocol/errors.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { After } from './folder.ts'
 import { type LnurlServer, startLnurlServer, type Wallet } from './lnurl-server.ts'
@@ -92,7 +94,10 @@ export type World = {
   logged: ({ event: string } & Record<string, unknown>)[]
   project(): Promise<ProjectRow>
   intentRow(intentId: string): Promise<IntentRow>
-  open(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<OpenOutcome>
+  /** What opening an intent comes to: a quote, or the phrase of the refusal. */
+  open(
+    ask?: Partial<ProtectedRequest> & { key?: string; project?: string },
+  ): Promise<({ kind: 'quote' } & Quoted) | { kind: Phrase }>
   /** Opens an intent. Throws if it is refused. */
   quoted(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<IntentRow>
   /** Another service on the same store, like after a restart or on another server. */
@@ -173,7 +178,13 @@ export async function aGate(t: After, options: WorldOptions = {}): Promise<World
     key = randomUUID(),
     project = projectId,
     ...changes
-  } = {}) => service.open(await row(project), key, aRequest(changes))
+  } = {}) => {
+    try {
+      return { kind: 'quote', ...(await service.open(await row(project), key, aRequest(changes))) }
+    } catch (error) {
+      return { kind: phraseOf(error) }
+    }
+  }
   return {
     db,
     clock,
@@ -246,6 +257,19 @@ export function reasons(logged: World['logged']): unknown[] {
 function bytesOf([current, ...older]: [string, ...string[]]): [Uint8Array, ...Uint8Array[]] {
   const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
   return [bytes(current), ...older.map(bytes)]
+}
+
+/** Gives a receipt back. */
+export const givesBack = (
+  { service }: World,
+  intent: IntentRow,
+  receiptId: string,
+): Promise<'recorded' | Phrase> =>
+  service.giveBack(intent, receiptId).then(() => 'recorded' as const, phraseOf)
+
+function phraseOf(error: unknown): Phrase {
+  if (error instanceof Problem) return error.phrase
+  throw error
 }
 
 /** Pays an intent and proves it by the preimage. */
