@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { Client } from 'pg'
 import type { Hints } from '../../src/db/hints.ts'
 import { openPostgresHints, topicHash } from '../../src/db/postgres/hints.ts'
 import { hintsContract } from '../contract/hints.ts'
 import type { After } from '../support/folder.ts'
+import { countLeftovers } from '../support/leftovers.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
+import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 
 hintsContract('PostgreSQL', async (t) => (await anInstance(t, await aPostgresDatabase())).hints)
@@ -21,11 +24,16 @@ test('the listeners of one instance hear what another tells', async (t) => {
     a.hints.notify('catch_x')
     return ['b', 'c'].every((who) => heard.filter((other) => other === who).length > 1)
   })
-  let last = 0
+  let [last, own, end] = [0, 0, 0]
+  a.hints.listen('catch_z', () => own++)
+  a.hints.listen('catch_end', () => end++)
   b.hints.listen('catch_y', () => assert.fail('nobody told of it'))
   b.hints.listen('catch_z', () => last++)
   a.hints.notify('catch_z')
   await until('b hears the last one', () => last === 1)
+  c.hints.notify('catch_end')
+  await until('a hears what came after its own', () => end === 1)
+  assert.equal(own, 1, 'its own hint does not come back')
 })
 
 test('a topic goes out once for many changes, and names nothing', async (t) => {
@@ -105,6 +113,24 @@ test('an instance that starts without PostgreSQL has hints of its own, and says 
   assert.equal(heard, 1)
   assert.equal(lost.length, 1)
   assert.ok(!lost.join().includes('mayfly:mayfly'))
+})
+
+test('a server that ends each connection is asked again and again, which is told once, until the hints are closed', async (t) => {
+  let asked = 0
+  const url = await serve(
+    t,
+    createServer((socket) => {
+      asked++
+      socket.destroy()
+    }),
+  )
+  const leftovers = countLeftovers(t)
+  const { hints, lost, back } = await anInstance(t, url.replace('http://', 'postgres://x:x@'))
+  await until('another try', () => asked > 2)
+  assert.deepEqual([lost.length, back], [1, 0])
+  await hints.close()
+  await new Promise(setImmediate)
+  assert.equal(leftovers().timers, 0, 'nothing waits for another try')
 })
 
 type Instance = { hints: Hints; lost: string[]; back: number }

@@ -95,16 +95,20 @@ test('a plan that a migration has outdated is made again, and nobody notices', a
   const url = await aPostgresDatabase()
   const db = await open(t, url)
   await db.write(unit(note('a', '7')))
-  const read = () => db.read('select value from meta where name = $1', 'a')
-  for (let i = 0; i < 8; i++) await read()
+  const text = 'select value from meta where name = $1'
+  const read = () => db.read(text, 'a')
+  const inUnit = async () => (await db.write(unit({ text, values: ['a'] }))).all
+  for (let i = 0; i < 8; i++) await Promise.all([read(), inUnit()])
   await query(
     { databaseUrl: url },
     'alter table meta alter column value type bigint using value::bigint',
   )
-  assert.deepEqual(
-    (await read()).map(({ value }) => String(value)),
-    ['7'],
-  )
+  for (const rows of [await read(), await inUnit()]) {
+    assert.deepEqual(
+      rows.map(({ value }) => String(value)),
+      ['7'],
+    )
+  }
 })
 
 test('a connection that drops while idle is replaced, and nobody notices', async (t) => {
