@@ -9,6 +9,7 @@ import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 
 const MINUTE = 60_000
+const SILENT = pino({ level: 'silent' })
 
 /** A source whose next answer the test chooses. */
 async function aSource(t: After) {
@@ -63,6 +64,49 @@ suite('the price of a bitcoin', () => {
       assert.equal(rate.current(), 'EUR 84321.5', body.slice(0, 20))
     }
     assert.equal(logged.length, wrong.length)
+  })
+
+  test('it is known for an hour from when it was asked for, to the millisecond', async (t) => {
+    let now = 0
+    const clock = { now: () => 0, monotonic: () => now }
+    const url = await serve(t, (_request, response) => {
+      now = MINUTE
+      response.end('{"EUR":84321.5}')
+    })
+    const rate = createExchangeRate(
+      { url, currency: 'EUR' },
+      { clock, log: SILENT, stopping: new AbortController().signal },
+    )
+    await rate.look()
+    now = 60 * MINUTE
+    assert.equal(rate.current(), 'EUR 84321.5')
+    now++
+    assert.equal(rate.current(), null)
+  })
+
+  test('a stop ends the question for it, and the log says nothing of that', async (t) => {
+    let asked = 0
+    const url = await serve(t, () => void asked++)
+    // Its own time never ends it here.
+    t.mock.method(AbortSignal, 'timeout', () => new AbortController().signal)
+    const stop = new AbortController()
+    const logged: string[] = []
+    const rate = createExchangeRate(
+      { url, currency: 'EUR' },
+      {
+        clock: testClock(),
+        log: pino({}, { write: (line) => logged.push(line) }),
+        stopping: stop.signal,
+      },
+    )
+    let hasEnded = false
+    void rate.look().then(() => {
+      hasEnded = true
+    })
+    await until('the question', () => asked === 1)
+    stop.abort()
+    await until('the end of the question', () => hasEnded)
+    assert.deepEqual([rate.current(), logged], [null, []])
   })
 
   test('a page says about what a price is, to the smallest coin', () => {
