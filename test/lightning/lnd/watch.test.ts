@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLnd, type LndOptions } from '../../../src/lightning/lnd/lnd.ts'
+import { MAX_BODY_BYTES } from '../../../src/lightning/node/http.ts'
 import {
   invoice,
   MACAROON,
@@ -63,11 +64,13 @@ test("LND's watch leaves out an event that is unreadable or too long, and tells 
     '<html>',
     '{}',
     '{"result":{"state":"SETTLED"}}',
-    settlement(9).trim().padStart(5_000_000),
+    settlement(9)
+      .trim()
+      .padStart(MAX_BODY_BYTES + 1),
     ...wrong,
   ]
   for (const line of lines) stream.write(`${line}\n`)
-  stream.write(settlement(1))
+  stream.write(`${settlement(1).trim().padStart(MAX_BODY_BYTES)}\n`)
   await world.isTold([1])
   assert.deepEqual(
     world.warnings,
