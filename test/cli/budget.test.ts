@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { BudgetError } from '../../src/cli/exit.ts'
 import { readBackup, restoreBackup } from '../../src/cli/vault/backup.ts'
-import { budgetState, checkBudget } from '../../src/cli/vault/budget.ts'
+import { budgetState, checkBudget, resetBudget } from '../../src/cli/vault/budget.ts'
 import { openPurchases, vaultStore } from '../../src/cli/vault/purchases.ts'
 import { vaultFile } from '../../src/cli/vault/vault.ts'
 import type { PurchaseRecord, PurchaseState } from '../../src/client/index.ts'
@@ -34,11 +34,7 @@ async function aVault(t: After, maxSatsPerDay = 1000) {
     store,
     file: vaultFile(options.folder),
     /** Writes the next state of the purchase with this key, whose invoice may cost so much. */
-    write(
-      key: string,
-      state: PurchaseState,
-      sats: { price: number; reserved?: number; paidFee?: number; bolt11?: string },
-    ): boolean {
+    write(key: string, state: PurchaseState, sats: Omit<Written, 'state' | 'revision'>): boolean {
       const revision = (revisions.get(key) ?? 0) + 1
       const saved = store.save(aRecord(key, { state, revision, ...sats })) as boolean
       if (saved) revisions.set(key, revision)
@@ -55,6 +51,7 @@ type Written = {
   reserved?: number
   paidFee?: number
   bolt11?: string
+  handedAt?: string
 }
 
 const aRecord = (key: string, written: Written): PurchaseRecord => ({
@@ -82,6 +79,7 @@ const aRecord = (key: string, written: Written): PurchaseRecord => ({
       memo: '',
       durationSeconds: 1,
       ...(written.reserved === undefined ? {} : { reservedMsat: written.reserved * 1000 }),
+      ...(written.handedAt === undefined ? {} : { handedAt: written.handedAt }),
     },
   ],
 })
@@ -102,6 +100,7 @@ describe('the budget of a day', () => {
     vault.write('a', 'quoted', { price: 900 })
     assert.equal(vault.spentSats(), 0)
     vault.write('a', 'paying', { price: 900, reserved: 950 })
+    vault.write('a', 'paying', { price: 900, reserved: 920 })
     assert.equal(vault.spentSats(), 950)
     vault.write('b', 'quoted', { price: 60 })
     assert.throws(
@@ -123,6 +122,18 @@ describe('the budget of a day', () => {
     vault.write('c', 'delivered', { price: 10 })
     assert.equal(vault.spentSats(), 965)
     assert.throws(() => checkBudget(vault.options, 36_000), refused(/ 35 of the day's 1000 sat/))
+  })
+
+  test('what failed and was paid after all counts on the day on which the wallet got it', async (t) => {
+    const vault = await aVault(t)
+    const handed = { price: 600, handedAt: new Date(NOON).toISOString() }
+    for (const state of ['quoted', 'paying', 'failed'] as const) vault.write('a', state, handed)
+    vault.clock.at = NOON + DAY_MS
+    vault.write('a', 'paid', handed)
+    assert.equal(vault.spentSats(), 0)
+    resetBudget(vault.options)
+    vault.clock.at = NOON
+    assert.equal(vault.spentSats(), 600)
   })
 
   test('a reservation is given back when the wallet says that it did not pay, and not otherwise', async (t) => {
@@ -165,13 +176,17 @@ describe('the budget of a day', () => {
   })
 
   test('what a backup says was paid is given back by nobody, whatever is known of it here', async (t) => {
-    const [here, there] = [await aVault(t), await aVault(t)]
-    for (const vault of [here, there]) {
+    const [here, there, before] = [await aVault(t), await aVault(t), await aVault(t)]
+    for (const [vault, reserved] of [
+      [here, 110],
+      [there, 110],
+      [before, 105],
+    ] as const) {
       vault.write('one', 'quoted', { price: 100 })
-      vault.write('one', 'paying', { price: 100, reserved: 110 })
+      vault.write('one', 'paying', { price: 100, reserved })
     }
     there.write('one', 'paid', { price: 100, paidFee: 3 })
-    restoreBackup(here.options, readBackup(there.options))
+    for (const { options } of [there, before]) restoreBackup(here.options, readBackup(options))
     here.write('one', 'failed', { price: 100 })
     assert.equal(here.spentSats(), 110)
   })

@@ -10,13 +10,14 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
 import { suite, test } from 'node:test'
-import { vaultFile } from '../../src/cli/vault/vault.ts'
+import { inVault, otherProcess, vaultFile } from '../../src/cli/vault/vault.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { type CommandLine, WITH_WALLET } from '../support/command-line.ts'
-import type { After } from '../support/folder.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
 import { paidInvoices } from '../support/mcp-money.ts'
 import { aUser } from '../support/user.ts'
 import { inVaultOf } from '../support/vault.ts'
@@ -25,6 +26,42 @@ import { inVaultOf } from '../support/vault.ts'
 const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
 
 suite('the vault', () => {
+  test('the vault and the folders that are made for it are for their owner alone', async (t) => {
+    const folders = [await temporaryFolder(t)]
+    for (const name of ['share', 'mayfly']) folders.push(join(folders.at(-1) ?? '', name))
+    const folder = folders.at(-1) ?? ''
+    const umask = process.umask(0)
+    inVault({ folder }, () => undefined)
+    process.umask(umask)
+    const modes = [...folders.slice(1), vaultFile(folder)].map((path) => statSync(path).mode)
+    assert.deepEqual(
+      modes.map((mode) => mode & 0o777),
+      [0o700, 0o700, 0o600],
+    )
+  })
+
+  test('what is written is on the disk, also after a power cut, unless nothing may take that time', async (t) => {
+    const place = { folder: await temporaryFolder(t) }
+    const asked = (db: DatabaseSync) => db.prepare('pragma synchronous').get()?.synchronous
+    // SQLite calls them extra and full.
+    assert.deepEqual([inVault(place, asked), inVault(place, asked, { isQuick: true })], [3, 2])
+  })
+
+  test('another process holds what it has written within the hour while it lives, whoever runs it', (t) => {
+    const [other, now] = [process.ppid, Date.now()]
+    assert.equal(otherProcess(process.pid, now), null)
+    assert.equal(otherProcess(null, now), null)
+    assert.equal(otherProcess(other, now), other)
+    assert.equal(otherProcess(other, now - 3_600_001), null, 'its id may be of another one by now')
+    for (const [code, holds] of Object.entries({ EPERM: other, ESRCH: null })) {
+      const kill = t.mock.method(process, 'kill', () => {
+        throw Object.assign(new Error(code), { code })
+      })
+      assert.equal(otherProcess(other, now), holds, code)
+      kill.mock.restore()
+    }
+  })
+
   test('a damaged vault pays nothing, says why, and is as it was when its backup is back', async (t) => {
     const { cli, paid } = await aBuyer(t)
     const file = vaultFile(cli.folder)
