@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
 import {
   createPulseStore,
-  deleteHistory,
   endMonitor,
   existingMonitor,
   extendMonitor,
@@ -199,24 +198,6 @@ test('the newest spells of a monitor are read that began before a time, or back 
   assert.deepEqual(began(await store.spellsSince('a', 21, 9)), [30, 20])
   assert.deepEqual(began(await store.spellsSince('a', 26, 9)), [30, 20], 'whatever began elsewhere')
   assert.deepEqual(began(await store.spellsSince('a', 20, 1)), [30])
-})
-
-test('the history of one monitor is deleted, however long it is, and that of others stays', async (t) => {
-  const { db, run } = await aStore(t)
-  for (const publicId of ['a', 'b']) {
-    await run(
-      ...Array.from({ length: 1_000 }, (_, i) =>
-        insertPing(publicId, { number: i + 1, at: T, run: null }),
-      ),
-      insertSpell(publicId, { beganAt: 1, endedAt: 2, cause: 'failure' }),
-    )
-  }
-  await run(insertPing('b', { number: 1_001, at: T, run: null }))
-  await deleteHistory(db, 'b')
-  for (const table of ['pulse_ping', 'pulse_late_spell']) {
-    const rows = await db.read(`select distinct public_id from ${table}`)
-    assert.deepEqual(rows, [{ public_id: 'a' }], table)
-  }
 })
 
 test('a monitor is ended once, before all times, and is purged then', async (t) => {
