@@ -14,6 +14,7 @@ import { createPayments, planOrder } from '../../src/client/payments.ts'
 import { books } from '../support/buying.ts'
 import { anInvoice, LIES, lyingService } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { testWallet } from '../support/wallet.ts'
 
 const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
@@ -148,6 +149,51 @@ test('a buyer who aborts after the payment is told so, and takes it up with the 
   const inbox = await server.mayfly.buyCatch(purchase)
   assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
   assert.deepEqual(await books(server), ONE_SALE)
+})
+
+test('a buyer who aborts while the order is looked up gets the reason, and the wallet is not asked', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  wallet.next = 'unknown'
+  const leaving = new AbortController()
+  const reason = new Error('changed my mind')
+  const purchase = {
+    planId: 'spark',
+    wallet,
+    idempotencyKey: randomUUID(),
+    signal: leaving.signal,
+    onProgress: ({ stage }: { stage: string }) => stage === 'uncertain' && leaving.abort(reason),
+  } as const
+  await assert.rejects(server.mayfly.buyCatch(purchase), { phrase: 'payment outcome unknown' })
+  await assert.rejects(server.mayfly.buyCatch(purchase), reason)
+  assert.equal(wallet.asked.length, 1)
+})
+
+test('a buyer who aborts between two polls does not wait for the next one', async (t) => {
+  const server = await startServer(t)
+  let polls = 0
+  const mayfly = createMayfly({
+    baseUrl: server.url,
+    async fetch(url, options) {
+      const answer = await fetch(url, options)
+      if (!String(url).includes('/order_')) return answer
+      polls++
+      const headers = { ...Object.fromEntries(answer.headers), 'retry-after': '3600' }
+      return new Response(await answer.text(), { status: answer.status, headers })
+    },
+  })
+  const leaving = new AbortController()
+  const { signal } = leaving
+  let left: unknown
+  const onInvoice = () => undefined
+  void mayfly.buyCatch({ planId: 'spark', onInvoice, signal }).catch((error: unknown) => {
+    left = error
+  })
+  await until('the first poll', () => polls === 1)
+  const reason = new Error('changed my mind')
+  leaving.abort(reason)
+  await until('the end', () => left !== undefined)
+  assert.equal(left, reason)
 })
 
 test('a whisper is taken up with the same key and the same bytes', async (t) => {
