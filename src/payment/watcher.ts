@@ -89,7 +89,7 @@ export function createWatcher(deps: {
       // One answer shows that the node is reachable; its answer about another order may be unreadable.
       if (claimed.length > 0 && !answers.some(Boolean)) return false
     }
-    return !signal.aborted
+    return true
   }
 
   /** False if the node was unreachable. A failure of only this order does not stop the pass. */
