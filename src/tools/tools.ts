@@ -109,10 +109,13 @@ export function createTools(way: Way, monotonic: () => number) {
 }
 
 /** Says what arguments must be instead, or null if they fit. */
-function faultOf(schema: TSchema, args: unknown): string | null {
+function faultOf(schema: TSchema, args: object): string | null {
   if (validatorOf(schema).Check(args)) return null
   const { field, expected } = faultIn(schema, args)
-  return field === undefined ? `Expected: ${expected}` : `${field} must be ${expected}`
+  if (field === undefined) return `Expected: ${expected}`
+  const { required = [] } = schema as { required?: string[] }
+  const isMissing = required.includes(field) && !Object.hasOwn(args, field)
+  return `${field} ${isMissing ? 'is needed, and must be' : 'must be'} ${expected}`
 }
 
 function progressOf({ mcpReq }: ServerContext, progressToken: string | number | undefined) {
