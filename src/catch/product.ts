@@ -27,6 +27,7 @@ export const CATCH: SoldProductFacts<CatchPlan> = {
   },
   surface: {
     roots: [{ path: '/c/', hasRawPaths: true }],
+    requestHeaders: [],
     responseHeaders: [],
   },
   limits: Object.values(INGEST),

@@ -8,6 +8,7 @@ export const GATE: ProductFacts = {
     "Payments for one request to another project, straight to the project's own Lightning Address, and signed receipts for them.",
   surface: {
     roots: [{ path: '/.well-known/' }],
+    requestHeaders: ['X-Gate-Project', 'X-Gate-Route', 'X-Gate-Method', 'X-Gate-Path'],
     responseHeaders: ['Gate-Receipt'],
   },
   limits: [NEW_INTENTS, NEW_INTENTS_OF_VISITOR],

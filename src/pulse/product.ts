@@ -24,7 +24,7 @@ export const PULSE: SoldProductFacts<PulsePlan> = {
   catalog: {
     schema: PulseCatalog,
   },
-  surface: { roots: [{ path: '/p/' }], responseHeaders: [] },
+  surface: { roots: [{ path: '/p/' }], requestHeaders: ['X-Pulse-Settings'], responseHeaders: [] },
   limits: [PINGS, SIGNALS, PUBLIC_STATUS],
   guide: PULSE_GUIDE,
   skill: PULSE_SKILL,

@@ -28,6 +28,14 @@ export const WHISPER: SoldProductFacts<WhisperPlan> = {
   },
   surface: {
     roots: [{ path: '/w/' }],
+    requestHeaders: [
+      'X-Whisper-Plan',
+      'X-Whisper-Max-Bytes',
+      'X-Whisper-Read-Limit',
+      'X-Whisper-Receipt',
+      'X-Whisper-Reveal-At',
+      'X-Whisper-Reveal-When',
+    ],
     responseHeaders: [],
   },
   limits: [READS],

@@ -1,6 +1,17 @@
 /** Any page may call the API: access is by bearer tokens, and there are no cookies to abuse. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
+/** The headers that a preflight allows. If the page names its headers, it allows those instead. */
+const REQUEST_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'Accept-Payment',
+  'Accept-Authenticate',
+  'Payment-Preimage',
+  'X-Payment-Protocol',
+  'X-Owner-Token',
+]
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS'
 /** A day is the longest time that any browser accepts. */
 const PREFLIGHT_SECONDS = 86_400
@@ -13,6 +24,9 @@ export type AnswerCors = (request: FastifyRequest, reply: FastifyReply) => boole
 
 export function createCors(surfaces: readonly ApiSurface[]): AnswerCors {
   const roots = ['/api/', ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path))]
+  const allowed = [...REQUEST_HEADERS, ...surfaces.flatMap((some) => some.requestHeaders)].join(
+    ', ',
+  )
   const exposed = [
     'WWW-Authenticate',
     'Payment-Receipt',
@@ -29,11 +43,10 @@ export function createCors(surfaces: readonly ApiSurface[]): AnswerCors {
       reply.header('access-control-expose-headers', exposed)
       return false
     }
-    const requested = requestedHeaders(request)
-    if (requested !== null) reply.header('access-control-allow-headers', requested)
     reply
       .code(204)
       .header('access-control-allow-methods', METHODS)
+      .header('access-control-allow-headers', requestedHeaders(request) ?? allowed)
       .header('access-control-max-age', PREFLIGHT_SECONDS)
       .send()
     return true
@@ -48,20 +61,19 @@ function isPreflight({ method, headers }: FastifyRequest): boolean {
   )
 }
 
-/**
- * The headers that the page names: a browser asks for no others. They are allowed by name, because a wildcard does not
- * cover Authorization.
- */
+/** The headers that the page names. They are allowed by name: a wildcard does not cover Authorization. */
 function requestedHeaders({ headers }: FastifyRequest): string | null {
   const list = headers['access-control-request-headers']
   const isList = typeof list === 'string' && /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2048}$/.test(list)
   return isList ? list : null
 }
 
-// The paths of a product that programs call, besides `/api/`, and the headers of its answers.
+// The paths of a product that programs call, besides `/api/`, and its own headers.
 
 export type ApiSurface = {
   roots: readonly Root[]
+  /** The request headers that a preflight allows if the page does not name its headers. */
+  requestHeaders: readonly string[]
   /** The response headers that a page may read. */
   responseHeaders: readonly string[]
 }
