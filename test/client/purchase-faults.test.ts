@@ -289,6 +289,50 @@ test('a service that asks for another price than its catalogue says is paid noth
   }
 })
 
+test('a purchase that failed is not tried again at another price than the catalogue says by then', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  wallet.next = 'not paid'
+  let price = 100
+  const mayfly = createMayfly({
+    baseUrl: server.url,
+    wallet,
+    fetch: async (url, init) => {
+      const answer = await fetch(url, init)
+      if (!String(url).endsWith('/api/catalog')) return answer
+      const text = await answer.text()
+      return new Response(text.replaceAll('"priceSats":100,', `"priceSats":${price},`), answer)
+    },
+  })
+  const purchase = { planId: 'spark', idempotencyKey: randomUUID() } as const
+  await assert.rejects(mayfly.buyCatch(purchase), { phrase: 'payment failed' })
+  price = 99
+  await assert.rejects(mayfly.buyCatch(purchase), { phrase: 'price disagrees' })
+  assert.equal(wallet.asked.length, 1)
+})
+
+test('the fee that a wallet has paid is kept with the purchase', async (t) => {
+  const server = await startServer(t)
+  const wallet = testWallet(server)
+  const kept: (number | undefined)[] = []
+  const mayfly = createMayfly({
+    baseUrl: server.url,
+    wallet: {
+      ...wallet,
+      pay: async (bolt11, options) => ({ ...(await wallet.pay(bolt11, options)), feeMsat: 1_234 }),
+    },
+    store: {
+      load: async () => null,
+      save: async ({ state, feeMsat }) => {
+        if (state === 'paid') kept.push(feeMsat)
+        return true
+      },
+    },
+  })
+  await mayfly.buyCatch({ planId: 'spark' })
+  assert.deepEqual(kept, [1_234])
+})
+
 for (const [name, answer] of Object.entries({
   'goes away': () => Promise.reject(new TypeError('fetch failed')),
   'has no time for us': async () => new Response('{"error":"rate limited"}', { status: 429 }),
