@@ -41,7 +41,11 @@ see. A purchase that was begun here is gone on with by its name: \`mayfly list\`
           ? open?.name
           : (wanted ?? open?.name ?? freeName(sold, (some) => isTaken(db, some)))
       if (name === undefined) return null
-      return keepBought(here, name, { ...open?.record, service: baseUrl, resource: done })
+      const { extends: extended, ...begun } = open?.record ?? {}
+      // What was sold in place of an extension is a thing of its own.
+      const record =
+        sold === null && extended !== undefined ? { ...begun, extends: extended } : begun
+      return keepBought(here, name, { ...record, service: baseUrl, resource: done })
     })
     if (sold === null || bought === null) {
       const { expiresAt } = done

@@ -49,6 +49,21 @@ test('an extension that was paid is recovered as its new end', async (t) => {
   assert.ok(Date.parse(expiresAt) > Date.parse(inbox.expiresAt))
 })
 
+test('what was sold in place of an extension is recovered under the name that was given, or beside the old one', async (t) => {
+  for (const [options, name] of [
+    [['--name', 'again'], 'again'],
+    [[], 'beat-2'],
+  ] as const) {
+    const { cli, server } = await aUser(t, { beat: 'pulse' })
+    const bolt11 = await interrupted(cli, ['extend', 'beat'])
+    const monitor = await cli.json(['show', 'beat', '--reveal'])
+    await server.mayfly.pulse(monitor as { publicId: string; ownerToken: string }).destroy()
+    const input = await server.pay(bolt11)
+    assert.equal((await cli.json(['recover', bolt11, ...options], { input })).name, name)
+    assert.equal((await cli.json(['status', name])).state, 'waiting')
+  }
+})
+
 test('the proof of a purchase that was begun here goes to its own service alone', async (t) => {
   const { cli, server } = await aUser(t)
   const invoice = await interrupted(cli, ['buy', 'catch', '--name', 'hooks'])
