@@ -1,6 +1,7 @@
 /** The output of a command: JSON for programs, text for people, and notes on stderr. */
 import { styleText } from 'node:util'
-import { jsonEscape, replaceInvisible } from '../lib/invisible.ts'
+import { replaceInvisible } from '../lib/invisible.ts'
+import { jsonEscape } from '../lib/json.ts'
 import type { GlobalOptions } from './declare.ts'
 import { type Ending, EXIT, endingOf } from './exit.ts'
 import { harmless } from './text.ts'

@@ -23,10 +23,3 @@ export const replaceInvisible = (
 
 export const hasInvisible = (text: string, { keep = '' }: Kept = {}): boolean =>
   [...text.matchAll(INVISIBLE)].some(([character]) => !keep.includes(character))
-
-/** `show` for JSON, in which the text stays the same text. */
-export const jsonEscape = (codePoint: number): string =>
-  String.fromCodePoint(codePoint)
-    .split('')
-    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    .join('')

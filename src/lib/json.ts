@@ -26,11 +26,17 @@ export function objectIn(text: string): Record<string, unknown> | null {
   return isObject(value) ? value : null
 }
 
+/** A character as JSON escapes it, in which the text stays the same text. */
+export const jsonEscape = (codePoint: number): string =>
+  String.fromCodePoint(codePoint)
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('')
+
 /** JSON in visible ASCII alone, for a header. */
 export const asciiJson = (value: object): string =>
-  JSON.stringify(value).replace(
-    /[^ -~]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  JSON.stringify(value).replaceAll(/[^ -~]/gu, (character) =>
+    jsonEscape(character.codePointAt(0) ?? 0),
   )
 
 /** What JSON from a client may have outside of its strings: a parser makes up to one value of each sign. */

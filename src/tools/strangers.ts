@@ -3,7 +3,8 @@
  * terminal or hides from a reader, and cut to a length.
  */
 import { hideTokens } from '../lib/ids.ts'
-import { jsonEscape, replaceInvisible } from '../lib/invisible.ts'
+import { replaceInvisible } from '../lib/invisible.ts'
+import { jsonEscape } from '../lib/json.ts'
 import { Type } from '../lib/json-schema.ts'
 
 /** The length of one text of a stranger, unless the caller asks for another. */
