@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
-import { inScope, refuseEncoding } from '../http/body.ts'
+import { inScope, requirePlainBody } from '../http/body.ts'
 import { idempotencyKey, invalidKey } from '../http/credentials.ts'
 import { invalid, type Problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
@@ -150,7 +150,7 @@ export function mountIntents(
 }
 
 function protectedRequest(request: FastifyRequest): ProtectedRequest {
-  refuseEncoding(request)
+  requirePlainBody(request)
   const routeId = header(request, 'x-gate-route')
   if (routeId === null) throw missing('X-Gate-Route')
   const method = header(request, 'x-gate-method')

@@ -214,7 +214,7 @@ const secondType = (): Problem =>
  * Refuses a second type, and encoded bodies: clients and proxies encode and decode, which changes the bytes of the
  * request.
  */
-export function refuseEncoding(request: FastifyRequest): void {
+export function requirePlainBody(request: FastifyRequest): void {
   if (hasSecondType(request)) throw secondType()
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {

@@ -43,7 +43,7 @@ others stay for the next time.
       cli.signal.throwIfAborted()
       const event = named ?? (await eventOf(inbox, String(sequence)))
       if (event === null) cli.warn(`Webhook ${sequence} was deleted, so it is struck out.`)
-      if (event === null || (await isTaken(cli, event, to))) strikeOut(cli, publicId, sequence)
+      if (event === null || (await sendAgain(cli, event, to))) strikeOut(cli, publicId, sequence)
       else refused++
     }
     if (refused === 0) return EXIT.ok
@@ -52,8 +52,8 @@ others stay for the next time.
   },
 })
 
-/** Sends an event once, and shows what came of it. @throws CliError if the receiver cannot be reached. */
-async function isTaken(cli: Cli, event: CatchEvent, to: URL): Promise<boolean> {
+/** Sends an event once, shows what came of it, and says whether it was taken. @throws CliError if the receiver cannot be reached. */
+async function sendAgain(cli: Cli, event: CatchEvent, to: URL): Promise<boolean> {
   const sent = await forward(event, { to, onSent: () => undefined }).catch((error: unknown) => {
     const why = reasonOf(error) ?? messageOf(error)
     throw new CliError(`${to.href} cannot be reached: ${why}.`, EXIT.later)

@@ -9,7 +9,7 @@ import { extensionRoute, type KeyedBy, purchaseRoute } from '../../payment/keys.
 import { type OrderRequest, termsUnder } from '../../payment/order.ts'
 import type { LookedAhead, Orders } from '../../payment/orders.ts'
 import type { App } from '../app.ts'
-import { declaredBytes, inScope, readBody, receiveBody, refuseEncoding } from '../body.ts'
+import { declaredBytes, inScope, readBody, receiveBody, requirePlainBody } from '../body.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -92,7 +92,7 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
 
   async function handle(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const by = oneUrl ? null : keyedBy(request)
-    refuseEncoding(request)
+    requirePlainBody(request)
     route.checkHeaders?.(request)
     const preimage = preimageIn(request)
     const network = clientNetwork(clientAddress(request.raw))
