@@ -275,12 +275,7 @@ test('a service that asks for another price than its catalogue says is paid noth
     const mayfly = createMayfly({
       baseUrl: server.url,
       wallet,
-      fetch: async (url, init) => {
-        const answer = await fetch(url, init)
-        if (!String(url).endsWith('/api/catalog')) return answer
-        const text = (await answer.text()).replaceAll('"priceSats":100,', `"priceSats":${price},`)
-        return new Response(text.replaceAll('"priceSats":undefined,', ''), answer)
-      },
+      fetch: withPrice(() => price),
     })
     await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), {
       phrase: 'price disagrees',
@@ -297,12 +292,7 @@ test('a purchase that failed is not tried again at another price than the catalo
   const mayfly = createMayfly({
     baseUrl: server.url,
     wallet,
-    fetch: async (url, init) => {
-      const answer = await fetch(url, init)
-      if (!String(url).endsWith('/api/catalog')) return answer
-      const text = await answer.text()
-      return new Response(text.replaceAll('"priceSats":100,', `"priceSats":${price},`), answer)
-    },
+    fetch: withPrice(() => price),
   })
   const purchase = { planId: 'spark', idempotencyKey: randomUUID() } as const
   await assert.rejects(mayfly.buyCatch(purchase), { phrase: 'payment failed' })
@@ -440,3 +430,13 @@ test('a quote that is longer than any is refused, and is not kept', async (t) =>
   await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), { phrase: 'unexpected answer' })
   assert.deepEqual(wallet.asked, [])
 })
+
+/** The service, whose catalogue has this price in place of 100 sat, or none. */
+const withPrice =
+  (price: () => number | undefined): typeof fetch =>
+  async (url, init) => {
+    const answer = await fetch(url, init)
+    if (!String(url).endsWith('/api/catalog')) return answer
+    const told = price() === undefined ? '' : `"priceSats":${price()},`
+    return new Response((await answer.text()).replaceAll('"priceSats":100,', told), answer)
+  }
