@@ -254,13 +254,14 @@ export function dbContract(
     test('a refused unit undoes no other of the units that arrive with it', async (t) => {
       const { db } = await opened(t)
       const numbers = Array.from({ length: 50 }, (_, i) => i)
-      const isRefused = (i: number): boolean => i % 7 === 3
       const name = (i: number): string => `item ${String(i).padStart(2, '0')}`
-      const outcomes = await Promise.all(
-        numbers.map((i) =>
-          attempt(db.write(unit(anItem(name(i)), ...(isRefused(i) ? [refusal()] : [])))),
-        ),
-      )
+      /** Also the first of all, and one that changes nothing before. */
+      const isRefused = (i: number): boolean => i % 7 === 0
+      const unitOf = (i: number) => {
+        if (!isRefused(i)) return unit(anItem(name(i)))
+        return i % 2 === 0 ? unit(refusal(), anItem(name(i))) : unit(anItem(name(i)), refusal())
+      }
+      const outcomes = await Promise.all(numbers.map((i) => attempt(db.write(unitOf(i)))))
       assert.deepEqual(
         outcomes,
         numbers.map((i) => (isRefused(i) ? { refused: 'all' } : { rows: { all: [] } })),

@@ -5,14 +5,34 @@ import { test } from 'node:test'
 import { shapeOf } from '../support/schema.ts'
 import { aDatabaseUrl, openDatabase } from '../support/store.ts'
 
-const engine = process.env.MAYFLY_TEST_ENGINE ?? 'sqlite'
+const FILE = new URL('./schema.txt', import.meta.url)
+const ENGINES = ['sqlite', 'postgres']
 
-test('a new store has the tables, indexes and defaults of test/db/schema-sqlite.txt or schema-postgres.txt', async (t) => {
+test('a new store has the tables, indexes and defaults of test/db/schema.txt', async (t) => {
   const db = await openDatabase(await aDatabaseUrl(t))
   t.after(() => db.close())
   const shape = await shapeOf(db)
-  const file = new URL(`./schema-${engine}.txt`, import.meta.url)
-  // After a migration is changed: UPDATE_SCHEMA=1 npm test test/db/schema.test.ts, and read the difference.
-  if (process.env.UPDATE_SCHEMA === '1') await writeFile(file, `${shape.join('\n')}\n`)
-  assert.deepEqual(shape, (await readFile(file, 'utf8')).trimEnd().split('\n'))
+  // After a migration is changed: UPDATE_SCHEMA=1 with this test on both engines, and read the difference.
+  if (process.env.UPDATE_SCHEMA === '1') await update(shape, db.engine)
+  assert.deepEqual(shape, await expectedOf(db.engine))
 })
+
+/** The lines for all engines, and those that begin with the name of this one. */
+async function expectedOf(engine: string): Promise<string[]> {
+  const lines = (await readFile(FILE, 'utf8')).trimEnd().split('\n')
+  const others = ENGINES.filter((one) => one !== engine)
+  return lines
+    .filter((line) => !others.some((other) => line.startsWith(`${other}: `)))
+    .map((line) => line.replace(`${engine}: `, ''))
+    .toSorted()
+}
+
+async function update(shape: string[], engine: string): Promise<void> {
+  const [other = ''] = ENGINES.filter((one) => one !== engine)
+  const others = await expectedOf(other)
+  const lines = [
+    ...shape.map((line) => (others.includes(line) ? line : `${engine}: ${line}`)),
+    ...others.filter((line) => !shape.includes(line)).map((line) => `${other}: ${line}`),
+  ]
+  await writeFile(FILE, `${lines.toSorted().join('\n')}\n`)
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { attempt, type Db, StoreError, StoreUnusable, type Value } from '../../../src/db/db.ts'
+import { type Db, StoreError, StoreUnusable, type Value } from '../../../src/db/db.ts'
 import { openStore } from '../../../src/db/open.ts'
 import { connect, settingsOf } from '../../../src/db/postgres/connection.ts'
 import { openPostgres } from '../../../src/db/postgres/postgres.ts'
@@ -44,31 +44,6 @@ test('all of four programs that start at once on an empty database come up', asy
     'select count(distinct version) as n from migration',
   )
   assert.equal(row?.n, once?.n)
-})
-
-test('tables whose rows change with every request keep room in their pages', async (t) => {
-  const url = await aPostgresDatabase()
-  await open(t, url)
-  const tuned = await query(
-    { databaseUrl: url },
-    `select relname, array_to_string(reloptions, ' ') like '%fillfactor=60%' as is_hot
-     from pg_class where relkind = 'r' and reloptions is not null order by relname`,
-  )
-  const named = (isHot: boolean) =>
-    tuned.filter(({ is_hot }) => Boolean(is_hot) === isHot).map(({ relname }) => relname)
-  assert.deepEqual(named(true), [
-    'alert_destination',
-    'catch_inbox_use',
-    'gate_intent',
-    'gate_project',
-    'pulse_monitor',
-    'purchase_order',
-    'rate_limit',
-    'whisper',
-    'whisper_receipt',
-    'whisper_unpaid',
-  ])
-  assert.deepEqual(named(false), ['catch_event', 'whisper_ciphertext'])
 })
 
 test('a statement that PostgreSQL does not support fails alone: neither its neighbours nor the connection', async (t) => {
@@ -366,25 +341,4 @@ suite('a start on PostgreSQL that cannot be used', () => {
     assert.match(told, /MAYFLY_SECRET must be set with PostgreSQL/)
     assert.ok(!told.includes('mayfly:mayfly'))
   })
-})
-
-test('a refused unit of a batch leaves the others of it alone, also when it is the first', async (t) => {
-  const db = await open(t, await aPostgresDatabase())
-  const refused = {
-    text: `update meta set value = 'x' where name = 'nobody'`,
-    values: [],
-    expect: 1,
-  }
-  const outcomes = await Promise.all([
-    attempt(db.write(unit(refused, note('never')))),
-    attempt(db.write(unit(note('a')))),
-    attempt(db.write(unit(refused))),
-    attempt(db.write(unit(note('b')))),
-  ])
-  const [isRefused, isDone] = [{ refused: 'all' }, { rows: { all: [] } }]
-  assert.deepEqual(outcomes, [isRefused, isDone, isRefused, isDone])
-  assert.deepEqual(await db.read('select name from meta order by name'), [
-    { name: 'a' },
-    { name: 'b' },
-  ])
 })
