@@ -15,8 +15,6 @@ export type Told = {
   reads: Map<string, { sold: number; asked: number; answered: number }>
   /** The number of pings that a monitor accepted with 204, by its public id. */
   pinged: Map<string, number>
-  /** The receipts of GATE intents. An intent may have only one. */
-  receipts: Map<string, Set<string>>
   /** The public ids of what owners have asked to destroy. */
   destroyed: Set<string>
 }
@@ -27,12 +25,11 @@ export function nothingTold(): Told {
     stored: new Map(),
     reads: new Map(),
     pinged: new Map(),
-    receipts: new Map(),
     destroyed: new Set(),
   }
 }
 
-export type Books = {
+type Books = {
   db: Db
   /** The payment hashes of the invoices that are settled at the node. */
   settled: ReadonlySet<string>
@@ -296,9 +293,6 @@ async function auditTold(db: Db, told: Told): Promise<string[]> {
     )
     const counted = Number(row?.accepted_heartbeat_count ?? 0)
     if (answered > counted) wrong.push(`monitor ${publicId} has lost ${answered - counted} pings`)
-  }
-  for (const [intentId, receipts] of told.receipts) {
-    if (receipts.size > 1) wrong.push(`intent ${intentId} has ${receipts.size} receipts`)
   }
   return wrong
 }
