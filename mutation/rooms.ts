@@ -18,8 +18,16 @@ export const ROOMS: Record<string, Room> = {
     tests: ['test/protocol/**/*.test.ts'],
   },
   payment: {
-    mutate: ['src/payment/**/*.ts'],
+    mutate: ['src/payment/**/*.ts', '!src/payment/flows/**'],
     tests: ['test/payment/**/*.test.ts'],
+  },
+  'payment-flows': {
+    mutate: ['src/payment/flows/**/*.ts'],
+    // What challenges say, and what becomes of their credentials, is asked of a server.
+    tests: [
+      'test/payment/flows.test.ts',
+      'test/api/{payment-auth,l402,one-url,delivery,contested,genuine-proofs}.test.ts',
+    ],
   },
   'gate-api': {
     mutate: SERVED_BY_GATE,
