@@ -55,36 +55,6 @@ suite('ceilings on the sales of a day', () => {
     assert.notEqual(createCeilings({ perDay: null, perNetwork: 1 }, deps), null)
   })
 
-  test('the service sells as many as its ceiling says, and then nothing until midnight', async (t) => {
-    const shop = await aLimitedShop(t, { perDay: 2, perNetwork: null })
-    const { ceilings, clock } = shop
-    await shop.sell()
-    clock.advance(SECOND)
-    assert.equal(await ceilings.waitMs(NETWORK), null)
-    await shop.sell(OTHER_NETWORK)
-    clock.advance(SECOND)
-    const noon = DAY / 2 - 2 * SECOND
-    assert.equal(await ceilings.waitMs(NETWORK), noon)
-    assert.equal(await ceilings.waitMs('192.0.2'), noon, 'whoever asks')
-    clock.advance(noon - 1)
-    assert.equal(await ceilings.waitMs(NETWORK), 1)
-    clock.advance(1)
-    assert.equal(await ceilings.waitMs(NETWORK), null)
-  })
-
-  test('a client network buys as much as its ceiling says, and the others go on', async (t) => {
-    const shop = await aLimitedShop(t, { perDay: null, perNetwork: 2 })
-    const { ceilings, clock } = shop
-    await shop.sell()
-    assert.equal(await ceilings.waitMs(NETWORK), null)
-    await shop.sell()
-    assert.equal(await ceilings.waitMs(NETWORK), DAY / 2)
-    assert.equal(await ceilings.waitMs(OTHER_NETWORK), null)
-    assert.deepEqual(shop.warnings(), [], 'one buyer is no alarm')
-    clock.advance(DAY / 2)
-    assert.equal(await ceilings.waitMs(NETWORK), null)
-  })
-
   test('the ceiling of a network stands below that of the service', async (t) => {
     const shop = await aLimitedShop(t, { perDay: 3, perNetwork: 1 })
     await shop.sell()

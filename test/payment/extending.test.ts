@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { StoreError } from '../../src/db/db.ts'
-import { rfc3339 } from '../../src/lib/clock.ts'
 import {
   extendedEnd,
   extendedLimit,
@@ -10,7 +9,7 @@ import {
   type Provisioning,
 } from '../../src/payment/provisioning.ts'
 import type { Quote } from '../../src/payment/quote.ts'
-import { delivered, events, many, OTHER_KEY, plainPoll } from '../support/orders.ts'
+import { delivered, events, OTHER_KEY, plainPoll } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -93,21 +92,6 @@ suite('an order that extends a capability', () => {
     assert.equal(events(shop, 'order.settled').at(-1)?.renewal, 'extended')
   })
 
-  test('the answer to an extension says until when, hands out no token, and is repeated', async (t) => {
-    const { shop, quote, repeat, learn } = await anExtension(t, extending)
-    await learn()
-    const answer = await repeat()
-    assert.equal(answer?.kind, 'delivered')
-    assert.deepEqual(answer?.kind === 'delivered' && JSON.parse(answer.body), {
-      settled: true,
-      extended: true,
-      expiresAt: rfc3339(shop.clock.now() + 2 * LIFE),
-    })
-    assert.deepEqual(await repeat(), answer)
-    assert.deepEqual(await repeat('verified'), answer)
-    assert.equal(quote.proofRequired, undefined)
-  })
-
   test('a purchase of a new capability is logged as no renewal, and told to nobody', async (t) => {
     const { shop, told } = await anExtension(t, extending)
     const [bought] = events(shop, 'order.settled')
@@ -165,17 +149,6 @@ suite('an order that extends a capability', () => {
     assert.equal((await columns(shop, quote)).state, 'pending')
   })
 
-  test('two instances that learn of an extension extend once', async (t) => {
-    const { shop, quote, publicId } = await anExtension(t, extending)
-    const elsewhere = shop.another({ extend: extending })
-    await many(10, (i) =>
-      (i % 2 === 0 ? shop.orders : elsewhere).reconcile(quote.paymentHash, 'stream'),
-    )
-    const renewals = events(shop, 'order.settled').filter(({ renewal }) => renewal)
-    assert.equal(renewals.length, 1)
-    assert.deepEqual(await shop.provisioned(), [publicId])
-  })
-
   test('an extension that its product cannot compute is owed, with its reason', async (t) => {
     const { shop, quote, learn } = await anExtension(t, async () => {
       throw new Error('the plan is broken')
@@ -191,15 +164,6 @@ suite('an order that extends a capability', () => {
     })
     await assert.rejects(learn(), StoreError)
     assert.equal((await columns(shop, quote)).state, 'pending')
-  })
-
-  test('a key that was used to extend does not buy a new capability, nor extend another one', async (t) => {
-    const { shop } = await anExtension(t, extending)
-    const different = { kind: 'idempotency key reused with a different request' }
-    const others = [aRequest(), aRequest({ extendsId: 'catch_other' })]
-    for (const request of others) {
-      assert.deepEqual(await shop.repeat({ key: OTHER_KEY, request }), different)
-    }
   })
 })
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
 import type { Outcome } from '../../src/payment/order.ts'
-import { delivered, keyPoll, kinds, many, nodeSays, plainPoll } from '../support/orders.ts'
+import { delivered, many, nodeSays, plainPoll } from '../support/orders.ts'
 import {
   aName,
   anOffer,
@@ -12,7 +12,6 @@ import {
   CLIENT,
   KEY,
   pendingQuote,
-  preimageOf,
   type Shop,
 } from '../support/shop.ts'
 
@@ -77,38 +76,6 @@ suite('two clients with one key', () => {
       const collected = await shop.orders.poll(quote.orderId, plainPoll)
       assert.equal(collected.kind, isShown ? PROOF_REQUIRED.kind : 'delivered')
     }
-  })
-
-  test('the request from elsewhere and the first delivery hand it to the opener alone', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    await settle(shop, quote)
-    const elsewhere = shop.another()
-    const [polls, strangers] = await Promise.all([
-      many(20, () => shop.orders.poll(quote.orderId, plainPoll)),
-      many(20, () => shop.repeat({ client: ELSEWHERE, at: elsewhere })),
-    ])
-    assert.deepEqual(new Set(strangers.map((one) => one?.kind)), new Set([PROOF_REQUIRED.kind]))
-    assert.equal(kinds(polls).filter((kind) => kind === 'delivered').length, 1)
-  })
-
-  test('80 polls of a contested order hand it to those with key and preimage, the same bytes each', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    const shown = await shop.repeat({ client: ELSEWHERE })
-    assert.equal(shown?.kind === 'pending' && shown.quote.proofRequired, true)
-    const elsewhere = shop.another()
-    const preimage = await preimageOf(shop.db, quote.paymentHash)
-    const outcomes = await many(80, (i) =>
-      (i % 4 < 2 ? shop.orders : elsewhere).poll(quote.orderId, {
-        ...(i % 2 === 0 ? keyPoll : plainPoll),
-        preimage: i % 4 === 0 || i % 4 === 3 ? preimage : null,
-      }),
-    )
-    const handed = outcomes.filter(({ kind }) => kind === 'delivered')
-    assert.equal(handed.length, 20)
-    assert.equal(new Set(handed.map((one) => JSON.stringify(one))).size, 1)
-    assert.equal((await shop.provisioned()).length, 1)
   })
 })
 

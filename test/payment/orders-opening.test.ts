@@ -1,33 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { decodeInvoice } from '../../src/protocol/bolt11.ts'
-import { events, kinds, many, OTHER_KEY, QUOTE_LIFE } from '../support/orders.ts'
-import { aName, anOffer, aRequest, aShop, LIFE, SECOND, type Shop } from '../support/shop.ts'
+import { events, many, OTHER_KEY } from '../support/orders.ts'
+import { aName, anOffer, aRequest, aShop, type Shop } from '../support/shop.ts'
 
 suite('opening an order', () => {
-  test('opening makes one invoice for exactly the price, and quotes it', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    const invoice = decodeInvoice(quote.bolt11)
-    assert.deepEqual(quote, {
-      orderId: quote.orderId,
-      product: 'catch',
-      planId: 'spark',
-      amountSats: 100,
-      bolt11: quote.bolt11,
-      paymentHash: invoice.paymentHash,
-      expiresAt: Math.floor(shop.clock.now() / SECOND) * SECOND + QUOTE_LIFE,
-      network: 'regtest',
-      memo: 'Mayfly CATCH spark',
-      durationSeconds: LIFE / SECOND,
-    })
-    assert.deepEqual(
-      [invoice.amountMsat, invoice.description, invoice.expiresAt],
-      [100_000, 'Mayfly CATCH spark', quote.expiresAt],
-    )
-    assert.deepEqual(shop.node.invoices, [quote.paymentHash])
-  })
-
   for (const signsHere of [false, true]) {
     const where = signsHere ? 'this process' : 'a node'
 
@@ -64,18 +40,6 @@ suite('opening an order', () => {
     assert.deepEqual(await open(9), first)
   })
 
-  test('one of two requests that differ and come at once with one key is refused', async (t) => {
-    const shop = await aShop(t)
-    const outcomes = await Promise.all([
-      shop.orders.open(aName(), aRequest(), anOffer()),
-      shop.orders.open(aName(), aRequest({ planId: 'long' }), anOffer()),
-    ])
-    assert.deepEqual(kinds(outcomes), [
-      'idempotency key reused with a different request',
-      'pending',
-    ])
-  })
-
   test('opening is refused while the node is out of sync, and what is open is repeated', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
@@ -85,14 +49,6 @@ suite('opening an order', () => {
       kind: 'checkout unavailable',
     })
     assert.deepEqual(await shop.repeat(), { kind: 'pending', quote })
-  })
-
-  test('the invoice of an order that there is no room for is not stored', async (t) => {
-    const shop = await aShop(t, { signsHere: true })
-    await shop.quote()
-    const outcome = await shop.orders.open(aName(OTHER_KEY), aRequest(), anOffer({ maxOpen: 1 }))
-    assert.equal(outcome.kind, 'rate limited')
-    assert.equal((await invoices(shop)).length, 1)
   })
 
   const invoices = async (shop: Shop): Promise<unknown[]> =>

@@ -3,18 +3,8 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Invoice } from '../../src/protocol/bolt11.ts'
 import { encodeInvoice } from '../../src/protocol/bolt11-sign.ts'
-import { events, OTHER_KEY, QUOTE_LIFE } from '../support/orders.ts'
-import {
-  aName,
-  anOffer,
-  aRequest,
-  aShop,
-  KEY,
-  pendingQuote,
-  QUOTE_SECONDS,
-  SECOND,
-  type Shop,
-} from '../support/shop.ts'
+import { events, OTHER_KEY } from '../support/orders.ts'
+import { aName, anOffer, aRequest, aShop, KEY, pendingQuote, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 import { key } from '../support/watching.ts'
@@ -41,23 +31,6 @@ function holdingTheNode(shop: Shop) {
 }
 
 suite('an order that there is no room for', () => {
-  test('a network with too many unpaid orders is told when the first of them ends, and others buy on', async (t) => {
-    const shop = await aShop(t)
-    await open(shop, { name: key(1) })
-    shop.clock.advance(100 * SECOND)
-    await open(shop, { name: key(2) })
-    shop.clock.advance(300)
-    const offer = { maxOpen: 2 }
-    const refused = { kind: 'rate limited', retryAfterSeconds: QUOTE_SECONDS - 100 }
-    assert.deepEqual(await open(shop, { name: key(3), offer }), refused)
-    const elsewhere = { ...offer, clientNetwork: '198.51.100' }
-    const other = pendingQuote(await open(shop, { name: key(4), offer: elsewhere }))
-    assert.equal((await orderIds(shop)).length, 3)
-    assert.ok((await orderIds(shop)).includes(other.orderId))
-    shop.clock.advance(QUOTE_LIFE - 100 * SECOND)
-    pendingQuote(await open(shop, { name: key(3), offer }))
-  })
-
   test('a product without room left says nothing of when there will be some, and keeps no order', async (t) => {
     const shop = await aShop(t)
     const offer = {
