@@ -72,19 +72,6 @@ for (const [what, how, end] of ENDS) {
   })
 }
 
-test('an extension that is settled after the end of its target sells a new one that lives from then on', async (t) => {
-  const server = await startServer(t)
-  const held = await anInbox(server)
-  server.clock.advance(SPARK_MS - 60_000)
-  const key = randomUUID()
-  const { orderId, bolt11 } = quoteOf(await extend(server, held, { key }))
-  server.clock.advance(2 * 60_000)
-  const proof = { 'idempotency-key': key, 'payment-preimage': await server.pay(bolt11) }
-  const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
-  assert.ok(Date.parse(resource.expiresAt) > Date.parse(held.expiresAt) + SPARK_MS)
-  assert.equal(phraseOf(await poll(server, orderId)), '404 proof of payment required')
-})
-
 test('an inbox takes more requests once it is extended, and keeps those that it has', async (t) => {
   const server = await aShortServer(t)
   const held = await anInbox(server)

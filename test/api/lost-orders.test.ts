@@ -159,23 +159,6 @@ test('a preimage proves the payment where the node has lost the invoice, if it i
   capabilityOf(await purchase(server, ask))
 })
 
-test('an order that was delivered and went as rows do is not handed out again', async (t) => {
-  const server = await startServer(t)
-  const settled = settlement(server)
-  const { ask, paymentHash } = await paidOrderVia(server, PAYMENT)
-  await settled
-  capabilityOf(await purchase(server, ask))
-  await lose(server)
-  for (const ended of ['used', 'aged']) {
-    await query(server, 'delete from order_tombstone')
-    await query(server, 'insert into order_tombstone values ($1, $2, 1)', paymentHash, ended)
-    const { code, err } = await restore(server, paymentHash, ...SPARK)
-    assert.deepEqual([code, /is never delivered twice/.test(err)], [1, true], ended)
-  }
-  await query(server, `update order_tombstone set ended = 'dead'`)
-  assert.equal((await restore(server, paymentHash, ...SPARK)).code, 0, 'paid late')
-})
-
 test('a lost WHISPER has no bytes to restore, and is noted as paid back', async (t) => {
   const server = await startServer(t)
   const settled = settlement(server)

@@ -3,15 +3,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
-import {
-  books,
-  HOUR,
-  openOrder,
-  paymentChallengeOf,
-  poll,
-  purchase,
-  quoteOf,
-} from '../support/buying.ts'
+import { books, openOrder, paymentChallengeOf, poll, purchase, quoteOf } from '../support/buying.ts'
 import { jsonFile } from '../support/folder.ts'
 import { limited } from '../support/limits.ts'
 import {
@@ -152,23 +144,6 @@ suite('threats to a purchase of one URL', () => {
   })
 
   for (const scheme of FLOWS) {
-    test(`an unused ${scheme} purchase that is sealed by age is not sold a second time while it lives`, async (t) => {
-      const server = await startShop(t)
-      const target = '/api/buy/catch/long'
-      const order = await paid(server, scheme, { target })
-      const { authorization } = order
-      capabilityOf(await look(server, { target, authorization }))
-      server.clock.advance(24 * HOUR)
-      for (const method of ['GET', 'POST'] as const) {
-        const answer = await look(server, { target, method, authorization })
-        assertError(answer, '404 already delivered')
-      }
-      const { expires_at } = await rowOf(server, order)
-      // A little more, since the clock of the service may be a moment behind.
-      server.clock.advance(Number(expires_at) - server.now() + 1_000)
-      assertFresh(await look(server, { target, authorization }), order)
-    })
-
     test(`a right ${scheme} credential of another purchase neither delivers that one here nor this one there`, async (t) => {
       const server = await startShop(t)
       const flow = scheme === 'L402' ? L402 : PAYMENT

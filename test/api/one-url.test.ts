@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
-import { decodeReceipt } from '../../src/protocol/payment-auth.ts'
 import { macaroonOf, paymentChallengeOf } from '../support/buying.ts'
-import { assertFresh, BUY, FLOWS, look, offerOf, paid, rowOf, SCHEMES } from '../support/one-url.ts'
+import { assertFresh, BUY, FLOWS, look, paid, rowOf, SCHEMES } from '../support/one-url.ts'
 import { shareServer } from '../support/shared-server.ts'
 import { assertError, capabilityOf, startShop } from '../support/wallet-flow.ts'
 
@@ -125,18 +124,6 @@ suite('a purchase of one URL', () => {
     }
   })
 
-  test('only a Payment credential gets a receipt', async () => {
-    const server = await shared()
-    const { authorization, challenge, paymentHash, preimage } = await paid(server)
-    const answer = await look(server, { authorization })
-    const receipt = decodeReceipt(answer.header('payment-receipt') ?? '')
-    assert.equal(receipt?.challengeId, paymentChallengeOf(challenge).id)
-    assert.equal(receipt?.reference, paymentHash)
-    const l402 = await look(server, { authorization: SCHEMES.L402(challenge, preimage) })
-    assert.equal(l402.text, answer.text)
-    assert.deepEqual(l402.lines('payment-receipt'), [])
-  })
-
   test('every 200 and 402 is private and never stored, and says what it varies by', async () => {
     const server = await shared()
     const order = await paid(server)
@@ -206,17 +193,4 @@ suite('a purchase of one URL', () => {
       assert.deepEqual(Buffer.from(await read.arrayBuffer()), bytes.body)
     })
   }
-
-  test('a monitor is sold like an inbox, at the price of its plan', async () => {
-    const server = await shared()
-    const target = '/api/buy/pulse/standard'
-    const order = await paid(server, 'Payment', { target })
-    const { product, planId, amountSats, invoice } = offerOf(order.challenge)
-    assert.deepEqual([product, planId], ['pulse', 'standard'])
-    assert.equal(decodeInvoice(invoice).amountMsat, amountSats * 1000)
-    const { settled, resource } = JSON.parse(
-      (await look(server, { target, authorization: order.authorization })).text,
-    )
-    assert.deepEqual([settled, resource.product], [true, 'pulse'])
-  })
 })
