@@ -8,7 +8,6 @@ import { llmsText } from '../../src/discovery/llms.ts'
 import { skillIndex, skillText } from '../../src/discovery/skills.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../../src/lib/product-names.ts'
 import type { Network } from '../../src/lightning/lightning.ts'
-import { jsonFile } from '../support/folder.ts'
 import { ask, assertError } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
@@ -154,25 +153,6 @@ test('every document gives the address that clients use, whatever the request sa
     const [link = ''] = linksIn(text, BASE_URL)
     assert.ok(link.startsWith(`${BASE_URL}/`), path)
   }
-})
-
-test('the documents follow the operator’s plans: their prices, and no plan that is not on sale', async (t) => {
-  const off = { available: false }
-  const pulse = { spark: off, standard: off, long: off }
-  const file = await jsonFile(t, { catch: { spark: { priceSats: 7 }, long: off }, pulse })
-  const { url } = await startServer(t, { MAYFLY_CATALOG: file })
-  const { skills } = await json<Index>(`${url}/.well-known/agent-skills/index.json`)
-  assert.deepEqual(
-    skills.map(({ name }) => name),
-    ['mayfly-catch', 'mayfly-whisper'],
-  )
-  const skill = await (await fetch(skills[0]?.url ?? '')).text()
-  assert.match(skill, /^Prices: spark 7 sats, standard 400 sats\. /m)
-  assert.match(skill, /On sale: catch\/spark, catch\/standard\.$/m)
-  const gone = await fetch(`${url}/.well-known/agent-skills/mayfly-pulse/SKILL.md`)
-  assert.equal(gone.status, 404)
-  const { entries } = await json<Catalog>(`${url}/.well-known/ai-catalog.json`)
-  assert.ok(!entries.some(({ url: address }) => address.includes('pulse')))
 })
 
 /** A service of the default plans, all of which are sold by one URL. */

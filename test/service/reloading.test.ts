@@ -111,6 +111,8 @@ suite('the plans and rates are reloaded', () => {
     assert.equal((await purchase(server, {})).text, '{"error":"invalid plan"}')
     assert.equal(await textOf(server, skill), '404')
     assert.ok(!(await textOf(server, '/.well-known/l402-services')).includes('catch'))
+    const index = await textOf(server, '/.well-known/agent-skills/index.json')
+    assert.ok(!index.includes('mayfly-catch') && index.includes('mayfly-pulse'))
     await change('catalog', {})
     reload()
     assert.equal((await purchase(server, {})).status, 402)

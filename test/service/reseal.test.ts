@@ -7,7 +7,6 @@ import type { Db } from '../../src/db/db.ts'
 import { fingerprints, type Secrets, seal, unseal } from '../../src/secrets/secrets.ts'
 import { reseal } from '../../src/service/reseal.ts'
 import { orderRows, SETTLED, T } from '../support/order-rows.ts'
-import { delivered, keyPoll, plainPoll } from '../support/orders.ts'
 import { bytes, destination } from '../support/outbox.ts'
 import { aShop, SECRET, secretsOf } from '../support/shop.ts'
 
@@ -24,23 +23,6 @@ async function resealed(db: Db, secrets: Secrets = BOTH): Promise<Record<string,
 }
 
 suite('changing the secret', () => {
-  test('changing the secret re-encrypts the seeds, so that the new secret opens them alone', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await shop.paidAndSeen()
-    await resealed(shop.db)
-    delivered(await shop.another({ secrets: [NEW] }).poll(orderId, plainPoll))
-  })
-
-  test('an order is found by its key under the previous secret too', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    const both = shop.another({ secrets: [NEW, SECRET] })
-    await resealed(shop.db)
-    const { outcome } = delivered(await shop.repeat({ at: both }))
-    assert.deepEqual(await both.poll(quote.orderId, keyPoll), outcome)
-    assert.equal(shop.node.invoices.length, 1)
-  })
-
   test('changing the secret gives no seed back to an order whose delivery is sealed meanwhile', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paidAndSeen()
