@@ -5,7 +5,7 @@ import { MayflyError, phraseOf } from './errors.ts'
 import { wait } from './wait.ts'
 
 /** The maximum size of an answer. The API never sends a longer one. */
-const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+export const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 /** How long an answer may take to begin, after the time for sending the request's body. */
 const ANSWER_MS = 60_000
 /** The slowest accepted upload: 8 KiB a second, a poor mobile connection. */

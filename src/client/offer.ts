@@ -2,6 +2,7 @@
  * What is checked before an invoice is shown or handed to a wallet: one list, for the SDK, the command line and the
  * tools of hosts. The budget of a day is the store's, which refuses to write `paying`.
  */
+import { isObject } from '../lib/json.ts'
 import { decodeInvoice, InvalidInvoice, type Invoice } from '../protocol/bolt11.ts'
 import { MayflyError } from './errors.ts'
 import type { ApiResponse } from './http.ts'
@@ -60,6 +61,14 @@ function invoiceOf({ bolt11 }: PaymentQuote): Invoice & { amountMsat: number } {
 
 /** An amount in whole millisatoshis. Of a part of a satoshi, a product alone would not be whole. */
 export const msatOf = (sats: number): number => Math.round(sats * 1000)
+
+/** The price of a plan in a catalogue, which a stranger wrote. Null if it names none. */
+export function priceIn(catalog: unknown, product: string, planId: string | null): number | null {
+  type Catalog = { products?: Record<string, { plans?: unknown }> }
+  const plans = (catalog as Catalog | null)?.products?.[product]?.plans
+  const plan: unknown = Array.isArray(plans) && plans.find((each) => each?.planId === planId)
+  return isObject(plan) && typeof plan.priceSats === 'number' ? plan.priceSats : null
+}
 
 /** The longest quote, with room for members of a newer service. It is kept as it is. */
 const MAX_QUOTE_CHARS = 16 * 1024

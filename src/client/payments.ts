@@ -11,7 +11,7 @@
  * Another invoice is possible when the wallet still says, ten minutes after the expiry, that it did not pay.
  */
 
-import { asciiJson, isObject } from '../lib/json.ts'
+import { asciiJson } from '../lib/json.ts'
 import type { PlanId, Product } from '../lib/product-names.ts'
 import { sha256 } from '../lib/sha256.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
@@ -27,7 +27,7 @@ import {
 } from './asked-wallet.ts'
 import { MayflyError, type MayflyPhrase } from './errors.ts'
 import { type ApiRequest, type ApiResponse, errorOf, type Http, retryAfterSeconds } from './http.ts'
-import { checkQuote, isSameInvoice, quoteOf } from './offer.ts'
+import { checkQuote, isSameInvoice, priceIn, quoteOf } from './offer.ts'
 import {
   dateOf,
   isFinal,
@@ -451,19 +451,12 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
     { wallet }: Run,
   ): Promise<void> {
     if (!wallet || product === null) return
-    const priceSats = await priceOf(product, planId)
+    const catalog = await request({ path: '/api/catalog' })
+    if (catalog.status !== 200) throw errorOf(catalog)
+    const priceSats = priceIn(catalog.body, product, planId)
     if (priceSats === amountSats) return
     const cause = new RangeError(`${amountSats} sat, and its catalogue says ${priceSats}`)
     throw new MayflyError('price disagrees', 0, { cause })
-  }
-
-  async function priceOf(product: Product, planId: PlanId | null): Promise<number | null> {
-    type Catalog = { products?: Record<string, { plans?: unknown }> }
-    const answer = await request({ path: '/api/catalog' })
-    if (answer.status !== 200) throw errorOf(answer)
-    const plans = (answer.body as Catalog | null)?.products?.[product]?.plans
-    const plan: unknown = Array.isArray(plans) && plans.find((each) => each?.planId === planId)
-    return isObject(plan) && typeof plan.priceSats === 'number' ? plan.priceSats : null
   }
 
   const laterOf = ({ at }: Said): number => Math.max(now(), at ?? 0)

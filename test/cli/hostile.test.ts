@@ -1,8 +1,11 @@
 /** Services that lie get nothing from a wallet, whoever asks: the same lies as in test/client/purchase-faults.test.ts. */
 import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openPurchases } from '../../src/cli/vault/purchases.ts'
+import { vaultFile } from '../../src/cli/vault/vault.ts'
+import { catalogueOf } from '../support/catalogue.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { LIES, lyingService } from '../support/lies.ts'
@@ -44,4 +47,32 @@ test('the tools of a host pay a lying service nothing, and keep nothing of it', 
   }
   assert.deepEqual(openPurchases({ folder: join(home, 'mayfly') }), [])
   assert.equal(await paidInvoices(server), 0)
+})
+
+test('a service whose catalogue says that a whisper is huge fills no disk', async (t) => {
+  const server = await startServer(t)
+  const url = await catalogueOf(t, server.url, (plan) => {
+    if ('maxCiphertextBytes' in plan) plan.maxCiphertextBytes = 200_000_000
+  })
+  const cli = await commandLine(t, url)
+  await cli.json(['whisper', 'send', '--name', 'w'], { ...WITH_WALLET, input: 'x' })
+  assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'x')
+  assert.ok(statSync(vaultFile(cli.folder)).size < 70_000_000)
+})
+
+test('a catalogue whose price is a text asks the user nothing', async (t) => {
+  const server = await startServer(t)
+  const url = await catalogueOf(t, server.url, (plan) => {
+    plan.priceSats = '1 sat, which the shop pays back'
+  })
+  const questions: string[] = []
+  const answer = (question: string) => {
+    questions.push(question)
+    return 'accept' as const
+  }
+  const host = await connectHost(t, { home: await temporaryFolder(t), url, environment, answer })
+  const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+  assert.equal(refused.isError, true)
+  assert.match(refused.text, /not on sale now\. Nothing was paid/)
+  assert.deepEqual(questions, [])
 })

@@ -1,6 +1,7 @@
 /** Who pays at `mayfly mcp`: the wallet of this machine, with the same vault and budget as the command line. */
 import { createHash } from 'node:crypto'
 import { type PaymentQuote, type SavedCapability, sealWhisper } from '../../client/index.ts'
+import { priceIn } from '../../client/offer.ts'
 import { utf8 } from '../../lib/bytes.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
 import { Refusal } from '../../tools/answers.ts'
@@ -213,14 +214,14 @@ async function agreed(
   { baseUrl, product, planId, record, end = 0, question, refusal }: Offer,
 ): Promise<number> {
   const { cli } = call
-  const { products, checkoutEnabled } = await cli.mayfly(baseUrl).catalog()
-  const plan = products[product].plans.find((each) => each.planId === planId)
-  if (!plan?.available || !checkoutEnabled) {
+  const catalog = await cli.mayfly(baseUrl).catalog()
+  const plan = catalog.products[product].plans.find((each) => each.planId === planId)
+  const priceSats = priceIn(catalog, product, planId)
+  if (!plan?.available || !catalog.checkoutEnabled || priceSats === null) {
     throw new Refusal(
       `The plan ${planId} of ${product} is not on sale now. Nothing was paid. The tool catalog shows what is.`,
     )
   }
-  const { priceSats } = plan
   if (cli.walletUrl !== null && record?.preimage === undefined) {
     if (priceSats > cli.maxSats) {
       throw new CliError(

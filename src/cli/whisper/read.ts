@@ -1,5 +1,6 @@
 /** `mayfly whisper read`: spends a read, keeps what it brought, and opens it here. */
 import { rmSync } from 'node:fs'
+import { MAX_ANSWER_BYTES } from '../../client/http.ts'
 import {
   MayflyError,
   type OpenedWhisper,
@@ -95,7 +96,8 @@ export async function fetchKept(
   const mayfly = cli.mayfly(baseUrl)
   const { products } = await mayfly.catalog()
   const most = Math.max(...products.whisper.plans.map((plan) => plan.maxCiphertextBytes))
-  orUnspent(() => makeRoom(cli, most))
+  // The service may say anything, and no longer answer is taken.
+  orUnspent(() => makeRoom(cli, Math.min(most, MAX_ANSWER_BYTES)))
   const envelope = await mayfly.fetchWhisper(code)
   try {
     return { envelope, kept: keepUnopened(cli, publicId, envelope) }
