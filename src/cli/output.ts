@@ -4,7 +4,7 @@ import { replaceInvisible } from '../lib/invisible.ts'
 import { jsonEscape } from '../lib/json.ts'
 import type { GlobalOptions } from './declare.ts'
 import { type Ending, EXIT, endingOf } from './exit.ts'
-import { harmless } from './text.ts'
+import { harmless, shownOn } from './text.ts'
 import { chainOf, placeOf } from './trace.ts'
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
@@ -12,7 +12,7 @@ export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 export type Output = {
   /** Whether the answer is JSON. */
   isJson: boolean
-  /** Prints the answer, or one line of it: JSON for programs, text for people. */
+  /** Prints the answer, or one line of it: JSON for programs, text for people. Neither steers a terminal. */
   answer(json: unknown, text: string): void
   /** Prints a sentence on stderr about what goes on, unless only answers and errors are wanted. */
   note(sentence: string): void
@@ -29,7 +29,7 @@ export function openOutput({ quiet }: GlobalOptions, isJson: boolean): Output {
   return {
     isJson,
     answer(json, text) {
-      process.stdout.write(isJson ? jsonLine(json) : text)
+      process.stdout.write(isJson ? jsonLine(json) : textOf(text))
     },
     note: quiet ? () => undefined : print,
     warn: print,
@@ -62,6 +62,17 @@ function print(sentence: string): void {
 
 /** A line of `--debug`. */
 export const printDebug = (line: string): void => print(`debug: ${line}`)
+
+/** What `paint` makes for a terminal, and nothing else that steers one. */
+const ESCAPE = '\u001b'
+const STYLES = new RegExp(`(${ESCAPE}\\[(?:1|2|22|31|32|33|39)m)`)
+
+/** Whatever a service has said in it. */
+const textOf = (text: string): string =>
+  text
+    .split(STYLES)
+    .map((part, at) => (at % 2 === 1 ? part : shownOn(process.stdout, part)))
+    .join('')
 
 /** Escapes every character that could control a terminal. */
 function jsonLine(value: unknown): string {

@@ -11,7 +11,7 @@ import {
 } from '../client/index.ts'
 import { inboxAddress, sharedAddresses } from './addresses.ts'
 import { type Cli, client } from './cli.ts'
-import { away, columns, harmless, size, span } from './text.ts'
+import { away, columns, size, span } from './text.ts'
 import { checkReceipt, load, rememberState } from './vault/saved.ts'
 
 export const addStatus = client({
@@ -127,7 +127,7 @@ export function statusRows(
   return [
     ['state', status.state],
     ...rowIf('failed', failure && `${away(failure.since, now)}${coded(failure.exitCode)}`),
-    ['title', harmless(status.name) || '-'],
+    ['title', status.name || '-'],
     ['last ping', lastPingAt === null ? 'never' : away(lastPingAt, now)],
     ...rowIf('last run', lastRun && ended(lastRun, now)),
     ['late', lateAt === null ? '-' : away(lateAt, now)],

@@ -5,6 +5,7 @@ import { openSync, writeFileSync } from 'node:fs'
 import { chmod } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
+import { openOutput } from '../../src/cli/output.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { columns, harmless, shownOn } from '../../src/cli/text.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
@@ -248,4 +249,17 @@ test('neither a table nor an export can steer a terminal', () => {
   const exported = '{"body":"\u009b2J"}\n'
   assert.equal(shownOn({ isTTY: true }, exported), '{"body":"\\x9b2J"}\n')
   assert.equal(shownOn({ isTTY: false }, exported), exported)
+})
+
+test('no text of an answer steers the terminal, whatever a service says', (t) => {
+  const written: unknown[] = []
+  const was = process.stdout.isTTY
+  const { answer, paint } = openOutput({}, false)
+  const bold = paint('bold', 'next')
+  t.mock.method(process.stdout, 'write', (text: unknown) => written.push(text) > 0)
+  process.stdout.isTTY = true
+  answer(null, `${bold}\tat \u001b]0;title\u0007\u202e \u001b[8mhidden\n`)
+  process.stdout.isTTY = was
+  t.mock.restoreAll()
+  assert.deepEqual(written, [`${bold}\tat \\x1b]0;title\\x07\\u202e \\x1b[8mhidden\n`])
 })

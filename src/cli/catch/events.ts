@@ -14,7 +14,7 @@ import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
 import { misuse, notThere } from '../exit.ts'
 import { partOf } from '../status.ts'
-import { columns, harmless, shownOn, size } from '../text.ts'
+import { columns, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { receiverOf } from './forward.ts'
 
@@ -42,7 +42,7 @@ export const addCatchEvents = client({
   async run(cli, { name, filter, limit }) {
     const { inbox } = loadCatch(cli, name)
     const events = await Array.fromAsync(newest(inbox, parseFilter(filter), limit))
-    const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
+    const lines = events.map((event) => `${event.id}  ${described(event)}\n`)
     cli.answer(events, lines.join('') || 'There are no webhooks.\n')
   },
 })
@@ -59,7 +59,7 @@ export const addCatchShow = client({
   async run(cli, { name, event: which, body }) {
     const event = await findEvent(loadCatch(cli, name).inbox, which)
     if (body && !process.stdout.isTTY) process.stdout.write(eventBody(event))
-    else if (body) process.stdout.write(`${shownBody(event)}\n`)
+    else if (body) write(`${shownBody(event)}\n`)
     else cli.answer(event, shown(event))
   },
 })
@@ -102,13 +102,13 @@ function shown(event: CatchEvent): string {
     ['request', requestLine(event)],
     ['body', `${size(event.bodyBytes)}, SHA-256 ${event.bodySha256}`],
   ])
-  const headers = event.headers.map(({ name, value }) => `${harmless(name)}: ${harmless(value)}\n`)
+  const headers = event.headers.map(({ name, value }) => `${name}: ${value}\n`)
   return `${head}\n${headers.join('')}\n${shownBody(event)}\n`
 }
 
 const shownBody = (event: CatchEvent): string =>
   event.bodyEncoding === 'utf8'
-    ? harmless(event.body, { lines: true })
+    ? event.body
     : `(${size(event.bodyBytes)} of binary data; --body > FILE saves it)`
 
 export const addCatchExport = client({
@@ -197,7 +197,7 @@ export function described(event: CatchEvent): string {
 }
 
 const requestLine = ({ method, path, query }: CatchEvent): string =>
-  harmless(`${method} ${path || '/'}${query && `?${query}`}`)
+  `${method} ${path || '/'}${query && `?${query}`}`
 
 export const addCatchDelete = client({
   command: 'delete',

@@ -8,7 +8,7 @@ import { HOP_BY_HOP } from '../../lib/hop-by-hop.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import type { Cli } from '../cli.ts'
 import { CliError, misuse } from '../exit.ts'
-import { harmless, span } from '../text.ts'
+import { span } from '../text.ts'
 import type { Listener } from '../vault/listening.ts'
 
 /** How long a receiver may take until its answer begins, and from then until it ends. */
@@ -272,7 +272,7 @@ function failedOnce(
     retries,
   }: { answer: Forwarded; pause: number; tries: number; retries: number },
 ): string {
-  const says = answer.answer === undefined ? '' : `, it says: ${harmless(answer.answer)}`
+  const says = answer.answer === undefined ? '' : `, it says: ${answer.answer}`
   const again = `Again in ${pause < 1000 ? 'a second' : span(Math.round(pause / 1000))}`
   return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${retries}).`
 }

@@ -5,7 +5,6 @@ import { type Cli, client } from '../cli.ts'
 import { whole } from '../declare.ts'
 import { CliError, EXIT, misuse, notThere } from '../exit.ts'
 import { goesWith } from '../options.ts'
-import { harmless } from '../text.ts'
 import { failedEvents, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { described, FILTER, parseFilter } from './events.ts'
@@ -226,6 +225,6 @@ export function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): v
   const outcome = `${outcomeOf(answer)}${tries > 1 ? `, sent ${tries} times` : ''}`
   cli.answer(
     { ...about, status, durationMs, tries, error, answer: said },
-    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n${said === undefined ? '' : `    it says: ${harmless(said)}\n`}`,
+    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, outcome)}\n${said === undefined ? '' : `    it says: ${said}\n`}`,
   )
 }
