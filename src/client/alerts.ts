@@ -1,6 +1,6 @@
 /** The calls for alerts, which are the same for every product that tells. */
 import type { AlertSettings, AlertsSet, AlertsStatus } from '../http/alerts/schema.ts'
-import type { CallOptions, Http } from './http.ts'
+import type { CallOptions, Calls } from './http.ts'
 
 /**
  * Who is told of what happens, for the owner of a monitor or the holder of a receipt.
@@ -12,29 +12,20 @@ import type { CallOptions, Http } from './http.ts'
  */
 export type AlertsClient = ReturnType<typeof createAlertsClient>
 
-/** @param owner the path of the alerts, and the token that sets them if its holder has it. */
-export function createAlertsClient(http: Http, owner: { path: string; token?: string }) {
-  return {
-    /** Who is told, and what was sent in the last 24 hours. */
-    alerts: (options?: CallOptions) =>
-      http.get<AlertsStatus>(
-        { ...owner, ...options, isRepeatable: true },
-        ...(['destinations', 'deliveries'] as const),
-      ),
-    /**
-     * Sets who is told: at most three https URLs or inboxes. Those that are new are tested. The secrets that sign are
-     * in this answer alone.
-     */
-    setAlerts: (settings: AlertSettings, options?: CallOptions) =>
-      http.get<AlertsSet>({ ...owner, ...options, method: 'PUT', json: settings }, 'destinations'),
-    /** Tests the destinations that no test has reached. */
-    testAlerts: (options?: CallOptions) =>
-      http.get<AlertsSet>(
-        { ...owner, ...options, method: 'POST', path: `${owner.path}/test` },
-        'destinations',
-      ),
-    /** From now on nobody is told. */
-    deleteAlerts: (options?: CallOptions) =>
-      http.perform({ ...owner, ...options, method: 'DELETE' }),
-  }
-}
+/** @param calls on what tells, whose alerts are below this path. */
+export const createAlertsClient = ({ read, change, remove }: Calls, path: string) => ({
+  /** Who is told, and what was sent in the last 24 hours. */
+  alerts: (options?: CallOptions) =>
+    read<AlertsStatus>(path, ['destinations', 'deliveries'], options),
+  /**
+   * Sets who is told: at most three https URLs or inboxes. Those that are new are tested. The secrets that sign are
+   * in this answer alone.
+   */
+  setAlerts: (settings: AlertSettings, options?: CallOptions) =>
+    change<AlertsSet>(`PUT ${path}`, ['destinations'], { json: settings, ...options }),
+  /** Tests the destinations that no test has reached. */
+  testAlerts: (options?: CallOptions) =>
+    change<AlertsSet>(`POST ${path}/test`, ['destinations'], options),
+  /** From now on nobody is told. */
+  deleteAlerts: (options?: CallOptions) => remove(path, options),
+})

@@ -15,7 +15,7 @@ import { parseJson } from '../lib/json.ts'
 import { MayflyError } from './errors.ts'
 import type { EventFilter } from './event-filter.ts'
 import type { StreamEvent } from './event-stream.ts'
-import { allPages, type CallOptions, type Http, searchOf } from './http.ts'
+import { allPages, type CallOptions, callsAt, type Http, searchOf } from './http.ts'
 import { dataOf, endOf, follow } from './live.ts'
 import { within } from './wait.ts'
 
@@ -51,15 +51,12 @@ export type CatchClient = ReturnType<typeof createCatchClient>
 
 export function createCatchClient(http: Http, { publicId, ownerToken: token }: CatchOwner) {
   const path = `/api/catch/${encodeURIComponent(publicId)}`
-  const reading = { token, isRepeatable: true }
-  const eventPath = (eventId: string): string => `${path}/events/${encodeURIComponent(eventId)}`
+  const { read, bytes, change, remove } = callsAt(http, path, token)
+  const eventPath = (eventId: string): string => `/events/${encodeURIComponent(eventId)}`
   const handedOut = createHandedOut()
 
-  const page = (query: EventQuery = {}, options: CallOptions = {}): Promise<EventPage> =>
-    http.get<EventPage>(
-      { path: `${path}/events${searchOf(query)}`, ...reading, ...options },
-      ...(['events', 'nextCursor', 'latestSequence'] as const),
-    )
+  const page = (query: EventQuery = {}, options?: CallOptions): Promise<EventPage> =>
+    read(`/events${searchOf(query)}`, ['events', 'nextCursor', 'latestSequence'], options)
 
   async function* stream({
     after,
@@ -112,17 +109,12 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
 
   return {
     /** State, limits and counters. */
-    status: (options?: CallOptions) =>
-      http.get<CatchStatus>({ path, ...reading, ...options }, 'status', 'expiresAt'),
+    status: (options?: CallOptions) => read<CatchStatus>('', ['status', 'expiresAt'], options),
     /** How many requests the inbox refused, since when, and why. */
     refusals: (options?: CallOptions) =>
-      http.get<CatchRefusals>(
-        { path: `${path}/refusals`, ...reading, ...options },
-        ...(['total', 'reasons'] as const),
-      ),
+      read<CatchRefusals>('/refusals', ['total', 'reasons'], options),
     /** How the inbox answers the requests that it stores. A secret is never shown. */
-    response: (options?: CallOptions) =>
-      http.get<CatchResponseShown>({ path: `${path}/response`, ...reading, ...options }),
+    response: (options?: CallOptions) => read<CatchResponseShown>('/response', [], options),
     /**
      * Chooses how the inbox answers, from the next request on. Resolves to what `response` shows.
      *
@@ -131,16 +123,13 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
      * ```
      */
     setResponse: (response: CatchResponse, options?: CallOptions) =>
-      http.get<CatchResponseShown>({
-        method: 'PUT',
-        path: `${path}/response`,
+      change<CatchResponseShown>('PUT /response', [], {
         json: response,
-        ...reading,
+        isRepeatable: true,
         ...options,
       }),
     /** Returns to 204. */
-    deleteResponse: (options?: CallOptions) =>
-      http.perform({ method: 'DELETE', path: `${path}/response`, token, ...options }),
+    deleteResponse: (options?: CallOptions) => remove('/response', options),
     /**
      * One page of events, newest first. Pass its `nextCursor` as `cursor` to get the next. With
      * `after`, oldest first: pass its last sequence as `after` to get the next.
@@ -154,19 +143,12 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
      * ```
      */
     events: (query: Omit<EventQuery, 'after' | 'wait'> = {}, options?: CallOptions) =>
-      allPages(query, async (next) => {
-        const { events: items, nextCursor } = await page(next, options)
-        return { items, nextCursor }
-      }),
+      allPages(query, 'events', (next) => page(next, options)),
     /** One event. Rejects with `not found` if it does not exist. */
     event: (eventId: string, options?: CallOptions) =>
-      http.get<CatchEvent>(
-        { path: eventPath(eventId), ...reading, ...options },
-        ...(['id', 'sequence'] as const),
-      ),
+      read<CatchEvent>(eventPath(eventId), ['id', 'sequence'], options),
     /** The raw bytes of an event's body. */
-    body: (eventId: string, options?: CallOptions) =>
-      http.getBytes({ path: `${eventPath(eventId)}/body`, ...reading, ...options }),
+    body: (eventId: string, options?: CallOptions) => bytes(`${eventPath(eventId)}/body`, options),
     /**
      * Yields new events from now on, or all after a sequence, each once and in order. Returns the
      * inbox's state when no more can come. Reconnects after a lost connection without missing events.
@@ -203,19 +185,15 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
       options: NextOptions = {},
     ) => first(predicate, options),
     /** Deletes one event permanently. */
-    deleteEvent: (eventId: string, options?: CallOptions) =>
-      http.perform({ method: 'DELETE', path: eventPath(eventId), token, ...options }),
+    deleteEvent: (eventId: string, options?: CallOptions) => remove(eventPath(eventId), options),
     /**
      * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ingest token replaces
      * the one before at once, a new owner token with its first use.
      */
     rotateToken: (kind: 'owner' | 'ingest', options?: CallOptions) =>
-      http.get<NewToken>(
-        { method: 'POST', path: `${path}/tokens/${kind}`, token, ...options },
-        'token',
-      ),
+      change<NewToken>(`POST /tokens/${kind}`, ['token'], options),
     /** Destroys the inbox, its events and both of its capabilities. */
-    destroy: (options?: CallOptions) => http.perform({ method: 'DELETE', path, token, ...options }),
+    destroy: (options?: CallOptions) => remove('', options),
   }
 }
 

@@ -214,7 +214,7 @@ export async function fetchGateKeys(
   options?: CallOptions & Pick<ApiRequest, 'isRepeatable'>,
 ): Promise<GateKey[]> {
   const asked = { path: '/.well-known/gate-jwks.json', ...options }
-  const jwks = await http.get<{ keys: unknown }>(asked, 'keys')
+  const jwks = await http.get<{ keys: unknown }>(asked, ['keys'])
   const keys = readGateKeys(jwks)
   if (keys === null) throw new MayflyError('unexpected answer', 200)
   return keys

@@ -118,7 +118,7 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch) {
     request,
     answer,
     /** The JSON object of a 200 answer, which must have these members. @throws MayflyError otherwise. */
-    async get<T extends object>(sending: ApiRequest, ...members: (keyof T & string)[]): Promise<T> {
+    async get<T extends object>(sending: ApiRequest, members: Members<T> = []): Promise<T> {
       const { status, body } = await answer(sending)
       if (!isObject(body) || !members.every((name) => name in body)) {
         throw new MayflyError('unexpected answer', status)
@@ -150,6 +150,38 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch) {
       if (isOf('application/octet-stream', answer.headers)) return answer.bytes
       throw new MayflyError('unexpected answer', answer.status)
     },
+  }
+}
+
+/** What an answer must have, so that a caller can rely on it. */
+type Members<T> = readonly (keyof T & string)[]
+
+export type Calls = ReturnType<typeof callsAt>
+
+/** The calls on what has this path, with the token that they need. Without it they are sent, and refused. */
+export function callsAt(http: Http, base: string, token?: string) {
+  const at = (below: string, more: Omit<ApiRequest, 'path'> = {}) => ({
+    path: base + below,
+    ...(token === undefined ? {} : { token }),
+    ...more,
+  })
+  const reading = (options?: CallOptions) => ({ ...options, isRepeatable: true })
+  return {
+    /** The answer to what only reads. */
+    read: <T extends object>(below: string, members: Members<T>, options?: CallOptions) =>
+      http.get<T>(at(below, reading(options)), members),
+    bytes: (below: string, options?: CallOptions) => http.getBytes(at(below, reading(options))),
+    /** The answer to a change, such as `PUT /response`. */
+    change<T extends object>(
+      call: `${'POST' | 'PUT' | 'PATCH'} ${string}`,
+      members: Members<T>,
+      asked?: Pick<ApiRequest, 'json' | 'isRepeatable'> & CallOptions,
+    ): Promise<T> {
+      const [method, below = ''] = call.split(' ')
+      return http.get<T>({ ...at(below, asked), method: method as 'PUT' }, members)
+    },
+    remove: (below: string, options?: CallOptions) =>
+      http.perform(at(below, { ...options, method: 'DELETE' })),
   }
 }
 
@@ -278,14 +310,15 @@ export function searchOf(query: object): string {
  * @throws MayflyError `unexpected answer` for an empty page before the last, and for one whose next one came before:
  *   a hostile service would send such pages for ever.
  */
-export async function* allPages<Query extends { cursor?: unknown }, Item>(
+export async function* allPages<Query extends { cursor?: unknown }, Item, List extends string>(
   query: Query,
-  load: (query: Query) => Promise<{ items: Item[]; nextCursor: Query['cursor'] | null }>,
+  list: List,
+  load: (query: Query) => Promise<Record<List, Item[]> & { nextCursor: Query['cursor'] | null }>,
 ): AsyncGenerator<Item, void, undefined> {
   const seen = new Set<unknown>()
   for (let next = query; ; ) {
     seen.add(next.cursor)
-    const { items, nextCursor } = await load(next)
+    const { [list]: items, nextCursor } = await load(next)
     yield* items
     if (nextCursor === null) return
     if (items.length === 0 || seen.has(nextCursor)) throw new MayflyError('unexpected answer', 200)

@@ -235,10 +235,10 @@ function clientOf({ baseUrl, maxSats = DEFAULT_MAX_SATS, wallet, store, fetch }:
   return {
     /** The plans on sale, and whether they can be bought now. */
     catalog: (options?: CallOptions) =>
-      http.get<Catalog>(
-        { path: '/api/catalog', ...options, isRepeatable: true },
-        ...(['checkoutEnabled', 'products'] as const),
-      ),
+      http.get<Catalog>({ path: '/api/catalog', ...options, isRepeatable: true }, [
+        'checkoutEnabled',
+        'products',
+      ]),
     /**
      * Buys a webhook inbox. The capability is returned once: save it before anything else.
      * @throws MayflyError whose phrase says where the money is. docs/sdk.md lists them.

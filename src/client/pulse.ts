@@ -11,7 +11,7 @@ import type {
 } from '../pulse/schema.ts'
 import { createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
-import { allPages, type CallOptions, type Http, searchOf } from './http.ts'
+import { allPages, type CallOptions, callsAt, type Http, searchOf } from './http.ts'
 import { dataOf, endOf, type Following, follow } from './live.ts'
 import { within } from './wait.ts'
 
@@ -47,13 +47,14 @@ export type PulseHolder = Pick<PulseCapability, 'publicId'> &
  */
 export type PulseClient = ReturnType<typeof createPulseClient>
 
-/** Calls without the token that they need are still sent, and refused by the service. */
+const STATUS = ['state', 'expiresAt'] as const
+
 export function createPulseClient(http: Http, { publicId, ownerToken, pingToken }: PulseHolder) {
   const id = encodeURIComponent(publicId)
   const path = `/api/pulse/${id}`
-  const owner = ownerToken === undefined ? {} : { token: ownerToken }
+  const calls = callsAt(http, path, ownerToken)
+  const { read, change, remove } = calls
   const job = pingToken === undefined ? {} : { token: pingToken }
-  const reading = { ...owner, isRepeatable: true }
   // Sent again if its answer is lost: a signal that is recorded twice says the same.
   const send = (signal: string, { rid, ...options }: PulseRun = {}): Promise<void> => {
     const query = rid === undefined ? '' : `?rid=${encodeURIComponent(rid)}`
@@ -61,10 +62,7 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
     return http.perform({ method: 'POST', ...sent })
   }
   const history = (query: PulseHistoryQuery = {}, options?: CallOptions): Promise<PulseHistory> =>
-    http.get<PulseHistory>(
-      { path: `${path}/history${searchOf(query)}`, ...reading, ...options },
-      ...(['uptime', 'entries', 'nextCursor'] as const),
-    )
+    read(`/history${searchOf(query)}`, ['uptime', 'entries', 'nextCursor'], options)
   return {
     /** Records one heartbeat. Needs the ping token, like the three calls below. A lost one is sent again. */
     ping: (run?: PulseRun) => send('', run),
@@ -83,8 +81,7 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
      */
     exit: (code: number, run?: PulseRun) => send(`/${code}`, run),
     /** State, counters and settings. Needs the owner token, like all calls below. */
-    status: (options?: CallOptions) =>
-      http.get<PulseStatus>({ path, ...reading, ...options }, 'state', 'expiresAt'),
+    status: (options?: CallOptions) => read<PulseStatus>('', STATUS, options),
     /**
      * The status once its `stateChangedAt` is another than this one, or after `seconds` (1 to 30) as it is then.
      *
@@ -93,20 +90,15 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
      * const later = await monitor.awaitState({ since: stateChangedAt })
      * ```
      */
-    awaitState({
+    awaitState: ({
       since,
       seconds = 30,
       ...options
-    }: CallOptions & { since?: string; seconds?: number } = {}) {
-      const asked = { path: `${path}${searchOf({ wait: seconds, since })}`, ...reading, ...options }
-      return http.get<PulseStatus>(asked, 'state', 'expiresAt')
-    },
+    }: CallOptions & { since?: string; seconds?: number } = {}) =>
+      read<PulseStatus>(searchOf({ wait: seconds, since }), STATUS, options),
     /** Changes the given settings, and resolves to the new status. */
     update: (settings: PulseSettings, options?: CallOptions) =>
-      http.get<PulseStatus>(
-        { method: 'PATCH', path, json: settings, ...owner, ...options },
-        ...(['state', 'expiresAt'] as const),
-      ),
+      change<PulseStatus>('PATCH ', STATUS, { json: settings, ...options }),
     /**
      * Yields the current status, then the new one at each ping and change of state, `late` included.
      * Returns the last state, or `destroyed`. Each reconnection starts with the current status.
@@ -146,42 +138,27 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
      * ```
      */
     historyEntries: (query: PulseHistoryQuery = {}, options?: CallOptions) =>
-      allPages(query, async (next) => {
-        const { entries: items, nextCursor } = await history(next, options)
-        return { items, nextCursor }
-      }),
-    ...createAlertsClient(http, { path: `${path}/alerts`, ...owner }),
+      allPages(query, 'entries', (next) => history(next, options)),
+    ...createAlertsClient(calls, '/alerts'),
     /**
      * Makes another token. Save it before anything else: if the answer is lost, rotate again. A new ping token replaces
      * the one before at once, and the deadline counts from now, so that there is time to give it to the job. A new owner
      * token does so with its first use.
      */
     rotateToken: (kind: 'owner' | 'ping', options?: CallOptions) =>
-      http.get<NewToken>(
-        { method: 'POST', path: `${path}/tokens/${kind}`, ...owner, ...options },
-        'token',
-      ),
+      change<NewToken>(`POST /tokens/${kind}`, ['token'], options),
     /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
     makeSwitch: (options?: CallOptions) =>
-      http.get<RevealSwitch>(
-        { method: 'POST', path: `${path}/switch`, ...owner, ...options },
-        'switchId',
-      ),
+      change<RevealSwitch>('POST /switch', ['switchId'], options),
     /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
-    retireSwitch: (options?: CallOptions) =>
-      http.perform({ method: 'DELETE', path: `${path}/switch`, ...owner, ...options }),
+    retireSwitch: (options?: CallOptions) => remove('/switch', options),
     /** Expects pings at the times of a crontab line instead of an interval. Resolves to what was set. */
     setSchedule: (schedule: PulseSchedule, options?: CallOptions) =>
-      http.get<PulseSchedule>(
-        { method: 'PUT', path: `${path}/schedule`, json: schedule, ...owner, ...options },
-        'cron',
-      ),
+      change<PulseSchedule>('PUT /schedule', ['cron'], { json: schedule, ...options }),
     /** Returns to the interval. Rejects with `not found` if there is no schedule. */
-    deleteSchedule: (options?: CallOptions) =>
-      http.perform({ method: 'DELETE', path: `${path}/schedule`, ...owner, ...options }),
+    deleteSchedule: (options?: CallOptions) => remove('/schedule', options),
     /** Destroys the monitor, both of its capabilities and its shared status. */
-    destroy: (options?: CallOptions) =>
-      http.perform({ method: 'DELETE', path, ...owner, ...options }),
+    destroy: (options?: CallOptions) => remove('', options),
   }
 }
 
@@ -191,11 +168,8 @@ export const pulsePublicStatus = (
   publicStatusId: string,
   options?: CallOptions,
 ): Promise<PublicPulseStatus> =>
-  http.get<PublicPulseStatus>(
-    {
-      path: `/api/pulse/public/${encodeURIComponent(publicStatusId)}`,
-      ...options,
-      isRepeatable: true,
-    },
-    'state',
+  callsAt(http, `/api/pulse/public/${encodeURIComponent(publicStatusId)}`).read(
+    '',
+    ['state'],
+    options,
   )

@@ -13,7 +13,7 @@ import {
 import type { WhisperCapability, WhisperReceipt } from '../whisper/schema.ts'
 import { createAlertsClient } from './alerts.ts'
 import { MayflyError } from './errors.ts'
-import type { CallOptions, Http } from './http.ts'
+import { type CallOptions, callsAt, type Http } from './http.ts'
 import type { Payments } from './payments.ts'
 import { limited, type Purchase, type PurchaseFromWallet } from './purchase.ts'
 import type { Order, PurchaseRecord } from './record.ts'
@@ -68,19 +68,14 @@ export type ReceiptHolder = Pick<WhisperCapability, 'publicId' | 'receiptToken'>
 export type ReceiptClient = ReturnType<typeof createReceiptClient>
 
 export function createReceiptClient(http: Http, { publicId, receiptToken }: ReceiptHolder) {
-  const path = `/api/whisper/${encodeURIComponent(publicId)}`
-  const owner = receiptToken === undefined ? {} : { token: receiptToken }
+  const calls = callsAt(http, `/api/whisper/${encodeURIComponent(publicId)}`, receiptToken)
   return {
     /** The minutes of the reads, how many are left, and how it ended. Spends no read. */
     status: (options?: CallOptions) =>
-      http.get<WhisperReceipt>(
-        { path: `${path}/receipt`, ...owner, ...options, isRepeatable: true },
-        ...(['state', 'reads'] as const),
-      ),
+      calls.read<WhisperReceipt>('/receipt', ['state', 'reads'], options),
     /** Deletes the bytes at once. Rejects with `not found` if it has ended before. */
-    destroy: (options?: CallOptions) =>
-      http.perform({ method: 'DELETE', path, ...owner, ...options }),
-    ...createAlertsClient(http, { path: `${path}/receipt/alerts`, ...owner }),
+    destroy: (options?: CallOptions) => calls.remove('', options),
+    ...createAlertsClient(calls, '/receipt/alerts'),
   }
 }
 
