@@ -1,4 +1,4 @@
-/** What answers and streams hold for readers that do not read, and that those who read notice nothing. */
+/** What answers and streams hold for readers that do not read. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { get, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -18,8 +18,6 @@ const ON = { MAYFLY_METRICS_PORT: '0' }
 const MOST = { perCapability: 12 * MIB }
 /** More than two sockets take between them. */
 const EVENTS = 12
-/** To 20 readers, several times what their capability may hold. */
-const LIVE_EVENTS = 4
 
 test('20 streams that nobody reads hold no more than their capability may', async (t) => {
   // So that nobody is closed while the test looks.
@@ -72,50 +70,6 @@ test('20 pages that nobody reads hold no more than their capability may', async 
   assert.ok((await holds(server)).held <= MOST.perCapability)
 })
 
-test('20 live readers have every event of 1 MiB, once and in order', async (t) => {
-  const server = await startServer(t, ON)
-  const inbox = await anInbox(server, 'long')
-  const readers = Array.from({ length: 20 }, async () => {
-    const told: number[] = []
-    for await (const { sequence } of server.mayfly.catch(inbox).stream({ after: 0 })) {
-      told.push(sequence)
-      if (sequence === LIVE_EVENTS) return told
-    }
-    return told
-  })
-  await sendMany(server, inbox, { count: LIVE_EVENTS, body: () => 'x'.repeat(MIB - 1) })
-  for (const told of await Promise.all(readers)) assert.deepEqual(told, upTo(LIVE_EVENTS))
-  await until('nothing is held', async () => (await holds(server)).held === 0)
-})
-
-test('a body of 1 MiB arrives whole over a line that takes a little at a time', async (t) => {
-  const server = await startServer(t, ON)
-  const inbox = await anInbox(server, 'long')
-  const body = randomBytes(MIB)
-    .toString('latin1')
-    .slice(0, MIB / 2)
-  await sendMany(server, inbox, { count: 1, body: () => body })
-  const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
-  const answer = await ask(
-    t,
-    `${server.url}/api/catch/${inbox.publicId}/events/${event?.id}/body`,
-    inbox,
-  )
-  const parts: Buffer[] = []
-  answer.pause()
-  await new Promise<void>((resolve) => {
-    const take = (): void => {
-      const part = answer.read(4 * KIB) ?? answer.read()
-      if (part) parts.push(part as Buffer)
-      if (!answer.readableEnded) setImmediate(take)
-    }
-    answer.on('end', resolve)
-    take()
-  })
-  assert.equal(Buffer.concat(parts).toString(), body)
-  await until('nothing is held', async () => (await holds(server)).held === 0)
-})
-
 test('a WHISPER read that waits for room spends nothing when its reader leaves', async (t) => {
   const server = await startServer(t, ON)
   const whisper = await aWhisper(server, { plan: 'long', body: randomBytes(8 * MIB), readLimit: 2 })
@@ -153,23 +107,6 @@ async function isStill(figure: () => number): Promise<boolean> {
 }
 
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, n) => n + 1)
-
-/** The answer to a request of the owner's, of which nothing is read yet. */
-function ask(
-  t: TestContext,
-  url: string,
-  { ownerToken }: CatchCapability,
-): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const request = get(url, {
-      agent: false,
-      headers: { authorization: `Bearer ${ownerToken}` },
-    })
-    request.on('response', resolve)
-    request.on('error', reject)
-    t.after(() => request.destroy())
-  })
-}
 
 /** Sends the request for a page, and never reads what comes. */
 async function askUnread(

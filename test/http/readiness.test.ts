@@ -9,15 +9,6 @@ import { ownPort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
 import { manualClock, SECOND } from '../support/shop.ts'
 
-test('a service with its store and its node is ready, to GET and to HEAD', async (t) => {
-  const { url } = await startServer(t)
-  const answer = await fetch(`${url}/ready`)
-  assert.deepEqual([answer.status, await answer.json()], [200, { status: 'ready' }])
-  assert.equal(answer.headers.get('cache-control'), 'no-store')
-  const head = await fetch(`${url}/ready`, { method: 'HEAD' })
-  assert.deepEqual([head.status, await head.text()], [200, ''])
-})
-
 test('a service that stops says no first, while it still serves', async (t) => {
   const server = await startServer(t, { ...(await ownPort()), MAYFLY_DRAIN_SECONDS: '5' })
   const stopped = server.stop()

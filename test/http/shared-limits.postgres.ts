@@ -88,23 +88,6 @@ test('the count of a client who stays far below a limit is never shared', async 
   })
 })
 
-test('an instance counts by itself while the store is away, and says so once', async (t) => {
-  const { buckets, sql, reports } = await instances(t, 1)
-  const [a] = buckets(LIMITS.poll)
-  await sql('alter table rate_limit rename to away')
-  const answers = []
-  for (let i = 0; i < 31; i++) answers.push((await a('order_x')).isRefused)
-  assert.deepEqual(answers, [...Array(30).fill(false), true])
-  await until('the store is missed', async () => reports.length > 0)
-  for (let i = 0; i < 6; i++) await a('order_y')
-  await sql('alter table away rename to rate_limit')
-  await until('it is shared again', async () => {
-    await a('order_z')
-    return reports.at(-1) === 'back'
-  })
-  assert.equal(reports.length, 2)
-})
-
 test('windows that are over are forgotten, and no others', async (t) => {
   const { sql, db } = await instances(t, 1)
   await sql(`insert into rate_limit values ('poll:x', 1, ${Date.now() + 60_000})`)
