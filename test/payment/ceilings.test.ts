@@ -15,10 +15,10 @@ import {
   pendingQuote,
   SECOND,
 } from '../support/shop.ts'
+import { key } from '../support/watching.ts'
 
 const NETWORK = '203.0.113'
 const OTHER_NETWORK = '198.51.100'
-const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
 /** A shop at noon, which counts what the ceilings read. */
 async function aLimitedShop(t: TestContext, max: MaxSales) {

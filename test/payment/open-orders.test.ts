@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { many } from '../support/orders.ts'
 import { aName, anOffer, aRequest, aShop, QUOTE_SECONDS, SECOND } from '../support/shop.ts'
+import { key } from '../support/watching.ts'
 
 const MOST = 20
-const key = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(12, '0')}`
 
 test('the unpaid orders of a network are limited exactly, and each network for itself', async (t) => {
   const { orders, clock, node, pay } = await aShop(t)

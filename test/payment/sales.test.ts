@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { Statement } from '../../src/db/db.ts'
-import { deliverOrder } from '../../src/payment/operator.ts'
 import { type Entry, entriesBetween, purgeSales } from '../../src/payment/sales.ts'
-import { deps } from '../support/operator.ts'
-import { byId } from '../support/orders.ts'
 import { aShop, DAY, type Shop } from '../support/shop.ts'
 import { unit } from '../support/unit.ts'
 
@@ -25,31 +22,6 @@ const aSale = (settledAt: number, hash: string): Statement => ({
 })
 
 suite('sales', () => {
-  test('a settled order is one sale, whoever learns of its payment and however often', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    assert.deepEqual(await sales(shop), [])
-    await shop.orders.reconcile(quote.paymentHash, 'stream')
-    await Promise.all([
-      shop.another().reconcile(quote.paymentHash, 'stream'),
-      shop.repeat(),
-      shop.orders.reconcile(quote.paymentHash, 'lookup'),
-    ])
-    const order = await shop.order(quote)
-    assert.deepEqual(await sales(shop), [
-      {
-        payment_hash: quote.paymentHash,
-        at: order?.settled_at,
-        product: 'catch',
-        plan_id: 'spark',
-        amount_sats: quote.amountSats,
-        network: 'regtest',
-        is_refund: 0,
-        reason: '',
-      },
-    ])
-  })
-
   test('a sale has nothing of its buyer: no id, key, address or network of a client', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.paidAndSeen()
@@ -60,19 +32,6 @@ suite('sales', () => {
     const order = await shop.order(quote)
     for (const column of ['order_id', 'public_id', 'client_network', 'opened_by'])
       assert.ok(!Object.values(row).includes(order?.[column] as string), column)
-  })
-
-  test('an order that could not be provisioned is a sale once it is delivered', async (t) => {
-    const shop = await aShop(t, { isSoldOut: true })
-    const quote = await shop.paidAndSeen()
-    assert.equal((await shop.order(quote))?.state, 'paid_unfulfilled')
-    const seenAt = (await shop.order(quote))?.settled_at
-    assert.deepEqual(await sales(shop), [])
-    shop.clock.advance(DAY)
-    await deliverOrder(deps(shop), byId(quote.orderId))
-    const [sale] = await sales(shop)
-    assert.deepEqual([sale?.payment_hash, sale?.at], [quote.paymentHash, shop.clock.now()])
-    assert.equal((await shop.order(quote))?.unfulfilled_at, seenAt)
   })
 
   test('a time of sales begins at its first moment and ends before its last, and no page loses a row', async (t) => {

@@ -15,7 +15,6 @@ import {
   killOrder,
   MAX_ALIASES,
   mayHaveNews,
-  NEW_ORDER,
   type OrderRow,
   sealDelivery,
   sealOverdue,
@@ -198,30 +197,12 @@ test('a look-up is claimed of orders that may have news, which are pending, or d
 })
 
 test('an order is opened once', async (t) => {
-  const { run } = await orderRows(t)
-  const order: OrderRow = {
-    ...NEW_ORDER,
-    order_id: 'one',
-    secret_id: 's',
-    plan: '{}',
-    terms: '{}',
-    request_hash: new Uint8Array(1),
-    product: 'catch',
-    plan_id: 'standard',
-    memo: 'm',
-    amount_sats: 1,
-    client_network: 'n',
-    opened_by: 'c',
-    contested: 0,
-    created_at: T,
-    network: 'signet',
-    bolt11: 'ln of one',
-    payment_hash: 'h',
-    quote_expires_at: T,
-  }
-  await run(insertOrder(order))
+  const { run, add, row } = await orderRows(t)
+  await add('one')
+  const order = await row('one')
   await assert.rejects(run(insertOrder(order)), UnitRefused)
-  await run(insertOrder({ ...order, order_id: 'two', payment_hash: 'i' }))
+  await run(insertOrder({ ...order, order_id: 'two', payment_hash: 'h' }))
+  assert.deepEqual(await row('two'), { ...order, order_id: 'two', payment_hash: 'h' })
 })
 
 test('the turns of all client networks are 256 rows at most', async (t) => {

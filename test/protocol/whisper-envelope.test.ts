@@ -14,6 +14,8 @@ import {
   sealWhisper,
   UnreadableWhisper,
 } from '../../src/protocol/whisper-envelope.ts'
+import { mutated } from '../support/arbitraries.ts'
+import { typo } from '../support/tokens.ts'
 import vectors from '../vectors/whisper-envelope.json' with { type: 'json' }
 
 type Own = {
@@ -295,7 +297,7 @@ suite('the share code', () => {
     ['a space around it', ` ${plain}`],
     ['a line break after it', `${plain}\n`],
     ['a typo in the token', plain.replace(readToken, `${readToken.slice(0, -1)}~`)],
-    ['a wrong checksum', plain.replace(readToken, tokenWithTypo(readToken))],
+    ['a wrong checksum', plain.replace(readToken, typo(readToken))],
     [
       'a token of another kind',
       plain.replace(readToken, tokenOf('pulse_ping', new Uint8Array(32))),
@@ -347,17 +349,6 @@ async function madeBy(
   const additionalData = utf8(`mayfly/whisper/${version}`)
   const sealed = await crypto.subtle.encrypt({ name: 'AES-GCM', iv, additionalData }, aes, padded)
   return Uint8Array.of(...before, ...iv, ...new Uint8Array(sealed))
-}
-
-/** The text with one character put in the place of another. */
-function mutated(text: string): fc.Arbitrary<string> {
-  return fc
-    .tuple(fc.nat(text.length - 1), fc.string({ maxLength: 2 }))
-    .map(([at, put]) => text.slice(0, at) + put + text.slice(at + 1))
-}
-
-function tokenWithTypo(token: string): string {
-  return token.slice(0, 20) + (token[20] === 'a' ? 'b' : 'a') + token.slice(21)
 }
 
 function askOf({ key, iv, salt, password, content }: Own, data = dataOf({ content })) {
