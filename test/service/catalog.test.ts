@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
@@ -8,9 +8,11 @@ import type { Product } from '../../src/lib/product-names.ts'
 import { readPlans, refuseUnknownProducts } from '../../src/service/catalog.ts'
 import { ConfigError, readConfig } from '../../src/service/config.ts'
 import { readAllPlans, SOLD_FACTS } from '../../src/service/products.ts'
+import { purchase } from '../support/buying.ts'
 import { messageOf } from '../support/config.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { L402, paidOrderVia } from '../support/wallet-flow.ts'
 
 const CATCH = { product: 'catch', schema: CatchPlan, builtIn: CATCH_PLANS }
 
@@ -189,28 +191,18 @@ suite('a number of the catalogue', () => {
 
 /** Buys a spark the way an L402 client does, whose token has to be good for the whole of its life. */
 async function buyAtMaximum(server: TestServer, product: Product): Promise<void> {
-  const isWhisper = product === 'whisper'
-  const body = isWhisper ? randomBytes(64) : JSON.stringify({ planId: 'spark' })
-  const key = randomUUID()
-  const purchase = (headers: Record<string, string>): Promise<Response> =>
-    fetch(`${server.url}/api/payments/${product}`, {
-      method: 'POST',
-      headers: {
-        'content-type': isWhisper ? 'application/octet-stream' : 'application/json',
-        ...(isWhisper ? { 'x-whisper-plan': 'spark' } : {}),
-        'idempotency-key': key,
-        ...headers,
-      },
-      body,
-    })
-  const quoted = await purchase({ 'x-payment-protocol': 'l402' })
-  assert.equal(quoted.status, 402)
-  const { macaroon, bolt11 } = (await quoted.json()) as { macaroon: string; bolt11: string }
-  const preimage = await server.pay(bolt11)
-  const delivered = await purchase({ authorization: `L402 ${macaroon}:${preimage}` })
-  const text = await delivered.text()
-  assert.equal(delivered.status, 200, text)
-  const { resource } = JSON.parse(text) as { resource: { expiresAt: string } }
+  const bytes = {
+    body: randomBytes(64),
+    headers: { 'content-type': 'application/octet-stream', 'x-whisper-plan': 'spark' },
+  }
+  const target = `/api/payments/${product}`
+  const { ask } = await paidOrderVia(server, L402, {
+    target,
+    ...(product === 'whisper' ? bytes : {}),
+  })
+  const delivered = await purchase(server, ask)
+  assert.equal(delivered.status, 200, delivered.text)
+  const { resource } = JSON.parse(delivered.text) as { resource: { expiresAt: string } }
   const tenYears = 10 * 365 * 86_400 * 1000
   const life = Date.parse(resource.expiresAt) - server.now()
   assert.ok(Math.abs(life - tenYears) < 120_000, resource.expiresAt)

@@ -4,15 +4,13 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { type CatchCapability, createMayfly } from '../../src/client/index.ts'
 import { runCommand } from '../support/command.ts'
 import { commandLine } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { type Program, refusedStart, startProgram } from '../support/program.ts'
+import { refusedStart, startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
 const SECRET = '5e'.repeat(32)
-const OLDER = 'a1'.repeat(32)
 
 suite('the secret beside the database', () => {
   test('a lost secret is never made anew beside a store with orders, and doctor says so', async (t) => {
@@ -109,38 +107,6 @@ suite('the secret beside the database', () => {
     await running.ended
     // The same key reaches the same order: it is derived from the one secret.
     assert.equal(await orderId((await startProgram(t, file)).url), order)
-  })
-})
-
-suite('a new secret', () => {
-  test('a new secret takes over the stored seeds; a wrong one stops the start and harms nothing', async (t) => {
-    const file = join(await temporaryFolder(t), 'mayfly.db')
-    const start = (secret: string) =>
-      startProgram(t, file, { environment: { MAYFLY_SECRET: secret } })
-    const old = await start(OLDER)
-    const { orderId: id, bolt11 } = await quote(old.url)
-    await old.pay(bolt11)
-    await old.saw('order.settled')
-    await old.kill()
-
-    const refused = await refusedStart(t, file, { environment: { MAYFLY_SECRET: SECRET } })
-    assert.deepEqual(refused, {
-      code: 2,
-      told:
-        'Mayfly did not start. The secret in MAYFLY_SECRET is not the one that 1 open or uncollected order was made under. ' +
-        'Set that secret, or add it after a comma.\n',
-    })
-
-    const both = await start(`${SECRET},${OLDER}`)
-    const polled = await fetch(`${both.url}/api/payments/${id}`)
-    assert.equal(polled.status, 200)
-    const { resource } = (await polled.json()) as { resource: CatchCapability }
-    const status = ({ url }: Program) => createMayfly({ baseUrl: url }).catch(resource).status()
-    const before = await status(both)
-    await both.kill()
-
-    const renewed = await start(SECRET)
-    assert.deepEqual(await status(renewed), before)
   })
 })
 
