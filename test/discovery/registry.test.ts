@@ -12,20 +12,8 @@ suite('server.json, for the registry of MCP', () => {
     const ajv = new Ajv({ strict: true, allErrors: true })
     addFormats.default(ajv)
     const check = ajv.compile(await json('test/vectors/discovery/server-json.json'))
-    const fits = (value: unknown): boolean => check(value)
     const server = await json('server.json')
-    assert.ok(fits(server), ajv.errorsText(check.errors))
-    const [remote] = server.remotes
-    for (const broken of [
-      { ...server, description: 'x'.repeat(101) },
-      { ...server, name: 'mayfly' },
-      { ...server, version: '^0.1.0' },
-      { ...server, homepage: 'https://mayfly.example' },
-      { ...server, remotes: [{ ...remote, url: 'http://{host}/mcp' }] },
-      { ...server, remotes: [{ ...remote, type: 'http' }] },
-    ]) {
-      assert.equal(fits(broken), false, JSON.stringify(broken))
-    }
+    assert.ok(check(server), ajv.errorsText(check.errors))
   })
 
   test('server.json names this version, and no package: nobody owns that name until the owner publishes it', async () => {
