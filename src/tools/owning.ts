@@ -62,6 +62,7 @@ export const ROTATE_TOKEN: HeldTool = {
       `Replace the ${kind} token of "${held.label}"? Seller: ${held.origin}.`,
       held,
     )
+    held.keep?.(kind)
     const token = text((await held.json('POST', `${held.path}/tokens/${kind}`)).token)
     held.keep?.(kind, token)
     const next = {

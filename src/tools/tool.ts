@@ -95,8 +95,8 @@ export type Held = Api & {
   seen(): Seen
   /** Handed over: these, and with `upTo` all that there were up to it. */
   saw(sequences: readonly number[], upTo: number | null): void
-  /** Saves a new token. Left out where the caller keeps it. */
-  keep?(role: Role, token: string): void
+  /** Saves a new token; without one, sees that it could be. Left out where the caller keeps it. */
+  keep?(role: Role, token?: string): void
   /** Forgets what was destroyed. */
   forget?(): void
 }

@@ -9,7 +9,7 @@ import { type Brought, type Context, type Held, type Roles, text } from '../../t
 import type { Cli } from '../cli.ts'
 import { saw, seenOf } from '../vault/listening.ts'
 import { openPurchase } from '../vault/purchases.ts'
-import { A, allKept, findKept, findSaved, forget, saveAgain } from '../vault/saved.ts'
+import { A, allKept, findKept, findSaved, forget, saveToken } from '../vault/saved.ts'
 import { fetchKept } from '../whisper/read.ts'
 import { type Call, confirm } from './session.ts'
 
@@ -77,12 +77,7 @@ export function heldAs(cli: Cli, name: string, roles: Roles): Held {
     label: name,
     seen: () => seenOf(cli, publicId),
     saw: (sequences, upTo) => saw(cli, publicId, { sequences, upTo }),
-    keep: (kind, next) =>
-      void saveAgain<Kept>(cli, name, (kept) =>
-        kept.capability.publicId === publicId
-          ? ({ ...kept, capability: { ...kept.capability, [`${kind}Token`]: next } } as Kept)
-          : kept,
-      ),
+    keep: (kind, next) => saveToken(cli, name, { publicId, [`${kind}Token`]: next }),
     // The receipt of a whisper still tells for a day when it was read.
     ...(product === 'whisper' ? {} : { forget: () => forget(cli, name) }),
   }

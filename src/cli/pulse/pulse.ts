@@ -1,8 +1,8 @@
 /** `mayfly pulse …`: the commands of a monitor, for its owner and for the job that pings. */
-import { type Cli, client } from '../cli.ts'
+import { client } from '../cli.ts'
 import { type Add, declare, group } from '../declare.ts'
 import { EXIT } from '../exit.ts'
-import { loadPing, loadPulse, saveAgain } from '../vault/saved.ts'
+import { loadPing, loadPulse, saveToken } from '../vault/saved.ts'
 import { addPulseHistory } from './history.ts'
 import { PING_MS, refusedPing } from './run.ts'
 import { addPulseSchedule, addPulseSet, addPulseSwitch } from './settings.ts'
@@ -62,31 +62,17 @@ const addRotate = client({
     'mayfly export backup --ping-only --as curl --out backup.curl',
   ],
   async run(cli, { name }) {
-    await rotate(cli, name)
+    const { monitor, capability } = loadPulse(cli, name)
+    const { publicId } = capability
+    saveToken(cli, name, { publicId })
+    const { token } = await monitor.rotateToken('ping')
+    saveToken(cli, name, { publicId, pingToken: token })
     cli.answer(
       { name, rotated: true },
       `${name} has a new ping token, which is saved here. The one before pings no more.\nIts jobs elsewhere need the new one: mayfly export ${name} --ping-only\n`,
     )
   },
 })
-
-/** Makes a new ping token and saves it in place of the one before. */
-async function rotate(cli: Cli, name: string): Promise<void> {
-  const { monitor, capability } = loadPulse(cli, name)
-  const { publicId } = capability
-  const keep = (pingToken?: string): unknown =>
-    saveAgain<Saved>(cli, name, (saved) =>
-      pingToken === undefined || saved.capability.publicId !== publicId
-        ? saved
-        : { ...saved, capability: { ...saved.capability, pingToken } },
-    )
-  // The one before stops at once, so nothing is asked for where the new one could not be saved.
-  keep()
-  const { token } = await monitor.rotateToken('ping')
-  keep(token)
-}
-
-type Saved = Pick<ReturnType<typeof loadPulse>, 'capability' | 'baseUrl'>
 
 export const addPulse = group({ command: 'pulse', says: 'ping and set up a heartbeat monitor' }, [
   ping('mayfly pulse ping backup'),

@@ -59,6 +59,23 @@ export function saveAgain<T extends Kept>(
   })
 }
 
+/**
+ * Saves a new token of this capability in place of the one before. That one may stop at once, so nobody asks for a new
+ * one before this was called without it, and the vault has taken that.
+ */
+export function saveToken(
+  place: Place,
+  name: string,
+  { publicId, ...token }: { publicId: string; [token: string]: string | undefined },
+): void {
+  const isThere = Object.values(token).some((value) => value !== undefined)
+  saveAgain<Kept>(place, name, (kept) =>
+    isThere && kept.capability.publicId === publicId
+      ? ({ ...kept, capability: { ...kept.capability, ...token } } as Kept)
+      : kept,
+  )
+}
+
 /** What the service said of a thing last, and when, in unix milliseconds. */
 export type Said = { state: string; at: number }
 

@@ -171,6 +171,19 @@ test('an error of the service comes without tokens, steering characters or lengt
   assert.equal(containsToken(host.transcript()), false)
 })
 
+test('a token is not replaced where the new one could not be saved', async (t) => {
+  const { host, home } = await aHost(t)
+  await host.call('buy_monitor', { planId: 'spark', name: 'job' })
+  inVaultOf(
+    join(home, 'mayfly'),
+    `create trigger full before update on capability begin select raise(fail, 'database or disk is full'); end`,
+  )
+  const refused = await host.call('rotate_token', { name: 'job', kind: 'ping' })
+  assert.match(refused.text, /cannot be read or written/)
+  const { isError, text } = await host.call('ping', { name: 'job' })
+  assert.equal(isError, false, text)
+})
+
 const STEERING = '\u001b[2J\u202e\u200b\u{e0041}'
 
 test('a catalogue is what a stranger wrote: known members alone, each text escaped and cut', async (t) => {
