@@ -24,3 +24,10 @@ export const secretFrom = async (
   file: string,
   question: string,
 ): Promise<string> => (file === '-' ? await readSecret(cli, question) : firstLine(file)).trim()
+
+/** Parses a receiver's address. @throws CliError for anything but http and https. */
+export function receiverOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url && /^https?:$/.test(url.protocol)) return url
+  throw misuse('The receiver must be an http or https URL, such as http://localhost:3000/hook')
+}

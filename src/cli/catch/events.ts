@@ -13,10 +13,10 @@ import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
 import { misuse, notThere } from '../exit.ts'
+import { receiverOf } from '../options.ts'
 import { partOf } from '../status.ts'
 import { columns, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
-import { receiverOf } from './forward.ts'
 
 /** The most events that an inbox can hold. */
 const MAX_EVENTS = 1_000_000

@@ -7,9 +7,10 @@ import { messageOf } from '../../lib/errors.ts'
 import { HOP_BY_HOP } from '../../lib/hop-by-hop.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import type { Cli } from '../cli.ts'
-import { CliError, misuse } from '../exit.ts'
+import { CliError } from '../exit.ts'
 import { span } from '../text.ts'
 import type { Listener } from '../vault/listening.ts'
+import { described } from './events.ts'
 
 /** How long a receiver may take until its answer begins, and from then until it ends. */
 const ANSWER_MS = 30_000
@@ -51,13 +52,6 @@ export type Forwarded = {
   error?: string
   /** The first line of the answer's body, cut. It can hold control characters. */
   answer?: string
-}
-
-/** Parses a receiver's address. @throws CliError for anything but http and https. */
-export function receiverOf(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url && /^https?:$/.test(url.protocol)) return url
-  throw misuse('The receiver must be an http or https URL, such as http://localhost:3000/hook')
 }
 
 export type Receiving = {
@@ -277,8 +271,22 @@ function failedOnce(
   return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${retries}).`
 }
 
+/** Shows what a receiver made of an event. */
+export function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {
+  const { status, durationMs, error, tries } = answer
+  const said = isAccepted(answer) ? undefined : answer.answer
+  const { sequence, id, receivedAt, method, path, query, bodyBytes } = event
+  const about = { sequence, id, receivedAt, method, path, query, bodyBytes }
+  const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'
+  const outcome = `${outcomeOf(answer)}${tries > 1 ? `, sent ${tries} times` : ''}`
+  cli.answer(
+    { ...about, status, durationMs, tries, error, answer: said },
+    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, outcome)}\n${said === undefined ? '' : `    it says: ${said}\n`}`,
+  )
+}
+
 /** The outcome of a forwarded event, in a few words. */
-export function outcomeOf({ status, durationMs, isRefused, error }: Forwarded): string {
+function outcomeOf({ status, durationMs, isRefused, error }: Forwarded): string {
   if (status !== null) return `${status} in ${durationMs} ms`
   return isRefused ? `not sent: ${error}` : `sent, but ${error ?? 'no answer'}`
 }

@@ -4,11 +4,11 @@ import { inboxAddress } from '../addresses.ts'
 import { type Cli, client } from '../cli.ts'
 import { whole } from '../declare.ts'
 import { CliError, EXIT, misuse, notThere } from '../exit.ts'
-import { goesWith } from '../options.ts'
+import { goesWith, receiverOf } from '../options.ts'
 import { failedEvents, startListening } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { described, FILTER, parseFilter } from './events.ts'
-import { type Delivered, deliver, isAccepted, outcomeOf, receiverOf } from './forward.ts'
+import { deliver, isAccepted, showForwarded } from './forward.ts'
 import { watchRefusals } from './refusals.ts'
 
 /** All that come after wait for one that fails: with the pauses, for a quarter of an hour. */
@@ -213,18 +213,4 @@ function endedAs(cli: Cli, status: CatchState): number {
     return EXIT.ok
   }
   throw notThere(`The inbox has ended: ${status.replaceAll('_', ' ')}.`)
-}
-
-/** Shows what a receiver made of an event. */
-export function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): void {
-  const { status, durationMs, error, tries } = answer
-  const said = isAccepted(answer) ? undefined : answer.answer
-  const { sequence, id, receivedAt, method, path, query, bodyBytes } = event
-  const about = { sequence, id, receivedAt, method, path, query, bodyBytes }
-  const style = status === null || status >= 500 ? 'red' : status >= 400 ? 'yellow' : 'green'
-  const outcome = `${outcomeOf(answer)}${tries > 1 ? `, sent ${tries} times` : ''}`
-  cli.answer(
-    { ...about, status, durationMs, tries, error, answer: said },
-    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, outcome)}\n${said === undefined ? '' : `    it says: ${said}\n`}`,
-  )
 }

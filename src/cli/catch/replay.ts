@@ -5,11 +5,11 @@ import { reasonOf } from '../../lib/reason.ts'
 import { type Cli, client } from '../cli.ts'
 import { NEEDED } from '../declare.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
+import { receiverOf } from '../options.ts'
 import { failedEvents, strikeOut } from '../vault/listening.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { eventOf, findEvent } from './events.ts'
-import { forward, isAccepted, receiverOf } from './forward.ts'
-import { showForwarded } from './listen.ts'
+import { forward, isAccepted, showForwarded } from './forward.ts'
 
 export const addCatchReplay = client({
   command: 'replay',
