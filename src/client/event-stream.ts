@@ -1,4 +1,5 @@
 /** A parser of server-sent events from fetch (WHATWG HTML §9.2.5 and §9.2.6). */
+import { partsOf } from '../lib/bytes.ts'
 import { MayflyError } from './errors.ts'
 
 /** The maximum size of an event. The API never sends a longer one. */
@@ -103,17 +104,7 @@ export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   parser: EventParser,
 ): AsyncGenerator<StreamEvent, void, undefined> {
-  const reader = body.getReader()
-  try {
-    for (;;) {
-      const { done, value } = await inTime(reader.read())
-      if (done) return
-      yield* parser.push(value)
-    }
-  } finally {
-    // Not awaited: on a lost connection this may never resolve.
-    reader.cancel().catch(() => undefined)
-  }
+  for await (const part of partsOf(body, inTime)) yield* parser.push(part)
 }
 
 function inTime<T>(work: Promise<T>): Promise<T> {

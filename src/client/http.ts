@@ -1,5 +1,5 @@
 /** Requests to one Mayfly service. Answers are bounded in size and time, and checked. */
-import { concat } from '../lib/bytes.ts'
+import { boundedBytes, partsOf } from '../lib/bytes.ts'
 import { isObject, parseJson } from '../lib/json.ts'
 import { MayflyError, phraseOf } from './errors.ts'
 import { wait } from './wait.ts'
@@ -255,26 +255,15 @@ async function orUnreachable<T>(work: Promise<T>, signal?: AbortSignal): Promise
 }
 
 /** Reads the whole body. Cancels one that exceeds the limit, whatever its Content-Length. */
-async function bytesOf(
+const bytesOf = (
   { body, status }: Response,
   signal?: AbortSignal,
-): Promise<Uint8Array<ArrayBuffer>> {
-  if (body === null) return new Uint8Array()
-  const reader = body.getReader()
-  const parts: Uint8Array[] = []
-  let length = 0
-  for (;;) {
-    const { done, value } = await orUnreachable(reader.read(), signal)
-    if (done) break
-    parts.push(value)
-    length += value.length
-    if (length <= MAX_ANSWER_BYTES) continue
-    // Not awaited: on a lost connection this may never resolve.
-    reader.cancel().catch(() => undefined)
-    throw new MayflyError('unexpected answer', status)
-  }
-  return concat(...parts)
-}
+): Promise<Uint8Array<ArrayBuffer>> =>
+  boundedBytes(
+    partsOf(body, (read) => orUnreachable(read, signal)),
+    MAX_ANSWER_BYTES,
+    () => new MayflyError('unexpected answer', status),
+  )
 
 /** The error of a refused request, from its answer. */
 export function errorOf({ status, headers, body }: ApiResponse): MayflyError {

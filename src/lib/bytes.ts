@@ -26,6 +26,28 @@ export function concat(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
 }
 
 /**
+ * The parts of a body, where browsers cannot iterate it. Leaving the loop ends its request.
+ * @param inTime what each of them is waited for by.
+ */
+export async function* partsOf(
+  body: ReadableStream<Uint8Array> | null,
+  inTime = <T>(work: Promise<T>): Promise<T> => work,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  if (body === null) return
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await inTime(reader.read())
+      if (done) return
+      yield value
+    }
+  } finally {
+    // Not awaited: on a lost connection this may never resolve.
+    reader.cancel().catch(() => undefined)
+  }
+}
+
+/**
  * All bytes of a stream, which ends at once if there are more.
  * @throws Error what `tooLarge` makes.
  */

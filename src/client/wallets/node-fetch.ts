@@ -1,4 +1,5 @@
 /** Requests to a node with the platform's fetch, and answers of bounded size. */
+import { partsOf } from '../../lib/bytes.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import { quotable } from '../../lib/quotable.ts'
 
@@ -64,20 +65,12 @@ export async function* linesOf(response: Response): AsyncGenerator<string> {
 }
 
 async function* textParts({ body }: Response): AsyncGenerator<string> {
-  if (!body) return
-  const reader = body.getReader()
   const decoder = new TextDecoder()
   let bytes = 0
-  try {
-    for (;;) {
-      const { done, value } = await reader.read()
-      if (done) return
-      bytes += value.length
-      if (bytes > MAX_ANSWER_BYTES) throw new RangeError('an answer of the node is too large')
-      yield decoder.decode(value, { stream: true })
-    }
-  } finally {
-    await reader.cancel().catch(() => {})
+  for await (const part of partsOf(body)) {
+    bytes += part.length
+    if (bytes > MAX_ANSWER_BYTES) throw new RangeError('an answer of the node is too large')
+    yield decoder.decode(part, { stream: true })
   }
 }
 
