@@ -13,6 +13,7 @@ import {
   type PurchaseProgress,
   type PurchaseRecord,
   type SavedCapability,
+  type WhisperTerms as SdkWhisperTerms,
   type SealedWhisper,
 } from '../client/index.ts'
 import { LATE_MS } from '../client/payments.ts'
@@ -38,13 +39,8 @@ import {
 import { findKept, findSaved, isSaved, type Product, save, saveAgain } from './vault/saved.ts'
 import { type Place, VaultError, vaultFile } from './vault/vault.ts'
 
-export type WhisperTerms = {
-  sealed: SealedWhisper
-  readLimit?: number
-  revealAt?: Date
-  receipt?: true
-  revealWhen?: string
-}
+/** What is sent, sealed here, and how it can be read. */
+export type WhisperTerms = Extract<SdkWhisperTerms, { sealed: SealedWhisper }>
 
 /** What is bought, under a name or the first free one. */
 export type Wanted = {

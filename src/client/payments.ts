@@ -37,13 +37,7 @@ import {
   requestOf,
   resourceOf,
 } from './order-requests.ts'
-import type {
-  OnInvoice,
-  PaymentQuote,
-  Purchase,
-  PurchaseFromWallet,
-  PurchaseProgress,
-} from './purchase.ts'
+import type { PaymentQuote, Purchase, PurchaseFromWallet, PurchaseProgress } from './purchase.ts'
 import {
   lastOf,
   memoryStore,
@@ -80,15 +74,9 @@ export type Payments = {
 }
 
 /** How a purchase goes on: with the wallet that began it, or by its invoice, which is shown again. */
-export type Resumption = {
-  wallet?: Wallet | undefined
+export type Resumption = Omit<PurchaseFromWallet, 'planId' | 'idempotencyKey' | 'preimage'> & {
   /** The proof of a payment that was made elsewhere, 64 hex digits. It is kept with the record. */
   preimage?: string | undefined
-  maxSats?: number
-  signal?: AbortSignal
-  timeoutMs?: number
-  onInvoice?: OnInvoice
-  onProgress?: (progress: PurchaseProgress) => void
 }
 
 export type InvoiceTerms = { wallet: Wallet; maxSats: number; signal?: AbortSignal }

@@ -92,42 +92,25 @@ export function memoryStore(): PurchaseStore {
 }
 
 /** What is ordered, and the request that orders it. */
-export type Order = ApiRequest & Pick<PurchaseRecord, 'product' | 'planId' | 'extends' | 'whisper'>
+export type Order = Pick<ApiRequest, 'path' | 'headers' | 'body'> &
+  Pick<PurchaseRecord, 'product' | 'planId' | 'extends' | 'whisper'>
 
 /** The record of a purchase that has no invoice yet, and is not written. */
 export async function newRecord(
-  { path, headers, body, ...order }: Order,
-  {
-    idempotencyKey,
-    service,
-    maxSats,
-  }: Pick<PurchaseRecord, 'idempotencyKey' | 'service' | 'maxSats'>,
+  { path, headers = {}, body = '', ...ordered }: Order,
+  begun: Pick<PurchaseRecord, 'idempotencyKey' | 'service' | 'maxSats'>,
 ): Promise<PurchaseRecord> {
-  const { product, planId } = order
+  // A capability's token is in no record of its extension, and neither is anything made of it.
+  const terms = Object.entries(headers).filter(([name]) => name !== 'x-owner-token')
+  const bodySha256 = await sha256(typeof body === 'string' ? utf8(body) : body)
   return {
     version: 1,
     revision: 0,
-    idempotencyKey,
     state: 'quoted',
-    service,
-    product,
-    planId,
-    ...(order.extends === undefined ? {} : { extends: order.extends }),
-    requestSha256: await requestSha256({
-      path,
-      ...(headers && { headers }),
-      ...(body && { body }),
-    }),
-    maxSats,
+    ...ordered,
+    ...begun,
+    requestSha256: await sha256(utf8(JSON.stringify([path, terms.sort(), bodySha256]))),
     wallet: null,
     invoices: [],
-    ...(order.whisper === undefined ? {} : { whisper: order.whisper }),
   }
-}
-
-async function requestSha256({ path, headers, body = '' }: ApiRequest): Promise<string> {
-  // A capability's token is in no record of its extension, and neither is anything made of it.
-  const terms = Object.entries(headers ?? {}).filter(([name]) => name !== 'x-owner-token')
-  const bodySha256 = await sha256(typeof body === 'string' ? utf8(body) : body)
-  return sha256(utf8(JSON.stringify([path, terms.sort(), bodySha256])))
 }
