@@ -1,16 +1,9 @@
 /** What a purchase from a wallet does when something goes wrong: nothing is ever paid twice. */
 import assert from 'node:assert/strict'
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { createHttp } from '../../src/client/http.ts'
-import {
-  createMayfly,
-  MayflyError,
-  sealWhisper,
-  type Wallet,
-  WalletError,
-} from '../../src/client/index.ts'
-import { createPayments, planOrder } from '../../src/client/payments.ts'
+import { createMayfly, MayflyError, sealWhisper, WalletError } from '../../src/client/index.ts'
+import { aBuyer, leavingAt, MINUTE } from '../support/buyer.ts'
 import { books } from '../support/buying.ts'
 import { anInvoice, LIES, lyingService } from '../support/lies.ts'
 import { startServer } from '../support/server.ts'
@@ -18,56 +11,58 @@ import { until } from '../support/until.ts'
 import { testWallet } from '../support/wallet.ts'
 
 const ONE_SALE = { orders: 1, invoices: 1, settled: 1, inboxes: 1 }
-const HOUR = 3_600_000
 
-test(`an answer that is lost is asked for again, and nothing is paid twice`, async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  let lost = 0
-  const mayfly = createMayfly({
-    baseUrl: server.url,
-    wallet,
-    // Each answer is lost once, be it a quote, a poll or the capability itself.
-    fetch: lossy((n) => n % 2 === 0 && ++lost > 0),
-  })
-  const inbox = await mayfly.buyCatch({ planId: 'spark' })
-  assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
+const isOfOrder = (url: unknown): boolean => String(url).includes('/api/payments/order_')
+const isOfCatalog = (url: unknown): boolean => String(url).endsWith('/api/catalog')
+
+test('an answer that is lost is asked for again, and nothing is paid twice', async (t) => {
+  const buyer = await aBuyer(t)
+  let [asked, lost] = [0, 0]
+  // Each answer is lost once, be it a quote, a poll or the capability itself.
+  buyer.fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    if (asked++ % 2 === 1) return answer
+    lost++
+    await answer.arrayBuffer()
+    throw new TypeError('fetch failed')
+  }
+  const inbox = await buyer.mayfly().buyCatch({ planId: 'spark' })
+  assert.equal((await buyer.server.mayfly.catch(inbox).status()).status, 'active')
   assert.equal(lost, 3)
-  assert.equal(wallet.asked.length, 1)
-  assert.deepEqual(await books(server), ONE_SALE)
+  assert.equal(buyer.wallet.asked.length, 1)
+  assert.deepEqual(await books(buyer.server), ONE_SALE)
 })
 
-test(`a price above the ceiling is refused before anything is paid`, async (t) => {
+test('a price above the ceiling is refused before anything is paid', async (t) => {
   const server = await startServer(t)
   const wallet = testWallet(server)
   const mayfly = createMayfly({ baseUrl: server.url, wallet, maxSats: 99 })
   const onInvoice = () => assert.fail('the invoice was shown')
   const refused = { name: 'MayflyError', phrase: 'price above the ceiling', status: 0 }
   await assert.rejects(mayfly.buyCatch({ planId: 'spark', onInvoice }), refused)
-  await assert.rejects(mayfly.buyCatch({ planId: 'spark', maxSats: 50 }), refused)
   // Such as Number() of a setting that is not set.
-  await assert.rejects(mayfly.buyCatch({ planId: 'spark', maxSats: Number.NaN }), refused)
+  for (const maxSats of [50, Number.NaN]) {
+    await assert.rejects(mayfly.buyCatch({ planId: 'spark', maxSats }), refused)
+  }
   assert.deepEqual(wallet.asked, [])
   await mayfly.buyCatch({ planId: 'spark', maxSats: 100 })
   assert.equal(wallet.asked.length, 1)
 })
 
-test(`a wallet that did not pay fails the purchase, which can be taken up`, async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
+test('a wallet that did not pay fails the purchase, which can be taken up', async (t) => {
+  const { server, wallet, mayfly, purchase } = await aBuyer(t)
   wallet.next = 'not paid'
-  const purchase = { planId: 'spark', wallet, idempotencyKey: randomUUID() } as const
-  await assert.rejects(server.mayfly.buyCatch(purchase), (error) => {
+  await assert.rejects(mayfly().buyCatch(purchase), (error) => {
     assert.ok(error instanceof MayflyError && error.cause instanceof WalletError)
     return error.phrase === 'payment failed' && error.cause.outcome === 'not paid'
   })
   wallet.next = 'paid'
-  await server.mayfly.buyCatch(purchase)
+  await mayfly().buyCatch(purchase)
   assert.equal(wallet.asked[0], wallet.asked[1])
   assert.deepEqual(await books(server), ONE_SALE)
 })
 
-test(`the order decides where a wallet cannot tell`, async (t) => {
+test('the order decides where a wallet cannot tell', async (t) => {
   const server = await startServer(t)
   for (const next of ['lost', 'lies'] as const) {
     const wallet = testWallet(server)
@@ -88,13 +83,10 @@ test(`the order decides where a wallet cannot tell`, async (t) => {
 })
 
 test('an unknown payment is waited for until its quote is dead, and not made again', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
+  const { server, wallet, buy } = await aBuyer(t)
   wallet.next = 'unknown'
-  const bought = server.mayfly.buyCatch({
-    planId: 'spark',
-    wallet,
-    onProgress: ({ stage }) => stage === 'uncertain' && server.clock.advance(HOUR),
+  const bought = buy({
+    onProgress: ({ stage }) => stage === 'uncertain' && server.clock.advance(60 * MINUTE),
   })
   await assert.rejects(bought, { phrase: 'order expired', status: 404 })
   assert.equal(wallet.asked.length, 1)
@@ -102,140 +94,67 @@ test('an unknown payment is waited for until its quote is dead, and not made aga
 })
 
 test('a network that redirects to its own page after the payment is waited out', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
+  const buyer = await aBuyer(t)
   let redirects = 0
-  const mayfly = createMayfly({
-    baseUrl: server.url,
-    wallet,
-    fetch: async (url, init) => {
-      const isPoll = init?.method === 'GET' && String(url).includes('/api/payments/')
-      if (!isPoll || redirects++ > 0) return fetch(url, init)
-      return new Response(null, { status: 302, headers: { 'retry-after': '0' } })
-    },
-  })
-  const inbox = await mayfly.buyCatch({ planId: 'spark' })
-  assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
-  assert.equal(wallet.asked.length, 1)
+  buyer.fetch = async (url, init) =>
+    isOfOrder(url) && redirects++ === 0
+      ? new Response(null, { status: 302, headers: { 'retry-after': '0' } })
+      : fetch(url, init)
+  const inbox = await buyer.mayfly().buyCatch({ planId: 'spark' })
+  assert.equal((await buyer.server.mayfly.catch(inbox).status()).status, 'active')
+  assert.equal(buyer.wallet.asked.length, 1)
 })
 
-test('a buyer who aborts before the wallet is asked has paid nothing', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  const leaving = new AbortController()
+test('a buyer who leaves before the wallet is asked has paid nothing', async (t) => {
+  const { wallet, buy } = await aBuyer(t)
   const reason = new Error('changed my mind')
-  const bought = server.mayfly.buyCatch({
-    planId: 'spark',
-    wallet,
-    signal: leaving.signal,
-    onInvoice: () => leaving.abort(reason),
-  })
-  await assert.rejects(bought, reason)
+  await assert.rejects(buy(leavingAt('invoice', reason)), reason)
   assert.deepEqual(wallet.asked, [])
 })
 
-test('a buyer who aborts after the payment is told so, and takes it up with the same key', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  const leaving = new AbortController()
-  const idempotencyKey = randomUUID()
-  const purchase = { planId: 'spark', wallet, idempotencyKey } as const
-  const interrupted = server.mayfly.buyCatch({
-    ...purchase,
-    signal: leaving.signal,
-    onProgress: ({ stage }) => stage === 'paid' && leaving.abort(),
-  })
-  await assert.rejects(interrupted, { phrase: 'paid but not collected', status: 0 })
-  const inbox = await server.mayfly.buyCatch(purchase)
+test('a buyer who leaves after the payment is told so, and takes it up with the same key', async (t) => {
+  const { server, buy, mayfly, purchase } = await aBuyer(t)
+  await assert.rejects(buy(leavingAt('paid')), { phrase: 'paid but not collected', status: 0 })
+  const inbox = await mayfly().buyCatch(purchase)
   assert.equal((await server.mayfly.catch(inbox).status()).status, 'active')
   assert.deepEqual(await books(server), ONE_SALE)
 })
 
-test('a buyer who aborts while the order is looked up gets the reason, and the wallet is not asked', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  wallet.next = 'unknown'
-  const leaving = new AbortController()
+test('a buyer who leaves while the order is looked up gets the reason, and the wallet is not asked', async (t) => {
+  const { wallet, begin, buy } = await aBuyer(t)
+  await begin()
   const reason = new Error('changed my mind')
-  const purchase = {
-    planId: 'spark',
-    wallet,
-    idempotencyKey: randomUUID(),
-    signal: leaving.signal,
-    onProgress: ({ stage }: { stage: string }) => stage === 'uncertain' && leaving.abort(reason),
-  } as const
-  await assert.rejects(server.mayfly.buyCatch(purchase), { phrase: 'payment outcome unknown' })
-  await assert.rejects(server.mayfly.buyCatch(purchase), reason)
+  await assert.rejects(buy({ signal: AbortSignal.abort(reason) }), reason)
   assert.equal(wallet.asked.length, 1)
 })
 
-test('a buyer who aborts between two polls does not wait for the next one', async (t) => {
-  const server = await startServer(t)
+test('a buyer who leaves between two polls does not wait for the next one', async (t) => {
+  const buyer = await aBuyer(t)
   let polls = 0
-  const mayfly = createMayfly({
-    baseUrl: server.url,
-    async fetch(url, options) {
-      const answer = await fetch(url, options)
-      if (!String(url).includes('/order_')) return answer
-      polls++
-      const headers = { ...Object.fromEntries(answer.headers), 'retry-after': '3600' }
-      return new Response(await answer.text(), { status: answer.status, headers })
-    },
-  })
+  buyer.fetch = async (url, init) => {
+    const answer = await fetch(url, init)
+    if (!isOfOrder(url)) return answer
+    polls++
+    const headers = { ...Object.fromEntries(answer.headers), 'retry-after': '3600' }
+    return new Response(await answer.text(), { status: answer.status, headers })
+  }
   const leaving = new AbortController()
-  const { signal } = leaving
-  let left: unknown
-  const onInvoice = () => undefined
-  void mayfly.buyCatch({ planId: 'spark', onInvoice, signal }).catch((error: unknown) => {
-    left = error
-  })
-  await until('the first poll', () => polls === 1)
   const reason = new Error('changed my mind')
+  const byHand = { wallet: undefined, signal: leaving.signal }
+  const left = assert.rejects(buyer.buy(byHand), reason)
+  await until('the first poll', () => polls === 1)
   leaving.abort(reason)
-  await until('the end', () => left !== undefined)
-  assert.equal(left, reason)
+  await left
 })
 
 test('a whisper is taken up with the same key and the same bytes', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  const sealed = await sealWhisper({ data: Buffer.from('once') })
-  const purchase = { planId: 'spark', wallet, sealed, idempotencyKey: randomUUID() } as const
-  const leaving = new AbortController()
-  const interrupted = server.mayfly.buyWhisper({
-    ...purchase,
-    signal: leaving.signal,
-    onProgress: ({ stage }) => stage === 'paid' && leaving.abort(),
-  })
+  const { server, mayfly, purchase } = await aBuyer(t)
+  const asked = { ...purchase, sealed: await sealWhisper({ data: Buffer.from('once') }) }
+  const interrupted = mayfly().buyWhisper({ ...asked, ...leavingAt('paid') })
   await assert.rejects(interrupted, { phrase: 'paid but not collected' })
-  const { code } = await server.mayfly.buyWhisper(purchase)
+  const { code } = await mayfly().buyWhisper(asked)
   assert.equal(Buffer.from((await server.mayfly.readWhisper(code)).data).toString(), 'once')
-  const { orders, invoices, settled } = await books(server)
-  assert.deepEqual({ orders, invoices, settled }, { orders: 1, invoices: 1, settled: 1 })
-})
-
-test('a second invoice after the payment is never paid', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  // The order that is paid is answered as if it were another purchase.
-  const mayfly = createMayfly({
-    baseUrl: server.url,
-    wallet,
-    fetch: (url, init) =>
-      init?.method === 'GET' && String(url).includes('/api/payments/')
-        ? fetch(`${server.url}/api/payments/catch`, {
-            method: 'POST',
-            headers: { 'content-type': 'application/json', 'idempotency-key': randomUUID() },
-            body: '{"planId":"spark"}',
-          })
-        : fetch(url, init),
-  })
-  const idempotencyKey = randomUUID()
-  await assert.rejects(mayfly.buyCatch({ planId: 'spark', idempotencyKey }), {
-    phrase: 'second payment refused',
-    status: 402,
-  })
-  assert.equal(wallet.asked.length, 1)
+  assert.deepEqual(await books(server), { ...ONE_SALE, inboxes: 0 })
 })
 
 for (const [name, lie] of Object.entries(LIES)) {
@@ -251,76 +170,25 @@ for (const [name, lie] of Object.entries(LIES)) {
   })
 }
 
-test('a service whose catalogue is none is paid nothing', async (t) => {
-  const server = await startServer(t)
-  for (const plans of ['none', null, [null], {}, [{ planId: 'spark', priceSats: '100' }]]) {
-    const wallet = testWallet(server)
-    const mayfly = createMayfly({
-      baseUrl: server.url,
-      wallet,
-      fetch: (url, init) =>
-        String(url).endsWith('/api/catalog')
-          ? Promise.resolve(Response.json({ products: { catch: { plans } } }))
-          : fetch(url, init),
-    })
-    await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), { phrase: 'price disagrees' })
-    assert.deepEqual(wallet.asked, [])
+test('a service is paid nothing whose catalogue is none, or has another price than it asks for', async (t) => {
+  const buyer = await aBuyer(t)
+  const priced = (priceSats?: unknown) => [{ planId: 'spark', priceSats }]
+  let plans: unknown
+  buyer.fetch = (url, init) =>
+    isOfCatalog(url)
+      ? Promise.resolve(Response.json({ products: { catch: { plans } } }))
+      : fetch(url, init)
+  for (plans of ['none', null, [null], {}, priced('100'), priced(99), priced(101), priced()]) {
+    await assert.rejects(buyer.buy(), { phrase: 'price disagrees' }, JSON.stringify(plans))
   }
-})
-
-test('a service that asks for another price than its catalogue says is paid nothing', async (t) => {
-  const server = await startServer(t)
-  for (const price of [99, 101, undefined]) {
-    const wallet = testWallet(server)
-    const mayfly = createMayfly({
-      baseUrl: server.url,
-      wallet,
-      fetch: withPrice(() => price),
-    })
-    await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), {
-      phrase: 'price disagrees',
-    })
-    assert.deepEqual(wallet.asked, [])
-  }
-})
-
-test('a purchase that failed is not tried again at another price than the catalogue says by then', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  wallet.next = 'not paid'
-  let price = 100
-  const mayfly = createMayfly({
-    baseUrl: server.url,
-    wallet,
-    fetch: withPrice(() => price),
-  })
-  const purchase = { planId: 'spark', idempotencyKey: randomUUID() } as const
-  await assert.rejects(mayfly.buyCatch(purchase), { phrase: 'payment failed' })
-  price = 99
-  await assert.rejects(mayfly.buyCatch(purchase), { phrase: 'price disagrees' })
-  assert.equal(wallet.asked.length, 1)
-})
-
-test('the fee that a wallet has paid is kept with the purchase', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  const kept: (number | undefined)[] = []
-  const mayfly = createMayfly({
-    baseUrl: server.url,
-    wallet: {
-      ...wallet,
-      pay: async (bolt11, options) => ({ ...(await wallet.pay(bolt11, options)), feeMsat: 1_234 }),
-    },
-    store: {
-      load: async () => null,
-      save: async ({ state, feeMsat }) => {
-        if (state === 'paid') kept.push(feeMsat)
-        return true
-      },
-    },
-  })
-  await mayfly.buyCatch({ planId: 'spark' })
-  assert.deepEqual(kept, [1_234])
+  assert.deepEqual(buyer.wallet.asked, [])
+  plans = priced(100)
+  buyer.wallet.next = 'not paid'
+  await assert.rejects(buyer.buy(), { phrase: 'payment failed' })
+  // The catalogue is looked at before each try.
+  plans = priced(99)
+  await assert.rejects(buyer.buy(), { phrase: 'price disagrees' })
+  assert.equal(buyer.wallet.asked.length, 1)
 })
 
 for (const [name, answer] of Object.entries({
@@ -333,14 +201,9 @@ for (const [name, answer] of Object.entries({
     t.mock.method(performance, 'now', () => Date.now())
     const preimage = randomBytes(32)
     const paymentHash = createHash('sha256').update(preimage).digest('hex')
-    const bolt11 = anInvoice({ paymentHash, amountMsat: 100_000 })
     const quote = {
-      orderId: 'order_1',
-      product: 'catch',
-      planId: 'spark',
-      amountSats: 100,
-      bolt11,
-      paymentHash,
+      ...{ orderId: 'order_1', product: 'catch', planId: 'spark', amountSats: 100, paymentHash },
+      bolt11: anInvoice({ paymentHash, amountMsat: 100_000 }),
       expiresAt: '2026-01-02T00:15:00Z',
       network: 'regtest',
     }
@@ -355,9 +218,9 @@ for (const [name, answer] of Object.entries({
       baseUrl: 'http://mayfly.test',
       wallet: { pay },
       fetch: async (url) => {
-        if (String(url).endsWith('/api/catalog')) return new Response(JSON.stringify(catalog))
+        if (isOfCatalog(url)) return Response.json(catalog)
         asked++
-        return isPaid ? answer() : new Response(JSON.stringify(quote), { status: 402 })
+        return isPaid ? answer() : Response.json(quote, { status: 402 })
       },
     })
     let outcome: unknown
@@ -379,64 +242,30 @@ for (const [name, answer] of Object.entries({
   })
 }
 
-/** Loses the answers that it is asked to, after the service has acted on the request. */
-function lossy(isLost: (n: number) => boolean): typeof globalThis.fetch {
-  let n = 0
-  return async (input, init) => {
-    const answer = await fetch(input, init)
-    if (!isLost(n++)) return answer
-    await answer.arrayBuffer()
-    throw new TypeError('fetch failed')
-  }
-}
-
 test('a service that never says that an order is over is left when its invoice is', async (t) => {
-  const server = await startServer(t)
-  let passed = 0
-  let polls = 0
-  const payments = createPayments(
-    createHttp(server.url, (url, init) => {
-      if (String(url).includes('/payments/order_') && polls++ > 0) passed = 26 * 60_000
+  for (const [shown, phrase] of [
+    [true, 'invoice expired'],
+    [false, 'payment outcome unknown'],
+  ] as const) {
+    const buyer = await aBuyer(t)
+    let polls = 0
+    buyer.fetch = (url, init) => {
+      if (isOfOrder(url) && polls++ > 0) buyer.minutesPassed = 26
       return fetch(url, init)
-    }),
-    { maxSats: 1000, service: server.url, now: () => Date.now() + passed },
-  )
-  const idempotencyKey = randomUUID()
-  const byHand = { planId: 'spark', idempotencyKey, onInvoice: () => undefined } as const
-  const phrase = 'invoice expired'
-  await assert.rejects(payments.buy(planOrder('catch', 'spark'), byHand), { phrase })
-  passed = 0
-  polls = 0
-  const wallet: Wallet = { pay: () => Promise.reject(new WalletError('no answer', 'unknown')) }
-  const paying = { planId: 'spark', idempotencyKey, wallet } as const
-  await assert.rejects(payments.buy(planOrder('catch', 'spark'), paying), {
-    phrase: 'payment outcome unknown',
-  })
+    }
+    buyer.wallet.next = 'unknown'
+    await assert.rejects(buyer.buy(shown ? { wallet: undefined } : {}), { phrase })
+  }
 })
 
 test('a quote that is longer than any is refused, and is not kept', async (t) => {
-  const server = await startServer(t)
-  const wallet = testWallet(server)
-  const mayfly = createMayfly({
-    baseUrl: server.url,
-    wallet,
-    fetch: async (url, init) => {
-      const answer = await fetch(url, init)
-      if (answer.status !== 402) return answer
-      const quote = { ...((await answer.json()) as object), more: 'x'.repeat(100_000) }
-      return Response.json(quote, { status: 402 })
-    },
-  })
-  await assert.rejects(mayfly.buyCatch({ planId: 'spark' }), { phrase: 'unexpected answer' })
-  assert.deepEqual(wallet.asked, [])
-})
-
-/** The service, whose catalogue has this price in place of 100 sat, or none. */
-const withPrice =
-  (price: () => number | undefined): typeof fetch =>
-  async (url, init) => {
+  const buyer = await aBuyer(t)
+  buyer.fetch = async (url, init) => {
     const answer = await fetch(url, init)
-    if (!String(url).endsWith('/api/catalog')) return answer
-    const told = price() === undefined ? '' : `"priceSats":${price()},`
-    return new Response((await answer.text()).replaceAll('"priceSats":100,', told), answer)
+    if (answer.status !== 402) return answer
+    const quote = { ...((await answer.json()) as object), more: 'x'.repeat(100_000) }
+    return Response.json(quote, { status: 402 })
   }
+  await assert.rejects(buyer.buy(), { phrase: 'unexpected answer' })
+  assert.deepEqual([buyer.wallet.asked, buyer.store.records()], [[], []])
+})
