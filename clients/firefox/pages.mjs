@@ -142,6 +142,19 @@ suite('the pages in Firefox', () => {
     await visitor.reads('Live')
   })
 
+  test('two tabs of one inbox are live at once', async (t) => {
+    const visitor = await visit(t, '/buy#catch')
+    await buySpark(visitor)
+    await visitor.click('button', 'Save and open')
+    await visitor.reads('Live')
+    const tab = person(await visitor.page.browserContext().newPage())
+    // Where Firefox asks its cache, the second tab waits for 20 seconds.
+    tab.page.setDefaultTimeout(15_000)
+    await tab.page.goto(`${server.url}/catch`)
+    await tab.click('button', 'Open Inbox 1')
+    await tab.reads('Live')
+  })
+
   for (const file of readdirSync(PAGES).filter((name) => name.endsWith('.html'))) {
     const name = file.replace('.html', '')
     test(`the page "${name}" fits a phone and complains of nothing`, async (t) => {
@@ -172,14 +185,18 @@ function person(page) {
     /** Opens what is folded. */
     press: (text) => page.locator(`::-p-xpath(//summary[normalize-space(.)="${text}"])`).click(),
     fill: (label, text) => page.locator(`::-p-aria([name="${label}"][role="textbox"])`).fill(text),
-    /** Waits for an element with exactly this text. */
+    /** Waits for an element with exactly this text. Puppeteer's own selectors do not see that a text has changed. */
     reads: (text) =>
-      page.locator(`::-p-xpath(//*[normalize-space(.)="${text}"])`).setVisibility('visible').wait(),
+      page.waitForFunction(
+        (text) =>
+          [...document.querySelectorAll('body *')].some(
+            (element) => element.checkVisibility() && element.textContent.trim() === text,
+          ),
+        {},
+        text,
+      ),
     mentions: (text) =>
-      page
-        .locator(`::-p-xpath(//*[contains(normalize-space(.), "${text}")])`)
-        .setVisibility('visible')
-        .wait(),
+      page.waitForFunction((text) => document.body.innerText.includes(text), {}, text),
     text: async (selector) =>
       page
         .locator(selector)

@@ -68,6 +68,8 @@ export function createHttp(baseUrl: string, fetch: typeof globalThis.fetch) {
       signal: limit.signal,
       // Tokens go only to the service's own address, never to a redirect's target.
       redirect: 'manual',
+      // Nothing is to be stored. Firefox would let a second tab wait 20 seconds for the first one's stream.
+      cache: 'no-store',
     })
     try {
       return { response: await orUnreachable(sent, signal), limit }

@@ -33,6 +33,18 @@ for (const [name, listener] of Object.entries(STRANGERS)) {
   })
 }
 
+test('no call asks a cache, where Firefox would let one tab wait for the stream of another', async (t) => {
+  const asked: unknown[] = []
+  const { calls } = await strangerOf(t, ({ headers }, response) => {
+    asked.push(headers['cache-control'])
+    response.writeHead(404).end()
+  })
+  const all = Object.values(calls)
+  for (const ask of all) await assert.rejects(ask)
+  assert.deepEqual(new Set(asked), new Set(['no-cache']))
+  assert.ok(asked.length >= all.length)
+})
+
 test('an error says which part of the request is wrong and what it must be, in a short line or not at all', async (t) => {
   const told = { error: 'invalid settings', field: 'graceSeconds', expected: '60 to 604800' }
   const long = 'x'.repeat(201)
