@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { openPurchases } from '../../src/cli/vault/purchases.ts'
 import { vaultFile } from '../../src/cli/vault/vault.ts'
+import { between } from '../support/between.ts'
 import { catalogueOf } from '../support/catalogue.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -59,6 +61,30 @@ test('a service whose catalogue says that a whisper is huge fills no disk', asyn
   assert.equal((await cli.run(['whisper', 'read', 'w'])).out, 'x')
   assert.ok(statSync(vaultFile(cli.folder)).size < 70_000_000)
 })
+
+test('an inbox whose answer never ends, or leads elsewhere, keeps no trigger', async (t) => {
+  const server = await startServer(t)
+  let elsewhere = 0
+  const url = await between(t, server.url, (path, response) => {
+    if (path === '/elsewhere') elsewhere++
+    if (!path.startsWith('/c/')) return false
+    if (isEndless) Readable.from(endless()).pipe(response)
+    else response.writeHead(307, { location: '/elsewhere' }).end()
+    return true
+  })
+  let isEndless = true
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'catch', '--name', 'hooks'], WITH_WALLET)
+  const { answer } = await cli.json(['catch', 'trigger', 'hooks'])
+  assert.equal(String(answer).length, 4096)
+  isEndless = false
+  assert.equal((await cli.run(['catch', 'trigger', 'hooks'])).code, 1)
+  assert.equal(elsewhere, 0)
+})
+
+function* endless() {
+  for (;;) yield 'more'.repeat(256)
+}
 
 test('a catalogue whose price is a text asks the user nothing', async (t) => {
   const server = await startServer(t)

@@ -1,6 +1,6 @@
 /** `mayfly catch trigger NAME`: sends a webhook to an inbox, as a sender of one's choice would sign it. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { base64, concat, hex, utf8 } from '../../lib/bytes.ts'
+import { base64, concat, hex, partsOf, utf8 } from '../../lib/bytes.ts'
 import { mac } from '../../protocol/signatures/mac.ts'
 import { SCHEMES } from '../../protocol/signatures/schemes.ts'
 import { inboxAddress } from '../addresses.ts'
@@ -134,8 +134,10 @@ With --as, a handler behind \`mayfly catch listen --forward\` can be tried befor
       headers: { 'content-type': 'application/json', ...headers },
       body,
       signal: cli.signal,
+      // What is signed goes to the inbox, and nowhere else.
+      redirect: 'manual',
     })
-    const text = (await answer.text()).slice(0, 4096)
+    const text = await beginningOf(answer)
     const made = sample && given === null ? { secret: sample.secret } : {}
     const isStored = answer.ok
     cli.answer(
@@ -149,6 +151,19 @@ With --as, a handler behind \`mayfly catch listen --forward\` can be tried befor
     return isStored ? EXIT.ok : EXIT.failed
   },
 })
+
+/** How much of an answer is shown, which may have no end. */
+const SHOWN_CHARS = 4096
+
+async function beginningOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const part of partsOf(body)) {
+    text += decoder.decode(part, { stream: true })
+    if (text.length >= SHOWN_CHARS) break
+  }
+  return text.slice(0, SHOWN_CHARS)
+}
 
 /** A sample as its sender would send it at this time. @throws CliError for a secret that is none. */
 export async function sampleOf(
