@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { after, suite, test } from 'node:test'
 import { type Answer, type Ask, poll, purchase, quoteOf, send } from '../support/buying.ts'
+import { type Look, look, type Opened, offerOf, opened, rowOf } from '../support/one-url.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { tablesOf } from '../support/tables.ts'
@@ -28,15 +29,31 @@ const ELSEWHERE = '198.51.100.9'
 const QUERY = '/api/payments/catch?attempt=2'
 
 const page = await readFile(new URL('order-of-checks.md', import.meta.url), 'utf8')
-const [OWN_KEY, OTHER_KEY, POLL] = tablesOf(
-  page.slice(0, page.indexOf('**Purchases of one URL.**')),
-)
+const [OWN_KEY = [], OTHER_KEY = [], POLL = [], ONE_URL = []] = tablesOf(page)
+
+type Become<Kind> = (shop: Shop, order: Kind) => Promise<unknown>
+
+/** What makes any order stand as a row says. */
+const EITHER: Record<string, Become<{ paymentHash: string }>> = {
+  pending: async () => undefined,
+  dead: set(`state = 'dead'`),
+  'paid, unfulfilled': set(`state = 'paid_unfulfilled'`),
+  refunded: set(`state = 'refunded', sealed_at = 1`),
+  lost: forget,
+  'forgotten, with a tombstone': async (shop, order) => {
+    await forget(shop, order)
+    const bury = `insert into order_tombstone values ($1, 'used', 1)`
+    await query(shop.server, bury, order.paymentHash)
+  },
+}
+
+/** An end of a moment ago: the server deletes an order whose end is long past while the test looks at it. */
+const ended = ({ server }: Shop) => `expires_at = ${server.now()}`
 
 /** What makes an order stand as a row says. */
-const STATES: Record<string, (shop: Shop, order: Order) => Promise<unknown>> = {
-  pending: async () => undefined,
+const STATES: Record<string, Become<Order>> = {
+  ...EITHER,
   'pending, contested': contest,
-  dead: ({ server }, order) => set(server, order, `state = 'dead'`),
   paid: pay,
   'paid, contested': async (shop, order) => {
     await contest(shop, order)
@@ -51,17 +68,30 @@ const STATES: Record<string, (shop: Shop, order: Order) => Promise<unknown>> = {
   sealed: async (shop, order) => use(shop.server, await collect(shop, order)),
   'never collected': async (shop, order) => {
     await pay(shop, order)
-    // A moment ago: the server deletes an order whose end is long past while the test looks at it.
-    await set(shop.server, order, `expires_at = ${shop.server.now()}`)
+    await set(ended(shop))(shop, order)
   },
-  'paid, unfulfilled': ({ server }, order) => set(server, order, `state = 'paid_unfulfilled'`),
-  refunded: ({ server }, order) => set(server, order, `state = 'refunded', sealed_at = 1`),
-  lost: ({ server }, { orderId }) =>
-    query(server, 'delete from purchase_order where order_id = $1', orderId),
-  'forgotten, with a tombstone': async ({ server }, { orderId, paymentHash }) => {
-    await query(server, 'delete from purchase_order where order_id = $1', orderId)
-    const bury = `insert into order_tombstone values ($1, 'used', 1)`
-    await query(server, bury, paymentHash)
+}
+
+/** The same of a purchase of one URL. */
+const STATES_OF_ONE_URL: Record<string, Become<Opened>> = {
+  ...EITHER,
+  paid: settleByUrl,
+  delivered: collectByUrl,
+  'used once': async (shop, order) => use(shop.server, await collectByUrl(shop, order)),
+  'sealed by age': async (shop, order) => {
+    await collectByUrl(shop, order)
+    await set(`seed = null, sealed_at = 1, sealed_by = 'age'`)(shop, order)
+  },
+  'handed out by the operator': set(
+    `state = 'settled', settled_at = 1, delivered_at = 1, sealed_at = 1, expires_at = 99999999999999`,
+  ),
+  expired: async (shop, order) => {
+    await collectByUrl(shop, order)
+    await set(`seed = null, sealed_at = 1, sealed_by = 'age', ${ended(shop)}`)(shop, order)
+  },
+  'never collected': async (shop, order) => {
+    await settleByUrl(shop, order)
+    await set(ended(shop))(shop, order)
   },
 }
 
@@ -91,10 +121,18 @@ const POLLS: Record<string, (order: Order) => Record<string, string>> = {
   'with both': ({ key, preimage }) => ({ 'idempotency-key': key, 'payment-preimage': preimage }),
 }
 
+/** What a purchase of one URL comes with. */
+const LOOKS: Record<string, (order: Opened) => Look> = {
+  'wrong preimage': ({ wrong }) => ({ authorization: wrong }),
+  'valid credential': ({ authorization }) => ({ authorization }),
+  'valid credential, HEAD': ({ authorization }) => ({ authorization, method: 'HEAD' }),
+  '`Payment-Preimage` alone': ({ preimage }) => ({ headers: { 'payment-preimage': preimage } }),
+}
+
 for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
   suite(`the order of checks, in the ${name} flow`, () => {
     const starting = startShop({ after }, { MAYFLY_TRUSTED_PROXIES: '127.0.0.1' })
-    for (const { state, cells } of OWN_KEY ?? []) {
+    for (const { state, cells } of OWN_KEY) {
       test(`a purchase with the key of an order that is ${state} is answered as order-of-checks.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
@@ -107,7 +145,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
         }
       })
     }
-    for (const { state, cells } of OTHER_KEY ?? []) {
+    for (const { state, cells } of OTHER_KEY) {
       test(`a purchase with the credential of an order that is ${state}, under a key of no order, is answered as order-of-checks.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
@@ -119,7 +157,7 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
         }
       })
     }
-    for (const { state, cells } of POLL ?? []) {
+    for (const { state, cells } of POLL) {
       test(`a poll of an order that is ${state} is answered as order-of-checks.md says`, async () => {
         const server = await starting
         for (const [column, expected] of cells) {
@@ -135,19 +173,42 @@ for (const [name, flow] of Object.entries({ Payment: PAYMENT, L402 })) {
         }
       })
     }
+    for (const { state, cells } of ONE_URL) {
+      test(`a credential of an order that is ${state} is answered at its URL as order-of-checks.md says`, async () => {
+        const shop = await aShopOf(await starting, flow)
+        for (const [column, expected] of cells) {
+          const order = await opened(shop.server, flow === PAYMENT ? 'Payment' : 'L402')
+          const become = STATES_OF_ONE_URL[state]
+          const ask = LOOKS[column]?.(order)
+          assert.ok(become && ask, `${state}: ${column}`)
+          await become(shop, order)
+          const [before] = await rowsOf(shop, order)
+          await assertMeetsAtUrl(shop, await look(shop.server, ask), { expected, order })
+          if (!before || ask.method !== 'HEAD') continue
+          const { delivered_at, sealed_at, seed } = await rowOf(shop.server, order)
+          const was = [before.delivered_at, before.sealed_at]
+          assert.deepEqual([delivered_at, sealed_at], was, column)
+          assert.ok(expected !== '200, no body' || seed, 'the next GET delivers')
+        }
+      })
+    }
   })
 }
 
 test('the tables of order-of-checks.md are there, and have a cell for everything', () => {
-  const size = (table: typeof OWN_KEY): number[] => [
-    table?.length ?? 0,
-    table?.[0]?.cells.length ?? 0,
-  ]
-  assert.deepEqual([OWN_KEY, OTHER_KEY, POLL].map(size), [
+  const sizes = [OWN_KEY, OTHER_KEY, POLL].map((table) => [table.length, table[0]?.cells.length])
+  assert.deepEqual(sizes, [
     [11, 7],
     [9, 4],
     [11, 4],
   ])
+  assert.deepEqual(ONE_URL.map(({ state }) => state).sort(), Object.keys(STATES_OF_ONE_URL).sort())
+  for (const { cells } of ONE_URL) {
+    assert.deepEqual(
+      cells.map(([column]) => column),
+      Object.keys(LOOKS),
+    )
+  }
 })
 
 async function assertMeets(
@@ -187,9 +248,50 @@ async function assertMeets(
   assertError(answer, `${Number(status)} ${phrase}`, note)
 }
 
+async function assertMeetsAtUrl(
+  { server, flow }: Shop,
+  answer: Answer,
+  { expected, order }: { expected: string; order: Opened },
+): Promise<void> {
+  const note = `${expected}: ${answer.status} ${answer.text}`
+  if (expected === '401 bare') {
+    const scheme = flow === PAYMENT ? 'Payment' : 'L402'
+    assert.equal(answer.status, 401, note)
+    return assert.deepEqual(answer.lines('www-authenticate'), [`${scheme} realm="localhost"`], note)
+  }
+  if (expected === '200') {
+    const { public_id } = await rowOf(server, order)
+    return assert.equal(capabilityOf(answer).publicId, public_id, note)
+  }
+  if (expected === '200, no body') {
+    // Its length is not known, so none is told (RFC 9110 §8.6).
+    const told = [answer.status, answer.text, answer.header('content-length')]
+    return assert.deepEqual(told, [200, '', null])
+  }
+  if (expected === 'its challenge') {
+    return assert.equal(offerOf(answer).paymentHash, order.paymentHash, note)
+  }
+  if (expected === 'new' && answer.text === '') {
+    assert.equal(answer.status, 402, note)
+    const shown = answer.lines('www-authenticate').join()
+    return assert.ok(shown !== '' && !shown.includes(order.bolt11), note)
+  }
+  if (expected === 'new') {
+    return assert.notEqual(offerOf(answer).paymentHash, order.paymentHash, note)
+  }
+  const [, status, phrase] = /^(\d+) (\D+)$/.exec(expected) ?? []
+  assert.equal(answer.status, Number(status), note)
+  assert.deepEqual(answer.lines('www-authenticate'), [], note)
+  if (answer.text !== '') assert.deepEqual(JSON.parse(answer.text), { error: phrase }, note)
+}
+
+async function aShopOf(server: TestServer, flow: WalletFlow): Promise<Shop> {
+  return { server, flow, other: await openOrderVia(server, flow, { from: HOME }) }
+}
+
 /** An order as a row says, and another one that waits for its payment. */
 async function anOrderThatIs(state: string, server: TestServer, flow: WalletFlow) {
-  const shop: Shop = { server, flow, other: await openOrderVia(server, flow, { from: HOME }) }
+  const shop = await aShopOf(server, flow)
   const order = await openOrderVia(server, flow, { from: HOME })
   const become = STATES[state]
   assert.ok(become, state)
@@ -217,6 +319,27 @@ async function collect(shop: Shop, order: Order): Promise<Answer> {
   return answer
 }
 
-async function set(server: TestServer, { orderId }: Order, change: string): Promise<void> {
-  await query(server, `update purchase_order set ${change} where order_id = $1`, orderId)
+/** A HEAD with the right credential settles, and delivers nothing. */
+async function settleByUrl({ server }: Shop, order: Opened): Promise<void> {
+  await look(server, { method: 'HEAD', authorization: order.authorization })
+  const { state, delivered_at } = await rowOf(server, order)
+  assert.deepEqual([state, delivered_at], ['settled', null])
+}
+
+async function collectByUrl({ server }: Shop, { authorization }: Opened): Promise<Answer> {
+  const answer = await look(server, { authorization })
+  capabilityOf(answer)
+  return answer
+}
+
+function set(change: string): Become<{ paymentHash: string }> {
+  const text = `update purchase_order set ${change} where payment_hash = $1`
+  return ({ server }, { paymentHash }) => query(server, text, paymentHash)
+}
+
+const rowsOf = ({ server }: Shop, { paymentHash }: { paymentHash: string }) =>
+  query(server, 'select * from purchase_order where payment_hash = $1', paymentHash)
+
+async function forget({ server }: Shop, { paymentHash }: { paymentHash: string }): Promise<void> {
+  await query(server, 'delete from purchase_order where payment_hash = $1', paymentHash)
 }
