@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { REPLAY_MS } from '../../src/payment/order.ts'
 import { delivered, events, keyPoll, kinds, many, OTHER_KEY, plainPoll } from '../support/orders.ts'
-import { aShop, LIFE, SECOND } from '../support/shop.ts'
+import { aShop, LIFE } from '../support/shop.ts'
 
 suite('delivering an order', () => {
   test('a plain poll delivers exactly once, however many race', async (t) => {
@@ -52,17 +52,6 @@ suite('delivering an order', () => {
     shop.clock.advance(1)
     assert.deepEqual(await shop.repeat(), { kind: 'already delivered' })
     assert.deepEqual(await shop.orders.poll(orderId, keyPoll), { kind: 'already delivered' })
-  })
-
-  test('the expiry of the capability seals the replay', async (t) => {
-    const shop = await aShop(t)
-    const { orderId } = await shop.paidAndSeen()
-    shop.clock.advance(LIFE - SECOND)
-    const { outcome } = delivered(await shop.orders.poll(orderId, plainPoll))
-    shop.clock.advance(SECOND - 1)
-    assert.deepEqual(await shop.repeat(), outcome)
-    shop.clock.advance(1)
-    assert.deepEqual(await shop.repeat(), { kind: 'already delivered' })
   })
 
   test('a capability that nobody collected can be claimed until it expires', async (t) => {
