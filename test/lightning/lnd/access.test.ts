@@ -91,13 +91,6 @@ test('a look at the access of LND says what else is wrong with a node, at each o
       },
     ],
     [
-      lndError('timeout', 'asking took too long'),
-      {
-        sentence: `LND: asking took too long: whatever is at ${at} does not answer`,
-        isAway: true,
-      },
-    ],
-    [
       lndError('certificate', 'asking failed (ERR_TLS_CERT_ALTNAME_INVALID)'),
       {
         sentence: `LND: asking failed (ERR_TLS_CERT_ALTNAME_INVALID): ${at} shows a certificate that the cert of MAYFLY_LIGHTNING_URL does not vouch for; use the node's own tls.cert, made for that host`,

@@ -1,8 +1,8 @@
 /** How a node is asked over HTTP: what is sent, and how long and how much is waited for. */
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { createSecureServer } from 'node:http2'
-import { type AddressInfo, createServer as createTcpServer, Socket } from 'node:net'
+import { createServer as createTcpServer, Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import {
   createNodeHttp,
@@ -10,10 +10,10 @@ import {
   type NodeHttp,
   type NodeRequest,
 } from '../../../src/lightning/node/http.ts'
+import { serve } from '../../support/serving.ts'
 import { CERTIFICATE, CERTIFICATE_KEY } from '../../support/stand-ins/certificate.ts'
+import { startStandIn } from '../../support/stand-ins/http-server.ts'
 import { until } from '../../support/until.ts'
-
-type Asked = { line: string; headers: IncomingMessage['headers']; body: string }
 
 const ASK: NodeRequest = { what: 'asking', method: 'GET', path: '/info', timeoutMs: 60_000 }
 
@@ -22,36 +22,20 @@ async function aWorld(
   t: TestContext,
   answer: (response: ServerResponse) => void = (response) => void response.end('{}'),
 ) {
-  const asked: Asked[] = []
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const chunk of request) body += chunk
-    asked.push({ line: `${request.method} ${request.url}`, headers: request.headers, body })
-    answer(response)
-  })
-  const baseUrl = await new Promise<string>((resolve) => {
-    server.listen(0, '127.0.0.1', () =>
-      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-    )
-  })
+  const server = await startStandIn((_, response) => answer(response))
   const http = createNodeHttp({
     node: 'A node',
-    baseUrl,
+    baseUrl: server.baseUrl,
     headers: { authorization: 'key' },
     certificate: undefined,
     connectTimeoutMs: 5_000,
     answerOf: ({ text }) => (text === 'no' ? { code: 7, message: text } : null),
   })
-  const leave = () =>
-    new Promise<void>((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    })
   t.after(async () => {
     await http.close()
-    await leave()
+    await server.close()
   })
-  return { http, asked, leave }
+  return { http, asked: server.requests, leave: server.close }
 }
 
 async function openBody(http: NodeHttp, signal = new AbortController().signal) {
@@ -63,7 +47,11 @@ test('a node is sent JSON, a form, or nothing, with the headers of its client', 
     response.statusCode = 418
     response.end('tea für zwei')
   })
-  const requests: [Partial<NodeRequest>, Partial<Asked>, type: string | undefined][] = [
+  const requests: [
+    Partial<NodeRequest>,
+    { line: string; body: string },
+    type: string | undefined,
+  ][] = [
     [{}, { line: 'GET /info', body: '' }, undefined],
     [
       { method: 'POST', path: '/make?a=1', json: { amount: 21 } },
@@ -159,21 +147,16 @@ test('a call to a node ends when its caller stops it, before its time and while 
 
 test('a call to a node ends in its time while the node takes no connection', async (t) => {
   // Its TLS is never answered.
-  const silent = createTcpServer()
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  const { port } = silent.address() as AddressInfo
+  const silent = await serve(t, createTcpServer())
   const http = createNodeHttp({
     node: 'A node',
-    baseUrl: `https://127.0.0.1:${port}`,
+    baseUrl: silent.replace('http:', 'https:'),
     headers: {},
     certificate: undefined,
     connectTimeoutMs: 1_500,
     answerOf: () => null,
   })
-  t.after(async () => {
-    await http.close()
-    silent.close()
-  })
+  t.after(http.close)
   await assert.rejects(http.exchange({ ...ASK, timeoutMs: 20 }), { reason: 'timeout' })
 })
 
@@ -232,10 +215,9 @@ test('a node is spoken to in HTTP/1.1, over TLS that its own certificate vouches
       response.end('{}')
     },
   )
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const options = {
     node: 'A node',
-    baseUrl: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    baseUrl: (await serve(t, server)).replace('http:', 'https:'),
     headers: {},
     connectTimeoutMs: 5_000,
     answerOf: () => null,
@@ -245,7 +227,6 @@ test('a node is spoken to in HTTP/1.1, over TLS that its own certificate vouches
   t.after(async () => {
     await own.close()
     await others.close()
-    await new Promise((resolve) => server.close(resolve))
   })
   assert.deepEqual(await own.exchange(ASK), { status: 200, text: '{}' })
   await assert.rejects(others.exchange(ASK), { reason: 'certificate' })

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Nip47ResponseDecodingError, Nip47WalletError } from '@getalby/sdk/nwc'
 import { createNwcClient, readable } from '../../../src/lightning/nwc/client.ts'
+import { createNwc } from '../../../src/lightning/nwc/nwc.ts'
+import { readNwcUrl } from '../../../src/lightning/nwc/url.ts'
 import { startRelay } from '../../support/nostr-relay.ts'
 import { manualClock } from '../../support/shop.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
@@ -24,7 +26,7 @@ async function aWorld(t: TestContext, url: (own: string) => string = (own) => ow
     wallet.close()
     await relay.stop()
   })
-  return { client, wallet, own, relay, withoutClient }
+  return { client, wallet, own, relay, clock, withoutClient }
 }
 
 test('a text of a wallet at which the client would throw is read as an empty one, and any other as it is', () => {
@@ -104,4 +106,39 @@ test('a client that is closed leaves no connection to its relay', async (t) => {
   assert.equal(relay.connections(), withoutClient + 1)
   client.close()
   await until('the end of the connection', () => relay.connections() === withoutClient)
+})
+
+test("a wallet's watch warns when no relay answers any more, and goes on when one does again", async (t) => {
+  const { own, relay, wallet, clock } = await aWorld(t)
+  const warnings: string[] = []
+  const lightning = createNwc({
+    ...readNwcUrl(wallet.url),
+    clock,
+    timeouts: { infoMs: 2_000, probeEveryMs: 20, retryFirstMs: 1, retryMaxMs: 20 },
+    onWarning: (message) => warnings.push(message),
+  })
+  const told: string[] = []
+  const stop = new AbortController()
+  const ended = lightning.watch((hash) => told.push(hash), stop.signal)
+  t.after(async () => {
+    stop.abort()
+    await ended
+    await lightning.close()
+  })
+  const isUnderWay = () =>
+    until('a watch that tells of payments', async () => {
+      const invoice = own.make({ amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 901 })
+      await wallet.tell(invoice)
+      await until('word of it', () => told.includes(invoice.paymentHash), { withinMs: 1_000 })
+      return true
+    })
+  await isUnderWay()
+  await relay.stop()
+  await until('a warning', () => warnings.length > 0)
+  assert.match(
+    warnings[0] ?? '',
+    /^NWC: (asking for the wallet|following the payments) (failed|took too long); connecting again$/,
+  )
+  await relay.start()
+  await isUnderWay()
 })

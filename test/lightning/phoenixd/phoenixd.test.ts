@@ -213,6 +213,7 @@ test('an unpaid invoice of phoenixd dies by the expiry that phoenixd says, or el
 test('checking the access of phoenixd says what is wrong in one sentence', async (t) => {
   const { lightning, answer, standIn } = await aWorld(t)
   const { baseUrl } = standIn
+  assert.equal(await lightning.checkAccess(), null)
   for (const [status, text, sentence] of [
     [
       401,

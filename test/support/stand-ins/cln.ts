@@ -6,16 +6,11 @@ import type { ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
-import { type StandInServer, sendJson, startStandIn } from './http-server.ts'
+import { sendJson, startStandIn } from './http-server.ts'
 import { LEDGER_NODE_ID, type Ledger, type LedgerInvoice } from './ledger.ts'
 import { type Restrictions, runeRefusal } from './runes.ts'
 
-export type ClnStandIn = StandInServer & {
-  /** A rune for only these methods. Default: for all. */
-  rune(...methods: string[]): string
-  /** A rune with these restrictions, as `createrune` takes them. */
-  restricted(restrictions: Restrictions): string
-}
+export type ClnStandIn = Awaited<ReturnType<typeof startCln>>
 
 type Params = Record<string, unknown>
 
@@ -30,7 +25,7 @@ export async function startCln(options: {
   network?: string
   /** Warnings in the answer of getinfo. */
   warnings?: Params
-}): Promise<ClnStandIn> {
+}) {
   const { own, others, clock, network = 'regtest' } = options
   const runes = new Map<string, { restrictions: Restrictions; lastUsed?: number }>()
   const labels = new Set<unknown>()
@@ -173,6 +168,7 @@ export async function startCln(options: {
     { tls: true },
   )
 
+  /** A rune with these restrictions, as `createrune` takes them. */
   function restricted(restrictions: Restrictions): string {
     const rune = Buffer.from(crypto.getRandomValues(new Uint8Array(48))).toString('base64url')
     runes.set(rune, { restrictions })
@@ -182,7 +178,8 @@ export async function startCln(options: {
   return {
     ...standIn,
     restricted,
-    rune: (...methods) =>
+    /** A rune for only these methods. Default: for all. */
+    rune: (...methods: string[]) =>
       restricted(methods.length > 0 ? [methods.map((each) => `method=${each}`)] : []),
   }
 }

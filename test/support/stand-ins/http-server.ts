@@ -14,8 +14,6 @@ export type StandInServer = {
   requests: { line: string; body: string; headers: IncomingMessage['headers'] }[]
   /** Replaces the stand-in's answers to the next requests. Null ends this. */
   spoil(fault: Fault | null): void
-  /** Cuts every connection. */
-  cut(): void
   close(): Promise<void>
 }
 
@@ -52,7 +50,6 @@ export async function startStandIn(
     spoil(next) {
       fault = next
     },
-    cut: () => server.closeAllConnections(),
     close: () =>
       new Promise((resolve) => {
         // Resolves also if the server is already closed.

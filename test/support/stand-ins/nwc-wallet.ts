@@ -14,22 +14,6 @@ import type { Clock } from '../../../src/lib/clock.ts'
 import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import type { Ledger, LedgerInvoice } from './ledger.ts'
 
-export type NwcWalletStandIn = {
-  /** The connection string. */
-  url: string
-  /** Replaces the answers of its handlers. Null ends this. */
-  spoil(fault: ((method: string) => Answer | Promise<Answer> | null) | null): void
-  /** Sends this text in place of each answer, encrypted unless it is `raw`. Null ends this. */
-  garble(text: string | null, form?: 'raw'): void
-  /** Sends the notification of a payment. It can be sent any number of times. */
-  tell(invoice: LedgerInvoice): Promise<void>
-  /** Sends any text as a notification. */
-  say(text: string): Promise<void>
-  /** The methods of all requests so far. */
-  requests: string[]
-  close(): void
-}
-
 type Answer = { result: undefined; error: { code: string; message: string } }
 type Outgoing = { bolt11: string; preimage?: string; state: Nip47Transaction['state'] }
 type Encryption = 'nip04' | 'nip44_v2'
@@ -42,7 +26,7 @@ export async function startNwcWallet(options: {
   encryption?: Encryption
   methods?: string[]
   network?: string
-}): Promise<NwcWalletStandIn> {
+}) {
   const { relayUrl, clock, own, others, encryption = 'nip44_v2', network = 'regtest' } = options
   const methods = options.methods ?? ['get_info', 'make_invoice', 'lookup_invoice', 'pay_invoice']
   const [walletSecret, clientSecret] = [randomBytes(32), randomBytes(32)]
@@ -59,7 +43,7 @@ export async function startNwcWallet(options: {
   }
   const outgoing = new Map<string, Outgoing>()
   const requests: string[] = []
-  let fault: Parameters<NwcWalletStandIn['spoil']>[0] = null
+  let fault: ((method: string) => Answer | null) | null = null
 
   const failed = (code: string, message: string): Answer => ({
     result: undefined,
@@ -73,7 +57,7 @@ export async function startNwcWallet(options: {
   ) {
     return async (request: Request) => {
       requests.push(method)
-      const spoilt = await fault?.(method)
+      const spoilt = fault?.(method)
       if (spoilt) return spoilt
       if (!methods.includes(method)) return failed('RESTRICTED', `${method} is not allowed`)
       const answer = await handle(request)
@@ -157,13 +141,10 @@ export async function startNwcWallet(options: {
     await Promise.any(service.pool.publish([relayUrl], event))
   }
 
+  /** Sends the notification of a payment. It can be sent any number of times. */
   async function tell(invoice: LedgerInvoice): Promise<void> {
     const word = { notification_type: 'payment_received', notification: incoming(invoice) }
-    await say(JSON.stringify(word))
-  }
-
-  async function say(text: string): Promise<void> {
-    const content = await encrypt(keys, text, encryption)
+    const content = await encrypt(keys, JSON.stringify(word), encryption)
     const kind = encryption === 'nip04' ? 23196 : 23197
     await publish(kind, [['p', keys.clientPubkey]], content)
   }
@@ -177,18 +158,21 @@ export async function startNwcWallet(options: {
   const forget = own.onSettled((invoice) => void tell(invoice).catch(() => {}))
 
   return {
+    /** The connection string. */
     url:
       `nostr+walletconnect://${keys.walletPubkey}?relay=${encodeURIComponent(relayUrl)}` +
       `&secret=${clientSecret.toString('hex')}`,
+    /** The methods of all requests so far. */
     requests,
-    spoil(next) {
+    /** Replaces the answers of its handlers. */
+    spoil(next: typeof fault) {
       fault = next
     },
-    garble(text, form) {
+    /** Sends this text in place of each answer, encrypted unless it is `raw`. Null ends this. */
+    garble(text: string | null, form?: 'raw') {
       garbled = text === null ? null : { text, form }
     },
     tell,
-    say,
     close() {
       forget()
       unsubscribe()
