@@ -26,7 +26,7 @@ describe('catch listen --retry', () => {
         [2, 200, 1],
       ],
     )
-    assert.match(err, /#1: 503 in \d+ ms, it says: later\. Again in a second \(1 of 3\)\./)
+    assert.match(err, /#1: 503 in \d+ ms, it says: later\. Again in 1 s \(1 of 3\)\./)
     assert.match(err, /#1: 429 in \d+ ms, it says: later\. Again in \d s \(2 of 3\)\./)
   })
 

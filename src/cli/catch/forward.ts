@@ -267,7 +267,7 @@ function failedOnce(
   }: { answer: Forwarded; pause: number; tries: number; retries: number },
 ): string {
   const says = answer.answer === undefined ? '' : `, it says: ${answer.answer}`
-  const again = `Again in ${pause < 1000 ? 'a second' : span(Math.round(pause / 1000))}`
+  const again = `Again in ${span(Math.round(pause / 1000))}`
   return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${retries}).`
 }
 
