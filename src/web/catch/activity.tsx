@@ -1,8 +1,8 @@
 /** How many requests came when: a bar for each minute, hour or day. A press on one shows its requests. */
-import type { CatchEvent, CatchRefusals } from '../../client/index.ts'
 import { count, plural, time, when } from '../lib/format.ts'
 import { now } from '../lib/service.ts'
 import type { Span } from './events.ts'
+import type { Inbox } from './model.ts'
 
 const MINUTE = 60_000
 const SIZES = [
@@ -13,22 +13,13 @@ const SIZES = [
 const MAX_BARS = 60
 const MIN_BARS = 30
 
-export function Activity({
-  events,
-  refusals,
-  span,
-  isWhole,
-  onSpan,
-}: {
-  events: readonly CatchEvent[]
-  refusals: CatchRefusals
-  span: Span | null
-  /** Whether all requests of the list are loaded. */
-  isWhole: boolean
-  onSpan: (span: Span | null) => void
-}) {
-  const times = events.map(({ receivedAt }) => Date.parse(receivedAt))
-  const refused = refusals.reasons.map((each) => ({
+export function Activity({ inbox: { events, counters } }: { inbox: Inbox }) {
+  const span = events.span.value
+  function choose(chosen: Span | null): void {
+    events.span.value = chosen
+  }
+  const times = events.loaded.value.map(({ receivedAt }) => Date.parse(receivedAt))
+  const refused = counters.value.refusals.reasons.map((each) => ({
     at: Date.parse(each.lastAt),
     count: each.count,
   }))
@@ -72,7 +63,7 @@ export function Activity({
             aria-label={`${label(bar.from)}: ${plural(bar.count, 'request')}${bar.refused > 0 ? `, ${count(bar.refused)} refused` : ''}`}
             title={`${label(bar.from)}: ${plural(bar.count, 'request')}`}
             disabled={bar.count === 0}
-            onClick={() => onSpan(span?.from === bar.from ? null : { from: bar.from, to: bar.to })}
+            onClick={() => choose(span?.from === bar.from ? null : { from: bar.from, to: bar.to })}
           >
             {bar.refused > 0 && (
               <span
@@ -85,9 +76,9 @@ export function Activity({
         ))}
       </div>
       <p class="small quiet number">
-        <span>{`Per ${size.name}${isWhole ? '' : `, of the ${count(times.length)} loaded`}`}</span>
+        <span>{`Per ${size.name}${events.hasOlder.value ? `, of the ${count(times.length)} loaded` : ''}`}</span>
         {span !== null && (
-          <button type="button" class="link" onClick={() => onSpan(null)}>
+          <button type="button" class="link" onClick={() => choose(null)}>
             {`Only ${label(span.from)}. Show all`}
           </button>
         )}

@@ -7,10 +7,6 @@ import { sentence } from '../lib/format.ts'
 import { type Fields, Form, Input, Select } from '../ui/field.tsx'
 import { toast } from '../ui/overlay.tsx'
 
-export type AnswerOptions = {
-  inbox: Pick<CatchClient, 'response' | 'setResponse' | 'deleteResponse'>
-}
-
 type Status = NonNullable<Extract<CatchResponse, { status: unknown }>['status']>
 type ContentType = 'application/json' | 'text/plain'
 const STATUSES = '200 201 202 204 400 403 404 409 410 422 429'.split(' ')
@@ -33,7 +29,7 @@ const PRESETS = {
 type Preset = keyof typeof PRESETS
 const NAMES = Object.keys(PRESETS) as Preset[]
 
-export function Answer({ inbox }: AnswerOptions) {
+export function Answer({ inbox }: { inbox: CatchClient }) {
   const [current, setCurrent] = useState<string>('Loading the answer…')
   const [preset, setPreset] = useState<Preset>('JSON {"ok":true}')
   useEffect(() => {

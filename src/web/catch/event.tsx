@@ -12,7 +12,8 @@ import { plainly } from '../lib/foreign.ts'
 import { count, time, when } from '../lib/format.ts'
 import { Button, Tabs } from '../ui/button.tsx'
 import { CopyButton, copied } from '../ui/copy.tsx'
-import { Answer, type AnswerOptions } from './answer.tsx'
+import { Answer } from './answer.tsx'
+import type { Inbox, TabName } from './model.ts'
 import { Compare, Replay, Verify } from './tools.tsx'
 
 /** A longer path would push the request out of sight, so it is cut. */
@@ -21,30 +22,9 @@ const MAX_TITLE_CHARACTERS = 120
 const SIGNED =
   /^(?:x-hub-signature-256|stripe-signature|x-slack-signature|x-shopify-hmac-sha256|(?:webhook|svix)-signature)$/i
 
-export type TabName = 'Body' | 'Headers' | 'Query' | 'Verify' | 'Replay' | 'Compare' | 'Answer'
-
-export function EventView({
-  event,
-  tab,
-  onTab,
-  ingestUrl,
-  searched,
-  others,
-  answer,
-  onDelete,
-  onBack,
-}: {
-  event: CatchEvent
-  tab: TabName
-  onTab: (tab: TabName) => void
-  ingestUrl: string
-  searched: string
-  /** The requests that are loaded, newest first, to compare this one with. */
-  others: readonly CatchEvent[]
-  answer: AnswerOptions
-  onDelete: () => unknown
-  onBack: () => unknown
-}) {
+/** @param event the one that is shown. */
+export function EventView({ inbox, event }: { inbox: Inbox; event: CatchEvent }) {
+  const { tab, events, client } = inbox
   const { method, headers, query, receivedAt, sequence, sourceIp, access } = event
   const path = event.path || '/'
   const isLong = path.length > MAX_TITLE_CHARACTERS
@@ -61,12 +41,12 @@ export function EventView({
   const names = (Object.keys(titles) as TabName[]).filter(
     (name) => name !== 'Query' || query !== '',
   )
-  const chosen = names.includes(tab) ? tab : 'Body'
+  const chosen = names.includes(tab.value) ? tab.value : 'Body'
   return (
     <article class="event" aria-labelledby="event-title">
       <header class="event-head">
         <span class="back">
-          <Button icon="back" label="Back to the list" onClick={onBack} />
+          <Button icon="back" label="Back to the list" onClick={inbox.leaveDetail} />
         </span>
         <h2 id="event-title" tabIndex={-1}>
           <span class="method">{method}</span>{' '}
@@ -83,16 +63,24 @@ export function EventView({
           <Button
             icon="copy"
             label="Copy as curl"
-            onClick={() => copied(toCurl(event, { url: ingestUrl }))}
+            onClick={() => copied(toCurl(event, { url: inbox.ingestUrl }))}
           />
           {event.bodyBytes > 0 && (
             <Button icon="download" label="Download body" onClick={() => save(event)} />
           )}
-          <Button icon="trash" label="Delete" danger onClick={onDelete} />
+          <Button icon="trash" label="Delete" danger onClick={() => inbox.remove(event)} />
         </div>
       </header>
-      <Searched.Provider value={searched.toLowerCase()}>
-        <Tabs label="The request" names={names} titles={titles} chosen={chosen} onChoose={onTab}>
+      <Searched.Provider value={(events.filter.value.q ?? '').toLowerCase()}>
+        <Tabs
+          label="The request"
+          names={names}
+          titles={titles}
+          chosen={chosen}
+          onChoose={(next) => {
+            tab.value = next
+          }}
+        >
           {chosen === 'Body' && <Body event={event} />}
           {chosen === 'Headers' && <Headers event={event} isLongPath={isLong} />}
           {chosen === 'Query' && (
@@ -100,8 +88,10 @@ export function EventView({
           )}
           {chosen === 'Verify' && <Verify key={event.id} event={event} />}
           {chosen === 'Replay' && <Replay event={event} />}
-          {chosen === 'Compare' && <Compare key={event.id} event={event} others={others} />}
-          {chosen === 'Answer' && <Answer {...answer} />}
+          {chosen === 'Compare' && (
+            <Compare key={event.id} event={event} others={events.shown.value} />
+          )}
+          {chosen === 'Answer' && <Answer inbox={client} />}
         </Tabs>
       </Searched.Provider>
     </article>

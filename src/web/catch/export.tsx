@@ -1,11 +1,11 @@
 /** The dialog that downloads all requests of an inbox. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { CatchClient } from '../../client/catch.ts'
 import { download } from '../lib/download.ts'
 import { bytes, plural, sentence } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
 import { type ExportFormat, type ExportProgress, exportFile } from './export-file.ts'
+import type { Inbox } from './model.ts'
 
 const TYPES: Record<ExportFormat, { ending: string; type: string; what: string }> = {
   HAR: { ending: 'har', type: 'application/json', what: 'for browsers and proxies' },
@@ -17,17 +17,8 @@ const TYPES: Record<ExportFormat, { ending: string; type: string; what: string }
 }
 const FORMATS = Object.keys(TYPES) as ExportFormat[]
 
-export function Export({
-  inbox,
-  ingestUrl,
-  publicId,
-  close,
-}: {
-  inbox: Pick<CatchClient, 'page'>
-  ingestUrl: string
-  publicId: string
-  close: () => void
-}) {
+export function Export({ inbox, close }: { inbox: Inbox; close: () => void }) {
+  const { client, ingestUrl, capability } = inbox
   const progress = useSignal<ExportProgress | null>(null)
   const said = useSignal('')
   const stop = useRef(new AbortController())
@@ -40,9 +31,9 @@ export function Export({
       const onProgress = (next: ExportProgress): void => {
         progress.value = next
       }
-      const file = await exportFile(inbox, { format, url: ingestUrl, signal, onProgress })
+      const file = await exportFile(client, { format, url: ingestUrl, signal, onProgress })
       const { ending, type } = TYPES[format]
-      if (file.requests > 0) download(`${publicId}.${ending}`, file.blob, type)
+      if (file.requests > 0) download(`${capability.publicId}.${ending}`, file.blob, type)
       said.value = outcome(file)
     } catch (error) {
       if (!signal.aborted) said.value = sentence(error)

@@ -18,7 +18,6 @@ import { ended, sendTest, Usage, Vacant } from './state.tsx'
 
 function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
   const { capability, client, connection, ingestUrl } = inbox
-  const { publicId } = capability
   const { status } = inbox.counters.value
   const { closedBy } = opened
   useEffect(() => inbox.start(closedBy), [inbox])
@@ -34,12 +33,11 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
   }
   const extendIt = (): void => extend(owned)
   const showExport = (): void =>
-    openDialog('Download all requests', (close) => (
-      <Export inbox={client} ingestUrl={ingestUrl} publicId={publicId} close={close} />
-    ))
+    openDialog('Download all requests', (close) => <Export inbox={inbox} close={close} />)
 
   const end = ended(status)
   const isVacant = inbox.isVacant.value
+  const shown = inbox.shown.value
   const isReading = inbox.chosen.value !== null && !isVacant
   return (
     <div class={`inbox-open ${isReading ? 'reading' : ''}`}>
@@ -89,7 +87,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
             onFocusIn={inbox.holdShown}
             onWheel={inbox.holdShown}
           >
-            <Shown inbox={inbox} />
+            {shown && <EventView inbox={inbox} event={shown} />}
           </section>
         </div>
       )}
@@ -99,20 +97,11 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
 
 function Requests({ inbox }: { inbox: Inbox }) {
   const { events } = inbox
-  const all = events.shown.value
   const { missed } = events
   return (
     <>
       <Filters inbox={inbox} />
-      <Activity
-        events={events.loaded.value}
-        refusals={inbox.counters.value.refusals}
-        span={events.span.value}
-        isWhole={!events.hasOlder.value}
-        onSpan={(span) => {
-          events.span.value = span
-        }}
-      />
+      <Activity inbox={inbox} />
       {events.jumpedTo.value !== null && (
         <div class="row between small list-note">
           <span>
@@ -123,44 +112,15 @@ function Requests({ inbox }: { inbox: Inbox }) {
           </button>
         </div>
       )}
-      {all.length === 0 ? (
+      {events.shown.value.length === 0 ? (
         <div class="empty">
           <p>No requests match.</p>
           <Button onClick={() => attempt(inbox.clearFilter)}>Clear the filter</Button>
         </div>
       ) : (
-        <EventList
-          events={all}
-          shownId={inbox.shown.value?.id}
-          hasOlder={events.hasOlder.value}
-          isLoading={events.isLoading.value}
-          handle={inbox.list}
-          onChoose={inbox.open}
-          onOlder={() => attempt(events.loadOlder)}
-        />
+        <EventList inbox={inbox} />
       )}
     </>
-  )
-}
-
-function Shown({ inbox }: { inbox: Inbox }) {
-  const { tab, events, client } = inbox
-  const shown = inbox.shown.value
-  if (!shown) return null
-  return (
-    <EventView
-      event={shown}
-      tab={tab.value}
-      onTab={(next) => {
-        tab.value = next
-      }}
-      ingestUrl={inbox.ingestUrl}
-      searched={events.filter.value.q ?? ''}
-      others={events.shown.value}
-      answer={{ inbox: client }}
-      onDelete={() => inbox.remove(shown)}
-      onBack={inbox.leaveDetail}
-    />
   )
 }
 

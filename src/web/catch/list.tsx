@@ -5,7 +5,9 @@ import type { CatchEvent } from '../../client/index.ts'
 import { plainly } from '../lib/foreign.ts'
 import { ago, bytes, when } from '../lib/format.ts'
 import { Icon } from '../ui/icons.tsx'
+import { attempt } from '../ui/overlay.tsx'
 import { Ticking } from '../ui/show.tsx'
+import type { Inbox } from './model.ts'
 
 /** Rows that are drawn above and below those in view. */
 const AROUND = 8
@@ -14,29 +16,12 @@ const AHEAD = 20
 /** A longer path or type is cut by the row anyway. */
 const MAX_SHOWN = 200
 
-export type ListHandle = {
-  /** Moves the keyboard to a row, or to the first if that one is gone. */
-  focus(id: string | undefined): void
-  hasFocus(): boolean
-}
-
-export function EventList({
-  events,
-  shownId,
-  hasOlder,
-  isLoading,
-  handle,
-  onChoose,
-  onOlder,
-}: {
-  events: readonly CatchEvent[]
-  shownId: string | undefined
-  hasOlder: boolean
-  isLoading: boolean
-  handle: { current: ListHandle | null }
-  onChoose: (event: CatchEvent, how: { byKeyboard: boolean }) => void
-  onOlder: () => Promise<void>
-}) {
+export function EventList({ inbox }: { inbox: Inbox }) {
+  const events = inbox.events.shown.value
+  const shownId = inbox.shown.value?.id
+  const hasOlder = inbox.events.hasOlder.value
+  const isLoading = inbox.events.isLoading.value
+  const loadOlder = (): Promise<void> => attempt(inbox.events.loadOlder)
   const scroller = useRef<HTMLDivElement>(null)
   const probe = useRef<HTMLDivElement>(null)
   const view = useSignal({ top: 0, height: 600, row: 36 })
@@ -78,8 +63,8 @@ export function EventList({
   const to = Math.min(events.length, Math.ceil((top + height) / row) + AROUND)
   const isAtEnd = to >= events.length - AHEAD
   useEffect(() => {
-    if (isAtEnd && hasOlder && !isLoading) void onOlder()
-  }, [isAtEnd, hasOlder, isLoading, events.length, onOlder])
+    if (isAtEnd && hasOlder && !isLoading) void loadOlder()
+  }, [isAtEnd, hasOlder, isLoading, events.length])
 
   const tabId =
     [focusedId.value, shownId].find((id) => events.some((event) => event.id === id)) ??
@@ -98,7 +83,7 @@ export function EventList({
       ?.focus({ preventScroll: true })
   })
 
-  handle.current = {
+  inbox.list.current = {
     focus(id) {
       const found = events.findIndex((event) => event.id === id)
       const index = found === -1 ? 0 : found
@@ -144,7 +129,7 @@ export function EventList({
                 aria-current={event.id === shownId ? 'true' : undefined}
                 tabIndex={event.id === tabId ? 0 : -1}
                 // A press by the keyboard is no click of a pointer, which has a count.
-                onClick={({ detail }) => onChoose(event, { byKeyboard: detail === 0 })}
+                onClick={({ detail }) => inbox.open(event, { byKeyboard: detail === 0 })}
                 onFocus={() => {
                   focusedId.value = event.id
                 }}
@@ -156,7 +141,7 @@ export function EventList({
         })}
       </div>
       {hasOlder && (
-        <button type="button" class="btn quiet wide" aria-busy={isLoading} onClick={onOlder}>
+        <button type="button" class="btn quiet wide" aria-busy={isLoading} onClick={loadOlder}>
           Load older requests
         </button>
       )}

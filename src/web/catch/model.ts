@@ -9,9 +9,7 @@ import { noteEnd } from '../lib/keys.ts'
 import { service } from '../lib/service.ts'
 import { announce } from '../ui/overlay.tsx'
 import { createDeletion } from './deletion.ts'
-import type { TabName } from './event.tsx'
 import { createEvents } from './events.ts'
-import type { ListHandle } from './list.tsx'
 import { createUnseen } from './unseen.ts'
 
 /** As in inbox.css: narrower pages show the list or a request, not both. */
@@ -20,6 +18,14 @@ const NARROW = '(max-width: 52rem)'
 const STATUS_DELAY_MS = 400
 /** Refused requests do not show by themselves, so the page asks. */
 const ASK_EVERY_MS = 20_000
+
+export type TabName = 'Body' | 'Headers' | 'Query' | 'Verify' | 'Replay' | 'Compare' | 'Answer'
+
+export type ListHandle = {
+  /** Moves the keyboard to a row, or to the first if that one is gone. */
+  focus(id: string | undefined): void
+  hasFocus(): boolean
+}
 
 export type Counters = { status: CatchStatus; refusals: CatchRefusals }
 export type Inbox = Awaited<ReturnType<typeof loadInbox>>
