@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PurchaseRecord } from '../../src/client/index.ts'
-import { begin, isPaid, type Purchase, storeOf, unfinished } from '../../src/web/lib/unfinished.ts'
+import { type Begun, begin, isPaid, storeOf, unfinished } from '../../src/web/lib/unfinished.ts'
 
 const TERMS = {
   product: 'catch',
@@ -38,14 +38,14 @@ test('of two writes of the same step one is refused, so that no tab writes over 
   assert.deepEqual(store.load(purchase.idempotencyKey), paid)
 })
 
-function stored(changes: Pick<PurchaseRecord, 'state'> & Partial<PurchaseRecord>): Purchase {
+function stored(changes: Pick<PurchaseRecord, 'state'> & Partial<PurchaseRecord>): Begun {
   const purchase = begin(TERMS)
   storeOf(purchase).save(recordOf(purchase, changes))
   return purchase
 }
 
 function recordOf(
-  { idempotencyKey }: Purchase,
+  { idempotencyKey }: Begun,
   changes: Pick<PurchaseRecord, 'state'> & Partial<PurchaseRecord>,
 ): PurchaseRecord {
   return {

@@ -5,7 +5,7 @@ import { when } from '../lib/format.ts'
 import { downloadKey, keep, keyText, openHere, whatIsOpen } from '../lib/keys.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
-import { end, type Purchase } from '../lib/unfinished.ts'
+import { type Begun, end } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed } from '../ui/overlay.tsx'
@@ -17,7 +17,7 @@ export function Bought({
 }: {
   capability: CatchCapability | PulseCapability
   /** Unknown where it was recovered in another browser. */
-  purchase: Purchase | undefined
+  purchase: Begun | undefined
 }) {
   const { product, publicId, expiresAt } = capability
   const { noun, an, title, page } = THINGS[product]

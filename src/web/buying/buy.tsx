@@ -8,7 +8,7 @@ import type { CatchCapability, PulseCapability } from '../../client/index.ts'
 import { planOrder } from '../../client/payments.ts'
 import { isPlanId, type PlanId } from '../../lib/product-names.ts'
 import { offersOf, THINGS } from '../lib/terms.ts'
-import { begin, ofThisTab, type Purchase, type Unfinished, unfinished } from '../lib/unfinished.ts'
+import { type Begun, begin, ofThisTab, type Unfinished, unfinished } from '../lib/unfinished.ts'
 import { Choice } from '../ui/button.tsx'
 import { mount } from '../ui/overlay.tsx'
 import { showTitle } from '../ui/show.tsx'
@@ -22,7 +22,7 @@ type Capability = CatchCapability | PulseCapability
 /** What the address asks for. */
 type Wanted = { product?: Product; planId?: PlanId }
 
-type BoughtHere = Purchase & { product: Product }
+type BoughtHere = Begun & { product: Product }
 const isBoughtHere = (each: Unfinished): each is Unfinished & BoughtHere =>
   each.product !== 'whisper' && each.extends === undefined
 

@@ -8,7 +8,7 @@ import { sats, sentence } from '../lib/format.ts'
 import { isTroubled, type Reach } from '../lib/service.ts'
 import { isStorageBlocked } from '../lib/storage.ts'
 import { THINGS, termsLine } from '../lib/terms.ts'
-import { end, type Purchase, recoveryText } from '../lib/unfinished.ts'
+import { type Begun, end, recoveryText } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed } from '../ui/overlay.tsx'
@@ -35,7 +35,7 @@ export function Checkout<Bought>({
   onRenew,
   children,
 }: {
-  purchase: Purchase
+  purchase: Begun
   buy: Buy
   /** What is done before there is an invoice. */
   asking: string
@@ -113,7 +113,7 @@ export function Asking({ reach, children }: { reach: Reach; children: string }) 
   return <Working>{isTroubled(reach) ? <Trouble reach={reach} /> : `${children}…`}</Working>
 }
 
-function titleOf(phase: Phase, { product }: Purchase): string | null {
+function titleOf(phase: Phase, { product }: Begun): string | null {
   const { noun, an } = THINGS[product]
   if (phase.at === 'invoice') return `Pay ${sats(phase.quote.amountSats)} for ${an}`
   if (phase.at === 'bought') return `Paid: your ${noun} is ready`
@@ -121,7 +121,7 @@ function titleOf(phase: Phase, { product }: Purchase): string | null {
 }
 
 /** Where the order is kept, and a text that collects it from anywhere. */
-export function KeptHere({ purchase }: { purchase: Purchase }) {
+export function KeptHere({ purchase }: { purchase: Begun }) {
   const text = (): string => recoveryText(purchase)
   const save = (): void => download('mayfly-recovery.txt', text(), 'text/plain')
   const { noun } = THINGS[purchase.product]

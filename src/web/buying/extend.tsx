@@ -6,7 +6,7 @@ import type { PlanId } from '../../lib/product-names.ts'
 import { sats, sentence, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
 import { lifetimeMs, type Offer, offersOf, type Terms, THINGS } from '../lib/terms.ts'
-import { begin, end, type Purchase, unfinished } from '../lib/unfinished.ts'
+import { type Begun, begin, end, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { openDialog, toast } from '../ui/overlay.tsx'
 import { Failure, Notice, Working } from '../ui/show.tsx'
@@ -32,7 +32,7 @@ export function showExtension(extending: Extending): void {
 function Extend({ close, ...extending }: Extending & { close: () => void }) {
   const { capability, status } = extending
   const { publicId, product } = capability
-  const purchase = useSignal<Purchase | null>(null)
+  const purchase = useSignal<Begun | null>(null)
 
   function start(terms: Terms): void {
     const begun = unfinished.value.find((each) => each.extends === publicId)
@@ -96,7 +96,7 @@ function Paying({
   status,
   onExtended,
   onReplaced,
-}: Extending & { purchase: Purchase; close: () => void; onLeave: () => void }) {
+}: Extending & { purchase: Begun; close: () => void; onLeave: () => void }) {
   const order = extensionOrder(capability, status.planId)
   const { phase, reach, run } = useOrder(
     purchase,

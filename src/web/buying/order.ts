@@ -6,7 +6,7 @@ import type { PaymentQuote, PurchaseFromWallet } from '../../client/index.ts'
 import { createPayments, type Payments } from '../../client/payments.ts'
 import { lastOf } from '../../client/record.ts'
 import { clock, type Reach, watchfulService } from '../lib/service.ts'
-import { end, type Purchase, storeOf } from '../lib/unfinished.ts'
+import { type Begun, end, storeOf } from '../lib/unfinished.ts'
 
 /** Orders by the SDK, under these terms. */
 export type Buy = (payments: Payments, terms: PurchaseFromWallet) => Promise<unknown>
@@ -34,7 +34,7 @@ export function isRefusal(error: unknown): boolean {
 
 /** @param isKept goes on polling when its place on the page is gone. */
 export function useOrder(
-  purchase: Purchase,
+  purchase: Begun,
   buy: Buy,
   {
     isKept = false,
@@ -50,7 +50,7 @@ export function useOrder(
 }
 
 function createOrder(
-  purchase: Purchase,
+  purchase: Begun,
   buy: Buy,
   onBought: (bought: unknown) => unknown = () => undefined,
 ) {

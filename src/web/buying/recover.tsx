@@ -11,9 +11,9 @@ import { sentence, when } from '../lib/format.ts'
 import { downloadKey } from '../lib/keys.ts'
 import { service, timedFetch } from '../lib/service.ts'
 import {
+  type Begun,
   end,
   type Opening,
-  type Purchase,
   parseRecovery,
   type Recovery,
   unfinished,
@@ -26,7 +26,7 @@ import { Head, Notice, State, StepHeading } from '../ui/show.tsx'
 import { Bought } from './bought.tsx'
 
 type Found =
-  | { capability: AnyCapability; purchase: Purchase | undefined }
+  | { capability: AnyCapability; purchase: Begun | undefined }
   | { expiresAt: string }
   | { keyless: true }
 
@@ -73,7 +73,7 @@ async function collect(claim: Recovery) {
 function withKey(
   capability: AnyCapability,
   opening: Opening | null | undefined,
-  purchase: Purchase | undefined,
+  purchase: Begun | undefined,
 ): Found {
   if (capability.product !== 'whisper') return { capability, purchase }
   return opening ? { capability: sharedWhisper(capability, opening), purchase } : { keyless: true }

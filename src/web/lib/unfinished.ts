@@ -26,13 +26,13 @@ export type PendingSecret = {
 export type Opening = Required<PurchaseRecord>['whisper']
 
 /** A purchase on the terms that its page showed. It is stored once it has an invoice. */
-export type Purchase = Terms & {
+export type Begun = Terms & {
   idempotencyKey: string
   /** The public id of what is extended. */
   extends?: string
   secret?: PendingSecret
 }
-export type Unfinished = Purchase & { record: PurchaseRecord }
+export type Unfinished = Begun & { record: PurchaseRecord }
 
 const STORED = 'mayfly.unfinished'
 const TAB = 'mayfly.paying'
@@ -45,13 +45,13 @@ globalThis.addEventListener?.('storage', () => {
   unfinished.value = readAll()
 })
 
-export const begin = <Kind extends Omit<Purchase, 'idempotencyKey'>>(purchase: Kind) => ({
+export const begin = <Kind extends Omit<Begun, 'idempotencyKey'>>(purchase: Kind) => ({
   ...purchase,
   idempotencyKey: crypto.randomUUID(),
 })
 
 /** Where the SDK keeps the record of this purchase. */
-export function storeOf(purchase: Purchase) {
+export function storeOf(purchase: Begun) {
   return {
     load: recordOf,
     save(record) {
@@ -73,7 +73,7 @@ function recordOf(idempotencyKey: string): PurchaseRecord | null {
   return readAll().find((each) => isSame(each, { idempotencyKey }))?.record ?? null
 }
 
-type Named = Pick<Purchase, 'idempotencyKey'>
+type Named = Pick<Begun, 'idempotencyKey'>
 const isSame = (one: Named, other: Named): boolean => one.idempotencyKey === other.idempotencyKey
 
 export const isPaid = ({ record }: Unfinished): boolean => record.state !== 'quoted'
@@ -97,7 +97,7 @@ export function adopt({ idempotencyKey }: Named): void {
 }
 
 /** What collects the order on any device: a text to copy or save. */
-export function recoveryText(purchase: Purchase): string {
+export function recoveryText(purchase: Begun): string {
   const { idempotencyKey } = purchase
   const record = recordOf(idempotencyKey)
   if (record === null) return ''

@@ -8,7 +8,7 @@ import { plural, utc, when } from '../lib/format.ts'
 import { downloadKey, keep, keptOf, openHere } from '../lib/keys.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { termsLine } from '../lib/terms.ts'
-import type { PendingSecret, Purchase } from '../lib/unfinished.ts'
+import type { Begun, PendingSecret } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
@@ -25,7 +25,7 @@ export function Share({
   onAnother,
 }: {
   whisper: SharedWhisper
-  purchase: Purchase & { secret: PendingSecret }
+  purchase: Begun & { secret: PendingSecret }
   hasPassword: boolean
   /** The password, or null if this page does not know it: it was typed before a reload. */
   password: string | null
@@ -162,7 +162,7 @@ function Receipt({
   onKept,
 }: {
   whisper: SharedWhisper
-  purchase: Purchase
+  purchase: Begun
   onKept: () => void
 }) {
   // The key stays out of what is kept: a receipt does not read.

@@ -13,12 +13,12 @@ import { plural } from '../lib/format.ts'
 import { now, service } from '../lib/service.ts'
 import type { Terms } from '../lib/terms.ts'
 import {
+  type Begun,
   begin,
   end,
   type Opening,
   ofThisTab,
   type PendingSecret,
-  type Purchase,
   type Unfinished,
   unfinished,
 } from '../lib/unfinished.ts'
@@ -38,7 +38,7 @@ import { largestContent, refusalOf, upTo, type WhisperPlan } from './fits.ts'
 import { Share, timesOf } from './share.tsx'
 
 type Order = {
-  purchase: Purchase & { secret: PendingSecret }
+  purchase: Begun & { secret: PendingSecret }
   opening: Opening
   /** The encrypted bytes. Null after a reload, when the service alone has them. */
   sealed: SealedWhisper | null
