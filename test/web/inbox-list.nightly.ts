@@ -154,6 +154,26 @@ suite('the list of an inbox', () => {
     await page.getByRole('button', { name: 'Load older requests' }).waitFor({ state: 'detached' })
   })
 
+  test('older requests that could not be loaded are asked for again by their person alone', async (t) => {
+    const inbox = await withEvents(60, 'standard')
+    const { page } = await site.visit(t, { expected: /status of 404/ })
+    const refused: string[] = []
+    await page.route(/events\?.*cursor=/, (route) => {
+      refused.push(route.request().url())
+      return route.fulfill({ status: 404, json: { error: 'not found' } })
+    })
+    await open(page, inbox)
+    await page.locator('.list-scroll').evaluate((list) => list.scrollTo(0, list.scrollHeight))
+    await page.getByText('The service has nothing for this key').waitFor()
+    for (let frame = 0; frame < 5; frame++) {
+      await page.evaluate(() => new Promise(requestAnimationFrame))
+    }
+    assert.equal(refused.length, 1)
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByRole('button', { name: 'Load older requests' }).click()
+    await page.getByRole('button', { name: 'Load older requests' }).waitFor({ state: 'detached' })
+  })
+
   test('a time leads to the requests from then and before, and back to the newest', async (t) => {
     const inbox = await withEvents(60, 'standard')
     const { page } = await site.visit(t)

@@ -62,9 +62,10 @@ export function EventList({ inbox }: { inbox: Inbox }) {
   const from = Math.max(0, Math.floor(top / row) - AROUND)
   const to = Math.min(events.length, Math.ceil((top + height) / row) + AROUND)
   const isAtEnd = to >= events.length - AHEAD
+  // Once for what is loaded: a service that fails is not asked again and again.
   useEffect(() => {
     if (isAtEnd && hasOlder && !isLoading) void loadOlder()
-  }, [isAtEnd, hasOlder, isLoading, events.length])
+  }, [isAtEnd, hasOlder, events])
 
   const tabId =
     [focusedId.value, shownId].find((id) => events.some((event) => event.id === id)) ??
