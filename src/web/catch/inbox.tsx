@@ -49,10 +49,10 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
           </Button>
         )}
         <OwnerMenu owned={owned}>
-          <Button weight="quiet" icon="send" onClick={() => sendTest(ingestUrl)}>
+          <Button icon="send" onClick={() => sendTest(ingestUrl)}>
             Send a test request
           </Button>
-          <Button weight="quiet" icon="download" onClick={showExport}>
+          <Button icon="download" onClick={showExport}>
             Download all
           </Button>
         </OwnerMenu>

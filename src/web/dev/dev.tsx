@@ -47,7 +47,7 @@ function Page() {
           <Button icon="pencil" label="Rename" />
           <CopyButton text="copied">Copy</CopyButton>
           <Menu label="Menu">
-            <Button weight="quiet">An entry</Button>
+            <Button>An entry</Button>
           </Menu>
         </div>
         <Button weight="primary" size="large wide">

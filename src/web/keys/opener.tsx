@@ -263,19 +263,19 @@ export function KeyBar({
             <p class="small quiet">
               {mine ? 'Saved in this browser.' : isSaved ? 'Open in this tab only.' : 'Not saved.'}
             </p>
-            <Button weight="quiet" icon="download" onClick={downloadIt}>
+            <Button icon="download" onClick={downloadIt}>
               Download the key
             </Button>
             {mine ? (
-              <Button weight="quiet" danger icon="trash" onClick={forgetIt}>
+              <Button danger icon="trash" onClick={forgetIt}>
                 Remove from this browser
               </Button>
             ) : (
-              <Button weight="quiet" icon="lock" onClick={keepIt}>
+              <Button icon="lock" onClick={keepIt}>
                 Save in this browser
               </Button>
             )}
-            <Button weight="quiet" icon="x" onClick={closeIt}>
+            <Button icon="x" onClick={closeIt}>
               Close
             </Button>
           </Menu>

@@ -35,10 +35,10 @@ export function OwnerMenu({ owned, children }: { owned: Owned; children?: Compon
   return (
     <Menu label="More">
       {children}
-      <Button weight="quiet" icon="plus" onClick={() => extend(owned)}>
+      <Button icon="plus" onClick={() => extend(owned)}>
         Extend the {noun}
       </Button>
-      <Button weight="quiet" danger icon="trash" onClick={destroy}>
+      <Button danger icon="trash" onClick={destroy}>
         Destroy the {noun}
       </Button>
     </Menu>
