@@ -48,7 +48,7 @@ suite('a monitor', () => {
 
     await site.server.mayfly.pulse({ publicId, pingToken }).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
-    await page.getByText('Last 2 pings: 0 failed.').waitFor()
+    await page.getByText('2 recent pings: 0 failed.').waitFor()
     assert.doesNotMatch(page.url(), /pulse_/)
   })
 
@@ -221,7 +221,7 @@ suite('a monitor', () => {
     const { page } = await site.visit(t)
     await open(page, monitor)
     const card = page.getByRole('region', { name: 'History and uptime' })
-    await card.getByText('Last 4 pings: 2 failed.').waitFor()
+    await card.getByText('4 recent pings: 2 failed.').waitFor()
     assert.equal(await card.locator('.run.failed').count(), 2)
     const { uptime } = await job.history({ limit: 1 })
     const told = Number.parseFloat(await card.locator('.uptime').innerText())

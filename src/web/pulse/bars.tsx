@@ -125,7 +125,7 @@ function Runs({ entries }: { entries: readonly PulseHistoryEntry[] }) {
   const longest = Math.max(...seconds)
   const failed = pings.filter(({ type }) => type === 'failed').length
   const longestWords = longest > 0 ? `, longest run ${duration(longest * 1000)}` : ''
-  const words = `Last ${plural(pings.length, 'ping')}: ${count(failed)} failed${longestWords}`
+  const words = `${plural(pings.length, 'recent ping')}: ${count(failed)} failed${longestWords}`
   return (
     <figure class="stack tight">
       <div class="runs" role="img" aria-label={words}>
