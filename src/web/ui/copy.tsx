@@ -12,7 +12,7 @@ export type CopyProps = Pick<ButtonProps, 'label' | 'weight' | 'size'> & {
   children?: string
   /** Shows the icon alone; `label` names it. */
   isBare?: boolean
-  onCopied?: () => void
+  onCopied?: (() => void) | undefined
 }
 
 /** Copies, and confirms it to eyes and ears. */
@@ -103,16 +103,17 @@ export function CodeBox({
   label,
   wrapped = false,
   shown = text,
+  onCopied,
 }: {
   text: string
   label: string
   wrapped?: boolean
   shown?: string
-}) {
+} & Pick<CopyProps, 'onCopied'>) {
   return (
     <div class={wrapped ? 'code wrapped' : 'code'}>
       <Pre label={label}>{shown}</Pre>
-      <CopyButton text={text} label={`Copy ${label}`} isBare />
+      <CopyButton text={text} label={`Copy ${label}`} isBare onCopied={onCopied} />
     </div>
   )
 }

@@ -10,7 +10,7 @@ import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
 import { termsLine } from '../lib/terms.ts'
 import type { Begun, PendingSecret } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
-import { CopyButton } from '../ui/copy.tsx'
+import { CodeBox, CopyButton } from '../ui/copy.tsx'
 import { confirmed, toast } from '../ui/overlay.tsx'
 import { Fold, Notice, Pre, Qr, State, StepHeading } from '../ui/show.tsx'
 
@@ -144,14 +144,7 @@ function Password({ password, onCopied }: { password: string | null; onCopied: (
     <div class="stack tight">
       <h3>The password</h3>
       <p class="small quiet">{lead}</p>
-      <Pre kind="content token" label="The password">
-        {password}
-      </Pre>
-      <div class="row">
-        <CopyButton text={password} onCopied={onCopied}>
-          Copy the password
-        </CopyButton>
-      </div>
+      <CodeBox text={password} label="the password" wrapped onCopied={onCopied} />
     </div>
   )
 }
