@@ -180,7 +180,7 @@ function NotBought({
     <>
       <StepHeading>{failureTitle(error)}</StepHeading>
       {isRefusal(error) ? (
-        <Notice {...(isExpired ? {} : { kind: 'bad' as const })}>{sentence(error)}</Notice>
+        <Notice kind={isExpired ? undefined : 'bad'}>{sentence(error)}</Notice>
       ) : (
         <Failure error={error} weight="primary" onAgain={onAgain} />
       )}

@@ -167,7 +167,7 @@ function Worth({ receipt: { iat, exp, htm, htp, sat } }: { receipt: GateReceipt 
       ? `It admits this request once, until ${end}. After that it is still a record of the payment.`
       : `It expired at ${end}, so only an API that knows that it was never used still admits it. It is still a valid record of the payment.`
   return (
-    <Notice {...(isFuture ? { kind: 'warn' as const } : {})}>
+    <Notice kind={isFuture ? 'warn' : undefined}>
       <strong>{`${htm} ${htp}`}</strong>
       {` was paid for with ${sats(sat)}. ${rest}`}
     </Notice>

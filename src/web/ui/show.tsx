@@ -14,7 +14,7 @@ export function Notice({
   children,
   action,
 }: {
-  kind?: 'warn' | 'bad' | 'good'
+  kind?: 'warn' | 'bad' | 'good' | undefined
   children: ComponentChildren
   action?: ComponentChildren
 }) {
