@@ -1,75 +1,48 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { rewind, signOff, storeBeat } from '../../src/db/clock-store.ts'
+import { shapeOf } from '../support/schema.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const HOUR = 60 * 60_000
 
-/** The columns of a row of each table with times that a clock which was ahead may have left. */
-const COLUMNS: Record<string, { texts: string; numbers: string; times: string }> = {
-  lease: { texts: 'name, holder', numbers: '', times: 'held_until' },
-  purchase_order: {
-    texts:
-      'order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, client_network, state, opened_by, network, bolt11, payment_hash',
-    numbers: 'amount_sats, contested, created_at, quote_expires_at',
-    times: 'looked_up_at',
-  },
-  alert_destination: {
-    texts: 'destination_id, owner_id, format, host, sealed_target, sealed_secret, state',
-    numbers: 'place, created_at, last_position, done_position, attempts, day_count, is_private',
-    times: 'due_at, not_before, day_started_at',
-  },
-  alert: {
-    texts: 'destination_id, message_id, type, content',
-    numbers: 'position, occurred_at, replaces, coalesced, attempts',
-    times: 'not_before',
-  },
-  gate_intent: {
-    texts:
-      'intent_id, secret_id, project_id, route_id, method, path, body_sha256, request_digest, recipient, network, bolt11, payment_hash, state',
-    numbers: 'amount_sats, created_at, quote_expires_at, honoured_until, verify_count',
-    times: 'next_verify_at',
-  },
-  pulse_monitor: {
-    texts:
-      'public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash, name, description',
-    numbers:
-      'heartbeat_limit, minimum_grace_seconds, expected_interval_seconds, grace_seconds, public_status_enabled, settings_changed_at, accepted_heartbeat_count, ping_count, created_at, expires_at, revision',
-    times:
-      'first_ping_at, last_ping_at, rescheduled_at, late_since, failed_at, state_since, check_at',
-  },
+/** The columns of each table with times that a clock which was ahead may have left. */
+const TIMES: Record<string, string[]> = {
+  lease: ['held_until'],
+  purchase_order: ['looked_up_at'],
+  alert_destination: ['due_at', 'not_before', 'day_started_at'],
+  alert: ['not_before'],
+  gate_intent: ['next_verify_at'],
+  pulse_monitor: [
+    ...['first_ping_at', 'last_ping_at', 'rescheduled_at', 'late_since', 'failed_at'],
+    ...['state_since', 'check_at'],
+  ],
 }
 
-/** A text that is also the bytes of that text. */
-const contentOf = (name: string, row: string): string | Uint8Array =>
-  /hash$|^sealed_|^name$|^description$/.test(name) && name !== 'payment_hash'
-    ? new TextEncoder().encode(row)
-    : row
-
-const names = (columns: string): string[] => (columns === '' ? [] : columns.split(', '))
-
-for (const [table, { texts, numbers, times }] of Object.entries(COLUMNS)) {
+for (const [table, times] of Object.entries(TIMES)) {
   test(`what lies ahead of a clock that went back is now, in ${table}, and what is past stays`, async (t) => {
     const db = await openDatabase(await aMigratedDatabaseUrl(t))
     t.after(() => db.close())
-    const columns = [...names(texts), ...names(numbers), ...names(times)]
-    const rows = { ahead: T + HOUR, past: T - HOUR }
-    for (const [row, time] of Object.entries(rows)) {
-      const values = [
-        ...names(texts).map((name) =>
-          table === 'lease' && name === 'name' ? row : contentOf(name, row),
-        ),
-        ...names(numbers).map(() => (row === 'ahead' ? 1 : 2)),
-        ...names(times).map(() => time),
-      ]
-      const text = `insert into ${table} (${columns}) values (${columns.map((_, i) => `$${i + 1}`)})`
+    const columns = (await shapeOf(db)).flatMap((part) => {
+      const [, of, column = '', type] = /^column (\w+)\.(\w+) (\w+)/.exec(part) ?? []
+      const isNeeded = part.includes('not null') && !part.includes('default')
+      return of === table && (isNeeded || times.includes(column)) ? [{ column, type }] : []
+    })
+    for (const [row, time] of [T + HOUR, T - HOUR].entries()) {
+      const values = columns.map(({ column, type }) => {
+        if (times.includes(column)) return time
+        if (type === 'integer') return row
+        return type === 'blob' ? new Uint8Array([row]) : String(row)
+      })
+      const names = columns.map(({ column }) => column)
+      const text = `insert into ${table} (${names}) values (${names.map((_, i) => `$${i + 1}`)})`
       await db.write(unit({ text, values }))
     }
     await db.write(unit(...rewind(T)))
-    const stored = await db.read(`select ${times} from ${table} order by ${names(times)[0]}`)
-    const all = (time: number) => Object.fromEntries(names(times).map((name) => [name, time]))
+    const stored = await db.read(`select ${times} from ${table} order by ${times[0]}`)
+    const all = (time: number) => Object.fromEntries(times.map((name) => [name, time]))
     assert.deepEqual(
       stored.map((row) => ({ ...row })),
       [all(T - HOUR), all(T)],

@@ -54,25 +54,6 @@ const eventCount = async ({ server }: Shop): Promise<number> => {
 }
 
 suite('bytes that were deleted are in no file', () => {
-  test('no file has a byte of an event that its owner deleted', async (t) => {
-    const shop = await aServer(t)
-    await send(shop, 'marker-of-the-deleted-one')
-    await send(shop, 'marker-of-the-kept-one')
-    const owner = shop.server.mayfly.catch(shop.inbox)
-    const [kept, deleted] = await Array.fromAsync(owner.events())
-    assert.equal(await isOnDisk(shop.server.file, 'marker-of-the-deleted-one'), true)
-    await owner.deleteEvent(deleted?.id ?? '')
-    await shop.server.stop()
-    assert.deepEqual(
-      {
-        path: kept?.path,
-        kept: await isOnDisk(shop.server.file, 'marker-of-the-kept-one'),
-        deleted: await isOnDisk(shop.server.file, 'marker-of-the-deleted-one'),
-      },
-      { path: '/marker-of-the-kept-one', kept: true, deleted: false },
-    )
-  })
-
   test('no file has a byte of the deleted events where others of all sizes stay', async (t) => {
     const shop = await aServer(t)
     const marker = (i: number): string => `[marker ${String(i).padStart(3, '0')}]`.replace(' ', '-')

@@ -2,8 +2,9 @@
  * An LNURL-pay server on loopback, in front of any wallet. It answers like a good provider, unless a test
  * replaces an answer.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { After } from './folder.ts'
+import { serve } from './serving.ts'
 
 /** Makes the invoices, and knows which are paid. */
 export type Wallet = {
@@ -34,24 +35,12 @@ export type LnurlServer = {
 export const METADATA = '[["text/plain","A test"]]'
 
 export async function startLnurlServer(t: After, wallet: Wallet): Promise<LnurlServer> {
-  const server = createServer((request, response) => {
+  const origin = await serve(t, (request, response) => {
     answer(request, response).catch((error: unknown) => {
       response.writeHead(500).end(String(error))
     })
   })
-  const host = await new Promise<string>((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      resolve(`127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`)
-    })
-  })
-  t.after(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  )
+  const { host } = new URL(origin)
   const lnurl: LnurlServer = { host, address: `alice@${host}`, requests: [], answers: {} }
 
   const usual: Record<Step, (url: URL) => Promise<Record<string, unknown>>> = {
