@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { checkArrows, readSources } from '../../scripts/check-arrows.ts'
 
@@ -45,151 +46,114 @@ test('the check names every file of an import cycle', () => {
   ])
 })
 
-const WRONG: [name: string, from: string, text: string, line: string][] = [
-  [
-    'a lower room that imports a higher one',
-    'db/db.ts',
-    to('../payment/orders.ts'),
-    'src/db/db.ts → src/payment/orders.ts: db may import protocol, lib, not payment',
+/** What is wrong, by what is said of it: a name, the file, and its import. */
+const WRONG: Record<string, [name: string, file: string, text: string][]> = {
+  'db may import protocol, lib, not payment': [
+    ['a lower room that imports a higher one', 'db/db.ts', to('../payment/orders.ts')],
   ],
-  [
-    'a wrong arrow that carries types only',
-    'payment/orders.ts',
-    typeTo('../http/app.ts'),
-    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, secrets, protocol, lib, not http',
+  'payment may import lightning, db, secrets, protocol, lib, not http': [
+    ['a wrong arrow that carries types only', 'payment/orders.ts', typeTo('../http/app.ts')],
+    [
+      'a wrong arrow in a re-export',
+      'payment/orders.ts',
+      `export type { X } from '../http/app.ts'\n`,
+    ],
   ],
-  [
-    'a wrong arrow in a re-export',
-    'payment/orders.ts',
-    `export type { X } from '../http/app.ts'\n`,
-    'src/payment/orders.ts → src/http/app.ts: payment may import lightning, db, secrets, protocol, lib, not http',
+  'lib imports nothing but itself': [
+    [
+      'a wrong arrow over several lines',
+      'lib/clock.ts',
+      `import {\n  type A,\n  b,\n} from '../db/db.ts'\n`,
+    ],
+    [
+      'a wrong arrow that is imported when the code runs',
+      'lib/clock.ts',
+      `const x = await import('../db/db.ts')\n`,
+    ],
   ],
-  [
-    'a wrong arrow over several lines',
-    'lib/clock.ts',
-    `import {\n  type A,\n  b,\n} from '../db/db.ts'\n`,
-    'src/lib/clock.ts → src/db/db.ts: lib imports nothing but itself',
+  'products never import each other': [
+    ['a product that imports another', 'pulse/service.ts', to('../catch/schema.ts')],
   ],
-  [
-    'a wrong arrow that is imported when the code runs',
-    'lib/clock.ts',
-    `const x = await import('../db/db.ts')\n`,
-    'src/lib/clock.ts → src/db/db.ts: lib imports nothing but itself',
+  'payment knows no product': [
+    ['payment that knows a product', 'payment/orders.ts', typeTo('../catch/schema.ts')],
   ],
-  [
-    'a product that imports another',
-    'pulse/service.ts',
-    to('../catch/schema.ts'),
-    'src/pulse/service.ts → src/catch/schema.ts: products never import each other',
+  'http knows no product': [['HTTP that knows a product', 'http/app.ts', to('../catch/schema.ts')]],
+  "only service/ and the operator's commands pick an implementation; payment knows src/lightning/lightning.ts":
+    [
+      [
+        'payment that knows a Lightning backend',
+        'payment/watcher.ts',
+        typeTo('../lightning/simulator.ts'),
+      ],
+    ],
+  'lightning may import protocol, lib, not db': [
+    ['the Lightning port that loads the store', 'lightning/lightning.ts', to('../db/db.ts')],
   ],
-  [
-    'payment that knows a product',
-    'payment/orders.ts',
-    typeTo('../catch/schema.ts'),
-    'src/payment/orders.ts → src/catch/schema.ts: payment knows no product',
+  "only service/ and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/meta.ts and src/db/clock.ts and src/db/hints.ts and src/db/leases.ts and src/db/coalesce.ts and src/db/remembered.ts and src/db/server-urls.ts":
+    [['a product that picks an engine', 'catch/store.ts', to('../db/sqlite/sqlite.ts')]],
+  "a command that is not the operator's goes through the client": [
+    ['a command that reaches around the client', 'cli/buy.ts', to('../db/db.ts')],
   ],
-  [
-    'HTTP that knows a product',
-    'http/app.ts',
-    to('../catch/schema.ts'),
-    'src/http/app.ts → src/catch/schema.ts: http knows no product',
+  'the client takes only types of schemas, of errors and of a quote from the service, with `import type`':
+    [
+      ['a client that loads the service', 'client/index.ts', to('../catch/schema.ts')],
+      [
+        "a client that takes an order's type, which names types of Node",
+        'client/index.ts',
+        typeTo('../payment/orders.ts'),
+      ],
+      [
+        'a client that still loads a file for an inline type',
+        'client/index.ts',
+        `import { type X } from '../catch/schema.ts'\n`,
+      ],
+    ],
+  'browsers load client, so it imports no package and nothing of Node': [
+    ['a client with a package', 'client/index.ts', to('typebox')],
   ],
-  [
-    'payment that knows a Lightning backend',
-    'payment/watcher.ts',
-    typeTo('../lightning/simulator.ts'),
-    "src/payment/watcher.ts → src/lightning/simulator.ts: only service/ and the operator's commands pick an implementation; payment knows src/lightning/lightning.ts",
+  'browsers load protocol, so it imports no package and nothing of Node': [
+    ['a wire format with a module of Node', 'protocol/bolt11.ts', `import 'node:crypto'\n`],
   ],
-  [
-    'the Lightning port that loads the store',
-    'lightning/lightning.ts',
-    to('../db/db.ts'),
-    'src/lightning/lightning.ts → src/db/db.ts: lightning may import protocol, lib, not db',
+  'browsers load protocol, and that file is for the server': [
+    [
+      'a wire format for browsers that leads to one for the server',
+      'protocol/bolt11.ts',
+      to('./bolt11-sign.ts'),
+    ],
   ],
-  [
-    'a product that picks an engine',
-    'catch/store.ts',
-    to('../db/sqlite/sqlite.ts'),
-    "src/catch/store.ts → src/db/sqlite/sqlite.ts: only service/ and the operator's commands pick an implementation; catch knows src/db/db.ts and src/db/meta.ts and src/db/clock.ts and src/db/hints.ts and src/db/leases.ts and src/db/coalesce.ts and src/db/remembered.ts and src/db/server-urls.ts",
+  'settings may import lightning, db, protocol, lib, not service': [
+    ['the configuration that imports the service', 'service/config.ts', to('./serve.ts')],
   ],
-  [
-    'a command that reaches around the client',
-    'cli/buy.ts',
-    to('../db/db.ts'),
-    "src/cli/buy.ts → src/db/db.ts: a command that is not the operator's goes through the client",
+  'http may import payment, lightning, alerts, switches, db, secrets, protocol, lib, not settings':
+    [['HTTP that reads the configuration', 'http/app.ts', typeTo('../service/config.ts')]],
+  'the importing file is in no room; name the room in scripts/check-arrows.ts': [
+    ['a file in no room', 'utils/things.ts', to('../lib/clock.ts')],
   ],
-  [
-    'a client that loads the service',
-    'client/index.ts',
-    to('../catch/schema.ts'),
-    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas, of errors and of a quote from the service, with `import type`',
+  'an installed Mayfly would not have that package; add it to the dependencies of package.json': [
+    ['a package that only development brings along', 'http/app.ts', to('@noble/curves/secp256k1')],
   ],
-  [
-    "a client that takes an order's type, which names types of Node",
-    'client/index.ts',
-    typeTo('../payment/orders.ts'),
-    'src/client/index.ts → src/payment/orders.ts: the client takes only types of schemas, of errors and of a quote from the service, with `import type`',
+  'this check cannot read the import; write it plainly': [
+    [
+      'an import of a name that is made up when the code runs',
+      'http/app.ts',
+      'const x = await import(name)\n',
+    ],
   ],
-  [
-    'a client that still loads a file for an inline type',
-    'client/index.ts',
-    `import { type X } from '../catch/schema.ts'\n`,
-    'src/client/index.ts → src/catch/schema.ts: the client takes only types of schemas, of errors and of a quote from the service, with `import type`',
-  ],
-  [
-    'a client with a package',
-    'client/index.ts',
-    to('typebox'),
-    'src/client/index.ts → typebox: browsers load client, so it imports no package and nothing of Node',
-  ],
-  [
-    'a wire format with a module of Node',
-    'protocol/bolt11.ts',
-    `import 'node:crypto'\n`,
-    'src/protocol/bolt11.ts → node:crypto: browsers load protocol, so it imports no package and nothing of Node',
-  ],
-  [
-    'a wire format for browsers that leads to one for the server',
-    'protocol/bolt11.ts',
-    to('./bolt11-sign.ts'),
-    'src/protocol/bolt11.ts → src/protocol/bolt11-sign.ts: browsers load protocol, and that file is for the server',
-  ],
-  [
-    'the configuration that imports the service',
-    'service/config.ts',
-    to('./serve.ts'),
-    'src/service/config.ts → src/service/serve.ts: settings may import lightning, db, protocol, lib, not service',
-  ],
-  [
-    'HTTP that reads the configuration',
-    'http/app.ts',
-    typeTo('../service/config.ts'),
-    'src/http/app.ts → src/service/config.ts: http may import payment, lightning, alerts, switches, db, secrets, protocol, lib, not settings',
-  ],
-  [
-    'a file in no room',
-    'utils/things.ts',
-    to('../lib/clock.ts'),
-    'src/utils/things.ts → src/lib/clock.ts: the importing file is in no room; name the room in scripts/check-arrows.ts',
-  ],
-  [
-    'a package that only development brings along',
-    'http/app.ts',
-    to('@noble/curves/secp256k1'),
-    'src/http/app.ts → @noble/curves/secp256k1: an installed Mayfly would not have that package; add it to the dependencies of package.json',
-  ],
-  [
-    'an import of a name that is made up when the code runs',
-    'http/app.ts',
-    'const x = await import(name)\n',
-    'src/http/app.ts → import(name): this check cannot read the import; write it plainly',
-  ],
-]
+}
 
-for (const [name, file, text, line] of WRONG) {
-  test(`the check refuses ${name}`, () => {
-    assert.deepEqual(checkArrows(aTree({ [file]: text })), [line])
-  })
+/** What a text imports, as the check names it. */
+function targetOf(file: string, text: string): string {
+  const [, specifier = 'import(name)'] = /'([^']+)'/.exec(text) ?? []
+  return specifier.startsWith('.') ? join('src', dirname(file), specifier) : specifier
+}
+
+for (const [rule, imports] of Object.entries(WRONG)) {
+  for (const [name, file, text] of imports) {
+    test(`the check refuses ${name}`, () => {
+      const line = `src/${file} → ${targetOf(file, text)}: ${rule}`
+      assert.deepEqual(checkArrows(aTree({ [file]: text })), [line])
+    })
+  }
 }
 
 const RIGHT: [name: string, from: string, text: string][] = [
