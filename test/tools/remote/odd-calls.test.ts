@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict'
-import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import {
-  capabilityIn,
-  challengeIn,
-  connect,
-  credentialOf,
-  purchaseIn,
-  refusalIn,
-} from '../../support/mcp.ts'
+import { quoteOf } from '../../support/buying.ts'
+import { anInbox } from '../../support/catch.ts'
+import { extend } from '../../support/extension.ts'
+import { connect, refusalIn } from '../../support/mcp.ts'
 import { startServer, type TestServer } from '../../support/server.ts'
 
 type After = Parameters<typeof startServer>[0]
@@ -52,22 +47,11 @@ test('an id that is another path of the service is not found, and nothing is ask
   }
 })
 
-test('the order of an extension is settled, with its new end and without a token', async (t) => {
-  const { server, agent, token, publicId } = await anOwner(t)
-  const asked = await fetch(`${server.url}/api/catch/${publicId}/extend`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'idempotency-key': randomUUID(),
-      'x-owner-token': token,
-    },
-    body: '{"planId":"spark"}',
-  })
-  assert.equal(asked.status, 402)
-  const { orderId, bolt11 } = (await asked.json()) as { orderId: string; bolt11: string }
+test('the order of an extension that was asked for over HTTP is settled, with its new end and without a token', async (t) => {
+  const { server, agent, token, inbox } = await anOwner(t)
+  const { orderId, bolt11 } = quoteOf(await extend(server, { ...inbox, product: 'catch' }))
   await server.pay(bolt11)
-  const answer = await agent.call('check_order', { orderId })
-  const text = JSON.stringify(answer)
+  const text = JSON.stringify(await agent.call('check_order', { orderId }))
   assert.match(text, /"state":"settled"/)
   assert.match(text, /It lasts until 2/)
   assert.ok(!text.includes(token))
@@ -98,13 +82,8 @@ test('the log names a fault of the service, and says nothing of what the caller 
 async function anOwner(t: After) {
   const server = await startServer(t)
   const agent = await connect(t, server.url)
-  const asked = await agent.call('buy_inbox', { planId: 'spark' })
-  const preimage = await server.pay(purchaseIn(asked).quote.bolt11)
-  const meta = credentialOf(challengeIn(asked), preimage)
-  const { publicId, ownerToken } = capabilityIn(
-    await agent.call('buy_inbox', { planId: 'spark' }, { meta }),
-  ) as { publicId: string; ownerToken: string }
-  return { server, agent, token: ownerToken, publicId }
+  const inbox = await anInbox(server)
+  return { server, agent, inbox, publicId: inbox.publicId, token: inbox.ownerToken }
 }
 
 const faultsOf = ({ logged }: TestServer): string[] =>
