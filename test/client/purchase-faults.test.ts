@@ -182,10 +182,14 @@ test('a service is paid nothing whose catalogue is none, or has another price th
     await assert.rejects(buyer.buy(), { phrase: 'price disagrees' }, JSON.stringify(plans))
   }
   assert.deepEqual(buyer.wallet.asked, [])
+  // It is looked at before each try: after the invoice was shown, and after the wallet did not pay.
+  plans = priced(100)
+  await assert.rejects(buyer.buy(leavingAt('invoice')), { name: 'AbortError' })
+  plans = priced(99)
+  await assert.rejects(buyer.buy(), { phrase: 'price disagrees' })
   plans = priced(100)
   buyer.wallet.next = 'not paid'
   await assert.rejects(buyer.buy(), { phrase: 'payment failed' })
-  // The catalogue is looked at before each try.
   plans = priced(99)
   await assert.rejects(buyer.buy(), { phrase: 'price disagrees' })
   assert.equal(buyer.wallet.asked.length, 1)
