@@ -19,7 +19,11 @@ export const ROOMS: Record<string, Room> = {
   },
   payment: {
     mutate: ['src/payment/**/*.ts', '!src/payment/flows/**'],
-    tests: ['test/payment/**/*.test.ts'],
+    // What a purchase is told is asked of a server.
+    tests: [
+      'test/payment/**/*.test.ts',
+      'test/api/{limits,new-orders,order-of-checks,purchase}.test.ts',
+    ],
   },
   'payment-flows': {
     mutate: ['src/payment/flows/**/*.ts'],
