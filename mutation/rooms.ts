@@ -41,8 +41,8 @@ export const ROOMS: Record<string, Room> = {
   gate: {
     mutate: ['src/gate/**/*.ts', ...SERVED_BY_GATE.map((file) => `!${file}`)],
     tests: [
-      'test/gate/{check-invoice,give-back,intents,log,patterns,proofs,provider,scopes}.test.ts',
-      'test/gate/{projects,simulated-provider,intent-store,receipt-store}.test.ts',
+      'test/gate/{check-invoice,give-back,intents,log,open,patterns,proofs,provider}.test.ts',
+      'test/gate/{projects,scopes,intent-store,receipt-store}.test.ts',
     ],
   },
   'node-rules': {

@@ -227,31 +227,6 @@ describe('a proof', () => {
     assert.deepEqual(await answer.json(), { error: 'wrong preimage' })
   })
 
-  test('a proof that comes a day after the invoice is honoured', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    const proof = proofOf(quote, await shop.pay(quote.bolt11))
-    shop.clock.advance(24 * 3600_000)
-    assert.equal((await shop.visit(proof)).status, 200)
-  })
-
-  test('a proof goes through after 168 visits that nobody paid', async (t) => {
-    const shop = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' }, { routes: ROUTES })
-    const quote = await shop.quote()
-    const proof = proofOf(quote, await shop.pay(quote.bolt11))
-    const visits = await Promise.all(Array.from({ length: 168 }, () => shop.visit()))
-    assert.ok(visits.some(({ status }) => status === 503))
-    assert.equal((await shop.visit(proof)).status, 200)
-  })
-
-  test('a proof with another body is for another request, and is not lost', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.quote()
-    const proof = proofOf(quote, await shop.pay(quote.bolt11))
-    assert.equal((await shop.visit(proof, { body: 'another body' })).status, 403)
-    assert.equal((await shop.visit(proof)).status, 200)
-  })
-
   test('a wrong preimage of an unpaid intent lets nobody in, and shows nothing new to pay', async (t) => {
     const shop = await aShop(t)
     const answer = await shop.visit(proofOf(await shop.quote(), '00'.repeat(32)))
@@ -354,22 +329,7 @@ describe('a failure that is not the fault of the visitor', () => {
     }
     assert.equal(shop.served.length, 0)
   })
-
-  test('a guard that is full lets nobody in rather than somebody twice', async (t) => {
-    const shop = await aShop(t)
-    const gate = createGate({
-      ...shop.options,
-      store: { add: () => false },
-    })
-    const answer = await gate.fetch(
-      'render',
-      shop.handler,
-    )(aVisit({ 'gate-receipt': await shop.receipt() }))
-    assert.equal(answer.status, 409)
-  })
 })
-
-const ROUTES = ['render=POST:/render/*:50']
 
 async function refusedWithoutInvoice(answer: Response): Promise<void> {
   assert.equal(answer.status, 403)

@@ -268,11 +268,6 @@ describe('a folder', () => {
 })
 
 describe('memory', () => {
-  test('memory takes a key once', () => {
-    const store = memoryStore(() => 0)
-    assert.deepEqual([store.add('a', 1), store.add('a', 1), store.add('b', 1)], [true, false, true])
-  })
-
   test('memory that is full refuses rather than forgets whose receipt is good, and forgets what is over', () => {
     let now = 0
     const store = memoryStore(() => now, 2)

@@ -104,20 +104,6 @@ describe('giving back', () => {
     )
     assert.equal((await world.project()).credits, 9)
   })
-
-  test('giving back at once from two servers is recorded once', async (t) => {
-    const world = await aGate(t)
-    const intent = await world.quoted()
-    const { receipt_id: receiptId } = await pay(world, intent)
-    const other = await world.another()
-    await Promise.all(
-      Array.from({ length: 20 }, (_, i) =>
-        (i % 2 === 0 ? world.service : other).giveBack(intent, receiptId),
-      ),
-    )
-    assert.equal(world.logged.filter(({ event }) => event === 'gate.given_back').length, 1)
-    assert.equal(decodeJwt((await pay(world, intent)).receipt).gb, 1)
-  })
 })
 
 describe('a payment that could not be honoured', () => {
@@ -133,18 +119,6 @@ describe('a payment that could not be honoured', () => {
       outcomes.push(await givesBack(world, intent, receiptId))
     }
     assert.deepEqual(outcomes, ['recorded', 'recorded', 'give-back refused'])
-  })
-
-  test('a payment that could not be honoured is asked about anew where the provider tells of payments, however old the invoice is', async (t) => {
-    const world = await aGate(t)
-    const intent = await world.quoted()
-    world.wallet.pay(intent.bolt11)
-    world.clock.advance(3 * 24 * 60 * MINUTE)
-    const row = () => world.intentRow(intent.intent_id)
-    assert.equal((await world.service.poll(await row())).kind, 'pending')
-    assert.equal(await world.projects.honour(intent.intent_id), 'provider asked again')
-    const receipt = await authorized(world.service.poll(await row()))
-    assert.equal(receipt.verified_by, 'provider')
   })
 
   test('no payment can be honoured where nobody knows the intent', async (t) => {

@@ -7,8 +7,6 @@ import { bindingText } from '../../src/protocol/gate-binding.ts'
 import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
 import { type Ask, aShop } from '../support/gate-app.ts'
 import { BODY, challengeOf, PATH } from '../support/gate-request.ts'
-import { copiesOf } from '../support/gate-store.ts'
-import { unit } from '../support/unit.ts'
 
 const VISITOR = '203.0.113.0/24'
 
@@ -122,14 +120,6 @@ describe('an intent that is refused', () => {
     assert.deepEqual([status, body], [400, { error: 'request too large' }])
   })
 
-  test('an intent of a project without credits is refused: no credits', async (t) => {
-    const { create, db } = await aShop(t)
-    const text = 'update gate_project set credits = 0'
-    await db.write({ lockKey: 'a test', statements: { none: { text, values: [] } } })
-    const { status, body } = await create()
-    assert.deepEqual([status, body], [403, { error: 'no credits' }])
-  })
-
   test('an intent without an invoice of the provider is refused for now: checkout unavailable', async (t) => {
     const { create, db } = await aShop(t)
     const text = `update gate_project set address = 'no address'`
@@ -137,16 +127,6 @@ describe('an intent that is refused', () => {
     const { status, headers, body } = await create()
     assert.deepEqual([status, body], [503, { error: 'checkout unavailable' }])
     assert.match(headers['retry-after'] ?? '', /^[1-9]\d*$/)
-  })
-
-  test('an intent is refused with the time to wait while too many of its project are open', async (t) => {
-    const { create, quoted, db } = await aShop(t)
-    const { intentId } = await quoted()
-    await db.write(unit(copiesOf(intentId, 9999)))
-    const { status, headers, body } = await create()
-    assert.deepEqual([status, body], [429, { error: 'rate limited' }])
-    const wait = Number(headers['retry-after'])
-    assert.ok(wait > 900 && wait <= 1500, `${wait}`)
   })
 })
 

@@ -18,15 +18,6 @@ import {
   T,
 } from '../support/gate-store.ts'
 
-test('an intent is stored as it was made, open and never asked about', async (t) => {
-  const { insert, store } = await aGateStore(t)
-  const intent = anIntent('b', 'q')
-  const stored = { ...intent, state: 'open', verify_count: 0, next_verify_at: 0 }
-  assert.deepEqual(await insert(intent), stored)
-  assert.deepEqual(await store.intent('b'), stored)
-  assert.equal(await store.intent('a'), null)
-})
-
 test('a project has so many intents that await payment, and those of others, paid or over, do not count', async (t) => {
   const { run, insert } = await aGateStore(t)
   const limits = { now: T, maxOpen: 2 }

@@ -3,20 +3,19 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createGateChallenges } from '../../src/gate/challenge.ts'
 import { openProvider } from '../../src/gate/open.ts'
+import { createSimulatedProvider, failureReason } from '../../src/gate/provider.ts'
 import { createReceipts } from '../../src/gate/receipts.ts'
 import { createGateStore } from '../../src/gate/store.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
+import { LnurlError } from '../../src/protocol/lnurl.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
-import { pocketWallet } from '../support/gate.ts'
 import { aShop } from '../support/gate-app.ts'
-import { startLnurlServer } from '../support/lnurl-server.ts'
 import { testClock } from '../support/server.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 
 test('an invoice of the simulator lives as long as its quote, and for two minutes at least', async (t) => {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const clock = testClock()
   const simulator = await createSimulator({ db, clock })
   for (const [quoteSeconds, lives] of [
@@ -36,19 +35,37 @@ test('an invoice of the simulator lives as long as its quote, and for two minute
   }
 })
 
-test('an invoice is asked of the Lightning Address where there is no simulator', async (t) => {
+test('the simulator in place of a provider makes invoices for any address, and tells which are paid', async (t) => {
+  const db = await aDatabase(t)
   const clock = testClock()
-  const lnurl = await startLnurlServer(t, pocketWallet(clock))
-  const provider = openProvider({
-    simulator: null,
-    quoteSeconds: 900,
-    outbound: { allowed: new Set([lnurl.host]) },
-    network: 'regtest',
-    clock,
-  })
-  t.after(() => provider.close())
-  const { bolt11 } = await provider.invoice(lnurl.address, 7000)
-  assert.equal(decodeInvoice(bolt11).amountMsat, 7000)
+  const lightning = await createSimulator({ db, clock })
+  const allowed = new Set<string>()
+  const provider = createSimulatedProvider({ lightning, allowed, invoiceSeconds: 901, clock })
+  const address = 'alice@example.com'
+  assert.equal(await provider.probe(address, [1]), 'provider')
+  const { bolt11, paymentHash, verify, ...rest } = await provider.invoice(address, 7_000)
+  const invoice = decodeInvoice(bolt11)
+  assert.deepEqual(
+    [invoice.amountMsat, invoice.description, invoice.paymentHash, invoice.expirySeconds],
+    [7_000, 'Mayfly GATE on the simulator', paymentHash, 901],
+  )
+  assert.equal(verify, 'simulator:')
+  assert.deepEqual(rest, { expiresAt: invoice.expiresAt })
+  const isSettled = () => provider.isSettled({ bolt11, paymentHash, verify: 'simulator:' })
+  assert.equal(await isSettled(), false)
+  await lightning.pay(bolt11)
+  assert.equal(await isSettled(), true)
+  for (const wrong of ['alice', 'alice@127.0.0.1']) {
+    await assert.rejects(provider.probe(wrong, [1]), LnurlError)
+    await assert.rejects(provider.invoice(wrong, 1_000), LnurlError)
+  }
+  await provider.close()
+})
+
+test("a provider's failure has a reason, and a mistake of ours is thrown on", () => {
+  assert.equal(failureReason(new LnurlError('it is away')), 'it is away')
+  const ours = new TypeError('undefined is not a function')
+  assert.throws(() => failureReason(ours), ours)
 })
 
 test('an invoice is never asked of this service itself, whatever name it has', async (t) => {

@@ -21,30 +21,6 @@ test('a payment for a project that is gone, or for no intent, changes nothing', 
   assert.equal((await row('a')).state, 'open')
 })
 
-test('the newest receipt of an intent is given back, once, and no other is', async (t) => {
-  const { run, insert, receipt } = await aGateStore(t)
-  for (const name of ['a', 'b', 'c']) {
-    await insert(anIntent(name, 'p'))
-    await run(...authorized(name, 'p'))
-  }
-  for (const [intent, receiptId] of [
-    ['b', 'receipt of a'],
-    ['b', ''],
-    ['none', 'receipt of b'],
-  ] as const) {
-    await assert.rejects(run(giveBackReceipt(intent, receiptId, T + 3)), UnitRefused)
-  }
-  assert.deepEqual((await run(giveBackReceipt('b', 'receipt of b', T + 3))).all, [
-    { failed_runs: 1 },
-  ])
-  await assert.rejects(run(giveBackReceipt('b', 'receipt of b', T + 4)), UnitRefused)
-  const givenBack = async (name: string) => (await receipt(name)).given_back_at
-  assert.deepEqual(
-    [await givenBack('a'), await givenBack('b'), await givenBack('c')],
-    [null, T + 3, null],
-  )
-})
-
 test('a receipt that was given back is renewed once, with another id, end and text, and no other is', async (t) => {
   const { run, insert, receipt } = await aGateStore(t)
   for (const name of ['a', 'b', 'c']) {

@@ -3,11 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { IntentRow } from '../../src/gate/store.ts'
 import { aGate, authorized, givesBack, pay, type World } from '../support/gate.ts'
-import { copiesOf } from '../support/gate-store.ts'
-import { unit } from '../support/unit.ts'
 
-const MINUTE = 60_000
-const DAY = 24 * 60 * MINUTE
 const ROUTE = { routeId: 'render', method: 'POST', pattern: '/render/*', priceSats: 50 }
 
 const anotherProject = async ({ projects, lnurl }: World): Promise<string> =>
@@ -70,23 +66,6 @@ test('whatever is done with one project leaves the rows of another as they are',
   assert.deepEqual(
     routes.map(({ routeId }) => routeId),
     ['ping', 'pong'],
-  )
-})
-
-test('a purge deletes what was never paid thirty days after its invoice, at most 500 at once, and no payment', async (t) => {
-  const world = await aGate(t)
-  const paid = await world.quoted()
-  await pay(world, paid)
-  const { intent_id } = await world.quoted()
-  await world.db.write(unit(copiesOf(intent_id, 501)))
-  world.clock.advance(31 * DAY)
-  const fresh = await world.quoted()
-  const purge = () => world.service.purge(world.clock.now())
-  assert.deepEqual([await purge(), await purge(), await purge()], [500, 2, 0])
-  const left = await world.db.read<{ intent_id: string }>('select intent_id from gate_intent')
-  assert.deepEqual(
-    left.map((row) => row.intent_id).toSorted(),
-    [paid.intent_id, fresh.intent_id].toSorted(),
   )
 })
 

@@ -20,7 +20,7 @@ import { Problem } from '../../src/http/errors.ts'
 import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
-import { encodeInvoice, type InvoiceFields, publicKeyOf } from '../../src/protocol/bolt11-sign.ts'
+import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sign.ts'
 import type { Phrase } from '../../src/protocol/errors.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { After } from './folder.ts'
@@ -32,8 +32,6 @@ export const SECRET = '11'.repeat(32)
 export const QUOTE_SECONDS = 900
 export const URL_OF_GATE = 'https://mayfly.example.org'
 const WALLET_KEY = new Uint8Array(32).fill(1)
-/** The public key that signs the wallet's invoices. */
-export const PAYEE = publicKeyOf(WALLET_KEY) ?? ''
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
 /** A wallet in memory, which can pay its own invoices. */
@@ -108,12 +106,6 @@ export type World = {
   }): Promise<GateService>
 }
 
-export type WorldOptions = {
-  credits?: number
-  timeouts?: OutboundTimeouts
-  address?: (host: string) => string
-}
-
 /** A busy machine has all the time that it needs. */
 const PATIENT: OutboundTimeouts = {
   waitMs: 60_000,
@@ -124,7 +116,7 @@ const PATIENT: OutboundTimeouts = {
 }
 
 /** One project with the routes `render=POST:/render/*:50` and `ping=GET:/ping:1`. */
-export async function aGate(t: After, options: WorldOptions = {}): Promise<World> {
+export async function aGate(t: After, { credits = 10 } = {}): Promise<World> {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   const clock = testClock()
   const wallet = pocketWallet(clock)
@@ -133,11 +125,7 @@ export async function aGate(t: After, options: WorldOptions = {}): Promise<World
   const logged: World['logged'] = []
   const keep = (facts: { event: string } & Record<string, unknown>): void => void logged.push(facts)
   const log: Log = { info: keep, warn: keep, error: keep }
-  const client = createLnurlClient({
-    clock,
-    allowed,
-    timeouts: options.timeouts ?? PATIENT,
-  })
+  const client = createLnurlClient({ clock, allowed, timeouts: PATIENT })
   const provider = createLnurlProvider({ client, network: 'regtest', clock })
   t.after(async () => {
     await provider.close()
@@ -165,7 +153,7 @@ export async function aGate(t: After, options: WorldOptions = {}): Promise<World
   const { projectId, capability } = await projects.add({
     address: lnurl.address,
     routes: ['render=POST:/render/*:50', 'ping=GET:/ping:1'].map(parseRouteSpec),
-    credits: options.credits ?? 10,
+    credits,
   })
   lnurl.requests.length = 0
 
