@@ -12,7 +12,7 @@ import {
 } from '../../src/alerts/store.ts'
 import { StoreAway } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
 
@@ -157,8 +157,7 @@ const FAILED: Attempt = {
 
 /** A store, and what sends what waits in it at a time. */
 async function aDelivery(t: After, send: (destinationId: string) => Promise<Attempt>) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const tell = (ownerId: string, occurredAt: number, notBefore = occurredAt) =>
     db.write(
       unit(

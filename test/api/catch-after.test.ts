@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CatchCapability, EventPage, EventQuery } from '../../src/client/index.ts'
 import { anInbox, send } from '../support/catch.ts'
-import { sendMany } from '../support/catch-stream.ts'
 import type { TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 
@@ -51,31 +50,6 @@ suite('the events after a sequence', () => {
       const page = await server.mayfly.catch(inbox).page({ after })
       assert.deepEqual(page, { events: [], nextCursor: null, latestSequence: 7 })
     }
-  })
-
-  test('the events after a sequence can be filtered and searched', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server, 'standard')
-    await sendMany(server, inbox, { count: 300, body: String })
-    for (const method of ['PUT', 'POST', 'PUT']) {
-      await send(server, inbox, { method, body: 'needle', headers: { 'content-type': 'text/x' } })
-    }
-    await sendMany(server, inbox, { count: 300, body: String })
-    await send(server, inbox, { method: 'PUT', body: 'Needle' })
-    assert.deepEqual(await allAfter(server, inbox, { after: 0, method: 'put', limit: 2 }), [
-      [301, 303],
-      [604],
-    ])
-    assert.deepEqual(await allAfter(server, inbox, { after: 301, contentType: 'text/x' }), [
-      [302, 303],
-    ])
-    assert.deepEqual(await allAfter(server, inbox, { after: 0, q: 'NEEDLE', limit: 3 }), [
-      [301, 302, 303],
-      [604],
-    ])
-    assert.deepEqual(await allAfter(server, inbox, { after: 302, q: 'needle', method: 'PUT' }), [
-      [303, 604],
-    ])
   })
 
   test('a large page of the events after a sequence ends early, and nothing is left out', async () => {

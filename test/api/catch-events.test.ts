@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { EventPage } from '../../src/client/index.ts'
-import type { Answer } from '../support/answer.ts'
 import { anInbox, ask, INVALID_QUERY, send } from '../support/catch.ts'
 import { shareServer } from '../support/shared-server.ts'
 
@@ -99,40 +98,6 @@ suite('the events of an inbox', () => {
     assert.deepEqual(await found({ method: 'POST', cursor: 2 }), [1])
     const page = await server.mayfly.catch(inbox).page({ access: 'authenticated', limit: 2 })
     assert.deepEqual([page.nextCursor, page.latestSequence], [4, 5])
-  })
-
-  test('a search reads text bodies, paths, queries and content types, in any case', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    const post = (
-      path: string,
-      body: string | Buffer<ArrayBuffer>,
-      type: string,
-    ): Promise<Answer> =>
-      send(server, inbox, { path, method: 'POST', body, headers: { 'content-type': type } })
-    await post('', 'Über den Wolken', 'text/plain')
-    await post('/Hooks/Stripe', '', 'text/plain')
-    await post('?event=Invoice.Paid', '', 'text/plain')
-    await post('', '', 'application/vnd.github+json')
-    await post('', Buffer.from('\xffneedle', 'latin1'), 'application/octet-stream')
-    await post('', '100% _sure_ \\ [a-z]*', 'text/html')
-    await post('', 'ЖУРНАЛ', 'text/html')
-    const found = async (q: string) =>
-      (await server.mayfly.catch(inbox).page({ q })).events.map(({ sequence }) => sequence)
-    assert.deepEqual(await found('über'), [1])
-    assert.deepEqual(await found('ÜBER DEN'), [1])
-    assert.deepEqual(await found('журнал'), [7])
-    assert.deepEqual(await found('hooks/stripe'), [2])
-    assert.deepEqual(await found('INVOICE.PAID'), [3])
-    assert.deepEqual(await found('GitHub'), [4])
-    assert.deepEqual(await found('needle'), [], 'not in bytes that are no text')
-    assert.deepEqual(await found('octet-STREAM'), [5], 'but in what describes them')
-    assert.deepEqual(await found('% _'), [6], 'the signs of SQL mean themselves')
-    assert.deepEqual(await found('%'), [6])
-    assert.deepEqual(await found('\\ [a-z]*'), [6], 'and so do those of patterns')
-    assert.deepEqual(await found('nowhere'), [])
-    assert.deepEqual(await found('\u0000'), [])
-    assert.equal((await found('')).length, 7)
   })
 
   test('a query that is out of bounds, unknown, repeated, or names two places to begin is refused', async () => {

@@ -9,7 +9,6 @@ import {
   eventsOf,
   get,
   send,
-  sendBare,
   UNAVAILABLE,
 } from '../support/catch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
@@ -38,23 +37,6 @@ test('exactly 100 of 200 requests at once are stored where there is room for 100
   assert.deepEqual(events.map(({ body }) => body).sort(), accepted.sort())
   const status = await server.mayfly.catch(inbox).status()
   assert.deepEqual([status.status, status.acceptedRequestCount], ['exhausted', 100])
-})
-
-test('storage is counted in exact bytes, and a full inbox takes no empty body either', async (t) => {
-  const server = await aSmallServer(t)
-  const inbox = await anInbox(server)
-  const post = async (bytes: number): Promise<number> =>
-    (await sendBare(server, inbox, { body: 'x'.repeat(bytes) })).status
-  assert.equal(await post(60), 204)
-  assert.equal(await post(41), 401)
-  assert.equal(await post(40), 204)
-  assert.equal(await post(1), 401)
-  assert.equal(await post(0), 401)
-  const status = await server.mayfly.catch(inbox).status()
-  assert.deepEqual(
-    [status.status, status.storedBytes, status.acceptedRequestCount],
-    ['active', status.storageLimitBytes, 2],
-  )
 })
 
 test('a body may have exactly its limit in bytes and not one more, by length and in chunks', async (t) => {

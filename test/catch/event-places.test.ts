@@ -9,7 +9,7 @@ import {
   type EventStore,
 } from '../../src/catch/event-store.ts'
 import { createPlaces, type EventTables } from '../../src/catch/event-tables.ts'
-import { createInboxStore, dropInbox, insertInbox } from '../../src/catch/store.ts'
+import { insertInbox } from '../../src/catch/store.ts'
 import { attempt, type Db, type Unit } from '../../src/db/db.ts'
 import { openStore } from '../../src/db/open.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -131,44 +131,6 @@ suite('events on SQLite', () => {
     )
     await writes.tidy()
     assert.equal(written.length, 1)
-  })
-
-  test('a query of a purge finds every inbox that is over, and each once', async (t) => {
-    const { db } = await aStore(t)
-    const writes = createPlaces(db)
-    for (const inbox of ['a', 'b'])
-      await db.write(storing(writes, await numberOf(db, inbox), ['GET']))
-    const inboxes = createInboxStore(db)
-    const over = async (now: number, shownSince: number): Promise<string[]> => {
-      const rows = await inboxes.purgeable({ now, shownSince }, writes.source, 100)
-      return rows.map(({ public_id }) => public_id).sort()
-    }
-    assert.deepEqual(await over(NOW, NOW), [])
-    // `c` is empty, and still shown.
-    assert.deepEqual(await over(NOW + DAY, NOW), ['a', 'b'])
-    assert.deepEqual(await over(NOW + DAY, NOW + DAY), ['a', 'b', 'c'])
-    await db.write(
-      unit({ text: 'update catch_inbox_use set destroyed_at = 1 where number = 3', values: [] }),
-    )
-    assert.deepEqual(await over(NOW, NOW), ['c'])
-    assert.deepEqual(await over(NOW + DAY, NOW + DAY), ['a', 'b', 'c'])
-  })
-
-  test('an inbox that has a recent event is not dropped', async (t) => {
-    const { db } = await aStore(t)
-    const writes = createPlaces(db)
-    await db.write(storing(writes, await numberOf(db, 'a'), ['GET']))
-    for (const inbox of ['a', 'b']) {
-      await db.write(
-        unit(
-          ...dropInbox({ number: await numberOf(db, inbox), expires_at: NOW + DAY }, writes.source),
-        ),
-      )
-    }
-    assert.deepEqual(await db.read('select public_id from catch_inbox order by public_id'), [
-      { public_id: 'a' },
-      { public_id: 'c' },
-    ])
   })
 })
 

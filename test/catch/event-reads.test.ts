@@ -6,7 +6,7 @@ import { eventTables, type NewEvent } from '../../src/catch/event-tables.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { After } from '../support/folder.ts'
 import { anEvent, anInbox } from '../support/inboxes.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 /** The numbers of the inboxes, in the order of their sale. */
@@ -105,8 +105,7 @@ const pathIn = (json: Uint8Array): string => JSON.parse(Buffer.from(json).toStri
 
 /** The inboxes `a`, `b` and `c` with four events each, whose first alone is a PUT. */
 async function aStore(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const tables = eventTables(db)
   const ingest = (inbox: keyof typeof NUMBERS, events: Partial<NewEvent>[]) =>
     db.write(unit(...tables.insert({ number: NUMBERS[inbox], revision: 0 }, events.map(anEvent))))

@@ -7,7 +7,7 @@ import { insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
 import { anEvent, anInbox } from '../support/inboxes.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 /** The number of the first inbox of a store. */
@@ -49,8 +49,7 @@ async function aStoreWith(
   t: After,
   { path = '', query = '', headers = [], body = 0 }: Parts,
 ): Promise<Db> {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const isTyped = headers[0] === 'content-type'
   const event = anEvent({
     path,

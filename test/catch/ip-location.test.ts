@@ -205,11 +205,6 @@ suite('a start with a database', () => {
       })
     })
   }
-
-  test('no address has a location without a database', async () => {
-    const locate = await openLocations([], notDamaged)
-    assert.equal(locate('203.0.113.7'), null)
-  })
 })
 
 test('an event says where its sender is, as far as that is known', async (t) => {

@@ -1,21 +1,17 @@
 /** What a purge deletes when something changes between its look and its delete. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventTables } from '../../src/catch/event-tables.ts'
-import { createPurge } from '../../src/catch/purge.ts'
-import { createRefusals } from '../../src/catch/refusals.ts'
-import { createInboxStore, extendInbox, insertInbox } from '../../src/catch/store.ts'
+import { extendInbox, insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
 import { anInbox, ID, REQUEST, serviceOn } from '../support/inboxes.ts'
-import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const HOUR = 3_600_000
 const INBOX = anInbox({ expiresAt: HOUR })
 
 test('an inbox that is extended after the purge has read it keeps its events', async (t) => {
-  const store = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => store.close())
+  const store = await aDatabase(t)
   await store.write(unit(...insertInbox(INBOX)))
   let now = 0
   let beforeDelete = async (): Promise<void> => {}
@@ -61,15 +57,4 @@ test('an inbox that is extended after the purge has read it keeps its events', a
     store.engine === 'sqlite' ? await store.read('select 1 as n from catch_event_recent') : []
   assert.equal(events.length + recent.length, 1)
   assert.deepEqual([Number(use?.n), Number(use?.b) > 0], [1, true])
-})
-
-test('an inbox that is over is deleted although what came lately cannot be sorted', async (t) => {
-  const db = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => db.close())
-  await db.write(unit(...insertInbox(INBOX)))
-  const events = { ...eventTables(db), tidy: () => Promise.reject(new Error('the disk is full')) }
-  const refusals = createRefusals({ db, clock: { now: () => 2 * HOUR } })
-  const purge = createPurge({ db, store: createInboxStore(db), events, refusals })
-  await assert.rejects(purge(2 * HOUR), { message: 'the disk is full' })
-  assert.deepEqual(await db.read('select public_id from catch_inbox'), [])
 })

@@ -6,7 +6,7 @@ import { destroyInbox, insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
 import { anInbox, numberOf } from '../support/inboxes.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const T = Date.UTC(2026, 0, 2)
@@ -195,8 +195,7 @@ const between = (first: number, last: number) => ({
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 async function aStore(t: After) {
-  const store = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => store.close())
+  const store = await aDatabase(t)
   const clock = { at: T, now: () => clock.at }
   const writes: string[] = []
   const db: Db = {

@@ -3,17 +3,16 @@ import { test } from 'node:test'
 import { insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
+import type { After } from '../support/folder.ts'
 import { anInbox, ID, REQUEST, serviceOn } from '../support/inboxes.ts'
 import { deliveredOrder } from '../support/order-rows.ts'
-import { aDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const now = () => 1
 
 test('an inbox is destroyed and its delivery is sealed in one unit', async (t) => {
-  const store = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => store.close())
-  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const store = await aStore(t)
   let writes = 0
   // The store goes away after one unit, as it may at any moment.
   const db: Db = {
@@ -30,9 +29,7 @@ test('an inbox is destroyed and its delivery is sealed in one unit', async (t) =
 })
 
 test('an owner token that was replaced offers no other one, although its request began before', async (t) => {
-  const store = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => store.close())
-  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const store = await aStore(t)
   const service = serviceOn(store, now)
   const read = await service.owned(ID, OWNER_TOKEN)
   assert.ok(read)
@@ -45,9 +42,7 @@ test('an owner token that was replaced offers no other one, although its request
 })
 
 test('a token that was offered does not take over once another one is offered, although its use began before', async (t) => {
-  const store = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => store.close())
-  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const store = await aStore(t)
   const service = serviceOn(store, now)
   const offer = async (): Promise<string> => {
     const inbox = await service.owned(ID, OWNER_TOKEN)
@@ -67,9 +62,7 @@ test('a token that was offered does not take over once another one is offered, a
 })
 
 test('an inbox that is over is emptied, although the events that came lately cannot be sorted in', async (t) => {
-  const store = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => store.close())
-  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const store = await aStore(t)
   const service = serviceOn(
     {
       ...store,
@@ -90,9 +83,7 @@ test('an inbox that is over is emptied, although the events that came lately can
 })
 
 test('what an owner changes counts from the next event on, whichever instance takes it', async (t) => {
-  const store = await openDatabase(await aDatabaseUrl(t))
-  t.after(() => store.close())
-  await store.write(unit(...insertInbox(INBOX), DELIVERED_ORDER))
+  const store = await aStore(t)
   const [one, other] = [serviceOn(store, now), serviceOn(store, now)]
   const known = await other.facts(ID)
   const inbox = await one.owned(ID, OWNER_TOKEN)
@@ -116,4 +107,9 @@ test('what an owner changes counts from the next event on, whichever instance ta
 const OWNER_TOKEN = tokenFromSeed('catch_owner', Buffer.alloc(32))
 const INBOX = anInbox({ ownerTokenHash: tokenHash(OWNER_TOKEN) })
 
-const DELIVERED_ORDER = deliveredOrder('catch', ID)
+/** A store with one inbox, of a sale that is not sealed. */
+async function aStore(t: After): Promise<Db> {
+  const db = await aDatabase(t)
+  await db.write(unit(...insertInbox(INBOX), deliveredOrder('catch', ID)))
+  return db
+}

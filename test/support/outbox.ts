@@ -11,7 +11,7 @@ import {
   type releaseDestination,
 } from '../../src/alerts/store.ts'
 import type { After } from './folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
+import { aDatabase } from './store.ts'
 import { unit } from './unit.ts'
 
 export const NOW = 1_800_000_000_000
@@ -56,8 +56,7 @@ export const destination = (id: string, owner: string, place: number) =>
 
 /** Destinations are named by their owner and their place, as `a 0`. */
 export async function aStore(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const store = createAlertStore(db)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
   const untested = async (...ids: string[]) => {

@@ -8,7 +8,7 @@ import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pul
 import { createPulse, type PulseService } from '../../src/pulse/service.ts'
 import type { Signal } from '../../src/pulse/transition.ts'
 import type { After } from './folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
+import { aDatabase } from './store.ts'
 import { unit } from './unit.ts'
 
 export const SECOND = 1_000
@@ -53,8 +53,7 @@ export async function aMonitor(
   plan: Partial<PulsePlan> = {},
   parts: Partial<Parameters<typeof createPulse>[0]> = {},
 ) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   let now = T
   let windows: BlindWindow[] = []
   let isHeld = false

@@ -55,6 +55,13 @@ export function openDatabase(databaseUrl: string): Promise<Db> {
     : openStore({ kind: 'sqlite', file: fileOf(databaseUrl) })
 }
 
+/** A new store with its tables, which is closed when the test ends. */
+export async function aDatabase(t: After): Promise<Db> {
+  const db = await openDatabase(await aMigratedDatabaseUrl(t))
+  t.after(() => db.close())
+  return db
+}
+
 /** The settings that a start on this engine needs besides the URL. */
 export function settingsFor(databaseUrl: string): Record<string, string> {
   return {

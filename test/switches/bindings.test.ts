@@ -8,7 +8,7 @@ import {
   type MonitorHealth,
 } from '../../src/switches/switches.ts'
 import type { After } from '../support/folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { aMonitor, DAY, MONITOR, OTHER, T } from '../support/switches.ts'
 import { unit } from '../support/unit.ts'
 
@@ -215,8 +215,7 @@ const at = (state: keyof typeof NEXT, since: number) => ({
 
 /** A monitor that was pinged once, with a switch, and secrets that are bound to it. */
 async function aScene(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   // The other one, which is the first of the store, has no ping.
   await db.write(unit(aMonitor(OTHER, T + 30 * DAY), aMonitor(MONITOR, T + 30 * DAY), ONE_PING))
   let now = T

@@ -14,7 +14,7 @@ import {
   reserveBinding,
 } from '../../src/switches/store.ts'
 import type { After } from '../support/folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { aMonitor, DAY, MONITOR, OTHER, T } from '../support/switches.ts'
 import { unit } from '../support/unit.ts'
 
@@ -111,8 +111,7 @@ test('the bindings of forgotten secrets are forgotten, and no others', async (t)
 
 /** A store with two monitors. */
 async function aStore(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
   await run(aMonitor(MONITOR, T + DAY), aMonitor(OTHER, T + DAY))
 

@@ -5,7 +5,7 @@ import { readAlert } from '../../src/whisper/alerts.ts'
 import { insertReceipt } from '../../src/whisper/receipt-store.ts'
 import { createWhisper } from '../../src/whisper/service.ts'
 import { createWhisperStore, insertWhisper, reserveCiphertext } from '../../src/whisper/store.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const NOW = 1_800_000_012_345
@@ -22,8 +22,7 @@ test('the time at which a read is told is spread over nearly a minute, so that i
 })
 
 test('a read is spent and told in one unit', async (t) => {
-  const store = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => store.close())
+  const store = await aDatabase(t)
   await store.write(
     unit(
       ...reserveCiphertext({ ...ORDER, ciphertext: new Uint8Array(1) }, UNPAID_BYTES),

@@ -23,17 +23,6 @@ const DAY = 24 * 60 * MINUTE
 const NETWORK = '203.0.113'
 const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
 
-test('bytes are counted while they wait, and no longer once they are paid', async (t) => {
-  const shop = await aShop(t)
-  const [one, two] = [await shop.quote({ bytes: 100 }), await shop.quote({ bytes: 50 })]
-  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 150 })
-  await shop.pay(one)
-  assert.deepEqual(await shop.unpaid(), { [NETWORK]: 50 })
-  await shop.pay(two)
-  assert.deepEqual(await shop.unpaid(), {})
-  assert.equal(await shop.ciphertexts(), 2)
-})
-
 test('settling twice, or at once, frees the bytes once', async (t) => {
   const shop = await aShop(t)
   const quote = await shop.quote({ bytes: 100 })
@@ -113,18 +102,6 @@ test('a purge deletes what is over with its bytes, and nobody else', async (t) =
   }
 })
 
-test('a read and the purge of an expired one do not meet', async (t) => {
-  const shop = await aShop(t)
-  const { publicId, readToken, expiresAt } = await shop.pay(await shop.quote({ bytes: 30 }))
-  shop.clock.advance(Date.parse(expiresAt) - shop.clock.now() - 2_000)
-  const found = await shop.service.find(publicId, readToken)
-  assert.ok(found)
-  assert.equal((await shop.service.read(found)).kind, 'revealed')
-  shop.clock.advance(2_000)
-  const [reading] = await Promise.all([shop.service.read(found), shop.purge()])
-  assert.equal(reading.kind, 'gone')
-})
-
 suite('the room for unpaid bytes', () => {
   const KIB = 1024
   const MIB = 1024 * KIB
@@ -158,45 +135,6 @@ suite('the room for unpaid bytes', () => {
     // None of those who were quoted has lost a byte.
     const sum = taken.reduce((total, bytes) => total + bytes, 0)
     assert.equal(Number(common) + Number(small), sum)
-  })
-
-  for (const [what, network, newcomer] of [
-    ['a /16', (i: number) => `203.0.${i}`, '203.1.113'],
-    ['a /32 of IPv6', (i: number) => `2001:db8:${i.toString(16)}`, '2001:db9:1'],
-  ] as const) {
-    test(`a buyer who has ${what} takes no more than an eighth of what is free, in either part`, async (t) => {
-      const shop = await aShop(t, ROOM)
-      for (let i = 0; i < 40; i++) await takeAll(shop, network(i))
-      assert.deepEqual(await shop.parts(), { common: 6 * MIB, small: 2 * MIB })
-      assert.ok(isSold(await shop.open({ bytes: 5 * MIB, network: newcomer })))
-    })
-  }
-
-  test('a small body takes from the common room first, and a network at most 128 KiB of the other', async (t) => {
-    const shop = await aShop(t, { perNetwork: 64 * MIB, inAll: 8 * MIB })
-    // An eighth of the common 6 MiB is 12 small bodies; then come two of the other part.
-    for (let i = 0; i < 12; i++) assert.ok(isSold(await shop.open({ bytes: SMALL })), `${i}`)
-    assert.deepEqual(await shop.parts(), { common: 12 * SMALL, small: 0 })
-    for (let i = 0; i < 2; i++) assert.ok(isSold(await shop.open({ bytes: SMALL })), `${i}`)
-    assert.deepEqual(await shop.parts(), { common: 12 * SMALL, small: 2 * SMALL })
-    assert.equal((await shop.open({ bytes: 30 })).kind, 'rate limited')
-    assert.ok(isSold(await shop.open({ bytes: 30, network: '203.0.114' })))
-  })
-
-  test('an order that is paid, or dies, makes room in the part that it was in', async (t) => {
-    const shop = await aShop(t, { perNetwork: 64 * MIB, inAll: 8 * MIB })
-    const quotes = []
-    for (let i = 0; i < 14; i++) quotes.push(await shop.quote({ bytes: SMALL }))
-    const [first, , , , , , , , , , , , small, last] = quotes
-    assert.ok(first && small && last)
-    await shop.pay(first)
-    await shop.pay(small)
-    assert.deepEqual(await shop.parts(), { common: 11 * SMALL, small: SMALL })
-    shop.lightning.lookupInvoice = async () => ({ state: 'dead', isFinal: true })
-    for (let i = 0; i < 3; i++) await shop.orders.reconcile(last.paymentHash, 'lookup')
-    assert.deepEqual(await shop.parts(), { common: 11 * SMALL, small: 0 })
-    assert.ok(isSold(await shop.open({ bytes: SMALL })))
-    assert.deepEqual(await shop.parts(), { common: 12 * SMALL, small: 0 })
   })
 
   test('an instance counts what another is about to commit', async (t) => {
@@ -311,9 +249,6 @@ async function aShop(t: TestContext, unpaidBytes = { perNetwork: 1e6, inAll: 1e7
     async ciphertexts() {
       const [row] = await db.read('select count(*) as n from whisper_ciphertext')
       return row?.n
-    },
-    async until(condition: () => unknown) {
-      while (!(await condition())) await new Promise((resolve) => setImmediate(resolve))
     },
   }
 }

@@ -21,7 +21,7 @@ import {
   spendRead,
 } from '../../src/whisper/store.ts'
 import type { After } from '../support/folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const MINUTE = 60_000
@@ -251,8 +251,7 @@ const whisper = (name: string, some: Sold = {}) =>
 
 /** What is sold here has its own name as its bytes. */
 async function aStore(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
 
   async function reserve(name: string): Promise<void> {

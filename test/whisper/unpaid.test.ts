@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { UnitRefused } from '../../src/db/db.ts'
 import { releaseUnpaid, reserveUnpaid, settleUnpaid } from '../../src/whisper/unpaid.ts'
 import type { After } from '../support/folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const KIB = 1024
@@ -146,8 +146,7 @@ test('an order without a reservation is released as nothing, and refused as paid
 })
 
 async function aRoom(t: After, limits: { perNetwork?: number; inAll?: number } = {}) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
   const room = { perNetwork: IN_ALL, inAll: IN_ALL, ...limits }
   const reserve = (orderId: string, bytes: number, clientNetwork: string) =>
