@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { PulseCapability } from '../../src/client/index.ts'
 import { type AlertsSet, alerts, aWorld, put } from '../support/alerts.ts'
-import { anInbox } from '../support/catch.ts'
 import type { After } from '../support/folder.ts'
 import { live, ping } from '../support/pulse.ts'
 import { type Receiver, verified } from '../support/receiver.ts'
@@ -101,19 +100,6 @@ test('a monitor that falls silent and comes back tells both, signed, in order', 
       ['pulse.late', '2xx', 1],
     ],
   )
-})
-
-test('an inbox is told like a URL', async (t) => {
-  const { server, monitor } = await aWorld(t)
-  const inbox = await anInbox(server)
-  await put(server, monitor, [{ inbox: inbox.publicId, ingestToken: inbox.ingestToken }])
-  await begin(server, monitor, 'backup')
-  await live(server, 3 * MINUTE)
-  const body = await until('the alert in the inbox', async () => {
-    const events = await Array.fromAsync(server.mayfly.catch(inbox).events())
-    return events.find(({ body }) => body.includes('pulse.late'))?.body
-  })
-  assert.equal(JSON.parse(body).data.name, 'backup')
 })
 
 describe('a receiver that fails', () => {

@@ -57,14 +57,6 @@ test('a service that was killed for two hours blames no job, and one that is dea
   assert.deepEqual([still.state, still.lateAt], ['late', late.lateAt], 'what was late stays late')
 })
 
-test('a process that stood still for an hour blames no job at the first request after it', async (t) => {
-  const { server, status } = await aPingedMonitor(t)
-  server.clock.advance(HOUR)
-  const { state, blindWindows } = await status()
-  assert.equal(state, 'operational')
-  assert.equal(blindWindows.length, 1)
-})
-
 test('a clock that was set blames no job, and no ping is in the future', async (t) => {
   const { server, status } = await aPingedMonitor(t)
   server.clock.jump(10 * MINUTE)

@@ -38,6 +38,8 @@ suite('a shared status', () => {
     const server = await theServer()
     const monitor = server.mayfly.pulse(await aMonitor(server))
     const { publicStatusId: first } = await monitor.update({ publicStatusEnabled: true })
+    const kept = await monitor.update({ publicStatusEnabled: true, name: 'x' })
+    assert.equal(kept.publicStatusId, first)
     const stop = () => monitor.update({ publicStatusEnabled: false })
     const stopped = await Promise.all([stop(), stop()])
     const { publicStatusId: second } = await monitor.update({ publicStatusEnabled: true })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { type Answer, answerOf, NOT_FOUND } from '../support/answer.ts'
-import { aMonitor, aServerWith, DONE, type Job, live, ping } from '../support/pulse.ts'
+import { aMonitor, DONE, type Job, live, ping } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 
@@ -157,12 +157,4 @@ test('signals have a bucket of their own', async (t) => {
   for (let i = 0; i < 10; i++) assert.deepEqual(await signal(server, monitor, 'start'), DONE)
   assert.deepEqual(await signal(server, monitor, 'start'), LIMITED)
   for (let i = 0; i < 5; i++) assert.deepEqual(await ping(server, monitor), DONE)
-})
-
-test('starts alone exhaust a monitor', async (t) => {
-  const server = await aServerWith(t, { spark: { heartbeatLimit: 2 } })
-  const monitor = await aMonitor(server)
-  for (let i = 0; i < 2; i++) assert.deepEqual(await signal(server, monitor, 'start'), DONE)
-  assert.deepEqual(await signal(server, monitor, '0'), NOT_FOUND)
-  assert.equal((await server.mayfly.pulse(monitor).status()).state, 'exhausted')
 })

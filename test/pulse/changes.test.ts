@@ -199,15 +199,6 @@ test('pings move no time to look at a monitor, and a look that comes too early m
   assert.deepEqual(await told(), [])
 })
 
-test('a ping after a deadline that nobody has noticed yet tells of both', async (t) => {
-  const { ping, at, told, spells } = await aMonitor(t)
-  await ping()
-  at(121 * SECOND)
-  await ping()
-  assert.deepEqual(await told(), ['late since 120', 'recovered since 121'])
-  assert.deepEqual(await spells(), [[120, 121, 'silence']])
-})
-
 test('a ping through an instance whose clock is a little behind ends the lateness that another one has stored', async (t) => {
   const { pulse, ping, at, told, spells, monitor } = await aMonitor(t)
   await ping()
@@ -344,21 +335,6 @@ test('a monitor that ends in good health falls silent for nobody', async (t) => 
   assert.deepEqual(await silences(monitor, 101, 200, 9000), [])
   monitor.at(2 * DAY)
   assert.equal(await monitor.purge(), 1)
-})
-
-test('a blind window moves the lateness, and its scan', async (t) => {
-  const { pulse, ping, at, told, blind, due } = await aMonitor(t)
-  await ping()
-  blind([100, 500])
-  at(500 * SECOND)
-  await pulse.scan()
-  assert.equal(await due(), 620)
-  at(619 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(await told(), [])
-  at(621 * SECOND)
-  await pulse.scan()
-  assert.deepEqual(await told(), ['late since 620'])
 })
 
 test('a tenth of the pings left is told, and the last one', async (t) => {

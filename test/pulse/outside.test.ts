@@ -7,7 +7,7 @@ import { createOutsideCheck, isElsewhere, lookAt } from '../../src/pulse/outside
 import type { After } from '../support/folder.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { until } from '../support/until.ts'
 
 const SECOND = 1_000
@@ -15,8 +15,7 @@ const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 
 /** A service that lives, and looks at itself every ten seconds: `y` when it is reached, `n` when not. */
 async function aService(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   let now = T
   const machine = { now: () => now, monotonic: () => now }
   const events: string[] = []

@@ -7,37 +7,6 @@ import { deliveredOrder } from '../support/order-rows.ts'
 import { aMonitor, DAY, MINUTE, provisioned, SECOND, T } from '../support/pulse-monitor.ts'
 import { unit } from '../support/unit.ts'
 
-test('the first ping ends the wait, and the next ones change nothing but the times', async (t) => {
-  const { ping, seen, at } = await aMonitor(t)
-  assert.deepEqual(await seen(), { state: 'waiting', since: 0, lateAt: null })
-  at(17)
-  assert.ok(await ping())
-  assert.deepEqual(await seen(), { state: 'operational', since: 17, lateAt: 17 + 2 * MINUTE })
-  at(MINUTE)
-  assert.ok(await ping())
-  assert.deepEqual(await seen(), { state: 'operational', since: 17, lateAt: 3 * MINUTE })
-})
-
-test('a ping at the last millisecond keeps it operational, one at the deadline revives it', async (t) => {
-  const { ping, seen, at } = await aMonitor(t)
-  await ping()
-  at(2 * MINUTE - 1)
-  await ping()
-  assert.deepEqual(await seen(), { state: 'operational', since: 0, lateAt: 4 * MINUTE - 1 })
-  at(4 * MINUTE - 1)
-  assert.deepEqual(await seen(), {
-    state: 'late',
-    since: 4 * MINUTE - 1,
-    lateAt: 4 * MINUTE - 1,
-  })
-  await ping()
-  assert.deepEqual(await seen(), {
-    state: 'operational',
-    since: 4 * MINUTE - 1,
-    lateAt: 6 * MINUTE - 1,
-  })
-})
-
 test('a new interval or grace counts from now, so it ends a lateness and makes nobody late', async (t) => {
   const { ping, seen, at, change } = await aMonitor(t)
   await ping()
@@ -78,21 +47,6 @@ test('settings that leave the state as it was leave the time that it began', asy
     since: MINUTE,
     lateAt: 3 * MINUTE + 30 * SECOND,
   })
-})
-
-test('the last ping is accepted and exhausts it, for good', async (t) => {
-  const { ping, seen, at, change } = await aMonitor(t, { heartbeatLimit: 2 })
-  await ping()
-  at(1)
-  assert.ok(await ping())
-  assert.deepEqual(await seen(), { state: 'exhausted', since: 1, lateAt: null })
-  at(2)
-  assert.equal(await ping(), false)
-  await change({ graceSeconds: 600 })
-  at(DAY - 1)
-  assert.deepEqual(await seen(), { state: 'exhausted', since: 1, lateAt: null })
-  at(DAY)
-  assert.deepEqual(await seen(), { state: 'expired', since: DAY, lateAt: null })
 })
 
 test('a ping counts until the last millisecond of its life', async (t) => {
@@ -137,18 +91,6 @@ test('two changes at once of different settings both hold', async (t) => {
   assert.deepEqual([name, description], ['a', 'b'])
 })
 
-test('an address of a status dies with the sharing, and only then', async (t) => {
-  const { change, status } = await aMonitor(t)
-  const share = async (publicStatusEnabled?: boolean) => {
-    await change(publicStatusEnabled === undefined ? { name: 'x' } : { publicStatusEnabled })
-    return (await status()).publicStatusId
-  }
-  const first = await share(false)
-  assert.equal((await status()).publicStatusId, first, 'it was not shared')
-  for (const is of [true, undefined, true]) assert.equal(await share(is), first)
-  assert.notEqual(await share(false), first)
-})
-
 test('whoever listens is told what happens to this monitor, and nothing after it stopped', async (t) => {
   const { pulse, capability, ping, change, monitor } = await aMonitor(t)
   const told: string[] = []
@@ -166,19 +108,6 @@ test('whoever listens is told what happens to this monitor, and nothing after it
   second?.()
   await ping()
   assert.equal(told.length, 4)
-})
-
-test('the next change is foretold for whoever waits for it', async (t) => {
-  const { pulse, monitor, ping, at, change } = await aMonitor(t)
-  assert.equal(pulse.nextChangeAt(await monitor()), T + DAY)
-  await ping()
-  assert.equal(pulse.nextChangeAt(await monitor()), T + 2 * MINUTE)
-  await change({ graceSeconds: 120 })
-  assert.equal(pulse.nextChangeAt(await monitor()), T + 3 * MINUTE)
-  at(3 * MINUTE)
-  assert.equal(pulse.nextChangeAt(await monitor()), T + DAY)
-  at(DAY)
-  assert.equal(pulse.nextChangeAt(await monitor()), null)
 })
 
 test('a purge forgets what has been over for a day, however much, and nothing else', async (t) => {

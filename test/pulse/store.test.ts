@@ -17,7 +17,7 @@ import {
   updateMonitor,
 } from '../../src/pulse/store.ts'
 import type { After } from '../support/folder.ts'
-import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
+import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const T = 1_800_000_000_000
@@ -213,8 +213,7 @@ test('a monitor is ended once, before all times, and is purged then', async (t) 
 
 /** The monitors `b` and `a`, in this order, so that the first row is not the one that is meant. */
 async function aStore(t: After) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  t.after(() => db.close())
+  const db = await aDatabase(t)
   const store = createPulseStore(db)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
   for (const publicId of ['b', 'a']) {
