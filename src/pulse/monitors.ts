@@ -6,7 +6,6 @@
 import type { Alerts } from '../alerts/alerts.ts'
 import type { ServiceClock } from '../db/clock.ts'
 import { attempt, type Db, type Statement } from '../db/db.ts'
-import type { Hints } from '../db/hints.ts'
 import { alone, type InTurn } from '../db/leases.ts'
 import type { Sealing } from '../payment/sealing.ts'
 import type { SwitchOwner } from '../switches/switches.ts'
@@ -49,7 +48,6 @@ type Waiting = {
 
 export type MonitorsDeps = {
   db: Db
-  hints: Hints
   clock: Pick<ServiceClock, 'now' | 'windows' | 'isHeld' | 'beat'>
   sealing: Sealing
   alerts: Pick<Alerts, 'tell' | 'drop' | 'wake'>
@@ -59,7 +57,7 @@ export type MonitorsDeps = {
 }
 
 export function createMonitors(deps: MonitorsDeps) {
-  const { db, hints, clock, sealing, alerts, switches, switchWaitMs: waitMs } = deps
+  const { db, clock, sealing, alerts, switches, switchWaitMs: waitMs } = deps
   const store = createPulseStore(db)
   /** By monitor. Events that come while others are stored are stored together after them. */
   const queues = new Map<string, Waiting[]>()
@@ -173,8 +171,8 @@ export function createMonitors(deps: MonitorsDeps) {
       isFallingSilent(monitor) || newLateness(monitor, clock.now(), clock.windows()) !== null
     const step = afterTime(monitor, await knownOf(monitor, isLate))
     if (step.changes.length === 0) return void (await later(monitor, step.monitor.check_at))
-    // One that was pinged meanwhile is still due.
-    if (await stored(monitor, [step], [])) hints.notify(monitor.public_id)
+    // One that was pinged meanwhile is still due. Who follows it knows the time of each change.
+    await stored(monitor, [step], [])
   }
 
   const later = (monitor: MonitorRow, checkAt: number | null) =>

@@ -1,6 +1,7 @@
 /** The rules of PULSE: who may do what with a monitor, and what its status says. */
 import { randomBytes } from 'node:crypto'
 import { attempt, type Statement } from '../db/db.ts'
+import type { Hints } from '../db/hints.ts'
 import { createOwnerTokens } from '../http/owner-tokens.ts'
 import { rfc3339 } from '../lib/clock.ts'
 import { isId, isToken, newId, tokenOf } from '../lib/ids.ts'
@@ -25,7 +26,7 @@ const PURGE_MONITORS = 200
 const SHOWN_WINDOWS = 20
 const SHOWN_PINGS = 100
 
-export function createPulse(deps: Omit<MonitorsDeps, 'sealing'>) {
+export function createPulse(deps: Omit<MonitorsDeps, 'sealing'> & { hints: Hints }) {
   const { db, hints, clock, alerts, switches } = deps
   const store = createPulseStore(db)
   const sealing = createSealing({ db, clock })
