@@ -4,15 +4,9 @@ import { connect, createServer, type Socket } from 'node:net'
 import type { After } from './folder.ts'
 import { serve } from './serving.ts'
 
-export type Address = {
-  port: number
-  /** New connections lead to this port, and all that lead elsewhere are cut. */
-  moveTo(port: number): void
-  /** From now on nothing gets through, and nobody is told. */
-  stall(): void
-}
+export type Address = Awaited<ReturnType<typeof fixedAddress>>
 
-export async function fixedAddress(t: After, first: number): Promise<Address> {
+export async function fixedAddress(t: After, first: number) {
   let target = first
   const open = new Map<Socket, Socket>()
   const server = createServer((incoming) => {
@@ -37,11 +31,13 @@ export async function fixedAddress(t: After, first: number): Promise<Address> {
   }
   return {
     port: Number(new URL(await serve(t, server)).port),
-    moveTo(port) {
+    /** New connections lead to this port, and all that lead elsewhere are cut. */
+    moveTo(port: number): void {
       target = port
       cut()
     },
-    stall() {
+    /** From now on nothing gets through, and nobody is told. */
+    stall(): void {
       for (const [one, other] of open) one.unpipe(other).pause()
     },
   }

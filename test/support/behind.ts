@@ -6,12 +6,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { type Agent, type Dispatcher, request, fetch as undiciFetch } from 'undici'
-import {
-  type CatchCapability,
-  type CatchEvent,
-  createMayfly,
-  type Mayfly,
-} from '../../src/client/index.ts'
+import { type CatchCapability, createMayfly, type Mayfly } from '../../src/client/index.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { type Front, missingProxy, type ProxyName, startFront } from './front.ts'
 import { freePort } from './ports.ts'
@@ -25,20 +20,7 @@ export type Ask = {
   signal?: AbortSignal
 }
 
-export type Site = {
-  front: Front
-  service: Service
-  /** The SDK through the proxy. */
-  mayfly: Mayfly
-  sdk(client: Agent): Mayfly
-  /** `fetch` through the proxy. */
-  fetch: typeof fetch
-  anInbox(planId?: 'spark' | 'long'): Promise<CatchCapability>
-  /** Sends a request through the proxy, with its path as it stands here. */
-  ask(path: string, options?: Ask): Promise<Dispatcher.ResponseData>
-  /** Sends a request to the inbox, and reads it as its owner. */
-  stored(inbox: CatchCapability, path: string, options: Ask): Promise<CatchEvent>
-}
+export type Site = ReturnType<typeof siteOf>
 
 /** Declares the tests of each proxy. `site` is there when they run. */
 export function behindEach(declare: (name: ProxyName, site: () => Site) => void): void {
@@ -65,26 +47,29 @@ function startSite(name: ProxyName): () => Site {
   return () => site
 }
 
-function siteOf(front: Front, service: Service): Site {
+function siteOf(front: Front, service: Awaited<ReturnType<typeof startService>>) {
   const client = front.client()
   const through = (dispatcher: Agent): typeof fetch =>
     ((url: string, init: RequestInit) =>
       undiciFetch(url, { ...init, dispatcher } as never)) as unknown as typeof fetch
   const sdk = (own: Agent): Mayfly => createMayfly({ baseUrl: front.url, fetch: through(own) })
   const mayfly = sdk(client)
-  const ask: Site['ask'] = (path, { client: own = client, ...options } = {}) =>
+  /** Sends a request through the proxy, with its path as it stands here. */
+  const ask = (path: string, { client: own = client, ...options }: Ask = {}) =>
     // Not by a URL, which would be normalised.
     own.request({ origin: front.url, path, method: 'GET', ...options } as Dispatcher.RequestOptions)
   return {
     front,
     service,
+    /** The SDK through the proxy. */
     mayfly,
     sdk,
     ask,
     fetch: through(client),
-    anInbox: (planId = 'spark') =>
+    anInbox: (planId: 'spark' | 'long' = 'spark') =>
       mayfly.buyCatch({ planId, onInvoice: ({ bolt11 }) => service.pay(bolt11) }),
-    async stored(inbox, path, options) {
+    /** Sends a request to the inbox, and reads it as its owner. */
+    async stored(inbox: CatchCapability, path: string, options: Ask) {
       const { statusCode, body } = await ask(`/c/${inbox.publicId}${path}`, options)
       await body.dump()
       assert.equal(statusCode, 204)
@@ -95,21 +80,8 @@ function siteOf(front: Front, service: Service): Site {
   }
 }
 
-type Service = {
-  port: number
-  pay(bolt11: string): Promise<string>
-  /** The streams and waits that the service holds open. */
-  open(): Promise<number>
-  logged(event: string): unknown[]
-  stop(): Promise<void>
-  restart(): Promise<void>
-}
-
 /** The real program, which can be started again on its port. */
-async function startService(
-  t: After,
-  { url, servicePort }: { url: string; servicePort: number },
-): Promise<Service> {
+async function startService(t: After, { url, servicePort }: { url: string; servicePort: number }) {
   const file = join(await temporaryFolder(t), 'mayfly.db')
   const metricsPort = await freePort()
   const programs: Program[] = []
@@ -134,7 +106,7 @@ async function startService(
   }
   return {
     port: servicePort,
-    async pay(bolt11) {
+    async pay(bolt11: string): Promise<string> {
       const { statusCode, body } = await request(`http://127.0.0.1:${servicePort}/simulator/pay`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -143,12 +115,13 @@ async function startService(
       assert.equal(statusCode, 200)
       return ((await body.json()) as { preimage: string }).preimage
     },
+    /** The streams and waits that the service holds open. */
     async open() {
       const { body } = await request(`http://127.0.0.1:${metricsPort}/metrics`)
       const lines = (await body.text()).matchAll(/^mayfly_open_streams\{.*\} (\d+)$/gm)
       return [...lines].reduce((sum, [, count]) => sum + Number(count), 0)
     },
-    logged: (event) =>
+    logged: (event: string) =>
       programs.flatMap(({ logged }) => logged.filter((line) => line.event === event)),
     stop,
     async restart() {

@@ -9,7 +9,6 @@ import { after, before } from 'node:test'
 import { promisify } from 'node:util'
 import {
   type Browser,
-  type BrowserContext,
   type BrowserContextOptions,
   type Page,
   chromium as playwright,
@@ -32,21 +31,8 @@ const TIMEOUT_MS = 60_000
 export const WIDE = { width: 1280, height: 900 }
 export const NARROW = { width: 360, height: 740 }
 
-export type Visit = {
-  page: Page
-  context: BrowserContext
-  /** The errors of the page so far. At its end, the test asserts that there are none. */
-  complaints: string[]
-}
-
 /** `expected` matches allowed messages on the console: Chromium logs every answer that is not 2xx. */
-export type VisitOptions = BrowserContextOptions & { expected?: RegExp }
-
-export type Site = {
-  server: TestServer
-  /** Opens a page for a new user, without anything stored by other visits. */
-  visit(t: After, options?: VisitOptions): Promise<Visit>
-}
+type VisitOptions = BrowserContextOptions & { expected?: RegExp }
 
 let sites = 0
 let shared: Promise<Browser> | undefined
@@ -55,7 +41,7 @@ let shared: Promise<Browser> | undefined
  * Starts a server for the suite that calls this in its body, and a browser that all suites of a process share:
  * each visit has a context of its own. The last suite closes the browser.
  */
-export function startSite(environment: Record<string, string> = {}): Site {
+export function startSite(environment: Record<string, string> = {}) {
   sites++
   let server: TestServer | null = null
   let browser: Browser | null = null
@@ -76,11 +62,11 @@ export function startSite(environment: Record<string, string> = {}): Site {
     await open?.close()
   })
   return {
-    get server() {
+    get server(): TestServer {
       if (!server) throw new Error('the suite has not begun')
       return server
     },
-    visit(t, options) {
+    visit(t: After, options?: VisitOptions) {
       if (!browser) throw new Error('the suite has not begun')
       return visit(t, browser, options)
     },
@@ -132,10 +118,11 @@ export async function visit(
   t: After,
   browser: Browser,
   { expected = UNPAID, ...options }: VisitOptions = {},
-): Promise<Visit> {
+) {
   const context = await browser.newContext({ viewport: WIDE, ...options })
   context.setDefaultTimeout(TIMEOUT_MS)
   const page = await context.newPage()
+  // At its end, the test asserts that there are none.
   const complaints: string[] = []
   page.on('console', (message) => {
     const isLoud = message.type() === 'error' || message.type() === 'warning'

@@ -10,23 +10,12 @@ import type { TestServer } from './server.ts'
 
 const SENDERS = 64
 
-/** A stream that is being read. */
-export type Listening = {
-  status: number
-  headers: Headers
-  /** The next event, or null at the end of the stream. */
-  next(): Promise<StreamEvent | null>
-  /** The text that has arrived so far. */
-  text(): string
-  leave(): void
-}
-
 /** Opens a stream of an inbox, which ends with the test at the latest. */
 export async function listen(
   t: TestContext,
   server: TestServer,
   { publicId, ownerToken, lastEventId }: CatchCapability & { lastEventId?: string },
-): Promise<Listening> {
+) {
   const leaving = new AbortController()
   t.after(() => leaving.abort())
   const response = await fetch(`${server.url}/api/catch/${publicId}/stream`, {
@@ -43,7 +32,8 @@ export async function listen(
   return {
     status: response.status,
     headers: response.headers,
-    async next() {
+    /** The next event, or null at the end of the stream. */
+    async next(): Promise<StreamEvent | null> {
       for (;;) {
         const event = waiting.shift()
         if (event) return event
@@ -53,6 +43,7 @@ export async function listen(
         waiting.push(...parser.push(read.value))
       }
     },
+    /** The text that has arrived so far. */
     text: () => text,
     leave: () => leaving.abort(),
   }

@@ -1,5 +1,5 @@
 /** Runs the command line for a user with a new data folder: to its end in a thread, or in a process that is started. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { BIN, ENVIRONMENT } from './bin.ts'
@@ -16,14 +16,6 @@ export type CommandEnded = {
   err: string
 }
 
-export type Running = {
-  child: ChildProcess
-  /** The output so far. */
-  out(): string
-  err(): string
-  ended: Promise<CommandEnded>
-}
-
 export type CommandOptions = {
   environment?: Record<string, string>
   /** Null leaves stdin open. */
@@ -31,22 +23,15 @@ export type CommandOptions = {
   uid?: number
 }
 
-export type CommandLine = {
-  /** The user's data folder. */
-  folder: string
-  /** In a process, as every command of another user is. */
-  start(args: string[], options?: CommandOptions): Running
-  run(args: string[], options?: CommandOptions): Promise<CommandEnded>
-  /** Runs a command that must exit with 0, and parses the last line of its output as JSON. */
-  json(args: string[], options?: CommandOptions): Promise<Record<string, unknown>>
-}
+export type CommandLine = Awaited<ReturnType<typeof commandLine>>
+export type Running = ReturnType<CommandLine['start']>
 
 /** `mayfly …` for one user of a service. At the end of the test, all of its processes are killed. */
 export async function commandLine(
   t: After,
   url: string,
   program: { bin?: string; node?: string } = {},
-): Promise<CommandLine> {
+) {
   const { bin = BIN, node = process.execPath } = program
   await oneDay()
   const home = await temporaryFolder(t)
@@ -56,7 +41,8 @@ export async function commandLine(
     ...environment,
   })
 
-  function start(args: string[], options: CommandOptions = {}): Running {
+  /** In a process, as every command of another user is. */
+  function start(args: string[], options: CommandOptions = {}) {
     const { input = '', uid } = options
     const child = spawn(node, [bin, ...args], {
       ...(uid === undefined ? {} : { uid }),
@@ -102,10 +88,12 @@ export async function commandLine(
   }
 
   return {
+    /** The user's data folder. */
     folder: join(home, 'mayfly'),
     start,
     run,
-    async json(args, options) {
+    /** Runs a command that must exit with 0, and parses the last line of its output as JSON. */
+    async json(args: string[], options?: CommandOptions) {
       const { code, out, err } = await run(args, options)
       if (code !== 0) throw new Error(`mayfly ${args.join(' ')} ended with ${code}: ${err}`)
       return JSON.parse(out.trim().split('\n').at(-1) ?? '') as Record<string, unknown>

@@ -35,14 +35,7 @@ export type Reply = { status: number; headers: Headers; body: unknown }
 /** Asks, demands this status unless it is null, and holds the answer to the document. */
 export type Call = (operationId: string, status: number | null, ask?: Ask) => Promise<Reply>
 
-export type Conformance = {
-  /** Calls the operations of this server. */
-  on(server: { url: string }): Call
-  /** Operations, statuses, media types and headers that are declared and were not answered. */
-  unanswered(): string[]
-}
-
-export function createConformance(documents: readonly Document[]): Conformance {
+export function createConformance(documents: readonly Document[]) {
   const operations = new Map<string, Operation & { path: string; method: string }>()
   for (const [path, methods] of documents.flatMap(({ paths }) => Object.entries(paths))) {
     for (const [method, operation] of Object.entries(methods)) {
@@ -55,8 +48,9 @@ export function createConformance(documents: readonly Document[]): Conformance {
   const answered = new Set<string>()
 
   return {
+    /** Calls the operations of this server. */
     on:
-      (server) =>
+      (server: { url: string }): Call =>
       async (operationId, status, ask = {}) => {
         const operation = operations.get(operationId)
         assert.ok(operation, `${operationId} is no operation`)
@@ -88,7 +82,9 @@ export function createConformance(documents: readonly Document[]): Conformance {
         for (const [name] of response.headers) answered.add(`${what} ${name}`)
         return { status: response.status, headers: response.headers, body }
       },
-    unanswered: () => [...operations.values()].flatMap((operation) => missing(operation, answered)),
+    /** Operations, statuses, media types and headers that are declared and were not answered. */
+    unanswered: (): string[] =>
+      [...operations.values()].flatMap((operation) => missing(operation, answered)),
   }
 
   function validate(schema: object, body: unknown, what: string): void {

@@ -23,17 +23,7 @@ const BINARIES: Record<ProxyName, string> = {
   caddy: process.env.CADDY ?? 'caddy',
 }
 
-export type Front = {
-  url: string
-  /** What the proxy's own check of its configuration says; it throws if that is wrong. */
-  check(): Promise<string>
-  /** A client that trusts the certificate, on HTTP/1.1 or HTTP/2, from this address of loopback. */
-  client(options?: { isHttp2?: boolean; from?: string }): Agent
-  /** The protocol that the proxy chooses of these. */
-  chosen(protocols: string[]): Promise<string | false | null>
-  /** Everything that the proxy has written to a log. */
-  logs(): Promise<string>
-}
+export type Front = Awaited<ReturnType<typeof startFront>>
 
 type Files = { folder: string; port: number; servicePort: number; certificate: string; key: string }
 
@@ -54,12 +44,13 @@ export async function startFront(
   t: After,
   name: ProxyName,
   ports: { port: number; servicePort: number },
-): Promise<Front> {
+) {
   const folder = await temporaryFolder(t)
   const processes = createProcesses(join(folder, 'processes'))
   t.after(processes.close)
   const files = { ...ports, folder, ...makeCertificate(folder) }
   const command = (name === 'nginx' ? nginx : caddy)(files, copied(name))
+  /** What the proxy's own check of its configuration says; it throws if that is wrong. */
   const check = async (): Promise<string> => {
     const { stdout, stderr } = await promisify(execFile)(BINARIES[name], command.check)
     return stdout + stderr
@@ -73,6 +64,7 @@ export async function startFront(
   return {
     url: `https://${SITE}:${ports.port}`,
     check,
+    /** A client that trusts the certificate, on HTTP/1.1 or HTTP/2, from this address of loopback. */
     client({ isHttp2 = false, from = '127.0.0.1' } = {}) {
       const agent = new Agent({
         allowH2: isHttp2,
@@ -83,8 +75,9 @@ export async function startFront(
       agents.push(agent)
       return agent
     },
-    chosen: (protocols) =>
-      new Promise((resolve, reject) => {
+    /** The protocol that the proxy chooses of these. */
+    chosen: (protocols: string[]) =>
+      new Promise<string | false | null>((resolve, reject) => {
         const socket = connectTls({
           host: '127.0.0.1',
           port: ports.port,
@@ -98,6 +91,7 @@ export async function startFront(
           socket.destroy()
         })
       }),
+    /** Everything that the proxy has written to a log. */
     async logs() {
       const names = await Array.fromAsync(glob('**/*.log', { cwd: folder }))
       return (await Promise.all(names.map((one) => readFile(join(folder, one), 'utf8')))).join('\n')

@@ -10,7 +10,7 @@ import { serve } from './serving.ts'
 export const FORMS = ['express', 'fastify', 'fetch'] as const
 export type Form = (typeof FORMS)[number]
 
-export type Answered = {
+type Answered = {
   status?: number
   headers?: Record<string, string>
   body?: string | Uint8Array<ArrayBuffer>
@@ -19,18 +19,13 @@ export type Answered = {
 /** What the API does with an admitted request. */
 export type Handler = (request: { range: string | null }) => Promise<Answered>
 
-export type Api = {
-  url: string
-  /** Numbers of requests: that have arrived, that are over, and whose client had gone before. */
-  seen: { arrived: number; over: number; gone: number }
-}
-
 /** `POST /render/cat` in this form. If the handler throws, the answer is 500, as in frameworks. */
 export async function anApi(
   t: TestContext,
   { form, gate }: { form: Form; gate: Gate },
   handler: Handler,
-): Promise<Api> {
+) {
+  /** Numbers of requests: that have arrived, that are over, and whose client had gone before. */
   const seen = { arrived: 0, over: 0, gone: 0 }
   const watch = (response: ServerResponse): void => {
     seen.arrived++
@@ -112,17 +107,15 @@ async function adapted(
   }
 }
 
-export type Sent = {
-  answer: Promise<{ status: number; headers: IncomingMessage['headers']; body: Buffer }>
-  /** Resolves when the first bytes of the body have arrived. */
-  begun: Promise<void>
-  hangUp(): void
-}
-
 /** Sends a request on a new connection. */
-export function send(url: string, headers: Record<string, string> = {}): Sent {
+export function send(url: string, headers: Record<string, string> = {}) {
+  /** Resolves when the first bytes of the body have arrived. */
   const begun = Promise.withResolvers<void>()
-  const answer = Promise.withResolvers<Awaited<Sent['answer']>>()
+  const answer = Promise.withResolvers<{
+    status: number
+    headers: IncomingMessage['headers']
+    body: Buffer
+  }>()
   const outgoing = request(url, { method: 'POST', agent: false, headers })
   outgoing.on('error', answer.reject)
   outgoing.on('response', (incoming) => {

@@ -2,7 +2,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { OutboundTimeouts } from '../../src/alerts/outbound.ts'
 import type { Db } from '../../src/db/db.ts'
-import type { ProtectedRequest, Quoted } from '../../src/gate/intents.ts'
+import type { ProtectedRequest } from '../../src/gate/intents.ts'
 import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import { createProjects, type Projects } from '../../src/gate/projects.ts'
 import type { ProofOutcome } from '../../src/gate/proofs.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../src/gate/provider.ts'
 import { createReceipts } from '../../src/gate/receipts.ts'
 import { parseRouteSpec } from '../../src/gate/route-spec.ts'
-import { createGate, type GateService } from '../../src/gate/service.ts'
+import { createGate } from '../../src/gate/service.ts'
 import type { IntentRow, ProjectRow, ReceiptRow } from '../../src/gate/store.ts'
 import { createGateStore } from '../../src/gate/store.ts'
 import { Problem } from '../../src/http/errors.ts'
@@ -24,7 +24,7 @@ import { encodeInvoice, type InvoiceFields } from '../../src/protocol/bolt11-sig
 import type { Phrase } from '../../src/protocol/errors.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import type { After } from './folder.ts'
-import { type LnurlServer, startLnurlServer, type Wallet } from './lnurl-server.ts'
+import { startLnurlServer } from './lnurl-server.ts'
 import { type TestClock, testClock } from './server.ts'
 import { aMigratedDatabaseUrl, openDatabase, type Stored } from './store.ts'
 
@@ -35,22 +35,16 @@ const WALLET_KEY = new Uint8Array(32).fill(1)
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
 /** A wallet in memory, which can pay its own invoices. */
-export type PocketWallet = Wallet & {
-  /** Replaces fields of the next invoices. */
-  changes: Partial<Omit<InvoiceFields, 'description' | 'descriptionHash'>>
-  description: { description: string } | { descriptionHash: string }
-  pay(bolt11: string): string
-}
-
-export function pocketWallet(clock: TestClock): PocketWallet {
+export function pocketWallet(clock: TestClock) {
   const preimages = new Map<string, string>()
   const settled = new Set<string>()
   const paymentHashOf = (bolt11: string): string => decodeInvoice(bolt11).paymentHash
-  const wallet: PocketWallet = {
-    changes: {},
-    description: { description: 'A test' },
+  const wallet = {
+    /** Replaces fields of the next invoices. */
+    changes: {} as Partial<Omit<InvoiceFields, 'description' | 'descriptionHash'>>,
+    description: { description: 'A test' } as { description: string } | { descriptionHash: string },
     paymentHashOf,
-    async createInvoice(amountMsat) {
+    async createInvoice(amountMsat: number): Promise<string> {
       const preimage = randomBytes(32)
       const paymentHash = createHash('sha256').update(preimage).digest('hex')
       preimages.set(paymentHash, preimage.toString('hex'))
@@ -66,11 +60,11 @@ export function pocketWallet(clock: TestClock): PocketWallet {
       }
       return encodeInvoice(fields, WALLET_KEY)
     },
-    async lookUp(paymentHash) {
+    async lookUp(paymentHash: string) {
       const isSettled = settled.has(paymentHash)
       return { isSettled, preimage: isSettled ? (preimages.get(paymentHash) ?? null) : null }
     },
-    pay(bolt11) {
+    pay(bolt11: string): string {
       const paymentHash = paymentHashOf(bolt11)
       settled.add(paymentHash)
       return preimages.get(paymentHash) ?? ''
@@ -79,32 +73,9 @@ export function pocketWallet(clock: TestClock): PocketWallet {
   return wallet
 }
 
-export type World = {
-  db: Db
-  clock: TestClock
-  lnurl: LnurlServer
-  wallet: PocketWallet
-  service: GateService
-  projects: Projects
-  projectId: string
-  capability: string
-  /** The logged events. */
-  logged: ({ event: string } & Record<string, unknown>)[]
-  project(): Promise<ProjectRow>
-  intentRow(intentId: string): Promise<IntentRow>
-  /** What opening an intent comes to: a quote, or the phrase of the refusal. */
-  open(
-    ask?: Partial<ProtectedRequest> & { key?: string; project?: string },
-  ): Promise<({ kind: 'quote' } & Quoted) | { kind: Phrase }>
-  /** Opens an intent. Throws if it is refused. */
-  quoted(ask?: Partial<ProtectedRequest> & { key?: string; project?: string }): Promise<IntentRow>
-  /** Another service on the same store, like after a restart or on another server. */
-  another(changes?: {
-    secrets?: [string, ...string[]]
-    db?: Db
-    provider?: Provider
-  }): Promise<GateService>
-}
+export type World = Awaited<ReturnType<typeof aGate>>
+type Ask = Partial<ProtectedRequest> & { key?: string; project?: string }
+type Logged = { event: string } & Record<string, unknown>
 
 /** A busy machine has all the time that it needs. */
 const PATIENT: OutboundTimeouts = {
@@ -116,14 +87,14 @@ const PATIENT: OutboundTimeouts = {
 }
 
 /** One project with the routes `render=POST:/render/*:50` and `ping=GET:/ping:1`. */
-export async function aGate(t: After, { credits = 10 } = {}): Promise<World> {
+export async function aGate(t: After, { credits = 10 } = {}) {
   const db = await openDatabase(await aMigratedDatabaseUrl(t))
   const clock = testClock()
   const wallet = pocketWallet(clock)
   const lnurl = await startLnurlServer(t, wallet)
   const allowed = new Set([lnurl.host])
-  const logged: World['logged'] = []
-  const keep = (facts: { event: string } & Record<string, unknown>): void => void logged.push(facts)
+  const logged: Logged[] = []
+  const keep = (facts: Logged): void => void logged.push(facts)
   const log: Log = { info: keep, warn: keep, error: keep }
   const client = createLnurlClient({ clock, allowed, timeouts: PATIENT })
   const provider = createLnurlProvider({ client, network: 'regtest', clock })
@@ -134,7 +105,10 @@ export async function aGate(t: After, { credits = 10 } = {}): Promise<World> {
   const projects = createProjects({ db, provider, allowed, clock })
   const store = createGateStore(db)
 
-  const another: World['another'] = async (changes = {}) => {
+  /** Another service on the same store, like after a restart or on another server. */
+  async function another(
+    changes: { secrets?: [string, ...string[]]; db?: Db; provider?: Provider } = {},
+  ) {
     const secrets = createSecrets(bytesOf(changes.secrets ?? [SECRET]))
     return createGate({
       db: changes.db ?? db,
@@ -162,13 +136,11 @@ export async function aGate(t: After, { credits = 10 } = {}): Promise<World> {
     if (!found) throw new Error('no such project')
     return found
   }
-  const open: World['open'] = async ({
-    key = randomUUID(),
-    project = projectId,
-    ...changes
-  } = {}) => {
+  /** What opening an intent comes to: a quote, or the phrase of the refusal. */
+  async function open({ key = randomUUID(), project = projectId, ...changes }: Ask = {}) {
     try {
-      return { kind: 'quote', ...(await service.open(await row(project), key, aRequest(changes))) }
+      const quoted = await service.open(await row(project), key, aRequest(changes))
+      return { kind: 'quote' as const, ...quoted }
     } catch (error) {
       return { kind: phraseOf(error) }
     }
@@ -184,13 +156,14 @@ export async function aGate(t: After, { credits = 10 } = {}): Promise<World> {
     capability,
     logged,
     project: () => row(projectId),
-    async intentRow(intentId) {
+    async intentRow(intentId: string): Promise<IntentRow> {
       const found = await store.intent(intentId)
       if (!found) throw new Error('no such intent')
       return found
     },
     open,
-    async quoted(ask) {
+    /** Opens an intent. Throws if it is refused. */
+    async quoted(ask?: Ask): Promise<IntentRow> {
       const opened = await open(ask)
       if (opened.kind !== 'quote') throw new Error(`${opened.kind}: ${reasons(logged).at(-1)}`)
       return opened.intent
@@ -199,8 +172,6 @@ export async function aGate(t: After, { credits = 10 } = {}): Promise<World> {
   }
 }
 
-export type Registered = { projectId: string; capability: string }
-
 /**
  * Registers a project in the store of a running server, like the operator's command. Its provider is the
  * simulator.
@@ -208,7 +179,7 @@ export type Registered = { projectId: string; capability: string }
 export async function register(
   { databaseUrl }: Stored,
   { credits = 10, routes = ['render=POST:/render/*:50', 'ping=GET:/ping:1'] } = {},
-): Promise<Registered & { projects<T>(work: (projects: Projects) => Promise<T>): Promise<T> }> {
+) {
   async function projects<T>(work: (projects: Projects) => Promise<T>): Promise<T> {
     const db = await openDatabase(databaseUrl)
     const clock = testClock()
@@ -238,7 +209,7 @@ export function aRequest(changes: Partial<ProtectedRequest> = {}): ProtectedRequ
 }
 
 /** The logged reasons for refused providers, in order. */
-export function reasons(logged: World['logged']): unknown[] {
+export function reasons(logged: Logged[]): unknown[] {
   return logged.filter(({ event }) => event.endsWith('_failed')).map(({ reason }) => reason)
 }
 

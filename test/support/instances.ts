@@ -2,41 +2,22 @@
 import type { TestContext } from 'node:test'
 import { Client } from 'pg'
 import { pino } from 'pino'
-import { createMayfly, type Mayfly } from '../../src/client/index.ts'
+import { createMayfly } from '../../src/client/index.ts'
 import { readConfig } from '../../src/service/config.ts'
 import { serve } from '../../src/service/serve.ts'
 import { payAt } from './payer.ts'
 import { until } from './until.ts'
 
-export const SECRET = '5eed'.repeat(16)
+const SECRET = '5eed'.repeat(16)
 
-export type Instance = {
-  url: string
-  mayfly: Mayfly
-  /** The events that the instance has logged. */
-  logged: ({ event: string } & Record<string, unknown>)[]
-  stop(): Promise<void>
-}
-
-export type Fleet = {
-  a: Instance
-  b: Instance
-  /** Chooses the instances in turn, like a load balancer. */
-  next(): Instance
-  /** Runs a statement on the database. */
-  sql(text: string, ...values: unknown[]): Promise<Record<string, unknown>[]>
-  /** Pays through one instance, and resolves when the order is settled. */
-  pay(quote: { bolt11: string; orderId: string }): Promise<string>
-  /** Ends the connections with this name, like an administrator. */
-  cut(name: string): Promise<void>
-}
+export type Fleet = Awaited<ReturnType<typeof twoInstances>>
 
 /** Starts two instances, which stop when the test ends. */
 export async function twoInstances(
   t: Pick<TestContext, 'after'>,
   database: string,
   environment: Record<string, string> = {},
-): Promise<Fleet> {
+) {
   const client = new Client(database)
   await client.connect()
   t.after(() => client.end())
@@ -45,13 +26,16 @@ export async function twoInstances(
     anInstance(t, database, environment),
   ])
   let turn = 0
-  const sql: Fleet['sql'] = async (text, ...values) => (await client.query(text, values)).rows
+  const sql = async (text: string, ...values: unknown[]): Promise<Record<string, unknown>[]> =>
+    (await client.query(text, values)).rows
   return {
     a,
     b,
+    /** Chooses the instances in turn, like a load balancer. */
     next: () => (turn++ % 2 === 0 ? a : b),
     sql,
-    async pay({ bolt11, orderId }) {
+    /** Pays through one instance, and resolves when the order is settled. */
+    async pay({ bolt11, orderId }: { bolt11: string; orderId: string }): Promise<string> {
       const preimage = await payAt(a.url, bolt11)
       await until('the order is settled', async () => {
         const [order] = await sql('select state from purchase_order where order_id = $1', orderId)
@@ -59,7 +43,8 @@ export async function twoInstances(
       })
       return preimage
     },
-    async cut(name) {
+    /** Ends the connections with this name, like an administrator. */
+    async cut(name: string): Promise<void> {
       await sql(
         'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
         name,
@@ -72,8 +57,8 @@ async function anInstance(
   t: Pick<TestContext, 'after'>,
   database: string,
   environment: Record<string, string>,
-): Promise<Instance> {
-  const logged: Instance['logged'] = []
+) {
+  const logged: ({ event: string } & Record<string, unknown>)[] = []
   const config = readConfig({
     MAYFLY_PORT: '0',
     MAYFLY_RATE_LIMITS: 'off',

@@ -14,7 +14,7 @@ export type Wallet = {
   paymentHashOf(bolt11: string): string
 }
 
-export type Step = 'pay' | 'invoice' | 'verify'
+type Step = 'pay' | 'invoice' | 'verify'
 
 /** Replaces an answer: with a value as JSON, or by writing to the response and returning nothing. */
 export type Answer = (
@@ -23,25 +23,25 @@ export type Answer = (
   usual: () => Promise<Record<string, unknown>>,
 ) => unknown
 
-export type LnurlServer = {
-  /** `host:port`, for the list of allowed hosts. */
-  host: string
-  address: string
-  /** The requested steps, in order, with their URLs. */
-  requests: { step: Step | 'other'; url: string; headers: IncomingMessage['headers'] }[]
-  answers: Partial<Record<Step, Answer>>
-}
+export type LnurlServer = Awaited<ReturnType<typeof startLnurlServer>>
 
 export const METADATA = '[["text/plain","A test"]]'
 
-export async function startLnurlServer(t: After, wallet: Wallet): Promise<LnurlServer> {
+export async function startLnurlServer(t: After, wallet: Wallet) {
   const origin = await serve(t, (request, response) => {
     answer(request, response).catch((error: unknown) => {
       response.writeHead(500).end(String(error))
     })
   })
   const { host } = new URL(origin)
-  const lnurl: LnurlServer = { host, address: `alice@${host}`, requests: [], answers: {} }
+  type Asked = { step: Step | 'other'; url: string; headers: IncomingMessage['headers'] }
+  const lnurl = {
+    /** `host:port`, for the list of allowed hosts. */
+    host,
+    address: `alice@${host}`,
+    requests: [] as Asked[],
+    answers: {} as Partial<Record<Step, Answer>>,
+  }
 
   const usual: Record<Step, (url: URL) => Promise<Record<string, unknown>>> = {
     pay: async () => ({

@@ -28,20 +28,7 @@ export type ToolResult = {
   value: Record<string, unknown>
 }
 
-export type Host = {
-  /** Of its process, if it has one. */
-  pid: number
-  instructions: string
-  tools(): Promise<{ name: string; inputSchema: object }[]>
-  call(name: string, args?: object, options?: CallOptions): Promise<ToolResult>
-  /** Everything that came from the process so far, on both streams. */
-  transcript(): string
-  /** What the process wrote to stderr. */
-  err(): string
-  close(): Promise<void>
-}
-
-export type CallOptions = {
+type CallOptions = {
   signal?: AbortSignal
   onprogress?: (progress: { progress: number; message?: string | undefined }) => void
 }
@@ -62,7 +49,7 @@ export type HostOptions = {
 }
 
 /** Connects a host, which ends with the test. */
-export async function connectHost(t: After, options: HostOptions): Promise<Host> {
+export async function connectHost(t: After, options: HostOptions) {
   const { kind = 'client 2.4.0, 2026-07-28', home, url, environment, answer } = options
   const { args = [], bin = BIN } = options
   const hasProcess = (options.hasProcess ?? IS_NIGHTLY) || options.bin !== undefined
@@ -134,15 +121,21 @@ export async function connectHost(t: After, options: HostOptions): Promise<Host>
     listening?.(message)
   }
   return {
-    get pid() {
+    /** Of its process, if it has one. */
+    get pid(): number {
       if (transport instanceof StdioClientTransport || transport instanceof OldTransport) {
         return transport.pid ?? assert.fail('it has ended')
       }
       return assert.fail('this host is in a thread')
     },
     instructions: client.getInstructions() ?? '',
-    tools: async () => (await client.listTools()).tools,
-    async call(name, asked = {}, { signal, onprogress } = {}) {
+    tools: async (): Promise<{ name: string; inputSchema: object }[]> =>
+      (await client.listTools()).tools,
+    async call(
+      name: string,
+      asked: object = {},
+      { signal, onprogress }: CallOptions = {},
+    ): Promise<ToolResult> {
       const request = { name, arguments: asked as Record<string, unknown> }
       const requestOptions = {
         timeout: 120_000,
@@ -160,7 +153,9 @@ export async function connectHost(t: After, options: HostOptions): Promise<Host>
         value: (result.structuredContent ?? {}) as Record<string, unknown>,
       }
     },
+    /** Everything that came from the process so far, on both streams. */
     transcript: () => received + err,
+    /** What the process wrote to stderr. */
     err: () => err,
     close: () => client.close(),
   }

@@ -17,15 +17,9 @@ export type Result = {
   isError?: boolean
 }
 
-export type Agent = {
-  call(name: string, given?: object, options?: CallOptions): Promise<Result>
-  tools(): Promise<{ name: string; inputSchema: object; outputSchema?: object }[]>
-  /** All that the model behind this client may have seen. */
-  seen: string[]
-  close(): Promise<void>
-}
+export type Agent = Awaited<ReturnType<typeof connect>>
 
-export type CallOptions = {
+type CallOptions = {
   meta?: Record<string, unknown>
   token?: string
   onProgress?: (message: string | undefined) => void
@@ -41,7 +35,7 @@ export async function connect(
     query = '?tokens=meta',
     headers = {} as Record<string, string>,
   } = {},
-): Promise<Agent> {
+) {
   const address = new URL(`/mcp${query}`, url)
   const info = { name: 'test', version: '1' }
   const options = { requestInit: { headers } }
@@ -60,9 +54,14 @@ export async function connect(
   t.after(close)
   const seen: string[] = []
   return {
+    /** All that the model behind this client may have seen. */
     seen,
     close,
-    async call(name, given = {}, { meta = {}, token, onProgress, signal } = {}) {
+    async call(
+      name: string,
+      given: object = {},
+      { meta = {}, token, onProgress, signal }: CallOptions = {},
+    ): Promise<Result> {
       const params = {
         name,
         arguments: { ...given },
@@ -88,7 +87,12 @@ export async function connect(
         throw error
       }
     },
-    tools: async () => (await client.listTools()).tools as never,
+    tools: async () =>
+      (await client.listTools()).tools as {
+        name: string
+        inputSchema: object
+        outputSchema?: object
+      }[],
   }
 }
 

@@ -4,20 +4,8 @@ import dns from 'node:dns'
 import type { After } from './folder.ts'
 import { until } from './until.ts'
 
-export type NameServer = {
-  /** `127.0.0.1:port`. */
-  address: string
-  /** The names that were asked for, once each. */
-  asked: string[]
-  /** Resolves when so many names have been asked for. */
-  untilAsked(count: number): Promise<unknown>
-}
-
 /** @param addressOf the IPv4 address of a name, or null for silence. Names have no IPv6 address. */
-export async function aNameServer(
-  t: After,
-  addressOf: (name: string) => string | null,
-): Promise<NameServer> {
+export async function aNameServer(t: After, addressOf: (name: string) => string | null) {
   const socket = createSocket('udp4')
   const asked = new Set<string>()
   socket.on('message', (query, { port, address: peer }) => {
@@ -36,10 +24,13 @@ export async function aNameServer(
   })
   return {
     address,
+    /** The names that were asked for, once each. */
     get asked() {
       return [...asked]
     },
-    untilAsked: (count) => until(`${count} names`, () => (asked.size >= count ? true : null)),
+    /** Resolves when so many names have been asked for. */
+    untilAsked: (count: number) =>
+      until(`${count} names`, () => (asked.size >= count ? true : null)),
   }
 }
 

@@ -4,18 +4,7 @@ import { NostrRelay } from '@nostr-relay/core'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { freePort } from './ports.ts'
 
-export type Relay = {
-  url: string
-  /** How many clients are connected. */
-  connections(): number
-  /** Cuts all connections. The clients reconnect. */
-  cut(): void
-  /** Stops the relay. `start` starts it again at the same address. */
-  stop(): Promise<void>
-  start(): Promise<void>
-}
-
-export async function startRelay(): Promise<Relay> {
+export async function startRelay() {
   const relay = new NostrRelay(new Memory())
   let server: WebSocketServer | null = null
   // Nobody else gets it while the relay is stopped.
@@ -33,6 +22,7 @@ export async function startRelay(): Promise<Relay> {
     server = opened
   }
 
+  /** Cuts all connections. The clients reconnect. */
   const cut = () => {
     for (const socket of server?.clients ?? []) socket.terminate()
   }
@@ -40,8 +30,10 @@ export async function startRelay(): Promise<Relay> {
   await start()
   return {
     url: `ws://127.0.0.1:${port}`,
+    /** How many clients are connected. */
     connections: () => server?.clients.size ?? 0,
     cut,
+    /** `start` starts it again at the same address. */
     async stop() {
       cut()
       const stopped = server

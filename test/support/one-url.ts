@@ -29,23 +29,10 @@ export const SCHEMES = { Payment: paymentCredential, L402: l402Credential }
 export type Scheme = keyof typeof SCHEMES
 export const FLOWS = Object.keys(SCHEMES) as Scheme[]
 
-export type Opened = {
-  challenge: Answer
-  paymentHash: string
-  bolt11: string
-  preimage: string
-  /** Right once the invoice is paid. */
-  authorization: string
-  /** The same with a preimage that is wrong. */
-  wrong: string
-}
+export type Opened = Awaited<ReturnType<typeof opened>>
 
 /** Opens an order by a look at its address. */
-export async function opened(
-  server: TestServer,
-  scheme: Scheme = 'Payment',
-  ask: Look = {},
-): Promise<Opened> {
+export async function opened(server: TestServer, scheme: Scheme = 'Payment', ask: Look = {}) {
   const challenge = await look(server, ask)
   const { paymentHash, invoice } = offerOf(challenge)
   const preimage = await preimageOf(server, paymentHash)
@@ -54,23 +41,21 @@ export async function opened(
     paymentHash,
     preimage,
     bolt11: invoice,
+    /** Right once the invoice is paid. */
     authorization: SCHEMES[scheme](challenge, preimage),
+    /** The same with a preimage that is wrong. */
     wrong: SCHEMES[scheme](challenge, '00'.repeat(32)),
   }
 }
 
 /** Opens an order and pays its invoice. */
-export async function paid(
-  server: TestServer,
-  scheme: Scheme = 'Payment',
-  ask: Look = {},
-): Promise<Opened> {
+export async function paid(server: TestServer, scheme: Scheme = 'Payment', ask: Look = {}) {
   const order = await opened(server, scheme, ask)
   await server.pay(order.bolt11)
   return order
 }
 
-export type Offer = {
+type Offer = {
   paymentHash: string
   invoice: string
   amountSats: number

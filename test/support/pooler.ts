@@ -21,15 +21,6 @@ export type PoolerOptions = {
   statements?: 'lost' | 'prepared'
 }
 
-export type Pooler = {
-  /** The URL of the database through the pooler. */
-  url: string
-  /** Clients that wait, while all sessions are lent. */
-  waiting(): number
-  /** How often each client has run a statement that contains this text. */
-  runs(text: string): number[]
-}
-
 /** What a client sends at once, the statements that it prepares there, and those that it has prepared earlier. */
 type Pipeline = { messages: Buffer[]; prepares: string[]; uses: Map<string, Buffer> }
 type Lent = {
@@ -61,7 +52,7 @@ export async function startPooler(
     others = 'wait',
     statements = 'lost',
   }: PoolerOptions,
-): Promise<Pooler> {
+) {
   const idle: Lent[] = []
   const all = new Set<Lent>()
   const clients = new Set<Socket>()
@@ -195,9 +186,12 @@ export async function startPooler(
   idle.push(...(await Promise.all(Array.from({ length: warm }, open))))
   const { port } = listener.address() as AddressInfo
   return {
+    /** The URL of the database through the pooler. */
     url: databaseUrl.replace(/:\d+\//, `:${port}/`),
+    /** Clients that wait, while all sessions are lent. */
     waiting: () => (opening === 0 ? queue.length : 0),
-    runs: (text) => ran.map((own) => own.filter((one) => one.includes(text)).length),
+    /** How often each client has run a statement that contains this text. */
+    runs: (text: string) => ran.map((own) => own.filter((one) => one.includes(text)).length),
   }
 }
 

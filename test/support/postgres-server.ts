@@ -10,18 +10,7 @@ import { freePort } from './ports.ts'
 import { missingPostgres } from './postgres-install.ts'
 import { until } from './until.ts'
 
-export type PostgresServer = {
-  /** Creates a database, empty or a copy of one that nobody has open, and resolves to its URL. */
-  createDatabase(template?: string): Promise<string>
-  /** The server's parent process. */
-  pid(): number
-  /** The folder of its data. */
-  data: string
-  port: number
-  start(): Promise<void>
-  /** Stops the server, and does nothing if it is down. The next start has all committed data. */
-  stop(): Promise<void>
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgresServer>>
 
 // The package hooks the end of the process. Its hook would exit with 0 when nothing is left to do, and the
 // test runner would count a file whose test never ends as passed. The hook for signals, which ends the
@@ -37,7 +26,7 @@ export async function startPostgresServer(
   folder: string,
   settings: Record<string, string> = {},
   copyOf?: string,
-): Promise<PostgresServer> {
+) {
   const missing = missingPostgres()
   if (missing !== null) throw new Error(missing)
   // If the tests run as root, the server runs as another user, who needs access to the folder.
@@ -94,7 +83,8 @@ export async function startPostgresServer(
   await start()
   let made = 0
   return {
-    async createDatabase(template) {
+    /** Creates a database, empty or a copy of one that nobody has open, and resolves to its URL. */
+    async createDatabase(template?: string): Promise<string> {
       const name = `mayfly_${++made}`
       const client = server.getPgClient()
       await client.connect()
@@ -107,10 +97,13 @@ export async function startPostgresServer(
       }
       return `postgres://mayfly:mayfly@127.0.0.1:${port}/${name}`
     },
+    /** The folder of its data. */
     data: databaseDir,
     port,
+    /** The server's parent process. */
     pid: () => Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0]),
     start,
+    /** Stops the server, and does nothing if it is down. The next start has all committed data. */
     async stop() {
       if (!isUp) return
       isUp = false

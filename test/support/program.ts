@@ -8,52 +8,38 @@ import { payAt } from './payer.ts'
 import { settingsFor } from './store.ts'
 import { until } from './until.ts'
 
-export type ProgramOptions = {
+type ProgramOptions = {
   environment?: Record<string, string>
   uid?: number
   /** Another version's program. */
   bin?: string
 }
 
-export type Ended = { code: number | null; signal: NodeJS.Signals | null }
+type Ended = { code: number | null; signal: NodeJS.Signals | null }
 
-export type Program = {
-  url: string
-  /** Pays an invoice of the simulator. Returns the preimage. */
-  pay(bolt11: string): Promise<string>
-  pid: number
-  /** The parsed lines of stdout so far. */
-  logged: Record<string, unknown>[]
-  /** Resolves to the first line with this event, now or later. */
-  saw(event: string): Promise<Record<string, unknown>>
-  /** The text on stderr so far. */
-  told(): string
-  signal(signal: NodeJS.Signals): void
-  /** Kills the process with SIGKILL. */
-  kill(): Promise<void>
-  ended: Promise<Ended>
-}
-
-export type Starting = Omit<Program, 'url' | 'pay'>
+export type Program = Awaited<ReturnType<typeof startProgram>>
+export type Starting = ReturnType<typeof beginProgram>
 
 /** Starts `mayfly serve` on this SQLite file or URL, and resolves when it listens. */
-export async function startProgram(
-  t: After,
-  file: string,
-  options: ProgramOptions = {},
-): Promise<Program> {
+export async function startProgram(t: After, file: string, options: ProgramOptions = {}) {
   const starting = beginProgram(t, file, options)
   const url = String((await starting.saw('listening')).url)
-  return { ...starting, url, pay: (bolt11) => payAt(url, bolt11) }
+  return {
+    ...starting,
+    url,
+    /** Pays an invoice of the simulator. Returns the preimage. */
+    pay: (bolt11: string) => payAt(url, bolt11),
+  }
 }
 
 /** The same before it listens, which it may never do. */
-export function beginProgram(t: After, file: string, options: ProgramOptions = {}): Starting {
+export function beginProgram(t: After, file: string, options: ProgramOptions = {}) {
   const { child, output } = launch(t, file, options)
   // Only then all that it logged is read.
   const ended = once(child, 'close').then(
     ([code, signal]): Ended => ({ code: code as Ended['code'], signal: signal as Ended['signal'] }),
   )
+  /** Resolves to the first line with this event, now or later. */
   const saw = (event: string): Promise<Record<string, unknown>> =>
     Promise.race([
       until(`the program logs ${event}`, () =>
@@ -66,10 +52,12 @@ export function beginProgram(t: After, file: string, options: ProgramOptions = {
 
   return {
     pid: child.pid ?? 0,
+    /** The parsed lines of stdout so far. */
     logged: output.logged,
     saw,
+    /** The text on stderr so far. */
     told: () => output.told,
-    signal: (signal) => void child.kill(signal),
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
     async kill() {
       child.kill('SIGKILL')
       await ended

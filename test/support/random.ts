@@ -1,18 +1,9 @@
 /** Random numbers from a seed: the same seed gives the same numbers on every machine. */
 
-export type Random = {
-  /** At least 0, below 1. */
-  next(): number
-  /** An integer, at least `from`, below `below`. */
-  int(from: number, below: number): number
-  /** True with this probability. */
-  chance(probability: number): boolean
-  pick<T>(items: readonly T[]): T
-  bytes(length: number): Uint8Array
-}
+export type Random = ReturnType<typeof createRandom>
 
 /** sfc32 by Chris Doty-Humphrey (PractRand), seeded through splitmix32. */
-export function createRandom(seed: number): Random {
+export function createRandom(seed: number) {
   let mixed = seed | 0
   const mix = (): number => {
     mixed = (mixed + 0x9e3779b9) | 0
@@ -34,17 +25,20 @@ export function createRandom(seed: number): Random {
   }
   for (let i = 0; i < 12; i++) uint32()
 
+  /** At least 0, below 1. */
   const next = (): number => uint32() / 2 ** 32
+  /** An integer, at least `from`, below `below`. */
   const int = (from: number, below: number): number => from + Math.floor(next() * (below - from))
   return {
     next,
     int,
-    chance: (probability) => next() < probability,
+    /** True with this probability. */
+    chance: (probability: number): boolean => next() < probability,
     pick<T>(items: readonly T[]): T {
       if (items.length === 0) throw new RangeError('nothing to pick from')
       return items[int(0, items.length)] as T
     },
-    bytes(length) {
+    bytes(length: number): Uint8Array {
       const bytes = new Uint8Array(length)
       for (let i = 0; i < length; i++) bytes[i] = uint32() & 0xff
       return bytes

@@ -17,18 +17,9 @@ export type Received = {
   } & Record<string, unknown>
 }
 
-export type Receiver = {
-  /** `127.0.0.1:port`, as MAYFLY_ALLOWED_HOSTS names it. */
-  host: string
-  url: string
-  received: Received[]
-  /** Replaces the usual answer. Null: 204 with the nonce in a header. */
-  answer: ((received: Received, response: ServerResponse) => void) | null
-  /** Those of this type, once so many have come. */
-  until(type: string, count?: number): Promise<Received[]>
-}
+export type Receiver = Awaited<ReturnType<typeof aReceiver>>
 
-export async function aReceiver(t: After, port = 0): Promise<Receiver> {
+export async function aReceiver(t: After, port = 0) {
   const server = createServer(async (request, response) => {
     const text = await readText(request)
     const one = {
@@ -42,12 +33,15 @@ export async function aReceiver(t: After, port = 0): Promise<Receiver> {
     response.writeHead(204, echoOf(one)).end()
   })
   const { host } = new URL(await serve(t, server, port))
-  const receiver: Receiver = {
+  const receiver = {
+    /** `127.0.0.1:port`, as MAYFLY_ALLOWED_HOSTS names it. */
     host,
     url: `http://${host}/hook`,
-    received: [],
-    answer: null,
-    until: (type, count = 1) =>
+    received: [] as Received[],
+    /** Replaces the usual answer. Null: 204 with the nonce in a header. */
+    answer: null as ((received: Received, response: ServerResponse) => void) | null,
+    /** Those of this type, once so many have come. */
+    until: (type: string, count = 1): Promise<Received[]> =>
       until(`${count} of ${type}`, () => {
         const some = receiver.received.filter(({ headers }) => headers['mayfly-alert'] === type)
         return some.length >= count ? some : null

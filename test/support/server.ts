@@ -1,24 +1,13 @@
 /** A whole server in this process, with a new store and a clock that the test controls. */
 import { pino } from 'pino'
-import { createMayfly, type Mayfly } from '../../src/client/index.ts'
-import type { HeldClock, SteadyClock } from '../../src/lib/clock.ts'
+import { createMayfly } from '../../src/client/index.ts'
 import { readConfig } from '../../src/service/config.ts'
 import { type ServeOptions, type Server, serve } from '../../src/service/serve.ts'
-import type { Timer } from '../../src/service/works.ts'
 import type { After } from './folder.ts'
 import { payAt } from './payer.ts'
 import { aMigratedDatabaseUrl, settingsFor } from './store.ts'
 
-/** It is passed for the machine's clock, and in tests of one room for the service's, which is never held. */
-export type TestClock = SteadyClock &
-  HeldClock & {
-    /** Lets this much time pass. */
-    advance(ms: number): void
-    /** Sets the wall clock forward or back, while no time passes. */
-    jump(ms: number): void
-    /** A timer of the machine. What has a turn in the time that `advance` lets pass has it soon. */
-    timer: Timer
-  }
+export type TestClock = ReturnType<typeof testClock>
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -26,8 +15,11 @@ const DAY = 24 * 60 * MINUTE
 const HURRY = { everyMs: 25, forMs: 1_000 }
 const machineInterval = setInterval
 
-/** A clock that runs with the real time until a test moves it. */
-export function testClock(): TestClock {
+/**
+ * A clock that runs with the real time until a test moves it. It is passed for the machine's clock, and in tests of one
+ * room for the service's, which is never held.
+ */
+export function testClock() {
   let passed = 0
   let jumped = 0
   const turns = new Map<() => void, number>()
@@ -51,14 +43,17 @@ export function testClock(): TestClock {
     hasGoneBack: () => false,
     now: () => Date.now() + passed + jumped,
     monotonic: () => performance.now() + passed,
-    advance(ms) {
+    /** Lets this much time pass. */
+    advance(ms: number): void {
       passed += ms
       hurry(ms)
     },
-    jump(ms) {
+    /** Sets the wall clock forward or back, while no time passes. */
+    jump(ms: number): void {
       jumped += ms
     },
-    timer(ms, turn) {
+    /** A timer of the machine. What has a turn in the time that `advance` lets pass has it soon. */
+    timer(ms: number, turn: () => void) {
       const timer = setInterval(turn, ms)
       turns.set(turn, ms)
       return () => {
@@ -69,33 +64,7 @@ export function testClock(): TestClock {
   }
 }
 
-export type TestServer = {
-  url: string
-  /** The value of MAYFLY_DATABASE_URL for its store. */
-  databaseUrl: string
-  /** The file of its store if the engine is SQLite. */
-  file: string
-  /** The machine's. What time it is by the service says `now`. */
-  clock: TestClock
-  /** The service's own time. The machine's may be some milliseconds off, and so may the one of PostgreSQL. */
-  now(): number
-  /** Moves the clock well into a new minute, which no small correction of the clock leaves. Returns its start. */
-  beginMinute(): number
-  /** Moves the clock to the next noon UTC, for a test that no midnight may interrupt. */
-  awaitNoon(): void
-  mayfly: Mayfly
-  /** The lines of the server's log. */
-  logged: string[]
-  /** Pays an invoice through the simulator. Returns the preimage. */
-  pay(bolt11: string): Promise<string>
-  stop(): Promise<void>
-  /** Takes other plans and rates into use, as SIGHUP does. */
-  reload: Server['reload']
-  /** Lets the service's clock read the time. */
-  beat(): Promise<void>
-  /** Stops the server, and starts it again on the same store, with other options if they are given. */
-  restart(other?: Options): Promise<void>
-}
+export type TestServer = Awaited<ReturnType<typeof startServer>>
 
 type Options = Omit<ServeOptions, 'clock'>
 
@@ -104,7 +73,7 @@ export async function startServer(
   t: After,
   environment: Record<string, string> = {},
   options: Options = {},
-): Promise<TestServer> {
+) {
   let server: Server | null = null
   // Set before the store's hook, so that the server stops before its store is removed.
   t.after(() => stop())
@@ -132,28 +101,39 @@ export async function startServer(
     server = null
   }
 
-  const testServer: TestServer = {
+  const testServer = {
     url: server.url,
+    /** The value of MAYFLY_DATABASE_URL for its store. */
     databaseUrl,
+    /** The file of its store if the engine is SQLite. */
     file: databaseUrl.replace(/^sqlite:/, ''),
+    /** The machine's. What time it is by the service says `now`. */
     clock,
-    now() {
+    /** The service's own time. The machine's may be some milliseconds off, and so may the one of PostgreSQL. */
+    now(): number {
       if (!server) throw new Error('a server that has stopped has no time')
       return server.clock.now()
     },
-    beginMinute() {
+    /** Moves the clock well into a new minute, which no small correction of the clock leaves. Returns its start. */
+    beginMinute(): number {
       clock.advance(MINUTE - (testServer.now() % MINUTE) + 1_000)
       const now = testServer.now()
       return now - (now % MINUTE)
     },
-    awaitNoon: () => clock.advance(DAY + DAY / 2 - (testServer.now() % DAY)),
+    /** Moves the clock to the next noon UTC, for a test that no midnight may interrupt. */
+    awaitNoon: (): void => clock.advance(DAY + DAY / 2 - (testServer.now() % DAY)),
+    /** The lines of the server's log. */
     logged,
     mayfly: createMayfly({ baseUrl: server.url }),
-    pay: (bolt11) => payAt(testServer.url, bolt11),
+    /** Pays an invoice through the simulator. Returns the preimage. */
+    pay: (bolt11: string): Promise<string> => payAt(testServer.url, bolt11),
     stop,
-    reload: (read) => server?.reload(read),
+    /** Takes other plans and rates into use, as SIGHUP does. */
+    reload: (read: Parameters<Server['reload']>[0]) => server?.reload(read),
+    /** Lets the service's clock read the time. */
     beat: async () => server?.clock.beat(),
-    async restart(other) {
+    /** Stops the server, and starts it again on the same store, with other options if they are given. */
+    async restart(other?: Options): Promise<void> {
       await stop()
       server = await start(other)
       testServer.url = server.url

@@ -1,12 +1,12 @@
 /** Orders on a new store, with a node, a product and a clock that the test controls. */
-import type { Db, Row, Statement } from '../../src/db/db.ts'
-import { type Clock, type HeldClock, rfc3339, type SteadyClock } from '../../src/lib/clock.ts'
+import type { Db, Statement } from '../../src/db/db.ts'
+import { type Clock, rfc3339 } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import type { Log } from '../../src/lib/log.ts'
 import type { Lightning } from '../../src/lightning/lightning.ts'
-import { createSimulator, type Simulator } from '../../src/lightning/simulator.ts'
+import { createSimulator } from '../../src/lightning/simulator.ts'
 import type { CheckedCredential } from '../../src/payment/flows/flow.ts'
-import { createNodeHealth, type NodeHealth } from '../../src/payment/health.ts'
+import { createNodeHealth } from '../../src/payment/health.ts'
 import type { KeyedBy } from '../../src/payment/keys.ts'
 import type { Deliverable, Offer, OrderRequest, Outcome } from '../../src/payment/order.ts'
 import { createOrders, type Orders } from '../../src/payment/orders.ts'
@@ -26,20 +26,8 @@ export const QUOTE_SECONDS = 900
 /** The lifetime of the capability that `anOffer` sells. */
 export const LIFE = 7 * DAY
 
-export type ManualClock = SteadyClock &
-  HeldClock & {
-    /** Whether nothing final may happen now. */
-    hold(isHeld: boolean): void
-    /** Whether it went back. */
-    goBack(hasGoneBack: boolean): void
-    /** Lets this much time pass. */
-    advance(ms: number): void
-    /** Sets the wall clock forward or back, while no time passes. */
-    jump(ms: number): void
-  }
-
 /** A clock that stands still until a test moves it. */
-export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)): ManualClock {
+export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)) {
   let now = start
   let monotonic = 0
   let held = false
@@ -47,30 +35,25 @@ export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)): ManualC
   return {
     isHeld: () => held,
     hasGoneBack: () => back,
-    hold(isHeld) {
+    /** Whether nothing final may happen now. */
+    hold(isHeld: boolean): void {
       held = isHeld
     },
-    goBack(hasGoneBack) {
+    goBack(hasGoneBack: boolean): void {
       back = hasGoneBack
     },
     now: () => now,
     monotonic: () => monotonic,
-    advance(ms) {
+    /** Lets this much time pass. */
+    advance(ms: number): void {
       now += ms
       monotonic += ms
     },
-    jump(ms) {
+    /** Sets the wall clock forward or back, while no time passes. */
+    jump(ms: number): void {
       now += ms
     },
   }
-}
-
-/** The simulator. It counts look-ups, and a test can replace its answers. */
-export type TestNode = Lightning & {
-  simulator: Simulator
-  replaced: Partial<Lightning>
-  lookups: string[]
-  invoices: string[]
 }
 
 export type ShopOptions = {
@@ -93,7 +76,7 @@ export type ShopOptions = {
   signsHere?: boolean
 }
 
-export type RepeatAsk = {
+type RepeatAsk = {
   key?: string
   request?: OrderRequest
   /** The state of the request's payment attempt. */
@@ -105,38 +88,7 @@ export type RepeatAsk = {
   isProven?: boolean
 }
 
-export type Shop = {
-  databaseUrl: string
-  db: Db
-  clock: ManualClock
-  node: TestNode
-  health: NodeHealth
-  orders: Orders
-  /** The logged events. */
-  logged: ({ event: string } & Record<string, unknown>)[]
-  /** The level at which each event was logged last. */
-  levels: Map<string, keyof Log>
-  log: Log
-  /** Runs before the store is closed, as a service stops its work before. */
-  beforeClose(work: () => Promise<void>): void
-  /** Opens an order, and asserts that it is pending. */
-  quote(key?: string): Promise<Quote>
-  /** Opens an order and pays it. The service has not learned of the payment yet. */
-  paid(key?: string): Promise<Quote>
-  /** The same, and the node's stream has told the service of the payment. */
-  paidAndSeen(key?: string): Promise<Quote>
-  pay(quote: Quote): Promise<void>
-  /** Repeats the purchase request at this instance or another. Null if there is no order. */
-  repeat(ask?: RepeatAsk): Promise<Outcome | null>
-  /** The row of the order. */
-  order(quote: { orderId: string }): Promise<Row | undefined>
-  /** The public ids that the product provisioned. */
-  provisioned(): Promise<unknown[]>
-  /** Uses a delivered token for the first time. */
-  use(publicId: string): Promise<void>
-  /** Another instance on the same store. `at`: connections of its own. */
-  another(options?: ShopOptions, at?: Db): Orders
-}
+export type Shop = Awaited<ReturnType<typeof aShop>>
 
 /**
  * Opens all of the store's connections for reads. One that is opened while a test ends pauses takes the end of a pause
@@ -174,7 +126,7 @@ export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
   ...offer,
 })
 
-export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> {
+export async function aShop(t: After, options: ShopOptions = {}) {
   const databaseUrl = options.databaseUrl ?? (await aMigratedDatabaseUrl(t))
   const clock = manualClock()
   const db = await openDatabase(databaseUrl)
@@ -185,8 +137,9 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     for (const work of closing) await work()
     await db.close()
   })
-  const logged: Shop['logged'] = []
-  const levels: Shop['levels'] = new Map()
+  const logged: ({ event: string } & Record<string, unknown>)[] = []
+  /** The level at which each event was logged last. */
+  const levels = new Map<string, keyof Log>()
   const at =
     (level: keyof Log): Log['info'] =>
     (facts) => {
@@ -198,6 +151,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
   const health = createNodeHealth({ lightning: node, network: 'regtest', log })
   await health.start(ending.signal)
 
+  /** Another instance on the same store. `at`: connections of its own. */
   const another = (
     { secrets = [SECRET], isSoldOut = false, onExtended, ...others }: ShopOptions = {},
     at = db,
@@ -215,7 +169,7 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     })
   const orders = another(options)
 
-  const shop: Shop = {
+  const shop = {
     databaseUrl,
     db,
     clock,
@@ -225,23 +179,29 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
     logged,
     levels,
     log,
-    beforeClose: (work) => void closing.push(work),
-    quote: async (key) => pendingQuote(await orders.open(aName(key), aRequest(), anOffer())),
-    async paid(key) {
+    /** Runs before the store is closed, as a service stops its work before. */
+    beforeClose: (work: () => Promise<void>) => void closing.push(work),
+    /** Opens an order, and asserts that it is pending. */
+    quote: async (key?: string): Promise<Quote> =>
+      pendingQuote(await orders.open(aName(key), aRequest(), anOffer())),
+    /** Opens an order and pays it. The service has not learned of the payment yet. */
+    async paid(key?: string): Promise<Quote> {
       const quote = await shop.quote(key)
       await shop.pay(quote)
       return quote
     },
-    async paidAndSeen(key) {
+    /** The same, and the node's stream has told the service of the payment. */
+    async paidAndSeen(key?: string): Promise<Quote> {
       const quote = await shop.paid(key)
       await orders.reconcile(quote.paymentHash, 'stream')
       return quote
     },
-    async pay({ bolt11 }) {
+    async pay({ bolt11 }: Quote): Promise<void> {
       const { kind } = await node.simulator.pay(bolt11)
       if (kind !== 'paid') throw new Error(`the simulator did not pay: ${kind}`)
     },
-    async repeat(ask = {}) {
+    /** Repeats the purchase request at this instance or another. Null if there is no order. */
+    async repeat(ask: RepeatAsk = {}): Promise<Outcome | null> {
       const { key = KEY, request = aRequest(), credential = 'none', at = orders } = ask
       const { client = CLIENT, isProven = false } = ask
       const by = aName(key, { client })
@@ -256,13 +216,15 @@ export async function aShop(t: After, options: ShopOptions = {}): Promise<Shop> 
       })
       return decision.kind === 'known' ? delivering(decision.act(new Uint8Array())) : null
     },
-    order: async ({ orderId }) =>
+    order: async ({ orderId }: { orderId: string }) =>
       (await db.read('select * from purchase_order where order_id = $1', orderId))[0],
+    /** The public ids that the product provisioned. */
     provisioned: async () =>
       (await db.read(`select name from meta where name like 'catch\\_%' escape '\\'`)).map(
         (row) => row.name,
       ),
-    async use(publicId) {
+    /** Uses a delivered token for the first time. */
+    async use(publicId: string): Promise<void> {
       await db.write(unit(sealDelivery(publicId, clock.now())))
     },
     another,
@@ -312,13 +274,16 @@ export function pendingQuote(outcome: Outcome): Quote {
   return outcome.quote
 }
 
-async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<TestNode> {
+/** The simulator. It counts look-ups, and a test can replace its answers. */
+async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions) {
   const simulator = await createSimulator({ db, clock })
-  const node: TestNode = {
+  const node = {
     simulator,
-    replaced: {},
-    lookups: [],
-    invoices: [],
+    replaced: {} as Partial<Lightning>,
+    lookups: [] as string[],
+    invoices: [] as string[],
+  }
+  const lightning: Lightning = {
     info: () => (node.replaced.info ?? simulator.info)(),
     async createInvoice(ask) {
       const made = await (node.replaced.createInvoice ?? simulator.createInvoice)(ask)
@@ -334,7 +299,7 @@ async function aNode(db: Db, clock: Clock, { signsHere }: ShopOptions): Promise<
       ? { signInvoice: (ask) => (node.replaced.signInvoice ?? simulator.signInvoice)(ask) }
       : {}),
   }
-  return node
+  return Object.assign(node, lightning)
 }
 
 /** A product that provisions a row with the order's id. If it is sold out, its condition never holds. */

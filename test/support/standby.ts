@@ -6,18 +6,7 @@ import { type PostgresServer, startPostgresServer } from './postgres-server.ts'
 import { query } from './store.ts'
 import { until } from './until.ts'
 
-export type Pair = {
-  /** The database on each server, which has its tables. */
-  primary: string
-  standby: string
-  servers: { primary: PostgresServer; standby: PostgresServer }
-  /** The URL that names these servers, in this order. */
-  both(...urls: [string, string]): string
-  /** The standby becomes a primary, whatever the other one is. */
-  promote(): Promise<void>
-}
-
-export async function aPrimaryAndItsStandby(t: After): Promise<Pair> {
+export async function aPrimaryAndItsStandby(t: After) {
   const first = await startPostgres(t)
   const primary = await first.createDatabase()
   const db = await openStore({ kind: 'postgres', url: primary })
@@ -30,10 +19,13 @@ export async function aPrimaryAndItsStandby(t: After): Promise<Pair> {
   await first.start()
   const standby = primary.replace(`:${first.port}/`, `:${second.port}/`)
   return {
+    /** The database on each server, which has its tables. */
     primary,
     standby,
     servers: { primary: first, standby: second },
-    both: (one, other) => one.replace(/(:\d+)\//, `$1,${new URL(other).host}/`),
+    /** The URL that names these servers, in this order. */
+    both: (one: string, other: string) => one.replace(/(:\d+)\//, `$1,${new URL(other).host}/`),
+    /** The standby becomes a primary, whatever the other one is. */
     async promote() {
       await query({ databaseUrl: standby }, 'select pg_promote()')
       await until('the standby is promoted', async () => {

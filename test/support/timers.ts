@@ -6,15 +6,8 @@ import type { TestContext } from 'node:test'
 /** How long a test waits in real time for a condition. */
 const WITHIN_MS = 60_000
 
-export type OwnedTimers = {
-  /** Ends the watcher's pauses one after the other, until this is true. */
-  sweeps(effect: () => unknown): Promise<void>
-  /** Waits until this is true, without ending a pause. */
-  noSweep(effect: () => unknown): Promise<void>
-}
-
 /** Lets the test end the watcher's pauses. Do not use `until` then: it pauses too and would wait for ever. */
-export function ownedTimers(t: TestContext): OwnedTimers {
+export function ownedTimers(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   syncBuiltinESMExports()
   t.after(() => {
@@ -33,7 +26,9 @@ export function ownedTimers(t: TestContext): OwnedTimers {
   }
 
   return {
-    sweeps: (effect) => turnsUntil(effect, () => t.mock.timers.tick(15_000)),
-    noSweep: (effect) => turnsUntil(effect, () => {}),
+    /** Ends the watcher's pauses one after the other, until this is true. */
+    sweeps: (effect: () => unknown) => turnsUntil(effect, () => t.mock.timers.tick(15_000)),
+    /** Waits until this is true, without ending a pause. */
+    noSweep: (effect: () => unknown) => turnsUntil(effect, () => {}),
   }
 }

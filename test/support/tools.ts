@@ -9,32 +9,12 @@ import { hostInThread } from './command-threads.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { connect, type Revision } from './mcp.ts'
 import { connectHost, type HostKind, IS_NIGHTLY } from './mcp-host.ts'
-import { startServer, type TestServer } from './server.ts'
+import { startServer } from './server.ts'
 
 export type Answered = { isError: boolean; text: string; value: Record<string, unknown> }
 type Listed = { name: string; inputSchema: object; outputSchema?: object }
 
-export type Host = {
-  server: TestServer
-  /** The folder of the user, for the local way in. */
-  home: string
-  tools(): Promise<Listed[]>
-  call(name: string, args?: Record<string, unknown>): Promise<Answered>
-  /** Buys under a name. What names it in other calls, with the token of this kind where a host passes tokens on. */
-  buy(
-    tool: string,
-    name: string,
-    args?: object,
-  ): Promise<(kind?: string) => Record<string, unknown>>
-  /** How many calls there were, besides those that pay. */
-  calls(): number
-  /** All that the model behind this host may have seen. */
-  seen(): string
-}
-
-export type Way = 'local' | 'results' | 'meta'
-/** `kind` is the client. */
-export type Kind = { way: Way; client: Revision | HostKind | 'ai-sdk' }
+type Kind = { way: 'local' | 'results' | 'meta'; client: Revision | HostKind | 'ai-sdk' }
 
 export const KINDS: readonly Kind[] = [
   { way: 'local', client: 'client 2.4.0, 2026-07-28' },
@@ -53,7 +33,7 @@ type Raw = {
   isError?: boolean
 }
 
-export async function openHost(t: After, { way, client }: Kind): Promise<Host> {
+export async function openHost(t: After, { way, client }: Kind) {
   const server = await startServer(t)
   const home = await temporaryFolder(t)
   const seen: string[] = []
@@ -138,12 +118,20 @@ export async function openHost(t: After, { way, client }: Kind): Promise<Host> {
 
   return {
     server,
+    /** The folder of the user, for the local way in. */
     home,
     tools: list,
     call,
+    /** How many calls there were, besides those that pay. */
     calls: () => calls,
+    /** All that the model behind this host may have seen. */
     seen: () => seen.join('\n'),
-    async buy(tool, name, args = {}) {
+    /** Buys under a name. What names it in other calls, with the token of this kind where a host passes tokens on. */
+    async buy(
+      tool: string,
+      name: string,
+      args: object = {},
+    ): Promise<(kind?: string) => Record<string, unknown>> {
       if (way === 'local') {
         const { value, text } = await call(tool, { planId: 'spark', name, ...args })
         assert.equal(value.state, 'settled', text)

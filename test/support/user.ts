@@ -7,7 +7,7 @@ import {
   WITH_WALLET,
 } from './command-line.ts'
 import type { After } from './folder.ts'
-import { startServer, type TestServer } from './server.ts'
+import { startServer } from './server.ts'
 import { until } from './until.ts'
 
 /** What a user has, by its name. */
@@ -18,7 +18,7 @@ export async function aUser(
   t: After,
   bought: Bought = {},
   environment: Record<string, string> = {},
-): Promise<{ server: TestServer; cli: CommandLine } & Pick<TestServer, 'url' | 'pay'>> {
+) {
   const server = await startServer(t, environment)
   const cli = await commandLine(t, server.url)
   for (const [name, product] of Object.entries(bought)) {

@@ -2,19 +2,14 @@
 import { type Wallet, WalletError } from '../../src/client/index.ts'
 import { simulatorWallet } from '../../src/client/wallets/simulator.ts'
 
-export type TestWallet = Wallet & {
-  /** The invoices that the wallet was asked to pay. */
-  asked: string[]
-  /** The outcome of the next payments. With `lost`, the wallet pays but reports an unknown outcome. */
-  next: 'paid' | 'not paid' | 'lost' | 'unknown' | 'lies'
-}
-
-export function testWallet({ url }: { url: string }): TestWallet {
+export function testWallet({ url }: { url: string }) {
   const simulator = simulatorWallet({ baseUrl: url })
-  const wallet: TestWallet = {
-    asked: [],
-    next: 'paid',
-    async pay(bolt11, options) {
+  const wallet = {
+    /** The invoices that the wallet was asked to pay. */
+    asked: [] as string[],
+    /** The outcome of the next payments. With `lost`, the wallet pays but reports an unknown outcome. */
+    next: 'paid' as 'paid' | 'not paid' | 'lost' | 'unknown' | 'lies',
+    async pay(...[bolt11, options]: Parameters<Wallet['pay']>): ReturnType<Wallet['pay']> {
       wallet.asked.push(bolt11)
       if (wallet.next === 'not paid') throw new WalletError('no route', 'not paid')
       if (wallet.next === 'unknown') throw new WalletError('no answer', 'unknown')

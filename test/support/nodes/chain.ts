@@ -11,16 +11,7 @@ import { createDoor } from './door.ts'
 import { list, number, object, string } from './json.ts'
 import type { Processes, Running } from './processes.ts'
 
-export type Chain = {
-  /** What an LND needs to reach btcd. */
-  rpc: { host: string; user: string; password: string; certificate: string }
-  start(): Promise<void>
-  stop(): Promise<void>
-  /** Mines empty blocks, which is quick. `script` gets the reward. */
-  mineEmpty(count: number, script?: Buffer): Promise<void>
-  /** Waits for a transaction in the mempool, and mines a block with all that are there. */
-  mineWaiting(): Promise<void>
-}
+export type Chain = Awaited<ReturnType<typeof createChain>>
 
 const USER = 'test'
 // Votes for CSV, SegWit and taproot, which btcd's regtest activates at block 432.
@@ -31,7 +22,7 @@ export async function createChain(options: {
   folder: string
   binary: string
   processes: Processes
-}): Promise<Chain> {
+}) {
   const { folder, binary, processes } = options
   const password = randomBytes(8).toString('hex')
   const rpcPort = await freePort()
@@ -107,6 +98,7 @@ export async function createChain(options: {
     pool = undefined
   }
 
+  /** Mines empty blocks, which is quick. `script` gets the reward. */
   async function mineEmpty(count: number, script: Buffer = NOBODY): Promise<void> {
     for (let i = 0; i < count; i++) {
       const height = blocks.length + 1
@@ -123,6 +115,7 @@ export async function createChain(options: {
     }
   }
 
+  /** Waits for a transaction in the mempool, and mines a block with all that are there. */
   async function mineWaiting(): Promise<void> {
     await until('a transaction in the mempool', async () => {
       return list(await call('getrawmempool')).length > 0
@@ -159,6 +152,7 @@ export async function createChain(options: {
   }
 
   return {
+    /** What an LND needs to reach btcd. */
     rpc: { host: `127.0.0.1:${door.port}`, user: USER, password, certificate },
     start,
     stop,

@@ -2,15 +2,8 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { freePort } from '../ports.ts'
 
-export type Door = {
-  port: number
-  open(): void
-  /** Closes the door, and ends its connections. */
-  close(): void
-}
-
 /** The door is closed at first. It does not keep the process alive. */
-export async function createDoor(to: number): Promise<Door> {
+export async function createDoor(to: number) {
   const port = await freePort()
   const sockets = new Set<Socket>()
   let isOpen = false
@@ -43,6 +36,7 @@ export async function createDoor(to: number): Promise<Door> {
     open() {
       isOpen = true
     },
+    /** Closes the door, and ends its connections. */
     close() {
       isOpen = false
       for (const socket of sockets) socket.destroy()

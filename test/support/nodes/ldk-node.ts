@@ -12,20 +12,13 @@ import { readCertificate } from './certificate.ts'
 import type { Chain } from './chain.ts'
 import { type JsonObject, object, string } from './json.ts'
 
-export type LdkNode = {
-  nodeId: string
-  /** `host:port` for other nodes. */
-  address: string
-  call(method: string, given?: JsonObject): Promise<unknown>
-  /** Pays an invoice. Resolves to the preimage after the payment. */
-  pay(bolt11: string): Promise<string>
-}
+export type LdkNode = Awaited<ReturnType<typeof startLdkNode>>
 
 /** @param options.binary what `cargo build` made of clients/ldk. */
 export async function startLdkNode(
   t: After,
   { binary, folder, chain }: { binary: string; folder: string; chain: Chain },
-): Promise<LdkNode> {
+) {
   const { rpc } = chain
   const rpcPort = await startShim(t, chain)
   const port = await freePort()
@@ -61,9 +54,11 @@ export async function startLdkNode(
   const { nodeId } = object(await call('info'))
   return {
     nodeId: string(nodeId),
+    /** For other nodes. */
     address: `127.0.0.1:${port}`,
     call,
-    pay: async (bolt11) => string(await call('pay', { bolt11 })),
+    /** Pays an invoice. Resolves to the preimage after the payment. */
+    pay: async (bolt11: string) => string(await call('pay', { bolt11 })),
   }
 }
 

@@ -9,35 +9,8 @@ import type { Chain } from './chain.ts'
 import { type JsonObject, list, object, string } from './json.ts'
 import type { Processes, Running } from './processes.ts'
 
-export type LndNode = {
-  baseUrl: string
-  /** `host:port` for other nodes. */
-  address: string
-  /** `host:port` of its gRPC, for clients of other people. */
-  grpcAddress: string
-  /** The PEM. `certificateFile` has it. */
-  certificate(): string
-  certificateFile: string
-  /** One of the macaroons that LND makes, in hex. `macaroonFile` has it. */
-  macaroon(name: MacaroonName): string
-  macaroonFile(name: MacaroonName): string
-  /** Bakes a macaroon with only these permissions, such as `invoices:read`. Returns it in hex. */
-  bake(...permissions: string[]): Promise<string>
-  get(path: string): Promise<JsonObject>
-  post(path: string, body?: JsonObject): Promise<JsonObject>
-  /** Pays an invoice. Resolves to the preimage after the payment. */
-  pay(bolt11: string): Promise<string>
-  /** Starts the process and waits for its RPC. */
-  start(): Promise<void>
-  stop(): Promise<void>
-  /** Sends SIGKILL: the node cannot save anything. */
-  kill(): Promise<void>
-  /** Sends SIGSTOP: connections stay open, and nothing answers. */
-  freeze(): void
-  thaw(): void
-}
-
-export type MacaroonName = 'admin' | 'invoice' | 'readonly'
+export type LndNode = Awaited<ReturnType<typeof createLndNode>>
+type MacaroonName = 'admin' | 'invoice' | 'readonly'
 
 const PAY_WITHIN_SECONDS = 120
 
@@ -47,15 +20,17 @@ export async function createLndNode(options: {
   binary: string
   processes: Processes
   chain: Chain
-}): Promise<LndNode> {
+}) {
   const { name, folder, binary, processes, chain } = options
   const [rest, grpc, p2p] = [await freePort(), await freePort(), await freePort()]
   const baseUrl = `https://127.0.0.1:${rest}`
+  /** For other nodes. */
   const address = `127.0.0.1:${p2p}`
   const certificateFile = join(folder, 'tls.cert')
   const macaroonFile = (of: MacaroonName) =>
     join(folder, 'data/chain/bitcoin/regtest', `${of}.macaroon`)
   const certificate = () => readCertificate(certificateFile)
+  /** One of the macaroons that LND makes, in hex. */
   const macaroon = (of: MacaroonName) => readFileSync(macaroonFile(of)).toString('hex')
   mkdirSync(folder, { recursive: true })
   let running: Running | undefined
@@ -80,6 +55,7 @@ export async function createLndNode(options: {
   const post = async (path: string, body: JsonObject = {}) =>
     object(JSON.parse(await call('POST', path, body)))
 
+  /** Pays an invoice. Resolves to the preimage after the payment. */
   async function pay(bolt11: string): Promise<string> {
     // A stream with a JSON object per line. Only the last one is requested.
     const lines = await call('POST', '/v2/router/send', {
@@ -94,6 +70,7 @@ export async function createLndNode(options: {
     throw new Error(`${name}: payment failed: ${payment.failure_reason ?? payment.message}`)
   }
 
+  /** Bakes a macaroon with only these permissions, such as `invoices:read`. Returns it in hex. */
   async function bake(...permissions: string[]): Promise<string> {
     const pairs = permissions.map((each) => each.split(':'))
     const answer = await post('/v1/macaroon', {
@@ -102,6 +79,7 @@ export async function createLndNode(options: {
     return string(answer.macaroon)
   }
 
+  /** Starts the process and waits for its RPC. */
   async function start(): Promise<void> {
     const { rpc } = chain
     const process = processes.launch(
@@ -139,6 +117,7 @@ export async function createLndNode(options: {
   return {
     baseUrl,
     address,
+    /** For clients of other people. */
     grpcAddress: `127.0.0.1:${grpc}`,
     certificate,
     certificateFile,
@@ -150,7 +129,9 @@ export async function createLndNode(options: {
     pay,
     start,
     stop: () => ended('stop'),
+    /** Sends SIGKILL: the node cannot save anything. */
     kill: () => ended('kill'),
+    /** Sends SIGSTOP: connections stay open, and nothing answers. */
     freeze: () => running?.signal('SIGSTOP'),
     thaw: () => running?.signal('SIGCONT'),
   }

@@ -3,25 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export type Processes = {
-  launch(command: string, args: string[], logFile: string): Running
-  /** Kills the processes that still run, and removes the folder. */
-  close(): Promise<void>
-}
-
-export type Running = {
-  /** Sends a signal. Does nothing if the process has ended. */
-  signal(name: NodeJS.Signals): void
-  /** Asks the process to end, and kills it if it does not. */
-  stop(): Promise<void>
-  kill(): Promise<void>
-  /** Throws with the end of the log if the process has ended. */
-  mustRun(): void
-}
+export type Processes = ReturnType<typeof createProcesses>
+export type Running = ReturnType<typeof handleOf>
 
 const STOP_WITHIN_MS = 60_000
 
-export function createProcesses(folder: string): Processes {
+export function createProcesses(folder: string) {
   mkdirSync(folder, { recursive: true })
   const keeper = spawn(process.execPath, [join(import.meta.dirname, 'keeper.ts'), folder], {
     // A new process group, so that a Ctrl-C for the tests does not reach it.
@@ -51,6 +38,7 @@ export function createProcesses(folder: string): Processes {
     return handle
   }
 
+  /** Kills the processes that still run, and removes the folder. */
   async function close(): Promise<void> {
     await Promise.all([...running].map((each) => each.kill()))
     if (hasEnded(keeper)) return
@@ -63,7 +51,8 @@ export function createProcesses(folder: string): Processes {
   return { launch, close }
 }
 
-function handleOf(child: ChildProcess, logFile: string): Running {
+function handleOf(child: ChildProcess, logFile: string) {
+  /** Sends a signal. Does nothing if the process has ended. */
   function signal(name: NodeJS.Signals): void {
     if (!hasEnded(child)) child.kill(name)
   }
@@ -85,9 +74,11 @@ function handleOf(child: ChildProcess, logFile: string): Running {
 
   return {
     signal,
+    /** Asks the process to end, and kills it if it does not. */
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
-    mustRun() {
+    /** Throws with the end of the log if the process has ended. */
+    mustRun(): void {
       if (!hasEnded(child)) return
       const log = readFileSync(logFile, 'utf8').trim().split('\n').slice(-5).join('\n')
       throw new Error(`the process of ${logFile} has ended:\n${log}`)

@@ -13,24 +13,14 @@ import { string } from './json.ts'
 import { createLndNode, hasRoute, type LndNode } from './lnd-node.ts'
 import { createProcesses } from './processes.ts'
 
-export type Testbed = {
-  alice: LndNode
-  bob: LndNode
-  chain: Chain
-  /** Lets bob pay. Returns the preimage. */
-  pay(bolt11: string): Promise<string>
-  /** Waits until payments can go both ways, such as after a restart of a node. */
-  routesReady(): Promise<void>
-  /** Ends all processes and removes the folder. The end of this process does the same. */
-  close(): Promise<void>
-}
+export type Testbed = Awaited<ReturnType<typeof startTestbed>>
 
 const CAPACITY_SATS = 16_000_000
 // The first blocks. With the later ones, the chain is longer than 432 blocks (see chain.ts).
 const FIRST_BLOCKS = 332
 
 /** @throws without binaries and without Go to build them. Call `missingNodes` first. */
-export async function startTestbed(folder = newFolder()): Promise<Testbed> {
+export async function startTestbed(folder = newFolder()) {
   const binaries = await nodeBinaries()
   if ('missing' in binaries) throw new Error(binaries.missing)
   const processes = createProcesses(folder)
@@ -56,8 +46,10 @@ export async function startTestbed(folder = newFolder()): Promise<Testbed> {
     await fund(alice, chain)
     await Promise.all([synced(alice), synced(bob)])
     await openChannel(alice, bob, chain)
+    /** Waits until payments can go both ways, such as after a restart of a node. */
     const routesReady = () => connected(alice, bob)
     await routesReady()
+    // The end of this process closes it too.
     return { alice, bob, chain, pay: bob.pay, routesReady, close: processes.close }
   } catch (error) {
     await processes.close()

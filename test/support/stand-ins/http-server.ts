@@ -1,5 +1,5 @@
 /** A loopback HTTP or HTTPS server for a stand-in. A test can replace its answers. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { freePort } from '../ports.ts'
 import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.ts'
@@ -7,26 +7,19 @@ import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.ts'
 /** Handles a request. Returns true if it has answered, or if the request must stay without an answer. */
 export type Fault = (request: { line: string }, response: ServerResponse) => boolean
 
-export type StandInServer = {
-  server: Server
-  baseUrl: string
-  /** All requests so far: their lines, such as `POST /v1/invoice`, bodies and headers. */
-  requests: { line: string; body: string; headers: IncomingMessage['headers'] }[]
-  /** Replaces the stand-in's answers to the next requests. Null ends this. */
-  spoil(fault: Fault | null): void
-  close(): Promise<void>
-}
+/** Its line, such as `POST /v1/invoice`, body and headers. */
+type StandInRequest = { line: string; body: string; headers: IncomingMessage['headers'] }
 
 export type StandInHandler = (
-  request: StandInServer['requests'][number],
+  request: StandInRequest,
   response: ServerResponse,
 ) => void | Promise<void>
 
 export async function startStandIn(
   handle: StandInHandler,
   { tls = false }: { tls?: boolean } = {},
-): Promise<StandInServer> {
-  const requests: StandInServer['requests'] = []
+) {
+  const requests: StandInRequest[] = []
   let fault: Fault | null = null
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const line = `${request.method} ${request.url}`
@@ -46,12 +39,14 @@ export async function startStandIn(
   return {
     server,
     baseUrl: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    /** All requests so far. */
     requests,
-    spoil(next) {
+    /** Replaces the stand-in's answers to the next requests. Null ends this. */
+    spoil(next: Fault | null): void {
       fault = next
     },
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         // Resolves also if the server is already closed.
         server.close(() => resolve())
         server.closeAllConnections()

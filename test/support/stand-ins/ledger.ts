@@ -22,27 +22,14 @@ export type LedgerInvoice = {
   settleIndex: number
 }
 
-export type Ledger = {
-  make(ask: { amountMsat: number; memo: string; expirySeconds: number }): LedgerInvoice
-  find(paymentHash: string): LedgerInvoice | undefined
-  /** Pays the invoice and returns its preimage. @throws if it is unknown, paid or expired. */
-  pay(bolt11: string): string
-  /** Settles an invoice whose payment was under way when it expired. */
-  settleLate(paymentHash: string): void
-  /** The invoices in the order of their settlements. */
-  settled: LedgerInvoice[]
-  /** The number of invoices that were made. */
-  made(): number
-  /** Calls the listener at each settlement, until the returned function is called. */
-  onSettled(listener: (invoice: LedgerInvoice) => void): () => void
-}
+export type Ledger = ReturnType<typeof createLedger>
 
 const KEY = new Uint8Array(32).fill(7)
 
 /** The public key that signs the invoices of every ledger. */
 export const LEDGER_NODE_ID = publicKeyOf(KEY)
 
-export function createLedger(clock: Clock): Ledger {
+export function createLedger(clock: Clock) {
   const invoices = new Map<string, LedgerInvoice>()
   const settled: LedgerInvoice[] = []
   const listeners = new Set<(invoice: LedgerInvoice) => void>()
@@ -56,8 +43,10 @@ export function createLedger(clock: Clock): Ledger {
   }
 
   return {
+    /** The invoices in the order of their settlements. */
     settled,
-    make({ amountMsat, memo, expirySeconds }) {
+    make(ask: { amountMsat: number; memo: string; expirySeconds: number }): LedgerInvoice {
+      const { amountMsat, memo, expirySeconds } = ask
       const preimage = randomBytes(32)
       const paymentHash = createHash('sha256').update(preimage).digest('hex')
       const timestamp = Math.floor(clock.now() / 1000)
@@ -87,23 +76,27 @@ export function createLedger(clock: Clock): Ledger {
       invoices.set(paymentHash, invoice)
       return invoice
     },
-    find: (paymentHash) => invoices.get(paymentHash),
+    find: (paymentHash: string) => invoices.get(paymentHash),
+    /** The number of invoices that were made. */
     made: () => invoices.size,
-    pay(bolt11) {
+    /** Pays the invoice and returns its preimage. @throws if it is unknown, paid or expired. */
+    pay(bolt11: string): string {
       const invoice = invoices.get(decodeInvoice(bolt11).paymentHash)
       if (!invoice) throw new Error('no route')
       if (clock.now() >= invoice.expiresAt) throw new Error('the invoice has expired')
       settle(invoice)
       return invoice.preimage
     },
-    settleLate(paymentHash) {
+    /** Settles an invoice whose payment was under way when it expired. */
+    settleLate(paymentHash: string): void {
       const invoice = invoices.get(paymentHash)
       if (!invoice) throw new Error('no such invoice')
       settle(invoice)
     },
-    onSettled(listener) {
+    /** Calls the listener at each settlement, until the returned function is called. */
+    onSettled(listener: (invoice: LedgerInvoice) => void) {
       listeners.add(listener)
-      return () => listeners.delete(listener)
+      return () => void listeners.delete(listener)
     },
   }
 }
