@@ -11,8 +11,6 @@
  * Another invoice is possible when the wallet still says, ten minutes after the expiry, that it did not pay.
  */
 
-import { asciiJson } from '../lib/json.ts'
-import type { PlanId, Product } from '../lib/product-names.ts'
 import { sha256 } from '../lib/sha256.ts'
 import { decodeInvoice } from '../protocol/bolt11.ts'
 import {
@@ -94,27 +92,6 @@ export type PaymentsOptions = {
    * away: the clock of a browser may be anything.
    */
   isEndless?: boolean
-}
-
-/**
- * The request that orders a plan. The order of a whisper has its own, with the bytes.
- * @param settings what a monitor is set to from the beginning.
- */
-export function planOrder(
-  product: Exclude<Product, 'whisper'>,
-  planId: PlanId,
-  settings?: object,
-): Order {
-  return {
-    product,
-    planId,
-    path: `/api/payments/${product}`,
-    headers: {
-      'content-type': 'application/json',
-      ...(settings && { 'x-pulse-settings': asciiJson(settings) }),
-    },
-    body: JSON.stringify({ planId }),
-  }
 }
 
 /** What one call has for a purchase. */

@@ -11,7 +11,8 @@ import {
   type Wallet,
   type WalletAnswer,
 } from '../../src/client/index.ts'
-import { createPayments, planOrder } from '../../src/client/payments.ts'
+import { planOrder } from '../../src/client/order-requests.ts'
+import { createPayments } from '../../src/client/payments.ts'
 import type { After } from './folder.ts'
 import { startServer } from './server.ts'
 import { testWallet } from './wallet.ts'

@@ -5,7 +5,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { CatchCapability, PulseCapability } from '../../client/index.ts'
-import { planOrder } from '../../client/payments.ts'
+import { planOrder } from '../../client/order-requests.ts'
 import { isPlanId, type PlanId } from '../../lib/product-names.ts'
 import { offersOf, THINGS } from '../lib/terms.ts'
 import { type Begun, begin, ofThisTab, type Unfinished, unfinished } from '../lib/unfinished.ts'

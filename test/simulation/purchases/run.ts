@@ -4,7 +4,8 @@
  * calm, and the books of the nodes must keep the promises.
  */
 import { createHttp } from '../../../src/client/http.ts'
-import { createPayments, planOrder } from '../../../src/client/payments.ts'
+import { planOrder } from '../../../src/client/order-requests.ts'
+import { createPayments } from '../../../src/client/payments.ts'
 import type { PaymentQuote } from '../../../src/client/purchase.ts'
 import type { PurchaseRecord, PurchaseStore } from '../../../src/client/record.ts'
 import { type Wallet, WalletError } from '../../../src/client/wallet.ts'
