@@ -284,7 +284,7 @@ function oneBuyer(theShop: () => Shop, buyer: Buyer): void {
       Array.from({ length: 20 }, () => 200),
     )
     assert.equal(new Set(paid.map(({ body }) => body.toString())).size, 1)
-    assert.equal(new Set(paid.map(({ headers }) => headers['payment-receipt']?.join())).size, 1)
+    assert.equal(new Set(paid.map(({ lines }) => lines['payment-receipt']?.join())).size, 1)
     await isGood(visit, response)
   })
 

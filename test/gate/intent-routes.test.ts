@@ -5,8 +5,9 @@ import { describe, test } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
 import { bindingText } from '../../src/protocol/gate-binding.ts'
 import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
-import { type Ask, aShop } from '../support/gate-app.ts'
+import { aShop } from '../support/gate-app.ts'
 import { BODY, challengeOf, PATH } from '../support/gate-request.ts'
+import type { Fields } from '../support/http.ts'
 
 const VISITOR = '203.0.113.0/24'
 
@@ -66,7 +67,7 @@ describe('an intent that is refused', () => {
     error: 'invalid idempotency key',
     details: { field: 'Idempotency-Key', expected: '8 to 128 visible ASCII characters' },
   }
-  const rows: { note: string; ask: Ask; error: string; details?: object }[] = [
+  const rows: { note: string; ask: Fields; error: string; details?: object }[] = [
     { note: 'without a key', ask: { 'idempotency-key': null }, ...key },
     { note: 'with a short key', ask: { 'idempotency-key': 'seven77' }, ...key },
     ...['project', 'route', 'method', 'path'].flatMap((name) =>
@@ -212,7 +213,7 @@ describe('the challenge of an intent', () => {
     const [one, other] = [await quoted(paid), await quoted(over)]
     assert.equal((await prove(one.intentId, await pay(one))).status, 200)
     clock.advance(901_000)
-    const expected: [Ask, GateQuote][] = [
+    const expected: [Fields, GateQuote][] = [
       [paid, { ...one, settled: true }],
       [over, other],
     ]
@@ -227,12 +228,12 @@ describe('the challenge of an intent', () => {
 })
 
 describe('visits that nobody pays', () => {
-  const many = async (asks: Ask[], { create }: Awaited<ReturnType<typeof aShop>>) => {
+  const many = async (asks: Fields[], { create }: Awaited<ReturnType<typeof aShop>>) => {
     const statuses: number[] = []
     for (const ask of asks) statuses.push((await create(ask)).status)
     return statuses
   }
-  const from = (network: string): Ask => ({ 'x-gate-visitor': network })
+  const from = (network: string): Fields => ({ 'x-gate-visitor': network })
 
   test('visits are counted by the network of the visitor, for each project alone', async (t) => {
     const shop = await aShop(t, { rates: { gate: ONE, gateVisitor: ONE } })
@@ -247,7 +248,7 @@ describe('visits that nobody pays', () => {
 
   test('visits are counted by the project if the network is none, or there are two', async (t) => {
     const shop = await aShop(t, { rates: { gate: ONE } })
-    const both: Ask = { 'x-gate-visitor': [VISITOR, VISITOR] }
+    const both: Fields = { 'x-gate-visitor': [VISITOR, VISITOR] }
     const asks = [from('203.0.113.7'), both, from('203.0.113.0/25'), {}, from(VISITOR)]
     assert.deepEqual(await many(asks, shop), [402, 429, 429, 429, 402])
   })

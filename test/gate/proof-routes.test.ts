@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { GateAuthorization } from '../../src/client/index.ts'
 import type { PaymentChallenge } from '../../src/protocol/payment-auth.ts'
-import { type Ask, aShop, type Shop } from '../support/gate-app.ts'
+import { aShop, type Shop } from '../support/gate-app.ts'
 import { PATH } from '../support/gate-request.ts'
+import type { Fields } from '../support/http.ts'
 import { paymentAuthorization } from '../support/payer.ts'
 
 const ONE = { perMinute: 0.01, burst: 1 }
@@ -14,12 +15,14 @@ const INVALID = { error: 'invalid project capability' }
 const MISMATCH = { error: 'intent mismatch' }
 
 /** The calls of one intent. */
-const CALLS: Record<string, (shop: Shop, intentId: string, ask?: Ask) => ReturnType<Shop['poll']>> =
-  {
-    poll: (shop, intentId, ask) => shop.poll(intentId, ask),
-    prove: (shop, intentId, ask) => shop.prove(intentId, WRONG, ask),
-    'give back': (shop, intentId, ask) => shop.giveBack(intentId, 'none', ask),
-  }
+const CALLS: Record<
+  string,
+  (shop: Shop, intentId: string, ask?: Fields) => ReturnType<Shop['poll']>
+> = {
+  poll: (shop, intentId, ask) => shop.poll(intentId, ask),
+  prove: (shop, intentId, ask) => shop.prove(intentId, WRONG, ask),
+  'give back': (shop, intentId, ask) => shop.giveBack(intentId, 'none', ask),
+}
 const REACHED: Record<string, number> = { poll: 402, prove: 402, 'give back': 409 }
 
 for (const [name, call] of Object.entries(CALLS)) {
@@ -27,7 +30,7 @@ for (const [name, call] of Object.entries(CALLS)) {
     const shop = await aShop(t)
     const { intentId } = await shop.quoted()
     const theirs = `Bearer ${shop.stranger.capability}`
-    const refused = async (ask: Ask, id = intentId) => {
+    const refused = async (ask: Fields, id = intentId) => {
       const { status, headers, body } = await call(shop, id, ask)
       assert.equal(status, 401)
       assert.equal(headers['www-authenticate'], 'Bearer')
@@ -249,7 +252,7 @@ describe('a Payment credential', () => {
       }),
     })
     const { digest = '', request } = other.challenge
-    const asks: Ask[] = [
+    const asks: Fields[] = [
       ...[{ 'x-gate-path': '/render/dog' }, { 'x-gate-method': 'GET' }],
       ...[{ 'x-gate-method': null }, { 'x-gate-path': null }],
       ...[{ 'x-gate-method': ['POST', 'POST'] }, { 'x-gate-path': [PATH, PATH] }],

@@ -3,10 +3,10 @@
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { type IncomingMessage, request } from 'node:http'
 import type { CatchCapability, PaymentQuote } from '../../src/client/index.ts'
 import type { PaymentChallenge } from '../../src/protocol/payment-auth.ts'
 import { phraseIn } from './answer.ts'
+import { send as sendHttp } from './http.ts'
 import {
   l402Authorization,
   l402Challenges,
@@ -133,15 +133,13 @@ export const poll = (
   server: { url: string },
   orderId: string,
   headers: Record<string, string> = {},
-): Promise<Answer> =>
-  send(`${server.url}/api/payments/${orderId}`, { method: 'GET', body: '', headers })
+): Promise<Answer> => send(`${server.url}/api/payments/${orderId}`, { headers })
 
 export const pollExtension = (
   server: { url: string },
   orderId: string,
   headers: Record<string, string> = {},
-): Promise<Answer> =>
-  send(`${server.url}/api/extensions/${orderId}`, { method: 'GET', body: '', headers })
+): Promise<Answer> => send(`${server.url}/api/extensions/${orderId}`, { headers })
 
 /** Sends one request to the simulator's wallet. */
 export function simulatorPay({ url }: { url: string }, body: unknown): Promise<Answer> {
@@ -212,30 +210,15 @@ export async function preimageOf(server: Stored, paymentHash: string): Promise<s
   return String(row?.preimage)
 }
 
-export function send(
-  url: string,
-  ask: { method: string; headers: Record<string, string | string[]>; body: string | Uint8Array },
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const sent = request(url, { method: ask.method, headers: ask.headers }, (response) => {
-      answerOf(response).then(resolve, reject)
-    })
-    sent.on('error', reject)
-    sent.end(ask.body)
-  })
-}
-
-async function answerOf(response: IncomingMessage): Promise<Answer> {
-  const chunks: Buffer[] = []
-  for await (const chunk of response) chunks.push(chunk as Buffer)
-  const whole = Buffer.concat(chunks).toString('utf8')
-  const text = phraseIn(response.statusCode ?? 0, whole)
-  const lines = (name: string): string[] => response.headersDistinct[name] ?? []
-  const answer = { status: response.statusCode ?? 0, text }
+/** Sends any request of a buyer. */
+export async function send(url: string, ask: Parameters<typeof sendHttp>[1]): Promise<Answer> {
+  const { status, lines, rawHeaders, body } = await sendHttp(url, ask)
+  const whole = body.toString('utf8')
+  const linesOf = (name: string): string[] => lines[name] ?? []
   // Not enumerable, so that `deepEqual` ignores these.
-  return Object.defineProperties(answer as Answer, {
-    lines: { value: lines },
-    header: { value: (name: string) => lines(name)[0] ?? null },
-    whole: { value: `${response.rawHeaders.join('\n')}\n\n${whole}` },
+  return Object.defineProperties({ status, text: phraseIn(status, whole) } as Answer, {
+    lines: { value: linesOf },
+    header: { value: (name: string) => linesOf(name)[0] ?? null },
+    whole: { value: `${rawHeaders.join('\n')}\n\n${whole}` },
   })
 }

@@ -1,6 +1,5 @@
 /** GATE's own routes over loopback, on a new store and the simulator, without the rest of the service. */
 import { randomUUID } from 'node:crypto'
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
@@ -17,15 +16,13 @@ import type { Log } from '../../src/lib/log.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
 import { BODY, challengeOf, PATH } from './gate-request.ts'
+import { type Fields, send as sendHttp } from './http.ts'
 import { paymentAuthorization } from './payer.ts'
 import { testClock } from './server.ts'
 import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
 
 const ROUTES = ['render=POST:/render/*:50', 'ping=GET:/ping:1']
 
-/** Headers. Null leaves one out, and a list sends a line for each. */
-export type Ask = Record<string, string | string[] | null>
-export type Answer = { status: number; headers: IncomingHttpHeaders; body: unknown }
 export type Shop = Awaited<ReturnType<typeof aShop>>
 
 /** Two projects on one GATE, of which calls are for the first. `rates` are by the names of the limits. */
@@ -86,7 +83,8 @@ export async function aShop(
     const gate = await openGate(parts as unknown as ProductParts & { outbound: OutboundRules })
     await app.listen({ host: '127.0.0.1', port: 0 })
     t.after(() => app.close())
-    return { gate, port: (app.server.address() as AddressInfo).port }
+    const { port } = app.server.address() as AddressInfo
+    return { gate, url: `http://127.0.0.1:${port}` }
   }
 
   let opened = await open()
@@ -108,8 +106,8 @@ export async function aShop(
   const own = { authorization: `Bearer ${capability}`, 'x-gate-project': projectId }
   const json = { 'content-type': 'application/json' }
 
-  const create = (ask: Ask = {}, body: string | Buffer = BODY) =>
-    send(opened.port, '/api/gate/intents', {
+  const create = (ask: Fields = {}, body: string | Buffer = BODY) =>
+    send(`${opened.url}/api/gate/intents`, {
       headers: {
         ...own,
         ...json,
@@ -121,17 +119,17 @@ export async function aShop(
       },
       body,
     })
-  const proveRaw = (intentId: string, body: string, ask: Ask = {}) =>
-    send(opened.port, `/api/gate/intents/${intentId}/prove`, {
+  const proveRaw = (intentId: string, body: string, ask: Fields = {}) =>
+    send(`${opened.url}/api/gate/intents/${intentId}/prove`, {
       headers: { ...own, ...json, ...ask },
       body,
     })
-  const giveBackRaw = (intentId: string, body: string, ask: Ask = {}) =>
-    send(opened.port, `/api/gate/intents/${intentId}/give-back`, {
+  const giveBackRaw = (intentId: string, body: string, ask: Fields = {}) =>
+    send(`${opened.url}/api/gate/intents/${intentId}/give-back`, {
       headers: { authorization: own.authorization, ...json, ...ask },
       body,
     })
-  const quoted = async (ask: Ask = {}) => (await create(ask)).body as GateQuote
+  const quoted = async (ask: Fields = {}) => (await create(ask)).body as GateQuote
   async function pay({ bolt11 }: { bolt11: string }): Promise<string> {
     const paid = await simulator.pay(bolt11)
     if (paid.kind !== 'paid') throw new Error(`the simulator did not pay: ${paid.kind}`)
@@ -153,18 +151,18 @@ export async function aShop(
     quoted,
     pay,
     foreign: () => opened.gate.foreign?.(),
-    url: `http://127.0.0.1:${opened.port}`,
-    get: (path: string) => send(opened.port, path, { headers: {} }),
-    poll: (intentId: string, ask: Ask = {}) =>
-      send(opened.port, `/api/gate/intents/${intentId}`, {
+    url: opened.url,
+    get: (path: string) => send(opened.url + path, {}),
+    poll: (intentId: string, ask: Fields = {}) =>
+      send(`${opened.url}/api/gate/intents/${intentId}`, {
         headers: { authorization: own.authorization, ...ask },
       }),
-    prove: (intentId: string, preimage: string, ask: Ask = {}) =>
+    prove: (intentId: string, preimage: string, ask: Fields = {}) =>
       proveRaw(intentId, JSON.stringify({ preimage }), ask),
-    giveBack: (intentId: string, receiptId: string, ask: Ask = {}) =>
+    giveBack: (intentId: string, receiptId: string, ask: Fields = {}) =>
       giveBackRaw(intentId, JSON.stringify({ receiptId }), ask),
     /** A paid challenge, and what a payer sends along with its credential. */
-    async credential(ask: Ask = {}) {
+    async credential(ask: Fields = {}) {
       const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
       const quote = body as GateQuote
       const challenge = challengeOf(headers['www-authenticate'])
@@ -180,30 +178,11 @@ export async function aShop(
 }
 
 /** A POST if there is a body, otherwise a GET. */
-function send(
-  port: number,
-  path: string,
-  { headers, body }: { headers: Ask; body?: string | Buffer },
-): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  const given = Object.entries(headers).filter(([, value]) => value !== null)
-  const outgoing = request(
-    {
-      host: '127.0.0.1',
-      port,
-      path,
-      method: body === undefined ? 'GET' : 'POST',
-      headers: Object.fromEntries(given) as OutgoingHttpHeaders,
-      agent: false,
-    },
-    async (incoming) => {
-      const chunks = await incoming.toArray()
-      const text = Buffer.concat(chunks).toString()
-      const { statusCode: status = 0, headers: fields } = incoming
-      resolve({ status, headers: fields, body: text === '' ? null : JSON.parse(text) })
-    },
-  )
-  outgoing.on('error', reject)
-  outgoing.end(body)
-  return promise
+async function send(
+  url: string,
+  { headers = {}, body }: { headers?: Fields; body?: string | Buffer },
+) {
+  const method = body === undefined ? 'GET' : 'POST'
+  const { body: bytes, ...answer } = await sendHttp(url, { method, headers, body })
+  return { ...answer, body: (bytes.length === 0 ? null : JSON.parse(bytes.toString())) as unknown }
 }

@@ -1,7 +1,46 @@
 /** Plain requests, and checks of their answers and of the server's log. */
 import assert from 'node:assert/strict'
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import type { TestServer } from './server.ts'
 import { type Exchanged, exchange } from './socket.ts'
+
+/** The fields of a request. Without a value a field is left out, and a list sends a line for each. */
+export type Fields = Record<string, string | string[] | null | undefined>
+
+/** Sends a request on a connection of its own, with these fields and what HTTP needs. */
+export function send(
+  url: string,
+  {
+    method = 'GET',
+    headers = {},
+    body,
+  }: {
+    method?: string | undefined
+    headers?: Fields
+    body?: string | Uint8Array | undefined
+  } = {},
+) {
+  return new Promise<{
+    status: number
+    headers: IncomingHttpHeaders
+    /** The lines of each field, in order. */
+    lines: Record<string, string[] | undefined>
+    rawHeaders: string[]
+    body: Buffer
+  }>((resolve, reject) => {
+    const given = Object.entries(headers).flatMap(([name, value]) =>
+      value == null ? [] : [[name, value]],
+    )
+    const asked = request(url, { method, headers: Object.fromEntries(given), agent: false })
+    asked.on('response', (response) => {
+      const { statusCode: status = 0, headers, headersDistinct: lines, rawHeaders } = response
+      buffer(response).then((body) => resolve({ status, headers, lines, rawHeaders, body }), reject)
+    })
+    asked.on('error', reject)
+    asked.end(body)
+  })
+}
 
 /** Sends a request. `line` is its method and target. */
 export function ask(

@@ -1,9 +1,10 @@
 /** Buys and reads a WHISPER over plain HTTP. The test controls every header and byte. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import { MayflyError, type WhisperCapability } from '../../src/client/index.ts'
 import { phraseIn } from './answer.ts'
+import { type Fields, send as sendHttp } from './http.ts'
 import type { TestServer } from './server.ts'
 import { query, type Stored } from './store.ts'
 import { until } from './until.ts'
@@ -20,8 +21,8 @@ export type Purchase = {
   revealAt?: string
   /** The client's address, if the server trusts the test as a proxy. */
   from?: string
-  /** Sent unchanged. A list is several lines. Undefined removes a default. */
-  headers?: Record<string, string | string[] | undefined>
+  /** Sent unchanged. A field without a value removes a default. */
+  headers?: Fields
 }
 
 export type Quote = { orderId: string; bolt11: string; paymentHash: string; amountSats: number }
@@ -45,14 +46,14 @@ export const iso = (server: TestServer, fromNow: number) =>
 /** `POST /api/payments/whisper`. By default it buys a spark for `A_BODY`. */
 export function purchaseWhisper(shop: { url: string }, ask: Purchase = {}): Promise<Answer> {
   const { key = randomUUID(), plan = 'spark', body = A_BODY, readLimit, revealAt, from } = ask
-  const headers: Record<string, string | string[] | undefined> = {
+  const headers: Fields = {
     'content-type': 'application/octet-stream',
     'content-length': String(body.length),
-    ...(key === null ? {} : { 'idempotency-key': key }),
-    ...(plan === null ? {} : { 'x-whisper-plan': plan }),
-    ...(readLimit === undefined ? {} : { 'x-whisper-read-limit': String(readLimit) }),
-    ...(revealAt === undefined ? {} : { 'x-whisper-reveal-at': revealAt }),
-    ...(from === undefined ? {} : { 'x-forwarded-for': from }),
+    'idempotency-key': key,
+    'x-whisper-plan': plan,
+    'x-whisper-read-limit': readLimit?.toString(),
+    'x-whisper-reveal-at': revealAt,
+    'x-forwarded-for': from,
     ...ask.headers,
   }
   return send(`${shop.url}/api/payments/whisper`, { method: 'POST', headers, body })
@@ -82,7 +83,7 @@ export async function delivered(
   // The node's stream settles the order in a moment. The order's own look-up is limited to one per second.
   const { status, text } = await until('the order settles', async () => {
     const answer = await send(`${shop.url}/api/payments/${orderId}`, {
-      headers: key === undefined ? {} : { 'idempotency-key': key },
+      headers: { 'idempotency-key': key },
     })
     return answer.status !== 402 && answer
   })
@@ -102,44 +103,14 @@ export function read(
 ): Promise<Answer> {
   return send(`${shop.url}/w/${publicId}`, {
     method,
-    headers: {
-      ...(readToken === null ? {} : { authorization: `Bearer ${readToken}` }),
-      ...headers,
-    },
+    headers: { authorization: readToken && `Bearer ${readToken}`, ...headers },
   })
 }
 
-export function send(
-  url: string,
-  ask: {
-    method?: string
-    headers?: Record<string, string | string[] | undefined>
-    body?: Uint8Array
-  },
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const headers: OutgoingHttpHeaders = {}
-    for (const [name, value] of Object.entries(ask.headers ?? {})) {
-      if (value !== undefined) headers[name] = value
-    }
-    const asked = request(url, { method: ask.method ?? 'GET', headers, agent: false })
-    asked.on('response', (response) => {
-      const parts: Buffer[] = []
-      response.on('data', (part: Buffer) => parts.push(part))
-      response.on('error', reject)
-      response.on('end', () => {
-        const body = Buffer.concat(parts)
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          body,
-          text: phraseIn(response.statusCode ?? 0, body.toString('utf8')),
-        })
-      })
-    })
-    asked.on('error', reject)
-    asked.end(ask.body)
-  })
+/** Sends any request. */
+export async function send(url: string, ask: Parameters<typeof sendHttp>[1]): Promise<Answer> {
+  const { status, headers, body } = await sendHttp(url, ask)
+  return { status, headers, body, text: phraseIn(status, body.toString('utf8')) }
 }
 
 /** Asserts the refusal for a full budget, with a time to retry. */
