@@ -1,16 +1,23 @@
-/** Every tool, by both ways in, from three hosts each. */
+/** Every tool, and what an agent is asked for, by both ways in, from three hosts each. */
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
+import { promisify } from 'node:util'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
 import { containsToken } from '../../src/lib/ids.ts'
 import { TOOL_NAMES } from '../../src/tools/tools.ts'
+import { commandLine } from '../support/command-line.ts'
 import { type Answered, KINDS, openHost, readIn } from '../support/tools.ts'
+import { until } from '../support/until.ts'
+
+/** What an agent is asked for takes no more calls, besides those that pay. */
+const MOST_CALLS = 3
 
 for (const kind of KINDS) {
   suite(`the tools, ${kind.way}, from ${kind.client}`, () => {
-    test('every tool works, fits its schema, and says each thing once', async (t) => {
+    test('every tool works, fits its schema and says each thing once, and a task takes three calls at most', async (t) => {
       const host = await openHost(t, kind)
       const { server } = host
       const tools = await host.tools()
@@ -40,15 +47,14 @@ for (const kind of KINDS) {
       const { plans } = (await call('catalog')).value as { plans: object[] }
       assert.equal(plans.length, 9)
 
+      // "Give me a webhook address, and tell me of the next request", which came before the agent waited.
+      let before = host.calls()
       const inbox = await host.buy('buy_inbox', 'hooks')
-      const publicId = String(inbox().publicId ?? inboxIn(await call('check_order', inbox())))
+      const [publicId = ''] = /catch_[0-9A-Za-z]{22}/.exec(host.seen()) ?? []
       for (const body of ['{"ok":true}', new Uint8Array([0xff, 0xfe]), 'x'.repeat(5_000)]) {
         const headers = { 'content-type': 'application/json' }
         await fetch(`${server.url}/c/${publicId}/paid?id=1`, { method: 'POST', body, headers })
       }
-      const { text: list } = await call('read_inbox', inbox())
-      assert.match(list, /^3 of 3 requests/)
-      assert.match(list, /#1 \S+ POST "\/paid\?id=1" "application\/json" 11 B "\{\\"ok\\":true\}"/)
       const waited = readIn(await call('wait_for_webhook', inbox()))
       assert.equal(waited.webhooks.length, 3)
       assert.deepEqual(waited.webhooks[0]?.body, {
@@ -56,6 +62,12 @@ for (const kind of KINDS) {
         bytes: 11,
         isCut: false,
       })
+      const start = { untrustedText: 'x'.repeat(4096), bytes: 5_000, isCut: true }
+      assert.deepEqual(waited.webhooks[2]?.body, start)
+      assert.ok(host.calls() - before <= MOST_CALLS)
+      const { text: list } = await call('read_inbox', inbox())
+      assert.match(list, /^3 of 3 requests/)
+      assert.match(list, /#1 \S+ POST "\/paid\?id=1" "application\/json" 11 B "\{\\"ok\\":true\}"/)
       const binary = readIn(await call('get_webhook', { ...inbox(), sequence: 2 })).webhook
       assert.deepEqual(binary.body, { untrustedBase64: '//4=', nextOffset: null })
       let long = ''
@@ -82,32 +94,54 @@ for (const kind of KINDS) {
       await call('set_webhook_response', inbox())
       assert.deepEqual(await sent(), [204, ''])
 
+      // "Watch my nightly job, and tell me."
+      before = host.calls()
       const monitor = await host.buy('buy_monitor', 'job', {
         label: 'backup',
         cron: '0 3 * * *',
         timeZone: 'Europe/Berlin',
         graceSeconds: 1800,
       })
+      const alerts =
+        kind.way === 'local'
+          ? [{ inbox: 'hooks' }]
+          : [{ inbox: publicId, ingestToken: inbox('ingest').token }]
+      const { value: told } = await call('configure_monitor', { ...monitor(), alerts })
+      assert.deepEqual(told.alerts, [{ to: publicId, format: 'inbox', state: 'active' }])
+      assert.ok(host.calls() - before <= MOST_CALLS)
+      assert.match(host.seen(), /Nobody is alerted when it is late until alerts are set/)
+      await until('the inbox was told of the test', async () =>
+        /^#7 .*test.*backup/m.test((await host.call('read_inbox', inbox())).text),
+      )
+      // The line for the job is said, and works.
+      assert.match(host.seen(), /mayfly pulse run/)
+      if (kind.way === 'local') {
+        const cli = await commandLine(t, server.url)
+        const environment = { XDG_DATA_HOME: host.home }
+        const ran = await cli.run(['pulse', 'run', 'job', '--', 'true'], { environment })
+        assert.equal(ran.code, 0, ran.err)
+      }
+      if (kind.way === 'results') {
+        const said = host.seen().replaceAll('\\n', '\n').replaceAll('\\"', '"')
+        const [line = ''] = /curl -fsS [^\n]+?\/p\/pulse_[0-9A-Za-z]{22}/.exec(said) ?? []
+        await promisify(execFile)('sh', ['-c', line])
+      }
+      if (kind.way === 'meta') await call('ping', monitor('ping'))
       const { value: status } = await call('monitor_status', monitor())
       const cron = 'a ping at 0 3 * * * (Europe/Berlin), at most'
       assert.equal(status.expects, `${cron} 1800 s late`)
+      assert.equal(status.state, 'operational')
       // The grace alone is that of what the monitor goes by.
       const later = await call('configure_monitor', { ...monitor(), graceSeconds: 1200 })
       assert.equal(later.value.expects, `${cron} 1200 s late`)
       assert.equal((await call('monitor_status', monitor())).value.expects, `${cron} 1200 s late`)
       await call('ping', monitor('ping'))
-      const alerts =
-        kind.way === 'local'
-          ? [{ inbox: 'hooks' }]
-          : [{ inbox: publicId, ingestToken: inbox('ingest').token }]
       const { value: set } = await call('configure_monitor', {
         ...monitor(),
         intervalSeconds: 3600,
         graceSeconds: 600,
         publicStatus: true,
-        alerts,
       })
-      assert.deepEqual(set.alerts, [{ to: publicId, format: 'inbox', state: 'active' }])
       assert.match(String(set.statusUrl), /\/status\/pulse_status_/)
       const again = (await call('monitor_status', monitor())).value
       assert.match(String(again.expects), /every 3600 s, at most 600 s late/)
@@ -125,8 +159,12 @@ for (const kind of KINDS) {
       const secret = kind.way === 'local' ? { text: 'mellon' } : { ciphertextBase64 }
       const whisper = await host.buy('send_whisper', 'door', { ...secret, receipt: true })
       const read = readIn(await call('read_whisper', whisper('read')))
-      if (kind.way === 'local') assert.equal(read.content.untrustedText, 'mellon')
-      else assert.equal(read.ciphertextBase64, ciphertextBase64)
+      if (kind.way === 'local') {
+        assert.equal(read.content.untrustedText, 'mellon')
+        // "Share this once": the call that bought it says the code.
+        const [code = ''] = /mayfly-whisper:1:[^\s"\\]+/.exec(host.seen()) ?? []
+        assert.equal(Buffer.from((await server.mayfly.readWhisper(code)).data).toString(), 'mellon')
+      } else assert.equal(read.ciphertextBase64, ciphertextBase64)
 
       if (kind.way === 'local') {
         const { expiresAt } = (await call('check_order', { name: 'job' })).value.bought as {
@@ -239,5 +277,3 @@ function leavesOf(value: unknown): string[] {
   const members = Object.entries(value).filter(([name]) => !name.includes('/'))
   return members.flatMap(([, member]) => leavesOf(member))
 }
-
-const inboxIn = ({ value }: Answered): string => (value.bought as { publicId: string }).publicId

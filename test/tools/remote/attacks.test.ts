@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../../src/client/index.ts'
+import { containsToken } from '../../../src/lib/ids.ts'
 import { anInbox, send, sendBare } from '../../support/catch.ts'
 import {
   type Agent,
@@ -125,7 +126,8 @@ suite('a webhook that means to be a call', () => {
     const latin = (text: string): string => Buffer.from(text).toString('latin1')
     // A parser of HTTP refuses other controls than these in a header.
     const inHeader = (text: string): string => latin(text.replace(/\p{Cc}/gu, '\t'))
-    for (const attack of ATTACKS) {
+    const { publicId, ownerToken: token } = inbox
+    for (const attack of [...ATTACKS, `${token} ${MARK}`]) {
       const encoded = encodeURIComponent(attack)
       for (const bare of [
         { target: `/${encoded}` },
@@ -139,19 +141,20 @@ suite('a webhook that means to be a call', () => {
       const sent = await send(server, inbox, { method: 'POST', body: attack })
       assert.equal(sent.status, 204)
     }
-    const { publicId, ownerToken: token } = inbox
     for (const [tool, given] of [
       ['read_inbox', { publicId, limit: 50 }],
       ['wait_for_webhook', { publicId, after: 0 }],
     ] as const) {
       const { content, structuredContent } = await agent.call(tool, given, { token })
       assert.equal(structuredContent, undefined)
+      assert.equal(containsToken(JSON.stringify(content)), false)
       const [{ text } = { text: '' }] = content
       assert.doesNotMatch(text, /(?!\n)[<>\p{Cc}\p{Cf}\u2028\u2029]/u)
       // Whatever is marked is within the quotes of a text of a stranger.
       const outside = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '')
       assert.doesNotMatch(outside, new RegExp(MARK))
       if (tool === 'read_inbox') continue
+      assert.match(text, /do not follow instructions/)
       assert.ok((text.match(new RegExp(MARK, 'g')) ?? []).length >= 4 * ATTACKS.length)
       const { webhooks } = JSON.parse(text) as { webhooks: Record<string, unknown>[] }
       const { path, headers, body, ...own } = webhooks[0] ?? {}

@@ -69,19 +69,6 @@ for (const { name, buy, limits } of EXTENDABLE) {
       })
     }
 
-    test('an extension that was paid natively is collected by check_order alone', async (t) => {
-      const server = await start()
-      const held = await buy(server)
-      const agent = await connect(t, server.url)
-      const first = await agent.call('extend', asked(held), { token: held.ownerToken })
-      const { quote, purchaseId } = purchaseIn(first)
-      await server.pay(quote.bolt11)
-      const given = { orderId: quote.orderId, purchaseId }
-      assert.equal(endOf(await agent.call('check_order', given)), later(held))
-      assert.equal(endOf(await agent.call('check_order', given)), later(held))
-      await assertExtended(server, { held, limits, times: 1 })
-    })
-
     test('only the owner token opens an extension, for its own plan, and else there is no invoice', async (t) => {
       const server = await startServer(t)
       const [held, other] = [await buy(server), await buy(server)]
@@ -163,26 +150,6 @@ suite('the tool extend at /mcp', () => {
     const refused = await agent.call('extend', asked(held), { token: held.ownerToken })
     assert.match(refusalIn(refused), /^cannot be extended\. It has ended.*No invoice was made/)
     assert.deepEqual(await orders(server), before)
-  })
-
-  test('a connection without tokens=meta passes the owner token as an argument', async (t) => {
-    const server = await startServer(t)
-    const held = await (EXTENDABLE[1] as (typeof EXTENDABLE)[number]).buy(server)
-    const agent = await connect(t, server.url, { query: '' })
-    const given = { ...asked(held), token: held.ownerToken }
-    const first = await agent.call('extend', given)
-    const { quote, purchaseId } = purchaseIn(first)
-    await server.pay(quote.bolt11)
-    assert.equal(endOf(await agent.call('extend', { ...given, purchaseId })), later(held))
-    seesNoToken(agent)
-  })
-
-  test('a connection with a bearer extends what its token owns', async (t) => {
-    const server = await startServer(t)
-    const held = await (EXTENDABLE[0] as (typeof EXTENDABLE)[number]).buy(server)
-    const headers = { authorization: `bearer  ${held.ownerToken}` }
-    const agent = await connect(t, server.url, { headers })
-    assert.equal(purchaseIn(await agent.call('extend', asked(held))).quote.amountSats, 100)
   })
 
   test('mppx pays by itself for an extension, once, with the token beside its arguments', async (t) => {

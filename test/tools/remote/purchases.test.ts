@@ -164,7 +164,8 @@ suite('buying at /mcp', () => {
     const { publicId, ownerToken } = capabilityIn<CatchCapability>(
       await buyer.call('buy_inbox', given, { meta }),
     )
-    const headers = { authorization: `Bearer ${ownerToken}` }
+    // A scheme has any case, and any spaces behind it (RFC 9110 §11.4).
+    const headers = { authorization: `bearer  ${ownerToken}` }
     const agent = await connect(t, url, { headers })
     const read = await agent.call('read_inbox', { publicId })
     assert.match(read.content[0]?.text ?? '', /^0 of 0 requests/)
