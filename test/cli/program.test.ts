@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, writeFileSync } from 'node:fs'
-import { chmod } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openOutput } from '../../src/cli/output.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
@@ -11,13 +10,10 @@ import { columns, harmless, shownOn } from '../../src/cli/text.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { startServer } from '../support/server.ts'
 import { serve } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 import { aUser } from '../support/user.ts'
 
-/** Root writes whatever it likes, so as root the command runs as nobody. */
-const STRANGER = process.getuid?.() === 0 ? { uid: 65_534 } : {}
 /** Nothing listens there. */
 const NOBODY = 'http://127.0.0.1:9'
 
@@ -189,40 +185,6 @@ test('every command has a help with examples, and the page of all is fresh', asy
   }
   assert.match((await cli.run(['gate', '--help'])).out, / project +register/)
   assert.match((await cli.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
-})
-
-test('doctor finds what is wrong, and says what to do', async (t) => {
-  const { cli, server } = await aUser(t)
-  const store = { MAYFLY_DATABASE_URL: `sqlite:${server.file}` }
-  const well = await cli.run(['doctor'], { environment: store })
-  assert.equal(well.code, 0, well.out)
-  const findings = JSON.parse(well.out) as { check: string; state: string }[]
-  assert.deepEqual(
-    findings.map(({ check, state }) => `${check} ${state}`),
-    [
-      ...['configuration ok', 'store ok', 'debts ok', 'secret ok'],
-      ...['node note', 'proxies note', 'outbound ok', 'service ok', 'clock ok'],
-    ],
-  )
-  const ill = await cli.run(['doctor'], {
-    environment: {
-      ...store,
-      MAYFLY_LIGHTNING_URL: 'lnd+https://127.0.0.1:9?macaroon=/nowhere&cert=/nowhere',
-    },
-  })
-  assert.equal(ill.code, 1)
-  assert.match(ill.out, /"node","state":"bad"/)
-})
-
-test('doctor tells a store that may not be written from one that is damaged', async (t) => {
-  const { file } = await startServer(t)
-  const cli = await commandLine(t, NOBODY)
-  const doctor = () =>
-    cli.run(['doctor'], { environment: { MAYFLY_DATABASE_URL: `sqlite:${file}` }, ...STRANGER })
-  await chmod(file, 0o444)
-  // A stranger may look, and nothing more.
-  await chmod(dirname(file), 0o755)
-  assert.match((await doctor()).out, /"store","state":"bad","says":"\S+ is read-only\. /)
 })
 
 test('text from others cannot steer a terminal', () => {

@@ -133,7 +133,8 @@ const GOOD: [keyof Config, string, unknown][] = [
   ],
   ['mcp', 'off', 'off'],
   ['gate', 'on', 'on'],
-  ['allowedHosts', '127.0.0.1:9200, LNURL.test:443', new Set(['127.0.0.1:9200', 'lnurl.test:443'])],
+  ['allowedHosts', '127.0.0.1:9, LNURL.test:443', new Set(['127.0.0.1:9', 'lnurl.test:443'])],
+  ['allowedHosts', '[::1]:9', new Set(['[::1]:9'])],
   ['outbound', 'off', 'off'],
   ['outboundProxy', 'http://u:hunter2@proxy:3128', new URL('http://u:hunter2@proxy:3128')],
   ['outboundBlockedHosts', 'Hooks.example, evil.test', new Set(['hooks.example', 'evil.test'])],
@@ -215,7 +216,7 @@ const BAD: [keyof Config, string[], string][] = [
   ['gate', ['', 'yes', 'ON'], 'one of off, on'],
   [
     'allowedHosts',
-    ['127.0.0.1', 'http://127.0.0.1:80', 'a:b', 'host:80/path', ','],
+    ['127.0.0.1', 'http://127.0.0.1:80', 'a:b', 'a:99999', 'u@a:1', 'host:80/path', 'a:1,', ','],
     'a comma-separated list of `host:port`',
   ],
   ['outbound', ['', 'yes', 'OFF'], 'one of on, off'],
