@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { activate, dropDestination, dropOwners, insertAlert } from '../../src/alerts/store.ts'
 import type { Statement } from '../../src/db/db.ts'
+import { aSharedStore } from '../support/locks.ts'
 import { destination as aDestination } from '../support/outbox.ts'
-import { aSharedStore } from '../support/overtaken.ts'
 import { unit } from '../support/unit.ts'
 
 const NOW = 1_800_000_000_000

@@ -7,7 +7,6 @@ import { type Answer, type Ask, poll, purchase, quoteOf, send } from '../support
 import { type Look, look, type Opened, offerOf, opened, rowOf } from '../support/one-url.ts'
 import type { TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
-import { tablesOf } from '../support/tables.ts'
 import { until } from '../support/until.ts'
 import {
   assertBareRefusal,
@@ -342,4 +341,33 @@ const rowsOf = ({ server }: Shop, { paymentHash }: { paymentHash: string }) =>
 
 async function forget({ server }: Shop, { paymentHash }: { paymentHash: string }): Promise<void> {
   await query(server, 'delete from purchase_order where payment_hash = $1', paymentHash)
+}
+
+/** The tables of a text: an entry for each state of each row, with the row's cells by their columns. */
+function tablesOf(text: string): { state: string; cells: [column: string, cell: string][] }[][] {
+  return text.split('\n\n').flatMap((block) => {
+    if (!block.startsWith('|')) return []
+    const [head = [], , ...rows] = block
+      .trim()
+      .split('\n')
+      .map((line) =>
+        line
+          .slice(1, -1)
+          .split('|')
+          .map((cell) => cell.trim()),
+      )
+    return [
+      rows.flatMap(([states = '', ...cells]) =>
+        states.split('; ').map((state) => ({
+          state,
+          cells: cells.map((_, i): [string, string] => [head[i + 1] ?? '', answerAt(cells, i)]),
+        })),
+      ),
+    ]
+  })
+}
+
+/** An empty cell has the answer of the nearest one to its left. */
+function answerAt(cells: string[], i: number): string {
+  return cells.slice(0, i + 1).findLast((cell) => cell !== '') ?? ''
 }

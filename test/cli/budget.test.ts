@@ -6,11 +6,11 @@ import { budgetState, checkBudget, resetBudget } from '../../src/cli/vault/budge
 import { openPurchases, vaultStore } from '../../src/cli/vault/purchases.ts'
 import { vaultFile } from '../../src/cli/vault/vault.ts'
 import type { PurchaseRecord, PurchaseState } from '../../src/client/index.ts'
-import { between } from '../support/between.ts'
 import { purchase, quoteOf } from '../support/buying.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { type After, temporaryFolder } from '../support/folder.ts'
 import { paidInvoices, stuckService } from '../support/mcp-money.ts'
+import { between } from '../support/serving.ts'
 import { aUser } from '../support/user.ts'
 
 const NOON = Date.UTC(2026, 10, 22, 12)

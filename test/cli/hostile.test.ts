@@ -6,14 +6,13 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { openPurchases } from '../../src/cli/vault/purchases.ts'
 import { vaultFile } from '../../src/cli/vault/vault.ts'
-import { between } from '../support/between.ts'
-import { catalogueOf } from '../support/catalogue.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { type After, temporaryFolder } from '../support/folder.ts'
 import { LIES, lyingService } from '../support/lies.ts'
 import { connectHost } from '../support/mcp-host.ts'
 import { paidInvoices } from '../support/mcp-money.ts'
 import { startServer } from '../support/server.ts'
+import { between } from '../support/serving.ts'
 
 const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS: '500' }
 
@@ -102,3 +101,21 @@ test('a catalogue whose price is a text asks the user nothing', async (t) => {
   assert.match(refused.text, /not on sale now\. Nothing was paid/)
   assert.deepEqual(questions, [])
 })
+
+type Plan = Record<string, unknown>
+
+/** A service whose catalogue is another one than it sells by: each plan is changed. */
+async function catalogueOf(
+  t: After,
+  upstream: string,
+  change: (plan: Plan) => void,
+): Promise<string> {
+  const catalogue = await (await fetch(`${upstream}/api/catalog`)).json()
+  const { products } = catalogue as { products: Record<string, { plans: Plan[] }> }
+  for (const plan of Object.values(products).flatMap(({ plans }) => plans)) change(plan)
+  return between(t, upstream, (path, response) => {
+    if (path !== '/api/catalog') return false
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(catalogue))
+    return true
+  })
+}

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { between } from '../support/between.ts'
 import { commandLine } from '../support/command-line.ts'
 import { anInbox, aProxy, linesOf, listenOnce, sendAll } from '../support/listening.ts'
+import { between } from '../support/serving.ts'
 import { until } from '../support/until.ts'
 
 describe('catch listen --forward', () => {

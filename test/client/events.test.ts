@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
@@ -17,8 +18,9 @@ import {
   toJsonLines,
 } from '../../src/client/index.ts'
 import { simulatorWallet } from '../../src/client/wallets/simulator.ts'
-import { startEcho, withoutOwn } from '../support/echo.ts'
+import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
+import { serve } from '../support/serving.ts'
 
 /** Requests that something has gone wrong with in one exporter or another. */
 const REQUESTS: { path: string; init: RequestInit }[] = [
@@ -239,4 +241,29 @@ function json(value: unknown): RequestInit {
     body: JSON.stringify(value),
     headers: { 'content-type': 'application/json; charset=utf-8' },
   }
+}
+
+type Header = { name: string; value: string }
+type Seen = { method: string; url: string; headers: Header[]; body: Buffer }
+
+/** A server on loopback that keeps what it is sent. */
+async function startEcho(t: After): Promise<{ url: string; seen: Seen[] }> {
+  const seen: Seen[] = []
+  const url = await serve(t, async (request, response) => {
+    const body = await buffer(request)
+    const headers: Header[] = []
+    for (let i = 0; i < request.rawHeaders.length; i += 2) {
+      headers.push({ name: request.rawHeaders[i] ?? '', value: request.rawHeaders[i + 1] ?? '' })
+    }
+    const { method = '', url = '' } = request
+    seen.push({ method, url, headers, body })
+    response.writeHead(204).end()
+  })
+  return { url, seen }
+}
+
+/** What a connection and a body's length decide is each client's own. */
+function withoutOwn(headers: Header[]): Header[] {
+  const own = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'expect'])
+  return headers.filter(({ name }) => !own.has(name.toLowerCase()))
 }

@@ -17,7 +17,7 @@ import {
   type Result,
 } from '../support/mcp.ts'
 import { connectHost } from '../support/mcp-host.ts'
-import { mppxClient } from '../support/mcp-payer.ts'
+import { mppxClient } from '../support/mppx.ts'
 import { missingNodes } from '../support/nodes/testbed.ts'
 import { startServer } from '../support/server.ts'
 import { PAYING_MACAROON } from '../support/wallet-recipes.ts'

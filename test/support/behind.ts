@@ -9,6 +9,7 @@ import { type Agent, type Dispatcher, request, fetch as undiciFetch } from 'undi
 import { type CatchCapability, createMayfly, type Mayfly } from '../../src/client/index.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { type Front, missingProxy, type ProxyName, startFront } from './front.ts'
+import { payAt } from './payer.ts'
 import { freePort } from './ports.ts'
 import { type Program, startProgram } from './program.ts'
 
@@ -106,15 +107,7 @@ async function startService(t: After, { url, servicePort }: { url: string; servi
   }
   return {
     port: servicePort,
-    async pay(bolt11: string): Promise<string> {
-      const { statusCode, body } = await request(`http://127.0.0.1:${servicePort}/simulator/pay`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ bolt11 }),
-      })
-      assert.equal(statusCode, 200)
-      return ((await body.json()) as { preimage: string }).preimage
-    },
+    pay: (bolt11: string) => payAt(`http://127.0.0.1:${servicePort}`, bolt11),
     /** The streams and waits that the service holds open. */
     async open() {
       const { body } = await request(`http://127.0.0.1:${metricsPort}/metrics`)

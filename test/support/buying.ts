@@ -19,8 +19,6 @@ import { query, type Stored } from './store.ts'
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
-/** The shortest time between two look-ups of one order at the node. */
-export const LOOKUP = 1_000
 
 export const NOT_FOUND = { status: 404, text: '{"error":"order not found"}' }
 export const DELIVERED = { status: 404, text: '{"error":"already delivered"}' }

@@ -1,7 +1,7 @@
 /** An inbox with a command line of its own, and a user's server that its webhooks are forwarded to. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { fixedAddress } from './address.ts'
 import type { CommandLine } from './command-line.ts'
@@ -59,8 +59,6 @@ async function startReceiver(t: After) {
     bodies: () => got.map(({ body }) => body.toString()),
     says: 'ok',
     answer: (_got: Got): number | 'hang up' | 'nothing yet' => 200,
-    /** Answers by itself, in place of `answer` and `says`. */
-    respond: null as ((response: ServerResponse) => void) | null,
     async close() {
       server.closeAllConnections()
       server.close()
@@ -78,7 +76,6 @@ async function startReceiver(t: After) {
     const { method = '', url = '', headers } = request
     const one = { method, url, headers, body }
     got.push(one)
-    if (receiver.respond) return receiver.respond(response)
     const answer = receiver.answer(one)
     if (answer === 'hang up') response.destroy()
     else if (answer !== 'nothing yet') response.writeHead(answer).end(receiver.says)

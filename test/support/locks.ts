@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import type { Statement } from '../../src/db/db.ts'
 import { connect, settingsOf } from '../../src/db/postgres/connection.ts'
 import type { After } from './folder.ts'
-import { query } from './store.ts'
+import { aPostgresDatabase } from './postgres.ts'
+import { openDatabase, query } from './store.ts'
+import { unit } from './unit.ts'
 
 /** Another session that has run these statements in a transaction. @returns what ends it. */
 export async function holding(t: After, url: string, text: string): Promise<() => Promise<void>> {
@@ -25,6 +27,18 @@ export async function duringChange<T>(
   while (!isOver && !(await waits(databaseUrl)));
   await end('commit')
   return done
+}
+
+/** A store of two instances: a unit of one begins while statements of the other are under way. */
+export async function aSharedStore(t: After) {
+  const databaseUrl = await aPostgresDatabase()
+  const db = await openDatabase(databaseUrl)
+  t.after(() => db.close())
+  return {
+    db,
+    overtaken: (change: Statement[], next: Statement[]) =>
+      duringChange(t, { databaseUrl, change }, () => db.write(unit(...next))),
+  }
 }
 
 async function begun(t: After, url: string, statements: Statement[]) {

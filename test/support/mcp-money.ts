@@ -2,9 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { budgetState } from '../../src/cli/vault/budget.ts'
-import { between } from './between.ts'
 import type { After } from './folder.ts'
 import { startServer } from './server.ts'
+import { between } from './serving.ts'
 import { query, type Stored } from './store.ts'
 
 export const paidInvoices = async (of: Stored): Promise<number> =>

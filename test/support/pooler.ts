@@ -2,10 +2,10 @@
  * A small pooler in front of a real PostgreSQL, as PgBouncer is one: clients log in at the pooler, and it lends them
  * sessions of the server, each until its client leaves or only until the transaction ends.
  */
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { Client } from 'pg'
 import type { After } from './folder.ts'
+import { serve } from './serving.ts'
 
 export type PoolerOptions = {
   mode: 'session' | 'transaction' | 'statement'
@@ -55,7 +55,6 @@ export async function startPooler(
 ) {
   const idle: Lent[] = []
   const all = new Set<Lent>()
-  const clients = new Set<Socket>()
   const queue: { client: Socket; pipeline: Pipeline }[] = []
   const lent = new Map<Socket, Lent>()
   const ran: string[][] = []
@@ -90,7 +89,7 @@ export async function startPooler(
     if (one.owner) lent.delete(one.owner)
     one.owner = null
     idle.push(one)
-    serve()
+    lend()
   }
 
   function send(one: Lent, { messages, prepares, uses }: Pipeline): void {
@@ -104,7 +103,7 @@ export async function startPooler(
     one.server.write(Buffer.concat(messages))
   }
 
-  function serve(): void {
+  function lend(): void {
     for (let first = queue[0]; first; first = queue[0]) {
       const one = next === 'last' ? idle.pop() : idle.shift()
       if (one) {
@@ -117,7 +116,7 @@ export async function startPooler(
         void open().then((opened) => {
           opening--
           idle.push(opened)
-          serve()
+          lend()
         })
       } else if (others === 'go' && opening === 0) {
         queue.shift()
@@ -127,7 +126,6 @@ export async function startPooler(
   }
 
   const listener = createServer((client) => {
-    clients.add(client)
     let isWelcome = false
     const parsed = new Map<string, Buffer>()
     const begin = (): Pipeline => ({ messages: [], prepares: [], uses: new Map() })
@@ -154,7 +152,7 @@ export async function startPooler(
       if (one) send(one, whole)
       else {
         queue.push({ client, pipeline: whole })
-        serve()
+        lend()
       }
     })
     client.on('data', (bytes: Buffer) => {
@@ -164,7 +162,6 @@ export async function startPooler(
     })
     client.on('error', () => undefined)
     client.on('close', () => {
-      clients.delete(client)
       const one = lent.get(client)
       lent.delete(client)
       // What the client has set ends with its session.
@@ -174,17 +171,14 @@ export async function startPooler(
       }
       const place = queue.findIndex((waiting) => waiting.client === client)
       if (place !== -1) queue.splice(place, 1)
-      serve()
+      lend()
     })
   })
-  listener.listen(0, '127.0.0.1')
-  await once(listener, 'listening')
+  const { port } = new URL(await serve(t, listener))
   t.after(() => {
-    listener.close()
-    for (const socket of [...clients, ...[...all].map(({ server }) => server)]) socket.destroy()
+    for (const { server } of all) server.destroy()
   })
   idle.push(...(await Promise.all(Array.from({ length: warm }, open))))
-  const { port } = listener.address() as AddressInfo
   return {
     /** The URL of the database through the pooler. */
     url: databaseUrl.replace(/:\d+\//, `:${port}/`),

@@ -53,3 +53,18 @@ const withoutHop = (headers: [string, string][]): Record<string, string> =>
 export function answerWith(response: ServerResponse, { status, headers, answered }: Passed): void {
   response.writeHead(status, headers).end(status === 204 ? undefined : answered)
 }
+
+/** Answers a request, or returns false to pass it on. */
+type Answering = (path: string, response: ServerResponse, incoming: IncomingMessage) => boolean
+
+/** Starts a proxy in front of a server. Its test answers some requests itself, or lets them hang. */
+export function between(t: After, upstream: string, answering: Answering): Promise<string> {
+  return serve(t, async (incoming, response) => {
+    if (answering(incoming.url ?? '/', response, incoming)) return
+    try {
+      answerWith(response, await passOn(upstream, incoming))
+    } catch {
+      response.destroy()
+    }
+  })
+}

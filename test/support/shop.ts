@@ -31,16 +31,12 @@ export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)) {
   let now = start
   let monotonic = 0
   let held = false
-  let back = false
   return {
     isHeld: () => held,
-    hasGoneBack: () => back,
+    hasGoneBack: () => false,
     /** Whether nothing final may happen now. */
     hold(isHeld: boolean): void {
       held = isHeld
-    },
-    goBack(hasGoneBack: boolean): void {
-      back = hasGoneBack
     },
     now: () => now,
     monotonic: () => monotonic,
@@ -56,7 +52,8 @@ export function manualClock(start = Date.UTC(2026, 0, 2, 3, 4, 5, 678)) {
   }
 }
 
-export type ShopOptions = {
+/** Beside its options, what the product can do with a capability or a reservation. */
+export type ShopOptions = Partial<Pick<Provisioning, 'extend' | 'restore' | 'release'>> & {
   /** Default: a new store on the engine of the tests. */
   databaseUrl?: string
   /** The secrets in hex, the current one first. */
@@ -64,12 +61,6 @@ export type ShopOptions = {
   isSoldOut?: boolean
   /** What the product provisions at each settlement, besides its row. */
   provisions?: Provisioning['provision']
-  /** How the product extends a capability. */
-  extend?: Provisioning['extend']
-  /** What the product reserves again for a paid order that had died. */
-  restore?: Provisioning['restore']
-  /** How the product frees what an order reserved. */
-  release?: Provisioning['release']
   /** Who is told of extended capabilities. */
   onExtended?: (publicId: string) => void
   /** Whether the node signs inside this process, like the simulator. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { releaseUnpaid, reserveUnpaid } from '../../src/whisper/unpaid.ts'
-import { aSharedStore } from '../support/overtaken.ts'
+import { aSharedStore } from '../support/locks.ts'
 import { unit } from '../support/unit.ts'
 
 const LIMITS = { perNetwork: 1_000_000, inAll: 4_000_000 }

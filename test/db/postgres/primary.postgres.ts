@@ -5,10 +5,10 @@ import { openStore } from '../../../src/db/open.ts'
 import { openPostgresHints } from '../../../src/db/postgres/hints.ts'
 import { openPostgres } from '../../../src/db/postgres/postgres.ts'
 import { fixedAddress } from '../../support/address.ts'
-import type { After } from '../../support/folder.ts'
+import { type After, temporaryFolder } from '../../support/folder.ts'
 import { holding, waits } from '../../support/locks.ts'
 import { startPostgres } from '../../support/postgres.ts'
-import { aPrimaryAndItsStandby } from '../../support/standby.ts'
+import { type PostgresServer, startPostgresServer } from '../../support/postgres-server.ts'
 import { query } from '../../support/store.ts'
 import { ownedTimers } from '../../support/timers.ts'
 import { unit } from '../../support/unit.ts'
@@ -203,3 +203,37 @@ test('a commit whose wait for its standby somebody has ended is not said to have
   await db.write(note('c'))
   assert.deepEqual(await notesAt(url), ['a', 'b', 'c'])
 })
+
+/** A primary with a database, and a copy of it that may be promoted. */
+async function aPrimaryAndItsStandby(t: After) {
+  const first = await startPostgres(t)
+  const primary = await first.createDatabase()
+  const db = await openStore({ kind: 'postgres', url: primary })
+  await db.close()
+  await first.stop()
+  let second: PostgresServer | undefined
+  t.after(() => second?.stop())
+  const settings = { fsync: 'off', max_connections: '200' }
+  second = await startPostgresServer(await temporaryFolder(t), settings, first.data)
+  await first.start()
+  const standby = primary.replace(`:${first.port}/`, `:${second.port}/`)
+  return {
+    /** The database on each server, which has its tables. */
+    primary,
+    standby,
+    servers: { primary: first, standby: second },
+    /** The URL that names these servers, in this order. */
+    both: (one: string, other: string) => one.replace(/(:\d+)\//, `$1,${new URL(other).host}/`),
+    /** The standby becomes a primary, whatever the other one is. */
+    async promote() {
+      await query({ databaseUrl: standby }, 'select pg_promote()')
+      await until('the standby is promoted', async () => {
+        const [row] = await query(
+          { databaseUrl: standby },
+          'select pg_is_in_recovery() as is_standby',
+        )
+        return row?.is_standby === 0
+      })
+    },
+  }
+}

@@ -1,12 +1,11 @@
 /** btcd on regtest, and the blocks on it. */
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Pool } from 'undici'
 import { freePort } from '../ports.ts'
 import { until } from '../until.ts'
 import { mineBlock, NOBODY } from './block.ts'
-import { readCertificate } from './certificate.ts'
 import { createDoor } from './door.ts'
 import { list, number, object, string } from './json.ts'
 import type { Processes, Running } from './processes.ts'
@@ -165,4 +164,16 @@ export async function createChain(options: {
 function medianTime(times: number[]): number {
   const last = times.slice(-11).sort((a, b) => a - b)
   return last[Math.floor(last.length / 2)] ?? 0
+}
+
+/**
+ * The certificate that a node makes for itself at its first start, as PEM.
+ * @throws until the file is complete. A client that got half of the certificate would trust no server.
+ */
+export function readCertificate(file: string): string {
+  const pem = readFileSync(file, 'utf8')
+  if (!pem.trimEnd().endsWith('-----END CERTIFICATE-----')) {
+    throw new Error(`${file} is still being written`)
+  }
+  return pem
 }

@@ -3,13 +3,14 @@
  * it and btcd adds what btcd does not tell.
  */
 import { spawn } from 'node:child_process'
-import { createServer } from 'node:http'
 import { createInterface } from 'node:readline'
+import { json } from 'node:stream/consumers'
 import { Pool } from 'undici'
 import type { After } from '../folder.ts'
 import { freePort } from '../ports.ts'
-import { readCertificate } from './certificate.ts'
+import { serve } from '../serving.ts'
 import type { Chain } from './chain.ts'
+import { readCertificate } from './chain.ts'
 import { type JsonObject, object, string } from './json.ts'
 
 export type LdkNode = Awaited<ReturnType<typeof startLdkNode>>
@@ -94,22 +95,12 @@ async function startShim(t: After, { rpc }: Chain): Promise<number> {
     return told
   }
 
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const body = await answer(object(JSON.parse(Buffer.concat(chunks).toString()))).then(
-      JSON.stringify,
-      (error: unknown) =>
-        JSON.stringify({ result: null, error: { code: -1, message: `${error}` } }),
+  t.after(() => btcd.destroy())
+  const origin = await serve(t, async (request, response) => {
+    const body = await answer(object(await json(request))).then(JSON.stringify, (error: unknown) =>
+      JSON.stringify({ result: null, error: { code: -1, message: `${error}` } }),
     )
     response.writeHead(200, { 'content-type': 'application/json' }).end(body)
   })
-  const port = await freePort()
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
-  t.after(async () => {
-    server.closeAllConnections()
-    server.close()
-    await btcd.destroy()
-  })
-  return port
+  return Number(new URL(origin).port)
 }

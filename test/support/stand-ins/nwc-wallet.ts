@@ -25,9 +25,8 @@ export async function startNwcWallet(options: {
   others?: Ledger
   encryption?: Encryption
   methods?: string[]
-  network?: string
 }) {
-  const { relayUrl, clock, own, others, encryption = 'nip44_v2', network = 'regtest' } = options
+  const { relayUrl, clock, own, others, encryption = 'nip44_v2' } = options
   const methods = options.methods ?? ['get_info', 'make_invoice', 'lookup_invoice', 'pay_invoice']
   const [walletSecret, clientSecret] = [randomBytes(32), randomBytes(32)]
   const keys = new NWCWalletServiceKeyPair(walletSecret.toString('hex'), publicKey(clientSecret))
@@ -69,7 +68,7 @@ export async function startNwcWallet(options: {
     alias: 'stand-in',
     color: '#000000',
     pubkey: '02'.padEnd(66, 'c'),
-    network,
+    network: 'regtest',
     block_height: 433,
     block_hash: '00'.repeat(32),
     methods: methods as 'get_info'[],

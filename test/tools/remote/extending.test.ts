@@ -15,7 +15,7 @@ import {
   type Result,
   refusalIn,
 } from '../../support/mcp.ts'
-import { mppxClient } from '../../support/mcp-payer.ts'
+import { mppxClient } from '../../support/mppx.ts'
 import { startServer } from '../../support/server.ts'
 import { shareServer } from '../../support/shared-server.ts'
 import { query } from '../../support/store.ts'

@@ -1,5 +1,9 @@
-/** A Lightning method for mppx, which brings none. */
+/** mppx with a Lightning method, which it does not bring, and as a client of MCP that pays by itself. */
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { Credential, Method, z } from 'mppx'
+import { McpClient } from 'mppx/mcp/client'
+import type { After } from './folder.ts'
 
 /** Pays invoices by a function that resolves to the preimage. */
 export function mppxLightning(payInvoice: (invoice: string) => Promise<string>) {
@@ -26,4 +30,17 @@ export function mppxLightning(payInvoice: (invoice: string) => Promise<string>) 
       return Credential.serialize(Credential.from({ challenge, payload: { preimage } }))
     },
   })
+}
+
+/** @param address of `/mcp`, with its query. */
+export async function mppxClient(
+  t: After,
+  address: string,
+  payInvoice: (invoice: string) => Promise<string>,
+) {
+  const client = new Client({ name: 'mppx', version: '1' })
+  // biome-ignore lint/suspicious/noExplicitAny: its types differ from those of its interface.
+  await client.connect(new StreamableHTTPClientTransport(new URL(address)) as any)
+  t.after(() => client.close())
+  return McpClient.wrap(client, { methods: [mppxLightning(payInvoice)] })
 }
