@@ -1,7 +1,7 @@
-/** What the SDK does with answers that are lost or late: what may be repeated is, as long as its caller has time. */
+/** What the SDK does with answers that are lost, late or without an end, and how long it waits for them. */
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
-import { test } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import {
   createMayfly,
   formatWhisperCode,
@@ -118,21 +118,17 @@ test('a wait that is longer than the patience of the caller ends at once, and th
   assert.equal(busy.asked(), 2)
 })
 
-test('what is sold out is said at once', async () => {
-  const empty = service(async () => Response.json({ error: 'sold out' }, { status: 503 }))
-  await assert.rejects(empty.mayfly.catalog(), { phrase: 'sold out', status: 503 })
-  assert.equal(empty.asked(), 1)
-})
-
-test('a purchase that is sold out, or would have to wait for hours, ends before anything is paid', async () => {
+test('what is sold out is said at once, and a purchase that would wait for hours ends before anything is paid', async () => {
+  const soldOut = async () => Response.json({ error: 'sold out' }, { status: 503 })
   const onInvoice = () => assert.fail('an invoice')
-  const empty = async () => Response.json({ error: 'sold out' }, { status: 503 })
-  for (const [answer, phrase] of [
-    [empty, 'sold out'],
-    [limited(21_674), 'rate limited'],
-  ] as [Answer, string][]) {
+  const buy = ({ mayfly }: { mayfly: Mayfly }) => mayfly.buyCatch({ planId: 'spark', onInvoice })
+  for (const [answer, ask, phrase] of [
+    [soldOut, ({ mayfly }) => mayfly.catalog(), 'sold out'],
+    [soldOut, buy, 'sold out'],
+    [limited(21_674), buy, 'rate limited'],
+  ] as [Answer, (made: ReturnType<typeof service>) => Promise<unknown>, string][]) {
     const refusing = service(answer)
-    await assert.rejects(refusing.mayfly.buyCatch({ planId: 'spark', onInvoice }), { phrase })
+    await assert.rejects(ask(refusing), { phrase })
     assert.equal(refusing.asked(), 1)
   }
 })
@@ -148,20 +144,17 @@ test('what its caller has ended fails as the caller says, whatever its connectio
   const gone = service(lost)
   const ended = { signal: AbortSignal.abort(why) }
   await assert.rejects(gone.mayfly.catalog(ended), why)
+  const leaving = new AbortController()
+  const left = hanging(never).fetchWhisper(CODE, { signal: leaving.signal })
+  leaving.abort(why)
+  await assert.rejects(left, why)
   const purchase = { planId: 'spark', onInvoice: () => undefined, ...ended } as const
   await assert.rejects(gone.mayfly.buyCatch(purchase), why)
 })
 
 test('a call ends when its time is over, the body included', async () => {
-  const never = (signal: AbortSignal) => new Promise<never>((_, reject) => ended(signal, reject))
-  const endless = async (signal: AbortSignal) =>
-    new Response(new ReadableStream({ start: (body) => ended(signal, (why) => body.error(why)) }))
-  for (const answer of [never, endless]) {
-    const hanging = createMayfly({
-      baseUrl: 'https://mayfly.example',
-      fetch: (_input, init) => answer(init?.signal as AbortSignal),
-    })
-    await assert.rejects(hanging.catalog({ timeoutMs: 50 }), (error) => {
+  for (const answer of [never, async (signal: AbortSignal) => new Response(endless(signal))]) {
+    await assert.rejects(hanging(answer).catalog({ timeoutMs: 50 }), (error) => {
       assert.ok(error instanceof MayflyError)
       assert.equal(error.phrase, 'service unreachable')
       assert.match(String(error.cause), /TimeoutError: The service did not answer in/)
@@ -198,8 +191,131 @@ test('a phrase that could steer a terminal is not taken from a service', async (
   }
 })
 
-const ended = (signal: AbortSignal, then: (reason: unknown) => void): void =>
-  signal.addEventListener('abort', () => then(signal.reason))
+suite('a service that accepts and does not end', () => {
+  test('a service that accepts and never answers is given up after a minute', async (t) => {
+    const mayfly = onTimersOf(t, never)
+    const ended: unknown[] = []
+    const done = mayfly
+      .pulse(pulse)
+      .destroy()
+      .catch((error: unknown) => {
+        ended.push(error)
+      })
+    t.mock.timers.tick(MINUTE - 1)
+    await settle()
+    assert.equal(ended.length, 0)
+    t.mock.timers.tick(1)
+    await done
+    assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
+  })
+
+  test('a service that accepts and answers without an end is given up after a quarter of an hour', async (t) => {
+    const headers = { 'content-type': 'application/octet-stream' }
+    const read = Promise.withResolvers<void>()
+    const mayfly = onTimersOf(
+      t,
+      async (signal) => new Response(endless(signal, read.resolve), { headers }),
+    )
+    const ended: unknown[] = []
+    const fetched = mayfly.fetchWhisper(CODE).catch((error: unknown) => {
+      ended.push(error)
+    })
+    // The limit on the body begins before it is read.
+    await read.promise
+    t.mock.timers.tick(15 * MINUTE - 1)
+    await settle()
+    assert.equal(ended.length, 0)
+    t.mock.timers.tick(1)
+    await fetched
+    assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
+  })
+
+  test('a service that accepts and streams is read for as long as its reader likes', async (t) => {
+    const headers = { 'content-type': 'text/event-stream' }
+    let hasAborted = false
+    const mayfly = onTimersOf(t, async (signal) => {
+      signal.addEventListener('abort', () => {
+        hasAborted = true
+      })
+      return new Response(endless(signal), { headers })
+    })
+    const reader = new AbortController()
+    const stream = mayfly
+      .pulse({ ...pulse, ownerToken: aToken('pulse_owner') })
+      .stream({ signal: reader.signal })
+    const next = stream.next().catch(() => undefined)
+    await settle()
+    t.mock.timers.tick(24 * 60 * MINUTE)
+    await settle()
+    assert.equal(hasAborted, false)
+    reader.abort()
+    await next
+    assert.equal(hasAborted, true)
+  })
+
+  test('a service that accepts and never answers is left when the time of the call is over, whatever the call', async () => {
+    const mayfly = hanging(never)
+    const limit = { timeoutMs: 5 }
+    const inbox = mayfly.catch({ publicId: newId('catch'), ownerToken: aToken('catch_owner') })
+    const monitor = mayfly.pulse({ ...pulse, ownerToken: aToken('pulse_owner') })
+    const receipt = mayfly.whisperReceipt({ publicId: newId('whisper'), receiptToken: 'x' })
+    const gate = mayfly.gate({ projectId: newId('gate_project'), capability: 'x' })
+    const asked = { route: 'ping', method: 'GET', path: '/ping' }
+    const terms = { planId: 'spark', onInvoice() {}, ...limit } as const
+    const calls = [
+      mayfly.catalog(limit),
+      mayfly.buyCatch(terms),
+      mayfly.recover({ bolt11: 'x', preimage: 'x' }, limit),
+      mayfly.pulsePublicStatus('x', limit),
+      ...[inbox.status(limit), inbox.page({}, limit), inbox.next(limit)],
+      ...[inbox.stream({ after: 0, ...limit }).next(), inbox.deleteEvent('x', limit)],
+      ...[monitor.ping(limit), monitor.status(limit), monitor.update({ name: 'x' }, limit)],
+      ...[monitor.stream(limit).next(), monitor.alerts(limit), monitor.rotateToken('ping', limit)],
+      ...[receipt.status(limit), receipt.destroy(limit)],
+      ...[gate.intent(asked, 'key', limit), gate.prove('x', 'x', limit), gate.poll('x', limit)],
+      ...[gate.giveBack('x', 'x', limit), gate.verifyReceipt('x', asked, limit)],
+    ]
+    const ended = await Promise.allSettled(calls)
+    assert.deepEqual(new Set(ended.map(({ status }) => status)), new Set(['rejected']))
+  })
+})
+
+/** A service that takes each request, and answers when it likes. */
+const hanging = (answer: (signal: AbortSignal) => Promise<Response>): Mayfly =>
+  createMayfly({
+    baseUrl: 'https://mayfly.example',
+    fetch: (_input, init) => answer(init?.signal as AbortSignal),
+  })
+
+/** The same, on timers that the test owns. */
+function onTimersOf(t: TestContext, answer: (signal: AbortSignal) => Promise<Response>): Mayfly {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  return hanging(answer)
+}
+
+const never = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason))
+  })
+
+/** A body that begins, and breaks off when its request is aborted. `onRead`: somebody reads it. */
+const endless = (signal: AbortSignal, onRead: () => void = () => undefined): ReadableStream =>
+  new ReadableStream(
+    {
+      start(controller) {
+        signal.addEventListener('abort', () => controller.error(signal.reason))
+      },
+      pull(controller) {
+        controller.enqueue(new Uint8Array(1))
+        onRead()
+        return new Promise(() => undefined)
+      },
+    },
+    { highWaterMark: 0 },
+  )
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 const CODE = formatWhisperCode({
   publicId: newId('whisper'),
@@ -207,3 +323,7 @@ const CODE = formatWhisperCode({
   key: new Uint8Array(32),
   hasPassword: false,
 })
+
+const pulse = { publicId: newId('pulse'), pingToken: aToken('pulse_ping') }
+
+const MINUTE = 60_000
