@@ -32,7 +32,7 @@ export const WIDE = { width: 1280, height: 900 }
 export const NARROW = { width: 360, height: 740 }
 
 /** `expected` matches allowed messages on the console: Chromium logs every answer that is not 2xx. */
-type VisitOptions = BrowserContextOptions & { expected?: RegExp }
+export type VisitOptions = BrowserContextOptions & { expected?: RegExp }
 
 let sites = 0
 let shared: Promise<Browser> | undefined

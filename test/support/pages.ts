@@ -1,6 +1,6 @@
 /** The pages as a person uses them: opens a key, sends to an inbox, presses in menus, and reads what is shown. */
 import assert from 'node:assert/strict'
-import type { Locator, Page } from 'playwright-core'
+import type { Download, Locator, Page } from 'playwright-core'
 import {
   type AnyCapability,
   type CatchCapability,
@@ -8,6 +8,8 @@ import {
   type SharedWhisper,
   type WhisperTerms,
 } from '../../src/client/index.ts'
+import type { startSite, VisitOptions } from './browser.ts'
+import type { After } from './folder.ts'
 import type { TestServer } from './server.ts'
 
 export type Sent = { path: string; body: BodyInit; type?: string; headers?: Record<string, string> }
@@ -40,6 +42,20 @@ export async function openLive(
   await page.getByText('Live', { exact: true }).waitFor()
 }
 
+/** A new user who opens an inbox or a monitor of the site, or of another server. */
+export async function visitLive(
+  site: ReturnType<typeof startSite>,
+  t: After,
+  ...[capability, { server = site.server, ...options } = {}]: [
+    capability: AnyCapability,
+    options?: VisitOptions & { server?: TestServer },
+  ]
+): ReturnType<typeof site.visit> {
+  const opened = await site.visit(t, options)
+  await openLive(opened.page, capability, server)
+  return opened
+}
+
 /** Sends a request that is stored. */
 export async function sendTo(
   { publicId }: CatchCapability,
@@ -66,6 +82,26 @@ export async function pressInMenu(page: Page, name: string): Promise<void> {
 /** The text of what has the keyboard. */
 export function focused(page: Page): Promise<string> {
   return page.evaluate(() => (document.activeElement as HTMLElement).innerText)
+}
+
+/** Writes the draft of a secret. */
+export async function write(page: Page, text: string, { url }: { url: string }): Promise<void> {
+  await page.goto(`${url}/whisper`)
+  await page.getByLabel('Text', { exact: true }).fill(text)
+}
+
+/** Buys an inbox, and leaves its key on the screen. */
+export async function buyInbox(page: Page, { url }: { url: string }): Promise<void> {
+  await page.goto(`${url}/buy#catch/spark`)
+  await page.getByRole('button', { name: 'Pay (simulator)' }).click()
+  await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+}
+
+/** Presses a button that downloads a file. */
+export async function download(page: Page, name: string): Promise<Download> {
+  const button = page.getByRole('button', { name, exact: true }).first()
+  const [file] = await Promise.all([page.waitForEvent('download'), button.click()])
+  return file
 }
 
 /** After a purchase: opens what was bought in this tab alone. */

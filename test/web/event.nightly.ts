@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
 import { anInbox, send } from '../support/catch.ts'
-import { linesOf, openLive } from '../support/pages.ts'
+import { download, linesOf, visitLive } from '../support/pages.ts'
 
 /** A red square of 16 pixels. */
 const PNG = Buffer.from(
@@ -51,10 +51,7 @@ suite('one request of an inbox', () => {
       return document.documentElement.scrollWidth
     })
     assert.ok(width <= NARROW.width, `${width} with letters twice as large`)
-    const [saved] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download part 2' }).click(),
-    ])
+    const saved = await download(page, 'Download part 2')
     assert.equal(saved.suggestedFilename(), 'part-2.bin')
     assert.deepEqual(await readFile(await saved.path()), PNG)
     assert.deepEqual(await seriousFaults(page), [])
@@ -259,10 +256,7 @@ suite('one request of an inbox', () => {
       ['HAR', 'har'],
       ['NDJSON', 'ndjson'],
     ] as const) {
-      const [saved] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('button', { name: `Download as ${format}` }).click(),
-      ])
+      const saved = await download(page, `Download as ${format}`)
       assert.equal(saved.suggestedFilename(), `${inbox.publicId}.${ending}`)
       const text = await readFile(await saved.path(), 'utf8')
       const bodies =
@@ -296,8 +290,7 @@ suite('one request of an inbox', () => {
     inbox: CatchCapability,
     options: Parameters<typeof site.visit>[1] = {},
   ) {
-    const { page } = await site.visit(t, options)
-    await openLive(page, inbox, site.server)
+    const { page } = await visitLive(site, t, inbox, options)
     await linesOf(page).first().getByRole('button').click()
     const choose = (path: string) => chooseAgain(page, path)
     return { page, choose }

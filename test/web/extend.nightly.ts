@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { allFaults, NARROW, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
 import { assertExtended, EXTENDABLE } from '../support/extension.ts'
-import { invoiceOf, openLive, pressInMenu } from '../support/pages.ts'
+import { invoiceOf, pressInMenu, visitLive } from '../support/pages.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { query } from '../support/store.ts'
 
@@ -17,8 +17,7 @@ suite('extending on the pages', () => {
   test('an inbox is extended from its menu, and its page shows the new end', async (t) => {
     const { server } = site
     const held = await anInbox(server)
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await openLive(page, held, server)
+    const { page } = await visitLive(site, t, held, { viewport: NARROW })
     await pressInMenu(page, 'Extend the inbox')
     const extend = page.getByRole('button', { name: /^Extend for / })
     const [one, other] = await Promise.all(
@@ -37,8 +36,7 @@ suite('extending on the pages', () => {
   test('a price that is not known is no plan that is off: the reason counts down to another try', async (t) => {
     const { server } = site
     const held = await anInbox(server)
-    const { page } = await site.visit(t, { expected: /status of 429/ })
-    await openLive(page, held, server)
+    const { page } = await visitLive(site, t, held, { expected: /status of 429/ })
     await page.route('**/api/catalog', (route) =>
       route.fulfill({
         status: 429,
@@ -57,8 +55,7 @@ suite('extending on the pages', () => {
   test('an inbox that ends soon offers to be extended without its menu', async (t) => {
     const { server } = site
     const held = await anInbox(server)
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await openLive(page, held, server)
+    const { page } = await visitLive(site, t, held, { viewport: NARROW })
     const offer = page.getByRole('button', { name: 'Extend', exact: true })
     assert.equal(await offer.isVisible(), false)
     const now = server.now()
@@ -78,8 +75,7 @@ suite('extending on the pages', () => {
   test('an extension whose invoice ran out leads back to the price, and to another invoice', async (t) => {
     const { server } = site
     const held = await anInbox(server)
-    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
-    await openLive(page, held, server)
+    const { page } = await visitLive(site, t, held, { expected: /status of 40[24]/ })
     await pressInMenu(page, 'Extend the inbox')
     const extend = page.getByRole('button', { name: /^Extend for / })
     await extend.click()
@@ -95,8 +91,7 @@ suite('extending on the pages', () => {
   test('an inbox that ended before its extension was paid is sold anew to the wallet of the page', async (t) => {
     const { server } = site
     const held = await anInbox(server)
-    const { page } = await site.visit(t, { expected: /status of 40[124]/ })
-    await openLive(page, held, server)
+    const { page } = await visitLive(site, t, held, { expected: /status of 40[124]/ })
     await pressInMenu(page, 'Extend the inbox')
     await page.getByRole('button', { name: /^Extend for / }).click()
     await page.getByText('Waiting for payment…').waitFor()
@@ -113,8 +108,7 @@ suite('extending on the pages', () => {
   test('a monitor is extended by the same invoice after its page was loaded anew', async (t) => {
     const { server } = site
     const held = await aMonitor(server)
-    const { page } = await site.visit(t)
-    await openLive(page, held, server)
+    const { page } = await visitLive(site, t, held)
     const invoice = async (): Promise<string> => {
       await pressInMenu(page, 'Extend the monitor')
       await page.getByRole('button', { name: /^Extend for / }).click()

@@ -5,9 +5,15 @@ import { suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { layoutShift, seriousFaults, startSite, WIDE } from '../support/browser.ts'
 import { anInbox, asOperator } from '../support/catch.ts'
-import { focused, linesOf, openKey, openLive, pressInMenu, sendTo } from '../support/pages.ts'
-import { freePort } from '../support/ports.ts'
-import { startServer } from '../support/server.ts'
+import {
+  focused,
+  linesOf,
+  openKey,
+  openLive,
+  pressInMenu,
+  sendTo,
+  visitLive,
+} from '../support/pages.ts'
 import { until } from '../support/until.ts'
 
 const LAPTOP = { width: 1366, height: 768 }
@@ -21,8 +27,7 @@ suite('the list of an inbox', () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       test(`the first request is on the first screen at ${size} ${colorScheme}, and nothing jumps as requests come`, async (t) => {
         const inbox = await withEvents(2)
-        const { page } = await site.visit(t, { viewport, colorScheme })
-        await open(page, inbox)
+        const { page } = await visitLive(site, t, inbox, { viewport, colorScheme })
         await page.reload()
         await page.getByText('Live', { exact: true }).waitFor()
         const box = await linesOf(page).first().boundingBox()
@@ -40,8 +45,7 @@ suite('the list of an inbox', () => {
 
   test('an empty inbox, a full one and its menu have no serious fault for a reader', async (t) => {
     const inbox = await anInbox(site.server)
-    const { page } = await site.visit(t, { viewport: PHONE })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { viewport: PHONE })
     await page.getByRole('heading', { name: 'Waiting for requests' }).waitFor()
     await page.getByText('More', { exact: true }).click()
     assert.deepEqual(await seriousFaults(page), [])
@@ -49,8 +53,7 @@ suite('the list of an inbox', () => {
 
   test('the width of a wide screen is used, and list and request scroll each by itself', async (t) => {
     const inbox = await withEvents(60)
-    const { page } = await site.visit(t, { viewport: { width: 1600, height: 900 } })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { viewport: { width: 1600, height: 900 } })
     const detail = await page.getByRole('region', { name: 'The request' }).boundingBox()
     assert.ok(detail && detail.x + detail.width > 1550, `${detail?.x} ${detail?.width}`)
     const [far, list] = [
@@ -69,8 +72,7 @@ suite('the list of an inbox', () => {
 
   test('the newest request is shown until one is chosen, and again after Escape', async (t) => {
     const inbox = await withEvents(1)
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     await title(page, '/event-1').waitFor()
     await send(inbox, '/newer')
     await title(page, '/newer').waitFor()
@@ -85,8 +87,7 @@ suite('the list of an inbox', () => {
 
   test('a request that somebody reads in stays, whatever comes, with the text that is selected', async (t) => {
     const inbox = await withEvents(1)
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     await page.getByRole('group', { name: 'Body', exact: true }).click()
     await page
       .getByRole('group', { name: 'Body', exact: true })
@@ -99,8 +100,7 @@ suite('the list of an inbox', () => {
 
   test('on a phone the Back of the browser leads from a request to its line, and not out of the inbox', async (t) => {
     const inbox = await withEvents(30)
-    const { page } = await site.visit(t, { viewport: PHONE })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { viewport: PHONE })
     await page.getByRole('button', { name: /event-27 / }).click()
     await title(page, '/event-27').waitFor()
     assert.equal(await page.evaluate(() => scrollY), 0)
@@ -119,8 +119,7 @@ suite('the list of an inbox', () => {
 
   test('on a phone the list stands where it stood, after a request was read and after one was deleted', async (t) => {
     const inbox = await withEvents(30)
-    const { page } = await site.visit(t, { viewport: PHONE })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { viewport: PHONE })
     const scrolled = () => page.locator('.list-scroll').evaluate((list) => list.scrollTop)
     await page.getByRole('button', { name: /event-30 / }).click()
     await page.getByRole('button', { name: 'Back to the list' }).click()
@@ -176,8 +175,7 @@ suite('the list of an inbox', () => {
 
   test('a time leads to the requests from then and before, and back to the newest', async (t) => {
     const inbox = await withEvents(60, 'standard')
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     await page.getByRole('button', { name: 'Go to a time' }).click()
     assert.deepEqual(await seriousFaults(page), [])
     await page.getByRole('button', { name: 'Oldest requests' }).click()
@@ -190,8 +188,7 @@ suite('the list of an inbox', () => {
 
   test('a search that fails leaves the rows from before, and a filter and its rows change together', async (t) => {
     const inbox = await withEvents(3)
-    const { page } = await site.visit(t, { expected: /status of 40[04]|ERR_FAILED/ })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { expected: /status of 40[04]|ERR_FAILED/ })
     await page.route('**/events?q=*', (route) =>
       route.fulfill({ status: 404, json: { error: 'not found' } }),
     )
@@ -207,8 +204,7 @@ suite('the list of an inbox', () => {
 
   test('at most eight Tabs lead from the skip link to the first request', async (t) => {
     const inbox = await withEvents(3)
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     await page.reload()
     await page.getByText('Live', { exact: true }).waitFor()
     await page.keyboard.press('Tab')
@@ -285,8 +281,7 @@ suite('the list of an inbox', () => {
   test('deleting the last match of a filter says that nothing matches, and keeps the filter', async (t) => {
     const inbox = await withEvents(3)
     for (const viewport of [WIDE, PHONE]) {
-      const { page } = await site.visit(t, { viewport })
-      await open(page, inbox)
+      const { page } = await visitLive(site, t, inbox, { viewport })
       await page.getByLabel('Search').fill('event-2')
       await linesOf(page).nth(1).waitFor({ state: 'detached' })
       await page.getByRole('button', { name: /event-2 / }).click()
@@ -301,8 +296,7 @@ suite('the list of an inbox', () => {
 
   test('the question before an inbox is destroyed counts all of its requests, whatever is filtered', async (t) => {
     const inbox = await withEvents(25)
-    const { page } = await site.visit(t, { expected: /status of 404/ })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { expected: /status of 404/ })
     await page.getByLabel('Search').fill('event-13')
     await linesOf(page).nth(1).waitFor({ state: 'detached' })
     await send(inbox, '/other')
@@ -354,8 +348,7 @@ suite('the list of an inbox', () => {
 
   test('a test request is sent with a click, and shows like any other', async (t) => {
     const inbox = await anInbox(site.server)
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     await page.getByRole('button', { name: 'Send a test request' }).click()
     await title(page, '/test').waitFor()
     await page.getByText('"hello": "world"').waitFor()
@@ -363,8 +356,7 @@ suite('the list of an inbox', () => {
 
   test('requests that come while nobody looks are counted in the title, until somebody does', async (t) => {
     const inbox = await withEvents(1)
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     const name = await page.title()
     await page.getByRole('button', { name: /event-1 / }).click()
     await hide(page, true)
@@ -394,20 +386,6 @@ suite('the list of an inbox', () => {
     await page.evaluate(() => getSelection()?.removeAllRanges())
     await page.clock.fastForward(2_000)
     assert.match(await time.innerText(), /^[34] min ago$/)
-  })
-
-  test('a reader whose own network is away reads that, and not that the service is', async (t) => {
-    const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
-    const inbox = await anInbox(server)
-    const { page, context } = await site.visit(t, { expected: /ERR_/ })
-    await openLive(page, inbox, server)
-    await server.stop()
-    await page.getByText('Connection lost. Trying again…').waitFor()
-    await context.setOffline(true)
-    await page.getByText('You are offline').waitFor()
-    await server.restart()
-    await context.setOffline(false)
-    await page.getByText('Live', { exact: true }).waitFor()
   })
 
   const open = (page: Page, inbox: CatchCapability) => openLive(page, inbox, site.server)

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { type CatchCapability, formatCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { mmdb } from '../support/mmdb.ts'
 import {
+  buyInbox,
+  download,
   focused,
   linesOf,
   openKey,
@@ -18,6 +19,7 @@ import {
   type Sent,
   sendTo,
   stored,
+  visitLive,
 } from '../support/pages.ts'
 import { freePort } from '../support/ports.ts'
 import { startServer } from '../support/server.ts'
@@ -34,8 +36,7 @@ suite('an inbox', () => {
       type: 'application/x-www-form-urlencoded',
     })
     await send(inbox, { path: '/bytes', body: new Uint8Array([0, 255, 254, 77]) })
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     await page.getByRole('button', { name: /bytes/ }).click()
     const body = page.getByRole('group', { name: 'Body', exact: true })
     assert.match(await body.innerText(), /^000000 {2}00 ff fe 4d +\.\.\.M$/)
@@ -54,8 +55,7 @@ suite('an inbox', () => {
       type: 'text/plain',
       headers: { 'x-long': 'v'.repeat(3000) },
     })
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     await page.getByRole('button', { name: /hidden/ }).click()
     const body = page.getByRole('group', { name: 'Body', exact: true })
     assert.equal(await body.innerText(), 'invoice‹U+202E›fdp.exe␀ ‹U+200B›end')
@@ -69,8 +69,7 @@ suite('an inbox', () => {
   test('the page of an inbox leaves the keyboard where it is, whatever comes, and brings it back', async (t) => {
     const inbox = await anInbox(site.server)
     await send(inbox, { path: '/first', body: '{}' })
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { viewport: NARROW })
     const first = page.getByRole('button', { name: /first/ })
     await first.focus()
     await send(inbox, { path: '/second', body: '{}' })
@@ -87,8 +86,7 @@ suite('an inbox', () => {
 
   test('an inbox is opened again from this browser when it was saved there, until it is forgotten', async (t) => {
     const inbox = await anInbox(site.server)
-    const { page, context } = await site.visit(t)
-    await open(page, inbox)
+    const { page, context } = await visitLive(site, t, inbox)
     await pressInKeyMenu(page, 'Save in this browser')
     const tab = await context.newPage()
     await tab.goto(`${site.server.url}/catch`)
@@ -114,8 +112,7 @@ suite('an inbox', () => {
 
   test('an inbox stays open in its tab, whatever is reloaded, and in no other', async (t) => {
     const inbox = await anInbox(site.server)
-    const { page, context } = await site.visit(t)
-    await open(page, inbox)
+    const { page, context } = await visitLive(site, t, inbox)
     await page.reload()
     await page.getByText('Live', { exact: true }).waitFor()
     const tab = await context.newPage()
@@ -128,10 +125,7 @@ suite('an inbox', () => {
 
   test('an inbox that was bought and saved nowhere is not lost to a service that is away, nor to a slip', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 402|ERR_FAILED/ })
-    await page.goto(`${site.server.url}/buy#catch`)
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    await page.getByRole('heading', { name: 'Your inbox is ready' }).waitFor()
+    await buyInbox(page, site.server)
     await page.route('**/api/catch/**', (route) => route.abort())
     await openWithoutSaving(page)
     await page.getByText('The service does not answer').waitFor()
@@ -151,24 +145,23 @@ suite('an inbox', () => {
     assert.deepEqual(asked, ['beforeunload'])
     await page.goto(`${site.server.url}/catch`)
     await page.getByText('Live', { exact: true }).waitFor()
-    await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download', exact: true }).click(),
-    ])
+    await download(page, 'Download')
     await page.getByText('Closing this tab loses access for good').waitFor({ state: 'detached' })
     await pressInKeyMenu(page, 'Close')
     await page.getByRole('heading', { name: 'Open an inbox' }).waitFor()
   })
 
-  test('the page of an inbox says when the connection is lost, and shows what came meanwhile when it is back', async (t) => {
+  test('the page of an inbox says whether the service is away or its reader is offline, and shows what came meanwhile when it is back', async (t) => {
     const server = await startServer(t, { MAYFLY_PORT: String(await freePort()) })
     const inbox = await anInbox(server)
-    const { page } = await site.visit(t, { expected: /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/ })
-    await open(page, inbox, server)
+    const { page, context } = await visitLive(site, t, inbox, { server, expected: /ERR_/ })
     await server.stop()
     await page.getByText('Connection lost. Trying again…').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
+    await context.setOffline(true)
+    await page.getByText('You are offline').waitFor()
     await server.restart()
+    await context.setOffline(false)
     await send(inbox, { path: '/meanwhile', body: '{}' }, server)
     await page.getByRole('button', { name: /meanwhile/ }).waitFor({ timeout: RECONNECT_MS })
     await page.getByText('Live', { exact: true }).waitFor()
@@ -192,7 +185,7 @@ suite('an inbox', () => {
     }
     const asked: string[] = []
     page.on('request', (request) => asked.push(new URL(request.url()).origin))
-    await open(page, inbox, server)
+    await openLive(page, inbox, server)
     await page.getByRole('button', { name: /berlin/ }).click()
     await page.getByRole('tab', { name: /^Headers/ }).click()
     await page.getByText('Berlin, DE, guessed from the address').waitFor()
@@ -212,8 +205,7 @@ suite('an inbox', () => {
       body: JSON.stringify({ שלום: 'مرحبا 🎉' }),
       headers: { [`x-${'very-long-name-'.repeat(9)}`]: 'a'.repeat(250) },
     })
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox, { viewport: NARROW })
     await page.getByRole('button', { name: /very-long-path/ }).click()
     const title = await page.getByRole('heading', { level: 2, name: /^POST/ }).innerText()
     assert.ok(title.length < 130, title)
@@ -232,8 +224,7 @@ suite('an inbox', () => {
     await send(inbox, { path: '/wide', body: `[${'1,'.repeat(32_000)}1]` })
     await send(inbox, { path: `/fields?${'a&'.repeat(14_000)}`, body: '' })
     await send(inbox, { path: '/small', body: '{"a":[],"b":{},"c":[1,{"d":"[,"}]}' })
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     const body = page.getByRole('group', { name: 'Body', exact: true })
     await page.getByRole('button', { name: /deep/ }).click()
     assert.match((await body.innerText()).slice(0, 20), /^\[\n {2}\[\n {4}\[\n/)
@@ -255,8 +246,7 @@ suite('an inbox', () => {
 
   test('the page of an inbox takes a hundred requests at once, each shown once and in order', async (t) => {
     const inbox = await anInbox(site.server)
-    const { page } = await site.visit(t)
-    await open(page, inbox)
+    const { page } = await visitLive(site, t, inbox)
     const numbers = Array.from({ length: 100 }, (_, index) => index)
     await Promise.all(numbers.map((number) => send(inbox, { path: `/fast-${number}`, body: '{}' })))
     await page.getByText('100 of 100', { exact: true }).waitFor()
@@ -282,9 +272,6 @@ suite('an inbox', () => {
     await page.getByText('belongs to another service').waitFor()
     assert.equal(await page.getByLabel('Or paste the key').inputValue(), text)
   })
-
-  const open = (page: Page, inbox: CatchCapability, server: { url: string } = site.server) =>
-    openLive(page, inbox, server)
 
   const send = (inbox: CatchCapability, sent: Sent, server: { url: string } = site.server) =>
     sendTo(inbox, sent, server)

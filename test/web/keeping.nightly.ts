@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { blockStorage, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
-import { openLive, pressInKeyMenu } from '../support/pages.ts'
+import { openLive, pressInKeyMenu, visitLive } from '../support/pages.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { until } from '../support/until.ts'
 
@@ -69,8 +69,7 @@ suite('keeping what was bought', () => {
 
   test('a key whose inbox is gone says so once the service did, and is removed by its person alone', async (t) => {
     const inbox = await anInbox(site.server)
-    const { page } = await site.visit(t, { expected: /status of 404/ })
-    await openLive(page, inbox, site.server)
+    const { page } = await visitLive(site, t, inbox, { expected: /status of 404/ })
     await pressInKeyMenu(page, 'Save in this browser')
     await site.server.mayfly.catch(inbox).destroy()
     await page.goto(site.server.url)
@@ -84,8 +83,7 @@ suite('keeping what was bought', () => {
 
   test('what is destroyed elsewhere is closed where it is open, and its key is called gone', async (t) => {
     const inbox = await anInbox(site.server)
-    const { page } = await site.visit(t, { expected: /status of 40[14]/ })
-    await openLive(page, inbox, site.server)
+    const { page } = await visitLive(site, t, inbox, { expected: /status of 40[14]/ })
     await pressInKeyMenu(page, 'Save in this browser')
     await site.server.mayfly.catch(inbox).destroy()
     await page.getByText('The service has nothing for this key').waitFor()

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Page } from 'playwright-core'
-import type { PulseCapability } from '../../src/client/index.ts'
 import { allFaults, NARROW, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
-import { openLive, pressInKeyMenu } from '../support/pages.ts'
+import { openLive, pressInKeyMenu, visitLive } from '../support/pages.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 
 const MINUTE = 60_000
@@ -14,8 +12,7 @@ suite('what a monitor can do besides', () => {
 
   test('the switch id is made, shown again as it is, and retired after a question', async (t) => {
     const monitor = await aMonitor(site.server)
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, { viewport: NARROW })
     const make = page.getByRole('button', { name: 'Show the switch id' })
     await make.click()
     const shown = page.getByRole('group', { name: 'the switch id' })
@@ -35,8 +32,7 @@ suite('what a monitor can do besides', () => {
   test('a failed run is told with its code and its duration, until one succeeds', async (t) => {
     const monitor = await aMonitor(site.server)
     const job = site.server.mayfly.pulse(monitor)
-    const { page } = await site.visit(t)
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor)
     assert.equal(await page.getByText('Last run', { exact: true }).isVisible(), false)
     await job.start()
     await page.getByText('1 running', { exact: true }).waitFor()
@@ -58,8 +54,7 @@ suite('what a monitor can do besides', () => {
     await site.server.mayfly.pulse(monitor).ping()
     site.server.clock.advance(60 * MINUTE)
     await site.server.mayfly.pulse(monitor).ping()
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, { viewport: NARROW })
     await page.getByText(/The service was unreachable for /).waitFor()
     assert.equal(await page.locator('.day .late').count(), 0)
     await page.getByText('Our outages are excluded.').waitFor()
@@ -68,12 +63,11 @@ suite('what a monitor can do besides', () => {
 
   test('a schedule replaces the interval, the set-up follows it, and the interval is a choice away', async (t) => {
     const monitor = await aMonitor(site.server)
-    const { page } = await site.visit(t, {
+    const { page } = await visitLive(site, t, monitor, {
       viewport: NARROW,
       timezoneId: 'Europe/Berlin',
       expected: /status of 400/,
     })
-    await open(page, monitor)
     const line = page.getByRole('group', { name: 'the line of crontab' })
     const fields = page.getByLabel('Minute, hour, day, month, weekday')
     const save = page.getByRole('button', { name: 'Save', exact: true })
@@ -107,7 +101,7 @@ suite('what a monitor can do besides', () => {
     const monitor = await aMonitor(site.server)
     const { page } = await site.visit(t, { viewport: NARROW })
     page.on('dialog', (dialog) => dialog.accept())
-    await open(page, monitor)
+    await openLive(page, monitor, site.server)
     await pressInKeyMenu(page, 'Save in this browser')
     await page.getByRole('button', { name: 'Replace the ping token' }).click()
     assert.deepEqual(await allFaults(page), [], 'the question')
@@ -135,8 +129,10 @@ suite('what a monitor can do besides', () => {
   test('alerts are added beside the state and tested, their secret is shown once, and each is removed by itself', async (t) => {
     const monitor = await aMonitor(site.server)
     const inbox = await anInbox(site.server)
-    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 400/ })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, {
+      viewport: NARROW,
+      expected: /status of 400/,
+    })
     await page.getByText('Nobody is alerted when the monitor is late.').waitFor()
     const add = page.getByRole('button', { name: 'Add an alert' })
     await add.click()
@@ -171,8 +167,7 @@ suite('what a monitor can do besides', () => {
   test('the log is empty at first, then tells every entry, and grows by the keyboard', async (t) => {
     const monitor = await aMonitor(site.server)
     const job = site.server.mayfly.pulse(monitor)
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, { viewport: NARROW })
     const card = page.getByRole('region', { name: 'History and uptime' })
     await card.getByText('Nothing has happened yet. The first ping begins the history.').waitFor()
     assert.deepEqual(await allFaults(page), [])
@@ -193,8 +188,7 @@ suite('what a monitor can do besides', () => {
 
   test('a monitor whose news are refused says why, and connects again', async (t) => {
     const monitor = await aMonitor(site.server)
-    const { page } = await site.visit(t, { expected: /status of 401/ })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, { expected: /status of 401/ })
     await page.route('**/stream', (route) =>
       route.fulfill({ status: 401, json: { error: 'unauthorized' } }),
     )
@@ -205,6 +199,4 @@ suite('what a monitor can do besides', () => {
     await page.getByText('Live', { exact: true }).waitFor()
     assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 0)
   })
-
-  const open = (page: Page, monitor: PulseCapability) => openLive(page, monitor, site.server)
 })

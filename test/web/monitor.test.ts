@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import type { PulseCapability } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import { openLive, pressInKeyMenu, pressInMenu, shownKey } from '../support/pages.ts'
+import { pressInKeyMenu, pressInMenu, shownKey, visitLive } from '../support/pages.ts'
 import { freePort } from '../support/ports.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
@@ -52,10 +51,12 @@ suite('a monitor', () => {
     assert.doesNotMatch(page.url(), /pulse_/)
   })
 
-  test('a monitor takes settings within their bounds, and shares its state until it is told not to', async (t) => {
+  test('a monitor takes settings within their bounds, which the set-up follows, and shares its state until it is told not to', async (t) => {
     const monitor = await aMonitor(site.server)
-    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 40[024]/ })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, {
+      viewport: NARROW,
+      expected: /status of 40[024]/,
+    })
     await page.getByLabel('Name', { exact: true }).fill('Backup <b>of the shop</b>')
     const every = page.getByLabel('A ping every', { exact: true })
     const unit = page.getByLabel('A ping every: unit')
@@ -81,7 +82,14 @@ suite('a monitor', () => {
     await page.getByRole('button', { name: 'Save', exact: true }).click()
     await page.getByRole('heading', { name: 'Backup <b>of the shop</b>' }).waitFor()
     await page.getByRole('group', { name: 'the line of crontab' }).getByText(/^0 \*/).waitFor()
-    assert.equal((await site.server.mayfly.pulse(monitor).status()).expectedIntervalSeconds, 3600)
+    const owner = site.server.mayfly.pulse(monitor)
+    assert.equal((await owner.status()).expectedIntervalSeconds, 3600)
+    await owner.update({ expectedIntervalSeconds: 90 })
+    const loop = page.getByRole('group', { name: 'the loop' })
+    assert.match(await loop.innerText(), /^while :; do .*; sleep 90; done$/)
+    await page.getByRole('tab', { name: 'Cron' }).focus()
+    await page.keyboard.press('ArrowRight')
+    await page.getByText('OnUnitActiveSec=90s').waitFor()
 
     await page.getByRole('button', { name: 'Share the status' }).click()
     const address = await page.getByRole('group', { name: 'the address of the status' }).innerText()
@@ -114,8 +122,10 @@ suite('a monitor', () => {
 
   test('a grace that only the plan forbids is refused with what the plan allows', async (t) => {
     const monitor = await aMonitor(site.server, 'long')
-    const { page } = await site.visit(t, { viewport: NARROW, expected: /status of 400/ })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, {
+      viewport: NARROW,
+      expected: /status of 400/,
+    })
     await page.getByLabel('Grace', { exact: true }).fill('1')
     await page.getByLabel('Grace: unit').selectOption('minutes')
     await page.getByRole('button', { name: 'Save', exact: true }).click()
@@ -128,8 +138,7 @@ suite('a monitor', () => {
     await server.mayfly.pulse(monitor).update({ publicStatusEnabled: true })
     const { publicStatusId } = await server.mayfly.pulse(monitor).status()
     const expected = /ERR_(?:CONNECTION|INCOMPLETE|EMPTY)/
-    const { page } = await site.visit(t, { expected })
-    await open(page, monitor, server)
+    const { page } = await visitLive(site, t, monitor, { server, expected })
     const stranger = await site.visit(t, { expected })
     await stranger.page.goto(`${server.url}/status/${publicStatusId}`)
     await stranger.page.getByText(/^As of .*\.$/).waitFor()
@@ -166,8 +175,7 @@ suite('a monitor', () => {
 
   test('the first ping is sent with a click, and the title of the tab follows', async (t) => {
     const monitor = await aMonitor(site.server)
-    const { page } = await site.visit(t)
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor)
     // The answer comes after the live status, and does not take back what that announced.
     const shown = page.getByText('Operational', { exact: true })
     await page.route('**/p/*', async (route) => {
@@ -191,25 +199,6 @@ suite('a monitor', () => {
     )
   })
 
-  test('the set-up follows the interval and the runner', async (t) => {
-    const monitor = await aMonitor(site.server)
-    const { page } = await site.visit(t, { viewport: NARROW })
-    await open(page, monitor)
-    const line = page.getByRole('group', { name: 'the line of crontab' })
-    assert.match(
-      await line.innerText(),
-      /^\* \* \* \* \* C="curl .*\/start; \/path\/to\/job; .*\/\$\?$/,
-    )
-    await site.server.mayfly.pulse(monitor).update({ expectedIntervalSeconds: 90 })
-    const loop = page.getByRole('group', { name: 'the loop' })
-    await loop.waitFor()
-    assert.match(await loop.innerText(), /^while :; do .*; sleep 90; done$/)
-    await page.getByRole('tab', { name: 'Cron' }).focus()
-    await page.keyboard.press('ArrowRight')
-    await page.getByText('OnUnitActiveSec=90s').waitFor()
-    assert.deepEqual(await seriousFaults(page), [])
-  })
-
   test('a failed ping is drawn and logged as one, and one uptime is told', async (t) => {
     const monitor = await aMonitor(site.server)
     const job = site.server.mayfly.pulse(monitor)
@@ -218,8 +207,7 @@ suite('a monitor', () => {
       await job.exit(code)
     }
     await live(site.server, 30_000)
-    const { page } = await site.visit(t)
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor)
     const card = page.getByRole('region', { name: 'History and uptime' })
     await card.getByText('4 recent pings: 2 failed.').waitFor()
     assert.equal(await card.locator('.run.failed').count(), 2)
@@ -244,8 +232,7 @@ suite('a monitor', () => {
       description: 'paid\u202eton',
       publicStatusEnabled: true,
     })
-    const { page } = await site.visit(t)
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor)
     await page.getByText('paid‹U+202E›ton', { exact: true }).waitFor()
     assert.equal(await page.title(), 'Waiting · backup · Mayfly')
     const { publicStatusId } = await site.server.mayfly.pulse(monitor).status()
@@ -256,14 +243,10 @@ suite('a monitor', () => {
 
   test('a monitor is destroyed when the person is sure', async (t) => {
     const monitor = await aMonitor(site.server)
-    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
-    await open(page, monitor)
+    const { page } = await visitLive(site, t, monitor, { expected: /status of 40[24]/ })
     await pressInMenu(page, 'Destroy the monitor')
     await page.getByRole('button', { name: 'Destroy it' }).click()
     await page.getByRole('heading', { name: 'Open a monitor' }).waitFor()
     await assert.rejects(site.server.mayfly.pulse(monitor).status(), { phrase: 'not found' })
   })
-
-  const open = (page: Page, monitor: PulseCapability, server: { url: string } = site.server) =>
-    openLive(page, monitor, server)
 })

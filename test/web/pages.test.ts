@@ -4,6 +4,7 @@ import { suite, test } from 'node:test'
 import { brotliDecompressSync } from 'node:zlib'
 import type { Catalog } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
+import { write } from '../support/pages.ts'
 
 const NOBODYS_STATUS = '/status/pulse_status_0000000000000000000000'
 const PAGES = [
@@ -16,6 +17,12 @@ const LOOKS = [
   { viewport: WIDE, colorScheme: 'light' },
   { viewport: NARROW, colorScheme: 'dark' },
 ] as const
+/** Where a person gets the error that a program gets. */
+const BELOW_THE_API = [
+  ...['/api', '/api/', '/api/none', '/api?x', '//api/none', '/c', '/c/', '/c/catch_none'],
+  ...['/w/', '/w/none', '/w/x/y', '/p/x/y', '/.well-known/none', '/assets/none', '/health/'],
+  '/simulator/none',
+]
 /** GATE is off here and shows no keys, and nobody shares such a status. */
 const ABSENT = new Set(['/gate', NOBODYS_STATUS])
 const IS_ABSENT = /status of 404/
@@ -156,28 +163,7 @@ suite('pages', () => {
         accept,
       )
     }
-    for (const path of [
-      ...[
-        '/api',
-        '/api/',
-        '/api/none',
-        '/api?x',
-        '//api/none',
-        '/c',
-        '/c/',
-        '/w/',
-        '/w/x/y',
-        '/p/x/y',
-      ],
-      ...[
-        '/.well-known/none',
-        '/assets/none',
-        '/health/',
-        '/simulator/none',
-        '/c/catch_none',
-        '/w/none',
-      ],
-    ]) {
+    for (const path of BELOW_THE_API) {
       const { type } = await asPerson(site.server.url + path)
       assert.equal(type, 'application/json; charset=utf-8', path)
     }
@@ -207,8 +193,7 @@ suite('pages', () => {
       Object.defineProperty(navigator, 'clipboard', { value: undefined })
       document.execCommand = () => false
     })
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('hello')
+    await write(page, 'hello', site.server)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Copy the invoice' }).click()
     await page.getByRole('heading', { name: 'Copy it by hand' }).waitFor()

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { allFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
-import { aSecret, openLive, openWithoutSaving } from '../support/pages.ts'
+import { aSecret, openLive, openWithoutSaving, write } from '../support/pages.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 
 /** Of a phone, and of the smallest one (WCAG 1.4.10). */
@@ -204,8 +204,7 @@ suite('each page in each state', () => {
   }
 
   async function whispered(page: Page): Promise<void> {
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('under the pot')
+    await write(page, 'under the pot', site.server)
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByRole('group', { name: 'The message' }).waitFor()

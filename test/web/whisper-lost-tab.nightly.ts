@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import { codeOf, everythingStored, invoiceOf } from '../support/pages.ts'
+import { codeOf, everythingStored, invoiceOf, write } from '../support/pages.ts'
 
 suite('a whisper whose tab is lost while it is paid', () => {
   const site = startSite()
@@ -9,8 +9,7 @@ suite('a whisper whose tab is lost while it is paid', () => {
   test('a reload shows the same invoice, and the payment brings code and suggested password, which are then wiped', async (t) => {
     const { page } = await site.visit(t, { viewport: NARROW })
     page.on('dialog', (dialog) => dialog.accept())
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('the third pot')
+    await write(page, 'the third pot', site.server)
     await page.getByRole('button', { name: 'Suggest a password' }).click()
     const password = await page.getByLabel('Password (optional)').inputValue()
     await page.getByRole('button', { name: /^Spark/ }).click()
@@ -38,8 +37,7 @@ suite('a whisper whose tab is lost while it is paid', () => {
 
   test('a tab that is lost is paid meanwhile, and its code comes in another tab', async (t) => {
     const { page, context } = await site.visit(t)
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('kept')
+    await write(page, 'kept', site.server)
     await page.getByLabel('Password (optional)').fill('typed by hand')
     await page.getByRole('button', { name: /^Spark/ }).click()
     const invoice = await invoiceOf(page)
@@ -80,8 +78,7 @@ suite('a whisper whose tab is lost while it is paid', () => {
   test('an invoice that expired is asked for anew while the bytes are here, and after a reload the form is shown', async (t) => {
     const { page } = await site.visit(t, { expected: /status of 40[24]/ })
     page.on('dialog', (dialog) => dialog.accept())
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('patience')
+    await write(page, 'patience', site.server)
     await page.getByRole('button', { name: /^Spark/ }).click()
     const first = await invoiceOf(page)
     site.server.clock.advance(16 * 60_000)

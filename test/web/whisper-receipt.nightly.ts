@@ -4,7 +4,15 @@ import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
-import { aSecret, codeOf, everythingStored, invoiceOf, openKey } from '../support/pages.ts'
+import {
+  aSecret,
+  codeOf,
+  download,
+  everythingStored,
+  invoiceOf,
+  openKey,
+  write,
+} from '../support/pages.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 import { until } from '../support/until.ts'
 
@@ -82,17 +90,13 @@ suite('a whisper that tells when it is read', () => {
 
   test('the receipt opens from the file with the code, and the code is not stored', async (t) => {
     const { page } = await site.visit(t)
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('in a file')
+    await write(page, 'in a file', site.server)
     await page.getByText('More: receipt, opening time, switch').click()
     await page.getByLabel('With a receipt').check()
     await page.getByRole('button', { name: /^Spark/ }).click()
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await codeOf(page)
-    const [file] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Download' }).click(),
-    ])
+    const file = await download(page, 'Download')
     await page.getByText('You have everything.').waitFor()
     assert.equal(await everythingStored(page), '', 'the file has all of it')
     const text = await readFile(await file.path(), 'utf8')
@@ -138,8 +142,7 @@ suite('a whisper that tells when it is read', () => {
 
   test('a whisper without a receipt asks for none, and its file opens none', async (t) => {
     const { page } = await site.visit(t)
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('untold')
+    await write(page, 'untold', site.server)
     const sent = page.waitForRequest('**/api/payments/whisper')
     await page.getByRole('button', { name: /^Spark/ }).click()
     assert.equal((await sent).headers()['x-whisper-receipt'], undefined)
@@ -159,8 +162,7 @@ suite('a whisper that tells when it is read', () => {
     const { switchId } = await owner.makeSwitch()
     const { page } = await site.visit(t, { expected: /status of 4(?:00|02)/ })
     page.on('dialog', (dialog) => dialog.accept())
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('if you read this')
+    await write(page, 'if you read this', site.server)
     await page.getByText('More: receipt, opening time, switch').click()
     const field = page.getByLabel('Opens when a monitor falls silent')
     await field.fill('pulse_switch_short')

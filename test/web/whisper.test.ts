@@ -6,7 +6,7 @@ import { suite, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { aSecret, codeOf, stored } from '../support/pages.ts'
+import { aSecret, codeOf, download, stored, write } from '../support/pages.ts'
 
 suite('a whisper', () => {
   const site = startSite()
@@ -68,10 +68,7 @@ suite('a whisper', () => {
     await reader.page.getByLabel('Password').fill('correct horse')
     await reader.page.getByRole('button', { name: 'Try again' }).click()
     await reader.page.getByRole('heading', { name: 'plan.bin' }).waitFor()
-    const [file] = await Promise.all([
-      reader.page.waitForEvent('download'),
-      reader.page.getByRole('button', { name: 'Download' }).click(),
-    ])
+    const file = await download(reader.page, 'Download')
     assert.equal(file.suggestedFilename(), 'plan.bin')
     assert.deepEqual(await readFile(await file.path()), data)
     assert.equal(asked.filter((path) => path.startsWith('/w/')).length, 1, 'one read, two tries')
@@ -141,8 +138,7 @@ suite('a whisper', () => {
   test('a plan that ends before the opening time is off and says why, and nothing is uploaded', async (t) => {
     const { page } = await site.visit(t)
     const asked = requestsOf(page)
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('later')
+    await write(page, 'later', site.server)
     const later = new Date(site.server.now() + 20 * 86_400_000).toISOString().slice(0, 16)
     await page.getByText('More: receipt, opening time, switch').click()
     await page.getByLabel(/^Opens at/).fill(later)
@@ -154,8 +150,11 @@ suite('a whisper', () => {
     assert.equal(asked.filter((path) => path.startsWith('/api/payments')).length, 0)
   })
 
-  test('one read is sold unless more are asked for, and the code comes as a QR code too', async (t) => {
-    const { page } = await site.visit(t, { expected: /status of 40[24]/ })
+  test('one read is sold unless more are asked for, and the code comes as a QR code and in a message with times of both zones', async (t) => {
+    const { page } = await site.visit(t, {
+      timezoneId: 'Europe/Berlin',
+      expected: /status of 40[24]/,
+    })
     await page.goto(`${site.server.url}/whisper`)
     await page.getByText('up to 7.8 MiB').waitFor()
     await page.getByLabel('Text', { exact: true }).fill('just once')
@@ -164,6 +163,9 @@ suite('a whisper', () => {
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
     await page.getByText('Anyone with the code can read it once').waitFor()
     assert.equal(await page.getByRole('img', { name: /QR/ }).count(), 0, 'drawn when asked for')
+    const message = await page.getByRole('group', { name: 'The message' }).innerText()
+    assert.match(message, /until \d+ \w+ \d{4}, \d\d:\d\d UTC \(\d+ \w+ \d{4}, \d\d:\d\d CES?T\)\./)
+    assert.match(message, /\/read and paste this code:\n\nmayfly-whisper:1:/)
     const code = await codeOf(page)
     await page.getByText('Show the code as a QR code').click()
     await page.getByRole('img', { name: 'QR code of the share code' }).waitFor()
@@ -178,18 +180,6 @@ suite('a whisper', () => {
     const once = await site.server.mayfly.readWhisper(code)
     assert.equal(Buffer.from(once.data).toString(), 'just once')
     await assert.rejects(site.server.mayfly.readWhisper(code), /not found/)
-  })
-
-  test('the message for a reader names times in UTC and in the zone of its writer', async (t) => {
-    const { page } = await site.visit(t, { timezoneId: 'Europe/Berlin' })
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByLabel('Text', { exact: true }).fill('hello')
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    const message = await page.getByRole('group', { name: 'The message' }).innerText()
-    assert.match(message, /until \d+ \w+ \d{4}, \d\d:\d\d UTC \(\d+ \w+ \d{4}, \d\d:\d\d CES?T\)\./)
-    assert.match(message, /\/read and paste this code:\n\nmayfly-whisper:1:/)
-    await page.getByRole('button', { name: 'Copy message' }).waitFor()
   })
 
   test('the largest file that is sold passes through the page', async (t) => {
@@ -210,19 +200,7 @@ suite('a whisper', () => {
     assert.ok(data.equals(opened))
   })
 
-  test('an empty file is refused with a sentence, before anything is asked for', async (t) => {
-    const { page } = await site.visit(t)
-    const asked = requestsOf(page)
-    await page.goto(`${site.server.url}/whisper`)
-    await page.getByRole('button', { name: 'File', exact: true }).click()
-    const empty = await aFile(t, 'empty.txt', Buffer.alloc(0))
-    await page.getByLabel('File', { exact: true }).setInputFiles(empty)
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('empty.txt is empty. Choose another file.').waitFor()
-    assert.equal(asked.filter((path) => path.startsWith('/api/payments')).length, 0)
-  })
-
-  test('a missing field is named before anything is sent, and another plan keeps the draft', async (t) => {
+  test('what is missing or empty is named before anything is sent, and another plan keeps the draft', async (t) => {
     const { page } = await site.visit(t)
     const asked = requestsOf(page)
     await page.goto(`${site.server.url}/whisper`)
@@ -260,6 +238,12 @@ suite('a whisper', () => {
     })
     await page.dispatchEvent('.draft', 'drop', { dataTransfer })
     await page.getByText(/^dropped\.txt, 7 B\. Sent as 285 B/).waitFor()
+    const empty = await aFile(t, 'empty.txt', Buffer.alloc(0))
+    await page.getByLabel('File', { exact: true }).setInputFiles(empty)
+    await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('empty.txt is empty. Choose another file.').waitFor()
+    const orders = asked.filter((path) => path === '/api/payments/whisper')
+    assert.equal(orders.length, 1, 'that of the text alone')
   })
 
   async function open(page: Page, code: string): Promise<void> {
