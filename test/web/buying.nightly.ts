@@ -20,6 +20,7 @@ suite('buying', () => {
     await page.goto(site.server.url)
     await page.getByRole('link', { name: 'Buy an inbox' }).click()
     await page.getByRole('button', { name: /^Spark/ }).click()
+    await page.getByText('100 requests · 5 MiB in total · 64 KiB per request').waitFor()
     await page.getByRole('img', { name: /QR code/ }).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'the invoice')
     await page.getByRole('button', { name: 'Pay (simulator)' }).click()
