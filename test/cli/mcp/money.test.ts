@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { openPurchase } from '../../../src/cli/vault/purchases.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { temporaryFolder } from '../../support/folder.ts'
-import { connectHost, type HostOptions } from '../../support/mcp-host.ts'
+import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
 import { paidInvoices, spentSats, stuckService } from '../../support/mcp-money.ts'
 import { startServer } from '../../support/server.ts'
 import { between } from '../../support/serving.ts'
@@ -33,6 +33,31 @@ describe('the ceilings', () => {
     assert.deepEqual(await query(server, 'select order_id from purchase_order'), [])
     assert.equal(openPurchase({ folder: join(home, 'mayfly') }, 'hooks'), null)
   })
+
+  for (const kind of HOSTS) {
+    test(`${kind}: twenty purchases at once never pay more than the day allows`, async (t) => {
+      const server = await startServer(t)
+      const home = await temporaryFolder(t)
+      const environment = { ...wallet, MAYFLY_MAX_SATS_PER_DAY: '350' }
+      const answer = () => 'accept' as const
+      const host = await connectHost(t, { kind, home, url: server.url, environment, answer })
+      const results = await Promise.all(
+        Array.from({ length: 20 }, (_, i) =>
+          host.call('buy_inbox', { planId: 'spark', name: `inbox-${i}` }),
+        ),
+      )
+      const refused = results.filter(({ isError }) => isError)
+      assert.equal(refused.length, 17)
+      for (const { text } of refused) {
+        assert.match(
+          text,
+          /The price is 100 sat, and 50 of the day's 350 sat are left.*MAYFLY_MAX_SATS_PER_DAY/,
+        )
+      }
+      assert.equal(await paidInvoices(server), 3)
+      assert.equal(spentSats(home), 300)
+    })
+  }
 })
 
 describe('a repeated purchase', () => {
