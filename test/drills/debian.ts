@@ -177,11 +177,21 @@ export async function serverUser(): Promise<{ uid: number; gid: number } | null>
   return { uid: await idOf('-u'), gid: await idOf('-g') }
 }
 
-/** A process and all its descendants. */
+/** A process and all its descendants. One that ends meanwhile has none. */
 function family(pid: number): number[] {
-  const file = `/proc/${pid}/task/${pid}/children`
-  const children = existsSync(file) ? readFileSync(file, 'utf8').split(' ').filter(Boolean) : []
-  return [pid, ...children.flatMap((child) => family(Number(child)))]
+  let children = ''
+  try {
+    children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  } catch (error) {
+    if (!['ENOENT', 'ESRCH'].includes(String((error as NodeJS.ErrnoException).code))) throw error
+  }
+  return [
+    pid,
+    ...children
+      .split(' ')
+      .filter(Boolean)
+      .flatMap((child) => family(Number(child))),
+  ]
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
