@@ -4,9 +4,11 @@ import { once } from 'node:events'
 import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { described } from '../../src/cli/catch/events.ts'
 import { openOutput } from '../../src/cli/output.ts'
 import { commandsOf, createProgram } from '../../src/cli/program.ts'
 import { columns, harmless, shownOn } from '../../src/cli/text.ts'
+import type { CatchEvent } from '../../src/client/index.ts'
 import { BIN, ENVIRONMENT } from '../support/bin.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -211,6 +213,16 @@ test('neither a table nor an export can steer a terminal', () => {
   const exported = '{"body":"\u009b2J"}\n'
   assert.equal(shownOn({ isTTY: true }, exported), '{"body":"\\x9b2J"}\n')
   assert.equal(shownOn({ isTTY: false }, exported), exported)
+})
+
+test('the line of a webhook stays one line, whatever a service says', () => {
+  const event = { path: '/a\n12:00:00  #2  POST /forged', query: '', bodyBytes: 1, sequence: 1 }
+  const line = described({
+    ...event,
+    method: 'GET',
+    receivedAt: '2026-11-24T00:00:00Z',
+  } as CatchEvent)
+  assert.match(line, /#1 {2}GET \/a\\x0a12:00:00 {2}#2 {2}POST \/forged {2}1 B$/)
 })
 
 test('no text of an answer steers the terminal, whatever a service says', (t) => {

@@ -15,7 +15,7 @@ import { whole } from '../declare.ts'
 import { misuse, notThere } from '../exit.ts'
 import { receiverOf } from '../options.ts'
 import { partOf } from '../status.ts'
-import { columns, shownOn, size } from '../text.ts'
+import { columns, harmless, shownOn, size } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
 /** The most events that an inbox can hold. */
@@ -42,7 +42,7 @@ export const addCatchEvents = client({
   async run(cli, { name, filter, limit }) {
     const { inbox } = loadCatch(cli, name)
     const events = await Array.fromAsync(newest(inbox, parseFilter(filter), limit))
-    const lines = events.map((event) => `${event.id}  ${described(event)}\n`)
+    const lines = events.map((event) => `${harmless(event.id)}  ${described(event)}\n`)
     cli.answer(events, lines.join('') || 'There are no webhooks.\n')
   },
 })
@@ -102,7 +102,7 @@ function shown(event: CatchEvent): string {
     ['request', requestLine(event)],
     ['body', `${size(event.bodyBytes)}, SHA-256 ${event.bodySha256}`],
   ])
-  const headers = event.headers.map(({ name, value }) => `${name}: ${value}\n`)
+  const headers = event.headers.map(({ name, value }) => `${harmless(name)}: ${harmless(value)}\n`)
   return `${head}\n${headers.join('')}\n${shownBody(event)}\n`
 }
 
@@ -197,7 +197,7 @@ export function described(event: CatchEvent): string {
 }
 
 const requestLine = ({ method, path, query }: CatchEvent): string =>
-  `${method} ${path || '/'}${query && `?${query}`}`
+  harmless(`${method} ${path || '/'}${query && `?${query}`}`)
 
 export const addCatchDelete = client({
   command: 'delete',

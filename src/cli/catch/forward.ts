@@ -8,7 +8,7 @@ import { HOP_BY_HOP } from '../../lib/hop-by-hop.ts'
 import { reasonOf } from '../../lib/reason.ts'
 import type { Cli } from '../cli.ts'
 import { CliError } from '../exit.ts'
-import { span } from '../text.ts'
+import { harmless, span } from '../text.ts'
 import type { Listener } from '../vault/listening.ts'
 import { described } from './events.ts'
 
@@ -266,7 +266,7 @@ function failedOnce(
     retries,
   }: { answer: Forwarded; pause: number; tries: number; retries: number },
 ): string {
-  const says = answer.answer === undefined ? '' : `, it says: ${answer.answer}`
+  const says = answer.answer === undefined ? '' : `, it says: ${harmless(answer.answer)}`
   const again = `Again in ${span(Math.round(pause / 1000))}`
   return `#${sequence}: ${outcomeOf(answer)}${says}. ${again} (${tries} of ${retries}).`
 }
@@ -281,7 +281,7 @@ export function showForwarded(cli: Cli, event: CatchEvent, answer: Delivered): v
   const outcome = `${outcomeOf(answer)}${tries > 1 ? `, sent ${tries} times` : ''}`
   cli.answer(
     { ...about, status, durationMs, tries, error, answer: said },
-    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, outcome)}\n${said === undefined ? '' : `    it says: ${said}\n`}`,
+    `${described(event)} ${cli.paint('dim', '→')} ${cli.paint(style, harmless(outcome))}\n${said === undefined ? '' : `    it says: ${harmless(said)}\n`}`,
   )
 }
 

@@ -5,6 +5,7 @@ import { type Cli, client } from '../cli.ts'
 import { type Given, whole } from '../declare.ts'
 import { misuse } from '../exit.ts'
 import { goesWith, secretFrom } from '../options.ts'
+import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
 /** What each sender asks of an address before it sends anything. */
@@ -56,7 +57,7 @@ A request that does not ask is answered 204. A fixed answer is for POST, PUT, PA
     const { inbox } = loadCatch(cli, name)
     if (options.reset) await inbox.deleteResponse()
     const shown = chosen ? await inbox.setResponse(chosen) : await inbox.response()
-    cli.answer({ name, response: shown }, `${name} answers ${inWords(shown)}.\n`)
+    cli.answer({ name, response: shown }, `${name} answers ${harmless(inWords(shown))}.\n`)
   },
 })
 

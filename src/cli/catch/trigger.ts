@@ -7,6 +7,7 @@ import { inboxAddress } from '../addresses.ts'
 import { client } from '../cli.ts'
 import { EXIT, misuse } from '../exit.ts'
 import { goesWith, secretFrom } from '../options.ts'
+import { harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 
 type At = { seconds: number; id: string }
@@ -143,7 +144,9 @@ With --as, a handler behind \`mayfly catch listen --forward\` can be tried befor
     cli.answer(
       { name, sent: isStored, status: answer.status, answer: text, ...made },
       [
-        isStored ? 'Sent. ' : `The inbox answered ${answer.status}${text && `: ${text}`}. `,
+        isStored
+          ? 'Sent. '
+          : `The inbox answered ${answer.status}${text && `: ${harmless(text)}`}. `,
         `To see it: mayfly catch show ${name}\n`,
         'secret' in made ? `It is signed with a secret made for it: ${made.secret}\n` : '',
       ].join(''),

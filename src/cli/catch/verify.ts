@@ -6,7 +6,7 @@ import { client } from '../cli.ts'
 import { whole } from '../declare.ts'
 import { EXIT, misuse } from '../exit.ts'
 import { goesWith, secretFrom } from '../options.ts'
-import { columns } from '../text.ts'
+import { columns, harmless } from '../text.ts'
 import { loadCatch } from '../vault/saved.ts'
 import { findEvent } from './events.ts'
 
@@ -62,7 +62,7 @@ with the time at which the webhook came. The exit code is 0 for a valid signatur
     const verdict = await verifySignature(event, { ...rules, secret })
     const { id, sequence } = event
     const rows = [['rules of', verdict.provider]]
-    cli.answer({ id, sequence, ...verdict }, `${columns(rows)}${verdict.sentence}\n`)
+    cli.answer({ id, sequence, ...verdict }, `${columns(rows)}${harmless(verdict.sentence)}\n`)
     return verdict.valid ? EXIT.ok : EXIT.failed
   },
 })

@@ -197,4 +197,4 @@ function written(data: Uint8Array | string): Promise<void> {
 }
 
 const called = (name: string | null): string =>
-  name === null ? '.' : `; its sender calls it ${name}.`
+  name === null ? '.' : `; its sender calls it ${harmless(name)}.`
