@@ -22,10 +22,10 @@ export const createAlertsClient = ({ read, change, remove }: Calls, path: string
    * in this answer alone.
    */
   setAlerts: (settings: AlertSettings, options?: CallOptions) =>
-    change<AlertsSet>(`PUT ${path}`, ['destinations'], { json: settings, ...options }),
+    change<AlertsSet>(['PUT', path], ['destinations'], { json: settings, ...options }),
   /** Tests the destinations that no test has reached. */
   testAlerts: (options?: CallOptions) =>
-    change<AlertsSet>(`POST ${path}/test`, ['destinations'], options),
+    change<AlertsSet>(['POST', `${path}/test`], ['destinations'], options),
   /** From now on nobody is told. */
   deleteAlerts: (options?: CallOptions) => remove(path, options),
 })

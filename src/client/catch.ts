@@ -123,7 +123,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
      * ```
      */
     setResponse: (response: CatchResponse, options?: CallOptions) =>
-      change<CatchResponseShown>('PUT /response', [], {
+      change<CatchResponseShown>(['PUT', '/response'], [], {
         json: response,
         isRepeatable: true,
         ...options,
@@ -191,7 +191,7 @@ export function createCatchClient(http: Http, { publicId, ownerToken: token }: C
      * the one before at once, a new owner token with its first use.
      */
     rotateToken: (kind: 'owner' | 'ingest', options?: CallOptions) =>
-      change<NewToken>(`POST /tokens/${kind}`, ['token'], options),
+      change<NewToken>(['POST', `/tokens/${kind}`], ['token'], options),
     /** Destroys the inbox, its events and both of its capabilities. */
     destroy: (options?: CallOptions) => remove('', options),
   }

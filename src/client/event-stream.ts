@@ -1,5 +1,5 @@
 /** A parser of server-sent events from fetch (WHATWG HTML §9.2.5 and §9.2.6). */
-import { partsOf } from '../lib/bytes.ts'
+import { chunksOf } from '../lib/bytes.ts'
 import { MayflyError } from './errors.ts'
 
 /** The maximum size of an event. The API never sends a longer one. */
@@ -104,7 +104,7 @@ export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   parser: EventParser,
 ): AsyncGenerator<StreamEvent, void, undefined> {
-  for await (const part of partsOf(body, inTime)) yield* parser.push(part)
+  for await (const part of chunksOf(body, inTime)) yield* parser.push(part)
 }
 
 function inTime<T>(work: Promise<T>): Promise<T> {

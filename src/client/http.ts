@@ -1,5 +1,5 @@
 /** Requests to one Mayfly service. Answers are bounded in size and time, and checked. */
-import { boundedBytes, partsOf } from '../lib/bytes.ts'
+import { boundedBytes, chunksOf } from '../lib/bytes.ts'
 import { isObject, parseJson } from '../lib/json.ts'
 import { MayflyError, phraseOf } from './errors.ts'
 import { wait } from './wait.ts'
@@ -173,15 +173,12 @@ export function callsAt(http: Http, base: string, token?: string) {
     read: <T extends object>(below: string, members: Members<T>, options?: CallOptions) =>
       http.get<T>(at(below, reading(options)), members),
     bytes: (below: string, options?: CallOptions) => http.getBytes(at(below, reading(options))),
-    /** The answer to a change, such as `PUT /response`. */
-    change<T extends object>(
-      call: `${'POST' | 'PUT' | 'PATCH'} ${string}`,
+    /** The answer to a change. */
+    change: <T extends object>(
+      [method, below]: ['POST' | 'PUT' | 'PATCH', below: string],
       members: Members<T>,
       asked?: Pick<ApiRequest, 'json' | 'isRepeatable'> & CallOptions,
-    ): Promise<T> {
-      const [method, below = ''] = call.split(' ')
-      return http.get<T>({ ...at(below, asked), method: method as 'PUT' }, members)
-    },
+    ): Promise<T> => http.get<T>({ ...at(below, asked), method }, members),
     remove: (below: string, options?: CallOptions) =>
       http.perform(at(below, { ...options, method: 'DELETE' })),
   }
@@ -262,7 +259,7 @@ const bytesOf = (
   signal?: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> =>
   boundedBytes(
-    partsOf(body, (read) => orUnreachable(read, signal)),
+    chunksOf(body, (read) => orUnreachable(read, signal)),
     MAX_ANSWER_BYTES,
     () => new MayflyError('unexpected answer', status),
   )

@@ -98,7 +98,7 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
       read<PulseStatus>(searchOf({ wait: seconds, since }), STATUS, options),
     /** Changes the given settings, and resolves to the new status. */
     update: (settings: PulseSettings, options?: CallOptions) =>
-      change<PulseStatus>('PATCH ', STATUS, { json: settings, ...options }),
+      change<PulseStatus>(['PATCH', ''], STATUS, { json: settings, ...options }),
     /**
      * Yields the current status, then the new one at each ping and change of state, `late` included.
      * Returns the last state, or `destroyed`. Each reconnection starts with the current status.
@@ -146,15 +146,15 @@ export function createPulseClient(http: Http, { publicId, ownerToken, pingToken 
      * token does so with its first use.
      */
     rotateToken: (kind: 'owner' | 'ping', options?: CallOptions) =>
-      change<NewToken>(`POST /tokens/${kind}`, ['token'], options),
+      change<NewToken>(['POST', `/tokens/${kind}`], ['token'], options),
     /** The switch that binds a whisper to the monitor's silence (`revealWhen`); made with the first call. */
     makeSwitch: (options?: CallOptions) =>
-      change<RevealSwitch>('POST /switch', ['switchId'], options),
+      change<RevealSwitch>(['POST', '/switch'], ['switchId'], options),
     /** Retires the switch: nothing more can be bound to it. What is bound stays bound. */
     retireSwitch: (options?: CallOptions) => remove('/switch', options),
     /** Expects pings at the times of a crontab line instead of an interval. Resolves to what was set. */
     setSchedule: (schedule: PulseSchedule, options?: CallOptions) =>
-      change<PulseSchedule>('PUT /schedule', ['cron'], { json: schedule, ...options }),
+      change<PulseSchedule>(['PUT', '/schedule'], ['cron'], { json: schedule, ...options }),
     /** Returns to the interval. Rejects with `not found` if there is no schedule. */
     deleteSchedule: (options?: CallOptions) => remove('/schedule', options),
     /** Destroys the monitor, both of its capabilities and its shared status. */

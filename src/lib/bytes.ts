@@ -26,10 +26,10 @@ export function concat(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * The parts of a body, where browsers cannot iterate it. Leaving the loop ends its request.
- * @param inTime what each of them is waited for by.
+ * The chunks of a body, where browsers cannot iterate it. Leaving the loop ends its request.
+ * @param inTime waits for each of them, and may give it up.
  */
-export async function* partsOf(
+export async function* chunksOf(
   body: ReadableStream<Uint8Array> | null,
   inTime = <T>(work: Promise<T>): Promise<T> => work,
 ): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,6 +1,6 @@
 /** `mayfly catch trigger NAME`: sends a webhook to an inbox, as a sender of one's choice would sign it. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { base64, concat, hex, partsOf, utf8 } from '../../lib/bytes.ts'
+import { base64, chunksOf, concat, hex, utf8 } from '../../lib/bytes.ts'
 import { mac } from '../../protocol/signatures/mac.ts'
 import { SCHEMES } from '../../protocol/signatures/schemes.ts'
 import { inboxAddress } from '../addresses.ts'
@@ -161,7 +161,7 @@ const SHOWN_CHARS = 4096
 async function beginningOf({ body }: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
-  for await (const part of partsOf(body)) {
+  for await (const part of chunksOf(body)) {
     text += decoder.decode(part, { stream: true })
     if (text.length >= SHOWN_CHARS) break
   }

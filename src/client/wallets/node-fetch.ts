@@ -1,5 +1,5 @@
 /** Requests to a node with the platform's fetch, and answers of bounded size. */
-import { partsOf } from '../../lib/bytes.ts'
+import { chunksOf } from '../../lib/bytes.ts'
 import { isObject, parseJson } from '../../lib/json.ts'
 import { quotable } from '../../lib/quotable.ts'
 
@@ -67,7 +67,7 @@ export async function* linesOf(response: Response): AsyncGenerator<string> {
 async function* textParts({ body }: Response): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let bytes = 0
-  for await (const part of partsOf(body)) {
+  for await (const part of chunksOf(body)) {
     bytes += part.length
     if (bytes > MAX_ANSWER_BYTES) throw new RangeError('an answer of the node is too large')
     yield decoder.decode(part, { stream: true })
