@@ -217,8 +217,16 @@ suite('a pass of the watcher that the store refuses', () => {
     const shop = await aShop(t)
     await openReads(shop)
     const quote = await shop.quote()
+    const { read } = shop.db
+    let startedDead = false
+    shop.db.read = (text, ...values) => {
+      startedDead ||= text.includes("state = 'dead'")
+      return read(text, ...values)
+    }
     watchingSilence(shop)
-    await noSweep(() => shop.node.lookups.length === 1)
+    // The pass at the start has read that nothing is left to look up, so none of its reads is refused.
+    await noSweep(() => startedDead)
+    assert.equal(shop.node.lookups.length, 1)
     await shop.pay(quote)
     shop.clock.advance(16 * SECOND)
     const { allow } = refusing(shop, 'pending')
