@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import type { TokenKind } from '../../src/lib/ids.ts'
 import { ALL_LIMITS } from '../../src/service/products.ts'
+import { openOrder } from '../support/buying.ts'
 import { anInbox } from '../support/catch.ts'
+import { createConformance, fits, type Reply } from '../support/conformance.ts'
+import { jsonFile } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { ask, assertError } from '../support/http.ts'
 import { limited } from '../support/limits.ts'
-import { type Operation, openapi } from '../support/openapi.ts'
+import { type Operation, openapi, openapiDocuments, type Parameter } from '../support/openapi.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
@@ -59,17 +62,57 @@ function targetOf(path: string, { parameters = [] }: Operation): string {
 
 /** The operation's own example, whole: its headers and its body. */
 function exampleOf({ parameters = [], requestBody }: Operation): { headers: string; body: string } {
-  const given = parameters
-    .filter(({ in: place, required }) => place === 'header' && required)
-    .map(({ name, example }) => `${name}: ${example}\r\n`)
-  const [[type, media] = []] = Object.entries(requestBody?.content ?? {})
-  if (type === undefined || media === undefined) return { headers: given.join(''), body: '' }
-  const [inside] = 'examples' in media.schema ? (media.schema.examples as unknown[]) : []
-  const example = media.example ?? inside
-  const body = typeof example === 'string' ? example : JSON.stringify(example)
+  const given = headersOf(parameters)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+  const [type] = Object.keys(requestBody?.content ?? {})
+  const body = bodyOf(requestBody)
   const length = `Content-Length: ${Buffer.byteLength(body)}\r\n`
-  return { headers: `${given.join('')}Content-Type: ${type}\r\n${length}`, body }
+  return type
+    ? { headers: `${given}Content-Type: ${type}\r\n${length}`, body }
+    : { headers: given, body }
 }
+
+const headersOf = (parameters: Parameter[] = []): [name: string, value: string][] =>
+  parameters
+    .filter(({ in: place, required }) => place === 'header' && required)
+    .map(({ name, example }) => [name, String(example)])
+
+function bodyOf(requestBody: Operation['requestBody']): string {
+  const [media] = Object.values(requestBody?.content ?? {})
+  const [inside] = media && 'examples' in media.schema ? (media.schema.examples as unknown[]) : []
+  const example = media?.example ?? inside ?? ''
+  return typeof example === 'string' ? example : JSON.stringify(example)
+}
+
+test('every operation reads as a method, and each parameter, header and body has a fitting example', () => {
+  assert.ok(routes.length > 30)
+  for (const { operation } of routes) {
+    const { operationId: id, security, parameters = [], requestBody, responses } = operation
+    assert.match(id, /^[a-z]+[A-Z][A-Za-z0-9]+$/)
+    assert.ok(operation.description.length > operation.summary.length / 2, id)
+    assert.ok(Array.isArray(security), id)
+    for (const { name, description, schema, example } of parameters) {
+      assert.ok(description, `${id} ${name}`)
+      assert.ok(fits(schema, example), `${id} ${name}: ${example}`)
+      // Tools send it as it is, and a header has only these.
+      assert.match(String(example), /^[\x20-\x7e]+$/, `${id} ${name}`)
+    }
+    for (const [type, { schema, example }] of Object.entries(requestBody?.content ?? {})) {
+      const [inside] = 'examples' in schema ? (schema.examples as unknown[]) : []
+      assert.ok(fits(schema, example ?? inside), `${id} ${type}`)
+    }
+    for (const [status, { headers = {}, content = {} }] of Object.entries(responses)) {
+      for (const [type, { schema, example }] of Object.entries(content)) {
+        const [inside] = 'examples' in schema ? (schema.examples as unknown[]) : []
+        assert.ok(fits(schema, example ?? inside), `${id} ${status} ${type}`)
+      }
+      for (const [name, { description, schema, example }] of Object.entries(headers)) {
+        assert.ok(description && fits(schema, example), `${id} ${name}: ${example}`)
+      }
+    }
+  }
+})
 
 suite('every operation', () => {
   const theServer = shareServer(GATE)
@@ -300,27 +343,49 @@ suite('every operation with a token', () => {
 /** They are asked for what exists alone, so that nobody fills the memory with ids that he invents. */
 const LIMITED_IF_KNOWN = /^\/(?:api\/(?:payments|extensions)\/\{orderId\}|c\/)|\/extend$/
 
+/** The path parameters of an operation, by their examples, or of what exists where that alone is limited. */
+async function knownTo(server: TestServer) {
+  const all = await capabilities(server)
+  const { orderId } = await openOrder(server)
+  return ({ path, operation }: Route): { params: Record<string, string>; token: string } => {
+    const { parameters = [] } = operation
+    const own = all[path.startsWith('/api/pulse/') ? '/api/pulse/' : '/api/catch/']
+    const given = parameters.map(({ name, example }) => [name, String(example)])
+    const known = LIMITED_IF_KNOWN.test(path) ? { orderId, publicId: own?.publicId ?? '' } : {}
+    return { params: { ...Object.fromEntries(given), ...known }, token: own?.token ?? '' }
+  }
+}
+
 test('every operation that is limited refuses alike: how long to wait, which limit it was, and for pages to read', async (t) => {
-  const server = await limited(t, ONCE, GATE)
-  const limitedOnes = routes.filter(
-    ({ path, operation }) => '429' in operation.responses && !LIMITED_IF_KNOWN.test(path),
-  )
-  assert.ok(limitedOnes.length > 40)
-  for (const { path, method, target, operation } of limitedOnes) {
+  const environment: Record<string, string> = { ...GATE }
+  const server = await startServer(t, environment)
+  const known = await knownTo(server)
+  environment.MAYFLY_RATE_LIMITS = await jsonFile(t, ONCE)
+  await server.restart()
+  const call = createConformance(await openapiDocuments(server)).on(server)
+  const limitedOnes = routes.filter(({ operation }) => '429' in operation.responses)
+  assert.ok(limitedOnes.length > 60)
+  for (const route of limitedOnes) {
+    const { path, method, operation } = route
     const note = `${method} ${path}`
-    const { headers, body } = exampleOf(operation)
-    const guess = operation.security.some((way) => 'bearer' in way)
-      ? 'Authorization: Bearer x\r\n'
-      : ''
-    const refusals: Awaited<ReturnType<typeof ask>>[] = []
-    for (let i = 0; i < 3; i++) {
-      const key = headers.replace(/(Idempotency-Key: )\S+/i, `$1${crypto.randomUUID()}`)
-      const answer = await ask(server.url, `${method} ${target}`, { headers: key + guess, body })
-      if (answer.status === 429) refusals.push(answer)
+    const { params, token } = known(route)
+    const body = bodyOf(operation.requestBody)
+    const needsToken = operation.security.some((way) => 'bearer' in way)
+    const given: Record<string, string> = {
+      ...Object.fromEntries(headersOf(operation.parameters)),
+      ...(needsToken ? { authorization: 'Bearer x' } : {}),
+      ...(path.endsWith('/extend') ? { 'X-Owner-Token': token } : {}),
     }
-    const [refused] = refusals
+    const replies: Reply[] = []
+    for (let i = 0; i < 3; i++) {
+      const headers = { ...given }
+      if (given['Idempotency-Key']) headers['Idempotency-Key'] = crypto.randomUUID()
+      const ask = { params, headers, ...(body === '' ? {} : { body }) }
+      replies.push(await call(operation.operationId, null, ask))
+    }
+    const refused = replies.find(({ status }) => status === 429)
     assert.ok(refused, `${note} is never refused`)
-    if (method !== 'HEAD') assertError(refused, '429 rate limited', note)
+    if (method !== 'HEAD') assert.deepEqual(refused.body, { error: 'rate limited' }, note)
     const told = (name: string): string => refused.headers.get(name) ?? ''
     const [, name, quota, seconds] =
       /^"(\w[\w.]*)";q=(\d+);w=(\d+)$/.exec(told('ratelimit-policy')) ?? []

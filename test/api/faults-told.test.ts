@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
 import { register } from '../support/gate.ts'
-import { PATH } from '../support/gate-request.ts'
+import { PATH } from '../support/gate-app.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { shareServer } from '../support/shared-server.ts'
 

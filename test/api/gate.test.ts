@@ -1,25 +1,17 @@
-/** GATE in the whole service: its wiring, its SDK and its limits. test/gate/ has what its routes answer. */
+/** GATE in the whole service: its wiring and its SDK. test/gate/ has what its routes answer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MayflyError } from '../../src/client/index.ts'
 import { utf8 } from '../../src/lib/bytes.ts'
-import type { After } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
-import { BODY, PATH } from '../support/gate-request.ts'
+import { aShop, BODY, PATH } from '../support/gate-app.ts'
 import { startServer } from '../support/server.ts'
 
 const REQUEST = { route: 'render', method: 'POST', path: PATH, body: utf8(BODY) }
 
-/** A server with one project, whose server uses the SDK. */
-async function aShop(t: After, environment: Record<string, string> = {}) {
-  environment.MAYFLY_GATE = 'on'
-  const server = await startServer(t, environment)
-  return { server, gate: server.mayfly.gate(await register(server)) }
-}
-
 test('a project sells one request, through the SDK', async (t) => {
-  const { server, gate } = await aShop(t)
+  const server = await startServer(t, { MAYFLY_GATE: 'on' })
   const { mayfly, pay } = server
+  const gate = mayfly.gate(await register(server))
   const request = REQUEST
   const quote = await gate.intent(request, 'one-key-of-mine')
   assert.deepEqual(await gate.intent(request, 'one-key-of-mine'), quote)
@@ -53,29 +45,12 @@ test('a project sells one request, through the SDK', async (t) => {
 })
 
 test('a start under another secret is refused while intents may still be paid', async (t) => {
-  const environment = { MAYFLY_SECRET: '11'.repeat(32) }
-  const { server, gate } = await aShop(t, environment)
-  await gate.intent(REQUEST)
-  environment.MAYFLY_SECRET = '22'.repeat(32)
-  await assert.rejects(server.restart(), /MAYFLY_SECRET is not the one/)
-  server.clock.advance(24 * 3600 * 1000)
-  await server.restart()
-})
-
-test('unpaid visits use up the creating of intents, and never stand in the way of a proof, a poll or a give-back', async (t) => {
-  const { server, gate } = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' })
-  const { intentId, bolt11 } = await gate.intent(REQUEST)
-  const visits = await Promise.allSettled(Array.from({ length: 168 }, () => gate.intent(REQUEST)))
-  const refused = visits.flatMap((visit) => (visit.status === 'rejected' ? [visit.reason] : []))
-  assert.ok(refused.length >= 168 - 120)
-  for (const error of refused) {
-    assert.ok(error instanceof MayflyError && error.phrase === 'rate limited')
-    assert.ok(Number(error.retryAfterSeconds) > 0)
-  }
-  assert.equal((await gate.poll(intentId)).settled, false)
-  const proven = await gate.prove(intentId, await server.pay(bolt11))
-  assert.ok(proven.settled)
-  await gate.giveBack(intentId, proven.receiptId)
+  const { quoted, restart, clock } = await aShop(t)
+  await quoted()
+  const another = { MAYFLY_SECRET: '22'.repeat(32) }
+  await assert.rejects(restart(another), /MAYFLY_SECRET is not the one/)
+  clock.advance(24 * 3600 * 1000)
+  await restart(another)
 })
 
 test('GATE answers 404 everywhere, and is not in the description, unless it is switched on', async (t) => {

@@ -145,17 +145,6 @@ describe('the network of a visitor', () => {
     await fetch(`${api}/render/cat`, { method: 'POST' })
     assert.deepEqual(told, [null])
   })
-
-  test('a network that has used up its visits leaves room for others', async (t) => {
-    const shop = await aShop(t, { MAYFLY_RATE_LIMITS: 'on' })
-    let address = '8.8.4.4'
-    const gate = createGate({ ...shop.options, visitorAddress: () => address })
-    const visit = () => gate.fetch('render', shop.handler)(aVisit())
-    const visits = await Promise.all(Array.from({ length: 168 }, visit))
-    assert.equal(visits.filter(({ status }) => status === 402).length, 60)
-    address = '8.8.8.8'
-    assert.equal((await visit()).status, 402)
-  })
 })
 
 describe('a proof', () => {

@@ -1,13 +1,14 @@
 /** Creating an intent over HTTP: whose it is, what it must name, and what it answers. */
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import type { GateQuote } from '../../src/client/index.ts'
 import { bindingText } from '../../src/protocol/gate-binding.ts'
 import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
-import { aShop } from '../support/gate-app.ts'
-import { BODY, challengeOf, PATH } from '../support/gate-request.ts'
+import { aShop, BODY, PATH } from '../support/gate-app.ts'
 import type { Fields } from '../support/http.ts'
+import { paymentChallengeIn } from '../support/payer.ts'
+import { query } from '../support/store.ts'
 
 const VISITOR = '203.0.113.0/24'
 
@@ -106,25 +107,25 @@ describe('an intent that is refused', () => {
       details: { field: 'Content-Encoding', expected: 'left out' },
     },
   ]
+  const shop = aShop({ after })
   for (const { note, ask, error, details } of rows) {
-    test(`an intent ${note} is refused: ${error}`, async (t) => {
-      const { create } = await aShop(t)
+    test(`an intent ${note} is refused: ${error}`, async () => {
+      const { create } = await shop
       const { status, body } = await create(ask)
       assert.deepEqual([status, body], [400, { error, ...details }])
     })
   }
 
-  test('an intent with a body above a megabyte is refused: request too large', async (t) => {
-    const { create } = await aShop(t)
+  test('an intent with a body above a megabyte is refused: request too large', async () => {
+    const { create } = await shop
     const octets = { 'content-type': 'application/octet-stream' }
     const { status, body } = await create(octets, Buffer.alloc(1024 * 1024 + 1))
     assert.deepEqual([status, body], [400, { error: 'request too large' }])
   })
 
   test('an intent without an invoice of the provider is refused for now: checkout unavailable', async (t) => {
-    const { create, db } = await aShop(t)
-    const text = `update gate_project set address = 'no address'`
-    await db.write({ lockKey: 'a test', statements: { none: { text, values: [] } } })
+    const { create, server } = await aShop(t)
+    await query(server, `update gate_project set address = 'no address'`)
     const { status, headers, body } = await create()
     assert.deepEqual([status, body], [503, { error: 'checkout unavailable' }])
     assert.match(headers['retry-after'] ?? '', /^[1-9]\d*$/)
@@ -148,18 +149,18 @@ describe('the capability of a project', () => {
   })
 
   test('a capability of a suspended project makes and finds no intent, and its visits count nowhere', async (t) => {
-    const { create, projects, projectId } = await aShop(t, { rates: { gate: ONE } })
-    await projects.suspend(projectId)
+    const { create, projects, projectId } = await aShop(t, { gate: ONE })
+    await projects((some) => some.suspend(projectId))
     for (let i = 0; i < 2; i++) {
       const { status, body } = await create()
       assert.deepEqual([status, body], [401, { error: 'invalid project capability' }])
     }
-    await projects.resume(projectId)
+    await projects((some) => some.resume(projectId))
     assert.equal((await create()).status, 402)
   })
 
   test('wrong capabilities use up the tries of their sender', async (t) => {
-    const { create } = await aShop(t, { rates: { badBearer: ONE } })
+    const { create } = await aShop(t, { badBearer: ONE })
     const wrong = { authorization: 'Bearer x' }
     assert.deepEqual([(await create(wrong)).status, (await create(wrong)).status], [401, 429])
     assert.equal((await create({ authorization: null })).status, 401)
@@ -175,7 +176,7 @@ describe('the challenge of an intent', () => {
     const { status, headers, body } = await create({ ...key, 'x-payment-protocol': ' Payment ' })
     assert.equal(status, 402)
     assert.equal(headers['content-type'], 'application/problem+json; charset=utf-8')
-    const challenge = challengeOf(headers['www-authenticate'])
+    const challenge = paymentChallengeIn(headers['www-authenticate'])
     const request = decodeChargeRequest(challenge.request)
     const { bolt11: invoice, network, paymentHash } = quote
     assert.deepEqual(request, {
@@ -236,7 +237,7 @@ describe('visits that nobody pays', () => {
   const from = (network: string): Fields => ({ 'x-gate-visitor': network })
 
   test('visits are counted by the network of the visitor, for each project alone', async (t) => {
-    const shop = await aShop(t, { rates: { gate: ONE, gateVisitor: ONE } })
+    const shop = await aShop(t, { gate: ONE, gateVisitor: ONE })
     const theirs = {
       ...from(VISITOR),
       authorization: `Bearer ${shop.stranger.capability}`,
@@ -247,14 +248,14 @@ describe('visits that nobody pays', () => {
   })
 
   test('visits are counted by the project if the network is none, or there are two', async (t) => {
-    const shop = await aShop(t, { rates: { gate: ONE } })
+    const shop = await aShop(t, { gate: ONE })
     const both: Fields = { 'x-gate-visitor': [VISITOR, VISITOR] }
     const asks = [from('203.0.113.7'), both, from('203.0.113.0/25'), {}, from(VISITOR)]
     assert.deepEqual(await many(asks, shop), [402, 429, 429, 429, 402])
   })
 
   test('visits of one project leave room for those of another', async (t) => {
-    const shop = await aShop(t, { rates: { gate: ONE } })
+    const shop = await aShop(t, { gate: ONE })
     const theirs = {
       authorization: `Bearer ${shop.stranger.capability}`,
       'x-gate-project': shop.stranger.projectId,

@@ -5,14 +5,17 @@ import { createGateChallenges } from '../../src/gate/challenge.ts'
 import { openProvider } from '../../src/gate/open.ts'
 import { createSimulatedProvider, failureReason } from '../../src/gate/provider.ts'
 import { createReceipts } from '../../src/gate/receipts.ts'
-import { createGateStore } from '../../src/gate/store.ts'
+import type { IntentRow } from '../../src/gate/store.ts'
 import { createSimulator } from '../../src/lightning/simulator.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
 import { createSecrets } from '../../src/secrets/secrets.ts'
-import { aShop } from '../support/gate-app.ts'
-import { testClock } from '../support/server.ts'
-import { aDatabase } from '../support/store.ts'
+import { register } from '../support/gate.ts'
+import { aShop, ROTATED } from '../support/gate-app.ts'
+import { startServer, testClock } from '../support/server.ts'
+import { createLedger } from '../support/stand-ins/ledger.ts'
+import { startPhoenixd } from '../support/stand-ins/phoenixd.ts'
+import { aDatabase, query } from '../support/store.ts'
 
 test('an invoice of the simulator lives as long as its quote, and for two minutes at least', async (t) => {
   const db = await aDatabase(t)
@@ -69,27 +72,44 @@ test("a provider's failure has a reason, and a mistake of ours is thrown on", ()
 })
 
 test('an invoice is never asked of this service itself, whatever name it has', async (t) => {
-  const { create, db, logged } = await aShop(t, { isSimulated: false })
-  const address = { text: `update gate_project set address = 'alice@gate.mayfly.org'`, values: [] }
-  await db.write({ lockKey: 'a test', statements: { address } })
-  const { status, body } = await create()
-  assert.deepEqual([status, body], [503, { error: 'checkout unavailable' }])
+  const clock = testClock()
+  const phoenixd = await startPhoenixd({ clock, own: createLedger(clock) })
+  t.after(() => phoenixd.close())
+  const server = await startServer(t, {
+    MAYFLY_GATE: 'on',
+    MAYFLY_BASE_URL: 'https://gate.mayfly.org',
+    MAYFLY_LIGHTNING_URL: phoenixd.baseUrl.replace(
+      'http://',
+      `phoenixd+http://:${encodeURIComponent(phoenixd.password)}@`,
+    ),
+  })
+  const gate = server.mayfly.gate(await register(server))
+  await query(server, `update gate_project set address = 'alice@gate.mayfly.org'`)
+  const request = { route: 'ping', method: 'GET', path: '/ping' }
+  await assert.rejects(gate.intent(request), { phrase: 'checkout unavailable' })
+  const refused = server.logged.map((line) => JSON.parse(line))
+  const reasons = refused.filter(({ event }) => event === 'gate.provider_failed')
   assert.deepEqual(
-    logged.map(({ event, reason }) => [event, reason]),
-    [['gate.provider_failed', 'the provider is this service']],
+    reasons.map(({ reason }) => reason),
+    ['the provider is this service'],
   )
 })
 
-test('receipts and challenges are signed with the keys of their purpose, so that a newer version accepts them', async (t) => {
-  const { get, credential, db } = await aShop(t)
-  const secrets = createSecrets([new Uint8Array(32).fill(1)])
+test('receipts and challenges are signed with the newest key of their purpose, so that a newer version accepts them', async (t) => {
+  const { get, credential, server, restart } = await aShop(t)
+  await restart({ MAYFLY_SECRET: ROTATED })
+  const secrets = createSecrets([2, 1].map((byte) => new Uint8Array(32).fill(byte)) as [Uint8Array])
   const { jwks } = await createReceipts(secrets.keys('gate receipt'))
   assert.deepEqual((await get('/.well-known/gate-jwks.json')).body, jwks)
   const { quote, preimage, challenge } = await credential()
-  const intent = await createGateStore(db).intent(quote.intentId)
+  const [intent] = await query(
+    server,
+    'select * from gate_intent where intent_id = $1',
+    quote.intentId,
+  )
   const { isFor } = createGateChallenges({
-    keys: secrets.keys('gate challenge'),
+    keys: [secrets.keys('gate challenge')[0]],
     publicUrl: () => 'https://gate.mayfly.org',
   })
-  assert.equal(intent && isFor(intent, { challenge, payload: { preimage } }), true)
+  assert.equal(intent && isFor(intent as IntentRow, { challenge, payload: { preimage } }), true)
 })

@@ -1,113 +1,39 @@
-/** GATE's own routes over loopback, on a new store and the simulator, without the rest of the service. */
+/** A server with GATE, two projects on it, and what the server of the first one sends. */
 import { randomUUID } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
-import type { TestContext } from 'node:test'
-import { pino } from 'pino'
-import type { OutboundRules } from '../../src/alerts/outbound-rules.ts'
 import type { GateQuote } from '../../src/client/index.ts'
-import { openGate, openProvider } from '../../src/gate/open.ts'
-import { GATE } from '../../src/gate/product.ts'
-import { createProjects } from '../../src/gate/projects.ts'
-import { parseRouteSpec } from '../../src/gate/route-spec.ts'
-import { createApp } from '../../src/http/app.ts'
-import { createLimits, LIMITS, type Rate } from '../../src/http/limits.ts'
-import type { ProductParts } from '../../src/http/product.ts'
-import type { Log } from '../../src/lib/log.ts'
-import { createSimulator } from '../../src/lightning/simulator.ts'
-import { createSecrets } from '../../src/secrets/secrets.ts'
-import { BODY, challengeOf, PATH } from './gate-request.ts'
+import type { Rate } from '../../src/http/limits.ts'
+import { type After, jsonFile } from './folder.ts'
+import { register } from './gate.ts'
 import { type Fields, send as sendHttp } from './http.ts'
-import { paymentAuthorization } from './payer.ts'
-import { testClock } from './server.ts'
-import { aMigratedDatabaseUrl, openDatabase } from './store.ts'
+import { paymentAuthorization, paymentChallengeIn } from './payer.ts'
+import { startServer } from './server.ts'
 
-const ROUTES = ['render=POST:/render/*:50', 'ping=GET:/ping:1']
+/** A request to a project that sells `POST /render/*`. */
+export const BODY = '{"size": 2}'
+export const PATH = '/render/cat?size=2'
+
+/** Another secret, with that of a new shop as the older one. */
+export const ROTATED = `${'02'.repeat(32)},${'01'.repeat(32)}`
 
 export type Shop = Awaited<ReturnType<typeof aShop>>
 
-/** Two projects on one GATE, of which calls are for the first. `rates` are by the names of the limits. */
-export async function aShop(
-  t: TestContext,
-  {
-    rates = {},
-    isSimulated = true,
-  }: {
-    rates?: Record<string, Rate>
-    /** Whether the simulator takes the place of providers when intents are made. */
-    isSimulated?: boolean
-  } = {},
-) {
-  const db = await openDatabase(await aMigratedDatabaseUrl(t))
-  const clock = testClock()
-  const simulator = await createSimulator({ db, clock })
-  const logged: ({ event: string } & Record<string, unknown>)[] = []
-  const keep: Log['info'] = (facts) => void logged.push(facts as (typeof logged)[number])
-  const outbound: OutboundRules = { allowed: new Set() }
-  const common = {
-    simulator,
-    outbound,
-    network: 'regtest' as const,
-    clock,
-    quoteSeconds: 900,
+/** Without rates, nothing is limited. */
+export async function aShop(t: After, rates?: Record<string, Rate>) {
+  const environment: Record<string, string> = {
+    MAYFLY_GATE: 'on',
+    MAYFLY_BASE_URL: 'https://gate.mayfly.org',
+    MAYFLY_SECRET: '01'.repeat(32),
+    MAYFLY_RATE_LIMITS: rates ? await jsonFile(t, rates) : 'off',
   }
-  const limits = createLimits(
-    {
-      limits: [...Object.values(LIMITS), ...GATE.limits].map((limit) => ({
-        limit,
-        rate: rates[limit.name] ?? null,
-      })),
-      openOrders: null,
-    },
-    () => '203.0.113.7',
-  )
-
-  /** GATE on this store, as after a start with these secrets under this name. */
-  async function open({ secrets = [1], host = 'gate.mayfly.org' } = {}) {
-    const publicUrl = () => `https://${host}`
-    const app = await createApp({
-      log: pino({ level: 'silent' }),
-      clock: { ...clock, hasParted: () => false, beat: async () => undefined },
-      surfaces: [GATE.surface],
-    })
-    const [current, ...older] = secrets.map((byte) => new Uint8Array(32).fill(byte))
-    const parts = {
-      ...common,
-      app,
-      db,
-      limits,
-      publicUrl,
-      simulator: isSimulated ? simulator : null,
-      secrets: createSecrets([current ?? new Uint8Array(), ...older]),
-      log: { info: keep, warn: keep, error: keep },
-    }
-    const gate = await openGate(parts as unknown as ProductParts & { outbound: OutboundRules })
-    await app.listen({ host: '127.0.0.1', port: 0 })
-    t.after(() => app.close())
-    const { port } = app.server.address() as AddressInfo
-    return { gate, url: `http://127.0.0.1:${port}` }
-  }
-
-  let opened = await open()
-  t.after(() => db.close())
-  const projects = createProjects({
-    db,
-    clock,
-    allowed: outbound.allowed,
-    provider: openProvider(common),
-  })
-  const add = () =>
-    projects.add({
-      address: 'alice@example.com',
-      routes: ROUTES.map(parseRouteSpec),
-      credits: 10,
-    })
-  const { projectId, capability } = await add()
-  const stranger = await add()
+  const server = await startServer(t, environment)
+  const { projectId, capability, projects } = await register(server)
+  const stranger = await register(server)
   const own = { authorization: `Bearer ${capability}`, 'x-gate-project': projectId }
   const json = { 'content-type': 'application/json' }
+  const at = (path: string) => `${server.url}/api/gate/intents${path}`
 
   const create = (ask: Fields = {}, body: string | Buffer = BODY) =>
-    send(`${opened.url}/api/gate/intents`, {
+    send(at(''), {
       headers: {
         ...own,
         ...json,
@@ -120,29 +46,19 @@ export async function aShop(
       body,
     })
   const proveRaw = (intentId: string, body: string, ask: Fields = {}) =>
-    send(`${opened.url}/api/gate/intents/${intentId}/prove`, {
-      headers: { ...own, ...json, ...ask },
-      body,
-    })
+    send(at(`/${intentId}/prove`), { headers: { ...own, ...json, ...ask }, body })
+  const { authorization } = own
   const giveBackRaw = (intentId: string, body: string, ask: Fields = {}) =>
-    send(`${opened.url}/api/gate/intents/${intentId}/give-back`, {
-      headers: { authorization: own.authorization, ...json, ...ask },
-      body,
-    })
+    send(at(`/${intentId}/give-back`), { headers: { authorization, ...json, ...ask }, body })
   const quoted = async (ask: Fields = {}) => (await create(ask)).body as GateQuote
-  async function pay({ bolt11 }: { bolt11: string }): Promise<string> {
-    const paid = await simulator.pay(bolt11)
-    if (paid.kind !== 'paid') throw new Error(`the simulator did not pay: ${paid.kind}`)
-    return paid.preimage
-  }
+  const pay = ({ bolt11 }: { bolt11: string }) => server.pay(bolt11)
 
   return {
-    db,
-    clock,
-    logged,
-    simulator,
+    server,
+    clock: server.clock,
     projects,
     projectId,
+    capability,
     own,
     stranger,
     create,
@@ -150,13 +66,9 @@ export async function aShop(
     giveBackRaw,
     quoted,
     pay,
-    foreign: () => opened.gate.foreign?.(),
-    url: opened.url,
-    get: (path: string) => send(opened.url + path, {}),
+    get: (path: string) => send(server.url + path, {}),
     poll: (intentId: string, ask: Fields = {}) =>
-      send(`${opened.url}/api/gate/intents/${intentId}`, {
-        headers: { authorization: own.authorization, ...ask },
-      }),
+      send(at(`/${intentId}`), { headers: { authorization, ...ask } }),
     prove: (intentId: string, preimage: string, ask: Fields = {}) =>
       proveRaw(intentId, JSON.stringify({ preimage }), ask),
     giveBack: (intentId: string, receiptId: string, ask: Fields = {}) =>
@@ -165,14 +77,16 @@ export async function aShop(
     async credential(ask: Fields = {}) {
       const { headers, body } = await create({ ...ask, 'x-payment-protocol': 'payment' })
       const quote = body as GateQuote
-      const challenge = challengeOf(headers['www-authenticate'])
+      const challenge = paymentChallengeIn(headers['www-authenticate'])
       const preimage = await pay(quote)
       const authorization = paymentAuthorization({ challenge, payload: { preimage } })
       const bound = { 'x-gate-method': quote.method, 'x-gate-path': quote.path }
       return { quote, challenge, preimage, sent: { authorization, ...bound } }
     },
-    async restart(changes: Parameters<typeof open>[0]) {
-      opened = await open(changes)
+    /** The same service after a start with other settings. */
+    restart(changes: Record<string, string>) {
+      Object.assign(environment, changes)
+      return server.restart()
     },
   }
 }

@@ -3,8 +3,7 @@ import type { GateQuote } from '../../src/client/index.ts'
 import { createGate, type FetchHandler, type Gate } from '../../src/gate-middleware/middleware.ts'
 import { decodeChargeRequest } from '../../src/protocol/payment-auth.ts'
 import { register } from './gate.ts'
-import { challengeOf } from './gate-request.ts'
-import { paymentAuthorization } from './payer.ts'
+import { paymentAuthorization, paymentChallengeIn } from './payer.ts'
 import { startServer } from './server.ts'
 import { query } from './store.ts'
 
@@ -60,7 +59,7 @@ export async function aShop(
   /** A Payment challenge, and a function that pays it and returns the credential. */
   async function challenge(): Promise<{ pay(): Promise<string> }> {
     const { headers } = await visit({ 'x-payment-protocol': 'payment' })
-    const shown = challengeOf(headers.get('www-authenticate'))
+    const shown = paymentChallengeIn(headers.get('www-authenticate'))
     const invoice = decodeChargeRequest(shown.request)?.methodDetails.invoice ?? ''
     return {
       async pay() {

@@ -23,6 +23,13 @@ export const paymentChallenges = (fieldLines: readonly string[]): PaymentChallen
     .filter(({ scheme, params }) => scheme === 'Payment' && params.has('id'))
     .map(({ params }) => Object.fromEntries(params) as PaymentChallenge)
 
+/** The one Payment challenge of a `WWW-Authenticate` field. */
+export function paymentChallengeIn(field: string | null | undefined): PaymentChallenge {
+  const [challenge] = paymentChallenges([field ?? ''])
+  if (!challenge) throw new Error('no Payment challenge')
+  return challenge
+}
+
 /** Those of L402 that can be paid. */
 export const l402Challenges = (fieldLines: readonly string[]): L402Challenge[] =>
   challengesIn(fieldLines)
