@@ -70,7 +70,7 @@ export const ROOMS: Record<string, Room> = {
   },
   'whisper-stores': {
     mutate: ['src/whisper/{store,receipt-store,unpaid}.ts'],
-    tests: ['test/whisper/{store,reservation,unpaid}.test.ts'],
+    tests: ['test/whisper/{store,unpaid}.test.ts'],
   },
   'pulse-stores': {
     mutate: ['src/pulse/store.ts'],

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
+import { query } from '../support/store.ts'
+import { until } from '../support/until.ts'
 import {
+  type Answer,
   assertNoRoom,
   aWhisper,
   delivered,
@@ -11,9 +15,11 @@ import {
   openWhisperOrder,
   type Purchase,
   purchaseWhisper,
+  type Quote,
   REUSED,
   read,
   refusal,
+  send,
   short,
   stored,
 } from '../support/whisper.ts'
@@ -210,6 +216,33 @@ suite('buying a whisper', () => {
     // The key that found no room is as good as new.
     const { status } = await purchaseWhisper(server, { ...of(30, '192.0.2.9'), key })
     assert.equal(status, 402)
+  })
+
+  test('as many of 60 at once are quoted as there is room for, and what is paid or dead makes room', async (t) => {
+    const server = await startServer(t, { MAYFLY_UNPAID_BYTES: '8000,8000' })
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, () => purchaseWhisper(server, { body: randomBytes(100) })),
+    )
+    const [quoted, refused] = [402, 429].map((status) =>
+      answers.filter((answer) => answer.status === status),
+    ) as [Answer[], Answer[]]
+    // An eighth of the common 6 000, and of the 2 000 for small bodies.
+    assert.deepEqual([quoted.length, refused.length], [9, 51])
+    const { orders, ciphertexts, unpaid } = await stored(server)
+    assert.deepEqual([orders, ciphertexts, unpaid], [9, 9, [['127.0.0', 900]]])
+    const quotes = quoted.map(({ text }) => JSON.parse(text) as Quote)
+    await Promise.all(quotes.slice(0, 3).map(({ bolt11 }) => server.pay(bolt11)))
+    const left = async () => (await stored(server)).unpaid
+    await until('they settle', async () => isDeepStrictEqual(await left(), [['127.0.0', 600]]))
+    server.clock.advance(16 * MINUTE)
+    for (const { orderId } of quotes.slice(3)) {
+      const asked = () => send(`${server.url}/api/payments/${orderId}`, {})
+      await until('the others die', async () => (await asked()).status === 404)
+    }
+    assert.deepEqual(await left(), [])
+    assert.equal((await stored(server)).ciphertexts, 3)
+    const parts = await query(server, 'select sum(byte_count) as bytes from whisper_unpaid')
+    assert.equal(Number(parts[0]?.bytes), 0)
   })
 })
 

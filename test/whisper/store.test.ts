@@ -11,6 +11,7 @@ import {
   noteDestroyed,
   noteRead,
 } from '../../src/whisper/receipt-store.ts'
+import { createWhisper } from '../../src/whisper/service.ts'
 import {
   createWhisperStore,
   dropWhisper,
@@ -171,6 +172,25 @@ test('what is over is listed, the longest over first, at most so many', async (t
     (await store.expired(T, limit)).map(({ public_id }) => public_id)
   assert.deepEqual(await expired(9), ['a', 'b'])
   assert.deepEqual(await expired(1), ['a'])
+})
+
+test('a purge deletes what is over with its bytes, however much it is, and nothing else', async (t) => {
+  const { db, sell, reserve, left, ciphertexts } = await aStore(t)
+  // More than one round of the purge.
+  for (let i = 0; i < 101; i++) await sell(`over ${i}`)
+  await sell('a', { expiresAt: T + MINUTE + 1 })
+  await reserve('waiting')
+  const clock = { now: () => T, isHeld: () => false, hasGoneBack: () => false }
+  const { purge } = createWhisper({
+    db,
+    clock,
+    unpaidBytes: LIMITS,
+    bindings: { isOpen: async () => true },
+    alerts: { tell: () => [] },
+  })
+  assert.equal(await purge(T + MINUTE - 1), 0)
+  assert.equal(await purge(T + MINUTE), 101)
+  assert.deepEqual([await left(), await ciphertexts()], [{ a: 3 }, ['a', 'waiting']])
 })
 
 test('a receipt notes each read to the minute, the newest first, and the end with the last', async (t) => {

@@ -1,13 +1,14 @@
 /** What waits to be paid is counted to the byte: for its own network, for the one around it, and in its part. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UnitRefused } from '../../src/db/db.ts'
+import { attempt, UnitRefused } from '../../src/db/db.ts'
 import { releaseUnpaid, reserveUnpaid, settleUnpaid } from '../../src/whisper/unpaid.ts'
 import type { After } from '../support/folder.ts'
 import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
 const KIB = 1024
+const MIB = 1024 * KIB
 const SMALL = 64 * KIB
 /** 6 MiB for all bodies, of which an eighth is 768 KiB, and 2 MiB for small ones, of which it is 256 KiB. */
 const IN_ALL = 8 * KIB * KIB
@@ -110,6 +111,33 @@ test('a network has 128 KiB of the part for small bodies, to the byte, and the o
   await reserve('k', SMALL, '192.0.3')
   await refuses('l', rest - 3 * SMALL + 1, '192.0.3')
   await reserve('l', rest - 3 * SMALL, '192.0.3')
+})
+
+test('a small body of a newcomer has room after 100 networks have taken all they can', async (t) => {
+  const { run, reserve, refuses, parts } = await aRoom(t, { inAll: 64 * MIB })
+  let count = 0
+  /** Reserves as much as this network gets: large bodies, then smaller ones. */
+  async function takeAll(network: string): Promise<number> {
+    let taken = 0
+    for (const bytes of [4 * MIB, MIB / 2, SMALL]) {
+      while ('rows' in (await attempt(reserve(`order ${count++}`, bytes, network)))) taken += bytes
+    }
+    return taken
+  }
+  const taken: number[] = []
+  for (let i = 0; i < 100; i++) taken.push(await takeAll(`203.${i}.113`))
+  // An eighth of the common part, and 128 KiB of the other.
+  assert.deepEqual([taken[0], taken[99]], [6 * MIB + 2 * SMALL, 2 * SMALL])
+  await refuses('a', SMALL + 1, ELSEWHERE)
+  await reserve('a', SMALL, ELSEWHERE)
+  await run(...settleUnpaid('a'))
+  // None of the others has lost a byte.
+  const { common = 0, small } = await parts()
+  assert.equal(small, 100 * 2 * SMALL)
+  assert.equal(
+    common + small,
+    taken.reduce((total, bytes) => total + bytes, 0),
+  )
 })
 
 for (const [name, over] of [
