@@ -64,6 +64,10 @@ export const ROTATE_TOKEN: HeldTool = {
     )
     held.keep?.(kind)
     const token = text((await held.json('POST', `${held.path}/tokens/${kind}`)).token)
+    // What is kept here may still be the right one, so nothing else takes its place.
+    if (!token.startsWith(`${product}_${kind}_`)) {
+      throw new Refusal(`The service answered without a new ${kind} token. Nothing was saved.`)
+    }
     held.keep?.(kind, token)
     const next = {
       owner: 'The one before works until the new one is used for the first time: use it once now.',

@@ -188,7 +188,7 @@ export function about(way: Way, roles: Roles): Record<string, TSchema> {
   const tokens = oneOf(taken.map(([product, role]) => `${product}_${role}_…`))
   const token = Type.String({ maxLength: 128, description: `its ${tokens} token` })
   // A connection can send it as its bearer instead.
-  return { publicId, token: token }
+  return { publicId, token }
 }
 
 /** What names a purchase, so that a repeated call pays nothing twice. */

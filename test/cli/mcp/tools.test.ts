@@ -184,6 +184,22 @@ test('a token is not replaced where the new one could not be saved', async (t) =
   assert.equal(isError, false, text)
 })
 
+test('a token stays where the service answers without a new one', async (t) => {
+  const { host, url, home } = await aHost(t)
+  await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+  const folder = join(home, 'mayfly')
+  const lying = await between(t, url, (path, response) => {
+    if (!path.endsWith('/tokens/owner')) return false
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"token":"new"}')
+    return true
+  })
+  putSaved(folder, 'hooks', savedText(folder, 'hooks').replaceAll(url, lying))
+  const before = savedText(folder, 'hooks')
+  const refused = await host.call('rotate_token', { name: 'hooks', kind: 'owner' })
+  assert.match(refused.text, /without a new owner token/)
+  assert.equal(savedText(folder, 'hooks'), before)
+})
+
 const STEERING = '\u001b[2J\u202e\u200b\u{e0041}'
 
 test('a catalogue is what a stranger wrote: known members alone, each text escaped and cut', async (t) => {
