@@ -185,7 +185,6 @@ test('every command has a help with examples, and the page of all is fresh', asy
     assert.deepEqual([unknown.code, unknown.out], [2, ''], names.join(' '))
     assert.match(unknown.err, /^error: unknown command 'nope'/)
   }
-  assert.match((await cli.run(['gate', '--help'])).out, / project +register/)
   assert.match((await cli.run(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
 

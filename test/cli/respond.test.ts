@@ -91,6 +91,8 @@ test('catch trigger sends what each sender would sign, with a secret that is giv
   )
 
   await cli.json(['catch', 'respond', 'hooks', '--status', '429', '--body', 'slow down'])
-  const answered = await trigger()
+  const answered = await trigger('--data', '{"n":1}')
   assert.deepEqual([answered.code, JSON.parse(answered.out).answer], [1, 'slow down'])
+  const own = await last()
+  assert.deepEqual([own.access, own.body, own.method], ['authenticated', '{"n":1}', 'POST'])
 })

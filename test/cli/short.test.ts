@@ -34,13 +34,6 @@ test('an id in place of a name is told apart from a name that is not saved', asy
   }
 })
 
-test('a triggered webhook comes as one of the owner, with the body that was given', async (t) => {
-  const { cli } = await aUser(t, { hooks: 'catch' })
-  await cli.json(['catch', 'trigger', 'hooks', '--data', '{"n":1}'])
-  const { access, body, method } = await cli.json(['catch', 'show', 'hooks'])
-  assert.deepEqual([access, body, method], ['authenticated', '{"n":1}', 'POST'])
-})
-
 test('the help of all shows gate where GATE is on, and its commands work elsewhere too', async (t) => {
   const cli = await commandLine(t, 'http://127.0.0.1:9')
   const isShown = async (environment: Record<string, string>) =>
