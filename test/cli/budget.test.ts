@@ -294,6 +294,9 @@ describe('the commands that pay', () => {
       openPurchases(cli).map((open) => [open.name, open.isMine]),
       [[name, false]],
     )
+    const again = await cli.run(['pay', bolt11], { environment })
+    assert.deepEqual([again.code, /It may have been paid/.test(again.err)], [1, true], again.err)
     assert.equal((await cli.json(['budget'])).spentMsat, 100_000)
+    assert.equal((await cli.run(['forget', String(name), '--yes'])).code, 0)
   })
 })

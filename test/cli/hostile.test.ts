@@ -1,7 +1,7 @@
 /** Services that lie get nothing from a wallet, whoever asks: the same lies as in test/client/purchase-faults.test.ts. */
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { openPurchases } from '../../src/cli/vault/purchases.ts'
@@ -16,16 +16,21 @@ import { between } from '../support/serving.ts'
 
 const environment = { ...WITH_WALLET.environment, MAYFLY_MAX_SATS: '500' }
 
-test('the command line pays a lying service nothing, and keeps nothing of it', async (t) => {
+test('neither the command line nor the tools of a host pay a lying service, or keep anything of it', async (t) => {
   const server = await startServer(t)
   const service = await lyingService(t, server.url)
   const cli = await commandLine(t, service.url)
+  const answer = () => 'accept' as const
+  const home = dirname(cli.folder)
+  const host = await connectHost(t, { home, url: service.url, environment, answer })
   for (const [name, lie] of Object.entries(LIES)) {
     service.lie = lie
     const { code, err, out } = await cli.run(['buy', 'catch'], { environment })
     assert.notEqual(code, 0, name)
     assert.doesNotMatch(err, /Paying/, name)
     assert.equal(out, '', name)
+    const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+    assert.equal(refused.isError, true, name)
   }
   assert.deepEqual(openPurchases(cli), [])
   assert.equal(await paidInvoices(server), 0)
@@ -33,21 +38,6 @@ test('the command line pays a lying service nothing, and keeps nothing of it', a
   service.lie = null
   await cli.json(['buy', 'catch'], { environment })
   assert.equal(await paidInvoices(server), 1)
-})
-
-test('the tools of a host pay a lying service nothing, and keep nothing of it', async (t) => {
-  const server = await startServer(t)
-  const service = await lyingService(t, server.url)
-  const home = await temporaryFolder(t)
-  const answer = () => 'accept' as const
-  const host = await connectHost(t, { home, url: service.url, environment, answer })
-  for (const [name, lie] of Object.entries(LIES)) {
-    service.lie = lie
-    const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
-    assert.equal(refused.isError, true, name)
-  }
-  assert.deepEqual(openPurchases({ folder: join(home, 'mayfly') }), [])
-  assert.equal(await paidInvoices(server), 0)
 })
 
 test('a service whose catalogue says that a whisper is huge fills no disk', async (t) => {

@@ -1,52 +1,37 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { WITH_WALLET } from '../support/command-line.ts'
-import { anInbox, linesOf, sendAll } from '../support/listening.ts'
+import { anInbox, linesOf, listenOnce, sendAll } from '../support/listening.ts'
 import { until } from '../support/until.ts'
 import { aUser } from '../support/user.ts'
 import { inVaultOf } from '../support/vault.ts'
 
 describe('catch listen --retry', () => {
-  test('catch listen --retry sends again what fails, before all that came after it', async (t) => {
+  test('catch listen --retry sends again what fails before all that came after it, so many times, and goes on', async (t) => {
     const { cli, ingest, receiver } = await anInbox(t)
-    const answers = [503, 429, 200, 200]
+    const answers = [503, 429, 200, 500, 500, 500, 200]
     receiver.says = 'later'
-    receiver.answer = () => answers.shift() ?? 200
-    await sendAll(ingest, 2)
-    const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '3']
+    receiver.answer = () => answers.shift() ?? 404
+    await sendAll(ingest, 3)
+    const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '2']
     const running = cli.start([...listen, '--forward', receiver.url])
-    await until('both are told', () => running.out().split('\n').length > 2)
+    await until('all are told', () => running.out().split('\n').length > 3)
     running.child.kill('SIGTERM')
     const { out, err } = await running.ended
-    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 1', 'webhook 1', 'webhook 2'])
+    assert.deepEqual(
+      receiver.bodies(),
+      [1, 1, 1, 2, 2, 2, 3].map((number) => `webhook ${number}`),
+    )
     assert.deepEqual(
       linesOf(out).map(({ sequence, status, tries }) => [sequence, status, tries]),
       [
         [1, 200, 3],
-        [2, 200, 1],
+        [2, 500, 3],
+        [3, 200, 1],
       ],
     )
-    assert.match(err, /#1: 503 in \d+ ms, it says: later\. Again in 1 s \(1 of 3\)\./)
-    assert.match(err, /#1: 429 in \d+ ms, it says: later\. Again in \d s \(2 of 3\)\./)
-  })
-
-  test('catch listen --retry stops trying after so many times, and goes on with the next', async (t) => {
-    const { cli, ingest, receiver } = await anInbox(t)
-    receiver.answer = ({ body }) => (body.toString() === 'webhook 1' ? 500 : 200)
-    await sendAll(ingest, 2)
-    const listen = ['catch', 'listen', 'hooks', '--since', 'start', '--retry', '1']
-    const running = cli.start([...listen, '--forward', receiver.url])
-    await until('both are told', () => running.out().split('\n').length > 2)
-    running.child.kill('SIGTERM')
-    const { out, err } = await running.ended
-    assert.deepEqual(receiver.bodies(), ['webhook 1', 'webhook 1', 'webhook 2'])
-    assert.deepEqual(
-      linesOf(out).map(({ status, tries }) => [status, tries]),
-      [
-        [500, 2],
-        [200, 1],
-      ],
-    )
+    assert.match(err, /#1: 503 in \d+ ms, it says: later\. Again in 1 s \(1 of 2\)\./)
+    assert.match(err, /#1: 429 in \d+ ms, it says: later\. Again in \d s \(2 of 2\)\./)
     assert.match(err, /To send again all that failed: mayfly catch replay hooks --failed --to http/)
   })
 
@@ -99,18 +84,6 @@ describe('catch listen --retry', () => {
     assert.deepEqual([ended.code, ended.out], [1, ''])
     assert.match(ended.err, /No webhook was delivered within 3 s\./)
   })
-
-  test('catch listen --retry without --forward, or without bounds, is refused', async (t) => {
-    const { cli } = await anInbox(t)
-    const listen = ['catch', 'listen', 'hooks', '--once', '--timeout', '1']
-    const alone = await cli.run([...listen, '--retry', '1'])
-    assert.deepEqual(
-      [alone.code, alone.err],
-      [2, '--retry goes with --forward, which is missing.\n'],
-    )
-    const endless = await cli.run([...listen, '--forward', 'http://127.0.0.1:9', '--retry', '21'])
-    assert.match(endless.err, /--retry <times>.* must be a whole number from 0 to 20/)
-  })
 })
 
 describe('catch replay --failed', () => {
@@ -154,12 +127,12 @@ describe('catch replay --failed', () => {
     assert.deepEqual([none.code, none.out, none.err], [0, '', 'Nothing of hooks has failed.\n'])
   })
 
-  test('catch replay --failed strikes out nothing where the receiver cannot be reached', async (t) => {
+  test('what a receiver hung up on is sent once and has failed, and one that cannot be reached strikes nothing out', async (t) => {
     const { cli, ingest, receiver } = await anInbox(t)
-    receiver.answer = () => 500
+    receiver.answer = () => 'hang up'
     await sendAll(ingest, 1)
-    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
-    await cli.run([...listen, '--since', 'start', '--once'])
+    const [told] = await listenOnce(cli, receiver.url)
+    assert.deepEqual([receiver.got.length, told?.status, told?.tries], [1, null, 1])
     await receiver.close()
     const replay = ['catch', 'replay', 'hooks', '--failed', '--to', receiver.url]
     assert.equal((await cli.run(replay)).code, 5)
@@ -169,20 +142,12 @@ describe('catch replay --failed', () => {
     assert.equal(receiver.got.length, 2)
   })
 
-  test('catch replay of one webhook strikes it out, too', async (t) => {
+  test('a webhook that the receiver takes has failed no more, by a replay of its own or forwarded again by --since', async (t) => {
     const { cli, ingest, receiver } = await anInbox(t)
     receiver.answer = () => 500
-    await sendAll(ingest, 1)
-    await cli.run([
-      'catch',
-      'listen',
-      'hooks',
-      '--since',
-      'start',
-      '--once',
-      '--forward',
-      receiver.url,
-    ])
+    await sendAll(ingest, 3)
+    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url, '--once']
+    for (const since of [['--since', 'start'], [], []]) await cli.run([...listen, ...since])
     const replay = async (which: string) => {
       const { code, err } = await cli.run(['catch', 'replay', 'hooks', which, '--to', receiver.url])
       return [code, err]
@@ -190,32 +155,26 @@ describe('catch replay --failed', () => {
     assert.deepEqual(await replay('1'), [1, `${receiver.url}/ did not accept 1 of 1.\n`])
     receiver.answer = () => 200
     assert.deepEqual(await replay('1'), [0, ''])
-    assert.deepEqual(await replay('--failed'), [0, 'Nothing of hooks has failed.\n'])
-  })
-
-  test('a webhook that failed and is forwarded again by --since has failed no more', async (t) => {
-    const { cli, ingest, receiver } = await anInbox(t)
-    receiver.answer = () => 500
-    await sendAll(ingest, 2)
-    const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url, '--once']
-    await cli.run([...listen, '--since', 'start'])
-    await cli.run(listen)
-    receiver.answer = () => 200
-    await cli.run([...listen, '--since', '1'])
+    await cli.run([...listen, '--since', '2'])
     receiver.got.length = 0
-    await cli.run(['catch', 'replay', 'hooks', '--failed', '--to', receiver.url])
-    assert.deepEqual(receiver.bodies(), ['webhook 1'])
+    assert.deepEqual(await replay('--failed'), [0, ''])
+    assert.deepEqual(receiver.bodies(), ['webhook 2'])
   })
+})
 
-  test('catch replay takes one webhook or --failed, and not both or neither', async (t) => {
-    const { cli } = await anInbox(t)
-    for (const args of [[], ['1', '--failed']]) {
-      const { code, err } = await cli.run([
-        ...['catch', 'replay', 'hooks', ...args, '--to', 'http://127.0.0.1:9'],
-      ])
-      assert.deepEqual([code, err], [2, 'Name one webhook, or all that have failed by --failed.\n'])
-    }
-  })
+test('options of catch listen and catch replay that do not go together are refused', async (t) => {
+  const { cli } = await anInbox(t)
+  const nowhere = 'http://127.0.0.1:9'
+  for (const [command, options, says] of [
+    ['listen', ['--retry', '1'], /^--retry goes with --forward, which is missing\.\n$/],
+    ['listen', ['--forward', nowhere, '--retry', '21'], /must be a whole number from 0 to 20/],
+    ['replay', ['--to', nowhere], /^Name one webhook, or all that have failed by --failed\.\n$/],
+    ['replay', ['1', '--failed', '--to', nowhere], /^Name one webhook, or all that have failed/],
+  ] as const) {
+    const { code, err } = await cli.run(['catch', command, 'hooks', ...options])
+    assert.match(err, says)
+    assert.equal(code, 2)
+  }
 })
 
 test('a new inbox under the name of one that is gone begins at its own start', async (t) => {
@@ -233,7 +192,8 @@ test('a new inbox under the name of one that is gone begins at its own start', a
   ]) {
     await cli.run([...listen, '--since', 'start', '--once'])
     assert.equal((await cli.run(end)).code, 0)
-    assert.deepEqual(inVaultOf(cli.folder, 'select inbox from listening'), [])
+    const left = 'select inbox from listening union select inbox from failed'
+    assert.deepEqual(inVaultOf(cli.folder, left), [])
     await sendAll(await buyAgain(), 3)
     const replayed = await cli.run(['catch', 'replay', 'hooks', '--failed', '--to', receiver.url])
     assert.equal(replayed.err, 'Nothing of hooks has failed.\n')

@@ -122,17 +122,6 @@ describe('catch listen --forward', () => {
     assert.equal((await running.ended).code, 130)
   })
 
-  test('catch listen --forward sends what a receiver hung up on once, and remembers it as failed', async (t) => {
-    const { cli, ingest, receiver } = await anInbox(t)
-    receiver.answer = () => 'hang up'
-    await sendAll(ingest, 1)
-    const [told] = await listenOnce(cli, receiver.url)
-    assert.deepEqual([receiver.got.length, told?.status, told?.tries], [1, null, 1])
-    receiver.answer = () => 200
-    await cli.run(['catch', 'replay', 'hooks', '--failed', '--to', receiver.url])
-    assert.equal(receiver.got.length, 2)
-  })
-
   test('catch listen --forward takes over from another on the same inbox, which ends before it sends anything more', async (t) => {
     const { cli, ingest, receiver } = await anInbox(t)
     const listen = ['catch', 'listen', 'hooks', '--forward', receiver.url]
@@ -270,13 +259,6 @@ test('catch listen without --forward shows what comes, and leaves the position a
   assert.equal((JSON.parse(out) as { body: string }).body, 'webhook 2')
   const late = await cli.run(['catch', 'listen', 'hooks', '--timeout', '1'])
   assert.deepEqual([late.code, late.out], [0, ''])
-})
-
-test('the address of an inbox is in its status and among what is saved, without a token', async (t) => {
-  const { cli, ingest } = await anInbox(t)
-  const [status, shown] = [await cli.json(['status', 'hooks']), await cli.json(['show', 'hooks'])]
-  assert.deepEqual([status.ingestUrl, shown.ingestUrl], [ingest, ingest])
-  assert.equal((await fetch(String(shown.ingestUrl), { method: 'POST' })).status, 204)
 })
 
 /** With the path as it is written, which fetch would tidy up. */

@@ -142,52 +142,28 @@ suite('the tarball', () => {
       files.filter((file) => /^(?:src|test|node_modules)|tsbuildinfo|(?<!\.d)\.ts$/.test(file)),
       [],
     )
-    const { packages } = JSON.parse(await readFile(join(root, 'npm-shrinkwrap.json'), 'utf8')) as {
-      packages: Record<string, { version?: string; dev?: true }>
-    }
-    const source = JSON.parse(await readFile(join(ROOT, 'package-lock.json'), 'utf8')) as {
-      packages: Record<string, { version: string }>
-    }
-    const tested = new Set(
-      Object.entries(source.packages).map(
-        ([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`,
-      ),
-    )
-    const { '': _itself, ...brought } = packages
-    for (const [path, { version, dev }] of Object.entries(brought)) {
-      assert.ok(tested.has(`${path.replace('node_modules/', '')}@${version}`), `${path}@${version}`)
-      assert.equal(dev, undefined, path)
-    }
   })
 
-  test('npm has no choice of a version below the tarball, though it reads no shrinkwrap of one', async (t) => {
+  test('an install brings the versions that were tested, as many as README says, and npm has no choice of another', async (t) => {
     const { root } = await installed(t, { withService: false })
+    const pinned = await pinnedIn(join(root, 'npm-shrinkwrap.json'))
+    const tested = new Set((await pinnedIn(join(ROOT, 'package-lock.json'))).map(nameOf))
+    // npm reads no shrinkwrap of a tarball.
     const { dependencies } = await manifestIn(root)
-    const { packages } = JSON.parse(await readFile(join(root, 'npm-shrinkwrap.json'), 'utf8')) as {
-      packages: Record<string, { version: string; dependencies?: Record<string, string> }>
-    }
-    const pinned = Object.entries(packages).filter(([path]) => path !== '')
     assert.deepEqual(
       dependencies,
-      Object.fromEntries(
-        pinned.map(([path, { version }]) => [path.replace('node_modules/', ''), version]),
-      ),
+      Object.fromEntries(pinned.map(({ name, version }) => [name, version])),
     )
-    for (const [path, { dependencies: needed = {} }] of pinned) {
-      for (const name of Object.keys(needed)) {
-        assert.match(dependencies[name] ?? '', /^\d+\.\d+\.\d+$/, `${name}, which ${path} needs`)
+    for (const one of pinned) {
+      assert.ok(tested.has(nameOf(one)), nameOf(one))
+      assert.equal(one.dev, undefined, one.name)
+      for (const needed of Object.keys(one.dependencies ?? {})) {
+        assert.match(dependencies[needed] ?? '', /^\d+\.\d+\.\d+$/, `${needed} for ${one.name}`)
       }
     }
-  })
-
-  test('README says how many packages an install brings', async (t) => {
-    const { root } = await installed(t, { withService: false })
-    const brought = Object.keys((await manifestIn(root)).dependencies).length
     // npm counts the package itself.
-    assert.match(
-      await readFile(join(ROOT, 'README.md'), 'utf8'),
-      new RegExp(`with ${brought + 1} packages in \\d+ MB`),
-    )
+    const told = new RegExp(`with ${pinned.length + 1} packages in \\d+ MB`)
+    assert.match(await readFile(join(ROOT, 'README.md'), 'utf8'), told)
   })
 
   for (const module of ['nodenext', 'esnext'] as const) {
@@ -224,12 +200,7 @@ suite('the tarball', () => {
       { alg: 'SHA-512', content: await digest(made.tarball) },
     ])
     assert.equal(sbom.metadata.component.name, 'mayfly')
-    const { packages } = JSON.parse(await readFile(join(root, 'npm-shrinkwrap.json'), 'utf8')) as {
-      packages: Record<string, { version: string }>
-    }
-    const pinned = Object.entries(packages)
-      .filter(([path]) => path !== '')
-      .map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`)
+    const pinned = (await pinnedIn(join(root, 'npm-shrinkwrap.json'))).map(nameOf)
     const refs = (scope: string): string[] =>
       sbom.components.filter((each) => each.scope === scope).map((each) => each['bom-ref'])
     assert.deepEqual(refs('required').toSorted(), pinned.toSorted())
@@ -277,20 +248,6 @@ suite('the tarball', () => {
   })
 })
 
-test('the program says in one sentence what to run on an older Node', async (t) => {
-  const folder = await temporaryFolder(t)
-  const { err, code } = await (
-    await commandLine(t, 'http://127.0.0.1:9', { bin: join(ROOT, 'bin/mayfly.mjs') })
-  ).run(['list'], {
-    environment: {
-      NODE_OPTIONS: OLDER,
-      HOME: folder,
-    },
-  })
-  assert.equal(code, 1)
-  assert.match(err, /^Mayfly needs Node 24 or newer and this is v[\d.]+\. Run: npm .*\n$/)
-})
-
 /** What a build reads, besides the packages. */
 const OF_THE_BUILD = [
   ...['src', 'bin', 'docs', 'scripts', 'package.json', 'package-lock.json', '.npmrc'],
@@ -328,6 +285,25 @@ async function installed(
   }
   return { bin: join(root, bin.mayfly), folder, root }
 }
+
+type Pinned = {
+  name: string
+  version: string
+  dev?: true
+  dependencies?: Record<string, string>
+}
+
+/** The packages of a lock file. */
+async function pinnedIn(file: string): Promise<Pinned[]> {
+  const { packages } = JSON.parse(await readFile(file, 'utf8')) as {
+    packages: Record<string, Pinned>
+  }
+  return Object.entries(packages)
+    .filter(([path]) => path !== '')
+    .map(([path, pinned]) => ({ ...pinned, name: path.split('node_modules/').at(-1) ?? '' }))
+}
+
+const nameOf = ({ name, version }: Pinned): string => `${name}@${version}`
 
 type Manifest = {
   dependencies: Record<string, string>

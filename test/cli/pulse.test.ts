@@ -52,16 +52,6 @@ describe('pulse run', () => {
     assert.equal(await pings(), 1)
   })
 
-  test('pulse run takes its options after the name too, and leaves those of the command alone', async (t) => {
-    const { cli, pings } = await aMonitor(t)
-    const run = ['pulse', 'run', 'beat']
-    assert.equal((await cli.run([...run, '--ping-only', '--', 'true'])).code, 0)
-    assert.equal(await pings(), 1)
-    const own = await cli.run([...run, 'echo', '--ping-only', '--', '-x'])
-    assert.deepEqual([own.code, own.out], [0, '--ping-only -- -x\n'])
-    assert.equal(await pings(), 3, 'a start and an end')
-  })
-
   test('pulse run passes signals on, and ends as the command did', async (t) => {
     const { cli, pings } = await aMonitor(t)
     const script = 'trap "echo got it; exit 9" TERM; echo ready; while :; do read -r _ || :; done'
@@ -76,19 +66,6 @@ describe('pulse run', () => {
     assert.equal(missing.code, 127)
     assert.match(missing.err, /there is no such command/)
     assert.equal(await pings(), 6, 'a start and a failure each')
-  })
-
-  test('pulse run keeps the success of a command whose ping cannot be sent', async (t) => {
-    const { cli } = await aMonitor(t)
-    await cli.json(['show', 'beat'])
-    const { baseUrl, publicId, ownerToken } = await cli.json(['show', 'beat', '--reveal'])
-    await fetch(`${baseUrl}/api/pulse/${publicId}`, {
-      method: 'DELETE',
-      headers: { authorization: `Bearer ${ownerToken}` },
-    })
-    const { code, err } = await cli.run(['pulse', 'run', 'beat', '--', 'true'])
-    assert.equal(code, 0)
-    assert.match(err, /The command succeeded, and the ping failed/)
   })
 
   test('pulse run runs the job whatever is wrong around it, and ends as the job does', async (t) => {
@@ -122,13 +99,17 @@ describe('pulse run', () => {
     }
   })
 
-  test('pulse run takes its job with or without the dashes, and its options before the name', async (t) => {
+  test('pulse run takes its job with or without the dashes, its options before or after the name, and none of the job', async (t) => {
     const { cli, pings } = await aMonitor(t)
     const plain = await cli.run(['--quiet', 'pulse', '--json', 'run', 'beat', 'echo', 'a', '-b'])
     assert.deepEqual([plain.code, plain.out], [0, 'a -b\n'])
     const dashes = await cli.run(['pulse', 'run', 'beat', '--', 'echo', '--', '--help'])
     assert.deepEqual([dashes.code, dashes.out], [0, '-- --help\n'])
-    assert.equal(await pings(), 4)
+    const own = await cli.run(['pulse', 'run', 'beat', 'echo', '--ping-only', '--', '-x'])
+    assert.deepEqual([own.code, own.out], [0, '--ping-only -- -x\n'])
+    assert.equal(await pings(), 6, 'a start and an end each')
+    await cli.run(['pulse', 'run', 'beat', '--ping-only', '--', 'true'])
+    assert.equal(await pings(), 7)
     assert.equal((await cli.run(['pulse', 'run', 'beat'])).code, 2)
     assert.match(
       (await cli.run(['pulse', 'run', '--help'])).out,

@@ -127,20 +127,14 @@ suite('doctor', () => {
     assert.equal((secretless + found).includes('hunter2'), false)
   })
 
-  test('doctor finds a clock that is off by the date of the service', async (t) => {
-    const url = await serve(t, (_request, response) => {
-      response.setHeader('date', new Date(Date.now() - 120_000).toUTCString())
-      response.end('{"checkoutEnabled":true}')
-    })
-    const found = bad(await examine({ url, file: `${await temporaryFolder(t)}/x.db` }))
-    assert.match(found.join(), /^clock: it differs .* by 1(?:19|2\d) s/)
-  })
-
-  test('doctor finds what is owed', async (t) => {
+  test('doctor finds what is owed, and a store of a newer Mayfly', async (t) => {
     const server = await startServer(t)
     await purchase(server, {})
     await query(server, `update purchase_order set state = 'paid_unfulfilled'`)
     assert.match(bad(await examine(server))[0] ?? '', /^debts: 1 paid order waits .*order list/)
+    const later = `insert into migration (version, name, sha256) values (9999, '9999-later.sql', '')`
+    await query(server, later)
+    assert.match(bad(await examine(server))[0] ?? '', /^version: a newer Mayfly .*9999/)
   })
 
   test('doctor finds a clock that disagrees with the store', async (t) => {
@@ -152,15 +146,6 @@ suite('doctor', () => {
     assert.match(bad(await examine(server))[0] ?? '', /^time: .*one of them is wrong/)
     await at(Date.now() - hour)
     assert.deepEqual(bad(await examine(server)), [])
-  })
-
-  test('doctor finds a store of a newer Mayfly', async (t) => {
-    const server = await startServer(t)
-    await query(
-      server,
-      `insert into migration (version, name, sha256) values (9999, '9999-later.sql', '')`,
-    )
-    assert.match(bad(await examine(server))[0] ?? '', /^version: a newer Mayfly .*9999/)
   })
 
   test('doctor finds a store and a secret that others can read', async (t) => {
@@ -251,13 +236,15 @@ suite('doctor', () => {
     assert.match(await found(port), /^node: .*password/)
   })
 
-  test('doctor finds a service that cannot sell', async (t) => {
-    const url = await serve(t, (_request, response) => response.end('{"checkoutEnabled":false}'))
-    const server = { url, file: `${await temporaryFolder(t)}/x.db` }
-    assert.match(
-      bad(await examine(server))[0] ?? '',
-      /^service: .* answers but cannot sell\. Its log/,
-    )
+  test('doctor finds a service that cannot sell, and a clock that is off by its date', async (t) => {
+    const url = await serve(t, (_request, response) => {
+      response.setHeader('date', new Date(Date.now() - 120_000).toUTCString())
+      response.end('{"checkoutEnabled":false}')
+    })
+    const found = bad(await examine({ url, file: `${await temporaryFolder(t)}/x.db` }))
+    assert.equal(found.length, 2)
+    assert.match(found[0] ?? '', /^service: .* answers but cannot sell\. Its log/)
+    assert.match(found[1] ?? '', /^clock: it differs .* by 1(?:19|2\d) s/)
   })
 
   test('doctor asks the service where its own settings have it, unless MAYFLY_URL says otherwise', async (t) => {
