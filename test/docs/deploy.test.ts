@@ -63,14 +63,18 @@ suite('the files for deployment', () => {
     assert.deepEqual(defined.toSorted(), used.toSorted())
     const page = await text('docs/run/deploy.md')
     for (const name of defined) assert.ok(page.includes(`> ${name}\n`), `${name} is made`)
+    assert.match(compose, /^ {4}user: \$\{MAYFLY_USER:-1000:1000\}$/m, 'who reads them can be set')
+    assert.ok(page.includes('MAYFLY_USER'))
   })
 
-  test('compose.yaml bounds the memory of all that it runs, and believes one proxy and no neighbour', async () => {
+  test('compose.yaml bounds the memory and the logs of all that it runs, and believes one proxy and no neighbour', async () => {
     const compose = await text('compose.yaml')
     const [services = ''] = compose.split(/^networks:$/m)
     const images = services.match(/^ {4}image: /gm) ?? []
     assert.equal((services.match(/^ {4}mem_limit: \d+g$/gm) ?? []).length, images.length)
     assert.match(await text('deploy/mayfly.service'), /^MemoryMax=\d+G$/m)
+    assert.equal((services.match(/^ {4}logging: \*logging$/gm) ?? []).length, images.length)
+    assert.match(compose, /max-size: \d+m, max-file: '\d+'/)
     const [, trusted] = /MAYFLY_TRUSTED_PROXIES:-([^}]+)\}/.exec(compose) ?? []
     const [, gateway] = /gateway: ([\d.]+)/.exec(compose) ?? []
     assert.ok(gateway)
@@ -93,15 +97,6 @@ suite('the files for deployment', () => {
       assert.ok(targets.length > 0 && gridPos.w > 0, title)
       for (const { expr } of targets) assert.equal(typeof expr, 'string', title)
     }
-  })
-
-  test('compose.yaml bounds the logs of all that it runs, and the user who reads the secrets can be set', async () => {
-    const compose = await text('compose.yaml')
-    const images = compose.match(/^ {4}image: /gm) ?? []
-    assert.equal((compose.match(/^ {4}logging: \*logging$/gm) ?? []).length, images.length)
-    assert.match(compose, /max-size: \d+m, max-file: '\d+'/)
-    assert.match(compose, /^ {4}user: \$\{MAYFLY_USER:-1000:1000\}$/m)
-    assert.ok((await text('docs/run/deploy.md')).includes('MAYFLY_USER'))
   })
 
   test('the image checks its health without Node, and builds with the compiler alone', async () => {

@@ -1,6 +1,9 @@
-/** What one service promises, kept by two on one PostgreSQL: any request may meet either. */
+/**
+ * What one service promises, kept by two on one PostgreSQL: any request may meet either. Of orders and of GATE that is told
+ * where test/payment and test/gate have another instance, and of limits in test/http/shared-limits.postgres.ts.
+ */
 import assert from 'node:assert/strict'
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
@@ -10,9 +13,7 @@ import type {
   PaymentQuote,
   PulseCapability,
 } from '../../src/client/index.ts'
-import { newId, tokenOf } from '../../src/lib/ids.ts'
-import { tokenHash } from '../../src/secrets/tokens.ts'
-import { idempotencyKey, paymentCredential, poll, purchase, quoteOf } from '../support/buying.ts'
+import { idempotencyKey, poll, purchase, quoteOf } from '../support/buying.ts'
 import {
   assertExtended,
   EXTENDABLE,
@@ -53,37 +54,6 @@ suite('two instances, whatever is split across them', () => {
     assert.equal(latestSequence, 100)
   })
 
-  test('50 purchases with one key become one order and one invoice', async (t) => {
-    const fleet = await aFleet(t)
-    const key = randomUUID()
-    const quotes = (await times(50, () => purchase(fleet.next(), { key }))).map(quoteOf)
-    assert.equal(new Set(quotes.map(({ orderId }) => orderId)).size, 1)
-    assert.equal(new Set(quotes.map(({ bolt11 }) => bolt11)).size, 1)
-    assert.deepEqual(await books(fleet), { orders: 1, invoices: 1, inboxes: 0 })
-  })
-
-  test('one of 50 polls of a paid order delivers', async (t) => {
-    const fleet = await aFleet(t)
-    const quote = quoteOf(await purchase(fleet.a, {}))
-    await fleet.pay(quote)
-    const polls = await times(50, () => poll(fleet.next(), quote.orderId))
-    assert.deepEqual(counted(polls), { 200: 1, 404: 49 })
-  })
-
-  test('20 paid repeats become one inbox, and the same answer for each', async (t) => {
-    const fleet = await aFleet(t)
-    const key = randomUUID()
-    const challenge = await purchase(fleet.a, { key, protocol: 'payment' })
-    const [invoice] = await fleet.sql('select preimage from simulator_invoice')
-    const authorization = paymentCredential(challenge, String(invoice?.preimage))
-    const repeats = await times(20, () =>
-      purchase(fleet.next(), { key, protocol: 'payment', authorization }),
-    )
-    assert.deepEqual(counted(repeats), { 200: 20 })
-    assert.equal(new Set(repeats.map(({ text }) => text)).size, 1)
-    assert.deepEqual(await books(fleet), { orders: 1, invoices: 1, inboxes: 1 })
-  })
-
   test('the first use of a token at one instance seals the answer at the other', async (t) => {
     const fleet = await aFleet(t)
     const key = randomUUID()
@@ -102,29 +72,6 @@ suite('two instances, whatever is split across them', () => {
     const monitor = await aMonitor(fleet)
     const pings = await times(40, () => ping(fleet.next(), monitor))
     assert.deepEqual(counted(pings), { 204: BEATS, 404: 30 })
-  })
-
-  test('50 proofs of one payment at GATE cost one credit and get one receipt', async (t) => {
-    const fleet = await aFleet(t, {}, { MAYFLY_GATE: 'on' })
-    const project = await aProject(fleet)
-    const [a, b] = [fleet.a, fleet.b].map(({ mayfly }) => mayfly.gate(project))
-    assert.ok(a && b)
-    const key = randomUUID()
-    const asked = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? a : b).intent(GATED, key)),
-    )
-    assert.equal(new Set(asked.map(({ bolt11 }) => bolt11)).size, 1)
-    const [quote] = asked
-    assert.ok(quote)
-    const preimage = await payAt(fleet.a.url, quote.bolt11)
-    const proven = await Promise.all(
-      Array.from({ length: 50 }, (_, i) => (i % 2 === 0 ? b : a).prove(quote.intentId, preimage)),
-    )
-    assert.equal(new Set(proven.map((outcome) => JSON.stringify(outcome))).size, 1)
-    const [row] = await fleet.sql('select credits::int from gate_project')
-    assert.equal(row?.credits, 9)
-    const receipt = proven[0]?.settled ? proven[0].receipt : ''
-    assert.equal((await b.verifyReceipt(receipt)).intent, quote.intentId)
   })
 
   for (const { name, limits } of EXTENDABLE) {
@@ -258,27 +205,6 @@ suite('streams across instances', () => {
   })
 })
 
-test('what one instance has let through counts at the other', async (t) => {
-  const rates = join(await temporaryFolder(t), 'rates.json')
-  await writeFile(rates, JSON.stringify({ poll: { perMinute: 0.5, burst: 30 } }))
-  const fleet = await aFleet(t, {}, { MAYFLY_RATE_LIMITS: rates })
-  const quote = quoteOf(await purchase(fleet.a, {}))
-  const polls = await times(31, () => poll(fleet.a, quote.orderId))
-  assert.deepEqual(counted(polls), { 402: 30, 429: 1 })
-  let accepted = 0
-  await until(
-    'the other one refuses, too',
-    async () => {
-      const { status } = await poll(fleet.b, quote.orderId)
-      if (status === 402) accepted++
-      return status === 429
-    },
-    // As often as they tell each other.
-    { everyMs: 100 },
-  )
-  assert.ok(accepted < 25, `${accepted}`)
-})
-
 /** Two instances on a database of their own, with changed plans. */
 async function aFleet(
   t: TestContext,
@@ -305,22 +231,6 @@ const anInbox = (fleet: Fleet): Promise<CatchCapability> =>
 const aMonitor = (fleet: Fleet): Promise<PulseCapability> =>
   bought(fleet, '/api/payments/pulse') as Promise<PulseCapability>
 
-const GATED = { route: 'ping', method: 'GET', path: '/ping' }
-
-/** A project as the operator registers it, with ten credits. */
-async function aProject({ sql }: Fleet): Promise<{ projectId: string; capability: string }> {
-  const projectId = newId('gate_project')
-  const capability = tokenOf('gate_key', randomBytes(32))
-  await sql(
-    `insert into gate_project (project_id, key_hash, address, verification, credits, created_at)
-     values ($1, $2, 'alice@example.com', 'preimage', 10, 0)`,
-    projectId,
-    tokenHash(capability),
-  )
-  await sql(`insert into gate_route values ($1, 'ping', 'GET', '/ping', 1)`, projectId)
-  return { projectId, capability }
-}
-
 type Target = { url: string }
 
 const send = ({ url }: Target, { publicId }: CatchCapability, body: string): Promise<Response> =>
@@ -340,15 +250,6 @@ function counted(answers: { status: number }[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
   return counts
-}
-
-async function books({ sql }: Fleet): Promise<Record<string, unknown> | undefined> {
-  const [row] = await sql(
-    `select (select count(*)::int from purchase_order) as orders,
-       (select count(*)::int from simulator_invoice) as invoices,
-       (select count(*)::int from catch_inbox) as inboxes`,
-  )
-  return row
 }
 
 /** The sequences that a stream tells until it ends. */
