@@ -58,6 +58,20 @@ for (const [status, error] of REFUSALS) {
   })
 }
 
+test('what a wallet says later that it paid is kept and collected, whatever the service says meanwhile', async (t) => {
+  const buyer = await aBuyer(t)
+  const { server, wallet, store } = buyer
+  await buyer.begin()
+  wallet.answer = { state: 'paid', preimage: await server.pay(wallet.asked[0] ?? '') }
+  buyer.fetch = async () => Response.json({ error: 'order expired' }, { status: 404 })
+  await assert.rejects(buyer.buy(), { phrase: 'order expired' })
+  assert.deepEqual(store.state(), ['paid'])
+  buyer.fetch = fetch
+  await buyer.buy({ wallet: undefined })
+  assert.deepEqual(store.state(), ['delivered'])
+  assert.equal(wallet.asked.length, 1)
+})
+
 test('a service that offers another invoice for an order that reached a wallet gets no second payment', async (t) => {
   const buyer = await aBuyer(t)
   await buyer.begin()
