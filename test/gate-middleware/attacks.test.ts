@@ -44,6 +44,23 @@ for (const form of FORMS) {
       assert.equal(runs.length, 1)
     })
 
+    test('one payment is not spent by a client that left before its run began', async (t) => {
+      const { url, proof, seen, runs, shop } = await aPaid(t, form, async () => ({ body: 'a cat' }))
+      const proven = Promise.withResolvers<void>()
+      const { fetch } = shop.options
+      shop.options.fetch = async (...asked) => {
+        await proven.promise
+        return fetch(...asked)
+      }
+      const { hangUp } = send(url, proof)
+      await until('the request to come', async () => seen.arrived === 2)
+      hangUp()
+      await until('the client to be gone', async () => seen.gone === 1)
+      proven.resolve()
+      assert.equal((await send(url, proof).answer).status, 200)
+      assert.equal(runs.length, 1)
+    })
+
     test('one payment is not given back by a failure that its client did not stay for', async (t) => {
       const work = Promise.withResolvers<void>()
       const { url, proof, seen, runs, shop } = await aPaid(t, form, async () => {

@@ -87,6 +87,19 @@ describe('a fetch-style handler', () => {
     }
   })
 
+  test('a fetch-style handler that fails has spent the payment of who does not take its answer whole', async (t) => {
+    const shop = await aShop(t)
+    const quote = await shop.quote()
+    const proof = proofOf(quote, await shop.pay(quote.bolt11))
+    const endless = () => new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(1)) })
+    shop.script.answer = () => new Response(endless(), { status: 500 })
+    await (await shop.visit(proof)).body?.cancel()
+    const again = await shop.visit(proof)
+    assert.equal(again.status, 409)
+    assert.deepEqual(await again.json(), { error: 'receipt used' })
+    assert.equal(shop.served.length, 1)
+  })
+
   test('a fetch-style handler gives each visitor an invoice of their own', async (t) => {
     const shop = await aShop(t)
     const headers = { 'idempotency-key': 'one-key-for-all' }
@@ -295,26 +308,29 @@ describe('a failure that is not the fault of the visitor', () => {
     await unavailable(await nowhere.fetch('render', shop.handler)(aVisit()))
   })
 
-  test('a service that answers nonsense lets nobody in', async (t) => {
+  test('a service that answers nonsense, or refuses the project, lets nobody in', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
-    for (const [status, body] of [
-      [200, '{}'],
-      [200, '{"settled":false,"intentId":"x"}'],
-      [200, '{"settled":true,"intentId":"x","receipt":"x.y.z"}'],
-      [200, '<html>'],
-      [302, ''],
+    for (const [status, body, told] of [
+      [200, '{}', 503],
+      [200, '{"settled":false,"intentId":"x"}', 503],
+      [200, '{"settled":true,"intentId":"x","receipt":"x.y.z"}', 403],
+      [200, '<html>', 503],
+      [302, '', 503],
+      // Who may have paid comes again.
+      [401, '{"error":"invalid project capability"}', 503],
+      [429, '{"error":"rate limited"}', 503],
     ] as const) {
       const gate = createGate({
         ...shop.options,
         fetch: async (input, init) =>
           String(input).endsWith('.json')
-            ? fetch(input, init)
+            ? shop.options.fetch(input, init)
             : new Response(body, { status, headers: { location: '/' } }),
       })
       const handler = gate.fetch('render', shop.handler)
       const answer = await handler(aVisit(proofOf(quote, 'ab'.repeat(32))))
-      assert.ok(answer.status === 503 || answer.status === 403, `${status} ${body}`)
+      assert.equal(answer.status, told, `${status} ${body}`)
     }
     assert.equal(shop.served.length, 0)
   })

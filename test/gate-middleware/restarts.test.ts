@@ -62,27 +62,40 @@ describe('a restart', () => {
     // Another server may be at it still, so the payer is told to ask again.
     const refused = answers.filter(({ headers }) => headers.get('retry-after') !== null)
     assert.ok(refused.length > 0)
+    // And does not read that it is used while the service cannot say that it was given back.
+    const unsure = anApi(shop, {
+      store: fileStore(folder, shop.clock.now),
+      fetch: async (input, init) =>
+        String(input).endsWith('.json')
+          ? shop.options.fetch(input, init)
+          : Response.json({ error: 'rate limited' }, { status: 429 }),
+    })
+    const receipt = answers.find(({ status }) => status === 200)?.headers.get('gate-receipt') ?? ''
+    assert.equal((await unsure({ 'gate-receipt': receipt })).status, 503)
   })
 
-  test('a failure that a restart of the service kept from being reported is reported when the payer comes again', async (t) => {
-    const shop = await aShop(t)
-    let isAway = true
-    const api = anApi(shop, {
-      fetch: async (input, init) => {
-        if (isAway && String(input).endsWith('/give-back')) throw new Error('away')
-        return shop.options.fetch(input, init)
-      },
+  for (const [what, away] of [
+    ['a restart of the service', () => Promise.reject(new Error('away'))],
+    ['a fault of the service', async () => new Response(null, { status: 503 })],
+  ] as const) {
+    test(`a failure that ${what} kept from being reported is reported when the payer comes again`, async (t) => {
+      const shop = await aShop(t)
+      let isAway = true
+      const api = anApi(shop, {
+        fetch: (input, init) =>
+          isAway && String(input).endsWith('/give-back') ? away() : shop.options.fetch(input, init),
+      })
+      const proof = await aProof(shop)
+      shop.script.answer = () => new Response(null, { status: 500 })
+      assert.equal((await api(proof)).status, 500)
+      shop.script.answer = () => new Response('a cat')
+      assert.equal((await api(proof)).status, 503)
+      isAway = false
+      shop.clock.advance(HOUR)
+      assert.equal((await api(proof)).status, 200)
+      assert.equal(shop.served.length, 2)
     })
-    const proof = await aProof(shop)
-    shop.script.answer = () => new Response(null, { status: 500 })
-    assert.equal((await api(proof)).status, 500)
-    shop.script.answer = () => new Response('a cat')
-    assert.equal((await api(proof)).status, 503)
-    isAway = false
-    shop.clock.advance(HOUR)
-    assert.equal((await api(proof)).status, 200)
-    assert.equal(shop.served.length, 2)
-  })
+  }
 
   test('a restart of the service with an older store lets nobody in again: the key is the intent', async (t) => {
     const shop = await aShop(t)
@@ -230,18 +243,23 @@ describe('a folder', () => {
     }
   })
 
-  test('a folder forgets what is over, bit by bit', async (t) => {
+  test('a folder forgets what is over, bit by bit, and nothing else', async (t) => {
     const folder = await temporaryFolder(t)
     let now = Date.now()
     const store = fileStore(folder, () => now)
+    const keys = async () => (await filesIn(folder)).filter((file) => !file.endsWith('since'))
+    await store.add('torn', HOUR)
+    // As after a loss of power: nobody knows whether it let somebody in.
+    for (const file of await keys()) await writeFile(file, '')
+    await store.add('lasting', 30 * HOUR)
     for (let i = 0; i < 20; i++) await store.add(`old ${i}`, HOUR)
     now += 2 * HOUR
     for (let i = 0; i < 256; i++) {
       await store.add('new', HOUR)
       now += 5 * 60_000
     }
-    const kept = (await filesIn(folder)).filter((file) => !file.endsWith('since'))
-    assert.ok(kept.length <= 1)
+    assert.ok((await keys()).length <= 3)
+    for (const key of ['torn', 'lasting']) assert.equal(await store.add(key, HOUR), false, key)
   })
 
   test('a key that a folder could not flush is free again, for nobody was let in by it', async (t) => {
