@@ -41,8 +41,12 @@ function manyCalls(slots: Slots, count: number, { from = '' }: { from?: string }
 
 const newSlots = () => createSlots({ concurrent: 4, waiting: 32 })
 
-test('a host gets four calls at once, and each of 20 has its turn', async () => {
-  const calls = manyCalls(newSlots(), 20)
+test('a host gets four calls at once, and each of 20 has its turn, whichever failed before', async () => {
+  const slots = newSlots()
+  const { signal } = new AbortController()
+  const failing = () => slots.use({ from: '', signal }, () => Promise.reject(new Error('failed')))
+  for (let i = 0; i < 4; i++) await assert.rejects(failing)
+  const calls = manyCalls(slots, 20)
   await turn()
   assert.equal(calls.running(), 4)
   await calls.endAll()

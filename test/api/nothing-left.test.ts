@@ -44,12 +44,15 @@ test('nothing is left of what clients broke off, and of what was refused', async
 
 test('nothing is left of a request that the store failed', async (t) => {
   const world = await aWorld(t)
-  const show = await hideTable(world.server, 'catch_inbox_use')
-  for (const [what, act] of CLIENTS) {
-    await act(world)
-    await assertNothingHeld(world, what)
+  // Of the inbox, and of the events that are read into the memory of an answer.
+  for (const table of ['catch_inbox_use', 'catch_event']) {
+    const show = await hideTable(world.server, table)
+    for (const [what, act] of CLIENTS) {
+      await act(world)
+      await assertNothingHeld(world, `${what}, without ${table}`)
+    }
+    await show()
   }
-  await show()
 })
 
 type World = {

@@ -1,7 +1,7 @@
 /** What orders ask of the node, how long they wait for it, and what they make of its answers. */
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { Unit } from '../../src/db/db.ts'
+import { StoreAway, type Unit } from '../../src/db/db.ts'
 import type { OrderRow } from '../../src/payment/store.ts'
 import { delivered, events, keyPoll, many, nodeSays, plainPoll } from '../support/orders.ts'
 import { aShop, SECOND, type Shop } from '../support/shop.ts'
@@ -75,6 +75,14 @@ suite('asking the node about an order', () => {
     await until('each open order was asked about', () => shop.node.lookups.length === 20)
     first.resolve()
     await Promise.all(polls)
+
+    // A store that was away takes none of them for good.
+    const { write } = shop.db
+    shop.db.write = () => Promise.reject(new StoreAway('away'))
+    for (const { orderId } of dead) {
+      await assert.rejects(shop.orders.poll(orderId, plainPoll), StoreAway)
+    }
+    shop.db.write = write
 
     const second = holdingTheNode(shop)
     let answered = 0

@@ -80,6 +80,11 @@ suite('settling an order', () => {
 
     shop.clock.advance(giveUp - shop.clock.now() - 1)
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
+    // While the node is away it may know it.
+    nodeSays(shop, 'nothing')
+    shop.clock.advance(SECOND)
+    assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'pending', quote })
+    nodeSays(shop, 'unknown')
     shop.clock.advance(SECOND)
     assert.deepEqual(await shop.orders.poll(quote.orderId, plainPoll), { kind: 'order expired' })
     assert.equal((await shop.order(quote))?.is_dead_final, 0)

@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
-import { chmod, chown, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rmdir,
+  stat,
+  writeFile,
+} from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
@@ -271,13 +282,18 @@ suite('the SQLite file', () => {
     assert.deepEqual(await next.read('select 2 as two'), [{ two: 2 }])
   })
 
-  test('a thread of long work that ends fails its work alone, and the next work has a new one', async (t) => {
+  test('a thread of long work that cannot begin, or ends, fails its work alone, and the next work has a new one', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const db = await openSqlite(file)
     await db.write(unit({ text: 'create table t (n integer)', values: [] }))
     for (const wanted of [{}, { isAwaited: true }] as const) {
       const scan = (through: RowMap) =>
         db.scan({ text: 'select 1 as id', values: [], through, parameters: [], ...wanted })
+      await rename(file, `${file}.away`)
+      await mkdir(file)
+      await assert.rejects(scan(NO_ROWS), StoreUnusable)
+      await rmdir(file)
+      await rename(`${file}.away`, file)
       await assert.rejects(scan(ENDING), StoreError)
       assert.deepEqual(await scan(NO_ROWS), [])
       await assert.rejects(scan(ENDING), StoreError)
