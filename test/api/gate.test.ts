@@ -4,12 +4,13 @@ import { test } from 'node:test'
 import { utf8 } from '../../src/lib/bytes.ts'
 import { register } from '../support/gate.ts'
 import { aShop, BODY, PATH } from '../support/gate-app.ts'
+import { scrape } from '../support/scrape.ts'
 import { startServer } from '../support/server.ts'
 
 const REQUEST = { route: 'render', method: 'POST', path: PATH, body: utf8(BODY) }
 
-test('a project sells one request, through the SDK', async (t) => {
-  const server = await startServer(t, { MAYFLY_GATE: 'on' })
+test('a project sells one request, through the SDK, and the operator sees it counted', async (t) => {
+  const server = await startServer(t, { MAYFLY_GATE: 'on', MAYFLY_METRICS_PORT: '0' })
   const { mayfly, pay } = server
   const gate = mayfly.gate(await register(server))
   const request = REQUEST
@@ -42,6 +43,12 @@ test('a project sells one request, through the SDK', async (t) => {
   await assert.rejects(gate.giveBack(quote.intentId, 'none'), { phrase: 'give-back refused' })
   const stranger = mayfly.gate({ projectId: 'gate_project_other', capability: 'x' })
   await assert.rejects(stranger.verifyReceipt(outcome.receipt), { phrase: 'invalid receipt' })
+  const { series } = await scrape(server)
+  const counted = ['quoted', 'authorized', 'give_backs'].map((what) => `mayfly_gate_${what}_total`)
+  assert.deepEqual(
+    counted.map((name) => series.get(name)),
+    [1, 1, 1],
+  )
 })
 
 test('a start under another secret is refused while intents may still be paid', async (t) => {

@@ -78,6 +78,7 @@ test('metrics appear after a sale, and alerts, dashboard and documents ask for n
   assert.equal(of('mayfly_orders_quoted_total{product="catch"}'), 2)
   assert.equal(of('mayfly_orders_delivered_total{product="catch"}'), 2)
   assert.equal(of('mayfly_settled_sats_total{product="catch"}'), 200)
+  assert.ok(!text.includes('mayfly_renewals_total{'), 'nothing was extended')
   const settledBy = ['stream', 'lookup', 'preimage'].map(
     (by) => series.get(`mayfly_orders_settled_total{product="catch",by="${by}"}`) ?? 0,
   )
@@ -249,13 +250,16 @@ test('what does not come from the store is scraped while the store is away', asy
   assert.ok(!lines.some((line) => line.startsWith('mayfly_orders{')))
 })
 
-test('a node that answers and is not in sync counts as up alone', async () => {
+test('a node that answers and is not in sync counts as up alone, on the network that it named last', async () => {
   const metrics = createMetrics()
-  const told = async () => (await metrics.text()).match(/^mayfly_node_(?:up|synced) \d/gm)
+  const told = async () =>
+    (await metrics.text()).match(/^mayfly_node_(?:up|synced|info)\b.* \d/gm)?.join(', ')
+  metrics.node.infoReceived({ network: 'mainnet', synced: true, nodeId: null })
   metrics.node.infoReceived({ network: 'regtest', synced: false, nodeId: null })
-  assert.deepEqual(await told(), ['mayfly_node_up 1', 'mayfly_node_synced 0'])
+  const named = 'mayfly_node_info{network="regtest"} 1'
+  assert.equal(await told(), `mayfly_node_up 1, mayfly_node_synced 0, ${named}`)
   metrics.node.infoReceived(null)
-  assert.deepEqual(await told(), ['mayfly_node_up 0', 'mayfly_node_synced 0'])
+  assert.equal(await told(), `mayfly_node_up 0, mayfly_node_synced 0, ${named}`)
 })
 
 async function scrapedLines(scan: Db['scan']): Promise<string[]> {

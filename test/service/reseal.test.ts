@@ -111,8 +111,8 @@ suite('changing the secret', () => {
     await add('lost', {})
     const [line, ...more] = await resealed(db)
     assert.deepEqual(more, [])
-    assert.equal(line?.event, 'alerts.foreign_secret')
-    assert.equal(line?.destinations, 2)
+    const { event, level, destinations } = line ?? {}
+    assert.deepEqual([event, level, destinations], ['alerts.foreign_secret', 40, 2])
     const keys = BOTH.keys('alert destination')
     const [row] = await store.ofOwner('ours')
     for (const [sealed, text] of [

@@ -1,4 +1,4 @@
-/** A service that is told to stop before it listens, while its start waits for somebody else. */
+/** A service that is told to stop, or to reload, before it listens, while its start waits for somebody else. */
 
 import assert from 'node:assert/strict'
 import { cp, rm } from 'node:fs/promises'
@@ -68,6 +68,17 @@ suite('a service told to stop while it starts', { timeout: 300_000 }, () => {
     await until('its session waits', () => waits(url))
     await endsAtOnce(program, 'SIGTERM')
     await until('its session is gone', async () => !(await waits(url)))
+  })
+
+  test('a start that waits follows a SIGHUP once the service runs', async (t) => {
+    const url = await aPostgresDatabase()
+    const letGo = await holding(t, url, POSTGRES.turns?.claim ?? '')
+    const program = beginProgram(t, url)
+    await program.saw('store.waiting')
+    program.signal('SIGHUP')
+    await letGo()
+    await program.saw('listening')
+    await program.saw('settings.reloaded')
   })
 
   test('a start that waits for the database ends at SIGTERM', async (t) => {
