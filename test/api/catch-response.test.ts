@@ -317,7 +317,7 @@ suite('the answer that an owner has chosen', () => {
   })
 })
 
-test('a secret is sealed in the store, answers after a restart under a new MAYFLY_SECRET, and is sealed anew then', async (t) => {
+test('a secret is sealed in the store, answers after a restart under a new MAYFLY_SECRET, is sealed anew then, and goes with its answer', async (t) => {
   const old = '11'.repeat(32)
   const server = await startServer(t, { MAYFLY_SECRET: old })
   const { inbox, ask } = await anAnswering(server, ZOOM)
@@ -341,6 +341,8 @@ test('a secret is sealed in the store, answers after a restart under a new MAYFL
 
   const third = await startServer(t, { ...both, MAYFLY_SECRET: current })
   assert.equal((await asking(third, inbox)('', challenge)).status, 200)
+  await third.mayfly.catch(inbox).setResponse({ status: 202 })
+  assert.deepEqual(await stored(), { response: '{"status":202}', response_secret: null })
 })
 
 const ZOOM: CatchResponse = { hmac: { provider: 'zoom', secret: 'shh' } }
