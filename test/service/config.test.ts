@@ -227,8 +227,18 @@ const BAD: [keyof Config, string[], string][] = [
   ],
   [
     'outboundBlockedHosts',
-    ['https://evil.test', 'evil.test:443', 'evil.test/path', 'evil test', ','],
-    'a comma-separated list of host names',
+    [
+      'https://evil.test',
+      'evil.test:443',
+      'evil.test:80',
+      'evil.test/path',
+      'evil test',
+      ',',
+      '*.evil.test',
+      '.evil.test',
+      'evil.test.',
+    ],
+    'a comma-separated list of host names, without `*`: names below them count, too',
   ],
   [
     'unpaidBytes',

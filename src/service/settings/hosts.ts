@@ -1,5 +1,7 @@
 /** The settings that name hosts for outgoing requests. An error's message completes "<name> must be …". */
 
+const NAME = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/
+
 /** A proxy of the operator may have any name and address. */
 export function proxyUrl(value: string): URL {
   const url = URL.parse(value)
@@ -12,9 +14,13 @@ export function proxyUrl(value: string): URL {
 export function nameList(value: string): ReadonlySet<string> {
   const names = value.split(',').map((name) => name.trim().toLowerCase())
   if (value === '') return new Set()
-  // Any other spelling would never match the host of a URL.
-  if (!names.every((name) => URL.parse(`https://${name}/`)?.host === name)) {
-    throw new Error('a comma-separated list of host names')
+  // Any other spelling would never match the name of a host, and block nothing.
+  const isName = (name: string): boolean =>
+    NAME.test(name) && URL.parse(`https://${name}/`)?.host === name
+  if (!names.every(isName)) {
+    throw new Error(
+      'a comma-separated list of host names, without `*`: names below them count, too',
+    )
   }
   return new Set(names)
 }
