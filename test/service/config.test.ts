@@ -172,6 +172,8 @@ const BAD: [keyof Config, string[], string][] = [
     [
       '',
       'sqlite:',
+      'sqlite:file:mayfly.db',
+      'sqlite:file:/var/lib/m.db?mode=memory',
       'mayfly.db',
       'mysql://u:hunter2@host/db',
       'postgres:',

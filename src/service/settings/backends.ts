@@ -21,8 +21,9 @@ export function databaseUrl(value: string): StoreUrl {
     return { kind: 'postgres', url: value }
   }
   const file = /^sqlite:(?:\/\/)?(.+)$/.exec(value)?.[1]
-  // Each thread of the store would get its own database in memory.
-  if (!file || file === ':memory:') throw new Error(DATABASE_URLS)
+  // Each thread of the store would get its own database in memory. SQLite takes `file:` for a URI: the file would be
+  // elsewhere than its folder, its secret and its permissions.
+  if (!file || file === ':memory:' || file.startsWith('file:')) throw new Error(DATABASE_URLS)
   return { kind: 'sqlite', file }
 }
 
