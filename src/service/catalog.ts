@@ -12,7 +12,7 @@ export function readPlans<Plan extends { planId: string }>(
   file: unknown,
   { product, schema, builtIn }: { product: string; schema: TSchema; builtIn: Record<PlanId, Plan> },
 ): Record<PlanId, Plan> {
-  const changes = section(section(file, null, 'the file')[product], PLAN_IDS, product)
+  const changes = section(section(file ?? {}, null, 'the file')[product], PLAN_IDS, product)
   const plans = { ...builtIn }
   for (const planId of PLAN_IDS) {
     const fields = Object.keys(builtIn[planId])
@@ -32,7 +32,7 @@ export function readPlans<Plan extends { planId: string }>(
 
 /** Refuses a file that names a product which is not sold. */
 export function refuseUnknownProducts(file: unknown, products: readonly string[]): void {
-  section(file, products, 'the file')
+  section(file ?? {}, products, 'the file')
 }
 
 /** An object of the file, empty if it is missing. With `names`, it may have only these members. */
@@ -41,8 +41,9 @@ function section(
   names: readonly string[] | null,
   where: string,
 ): Record<string, unknown> {
-  if (value === undefined || value === null) return {}
-  if (typeof value !== 'object' || Array.isArray(value)) {
+  if (value === undefined) return {}
+  // Null would look as if it switched a plan off.
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) {
     throw new ConfigError(`MAYFLY_CATALOG: ${where} must be an object.`)
   }
   const unknown = names && Object.keys(value).find((name) => !names.includes(name))

@@ -65,6 +65,12 @@ suite('the catalogue file', () => {
       /^MAYFLY_CATALOG: catch\.spark must be an object\.$/,
     ],
     [
+      'a plan that is null',
+      '{"catch": {"spark": null}}',
+      /^MAYFLY_CATALOG: catch\.spark must be an object\.$/,
+    ],
+    ['a product that is null', '{"catch": null}', /^MAYFLY_CATALOG: catch must be an object\.$/],
+    [
       'a price of nothing',
       '{"catch": {"spark": {"priceSats": 0}}}',
       /^MAYFLY_CATALOG: catch\.spark\.priceSats .+\.$/,
