@@ -8,7 +8,7 @@ import { idempotencyKey, invalidKey } from '../http/credentials.ts'
 import { invalid, type Problem } from '../http/errors.ts'
 import type { Limits } from '../http/limits.ts'
 import { wwwAuthenticate } from '../http/response-headers.ts'
-import { errors, KEY_EXAMPLE } from '../http/schemas.ts'
+import { errors, keyHeader } from '../http/schemas.ts'
 import { Type } from '../lib/json-schema.ts'
 import { header, ownProject, takeVisit } from './access.ts'
 import type { GateChallenges } from './challenge.ts'
@@ -29,12 +29,7 @@ declare module 'fastify' {
 }
 
 const headers = Type.Object({
-  'idempotency-key': Type.String({
-    minLength: 8,
-    maxLength: 128,
-    description: 'Names this intent: a fresh UUIDv4 for each protected request',
-    examples: [KEY_EXAMPLE],
-  }),
+  'idempotency-key': keyHeader('Names this intent: a fresh UUIDv4 for each protected request'),
   'x-gate-project': Type.String(gateHeaders.project),
   'x-gate-route': Type.String(gateHeaders.route),
   'x-gate-method': Type.String(gateHeaders.method),

@@ -4,6 +4,7 @@ import type { Static, TSchema } from 'typebox'
 import type { TokenKind } from '../lib/ids.ts'
 import { Type } from '../lib/json-schema.ts'
 import { PLAN_IDS, PRODUCT_NAMES } from '../lib/product-names.ts'
+import { IDEMPOTENCY_KEY } from '../payment/keys.ts'
 import { MAX_LIFE_SECONDS } from '../payment/provisioning.ts'
 import { ERRORS, type Phrase } from '../protocol/errors.ts'
 import { ERROR_HEADERS, STREAM } from './response-headers.ts'
@@ -145,8 +146,13 @@ export const ProofRequired = Type.Optional(
   }),
 )
 
-/** The Idempotency-Key of the examples. */
-export const KEY_EXAMPLE = '3f0c9a52-8d1e-4b67-9a4f-5e2b7c6d1a90'
+/** The Idempotency-Key of a request. */
+export const keyHeader = (description: string) =>
+  Type.String({
+    ...IDEMPOTENCY_KEY,
+    description,
+    examples: ['3f0c9a52-8d1e-4b67-9a4f-5e2b7c6d1a90'],
+  })
 
 export const Invoice = Type.String({
   description: 'The BOLT 11 invoice to pay. Check its amount before you pay',

@@ -6,8 +6,10 @@ import { base62 } from '../lib/base62.ts'
 import { keyedHash, type Secrets } from '../secrets/secrets.ts'
 import type { OrderRow } from './store.ts'
 
-const MIN_CHARACTERS = 8
-const MAX_CHARACTERS = 128
+/** 8 to 128 visible ASCII characters, spaces inside allowed. The documents say it in these words. */
+export const IDEMPOTENCY_KEY = { minLength: 8, maxLength: 128, pattern: '^[!-~][ -~]*$' }
+
+const PATTERN = new RegExp(IDEMPOTENCY_KEY.pattern)
 
 /** The key of a purchase request, and who sent it. */
 export type KeyedBy = {
@@ -24,13 +26,9 @@ export type OrderIds = [string, ...string[]]
 export const purchaseRoute = (product: string): string => product
 export const extensionRoute = (product: string): string => `${product} extension`
 
-/** 8 to 128 visible ASCII characters, spaces inside allowed. */
 export function isIdempotencyKey(key: string): boolean {
-  return (
-    key.length >= MIN_CHARACTERS &&
-    key.length <= MAX_CHARACTERS &&
-    /^[\x21-\x7e][\x20-\x7e]*$/.test(key)
-  )
+  const { minLength, maxLength } = IDEMPOTENCY_KEY
+  return key.length >= minLength && key.length <= maxLength && PATTERN.test(key)
 }
 
 export function orderIds(

@@ -114,6 +114,21 @@ test('every operation reads as a method, and each parameter, header and body has
   }
 })
 
+test('the description says which Idempotency-Keys are refused', () => {
+  const keys = routes.flatMap(({ operation: { operationId: id, parameters = [] } }) =>
+    parameters
+      .filter(({ name }) => name === 'idempotency-key')
+      .map(({ schema }) => ({ id, schema })),
+  )
+  assert.ok(keys.length > 5)
+  for (const { id, schema } of keys) {
+    assert.ok(fits(schema, 'order 01 of today'), id)
+    for (const refused of ['1234567', 'x'.repeat(129), ' order-01', 'bestellung-ä']) {
+      assert.ok(!fits(schema, refused), `${id}: ${refused}`)
+    }
+  }
+})
+
 suite('every operation', () => {
   const theServer = shareServer(GATE)
 

@@ -8,7 +8,7 @@ import {
   BODY_ERRORS,
   ErrorSchema,
   errors,
-  KEY_EXAMPLE,
+  keyHeader,
   L402Challenge,
   OneUrlChallenge,
   OneUrlL402Challenge,
@@ -31,13 +31,9 @@ export function paidRouteSchema(route: PaidRoute): FastifySchema {
     consumes: [route.contentType],
     security: [{}, { payment: [] }, { l402: [] }],
     headers: Type.Object({
-      'idempotency-key': Type.String({
-        minLength: 8,
-        maxLength: 128,
-        description:
-          'Names this purchase: a fresh UUIDv4 for each one intended, made before paying. One key is one order, from wherever it comes; if another client is shown its quote, it is delivered to proof of payment alone.',
-        examples: [KEY_EXAMPLE],
-      }),
+      'idempotency-key': keyHeader(
+        'Names this purchase: a fresh UUIDv4 for each one intended, made before paying. One key is one order, from wherever it comes; if another client is shown its quote, it is delivered to proof of payment alone.',
+      ),
       'x-payment-protocol': protocolHeader('Omitted: the native flow'),
       'accept-payment': Type.Optional(
         Type.String({

@@ -17,7 +17,7 @@ import {
   answer,
   BODY_ERRORS,
   errors,
-  KEY_EXAMPLE,
+  keyHeader,
   ORDER_ERRORS,
   PendingPayment,
   SettledExtension,
@@ -145,10 +145,7 @@ const about = {
   }),
   headers: Type.Object({
     'idempotency-key': Type.Optional(
-      Type.String({
-        description: 'Proves the buyer: the answer can then be repeated',
-        examples: [KEY_EXAMPLE],
-      }),
+      keyHeader('Proves the buyer: the answer can then be repeated'),
     ),
     'payment-preimage': paymentPreimageHeader,
   }),
