@@ -14,7 +14,7 @@ import {
   clientScope,
   PROXY_HEADERS,
 } from '../../http/client-address.ts'
-import { Problem, problem } from '../../http/errors.ts'
+import { invalid, Problem, problem } from '../../http/errors.ts'
 import { type Limits, rateLimited } from '../../http/limits.ts'
 import type { Memory } from '../../http/memory.ts'
 import { withDisconnectSignal } from '../../http/sending.ts'
@@ -52,6 +52,7 @@ export function mountMcp(app: App, parts: McpParts): void {
     scope.addContentTypeParser('application/json', (_request, _payload, done) => done(null))
     scope.post(MCP_PATH, async (request, reply) => {
       refuseForeign(request.headers, publicUrl())
+      const way = wayOf(request)
       const address = clientAddress(request.raw)
       const network = clientNetwork(address)
       await limits.take(MCP_LIMIT, clientScope(address), reply)
@@ -75,6 +76,7 @@ export function mountMcp(app: App, parts: McpParts): void {
         })
         const answered = await answer(asked, message, {
           ...connectionOf(request, signal),
+          way,
           hold,
         })
         return send(reply, answered)
@@ -112,18 +114,27 @@ const TOO_LARGE = {
 }
 
 /** The caller's connection, as the service sees it. */
-function connectionOf(request: FastifyRequest, signal: AbortSignal): Omit<Connection, 'hold'> {
-  const { tokens } = request.query as Record<string, unknown>
+function connectionOf(
+  request: FastifyRequest,
+  signal: AbortSignal,
+): Omit<Connection, 'hold' | 'way'> {
   const lines = request.raw.headersDistinct
   return {
     peer: request.raw.socket.remoteAddress ?? '',
     forwarding: Object.fromEntries(
       [...PROXY_HEADERS, 'host'].flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
     ),
-    way: tokens === 'meta' ? 'meta' : 'results',
     authorization: request.headers.authorization,
     signal,
   }
+}
+
+/** Where this connection has its tokens. A slip of the pen must not put them before the model. */
+function wayOf(request: FastifyRequest): Connection['way'] {
+  const { tokens } = request.query as Record<string, unknown>
+  if (tokens === undefined) return 'results'
+  if (tokens === 'meta') return 'meta'
+  throw invalid('invalid query', { field: 'tokens', expected: 'meta, or left out' })
 }
 
 /**

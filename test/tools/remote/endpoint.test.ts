@@ -68,6 +68,22 @@ suite('a request to /mcp', () => {
     }
   })
 
+  test('a request to /mcp that says where tokens go in other words is refused, because they would be in results', async () => {
+    const { url } = await start()
+    for (const query of ['?tokens=Meta', '?tokens=', '?tokens=meta&tokens=meta']) {
+      const answer = await fetch(`${url}/mcp${query}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: PING,
+      })
+      assert.deepEqual(
+        [answer.status, await answer.json()],
+        [400, { error: 'invalid query', field: 'tokens', expected: 'meta, or left out' }],
+        query,
+      )
+    }
+  })
+
   for (const [what, body] of [
     ['a batch', `[${PING},${PING}]`],
     ['a member twice', '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}'],
