@@ -10,6 +10,7 @@ import { checkedLookup, publicAddresses, type Resolve } from '../../src/alerts/c
 import { createOutbound, type OutboundOptions } from '../../src/alerts/outbound.ts'
 import type { After } from '../support/folder.ts'
 import { aNameServer } from '../support/name-server.ts'
+import { serve } from '../support/serving.ts'
 import vectors from '../vectors/lnurl.json' with { type: 'json' }
 
 const PUBLIC = { address: '93.184.216.34', family: 4 }
@@ -85,23 +86,21 @@ describe('the addresses of a name', () => {
   })
 
   test('an answer that changes between the check and the connection changes nothing', async (t) => {
-    const server = createServer((_request, response) => void response.end())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    t.after(() => server.close())
     // A proxy shows which address the connection goes to, and lets nothing leave the machine.
     const targets: (string | undefined)[] = []
-    server.on('connect', ({ url }, socket) => {
-      targets.push(url)
+    const proxy = createServer().on('connect', ({ url, headers }, socket) => {
+      targets.push(url, headers['proxy-authorization'])
       socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
     })
+    const { host } = new URL(await serve(t, proxy))
     let asked = 0
     const resolve: Resolve = async () => (asked++ === 0 ? [PUBLIC] : [LOOPBACK])
-    const { port } = server.address() as AddressInfo
-    const out = anOutbound(t, { resolve, proxy: new URL(`http://127.0.0.1:${port}`) })
+    const out = anOutbound(t, { resolve, proxy: new URL(`http://u:p%40ss@${host}`) })
     await assert.rejects(out.send(post(NAME)), { reason: 'unreachable' })
-    assert.deepEqual([targets, asked], [['93.184.216.34:443'], 1])
+    const authorization = `Basic ${Buffer.from('u:p@ss').toString('base64')}`
+    assert.deepEqual([targets, asked], [['93.184.216.34:443', authorization], 1])
     await assert.rejects(out.send(post(NAME)), { reason: 'not public' })
-    assert.equal(targets.length, 1)
+    assert.equal(targets.length, 2)
   })
 
   test('a socket tries the checked address itself', async () => {

@@ -3,21 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createDelivery, MAX_REPEATS_UNDER_WAY } from '../../src/alerts/delivery.ts'
 import type { Attempt } from '../../src/alerts/send.ts'
-import {
-  activate,
-  createAlertStore,
-  insertAlert,
-  insertDestination,
-  MAX_WAITING,
-} from '../../src/alerts/store.ts'
+import { activate, createAlertStore, insertAlert, MAX_WAITING } from '../../src/alerts/store.ts'
 import { StoreAway } from '../../src/db/db.ts'
 import type { After } from '../support/folder.ts'
-import { aDatabase } from '../support/store.ts'
+import { anAlert, aStore, destination, MINUTE, NOW } from '../support/outbox.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
-
-const NOW = 1_800_000_000_000
-const MINUTE = 60_000
 
 test('repeats that wait for a place never hide a first attempt, however many there are', async (t) => {
   const called: string[] = []
@@ -160,19 +151,9 @@ const FAILED: Attempt = {
 
 /** A store, and what sends what waits in it at a time. */
 async function aDelivery(t: After, send: (destinationId: string) => Promise<Attempt>) {
-  const db = await aDatabase(t)
+  const { db, run } = await aStore(t)
   const tell = (ownerId: string, occurredAt: number, notBefore = occurredAt) =>
-    db.write(
-      unit(
-        ...insertAlert(ownerId, `msg_${ownerId}`, {
-          type: 'pulse.late',
-          occurredAt,
-          notBefore,
-          replaces: true,
-          content: { data: {}, title: 't', text: 'x', isUrgent: false },
-        }),
-      ),
-    )
+    run(...insertAlert(ownerId, `msg_${ownerId}`, { ...anAlert(), occurredAt, notBefore }))
   return {
     db,
     tell,
@@ -181,19 +162,7 @@ async function aDelivery(t: After, send: (destinationId: string) => Promise<Atte
       occurredAt = NOW,
       { host = `${id}:443`, ownerId = `owner of ${id}`, place = 0 } = {},
     ) {
-      const [sealed_target, sealed_secret] = [new Uint8Array(1), new Uint8Array(1)]
-      const destination = insertDestination({
-        is_private: 0,
-        destination_id: id,
-        owner_id: ownerId,
-        place,
-        format: 'standard',
-        host,
-        now: NOW,
-        sealed_target,
-        sealed_secret,
-      })
-      await db.write(unit(destination, activate(id)))
+      await run(destination(id, ownerId, { place, host }), activate(id))
       await tell(ownerId, occurredAt)
     },
     delivery: (now: number, other: Partial<Parameters<typeof createDelivery>[0]> = {}) =>

@@ -14,7 +14,7 @@ import { anAlert, aStore, claim, destination, END, MINUTE, NOW } from '../suppor
 test('a place that is taken refuses another destination', async (t) => {
   const { run, add } = await aStore(t)
   await add('a 0')
-  await assert.rejects(run(destination('another', 'a', 0)), UnitRefused)
+  await assert.rejects(run(destination('another', 'a')), UnitRefused)
 })
 
 test('a destination is kept with its secret, and no other is changed', async (t) => {

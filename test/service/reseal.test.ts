@@ -97,7 +97,7 @@ suite('changing the secret', () => {
     const store = createAlertStore(db)
     const [previous] = secretsOf(SECRET).keys('alert destination')
     const add = async (id: string, sealed: Record<string, Uint8Array>) => {
-      await run(destination(id, id, 0))
+      await run(destination(id, id))
       const values = [id, sealed.target ?? bytes(1), sealed.secret ?? bytes(2)]
       await run({
         text: 'update alert_destination set sealed_target = $2, sealed_secret = $3 where destination_id = $1',

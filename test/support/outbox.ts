@@ -41,7 +41,11 @@ export const END: Parameters<typeof releaseDestination>[1] = {
 export const claim = (id: string, now = NOW, until = now + MINUTE) =>
   claimDestination(id, { now, until })
 
-export const destination = (id: string, owner: string, place: number) =>
+export const destination = (
+  id: string,
+  owner: string,
+  { place = 0, host = `host of ${owner}` } = {},
+) =>
   insertDestination({
     is_private: 0,
     destination_id: id,
@@ -49,7 +53,7 @@ export const destination = (id: string, owner: string, place: number) =>
     place,
     format: 'standard',
     now: NOW,
-    host: `host of ${owner}`,
+    host,
     sealed_target: bytes(1),
     sealed_secret: bytes(2),
   })
@@ -60,7 +64,7 @@ export async function aStore(t: After) {
   const store = createAlertStore(db)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
   const untested = async (...ids: string[]) => {
-    for (const id of ids) await run(destination(id, id.slice(0, 1), Number(id.slice(2))))
+    for (const id of ids) await run(destination(id, id.slice(0, 1), { place: Number(id.slice(2)) }))
   }
   const add = async (...ids: string[]) => {
     await untested(...ids)
