@@ -3,18 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openWallet, pinnedFetch } from '../../../src/cli/wallet.ts'
 import { clnWallet } from '../../../src/client/wallets/cln.ts'
-import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { testClock } from '../../support/server.ts'
 import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { startCln } from '../../support/stand-ins/cln.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 import { PAYING_RUNE } from '../../support/wallet-recipes.ts'
-import { losingFetch, walletContract } from '../wallets.ts'
+import { aPayee, losingFetch, walletContract } from '../wallets.ts'
 
 walletContract('Core Lightning (a stand-in)', async () => {
   const clock = testClock()
-  const shop = createLedger(clock)
-  const standIn = await startCln({ clock, own: createLedger(clock), others: shop })
+  const payee = aPayee(clock)
+  const standIn = await startCln({ clock, own: createLedger(clock), others: payee.shop })
   const { baseUrl: url } = standIn
   const rune = standIn.restricted(PAYING_RUNE)
   const folder = mkdtempSync(join(tmpdir(), 'mayfly-wallet-'))
@@ -24,16 +23,12 @@ walletContract('Core Lightning (a stand-in)', async () => {
   const query = `rune=${file('rune')}&cert=${file('ca.pem')}`
   const opened = await openWallet(`${url.replace('https:', 'cln+https:')}?${query}`)
   const pinned = pinnedFetch(CERTIFICATE)
-  const ask = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
   return {
     wallet: opened.wallet,
     losingAnswer: () =>
       clnWallet({ url, rune, fetch: losingFetch((to) => to.endsWith('/v1/pay'), pinned.fetch) }),
     away: () => clnWallet({ url: 'http://127.0.0.1:9', rune }),
-    invoice: async () => shop.make(ask).bolt11,
-    // Of a node that there is no route to.
-    unpayable: async () => createLedger(clock).make(ask).bolt11,
-    timesPaid: async (bolt11) => shop.find(decodeInvoice(bolt11).paymentHash)?.timesPaid ?? 0,
+    ...payee,
     async close() {
       await opened.close()
       await pinned.close()

@@ -1,22 +1,20 @@
 import { NWCClient } from '@getalby/sdk/nwc'
 import { openWallet } from '../../../src/cli/wallet.ts'
 import { nwcWallet } from '../../../src/client/wallets/nwc.ts'
-import { decodeInvoice } from '../../../src/protocol/bolt11.ts'
 import { startRelay } from '../../support/nostr-relay.ts'
 import { testClock } from '../../support/server.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 import { startNwcWallet } from '../../support/stand-ins/nwc-wallet.ts'
-import { walletContract } from '../wallets.ts'
+import { aPayee, walletContract } from '../wallets.ts'
 
 walletContract('NWC over a real relay', async () => {
   const clock = testClock()
-  const shop = createLedger(clock)
+  const payee = aPayee(clock)
   const relay = await startRelay()
   const own = createLedger(clock)
-  const service = await startNwcWallet({ relayUrl: relay.url, clock, own, others: shop })
+  const service = await startNwcWallet({ relayUrl: relay.url, clock, own, others: payee.shop })
   const opened = await openWallet(service.url)
   const clients: NWCClient[] = []
-  const ask = { amountMsat: 21_000, memo: 'Mayfly', expirySeconds: 900 }
 
   function client(url: string): NWCClient {
     const made = new NWCClient({ nostrWalletConnectUrl: url })
@@ -37,10 +35,7 @@ walletContract('NWC over a real relay', async () => {
       })
     },
     away: () => nwcWallet(client(service.url.replace(/127\.0\.0\.1%3A\d+/, '127.0.0.1%3A9'))),
-    invoice: async () => shop.make(ask).bolt11,
-    // Of a node that there is no route to.
-    unpayable: async () => createLedger(clock).make(ask).bolt11,
-    timesPaid: async (bolt11) => shop.find(decodeInvoice(bolt11).paymentHash)?.timesPaid ?? 0,
+    ...payee,
     async close() {
       await opened.close()
       for (const each of clients) each.close()

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { type TestContext, test } from 'node:test'
-import type { ClnOptions } from '../../../src/lightning/cln/cln.ts'
+import { type ClnOptions, createCln } from '../../../src/lightning/cln/cln.ts'
 import { NodeError, type NodeFailure } from '../../../src/lightning/node/error.ts'
 import { testClock } from '../../support/server.ts'
+import { CERTIFICATE } from '../../support/stand-ins/certificate.ts'
 import { startCln } from '../../support/stand-ins/cln.ts'
 import { sendJson, sendText } from '../../support/stand-ins/http-server.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 import { until } from '../../support/until.ts'
-import { clnOver } from '../node/cln-over.ts'
 
 const ASK = { amountMsat: 21_001, memo: 'Mayfly', expirySeconds: 901 }
 const HASH = 'ab'.repeat(32)
@@ -26,7 +26,19 @@ async function aWorld(t: TestContext, { options, node }: Changes = {}) {
   const clock = testClock()
   const own = createLedger(clock)
   const standIn = await startCln({ clock, own, ...node })
-  const lightning = clnOver(t, standIn, { clock, ...options })
+  const lightning = createCln({
+    baseUrl: standIn.baseUrl,
+    rune: standIn.rune(),
+    certificate: CERTIFICATE,
+    private: false,
+    cursor: { read: async () => 0, write: async () => undefined },
+    clock,
+    ...options,
+  })
+  t.after(async () => {
+    await lightning.close()
+    await standIn.close()
+  })
   const asked = (method: string) =>
     standIn.requests
       .filter(({ line }) => line === `POST /v1/${method}`)

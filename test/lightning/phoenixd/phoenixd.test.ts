@@ -180,16 +180,6 @@ test('phoenixd is not believed about another invoice, or one whose state is uncl
   }
 })
 
-test('an invoice that phoenixd calls paid is settled, however late', async (t) => {
-  const { lightning, own, clock } = await aWorld(t)
-  const { bolt11, paymentHash } = await lightning.createInvoice(ASK)
-  assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'open' })
-  own.pay(bolt11)
-  assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'settled' })
-  clock.advance(ASK.expirySeconds * 1000 + GRACE_MS + 1)
-  assert.deepEqual(await lightning.lookupInvoice(paymentHash), { state: 'settled' })
-})
-
 test('an unpaid invoice of phoenixd dies by the expiry that phoenixd says, or else by that of the invoice', async (t) => {
   const { lightning, answer, clock, own } = await aWorld(t)
   const { bolt11, paymentHash, expiresAt } = own.make(ASK)
