@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { startService } from '../faults/service.ts'
+import { startService, storeAt } from '../faults/service.ts'
 import { refusedStart } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { debianClusters } from './debian.ts'
@@ -17,11 +17,8 @@ async function pooled(t: TestContext, mode: PoolMode, poolSize?: number): Promis
   return startPgBouncer(t, { port, mode, ...(poolSize ? { poolSize } : {}) })
 }
 
-async function twoInstances(t: TestContext, { url }: PgBouncer) {
-  return startService(t, storeAt(url), { instances: 2, bin: BIN })
-}
-
-const storeAt = (url: string) => ({ where: { kind: 'postgres' as const, url }, url, server: null })
+const twoInstances = (t: TestContext, { url }: PgBouncer) =>
+  startService(t, storeAt(url), { instances: 2, bin: BIN })
 
 suite('PgBouncer in front of PostgreSQL', { timeout: 600_000 + RESTARTS * 30_000 }, () => {
   test('in session mode it may be restarted under load, and nothing that was answered is lost or doubled', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { openStore } from '../../src/db/open.ts'
-import { type Service, startService } from '../faults/service.ts'
+import { type Service, startService, storeAt } from '../faults/service.ts'
 import { audit, settledBySimulator } from '../support/accounting.ts'
 import { type Address, fixedAddress } from '../support/address.ts'
 import { startProgram } from '../support/program.ts'
@@ -54,8 +54,6 @@ async function wait(primary: Cluster): Promise<void> {
     return rows.length === 1
   })
 }
-
-const storeAt = (url: string) => ({ where: { kind: 'postgres' as const, url }, url, server: null })
 
 const bothOf = ({ primary, standby }: Pair): string =>
   primary.url.replace(/:\d+\//, `:${primary.port},127.0.0.1:${standby.port}/`)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
-import { type Service, startService } from '../faults/service.ts'
+import { type Service, startService, storeAt } from '../faults/service.ts'
 import { query } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import { debianClusters } from './debian.ts'
@@ -14,8 +14,7 @@ const LATENESSES = 10
 async function previousInstances(t: TestContext, commit: string) {
   const bin = await programOf(t, commit)
   const { url } = await (await debianClusters(t)).primary()
-  const store = { where: { kind: 'postgres' as const, url }, url, server: null }
-  return { url, service: await startService(t, store, { instances: 2, bin }) }
+  return { url, service: await startService(t, storeAt(url), { instances: 2, bin }) }
 }
 
 /** Whoever is late has something to tell, which is stored with the ping that ends it. */

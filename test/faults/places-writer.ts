@@ -6,10 +6,10 @@
 import { deleteEvent } from '../../src/catch/event-store.ts'
 import { createPlaces } from '../../src/catch/event-tables.ts'
 import { openStore } from '../../src/db/open.ts'
+import { anEvent } from '../support/inboxes.ts'
 import { unit } from '../support/unit.ts'
-import { PLACES_INBOXES, placesEvent } from './places.ts'
 
-const [, , file = '', first = '0'] = process.argv
+const [, , file = '', first = '0', inboxes = '1'] = process.argv
 const db = await openStore({ kind: 'sqlite', file })
 const writes = createPlaces(db, { between: 60, mostOfInbox: 12 })
 let salt = Number(first)
@@ -18,8 +18,9 @@ async function storeOne(): Promise<void> {
   const mine = ++salt
   // Every third goes to one inbox, which becomes a busy one.
   // They were sold in a new store, one after the other.
-  const inbox = 1 + (mine % 3 === 0 ? 0 : mine % PLACES_INBOXES.length)
-  await db.write(unit(...writes.insert({ number: inbox, revision: 0 }, [placesEvent(mine)])))
+  const inbox = 1 + (mine % 3 === 0 ? 0 : mine % Number(inboxes))
+  const event = anEvent({ salt: mine, body: new Uint8Array(500), keptBytes: 500 })
+  await db.write(unit(...writes.insert({ number: inbox, revision: 0 }, [event])))
   process.stdout.write(`+ ${mine}\n`)
   if (mine % 7 !== 0) return
   const [row] = await db.read<{ sequence: number }>(

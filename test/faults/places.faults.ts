@@ -8,15 +8,15 @@ import { fileURLToPath } from 'node:url'
 import { insertInbox } from '../../src/catch/store.ts'
 import { openStore } from '../../src/db/open.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { anInbox } from '../support/inboxes.ts'
 import { unit } from '../support/unit.ts'
-import { PLACES_INBOXES } from './places.ts'
 
 /** A long run sets more: `FAULT_KILLS=200 npm run test:faults`. */
 const KILLS = Number(process.env.FAULT_KILLS ?? 8)
 /** Events stored between two kills, at most: several turns of sorting in. */
 const EVENTS = 600
 const WRITER = fileURLToPath(new URL('places-writer.ts', import.meta.url))
-const NOW = 1_700_000_000_000
+const INBOXES = 20
 
 suite('a writer that is killed while it sorts events in', {
   timeout: 60_000 + KILLS * 20_000,
@@ -24,8 +24,10 @@ suite('a writer that is killed while it sorts events in', {
   test('every stored event is found once, and every row has one place', async (t) => {
     const file = join(await temporaryFolder(t), 'mayfly.db')
     const inboxes = await openStore({ kind: 'sqlite', file })
-    for (const publicId of PLACES_INBOXES)
-      await inboxes.write(unit(...insertInbox(anInbox(publicId))))
+    for (let i = 0; i < INBOXES; i++) {
+      const limits = { requestLimit: 1e6, storageLimitBytes: 1e9 }
+      await inboxes.write(unit(...insertInbox(anInbox({ publicId: `inbox ${i}`, ...limits }))))
+    }
     await inboxes.close()
     const stored = new Set<number>()
     const deleted = new Set<number>()
@@ -53,7 +55,7 @@ suite('a writer that is killed while it sorts events in', {
 
     async function writeUntilKilled(events: number): Promise<void> {
       const first = (stored.size + 1_000) * 100
-      const writer = spawn(process.execPath, [WRITER, file, String(first)], {
+      const writer = spawn(process.execPath, [WRITER, file, String(first), String(INBOXES)], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       let left = events
@@ -67,18 +69,6 @@ suite('a writer that is killed while it sorts events in', {
       assert.equal(writer.signalCode, 'SIGKILL')
     }
   })
-})
-
-const anInbox = (publicId: string) => ({
-  publicId,
-  planId: 'spark',
-  ownerTokenHash: new Uint8Array(32),
-  ingestTokenHash: new Uint8Array(32),
-  requestLimit: 1e6,
-  storageLimitBytes: 1e9,
-  maxBytesPerRequest: 1000,
-  createdAt: NOW,
-  expiresAt: NOW + 1e9,
 })
 
 const MISPLACED = `select e.id from catch_event e where 1 <> (

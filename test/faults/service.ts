@@ -36,9 +36,15 @@ export async function sqliteStore(t: After): Promise<Store> {
 
 export async function postgresStore(t: After): Promise<Store> {
   const server = await startPostgres(t)
-  const url = await server.createDatabase()
-  return { where: { kind: 'postgres', url }, url, server }
+  return { ...storeAt(await server.createDatabase()), server }
 }
+
+/** A database on a server that a drill looks after itself. */
+export const storeAt = (url: string): Store => ({
+  where: { kind: 'postgres', url },
+  url,
+  server: null,
+})
 
 /** Starts the processes, and the load on them. */
 export async function startService(
