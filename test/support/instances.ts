@@ -1,14 +1,9 @@
 /** Two whole servers in this process, on one PostgreSQL database. */
 import type { TestContext } from 'node:test'
 import { Client } from 'pg'
-import { pino } from 'pino'
-import { createMayfly } from '../../src/client/index.ts'
-import { readConfig } from '../../src/service/config.ts'
-import { serve } from '../../src/service/serve.ts'
 import { payAt } from './payer.ts'
+import { startServer } from './server.ts'
 import { until } from './until.ts'
-
-const SECRET = '5eed'.repeat(16)
 
 export type Fleet = Awaited<ReturnType<typeof twoInstances>>
 
@@ -21,10 +16,12 @@ export async function twoInstances(
   const client = new Client(database)
   await client.connect()
   t.after(() => client.end())
-  const [a, b] = await Promise.all([
-    anInstance(t, database, environment),
-    anInstance(t, database, environment),
-  ])
+  const settings = {
+    MAYFLY_DATABASE_URL: database,
+    MAYFLY_SECRET: '5eed'.repeat(16),
+    ...environment,
+  }
+  const [a, b] = await Promise.all([startServer(t, settings), startServer(t, settings)])
   let turn = 0
   const sql = async (text: string, ...values: unknown[]): Promise<Record<string, unknown>[]> =>
     (await client.query(text, values)).rows
@@ -51,29 +48,4 @@ export async function twoInstances(
       )
     },
   }
-}
-
-async function anInstance(
-  t: Pick<TestContext, 'after'>,
-  database: string,
-  environment: Record<string, string>,
-) {
-  const logged: ({ event: string } & Record<string, unknown>)[] = []
-  const config = readConfig({
-    MAYFLY_PORT: '0',
-    MAYFLY_RATE_LIMITS: 'off',
-    MAYFLY_DATABASE_URL: database,
-    MAYFLY_SECRET: SECRET,
-    ...environment,
-  })
-  const write = (line: string): void => void logged.push(JSON.parse(line))
-  const server = await serve(config, pino({ level: config.logLevel, base: null }, { write }))
-  let isStopped = false
-  const stop = async (): Promise<void> => {
-    if (isStopped) return
-    isStopped = true
-    await server.stop()
-  }
-  t.after(stop)
-  return { url: server.url, mayfly: createMayfly({ baseUrl: server.url }), logged, stop }
 }
