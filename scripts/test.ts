@@ -32,7 +32,7 @@ const SHARE_NODES = ['lnd', 'clients-lnd', 'gate-lnd', 'mcp-lnd', 'wallet-lnd'].
 
 /** What these show is so before the store is asked, or in none of its statements: PostgreSQL cannot change it. */
 const BEFORE_THE_STORE =
-  /^test\/(?:api\/(?:agents|answers-held|catalog|catch-slow-bodies|described|every-route|http.*|limits-egress|order-of-checks|proxies|purchase-rooms|random|simulator|stream-readers)|alerts\/formats|gate\/(?:check-invoice|patterns|provider)|payment\/keys|pulse\/(?:badge|fairness|schedule|settings)|whisper\/reveal-at)\.test\.ts$/
+  /^test\/(?:api\/(?:agents|answers-held|catalog|catch-slow-bodies|described|every-route|http.*|order-of-checks|proxies|purchase-rooms|random|simulator|stream-readers)|alerts\/formats|gate\/(?:check-invoice|patterns|provider)|payment\/keys|pulse\/(?:badge|fairness|schedule|settings)|whisper\/reveal-at)\.test\.ts$/
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const CACHE = join(ROOT, '.cache')

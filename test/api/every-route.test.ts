@@ -18,7 +18,16 @@ import { aToken, typo } from '../support/tokens.ts'
 import { aWhisper } from '../support/whisper.ts'
 
 const GATE = { MAYFLY_GATE: 'on' }
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY']
+const METHODS = [
+  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'QUERY'],
+  ...['PROPFIND', 'M-SEARCH'],
+]
+/** What no document has. */
+const PAGES = [
+  ...['/', '/buy', '/catch', '/gate', '/docs', '/whisper', '/receipt', '/read', '/pulse'],
+  ...['/status/pulse_status_0000000000000000000000', '/favicon.ico', '/llms.txt', '/openapi.json'],
+]
+const BELOW_AN_INBOX = '/c/catch_0000000000000000000000/sub/path'
 /** What pages of others may call. The rest is for machines of the operator and for the simulator. */
 const FOR_BROWSERS = /^\/(?:api|c|w|p|\.well-known)\//
 /** Public keys, the only answer that a cache may keep. */
@@ -146,16 +155,27 @@ suite('every operation', () => {
     }
   })
 
-  test('every path takes the methods of its operations, and any other is 405 and told which', async () => {
+  test('every path takes its own methods, and any other is 405 and told which', async () => {
     const { url } = await theServer()
-    for (const [path, some] of Object.entries(Object.groupBy(routes, ({ path }) => path))) {
+    const paths = new Map(PAGES.map((path) => [path, ['GET', 'HEAD']]))
+    for (const [, some] of Object.entries(Object.groupBy(routes, ({ path }) => path))) {
       const taken = (some ?? []).map(({ method }) => method).toSorted()
-      const target = some?.[0]?.target ?? ''
-      for (const method of METHODS.filter((one) => !taken.includes(one))) {
-        const answer = await ask(url, `${method} ${target}`)
-        assert.equal(answer.headers.get('allow'), taken.join(', '), `${method} ${path}`)
-        if (method === 'HEAD') assert.deepEqual([answer.status, answer.body], [405, ''], path)
-        else assertError(answer, '405 method not allowed', `${method} ${path}`)
+      paths.set(some?.[0]?.target ?? '', taken)
+      if (some?.[0]?.path === '/c/{publicId}') paths.set(BELOW_AN_INBOX, taken)
+    }
+    for (const [path, taken] of paths) {
+      for (const method of METHODS) {
+        for (const sent of [{}, UNREADABLE]) {
+          const answer = await ask(url, `${method} ${path}`, sent)
+          const note = `${method} ${path}: ${answer.status}`
+          if (taken.includes(method)) {
+            assert.ok(answer.status !== 405 && answer.status < 500, note)
+            continue
+          }
+          assert.equal(answer.headers.get('allow'), taken.join(', '), note)
+          if (method === 'HEAD') assert.deepEqual([answer.status, answer.body], [405, ''], note)
+          else assertError(answer, '405 method not allowed', note)
+        }
       }
     }
   })

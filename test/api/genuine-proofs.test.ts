@@ -5,9 +5,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, suite, test } from 'node:test'
-import { base64, base64Bytes, base64url, hexBytes, utf8 } from '../../src/lib/bytes.ts'
-import { hmacSha256 } from '../../src/protocol/hmac.ts'
-import { decodeMacaroon, encodeMacaroon } from '../../src/protocol/macaroon.ts'
+import { base64, base64url, hexBytes, utf8 } from '../../src/lib/bytes.ts'
 import { type Answer, books, macaroonOf, paymentChallengeOf, purchase } from '../support/buying.ts'
 import { look, offerOf } from '../support/one-url.ts'
 import type { TestServer } from '../support/server.ts'
@@ -115,22 +113,3 @@ for (const scheme of ['Payment', 'L402'] as const) {
     }
   })
 }
-
-/** The macaroon with one more caveat, which any holder can add. */
-function narrowed(macaroon: string, caveat: string): string {
-  const minted = decodeMacaroon(base64Bytes(macaroon) ?? new Uint8Array())
-  assert.ok(minted)
-  const signature = hmacSha256(minted.signature, utf8(caveat))
-  const caveats = [...minted.caveats, utf8(caveat)]
-  return base64(encodeMacaroon({ ...minted, caveats, signature }))
-}
-
-test('a genuine macaroon of a paid order, to which a caveat was added that nobody knows, is a bare 401', async (t) => {
-  const server = await startShop(t)
-  const order = await paidOrderVia(server, L402)
-  const authorization = `L402 ${narrowed(macaroonOf(order.challenge), 'moon=full')}:${order.preimage}`
-  for (const key of [order.key, randomUUID()]) {
-    assertNothingToPay(await purchase(server, { key, authorization }), 'L402', key)
-  }
-  assert.equal((await books(server)).orders, 1)
-})

@@ -3,42 +3,13 @@ import { connect } from 'node:net'
 import { suite, test } from 'node:test'
 import { ask, assertError } from '../support/http.ts'
 import { type Document, openapiDocuments, pathsOf } from '../support/openapi.ts'
+import { aMonitor } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 
 const ID = 'catch_0000000000000000000000'
+const SECOND = 1_000
 const EVENT = '01890000-0000-7000-8000-000000000001'
-
-const METHODS = [
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-  'PROPFIND',
-  'QUERY',
-  'M-SEARCH',
-]
-/** What no document has; test/api/every-route.test.ts asks the rest. */
-const ROUTES: [path: string, allow: string][] = [
-  ['/', 'GET, HEAD'],
-  ['/buy', 'GET, HEAD'],
-  ['/catch', 'GET, HEAD'],
-  ['/gate', 'GET, HEAD'],
-  ['/docs', 'GET, HEAD'],
-  ['/whisper', 'GET, HEAD'],
-  ['/receipt', 'GET, HEAD'],
-  ['/read', 'GET, HEAD'],
-  ['/pulse', 'GET, HEAD'],
-  ['/status/pulse_status_0000000000000000000000', 'GET, HEAD'],
-  ['/favicon.ico', 'GET, HEAD'],
-  ['/llms.txt', 'GET, HEAD'],
-  ['/openapi.json', 'GET, HEAD'],
-  [`/c/${ID}/sub/path`, 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'],
-]
 
 suite('HTTP', () => {
   const theServer = shareServer()
@@ -125,30 +96,6 @@ suite('HTTP', () => {
       const answer = await ask(url, request, origin)
       assertError(answer, error, request)
       assert.equal(answer.headers.get('access-control-allow-origin'), '*', request)
-    }
-  })
-
-  test('each path takes its own methods; any other is 405 and is told which', async () => {
-    const { url } = await theServer()
-    for (const [path, allow] of ROUTES) {
-      const taken = allow.split(', ')
-      for (const method of METHODS) {
-        for (const [headers, body] of [
-          ['', ''],
-          ['Content-Type: application/json\r\nContent-Length: 1\r\n', '{'],
-        ]) {
-          const answer = await ask(url, `${method} ${path}`, { headers, body })
-          const note = `${method} ${path}`
-          if (taken.includes(method)) {
-            assert.notEqual(answer.status, 405, note)
-            assert.ok(answer.status < 500, note)
-            continue
-          }
-          assert.equal(answer.headers.get('allow'), allow, note)
-          if (method === 'HEAD') assert.deepEqual([answer.status, answer.body], [405, ''], note)
-          else assertError(answer, '405 method not allowed', note)
-        }
-      }
     }
   })
 
@@ -243,4 +190,29 @@ suite('HTTP', () => {
       }
     }
   })
+})
+
+/** Receipts, challenges and pages are dated by it. */
+test("every answer's Date is the service's clock, of the moment in which it is sent", async (t) => {
+  const server = await startServer(t)
+  const { publicId, ownerToken } = await aMonitor(server)
+  const authorization = `Bearer ${ownerToken}`
+  server.clock.jump(3 * 60 * 60_000)
+  const stop = new AbortController()
+  t.after(() => stop.abort())
+  for (const [path, init] of [
+    ['/health', {}],
+    ['/', {}],
+    ['/nothing/here', {}],
+    ['/health', { method: 'DELETE' }],
+    ['/c/catch_0000000000000000000000', { method: 'POST', body: 'x' }],
+    [`/api/pulse/${publicId}/stream`, { headers: { authorization } }],
+  ] as const) {
+    // Until it is asked, the service has not seen that the machine's clock was set.
+    const before = Math.max(server.now(), server.clock.now() - SECOND)
+    const answer = await fetch(server.url + path, { ...init, signal: stop.signal })
+    const date = Date.parse(answer.headers.get('date') ?? '')
+    // It says the second, which may have begun before the request.
+    assert.ok(date > before - SECOND && date <= server.now(), `${path}: ${date - before} ms`)
+  }
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { base64, base64Bytes, hex, utf8, utf8Text } from '../../src/lib/bytes.ts'
 import { decodeInvoice } from '../../src/protocol/bolt11.ts'
@@ -176,6 +176,16 @@ test('a genuine credential that is not for this request shows its payer nothing 
   }
   assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
   capabilityOf(await purchase(server, { key, authorization }))
+})
+
+test('a genuine credential of a paid order, to which a caveat was added that nobody knows, is a bare 401', async (t) => {
+  const server = await startShop(t)
+  const { key, challenge, preimage } = await paidOrderVia(server, L402)
+  const authorization = `L402 ${append(macaroonOf(challenge), 'moon=full')}:${preimage}`
+  for (const one of [key, randomUUID()]) {
+    assertBareRefusal(await purchase(server, { key: one, authorization }), L402, one)
+  }
+  assert.equal((await books(server)).orders, 1)
 })
 
 test('a credential of another purchase is 402, so that its client recovers', async (t) => {

@@ -15,6 +15,7 @@ import {
   purchase,
   quoteOf,
 } from '../support/buying.ts'
+import type { After } from '../support/folder.ts'
 import { startServer } from '../support/server.ts'
 import { hideTable, query } from '../support/store.ts'
 import {
@@ -182,6 +183,43 @@ export function walletFlowContract(name: string, flow: WalletFlow): void {
       })
       assert.equal(replayed.text, first.text)
       assert.deepEqual(replayed.lines('payment-receipt'), first.lines('payment-receipt'))
+    })
+
+    async function aMovingShop(t: After) {
+      const environment = { MAYFLY_BASE_URL: BASE_URL }
+      const server = await startServer(t, environment)
+      /** Restarts it under another public address. */
+      async function move() {
+        environment.MAYFLY_BASE_URL = 'http://127.0.0.1:9402'
+        await server.restart()
+      }
+      return { server, move }
+    }
+
+    test('what a challenge of the old public address was or is paid for is delivered after it changed', async (t) => {
+      const { server, move } = await aMovingShop(t)
+      const [delivered, paid] = [await paidOrderVia(server, flow), await paidOrderVia(server, flow)]
+      const open = await openOrderVia(server, flow)
+      const answer = await purchase(server, delivered.ask)
+      await move()
+      assert.equal((await purchase(server, delivered.ask)).text, answer.text)
+      const first = await purchase(server, paid.ask)
+      capabilityOf(first)
+      assert.equal((await purchase(server, paid.ask)).text, first.text)
+      await server.pay(open.bolt11)
+      capabilityOf(await purchase(server, open.ask))
+      assert.deepEqual(await books(server), { orders: 3, invoices: 3, settled: 3, inboxes: 3 })
+    })
+
+    test('a repeat at the new public address shows the same invoice, in a challenge that opens', async (t) => {
+      const { server, move } = await aMovingShop(t)
+      const order = await openOrderVia(server, flow)
+      await move()
+      const again = await openOrderVia(server, flow, { key: order.key })
+      assert.equal(quoteOf(again.challenge).bolt11, order.bolt11)
+      await server.pay(order.bolt11)
+      capabilityOf(await purchase(server, again.ask))
+      assert.deepEqual(await books(server), { orders: 1, invoices: 1, settled: 1, inboxes: 1 })
     })
   })
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { insertInbox } from '../../src/catch/store.ts'
+import { extendInbox, insertInbox } from '../../src/catch/store.ts'
 import { type Db, StoreAway } from '../../src/db/db.ts'
 import { tokenFromSeed, tokenHash } from '../../src/secrets/tokens.ts'
 import type { After } from '../support/folder.ts'
-import { anInbox, ID, REQUEST, serviceOn } from '../support/inboxes.ts'
+import { anInbox, ID, numberOf, REQUEST, serviceOn } from '../support/inboxes.ts'
 import { deliveredOrder } from '../support/order-rows.ts'
 import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
@@ -102,6 +102,51 @@ test('what an owner changes counts from the next event on, whichever instance ta
   assert.equal(events, 3)
   assert.deepEqual(await one.refusals(inbox), { total: 0, reasons: [] })
   assert.equal(await one.respond({ ...inbox, number: 99 }, null), false)
+})
+
+test('an inbox that is extended after the purge has read it keeps its events', async (t) => {
+  const store = await aStore(t)
+  let now = 0
+  let beforeDelete = async (): Promise<void> => {}
+  const db: Db = {
+    ...store,
+    async write(one) {
+      if (one.lockKey === ID) await beforeDelete()
+      return store.write(one)
+    },
+  }
+  const service = serviceOn(db, () => now)
+  const facts = await service.facts(ID)
+  assert.ok(facts)
+  assert.equal(await service.ingest(facts, REQUEST), facts)
+  now = 2 * INBOX.expiresAt
+  // Another instance extends it, at a moment when its own clock says that the inbox still lives.
+  beforeDelete = async () => {
+    beforeDelete = async () => {}
+    await store.write(
+      unit(
+        extendInbox({
+          number: await numberOf(store, ID),
+          endsAt: INBOX.expiresAt,
+          expiresAt: 9 * INBOX.expiresAt,
+          moreRequests: 1,
+          moreBytes: 1,
+          now: INBOX.expiresAt - 1,
+        }),
+      ),
+    )
+  }
+  await service.purge(now)
+  const inbox = await service.facts(ID)
+  assert.ok(inbox, 'the inbox lives')
+  const [use] = await store.read(
+    'select accepted_request_count as n, stored_bytes as b from catch_inbox_use',
+  )
+  const events = await store.read('select 1 as n from catch_event')
+  const recent =
+    store.engine === 'sqlite' ? await store.read('select 1 as n from catch_event_recent') : []
+  assert.equal(events.length + recent.length, 1)
+  assert.deepEqual([Number(use?.n), Number(use?.b) > 0], [1, true])
 })
 
 const OWNER_TOKEN = tokenFromSeed('catch_owner', Buffer.alloc(32))
