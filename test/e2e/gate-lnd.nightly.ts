@@ -72,18 +72,6 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
     const { by } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { by: string }
     assert.equal(by, 'provider')
   })
-
-  test('an invoice that nobody paid opens nothing', async (t) => {
-    const { api } = await aMarket(t, nodes.testbed)
-    const quote = (await (await fetch(`${api}/render/cow`, { method: 'POST' })).json()) as GateQuote
-    for (const proof of [{}, { 'x-gate-preimage': '00'.repeat(32) }]) {
-      const answer = await fetch(`${api}/render/cow`, {
-        method: 'POST',
-        headers: { 'x-gate-intent': quote.intentId, ...proof },
-      })
-      assert.equal(answer.status, 402)
-    }
-  })
 })
 
 /** Bob's address and API, registered with a Mayfly on alice's node by the operator's command. */

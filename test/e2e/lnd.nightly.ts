@@ -32,16 +32,6 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
   const nodes = shareNodes()
   const onAlice = (t: After) => sellingOver(t, nodes.testbed.alice)
 
-  test('an inbox bought from another node takes a webhook and shows it', async (t) => {
-    const server = await startServer(t, await onAlice(t))
-    const inbox = await server.mayfly.buyCatch({
-      planId: 'standard',
-      onInvoice: ({ bolt11 }) => nodes.testbed.pay(bolt11),
-    })
-    await useInbox(server.url, inbox)
-    await nodes.books.balance(server)
-  })
-
   test("a quote carries the node's own invoice, and no way to pay it but Lightning", async (t) => {
     const server = await startServer(t, await onAlice(t))
     const { bolt11, paymentHash, amountSats, expiresAt, network } = await quote(server.url)

@@ -1,23 +1,12 @@
-/** Agents that buy and extend through `mayfly mcp` and at `/mcp`, from a real LND with another one as the wallet. */
+/** An agent that buys and extends through `mayfly mcp`, from a real LND with another one as the wallet. `/mcp` pays nothing. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { budgetState } from '../../src/cli/vault/budget.ts'
-import type { CatchCapability } from '../../src/client/index.ts'
 import { lndWallet } from '../../src/client/wallets/lnd.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import {
-  capabilityIn,
-  challengeIn,
-  connect,
-  credentialOf,
-  purchaseIn,
-  REVISIONS,
-  type Result,
-} from '../support/mcp.ts'
 import { connectHost } from '../support/mcp-host.ts'
-import { mppxClient } from '../support/mppx.ts'
 import { missingNodes } from '../support/nodes/testbed.ts'
 import { startServer } from '../support/server.ts'
 import { PAYING_MACAROON } from '../support/wallet-recipes.ts'
@@ -67,46 +56,6 @@ describe('agents and LND', { skip: await missingNodes() }, () => {
       costs.reduce((sum, msat) => sum + msat, 0),
     )
     assert.equal(host.transcript().includes(macaroon), false)
-    await nodes.books.balance(server)
-  })
-
-  for (const revision of REVISIONS) {
-    test(`a client of ${revision} buys and extends at /mcp from LND, and its repeats pay nothing`, async (t) => {
-      const { alice, pay } = nodes.testbed
-      const server = await startServer(t, await sellingOver(t, alice))
-      const agent = await connect(t, server.url, { revision })
-      const buy = async (name: string, given: object, token?: string) => {
-        const shown = token === undefined ? {} : { token }
-        const asked = await agent.call(name, given, shown)
-        const { purchaseId, quote } = purchaseIn(asked)
-        const meta = credentialOf(challengeIn(asked), await pay(quote.bolt11))
-        const results = await Promise.all(
-          [1, 2, 3].map(() => agent.call(name, { ...given, purchaseId }, { meta })),
-        )
-        assert.equal(new Set(results.map(({ content }) => content[0]?.text)).size, 1)
-        return results[0] as Result
-      }
-      const inbox = capabilityIn<CatchCapability>(await buy('buy_inbox', { planId: 'spark' }))
-      const { publicId, ownerToken, expiresAt } = inbox
-      const done = await buy('extend', { publicId, planId: 'spark' }, ownerToken)
-      assert.ok(laterThan(expiresAt, done.structuredContent))
-      await nodes.books.balance(server)
-    })
-  }
-
-  test('mppx buys and extends at /mcp, and pays LND by itself', async (t) => {
-    const { alice, pay } = nodes.testbed
-    const server = await startServer(t, await sellingOver(t, alice))
-    const payer = await mppxClient(t, `${server.url}/mcp?tokens=meta`, pay)
-    const asked = { name: 'buy_inbox', arguments: { planId: 'spark' } }
-    const inbox = capabilityIn<CatchCapability>((await payer.callTool(asked)) as Result)
-    const { publicId, ownerToken, expiresAt } = inbox
-    const done = await payer.callTool({
-      name: 'extend',
-      arguments: { publicId, planId: 'spark' },
-      _meta: { 'org.mayfly/token': ownerToken },
-    })
-    assert.ok(laterThan(expiresAt, done.structuredContent))
     await nodes.books.balance(server)
   })
 

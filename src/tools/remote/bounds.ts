@@ -16,7 +16,7 @@ export const MCP_LONG_LIMIT: Limit = { name: 'mcpLong', perMinute: 20, burst: 10
 const PER_NETWORK = 64
 const IN_ALL = 512
 
-export function createCalls({ perNetwork = PER_NETWORK, inAll = IN_ALL } = {}) {
+export function createCalls() {
   const counts = new Map<string, number>()
   let all = 0
 
@@ -24,7 +24,7 @@ export function createCalls({ perNetwork = PER_NETWORK, inAll = IN_ALL } = {}) {
     /** Counts a request until the returned function is called; null if too many are under way. */
     begin(network: string): (() => void) | null {
       const count = counts.get(network) ?? 0
-      if (count >= perNetwork || all >= inAll) return null
+      if (count >= PER_NETWORK || all >= IN_ALL) return null
       counts.set(network, count + 1)
       all++
       let hasEnded = false

@@ -6,7 +6,6 @@ import { containsToken } from '../../../src/lib/ids.ts'
 import { assertExtended, EXTENDABLE, type Held, SPARK_MS } from '../../support/extension.ts'
 import {
   type Agent,
-  capabilityIn,
   challengeIn,
   connect,
   credentialOf,
@@ -95,45 +94,6 @@ for (const { name, buy, limits } of EXTENDABLE) {
         assert.match(refusalIn(await agent.call('extend', given, options)), expected)
       }
       assert.deepEqual(await orders(server), before)
-      seesNoToken(agent)
-    })
-
-    test('a credential extends nothing but what it was paid for', async (t) => {
-      const server = await start()
-      const [held, other] = [await buy(server), await buy(server)]
-      const agent = await connect(t, server.url)
-      const first = await agent.call('extend', asked(held), { token: held.ownerToken })
-      const preimage = await server.pay(purchaseIn(first).quote.bolt11)
-      const meta = credentialOf(challengeIn(first), preimage)
-      const tool = name === 'catch' ? 'buy_inbox' : 'buy_monitor'
-      const elsewhere = await agent.call('extend', asked(other), { meta, token: other.ownerToken })
-      assert.notEqual(elsewhere.structuredContent?.state, 'settled')
-      const bought = await agent.call(tool, { planId: 'spark' }, { meta })
-      assert.notEqual(bought.structuredContent?.state, 'settled')
-      await assertExtended(server, { held: other, limits, times: 0 })
-      assert.equal(endOf(await agent.call('extend', asked(held), { meta })), later(held))
-      await assertExtended(server, { held, limits, times: 1 })
-    })
-
-    test('what ends while its extension is paid is sold anew, to the credential alone', async (t) => {
-      const server = await start()
-      const held = await buy(server)
-      const agent = await connect(t, server.url)
-      const first = await agent.call('extend', asked(held), { token: held.ownerToken })
-      const { quote, purchaseId } = purchaseIn(first)
-      const destroyed = await agent.call(
-        'destroy',
-        { publicId: held.publicId },
-        { token: held.ownerToken },
-      )
-      assert.equal(destroyed.isError, undefined)
-      const preimage = await server.pay(quote.bolt11)
-      const given = { orderId: quote.orderId, purchaseId }
-      assert.match(refusalIn(await agent.call('check_order', given)), /proof of payment required/)
-      const meta = credentialOf(challengeIn(first), preimage)
-      const sold = capabilityIn<Held>(await agent.call('extend', asked(held), { meta }))
-      assert.notEqual(sold.publicId, held.publicId)
-      await assertExtended(server, { held: { ...sold, product: name }, limits, times: 0 })
       seesNoToken(agent)
     })
   })

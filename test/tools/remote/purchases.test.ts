@@ -51,18 +51,6 @@ suite('buying at /mcp', () => {
     })
   }
 
-  test('an unpaid call that is repeated with its purchaseId gets the same invoice', async (t) => {
-    const { url } = await start()
-    const agent = await connect(t, url)
-    const first = purchaseIn(await agent.call('buy_inbox', ASKED))
-    const again = purchaseIn(
-      await agent.call('buy_inbox', { ...ASKED, purchaseId: first.purchaseId }),
-    )
-    assert.deepEqual(again, first)
-    const other = purchaseIn(await agent.call('buy_inbox', ASKED))
-    assert.notEqual(other.quote.bolt11, first.quote.bolt11)
-  })
-
   test('a purchase that was paid natively is collected by the repeated call, or by check_order', async (t) => {
     const { url, pay } = await start()
     const agent = await connect(t, url)
