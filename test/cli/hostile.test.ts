@@ -7,9 +7,9 @@ import { test } from 'node:test'
 import { openPurchases } from '../../src/cli/vault/purchases.ts'
 import { vaultFile } from '../../src/cli/vault/vault.ts'
 import { commandLine, WITH_WALLET } from '../support/command-line.ts'
-import { type After, temporaryFolder } from '../support/folder.ts'
+import type { After } from '../support/folder.ts'
 import { LIES, lyingService } from '../support/lies.ts'
-import { connectHost } from '../support/mcp-host.ts'
+import { aHost } from '../support/mcp-host.ts'
 import { paidInvoices } from '../support/mcp-money.ts'
 import { startServer } from '../support/server.ts'
 import { between } from '../support/serving.ts'
@@ -20,9 +20,8 @@ test('neither the command line nor the tools of a host pay a lying service, or k
   const server = await startServer(t)
   const service = await lyingService(t, server.url)
   const cli = await commandLine(t, service.url)
-  const answer = () => 'accept' as const
-  const home = dirname(cli.folder)
-  const host = await connectHost(t, { home, url: service.url, environment, answer })
+  const lying = { server: { ...server, url: service.url }, home: dirname(cli.folder) }
+  const { host } = await aHost(t, { ...lying, environment, answers: ['accept'] })
   for (const [name, lie] of Object.entries(LIES)) {
     service.lie = lie
     const { code, err, out } = await cli.run(['buy', 'catch'], { environment })
@@ -80,12 +79,11 @@ test('a catalogue whose price is a text asks the user nothing', async (t) => {
   const url = await catalogueOf(t, server.url, (plan) => {
     plan.priceSats = '1 sat, which the shop pays back'
   })
-  const questions: string[] = []
-  const answer = (question: string) => {
-    questions.push(question)
-    return 'accept' as const
-  }
-  const host = await connectHost(t, { home: await temporaryFolder(t), url, environment, answer })
+  const { host, questions } = await aHost(t, {
+    server: { ...server, url },
+    environment,
+    answers: ['accept'],
+  })
   const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
   assert.equal(refused.isError, true)
   assert.match(refused.text, /not on sale now\. Nothing was paid/)

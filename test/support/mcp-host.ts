@@ -6,9 +6,10 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { BIN, ENVIRONMENT } from './bin.ts'
-import { oneDay } from './command-line.ts'
+import { oneDay, WITH_WALLET } from './command-line.ts'
 import { hostInThread } from './command-threads.ts'
-import type { After } from './folder.ts'
+import { type After, temporaryFolder } from './folder.ts'
+import { startServer, type TestServer } from './server.ts'
 
 export type HostKind = 'client 2.4.0, 2026-07-28' | 'client 2.4.0, 2025-11-25' | 'sdk 1.32.2'
 
@@ -28,6 +29,8 @@ export type ToolResult = {
   value: Record<string, unknown>
 }
 
+export type Choice = 'accept' | 'decline' | 'cancel'
+
 type CallOptions = {
   signal?: AbortSignal
   onprogress?: (progress: { progress: number; message?: string | undefined }) => void
@@ -45,7 +48,30 @@ export type HostOptions = {
   /** It is killed, or another host of this user runs beside it. Each night all have processes. */
   hasProcess?: boolean
   /** How the user answers questions. Without it, this host cannot ask. */
-  answer?: (message: string) => 'accept' | 'decline' | 'cancel'
+  answer?: (message: string) => Choice
+}
+
+type NewHost = Partial<Omit<HostOptions, 'answer' | 'url'>> & {
+  server?: TestServer
+  /** How the user answers one question after the other; the last answer stays. Without any, this host cannot ask. */
+  answers?: Choice[]
+}
+
+/** A host of a new user, whose wallet pays on the simulator. Default: at a service of its own. */
+export async function aHost(t: After, { server, answers, ...options }: NewHost = {}) {
+  const service = server ?? (await startServer(t))
+  const home = options.home ?? (await temporaryFolder(t))
+  const questions: string[] = []
+  const answer = (question: string): Choice =>
+    answers?.[questions.push(question) - 1] ?? answers?.at(-1) ?? 'cancel'
+  const host = await connectHost(t, {
+    url: service.url,
+    environment: WITH_WALLET.environment,
+    ...(answers && { answer }),
+    ...options,
+    home,
+  })
+  return { ...service, server: service, home, host, questions }
 }
 
 /** Connects a host, which ends with the test. */

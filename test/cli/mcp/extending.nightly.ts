@@ -10,10 +10,10 @@ import { openPurchases } from '../../../src/cli/vault/purchases.ts'
 import { containsToken } from '../../../src/lib/ids.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { SPARK_MS } from '../../support/extension.ts'
-import { type After, temporaryFolder } from '../../support/folder.ts'
-import { connectHost, type HostOptions, type ToolResult } from '../../support/mcp-host.ts'
+import type { After } from '../../support/folder.ts'
+import { aHost, type Choice, type ToolResult } from '../../support/mcp-host.ts'
 import { paidInvoices, spentSats } from '../../support/mcp-money.ts'
-import { startServer, type TestServer } from '../../support/server.ts'
+import { startServer } from '../../support/server.ts'
 import { between } from '../../support/serving.ts'
 import { query } from '../../support/store.ts'
 import { until } from '../../support/until.ts'
@@ -23,20 +23,12 @@ import { putSaved, savedText } from '../../support/vault.ts'
 const wallet = WITH_WALLET.environment
 
 /** A host that has bought an inbox or a monitor as `mine`. */
-async function aBuyer(
-  t: After,
-  {
-    tool = 'buy_inbox',
-    ...options
-  }: Partial<HostOptions> & { tool?: string; server?: TestServer } = {},
-) {
-  const server = options.server ?? (await startServer(t))
-  const home = options.home ?? (await temporaryFolder(t))
-  const host = await connectHost(t, { environment: wallet, url: server.url, ...options, home })
-  const bought = await host.call(tool, { planId: 'spark', name: 'mine' })
+async function aBuyer(t: After, tool = 'buy_inbox', options: Parameters<typeof aHost>[1] = {}) {
+  const one = await aHost(t, options)
+  const bought = await one.host.call(tool, { planId: 'spark', name: 'mine' })
   const { expiresAt } = (bought.value.bought ?? {}) as { expiresAt: string }
   assert.ok(expiresAt, bought.text)
-  return { server, home, host, expiresAt, given: { name: 'mine', expiresAt } }
+  return { ...one, expiresAt, given: { name: 'mine', expiresAt } }
 }
 
 const later = (expiresAt: string, times = 1): string =>
@@ -65,10 +57,8 @@ test('twenty calls at once extend what was bought and pay once, and the next end
 
 describe('what is not extended', () => {
   test('nothing is paid if the user does not agree', async (t) => {
-    const questions: string[] = []
-    const answers = ['accept', 'decline'] as const
-    const answer = (question: string) => answers[questions.push(question) - 1] ?? 'accept'
-    const { server, host, given } = await aBuyer(t, { answer })
+    const answers: Choice[] = ['accept', 'decline', 'accept']
+    const { server, host, given, questions } = await aBuyer(t, 'buy_inbox', { answers })
     const refused = await host.call('extend', given)
     assert.equal(refused.text, 'The user did not agree. Nothing was extended or paid.')
     assert.match(
@@ -121,8 +111,9 @@ describe('an interrupted extension', () => {
       held = response
       return true
     })
-    const { home, host, expiresAt, given } = await aBuyer(t, { server: { ...server, url } })
-    const other = await connectHost(t, { environment: wallet, url, home })
+    const service = { ...server, url }
+    const { home, host, expiresAt, given } = await aBuyer(t, 'buy_inbox', { server: service })
+    const { host: other } = await aHost(t, { server: service, home })
     isBought = true
     const slow = host.call('extend', given)
     const waiting = await until('the first call asks for the price', () => held)
@@ -132,58 +123,42 @@ describe('an interrupted extension', () => {
     assert.equal(await paidInvoices(server), 2)
   })
 
-  test('what ended before its extension was paid is sold anew to the proof that was kept, and saved beside it', async (t) => {
+  test('what ended while its extension was paid is sold anew, and saved beside it', async (t) => {
     const server = await startServer(t)
+    const held = Promise.withResolvers<ServerResponse>()
     let isBought = false
-    const paying: ServerResponse[] = []
-    const proven: ServerResponse[] = []
-    let isOpen = false
-    const url = await between(t, server.url, (path, response, { headers }) => {
-      const isProof = headers['payment-preimage'] !== undefined
-      if (!isBought || isOpen || (path !== '/simulator/pay' && !isProof)) return false
-      ;(isProof ? proven : paying).push(response)
+    const url = await between(t, server.url, (path, response) => {
+      if (!isBought || path !== '/simulator/pay') return false
+      held.resolve(response)
       return true
     })
-    const { home, host, given } = await aBuyer(t, {
-      server: { ...server, url },
-      tool: 'buy_monitor',
-    })
+    const service = { ...server, url }
+    const { home, host, given } = await aBuyer(t, 'buy_monitor', { server: service })
     isBought = true
-    const lost = host.call('extend', given).catch(() => 'lost')
-    const [payment] = await until('the wallet is asked', () => (paying.length > 0 ? paying : null))
+    const extended = host.call('extend', given)
+    const payment = await held.promise
     await server.mayfly.pulse(savedAs(home, 'mine')).destroy()
-    const [order] = await query(
-      server,
-      'select bolt11 from purchase_order where extends_id is not null',
-    )
-    const preimage = await server.pay(String(order?.bolt11))
-    const paid = { preimage, paymentHash: '' }
-    payment?.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(paid))
-    await until('the proof is sent', () => proven.length > 0)
-    process.kill(host.pid, 'SIGKILL')
-    await lost
-    isOpen = true
-    for (const response of proven) response.destroy()
-    const next = await connectHost(t, { home, url, environment: wallet })
-    const { value, text } = await next.call('extend', given)
+    const unpaid = 'select bolt11 from purchase_order where extends_id is not null'
+    const [order] = await query(server, unpaid)
+    const paid = { preimage: await server.pay(String(order?.bolt11)), paymentHash: '' }
+    payment.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(paid))
+    const { value, text } = await extended
     assert.equal(value.state, 'settled', text)
     assert.equal(value.name, 'mine-2')
     assert.match(String(value.next), /^mine had ended before it was paid, so a new one was sold/)
     const { publicId } = value.bought as { publicId: string }
     assert.equal(savedAs(home, 'mine-2').publicId, publicId)
-    assert.equal((await next.call('ping', { name: 'mine-2' })).text, 'Recorded.')
+    assert.equal((await host.call('ping', { name: 'mine-2' })).text, 'Recorded.')
     assert.equal(await paidInvoices(server), 2)
-    assert.equal(containsToken(next.transcript()), false)
+    assert.equal(containsToken(host.transcript()), false)
   })
 })
 
 test('without a wallet the user pays the invoice, and check_order or the same call collects it', async (t) => {
-  const server = await startServer(t)
-  const home = await temporaryFolder(t)
+  const { server, home, host } = await aHost(t, { environment: {} })
   const cli = await commandLine(t, server.url)
   const environment = { ...wallet, XDG_DATA_HOME: home }
   const { expiresAt } = await cli.json(['buy', 'catch', '--name', 'mine'], { environment })
-  const host = await connectHost(t, { home, url: server.url })
   const collect = {
     check_order: () => host.call('check_order', { name: 'mine' }),
     extend: (end: string) => host.call('extend', { name: 'mine', expiresAt: end }),
@@ -205,7 +180,7 @@ test('without a wallet the user pays the invoice, and check_order or the same ca
 })
 
 test('a token that was replaced while an extension waited for its payment stays saved', async (t) => {
-  const { server, home, host, expiresAt, given } = await aBuyer(t, { tool: 'buy_monitor' })
+  const { server, home, host, expiresAt, given } = await aBuyer(t, 'buy_monitor')
   const cli = await commandLine(t, server.url)
   const waiting = cli.start(['extend', 'mine'], { environment: { XDG_DATA_HOME: home } })
   const bolt11 = await invoiceOf(waiting)

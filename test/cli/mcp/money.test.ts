@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPurchase } from '../../../src/cli/vault/purchases.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
-import { temporaryFolder } from '../../support/folder.ts'
-import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
+import { aHost, HOSTS } from '../../support/mcp-host.ts'
 import { paidInvoices, spentSats, stuckService } from '../../support/mcp-money.ts'
 import { startServer } from '../../support/server.ts'
 import { between } from '../../support/serving.ts'
@@ -15,15 +14,8 @@ const wallet = WITH_WALLET.environment
 
 describe('the ceilings', () => {
   test('a price above the ceiling names both, and what to set, before the user is asked or an invoice is made', async (t) => {
-    const server = await startServer(t)
-    const home = await temporaryFolder(t)
     const environment = { ...wallet, MAYFLY_MAX_SATS: '99' }
-    const questions: string[] = []
-    const answer = (question: string): 'accept' => {
-      questions.push(question)
-      return 'accept'
-    }
-    const host = await connectHost(t, { home, url: server.url, environment, answer })
+    const { server, home, host, questions } = await aHost(t, { environment, answers: ['accept'] })
     const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
     assert.match(
       refused.text,
@@ -36,11 +28,9 @@ describe('the ceilings', () => {
 
   for (const kind of HOSTS) {
     test(`${kind}: twenty purchases at once never pay more than the day allows`, async (t) => {
-      const server = await startServer(t)
-      const home = await temporaryFolder(t)
       const environment = { ...wallet, MAYFLY_MAX_SATS_PER_DAY: '350' }
-      const answer = () => 'accept' as const
-      const host = await connectHost(t, { kind, home, url: server.url, environment, answer })
+      const options = { kind, environment, answers: ['accept' as const] }
+      const { server, home, host } = await aHost(t, options)
       const results = await Promise.all(
         Array.from({ length: 20 }, (_, i) =>
           host.call('buy_inbox', { planId: 'spark', name: `inbox-${i}` }),
@@ -69,11 +59,7 @@ describe('a repeated purchase', () => {
       response.writeHead(400).end()
       return true
     })
-    const host = await connectHost(t, {
-      home: await temporaryFolder(t),
-      url,
-      environment: wallet,
-    })
+    const { host } = await aHost(t, { server: { ...server, url } })
     const asked = { planId: 'spark', name: 'hooks' }
     assert.match((await host.call('buy_inbox', asked)).text, /The wallet did not pay/)
     const checked = await host.call('check_order', { name: 'hooks' })
@@ -87,9 +73,7 @@ describe('a repeated purchase', () => {
   })
 
   test('twenty calls with one name pay once', async (t) => {
-    const server = await startServer(t)
-    const home = await temporaryFolder(t)
-    const host = await connectHost(t, { home, url: server.url, environment: wallet })
+    const { server, host } = await aHost(t)
     const results = await Promise.all(
       Array.from({ length: 20 }, () => host.call('buy_monitor', { planId: 'spark', name: 'job' })),
     )
@@ -102,16 +86,15 @@ describe('a repeated purchase', () => {
 
   test('a process that is killed while it pays leaves the payment counted, and the next one pays once', async (t) => {
     const service = await stuckService(t, (path) => path === '/simulator/pay')
-    const home = await temporaryFolder(t)
     const environment = { ...wallet, MAYFLY_MAX_SATS_PER_DAY: '149' }
-    const options: HostOptions = { home, url: service.url, environment, hasProcess: true }
-    const first = await connectHost(t, options)
+    const options = { server: service, environment, hasProcess: true }
+    const { home, host: first } = await aHost(t, options)
     const lost = first.call('buy_inbox', { planId: 'spark', name: 'hooks' }).catch(() => 'lost')
     await service.reached
     process.kill(first.pid, 'SIGKILL')
     assert.equal(await lost, 'lost')
     assert.equal(spentSats(home), 100)
-    const second = await connectHost(t, options)
+    const { host: second } = await aHost(t, { ...options, home })
     const same = await second.call('buy_inbox', { planId: 'spark', name: 'other' })
     assert.match(same.text, /hooks is the same, and may have been paid: nobody knows yet/)
     const other = await second.call('buy_monitor', { planId: 'spark', name: 'other' })
@@ -125,20 +108,14 @@ describe('a repeated purchase', () => {
 
   test('a process that is killed after it has paid collects by the same name, and pays nothing more', async (t) => {
     const service = await stuckService(t, (_path, isPaid) => isPaid)
-    const home = await temporaryFolder(t)
-    const options: HostOptions = {
-      home,
-      url: service.url,
-      environment: wallet,
-      hasProcess: true,
-    }
-    const first = await connectHost(t, options)
+    const options = { server: service, hasProcess: true }
+    const { home, host: first } = await aHost(t, options)
     const lost = first.call('buy_inbox', { planId: 'spark', name: 'hooks' }).catch(() => 'lost')
     await service.reached
     process.kill(first.pid, 'SIGKILL')
     await lost
     service.open()
-    const second = await connectHost(t, options)
+    const { host: second } = await aHost(t, { ...options, home })
     const done = await second.call('check_order', { name: 'hooks' })
     assert.equal(done.value.state, 'settled', done.text)
     assert.equal(await paidInvoices(service), 1)
@@ -146,8 +123,7 @@ describe('a repeated purchase', () => {
 
   test('a call that is cancelled while it pays goes on, and its purchase is saved', async (t) => {
     const service = await stuckService(t, (_path, isPaid) => isPaid)
-    const home = await temporaryFolder(t)
-    const host = await connectHost(t, { home, url: service.url, environment: wallet })
+    const { home, host } = await aHost(t, { server: service })
     const cancel = new AbortController()
     const asked = { planId: 'spark', name: 'hooks' }
     const cancelled = host
@@ -167,9 +143,7 @@ describe('a repeated purchase', () => {
 })
 
 test('without a wallet the user pays the invoice, and check_order collects it', async (t) => {
-  const server = await startServer(t)
-  const home = await temporaryFolder(t)
-  const host = await connectHost(t, { home, url: server.url })
+  const { server, home, host } = await aHost(t, { environment: {} })
   assert.match(host.instructions, /No wallet is configured/)
   const asked = { planId: 'spark', name: 'hooks' }
   const offer = await host.call('buy_inbox', asked)

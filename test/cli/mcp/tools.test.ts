@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { containsToken } from '../../../src/lib/ids.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { temporaryFolder } from '../../support/folder.ts'
-import { connectHost, HOSTS, type HostOptions } from '../../support/mcp-host.ts'
+import { aHost, type Choice, HOSTS } from '../../support/mcp-host.ts'
 import { startServer } from '../../support/server.ts'
 import { between } from '../../support/serving.ts'
 import { query } from '../../support/store.ts'
@@ -13,18 +13,10 @@ import { aUser } from '../../support/user.ts'
 import { inVaultOf, putSaved, savedText } from '../../support/vault.ts'
 
 const wallet = WITH_WALLET.environment
-const agreed = (): 'accept' => 'accept'
 
 for (const kind of HOSTS) {
   test(`${kind} buys, reads and destroys, and no token, key or preimage comes to it`, async (t) => {
-    const { url, databaseUrl } = await startServer(t)
-    const home = await temporaryFolder(t)
-    const questions: string[] = []
-    const answer = (message: string): 'accept' => {
-      questions.push(message)
-      return 'accept'
-    }
-    const host = await connectHost(t, { kind, home, url, environment: wallet, answer })
+    const { host, databaseUrl, questions } = await aHost(t, { kind, answers: ['accept'] })
     const call = async (name: string, args: object) => {
       const answered = await host.call(name, args)
       assert.equal(answered.isError, false, answered.text)
@@ -71,10 +63,7 @@ for (const kind of HOSTS) {
 }
 
 test('what is handed over is not handed over again, also by the next process, unless the call says after', async (t) => {
-  const { url, mayfly } = await startServer(t)
-  const home = await temporaryFolder(t)
-  const host = () => connectHost(t, { home, url, environment: wallet })
-  const first = await host()
+  const { server, home, host: first } = await aHost(t)
   const bought = await first.call('buy_inbox', { planId: 'spark', name: 'hooks' })
   const { url: address } = bought.value.bought as { url: string }
   const send = (body: string, method = 'POST') => fetch(address, { method, body })
@@ -89,11 +78,10 @@ test('what is handed over is not handed over again, also by the next process, un
   assert.deepEqual(await next(first, BRIEFLY), ['timeout'])
   await send('two')
   await first.close()
-  const second = await host()
+  const { host: second } = await aHost(t, { server, home })
   assert.deepEqual(await next(second), ['received', 'two'])
   assert.deepEqual(await next(second, { after: 0 }), ['received', 'one', 'two'])
   assert.deepEqual(await next(second, BRIEFLY), ['timeout'])
-  assert.ok(mayfly)
 
   // What a filter or after has passed over was not seen.
   await send('three', 'PUT')
@@ -142,14 +130,6 @@ test('a monitor whose invoice the user pays is set up as it was asked for', asyn
 
 type Text = { untrustedText: string; bytes: number; isCut: boolean }
 type Hook = { method: string; path: Text; headers: Text; body: Text | null }
-
-async function aHost(t: Parameters<typeof connectHost>[0], options: Partial<HostOptions> = {}) {
-  const server = await startServer(t)
-  const home = await temporaryFolder(t)
-  const url = server.url
-  const host = await connectHost(t, { home, url, environment: wallet, ...options })
-  return { ...server, server, home, host }
-}
 
 test('an error of the service comes without tokens, steering characters or length', async (t) => {
   const { host, url, home } = await aHost(t)
@@ -222,7 +202,7 @@ test('a catalogue is what a stranger wrote: known members alone, each text escap
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(hostile))
     return true
   })
-  const host = await connectHost(t, { home: await temporaryFolder(t), url })
+  const { host } = await aHost(t, { server: { ...server, url } })
   const { isError, text, value } = await host.call('catalog')
   assert.equal(isError, false, text)
   assert.ok(text.length < 8_000, String(text.length))
@@ -301,10 +281,8 @@ describe('the arguments of a tool', () => {
 describe('a question to the user', () => {
   for (const kind of HOSTS) {
     test(`${kind}: nothing is bought or destroyed if the user does not agree`, async (t) => {
-      const answers = ['decline', 'cancel', 'accept', 'decline'] as const
-      let asked = 0
-      const answer = () => answers[asked++] ?? 'cancel'
-      const { host, home } = await aHost(t, { kind, answer })
+      const answers: Choice[] = ['decline', 'cancel', 'accept', 'decline']
+      const { host, home } = await aHost(t, { kind, answers })
       for (const _ of [1, 2]) {
         const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
         assert.equal(refused.text, 'The user did not agree. Nothing was bought or paid.')
@@ -321,16 +299,13 @@ describe('a question to the user', () => {
   }
 
   test('alerts go to an address that the model chose only if the user agrees to it', async (t) => {
-    const questions: string[] = []
-    const answers = ['accept', 'decline'] as const
-    const answer = (question: string) => answers[questions.push(question) - 1] ?? 'cancel'
     const alerts = [{ url: 'https://hooks.example/of/the/model' }]
-    const asking = await aHost(t, { answer })
+    const asking = await aHost(t, { answers: ['accept', 'decline'] })
     await asking.host.call('buy_monitor', { planId: 'spark', name: 'job' })
     const refused = await asking.host.call('configure_monitor', { name: 'job', label: 'x', alerts })
     assert.equal(refused.text, 'The user did not agree. Nothing was changed.')
     assert.match(
-      questions[1] ?? '',
+      asking.questions[1] ?? '',
       /alerts of "job" to https:\/\/hooks\.example\/of\/the\/model\?/,
     )
     const silent = await aHost(t)
@@ -398,13 +373,12 @@ describe('a secret', () => {
   })
 
   test('a code that the user pastes is read, once for any number of calls, and leaves no file behind', async (t) => {
-    const { cli, url } = await aUser(t)
+    const { cli, server } = await aUser(t)
     const { code } = await cli.json(['whisper', 'send', '--reads', '1', '--name', 'note'], {
       ...WITH_WALLET,
       input: 'meet me at nine',
     })
-    const home = await temporaryFolder(t)
-    const host = await connectHost(t, { home, url })
+    const { home, host } = await aHost(t, { server })
     for (const _ of [1, 2]) {
       const read = await host.call('read_whisper', { code })
       assert.equal(JSON.parse(read.text).content.untrustedText, 'meet me at nine')
@@ -431,16 +405,15 @@ describe('a secret', () => {
   })
 
   test('the code of a text that the model did not write is answered only where the user has asked for it', async (t) => {
-    const { host, home, url } = await aHost(t, { answer: agreed })
+    const { server, host, home, url } = await aHost(t, { answers: ['accept'] })
     const cli = await commandLine(t, url)
     const environment = { ...wallet, XDG_DATA_HOME: home }
     await cli.json(['whisper', 'send', '--name', 'door'], { environment, input: '4711' })
     const hidden = await host.call('check_order', { name: 'door' })
     assert.equal((hidden.value.bought as { code?: string }).code, undefined)
     assert.match(hidden.text, /mayfly show door --reveal/)
-    const args = ['--show-codes']
-    const showing = await connectHost(t, { home, url, environment: wallet, args })
-    const shown = await showing.call('check_order', { name: 'door' })
+    const showing = await aHost(t, { server, home, args: ['--show-codes'] })
+    const shown = await showing.host.call('check_order', { name: 'door' })
     const { code } = shown.value.bought as { code: string }
     assert.match(code, /^mayfly-whisper:1:/)
     const read = await host.call('read_whisper', { code })
