@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
-import { deflateSync, gzipSync } from 'node:zlib'
+import { gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import type { CatchCapability } from '../../src/client/index.ts'
 import { NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
@@ -57,25 +57,15 @@ suite('one request of an inbox', () => {
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('the page of a request unpacks a body within bounds, and shows it as it was sent, too', async (t) => {
+  test('the page of a request unpacks a body, and shows it as it was sent, too', async (t) => {
     const inbox = await anInbox(site.server)
     const packed = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
     await post(inbox, '/packed', gzipSync('{"unpacked":true}'), packed)
-    await post(inbox, '/bomb', gzipSync(Buffer.alloc(40 * 1024 * 1024)), packed)
-    await post(inbox, '/twice', gzipSync(deflateSync('plain')), {
-      'content-encoding': 'deflate, gzip',
-    })
     await post(inbox, '/unknown', 'packed somehow', { 'content-encoding': 'lzma' })
     const { page, choose } = await opened(t, inbox, { viewport: WIDE })
     const body = page.getByRole('group', { name: 'Body', exact: true })
     await page.getByText('cannot unpack lzma').waitFor()
     assert.equal(await body.innerText(), 'packed somehow')
-    await choose('twice')
-    await page.getByText('Unpacked from gzip and deflate.').waitFor()
-    assert.equal(await body.innerText(), 'plain')
-    await choose('bomb')
-    await page.getByText('It is too large to unpack here').waitFor()
-    await page.getByText('unpacked 8 MiB').waitFor()
     await choose('packed')
     await page.getByText('Unpacked from gzip.').waitFor()
     assert.equal(await body.innerText(), '{\n  "unpacked": true\n}')
@@ -84,8 +74,11 @@ suite('one request of an inbox', () => {
     assert.deepEqual(await seriousFaults(page), [])
   })
 
-  test('the page of a request shows pictures of pixels as pictures, and a drawing as text', async (t) => {
+  test('the page of a request shows pictures of pixels as pictures, a drawing as text, and text in the charset of its sender', async (t) => {
     const inbox = await anInbox(site.server)
+    await post(inbox, '/latin', Buffer.from('caf\xe9', 'latin1'), {
+      'content-type': 'text/plain; charset=iso-8859-1',
+    })
     const svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
     await post(inbox, '/drawing', svg, { 'content-type': 'image/svg+xml' })
     await post(inbox, '/broken', PNG.subarray(0, 30), { 'content-type': 'image/png' })
@@ -95,43 +88,12 @@ suite('one request of an inbox', () => {
     await choose('broken')
     await page.getByText('This browser cannot show this picture').waitFor()
     await choose('drawing')
-    assert.equal(await page.getByRole('group', { name: 'Body', exact: true }).innerText(), svg)
-    assert.equal(await page.locator('article img').count(), 0)
-  })
-
-  test('the page of a request reads text in the charset that its sender names', async (t) => {
-    const inbox = await anInbox(site.server)
-    await post(inbox, '/latin', Buffer.from('caf\xe9', 'latin1'), {
-      'content-type': 'text/plain; charset=iso-8859-1',
-    })
-    const { page } = await opened(t, inbox)
-    await page.getByText('Read as windows-1252.').waitFor()
-    assert.equal(await page.getByRole('group', { name: 'Body', exact: true }).innerText(), 'café')
-  })
-
-  test('the page of a request indents JSON, keeps its numbers as sent, and says first what is cut', async (t) => {
-    const inbox = await anInbox(site.server)
-    const text = `{"id":12345678901234567890,"in":{"deep":[1,{}]},"long":"${'x'.repeat(900)}"}`
-    await post(inbox, '/small', text, { 'content-type': 'application/json' })
-    const many = `${'['.repeat(40)}${'1,'.repeat(19_999)}1${']'.repeat(40)}`
-    await post(inbox, '/many', many, { 'content-type': 'application/json' })
-    const { page, choose } = await opened(t, inbox)
     const body = page.getByRole('group', { name: 'Body', exact: true })
-    await page.getByText('The first 200,000 characters; the rest is in the download.').waitFor()
-    assert.ok((await body.innerText()).startsWith('[\n  [\n    [\n'))
-
-    await choose('small')
-    assert.equal(
-      await body.innerText(),
-      `{\n  "id": 12345678901234567890,\n  "in": {\n    "deep": [\n      1,\n      {}\n    ]\n  },\n  "long": "${'x'.repeat(900)}"\n}`,
-    )
-    assert.deepEqual(await body.locator('.json-name').allInnerTexts(), [
-      '"id"',
-      '"in"',
-      '"deep"',
-      '"long"',
-    ])
-    assert.deepEqual(await seriousFaults(page), [])
+    assert.equal(await body.innerText(), svg)
+    assert.equal(await page.locator('article img').count(), 0)
+    await choose('latin')
+    await page.getByText('Read as windows-1252.').waitFor()
+    assert.equal(await body.innerText(), 'café')
   })
 
   test('the page of a request says whether its signature is right, and the secret goes nowhere', async (t) => {
@@ -244,7 +206,7 @@ suite('one request of an inbox', () => {
     assert.match(await copied(), /^content-type: application\/json\nx-l: café\n/m)
   })
 
-  test('the page of an inbox downloads all requests, oldest first, as HAR or NDJSON', async (t) => {
+  test('the page of an inbox downloads all requests as HAR or NDJSON', async (t) => {
     const inbox = await anInbox(site.server)
     for (let number = 1; number <= 55; number++) await post(inbox, `/${number}`, `${number}`)
     const { page } = await opened(t, inbox, { viewport: NARROW, colorScheme: 'dark' })
@@ -252,24 +214,12 @@ suite('one request of an inbox', () => {
     if (await back.isVisible()) await back.click()
     await page.getByText('More', { exact: true }).click()
     await page.getByRole('button', { name: 'Download all' }).click()
-    for (const [format, ending] of [
-      ['HAR', 'har'],
-      ['NDJSON', 'ndjson'],
-    ] as const) {
+    // What is in the files is told in content/export-file.test.ts.
+    for (const format of ['HAR', 'NDJSON']) {
       const saved = await download(page, `Download as ${format}`)
-      assert.equal(saved.suggestedFilename(), `${inbox.publicId}.${ending}`)
+      assert.equal(saved.suggestedFilename(), `${inbox.publicId}.${format.toLowerCase()}`)
       const text = await readFile(await saved.path(), 'utf8')
-      const bodies =
-        format === 'HAR'
-          ? JSON.parse(text).log.entries.map((entry: HarEntry) => entry.request.postData.text)
-          : text
-              .trimEnd()
-              .split('\n')
-              .map((line) => JSON.parse(line).body)
-      assert.deepEqual(
-        bodies,
-        Array.from({ length: 55 }, (_, index) => `${index + 1}`),
-      )
+      assert.equal(text.match(/"(?:path|_mayfly)":/g)?.length, 55)
       await page.getByText('The file has all 55 requests.').waitFor()
       assert.deepEqual(await seriousFaults(page), [])
     }
@@ -303,5 +253,3 @@ suite('one request of an inbox', () => {
     await page.getByRole('heading', { name: `POST /${path}` }).waitFor()
   }
 })
-
-type HarEntry = { request: { postData: { text: string } } }

@@ -18,42 +18,37 @@ import { until } from '../support/until.ts'
 
 const LAPTOP = { width: 1366, height: 768 }
 const PHONE = { width: 390, height: 844 }
+const LARGE = { width: 1600, height: 900 }
 
 suite('the list of an inbox', () => {
   const site = startSite()
 
-  for (const viewport of [LAPTOP, PHONE, { width: 1600, height: 900 }]) {
-    const size = `${viewport.width} × ${viewport.height}`
-    for (const colorScheme of ['light', 'dark'] as const) {
-      test(`the first request is on the first screen at ${size} ${colorScheme}, and nothing jumps as requests come`, async (t) => {
-        const inbox = await withEvents(2)
-        const { page } = await visitLive(site, t, inbox, { viewport, colorScheme })
-        await page.reload()
-        await page.getByText('Live', { exact: true }).waitFor()
-        const box = await linesOf(page).first().boundingBox()
-        assert.ok(box && box.y + box.height < viewport.height, `${box?.y}`)
-        await send(inbox, '/third')
-        await page.getByRole('button', { name: /third/ }).waitFor()
-        await page.getByText('3 of 100', { exact: true }).waitFor()
-        const { width } = viewport
-        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width)
-        assert.ok((await layoutShift(page)) < 0.1)
-        assert.deepEqual(await seriousFaults(page), [])
-      })
-    }
+  // Widths move things and schemes colour them.
+  for (const [viewport, colorScheme] of [
+    [LAPTOP, 'light'],
+    [PHONE, 'dark'],
+    [LARGE, 'light'],
+  ] as const) {
+    const { width, height } = viewport
+    test(`the first request is on the first screen at ${width} × ${height} ${colorScheme}, and nothing jumps as requests come`, async (t) => {
+      const inbox = await withEvents(2)
+      const { page } = await visitLive(site, t, inbox, { viewport, colorScheme })
+      await page.reload()
+      await page.getByText('Live', { exact: true }).waitFor()
+      const box = await linesOf(page).first().boundingBox()
+      assert.ok(box && box.y + box.height < height, `${box?.y}`)
+      await send(inbox, '/third')
+      await page.getByRole('button', { name: /third/ }).waitFor()
+      await page.getByText('3 of 100', { exact: true }).waitFor()
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width)
+      assert.ok((await layoutShift(page)) < 0.1)
+      assert.deepEqual(await seriousFaults(page), [])
+    })
   }
-
-  test('an empty inbox, a full one and its menu have no serious fault for a reader', async (t) => {
-    const inbox = await anInbox(site.server)
-    const { page } = await visitLive(site, t, inbox, { viewport: PHONE })
-    await page.getByRole('heading', { name: 'Waiting for requests' }).waitFor()
-    await page.getByText('More', { exact: true }).click()
-    assert.deepEqual(await seriousFaults(page), [])
-  })
 
   test('the width of a wide screen is used, and list and request scroll each by itself', async (t) => {
     const inbox = await withEvents(60)
-    const { page } = await visitLive(site, t, inbox, { viewport: { width: 1600, height: 900 } })
+    const { page } = await visitLive(site, t, inbox, { viewport: LARGE })
     const detail = await page.getByRole('region', { name: 'The request' }).boundingBox()
     assert.ok(detail && detail.x + detail.width > 1550, `${detail?.x} ${detail?.width}`)
     const [far, list] = [
@@ -67,10 +62,10 @@ suite('the list of an inbox', () => {
     await title(page, '/event-5').waitFor()
     assert.equal(await page.evaluate(() => scrollY), 0, 'the page stays')
     const line = await page.getByRole('button', { name: /event-5 / }).boundingBox()
-    assert.ok(line && line.y > 0 && line.y < 900, 'and the list stays where it was clicked')
+    assert.ok(line && line.y > 0 && line.y < LARGE.height, 'as does the list')
   })
 
-  test('the newest request is shown until one is chosen, and again after Escape', async (t) => {
+  test('the newest request is shown until one is chosen or read in, and again after Escape', async (t) => {
     const inbox = await withEvents(1)
     const { page } = await visitLive(site, t, inbox)
     await title(page, '/event-1').waitFor()
@@ -83,19 +78,14 @@ suite('the list of an inbox', () => {
     assert.equal(await title(page, '/event-1').count(), 1)
     await page.keyboard.press('Escape')
     await title(page, '/newest').waitFor()
-  })
 
-  test('a request that somebody reads in stays, whatever comes, with the text that is selected', async (t) => {
-    const inbox = await withEvents(1)
-    const { page } = await visitLive(site, t, inbox)
-    await page.getByRole('group', { name: 'Body', exact: true }).click()
-    await page
-      .getByRole('group', { name: 'Body', exact: true })
-      .evaluate((body) => getSelection()?.selectAllChildren(body))
-    await send(inbox, '/newer')
-    await page.getByRole('button', { name: /newer/ }).waitFor()
-    assert.equal(await title(page, '/event-1').count(), 1)
-    assert.match(await page.evaluate(() => String(getSelection())), /number/)
+    const body = page.getByRole('group', { name: 'Body', exact: true })
+    await body.click()
+    await body.evaluate((text) => getSelection()?.selectAllChildren(text))
+    await send(inbox, '/while-reading')
+    await page.getByRole('button', { name: /while-reading/ }).waitFor()
+    assert.equal(await title(page, '/newest').count(), 1)
+    assert.match(await page.evaluate(() => String(getSelection())), /\{\}/, 'it stays selected')
   })
 
   test('on a phone the Back of the browser leads from a request to its line, and not out of the inbox', async (t) => {
@@ -115,16 +105,12 @@ suite('the list of an inbox', () => {
     await page.getByRole('button', { name: 'Back to the list' }).click()
     await linesOf(page).first().waitFor()
     assert.match(page.url(), /\/catch$/)
-  })
 
-  test('on a phone the list stands where it stood, after a request was read and after one was deleted', async (t) => {
-    const inbox = await withEvents(30)
-    const { page } = await visitLive(site, t, inbox, { viewport: PHONE })
     const scrolled = () => page.locator('.list-scroll').evaluate((list) => list.scrollTop)
     await page.getByRole('button', { name: /event-30 / }).click()
     await page.getByRole('button', { name: 'Back to the list' }).click()
     await until('the keyboard is back', async () => /event-30/.test(await focused(page)))
-    assert.equal(await scrolled(), 0)
+    assert.equal(await scrolled(), 0, 'the list stands where it stood')
     await page.getByRole('button', { name: /event-30 / }).click()
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
     await until('the next has the keyboard', async () => /event-29/.test(await focused(page)))

@@ -242,6 +242,8 @@ suite('an inbox', () => {
       await body.innerText(),
       '{\n  "a": [],\n  "b": {},\n  "c": [\n    1,\n    {\n      "d": "[,"\n    }\n  ]\n}',
     )
+    const names = await body.locator('.json-name').allInnerTexts()
+    assert.deepEqual(names, ['"a"', '"b"', '"c"', '"d"'])
   })
 
   test('the page of an inbox takes a hundred requests at once, each shown once and in order', async (t) => {

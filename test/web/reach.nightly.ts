@@ -43,7 +43,10 @@ suite('each page in each state', () => {
     },
     'a capability': (page) => bought(page, 'catch'),
     'no inbox': (page) => page.goto(`${site.server.url}/catch`),
-    'an empty inbox': (page) => opened(page, 'catch'),
+    'an empty inbox with its menu': async (page) => {
+      await opened(page, 'catch')
+      await page.getByText('More', { exact: true }).click()
+    },
     'an inbox with a request': async (page) => {
       const capability = await anInbox(site.server)
       const sent = await fetch(
