@@ -56,13 +56,11 @@ export function createOperatorPage(
         ? 'select page_count * page_size as n from pragma_page_count, pragma_page_size'
         : 'select pg_database_size(current_database()) as n'
     return {
-      'the database': await numberOf(size),
-      'requests in inboxes': await numberOf(
+      Database: await numberOf(size),
+      'Requests in inboxes': await numberOf(
         'select coalesce(sum(stored_bytes), 0) as n from catch_inbox_use',
       ),
-      'secrets that wait for their payment': await numberOf(
-        'select sum(byte_count) as n from whisper_unpaid',
-      ),
+      'Secrets not yet paid': await numberOf('select sum(byte_count) as n from whisper_unpaid'),
     }
   }
 
@@ -76,8 +74,8 @@ export function createOperatorPage(
       latenciesIn(registry),
     ] as const)
     return documentOf(`
-<h1>Mayfly</h1>
-<p>${new Date(clock.now()).toISOString().slice(0, 16).replace('T', ' ')} UTC. It reloads every minute.</p>
+<h1>Mayfly, for its operator</h1>
+<p>As of ${new Date(clock.now()).toISOString().slice(0, 16).replace('T', ' ')} UTC. Reload the page for newer numbers.</p>
 <div class="facts">
 ${fact('Sales', isSelling() ? 'open' : 'closed', isSelling() ? 'good' : 'bad')}
 ${fact('Open quotes', number(open))}
@@ -176,14 +174,14 @@ async function latenciesIn(registry: Registry): Promise<Latency[]> {
 function latencyTable(latencies: Latency[]): string {
   const slowest = Math.max(...latencies.map(({ p99 }) => Math.min(p99, 10)))
   const bar = (seconds: number): string =>
-    `<svg class="bar" viewBox="0 0 100 8" aria-hidden="true"><rect width="${((Math.min(seconds, slowest) / slowest) * 100).toFixed(1)}" height="8"/></svg>`
+    `<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${((Math.min(seconds, slowest) / slowest) * 100).toFixed(1)}" height="4"/></svg>`
   const time = (seconds: number): string =>
     Number.isFinite(seconds) ? `≤ ${number(seconds * 1000)} ms` : 'above 10 s'
   const rows = latencies.map(
     ({ route, count, p50, p99 }) =>
-      `<tr><td><code>${escaped(route)}</code></td><td>${number(count)}</td><td>${time(p50)}</td><td>${time(p99)}</td><td>${bar(p99)}</td></tr>`,
+      `<tr><td><code>${escaped(route)}</code></td><td>${number(count)}</td><td>${time(p50)}</td><td>${time(p99)}${bar(p99)}</td></tr>`,
   )
-  return `<table>${head('route', 'requests', 'half within', '99 % within', '')}${rows.join('')}</table>`
+  return `<table class="latency">${head('route', 'requests', 'half within', '99 % within')}${rows.join('')}</table>`
 }
 
 const row = (...cells: string[]): string =>
@@ -210,20 +208,21 @@ body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)
 .facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:12px}.facts div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px}
 .facts span{display:block;font-size:13px}.facts strong{font-size:18px;white-space:nowrap}
 .good{color:var(--good)}.bad{color:var(--bad)}
-svg{width:100%;display:block}line{stroke:var(--line)}.bar{width:8rem;height:8px}.bar rect{fill:var(--a)}
+svg{width:100%;display:block}line{stroke:var(--line)}.bar{width:8rem;max-width:100%;height:4px}.bar rect{fill:var(--a)}
 .catch{fill:var(--a);color:var(--a)}.whisper{fill:var(--b);color:var(--b)}.pulse{fill:var(--c);color:var(--c)}
 .axis{display:flex;justify-content:space-between;font-size:13px;margin:4px 0}
 table{border-collapse:collapse;width:100%}th{text-align:left;font-size:13px}td,th{border-bottom:1px solid var(--line);padding:4px 12px 4px 0;font-variant-numeric:tabular-nums}
 td:not(:first-child){white-space:nowrap}summary{padding:11px 0;cursor:pointer}
 h2{margin:32px 0 8px;font-size:18px}
-@media(max-width:40rem){table{display:block;overflow-x:auto;font-size:13px}td,th{padding-right:8px}.bar{display:none}}`
+code{overflow-wrap:anywhere}
+@media(max-width:40rem){table{font-size:13px}td,th{padding-right:8px}.latency :is(td,th):nth-child(3){display:none}}`
 
 /** Nothing is loaded, nothing runs, and no other page shows it in a frame. */
 export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 const documentOf = (main: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta http-equiv="refresh" content="60"><title>Mayfly, for its operator</title><style>${STYLE}</style></head>
-<body>${main}
-</body></html>
+<title>Mayfly, for its operator</title><style>${STYLE}</style></head>
+<body><main>${main}
+</main></body></html>
 `

@@ -57,7 +57,7 @@ suite("the operator's page", () => {
     assert.match(text, /50 sat of Monitors/)
     assert.match(text, /■<\/span> Secrets/)
     assert.doesNotMatch(text, /CATCH|WHISPER|PULSE/)
-    assert.match(text, /<td>requests in inboxes<\/td><td>[5-9](?:\.\d)? KiB/)
+    assert.match(text, /<td>Requests in inboxes<\/td><td>[5-9](?:\.\d)? KiB/)
     assert.match(
       text,
       /<code>POST \/c\/:publicId<\/code><\/td><td>1<\/td><td>(?:≤ [1-9][\d,.]* ms|above 10 s)</,
