@@ -4,10 +4,10 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { Others } from './buying/others.tsx'
 import { Things } from './keys/things.tsx'
-import { ago, CLOSED } from './lib/format.ts'
+import { ago } from './lib/format.ts'
 import { kept } from './lib/keys.ts'
 import { catalog, now } from './lib/service.ts'
-import { THINGS } from './lib/terms.ts'
+import { THINGS, whyClosed } from './lib/terms.ts'
 import { type Unfinished, unfinished } from './lib/unfinished.ts'
 import { Button } from './ui/button.tsx'
 import { announce, mount } from './ui/overlay.tsx'
@@ -30,16 +30,16 @@ const pageOf = ({ product, extends: extended }: Unfinished): string => {
 }
 
 function Closed() {
-  const isClosed = useSignal(false)
+  const why = useSignal<string | null>(null)
   useEffect(() => {
     catalog().then(
-      ({ checkoutEnabled }) => {
-        isClosed.value = !checkoutEnabled
+      (told) => {
+        why.value = whyClosed(told)
       },
       () => undefined,
     )
-  }, [isClosed])
-  return isClosed.value ? <Notice kind="warn">{CLOSED}</Notice> : null
+  }, [why])
+  return why.value === null ? null : <Notice kind="warn">{why.value}</Notice>
 }
 
 const SAMPLES = [

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { suite, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { blockStorage, layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { anInbox } from '../support/catch.ts'
 import {
   buyInbox,
   download,
@@ -11,6 +12,7 @@ import {
   shownKey,
   stored,
 } from '../support/pages.ts'
+import { startServer } from '../support/server.ts'
 
 suite('buying', () => {
   const site = startSite()
@@ -353,6 +355,17 @@ suite('buying', () => {
     await page.getByText('The checkout is closed.').first().waitFor()
     assert.equal(await page.getByRole('button', { name: /^Spark/ }).isDisabled(), true)
     assert.deepEqual(await seriousFaults(page), [])
+  })
+
+  test('a day that is sold out says so, and from when sales go on', async (t) => {
+    const server = await startServer(t, { MAYFLY_MAX_SALES_PER_DAY: '1' })
+    await anInbox(server)
+    const { page } = await site.visit(t)
+    await page.goto(server.url)
+    await page.getByText('sales begin again at midnight UTC').waitFor()
+    await page.goto(`${server.url}/buy`)
+    await page.getByText('sales begin again at midnight UTC').waitFor()
+    assert.equal(await page.getByRole('button', { name: /^Spark/ }).isDisabled(), true)
   })
 
   test('an invoice that ran out says that nothing was charged, and a new one for the same plan can be had', async (t) => {

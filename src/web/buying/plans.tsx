@@ -3,10 +3,10 @@ import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { Catalog } from '../../client/index.ts'
 import type { Product } from '../../lib/product-names.ts'
-import { CLOSED, sats, worth } from '../lib/format.ts'
+import { sats, worth } from '../lib/format.ts'
 import { catalog } from '../lib/service.ts'
 import { BLOCKED, isStorageBlocked } from '../lib/storage.ts'
-import { type Offer, offersOf, planTitle } from '../lib/terms.ts'
+import { type Offer, offersOf, planTitle, whyClosed } from '../lib/terms.ts'
 import { Loaded, Notice } from '../ui/show.tsx'
 
 /** What is on sale, once it is known. */
@@ -60,7 +60,7 @@ export function Plans<Name extends Product>({
       {(catalog) => (
         <>
           {isStorageBlocked() && <Notice kind="warn">{BLOCKED}</Notice>}
-          {!catalog.checkoutEnabled && <Notice kind="warn">{CLOSED}</Notice>}
+          {whyClosed(catalog) !== null && <Notice kind="warn">{whyClosed(catalog)}</Notice>}
           <div class="pairs">
             {offersOf(catalog, product).map((offer) => (
               <PlanCard

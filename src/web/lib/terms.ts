@@ -1,7 +1,7 @@
 /** What is bought, in words: the thing, its plan, how long it lives, and its limits. */
 import type { Catalog } from '../../client/index.ts'
 import type { PlanId, Product } from '../../lib/product-names.ts'
-import { bytes, count, plural, sats } from './format.ts'
+import { bytes, CLOSED, count, plural, sats } from './format.ts'
 
 /** The terms of a purchase as the page showed them. The order keeps them, whatever the catalogue says later. */
 export type Terms = {
@@ -58,6 +58,19 @@ export function offersOf<Name extends Product>(onSale: Catalog, product: Name): 
   const plans = onSale.products[product].plans as Plans[Name][]
   return plans.map((plan) => ({ plan, terms: termsOf(product, plan) }))
 }
+
+/** Why nothing at all can be bought now, or null. */
+export function whyClosed({ checkoutEnabled, products }: Catalog): string | null {
+  if (!checkoutEnabled) return CLOSED
+  const isOnSale = Object.values(products).some(({ plans }) =>
+    plans.some(({ available }) => available),
+  )
+  return isOnSale ? null : SOLD_OUT
+}
+
+/** The catalogue does not tell a day that is sold out from a service that sells no more. */
+const SOLD_OUT =
+  'Nothing is on sale now. If today is sold out, sales begin again at midnight UTC. What you bought keeps working.'
 
 function termsOf<Name extends Product>(product: Name, plan: Plans[Name]): Offer<Name>['terms'] {
   const { planId, priceSats, durationLabel } = plan
