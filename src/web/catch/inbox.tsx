@@ -28,6 +28,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
     capability,
     client,
     status,
+    isActive: status.status === 'active',
     onExtended: inbox.refresh,
     loss: `Its address stops working. All that came (${received}) is deleted for good.`,
   }
@@ -43,9 +44,9 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
     <div class={`inbox-open ${isReading ? 'reading' : ''}`}>
       <KeyBar opened={opened}>
         {end === null && <LiveState connection={connection} />}
-        {status.status !== 'active' && status.status !== 'manually_destroyed' && (
-          <Button weight="primary" onClick={extendIt}>
-            Extend
+        {(status.status === 'exhausted' || status.status === 'expired') && (
+          <Button weight="primary" href="/buy#catch">
+            Buy another inbox
           </Button>
         )}
         <OwnerMenu owned={owned}>

@@ -110,7 +110,7 @@ export function ended(status: CatchStatus): string | null {
         ? 'The storage is full. Delete requests to make room.'
         : null
     case 'exhausted':
-      return `All ${count(status.requestLimit)} requests are used. New ones are refused.`
+      return 'No requests are left. New ones are refused.'
     case 'suspended':
       return 'Suspended by the operator. New requests are refused.'
     case 'expired':

@@ -10,6 +10,8 @@ import type { Opened } from './opener.tsx'
 
 export type Owned = Pick<Extending, 'status' | 'onExtended'> & {
   opened: Opened
+  /** The service extends nothing else. */
+  isActive: boolean
   capability: Extract<AnyCapability, { ownerToken: string }>
   client: { destroy(): Promise<void> }
   /** What is lost with it, as a sentence. */
@@ -20,7 +22,7 @@ export const extend = ({ opened: { onReplaced }, capability, status, onExtended 
   showExtension({ capability, status, onExtended, onReplaced })
 
 export function OwnerMenu({ owned, children }: { owned: Owned; children?: ComponentChildren }) {
-  const { opened, capability, client, loss } = owned
+  const { opened, isActive, capability, client, loss } = owned
   const { noun } = THINGS[capability.product]
   async function destroy(): Promise<void> {
     const question = { body: `${loss} No refund.`, action: 'Destroy it' }
@@ -35,9 +37,11 @@ export function OwnerMenu({ owned, children }: { owned: Owned; children?: Compon
   return (
     <Menu label="More">
       {children}
-      <Button icon="plus" onClick={() => extend(owned)}>
-        Extend the {noun}
-      </Button>
+      {isActive && (
+        <Button icon="plus" onClick={() => extend(owned)}>
+          Extend the {noun}
+        </Button>
+      )}
       <Button danger icon="trash" onClick={destroy}>
         Destroy the {noun}
       </Button>

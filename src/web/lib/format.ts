@@ -134,13 +134,15 @@ const SENTENCES: Record<string, string> = {
     'This switch cannot be used. Its monitor must be on time, and must last longer than this plan. Nothing was charged.',
   'order expired':
     'The invoice expired before it was paid. Nothing was charged. If your wallet is still sending a payment, wait until it fails before you try again.',
+  'cannot be extended':
+    'This cannot be extended: it has ended, is used up or suspended, or would last too long. Nothing was charged.',
   'order refunded': 'The operator has refunded this purchase. You owe nothing.',
   'paid but not collected':
     'The payment is proven, and the service has not delivered yet. Your payment is safe; try again soon.',
   'proof of payment required':
     'The order was paid, and goes to its payer alone. Recover it with the invoice and its preimage.',
   'already delivered':
-    'This was already delivered and cannot be shown again. You owe nothing; do not pay again.',
+    'This was already delivered and cannot be shown again. Use the key that was saved then. You owe nothing; do not pay again.',
   'order not found':
     'The service does not know this order. If you have paid, contact the operator.',
   'rate limited': 'Too many requests. Nothing was spent.',

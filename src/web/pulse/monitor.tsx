@@ -11,7 +11,7 @@ import type {
 import { createPulseClient } from '../../client/pulse.ts'
 import { Alerts, loadAlerts } from '../keys/alerts.tsx'
 import { KeyBar, type Opened, Opener } from '../keys/opener.tsx'
-import { extend, type Owned, OwnerMenu } from '../keys/owner.tsx'
+import { type Owned, OwnerMenu } from '../keys/owner.tsx'
 import { STATES } from '../keys/things.tsx'
 import { type Connection, createConnection } from '../lib/connection.ts'
 import { plainly } from '../lib/foreign.ts'
@@ -112,8 +112,10 @@ function Monitor({
     })
   }
 
+  const isOver = state === 'exhausted' || state === 'expired'
   const owned: Owned = {
     opened,
+    isActive: !isOver,
     capability,
     client: monitor,
     status: status.value,
@@ -145,7 +147,6 @@ function Monitor({
   // A person sees in the row of tabs what became of it.
   useLayoutEffect(() => showTitle(`${STATES[state].text} · ${shownName}`), [state, shownName])
 
-  const isOver = state === 'exhausted' || state === 'expired'
   return (
     <div class="stack" data-stale={connection.state.value === 'lost' ? '' : undefined}>
       <KeyBar opened={opened} name={name} onRename={renameIt}>
@@ -156,12 +157,7 @@ function Monitor({
         <Failure error={connection.error.value} onAgain={follow} />
       )}
       <div class="monitor">
-        <StateCard
-          status={status.value}
-          isOver={isOver}
-          onPing={ping}
-          onExtend={() => extend(owned)}
-        />
+        <StateCard status={status.value} isOver={isOver} onPing={ping} />
         <Alerts
           alerts={monitor}
           initial={loaded.alerts}
@@ -186,12 +182,10 @@ function StateCard({
   status,
   isOver,
   onPing,
-  onExtend,
 }: {
   status: PulseStatus
   isOver: boolean
   onPing: () => Promise<void>
-  onExtend: () => void
 }) {
   const { state, description, expiresAt, acceptedHeartbeatCount, heartbeatLimit } = status
   return (
@@ -201,8 +195,8 @@ function StateCard({
           <State kind={STATES[state].kind}>{STATES[state].text}</State>
         </p>
         {isOver ? (
-          <Button weight="primary" onClick={onExtend}>
-            Extend
+          <Button weight="primary" href="/buy#pulse">
+            Buy another monitor
           </Button>
         ) : (
           <Button weight={state === 'waiting' ? 'primary' : 'secondary'} onClick={onPing}>

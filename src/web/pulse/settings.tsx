@@ -238,7 +238,7 @@ const NEXT: Record<PulseStatus['state'], string> = {
   waiting: 'Ping the monitor first. Then a secret can be bound to it.',
   operational: 'Ready. Buy a secret with this id, then ping again: that ping arms it.',
   late: 'The monitor is late. Ping it before you bind a secret.',
-  exhausted: 'All pings are used. Extend the monitor before you bind a secret.',
+  exhausted: 'All pings are used, so no secret can be bound to it.',
   expired: 'This monitor has ended, so no secret can be bound to it.',
 }
 
