@@ -22,7 +22,7 @@ import {
   useGuard,
   Working,
 } from '../ui/show.tsx'
-import { type Buy, isRefusal, type Phase, useOrder } from './order.ts'
+import { type Buy, isExpired, isRefusal, type Phase, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
 import { Price } from './plans.tsx'
 
@@ -69,7 +69,7 @@ export function Checkout<Bought>({
     case 'asking':
       return <Asking reach={reach.value}>{asking}</Asking>
     case 'paid':
-      return <Asking reach={reach.value}>{PAID}</Asking>
+      return <Paid reach={reach.value} />
     case 'bought':
       return <>{children(shown.bought as Bought)}</>
     case 'failed':
@@ -106,11 +106,18 @@ export function Checkout<Bought>({
   }
 }
 
-export const PAID = 'Paid. Waiting for the delivery'
-
 /** While there is no invoice to show: what is done, or why it takes so long. */
 export function Asking({ reach, children }: { reach: Reach; children: string }) {
   return <Working>{isTroubled(reach) ? <Trouble reach={reach} /> : `${children}…`}</Working>
+}
+
+export function Paid({ reach }: { reach: Reach }) {
+  if (!isTroubled(reach)) return <Working>Paid. Waiting for the delivery…</Working>
+  return (
+    <Working>
+      Paid, and your payment is safe. <Trouble reach={reach} />
+    </Working>
+  )
 }
 
 function titleOf(phase: Phase, { product }: Begun): string | null {
@@ -152,7 +159,7 @@ export function KeptHere({ purchase }: { purchase: Begun }) {
 
 const TITLES: Record<string, string> = {
   'sold out': 'Sold out for today',
-  'checkout unavailable': 'Nothing can be bought now',
+  'checkout unavailable': 'The checkout is closed',
   'order expired': 'Invoice expired',
   'already delivered': 'Already delivered',
   'order refunded': 'Refunded',
@@ -175,28 +182,25 @@ function NotBought({
   onRenew: (() => unknown) | undefined
   onLeave: () => unknown
 }) {
-  const isExpired = error instanceof MayflyError && error.phrase === 'order expired'
   return (
     <>
       <StepHeading>{failureTitle(error)}</StepHeading>
       {isRefusal(error) ? (
-        <Notice kind={isExpired ? undefined : 'bad'}>{sentence(error)}</Notice>
+        <Notice kind={isExpired(error) ? undefined : 'bad'}>{sentence(error)}</Notice>
       ) : (
         <Failure error={error} weight="primary" onAgain={onAgain} />
       )}
       <div class="row">
-        {isExpired && onRenew && (
+        {isExpired(error) && onRenew && (
           <Button weight="primary" onClick={onRenew}>
             Get a new invoice
           </Button>
         )}
         <Button onClick={onLeave}>Choose a plan</Button>
       </div>
-      {isRefusal(error) && (
-        <p class="small quiet">
-          Paid, and nothing came? <a href="/recover">Recover a payment</a>.
-        </p>
-      )}
+      <p class="small quiet">
+        Paid, and nothing came? <a href="/recover">Recover a payment</a>.
+      </p>
     </>
   )
 }

@@ -1,17 +1,17 @@
 /** The dialog that extends an open inbox or monitor: what it adds, its invoice, and the new end. */
 import { useSignal } from '@preact/signals'
 import { extensionOf, extensionOrder } from '../../client/extension.ts'
-import type { AnyCapability } from '../../client/index.ts'
+import type { AnyCapability, Catalog } from '../../client/index.ts'
 import type { PlanId } from '../../lib/product-names.ts'
 import { sats, sentence, when } from '../lib/format.ts'
 import { noteEnd } from '../lib/keys.ts'
-import { lifetimeMs, type Offer, offersOf, type Terms, THINGS } from '../lib/terms.ts'
+import { lifetimeMs, type Offer, offersOf, type Terms, THINGS, whyClosed } from '../lib/terms.ts'
 import { type Begun, begin, end, unfinished } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { openDialog, toast } from '../ui/overlay.tsx'
 import { Failure, Notice, Working } from '../ui/show.tsx'
-import { Asking, KeptHere, PAID } from './checkout.tsx'
-import { isRefusal, useOrder } from './order.ts'
+import { Asking, KeptHere, Paid } from './checkout.tsx'
+import { isExpired, isRefusal, useOrder } from './order.ts'
 import { Invoice } from './pay.tsx'
 import { OnSale, onSale, Price } from './plans.tsx'
 
@@ -55,7 +55,7 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
         />
       ) : (
         <OnSale waiting={<Working>Asking for the price…</Working>}>
-          {() => <Offered offer={offer} extending={extending} />}
+          {(catalog) => <Offered catalog={catalog} offer={offer} extending={extending} />}
         </OnSale>
       )}
       <div class="row">
@@ -71,11 +71,20 @@ function Extend({ close, ...extending }: Extending & { close: () => void }) {
 }
 
 /** What it adds, if its plan is on sale. */
-function Offered({ offer, extending }: { offer: Offer | undefined; extending: Extending }) {
+function Offered({
+  catalog,
+  offer,
+  extending,
+}: {
+  catalog: Catalog
+  offer: Offer | undefined
+  extending: Extending
+}) {
   const { capability, status } = extending
   if (!offer) {
     const { noun } = THINGS[capability.product]
-    return <p>Its plan is not on sale now. Your {noun} keeps working until it ends.</p>
+    const why = `Its plan is not on sale now. Your ${noun} keeps working until it ends.`
+    return <p>{whyClosed(catalog) ?? why}</p>
   }
   const { lifetime, limits } = offer.terms
   return (
@@ -124,15 +133,16 @@ function Paying({
     // To ask for a refused order again only brings the same refusal.
     if (!isRefusal(shown.error)) return <Failure error={shown.error} onAgain={() => run()} />
     return (
-      <Notice kind="bad" action={<Button onClick={onLeave}>Back to the price</Button>}>
+      <Notice
+        kind={isExpired(shown.error) ? undefined : 'bad'}
+        action={<Button onClick={onLeave}>Back to the price</Button>}
+      >
         {sentence(shown.error)}
       </Notice>
     )
   }
-  if (shown.at !== 'invoice') {
-    const what = shown.at === 'asking' ? 'Asking for an invoice' : PAID
-    return <Asking reach={reach.value}>{what}</Asking>
-  }
+  if (shown.at === 'asking') return <Asking reach={reach.value}>Asking for an invoice</Asking>
+  if (shown.at !== 'invoice') return <Paid reach={reach.value} />
   return (
     <>
       <h3>

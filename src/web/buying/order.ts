@@ -32,6 +32,10 @@ export function isRefusal(error: unknown): boolean {
   return error.status < 500 && error.status !== 429 && !UNDECIDED.includes(error.phrase)
 }
 
+/** Nothing went wrong: nobody paid in time. */
+export const isExpired = (error: unknown): boolean =>
+  error instanceof MayflyError && error.phrase === 'order expired'
+
 /** @param isKept goes on polling when its place on the page is gone. */
 export function useOrder(
   purchase: Begun,
