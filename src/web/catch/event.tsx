@@ -1,5 +1,6 @@
 /** Shows one request of an inbox. */
 import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import { eventBody, toCurl } from '../../client/export.ts'
 import type { CatchEvent } from '../../client/index.ts'
@@ -29,11 +30,11 @@ export function EventView({ inbox, event }: { inbox: Inbox; event: CatchEvent })
   const path = event.path || '/'
   const isLong = path.length > MAX_TITLE_CHARACTERS
   const isSigned = headers.some(({ name }) => SIGNED.test(name))
-  const titles: Record<TabName, string> = {
+  const titles: Record<TabName, ComponentChildren> = {
     Body: 'Body',
     Headers: `Headers (${count(headers.length)})`,
     Query: 'Query',
-    Verify: isSigned ? 'Verify (signed)' : 'Verify',
+    Verify: ['Verify', isSigned && <span class="remark"> (signed)</span>],
     Replay: 'Replay',
     Compare: 'Compare',
     Answer: 'Answer',

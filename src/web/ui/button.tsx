@@ -116,8 +116,8 @@ export function Tabs<Name extends string>({
 }: {
   label: string
   names: readonly Name[]
-  /** Longer titles than the names. */
-  titles?: Partial<Record<Name, string>>
+  /** Longer titles than the names. The smallest phones leave out a `.remark`. */
+  titles?: Partial<Record<Name, ComponentChildren>>
   chosen: Name
   onChoose: (name: Name) => void
   children: ComponentChildren
