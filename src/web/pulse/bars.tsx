@@ -43,7 +43,7 @@ export function History({
       <div class="row between">
         <h2>History and uptime</h2>
         <p class="row uptime number">
-          {known.length === 0 ? (
+          {status.recentHeartbeats.length === 0 ? (
             <span class="quiet">No pings yet</span>
           ) : (
             known.map(([name, share]) => (
@@ -62,33 +62,29 @@ export function History({
   )
 }
 
-/** The last 30 days: full when it was on time, red for the part of the day that it was late. */
+/** The last 30 days: red for the part that it was late, of the part of the day that it has lived. */
 function Days({ late, status }: { late: readonly PulseHistoryEntry[]; status: PulseStatus }) {
   const end = now.value
   const today = Math.floor(end / DAY)
-  const firstPing = status.recentHeartbeats.length === 0 ? null : Date.parse(status.createdAt)
+  const hasPings = status.recentHeartbeats.length > 0
+  const [createdAt, endsAt] = [Date.parse(status.createdAt), Date.parse(status.expiresAt)]
   const days = Array.from({ length: DAYS }, (_, index) => {
-    const from = (today - DAYS + 1 + index) * DAY
-    const to = from + DAY
-    const isKnown = firstPing !== null && firstPing < to
+    const day = (today - DAYS + 1 + index) * DAY
+    const [from, to] = [Math.max(day, createdAt), Math.min(day + DAY, end, endsAt)]
     const lateMs = late.reduce((sum, each) => {
       const began = Math.max(Date.parse(each.at), from)
       const ended = Math.min(each.endedAt === null ? end : Date.parse(each.endedAt), to)
       return sum + Math.max(0, ended - began)
     }, 0)
-    return { from, isKnown, lateMs }
+    return { day, isKnown: hasPings && from < to, lateMs, share: lateMs / (to - from) }
   })
   return (
     <figure class="stack tight">
       <div class="days" role="img" aria-label={wordsOf(days)}>
-        {days.map(({ from, isKnown, lateMs }) => (
-          <span
-            key={from}
-            class={isKnown ? 'day' : 'day none'}
-            title={titleOf({ from, isKnown, lateMs })}
-          >
-            {lateMs > 0 && (
-              <span class="late" style={{ height: `${Math.max(15, (lateMs / DAY) * 100)}%` }} />
+        {days.map((each) => (
+          <span key={each.day} class={each.isKnown ? 'day' : 'day none'} title={titleOf(each)}>
+            {each.lateMs > 0 && (
+              <span class="late" style={{ height: `${Math.max(15, each.share * 100)}%` }} />
             )}
           </span>
         ))}
@@ -102,12 +98,12 @@ function Days({ late, status }: { late: readonly PulseHistoryEntry[]; status: Pu
   )
 }
 
-type Day = { from: number; isKnown: boolean; lateMs: number }
+type Day = { day: number; isKnown: boolean; lateMs: number }
 
-function titleOf({ from, isKnown, lateMs }: Day): string {
-  const day = new Date(from).toISOString().slice(0, 10)
-  if (!isKnown) return `${day}: no data`
-  return lateMs === 0 ? `${day}: on time` : `${day}: late for ${duration(lateMs)}`
+function titleOf({ day, isKnown, lateMs }: Day): string {
+  const date = new Date(day).toISOString().slice(0, 10)
+  if (!isKnown) return `${date}: no data`
+  return lateMs === 0 ? `${date}: on time` : `${date}: late for ${duration(lateMs)}`
 }
 
 function wordsOf(days: readonly Day[]): string {

@@ -162,18 +162,20 @@ function Monitor({
           alerts={monitor}
           initial={loaded.alerts}
           event="when the monitor is late"
-          hasEnded={state === 'expired'}
+          hasEnded={isOver}
         />
       </div>
       <History past={past.value} status={status.value} monitor={monitor} />
-      <Setup capability={capability} status={status.value} onRotate={rotate} />
-      <div class="halves">
-        <Settings key={isEdited.value} status={status.value} monitor={monitor} onStatus={show} />
-        <div class="stack">
-          <Sharing status={status.value} onSave={save} />
-          <Switch status={status.value} monitor={monitor} />
+      {!isOver && <Setup capability={capability} status={status.value} onRotate={rotate} />}
+      {state !== 'expired' && (
+        <div class="halves">
+          <Settings key={isEdited.value} status={status.value} monitor={monitor} onStatus={show} />
+          <div class="stack">
+            <Sharing status={status.value} onSave={save} />
+            {!isOver && <Switch status={status.value} monitor={monitor} />}
+          </div>
         </div>
-      </div>
+      )}
     </div>
   )
 }

@@ -234,12 +234,11 @@ export function Sharing({
   )
 }
 
-const NEXT: Record<PulseStatus['state'], string> = {
+/** Nothing can be bound to a monitor that is over. */
+const NEXT: Partial<Record<PulseStatus['state'], string>> = {
   waiting: 'Ping the monitor first. Then a secret can be bound to it.',
   operational: 'Ready. Buy a secret with this id, then ping again: that ping arms it.',
   late: 'The monitor is late. Ping it before you bind a secret.',
-  exhausted: 'All pings are used, so no secret can be bound to it.',
-  expired: 'This monitor has ended, so no secret can be bound to it.',
 }
 
 /** The switch, which binds secrets to the monitor's silence. The service shows its id to who asks to make it. */
