@@ -189,7 +189,7 @@ suite('a whisper that tells when it is read', () => {
     await page.getByRole('button', { name: 'Copy the code' }).click()
     await page.getByRole('button', { name: 'Save the receipt' }).click()
     await page.getByRole('button', { name: 'Open receipt' }).click()
-    await page.getByText(/^Not armed yet, since /).waitFor()
+    await page.getByText(/^Bound .*, and not armed yet/).waitFor()
     await live(site.server, MINUTE / 2)
     await owner.ping()
     await page

@@ -238,15 +238,21 @@ const SHUT_MS = 60_000
 
 /** Counts down to the opening. The service says how long, since this computer's clock may be wrong. */
 function Early({ code, password, opensAt, wait }: Extract<Step, { at: 'early' }>) {
+  const isTimed = wait > SHUT_MS
+  function left(at: number): string {
+    if (opensAt > at)
+      return isTimed ? duration(opensAt - at) : `Ask again in ${duration(opensAt - at)}`
+    return isTimed ? 'It can be opened now.' : 'Ask again now.'
+  }
   return (
     <Card heading="Not yet">
       <p>
-        {wait > SHUT_MS
+        {isTimed
           ? `Its sender set a time: it opens on ${when(new Date(opensAt).toISOString())}.`
           : 'Its sender set a time, or bound it to a switch that opens when a monitor falls silent.'}
       </p>
       <p class="countdown number" role="timer">
-        <Ticking text={(at) => (opensAt > at ? duration(opensAt - at) : 'It can be opened now.')} />
+        <Ticking text={left} />
       </p>
       <p>No read was used. Asking early costs nothing.</p>
       <div class="row">

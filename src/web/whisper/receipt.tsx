@@ -128,7 +128,7 @@ function Receipt({ loaded, opened }: { loaded: Loaded; opened: Opened }) {
 function SwitchState({ bound }: { bound: NonNullable<WhisperReceipt['switch']> }) {
   const from = when(bound.since)
   const words = {
-    waiting: `Not armed yet, since ${from}. The next ping of the monitor arms it.`,
+    waiting: `Bound ${from}, and not armed yet. The next ping of the monitor arms it.`,
     armed: `Armed since ${from}. It opens when the monitor falls silent, until ${when(bound.worksUntil)}.`,
     open: `Open since ${from}: the monitor fell silent, and the code reads the secret.`,
     dead: `Dead since ${from}: it can never open, because the monitor has ended or lost its pings.`,

@@ -142,7 +142,7 @@ function Password({ password, onCopied }: { password: string | null; onCopied: (
   if (password === null) return <Notice>The password is the one that you typed. {lead}</Notice>
   return (
     <div class="stack tight">
-      <h3>The password</h3>
+      <h2>The password</h2>
       <p class="small quiet">{lead}</p>
       <CodeBox text={password} label="the password" wrapped onCopied={onCopied} />
     </div>
@@ -161,8 +161,10 @@ function Receipt({
   // The key stays out of what is kept: a receipt does not read.
   const { code: _, ...capability } = whisper
   const held = { capability, planId }
+  const isBlocked = isStorageBlocked()
   function keepIt(): void {
-    if (keep(held)) onKept()
+    if (isBlocked) downloadKey(held)
+    if (isBlocked || keep(held)) onKept()
     else toast(BLOCKED)
   }
   function open(): void {
@@ -171,10 +173,10 @@ function Receipt({
   }
   return (
     <div class="stack tight">
-      <h3>The receipt</h3>
+      <h2>The receipt</h2>
       <p class="small quiet">Shows when it was read. It cannot open the secret.</p>
       <div class="row">
-        <Button onClick={keepIt}>Save the receipt</Button>
+        <Button onClick={keepIt}>{isBlocked ? 'Download the receipt' : 'Save the receipt'}</Button>
         <Button onClick={open}>Open receipt</Button>
       </div>
     </div>
