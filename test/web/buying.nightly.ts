@@ -257,6 +257,9 @@ suite('buying', () => {
     const other = await site.visit(t, { viewport: NARROW, expected: /status of 40[24]/ })
     await other.page.goto(`${site.server.url}/recover`)
     const field = other.page.getByLabel('Recovery text, or the whole invoice')
+    await field.fill(text.slice(0, 200))
+    await other.page.getByRole('button', { name: 'Recover' }).click()
+    await other.page.getByText('This is neither a recovery text nor a whole invoice.').waitFor()
     await field.fill(text)
     await other.page.getByRole('button', { name: 'Recover' }).click()
     await other.page.getByText('The service has not seen the payment yet.').waitFor()
@@ -281,6 +284,25 @@ suite('buying', () => {
     await third.page.getByRole('button', { name: 'Save and open' }).click()
     await third.page.getByText('Live', { exact: true }).waitFor()
     assert.ok(!third.page.url().includes(preimage))
+  })
+
+  test('a form that a busy service refused counts down to its next try', async (t) => {
+    const { page } = await site.visit(t, { expected: /status of 429/ })
+    await page.route('**/api/payments/recover', (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'retry-after': '40' },
+        json: { error: 'rate limited' },
+      }),
+    )
+    await page.goto(`${site.server.url}/recover`)
+    await page.getByLabel('Recovery text, or the whole invoice').fill(`lnbc${'1'.repeat(300)}`)
+    await page.getByLabel('Preimage, or proof of payment').fill('00'.repeat(32))
+    await page.getByRole('button', { name: 'Recover', exact: true }).click()
+    const counting = page.getByRole('button', { name: /^Recover in \d+ s$/ })
+    await counting.waitFor()
+    assert.ok(await counting.isDisabled())
+    assert.deepEqual(await seriousFaults(page), [])
   })
 
   test('a wallet of the browser pays by WebLN, and only a proof that opens the invoice is kept', async (t) => {

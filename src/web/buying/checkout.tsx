@@ -67,9 +67,17 @@ export function Checkout<Bought>({
 
   switch (shown.at) {
     case 'asking':
-      return <Asking reach={reach.value}>{asking}</Asking>
     case 'paid':
-      return <Paid reach={reach.value} />
+      return (
+        <>
+          <h1 class="visually-hidden">Checkout</h1>
+          {shown.at === 'paid' ? (
+            <Paid reach={reach.value} />
+          ) : (
+            <Asking reach={reach.value}>{asking}</Asking>
+          )}
+        </>
+      )
     case 'bought':
       return <>{children(shown.bought as Bought)}</>
     case 'failed':

@@ -7,7 +7,7 @@ import { type AnyCapability, createMayfly } from '../../client/index.ts'
 import { pollOf, resourceOf } from '../../client/order-requests.ts'
 import { lastOf } from '../../client/record.ts'
 import { sharedWhisper } from '../../client/whisper.ts'
-import { sentence, when } from '../lib/format.ts'
+import { reasonOf, when } from '../lib/format.ts'
 import { downloadKey } from '../lib/keys.ts'
 import { service, timedFetch } from '../lib/service.ts'
 import {
@@ -44,8 +44,10 @@ function refusalOf(error: unknown): string {
   const isUnknown = error instanceof MayflyError && error.phrase === 'order not found'
   return isUnknown
     ? 'No paid order matches. Check that the invoice is complete and that the preimage belongs to it.'
-    : sentence(error)
+    : reasonOf(error)
 }
+
+const NEITHER = 'This is neither a recovery text nor a whole invoice. Copy all of it.'
 
 async function recover(text: string, preimage: string): Promise<Found> {
   const recovery = parseRecovery(text)
@@ -84,7 +86,11 @@ function Page() {
   const [found, setFound] = useState<Found | null>(null)
   const isInvoice = /^ln[a-z0-9]{20,}$/.test(plainInvoice(text))
   if (found) return <Recovered found={found} />
-  const submit = async (field: Fields) => setFound(await recover(text, field('preimage').trim()))
+  async function submit(field: Fields): Promise<string | undefined> {
+    if (!isInvoice && parseRecovery(text) === null) return NEITHER
+    setFound(await recover(text, field('preimage').trim()))
+    return undefined
+  }
   return (
     <div class="stack loose narrow">
       <Head title="Recover a payment">
@@ -111,6 +117,7 @@ function Page() {
           <Input
             label="Preimage, or proof of payment"
             hint="64 digits and letters, shown beside the invoice."
+            title="64 characters, each a digit or a letter from a to f"
             name="preimage"
             class="mono"
             required
@@ -131,6 +138,9 @@ function Recovered({ found }: { found: Found }) {
           Its encryption key was only in the browser that wrote it. Use that browser or its recovery
           text.
         </Notice>
+        <div class="row">
+          <Button href="/recover">Enter a recovery text</Button>
+        </div>
       </section>
     )
   }
@@ -138,7 +148,11 @@ function Recovered({ found }: { found: Found }) {
     return (
       <section class="card stack narrow">
         <StepHeading>Extended</StepHeading>
-        <p>{`It ends ${when(found.expiresAt)}.`}</p>
+        <p>{`It ends ${when(found.expiresAt)}. Its key stays the same.`}</p>
+        <div class="row">
+          <Button href="/catch">Inboxes</Button>
+          <Button href="/pulse">Monitors</Button>
+        </div>
       </section>
     )
   }

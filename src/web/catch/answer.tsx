@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { CatchClient } from '../../client/catch.ts'
 import { MayflyError } from '../../client/errors.ts'
 import type { CatchResponse, CatchResponseShown } from '../../client/index.ts'
-import { sentence } from '../lib/format.ts'
+import { reasonOf, sentence } from '../lib/format.ts'
 import { type Fields, Form, Input, Select } from '../ui/field.tsx'
 import { toast } from '../ui/overlay.tsx'
 
@@ -80,7 +80,7 @@ export function Answer({ inbox }: { inbox: CatchClient }) {
 
 function refusalOf(error: unknown): string {
   const isRefused = error instanceof MayflyError && error.expected !== null
-  return isRefused ? `${error.field}: ${error.expected}.` : sentence(error)
+  return isRefused ? `${error.field}: ${error.expected}.` : reasonOf(error)
 }
 
 function Fixed({ fixed }: { fixed: { status: Status; contentType?: ContentType; body: string } }) {

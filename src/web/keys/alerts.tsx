@@ -6,7 +6,7 @@ import { MayflyError } from '../../client/errors.ts'
 import type { AlertSettings, AlertsSet, AlertsStatus } from '../../client/index.ts'
 import { ALERT_FORMATS, type AlertFormat, URL_FORMATS } from '../../lib/alert-formats.ts'
 import { plainly } from '../lib/foreign.ts'
-import { count, sentence, when } from '../lib/format.ts'
+import { count, reasonOf, when } from '../lib/format.ts'
 import { Button } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { type Fields, Form, Input, Select } from '../ui/field.tsx'
@@ -34,6 +34,13 @@ const TESTS: Record<string, string> = {
   '5xx': 'It failed at the test (5xx).',
   failed: 'The test got no answer.',
   'no echo': 'It answered the test without its nonce, which the standard format asks for.',
+}
+
+const OUTCOMES: Record<string, string> = {
+  '2xx': 'arrived',
+  '4xx': 'refused (4xx)',
+  '5xx': 'failed there (5xx)',
+  failed: 'no answer',
 }
 
 /** Null where the operator sends no alerts. */
@@ -181,12 +188,12 @@ function Deliveries({
           <ol class="number small log" tabIndex={0} aria-label="Messages">
             {deliveries.map((each) => {
               const tries = each.attempts > 1 ? ` after ${count(each.attempts)} tries` : ''
-              const outcome = each.outcome === null ? 'waits' : `${each.outcome}${tries}`
+              const outcome = OUTCOMES[each.outcome ?? ''] ?? each.outcome ?? 'waits'
               const next = each.nextTryAt === null ? '' : `, next try ${when(each.nextTryAt)}`
               const to = hosts.get(each.destinationId) ?? 'a removed destination'
               return (
                 <li key={`${each.messageId} ${each.destinationId}`}>
-                  {`${when(each.happenedAt)}: ${each.type} to ${to}: ${outcome}${next}`}
+                  {`${when(each.happenedAt)} · ${each.type} to ${to}: ${outcome}${tries}${next}`}
                 </li>
               )
             })}
@@ -245,7 +252,7 @@ function AddAlert({
 
 function refusalOf(error: unknown): string {
   if (!(error instanceof MayflyError) || error.phrase !== 'invalid destinations')
-    return sentence(error)
+    return reasonOf(error)
   return error.expected?.includes('https') === true
     ? 'Use a public https:// address.'
     : `Nothing was changed. Needed: ${plainly(String(error.expected ?? 'a public https:// address'))}.`

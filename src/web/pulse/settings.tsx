@@ -4,7 +4,7 @@ import { useState } from 'preact/hooks'
 import { MayflyError } from '../../client/errors.ts'
 import type { PulseCapability, PulseSettings, PulseStatus } from '../../client/index.ts'
 import type { PulseClient } from '../../client/pulse.ts'
-import { sentence, ZONE } from '../lib/format.ts'
+import { reasonOf, ZONE } from '../lib/format.ts'
 import { Button, Choice, Tabs } from '../ui/button.tsx'
 import { CodeBox } from '../ui/copy.tsx'
 import { type Fields, Form, Input } from '../ui/field.tsx'
@@ -183,7 +183,7 @@ const secondsIn = (field: Fields, name: string): number =>
   Math.round(Number(field(name)) * Number(field(`${name}-unit`)) * 1000) / 1000
 
 function refusalOf(error: unknown, isSchedule: boolean): string {
-  if (!(error instanceof MayflyError) || error.status !== 400) return sentence(error)
+  if (!(error instanceof MayflyError) || error.status !== 400) return reasonOf(error)
   const label = LABELS[error.field ?? '']
   if (label !== undefined && error.expected !== null) return `${label}: ${error.expected}.`
   if (error.field === 'timeZone') {
@@ -191,7 +191,7 @@ function refusalOf(error: unknown, isSchedule: boolean): string {
   }
   return isSchedule
     ? 'The service refused this schedule. It needs five fields, with no two runs closer than 20 s.'
-    : sentence(error)
+    : reasonOf(error)
 }
 
 export function Sharing({

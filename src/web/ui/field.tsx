@@ -1,7 +1,8 @@
 /** Forms: fields with their labels, and one form that says what is wrong with it. */
 import { type ComponentChildren, cloneElement, type InputHTMLAttributes, type VNode } from 'preact'
 import { useState } from 'preact/hooks'
-import { sentence } from '../lib/format.ts'
+import { pauseOf, reasonOf } from '../lib/format.ts'
+import { now, secondsUntil } from '../lib/service.ts'
 import { Button, type ButtonProps } from './button.tsx'
 import { useOwnId } from './own-id.ts'
 import { Notice } from './show.tsx'
@@ -88,13 +89,13 @@ export function Select<Value extends string>({
 /** What the fields of a form have, by their names. */
 export type Fields = (name: string) => string
 
-/** A form that is at work until it is done, and says why it is not. */
+/** A form that is at work until it is done, and says why it is not, and from when a busy service takes it. */
 export function Form({
   label,
   heading,
   action,
   onSubmit,
-  explain = sentence,
+  explain = reasonOf,
   onCancel,
   more,
   note,
@@ -120,6 +121,9 @@ export function Form({
 }) {
   const [problem, setProblem] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
+  const [againAt, setAgainAt] = useState(0)
+  const left = secondsUntil(againAt)
+  const waits = left > 0 ? `${action} in ${left} s` : isBusy ? `${action}…` : null
   async function submit(event: Event & { currentTarget: HTMLFormElement }): Promise<void> {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
@@ -129,6 +133,7 @@ export function Form({
       setProblem(typeof wrong === 'string' ? wrong : null)
     } catch (error) {
       setProblem(explain(error))
+      setAgainAt(now.peek() + pauseOf(error) * 1_000)
     }
     setBusy(false)
   }
@@ -144,8 +149,8 @@ export function Form({
       {children}
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
       <div class="row">
-        <Button submits weight={weight} disabled={isBusy}>
-          {action}
+        <Button submits weight={weight} disabled={waits !== null}>
+          {waits ?? action}
         </Button>
         {onCancel && <Button onClick={onCancel}>Cancel</Button>}
         {more}
