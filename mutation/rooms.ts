@@ -66,6 +66,7 @@ export const ROOMS: Record<string, Room> = {
     mutate: ['src/catch/{store,event-store,event-tables,event,found,refusals}.ts'],
     tests: [
       'test/catch/{store,event,event-places,event-reads,event-store,ingest,refusals,service}.test.ts',
+      'test/service/takedowns.test.ts',
     ],
   },
   'whisper-stores': {

@@ -16,7 +16,6 @@ import {
   MAX_ALIASES,
   mayHaveNews,
   type OrderRow,
-  sealDelivery,
   sealOverdue,
   settleOrder,
 } from '../../src/payment/store.ts'
@@ -154,16 +153,6 @@ test('in a store that was restored, all orders that may be paid are contested, b
     dead: contested,
     'other dead': contested,
   })
-})
-
-test('a use seals the delivery of one capability, once, and wipes its seed', async (t) => {
-  const { add, changes } = await orderRows(t)
-  await add('other', { ...SETTLED, public_id: 'd' })
-  await add('one', { ...SETTLED, public_id: 'c' })
-  assert.deepEqual(await changes(sealDelivery('c', T + 1)), {
-    one: { seed: null, sealed_at: T + 1, sealed_by: 'use' },
-  })
-  assert.deepEqual(await changes(sealDelivery('c', T + 2)), {})
 })
 
 test('age seals what is over or was delivered long ago, and notes nothing of what is sealed already', async (t) => {
