@@ -1,12 +1,10 @@
 /** Polling an intent, proving its payment, and giving its receipt back. */
-import type { FastifyReply, FastifyRequest, FastifySchemaCompiler } from 'fastify'
-import type { TSchema } from 'typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../http/app.ts'
 import { invalid } from '../http/errors.ts'
 import { LIMITS, type Limits } from '../http/limits.ts'
 import { RETRY_AFTER } from '../http/response-headers.ts'
 import { answer, BODY_ERRORS, errors, NoContent } from '../http/schemas.ts'
-import { compileValidator } from '../http/validation.ts'
 import type { Clock } from '../lib/clock.ts'
 import { Type } from '../lib/json-schema.ts'
 import { authScheme } from '../protocol/auth-params.ts'
@@ -80,10 +78,6 @@ const namedRequest = Type.Object({
 })
 const commonErrors = ['rate limited', 'internal error'] as const
 
-/** The handlers check headers themselves, since each has its own error phrase. */
-const uncheckedHeaders: FastifySchemaCompiler<TSchema> = (route) =>
-  route.httpPart === 'headers' ? () => true : compileValidator(route)
-
 export function mountProofs(app: App, deps: ProofDeps): void {
   app.decorateRequest('gateClaim', null)
   mountPoll(app, deps)
@@ -115,7 +109,6 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
           ...errors('invalid project capability', 'intent mismatch', ...commonErrors),
         },
       },
-      validatorCompiler: uncheckedHeaders,
     },
     async (request, reply) =>
       sendOutcome(reply, await service.poll(claimOf(request).intent), clock),
@@ -207,7 +200,6 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
           ),
         },
       },
-      validatorCompiler: uncheckedHeaders,
     },
     async (request, reply) => {
       const { intent, credentialPreimage } = claimOf(request)
@@ -250,7 +242,6 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
           ),
         },
       },
-      validatorCompiler: uncheckedHeaders,
     },
     async (request, reply) => {
       const { intent } = claimOf(request)

@@ -43,11 +43,17 @@ suite('a 400', () => {
     const expected = 'JSON with each member once, and at most 2000 of { } [ ] , :'
     assert.deepEqual(twice, { error, expected })
     assert.deepEqual(await buy(`{"planId":[${'{},'.repeat(700)}1]}`), { error, expected })
-    assert.deepEqual(await buy('{"planId":"spark"}', { 'idempotency-key': SENT }), {
+    const short = { 'idempotency-key': SENT }
+    const keyed = {
       error: 'invalid idempotency key',
       field: 'Idempotency-Key',
       expected: '8 to 128 visible ASCII characters',
-    })
+    }
+    assert.deepEqual(await buy('{"planId":"spark"}', short), keyed)
+    for (const path of ['payments', 'extensions']) {
+      const poll = `${url}/api/${path}/order_${'0'.repeat(22)}`
+      assert.deepEqual(await refused(poll, { headers: short }), keyed)
+    }
     assert.deepEqual(await buy('{"planId":"spark"}', { ...key, 'x-payment-protocol': SENT }), {
       error: 'unknown payment protocol',
       field: 'X-Payment-Protocol',
