@@ -40,7 +40,7 @@ const cutOff = (databaseUrl: string, which = 'true') =>
   )
 
 suite('a primary and its standby', () => {
-  test('the server that takes writes is used, whichever is named first', async (t) => {
+  test('the server that takes writes is used, whichever is named first, and the other one is left', async (t) => {
     const { primary, standby, both } = await aPrimaryAndItsStandby(t)
     for (const [name, url] of [
       ['a', both(primary, standby)],
@@ -51,6 +51,8 @@ suite('a primary and its standby', () => {
     }
     assert.deepEqual(await notesAt(primary), ['a', 'b'])
     assert.deepEqual(await notesAt(standby), [])
+    const left = async () => (await query({ databaseUrl: standby }, USED)).length === 0
+    await until('no connection stays with the standby', left)
   })
 
   test('a standby alone stops a start with a sentence', async (t) => {
