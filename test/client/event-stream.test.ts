@@ -89,24 +89,6 @@ suite('an event stream (WHATWG HTML §9.2)', () => {
     assert.deepEqual(parser.push(Buffer.from('\n')), [message('b')])
   })
 
-  test('the parser reads any text, in any pieces, as a plain reading of the standard does', () => {
-    const pieces = fc.array(
-      fc.oneof(
-        fc.constantFrom('data', 'id', 'event', 'retry', ':', ': ', '\n', '\r', '\r\n', '\n\n'),
-        fc.constantFrom('7', '0', ' ', '\ufeff', '\0', 'é€😀', 'end'),
-        fc.string({ unit: 'binary', maxLength: 4 }),
-      ),
-      { maxLength: 40 },
-    )
-    fc.assert(
-      fc.property(pieces, fc.array(fc.nat({ max: 200 }), { maxLength: 8 }), (parts, cuts) => {
-        const bytes = Buffer.from(parts.join(''))
-        assert.deepEqual(read(inPieces(bytes, cuts)), plainly(bytes))
-      }),
-      { numRuns: 2_000 },
-    )
-  })
-
   test('the parser makes of any bytes events or our error, and nothing else', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 64 }), { maxLength: 6 }), (parts) => {
@@ -222,41 +204,6 @@ function read(parts: Uint8Array[]): Read {
   const parser = createEventParser()
   const events = parts.flatMap((part) => parser.push(part))
   return { events, lastEventId: parser.lastEventId(), retryMs: parser.retryMs() }
-}
-
-/** The algorithm of §9.2.6 over the whole text, step by step. */
-function plainly(bytes: Buffer): Read {
-  const text = new TextDecoder().decode(bytes)
-  // What is after the last line end is no line.
-  const lines = text.split(/\r\n|\r|\n/).slice(0, -1)
-  const result: Read = { events: [], lastEventId: '', retryMs: null }
-  let data = ''
-  let event = ''
-  let id = ''
-  for (const line of lines) {
-    if (line === '') {
-      result.lastEventId = id
-      if (data !== '') {
-        result.events.push({ event: event === '' ? 'message' : event, data: data.slice(0, -1) })
-      }
-      data = ''
-      event = ''
-      continue
-    }
-    if (line.startsWith(':')) continue
-    const [, name = '', value = ''] = /^([^:]*)(?::[ ]?)?(.*)$/s.exec(line) ?? []
-    if (name === 'data') data += `${value}\n`
-    if (name === 'event') event = value
-    if (name === 'id' && !value.includes('\0')) id = value
-    if (name === 'retry' && /^\d{1,9}$/.test(value)) result.retryMs = Number(value)
-  }
-  return result
-}
-
-function inPieces(bytes: Buffer, cuts: number[]): Buffer[] {
-  const places = [...cuts, bytes.length].map((cut) => Math.min(cut, bytes.length))
-  const sorted = places.sort((a, b) => a - b)
-  return sorted.map((end, i) => bytes.subarray(sorted[i - 1] ?? 0, end))
 }
 
 function bodyOf(texts: string[]): {
