@@ -67,6 +67,8 @@ suite('the documents by which programs find the service', () => {
       ] as const) {
         const coded = await fetch(url + path, { headers: { 'accept-encoding': accepted } })
         assert.equal(coded.headers.get('content-encoding'), coding, accepted)
+        assert.equal(coded.headers.get('vary'), 'accept-encoding')
+        assert.equal(await coded.text(), text)
       }
       assert.equal(await head.text(), '')
       const refused = await ask(url, `POST ${path}`)

@@ -50,28 +50,6 @@ describe('GATE over LND', { skip: await missingNodes() }, () => {
     assert.equal(claims.by, 'preimage')
     assert.equal(claims.sat, 50)
   })
-
-  test('a provider that tells of the payment makes the preimage unnecessary', async (t) => {
-    const { server, api, lnurl } = await aMarket(t, nodes.testbed)
-    // LUD-21 leaves it to the provider whether it shows the preimage.
-    lnurl.answers.verify = async (_url, _response, usual) => ({
-      ...(await usual()),
-      preimage: null,
-    })
-    const refused = await fetch(`${api}/ping`, { method: 'GET' })
-    assert.equal(refused.status, 400)
-    const quote = (await (await fetch(`${api}/render/dog`, { method: 'POST' })).json()) as GateQuote
-    const headers = { 'x-gate-intent': quote.intentId }
-    const visit = () => fetch(`${api}/render/dog`, { method: 'POST', headers })
-    assert.equal((await visit()).status, 402)
-    await nodes.testbed.alice.pay(quote.bolt11)
-    server.clock.advance(2_000)
-    const answer = await visit()
-    assert.equal(answer.status, 200)
-    const [, claims = ''] = (answer.headers.get('gate-receipt') ?? '').split('.')
-    const { by } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { by: string }
-    assert.equal(by, 'provider')
-  })
 })
 
 /** Bob's address and API, registered with a Mayfly on alice's node by the operator's command. */

@@ -4,9 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import type { After } from '../support/folder.ts'
 import { missingNodes, startTestbed, type Testbed } from '../support/nodes/testbed.ts'
-import { refusedStart } from '../support/program.ts'
 import { startServer, type TestServer } from '../support/server.ts'
-import { aDatabaseUrl, query, type Stored, settingsFor } from '../support/store.ts'
+import { query, type Stored } from '../support/store.ts'
 import { until } from '../support/until.ts'
 import {
   type Books,
@@ -145,48 +144,6 @@ describe('selling over an LND in trouble', { skip: await missingNodes() }, () =>
     await untilCheckout(server.url, true)
     await useInbox(server.url, await buy(server))
     await books.balance(server)
-  })
-
-  test('a new store refuses to start without the node', async (t) => {
-    const environment = await onAlice(t)
-    const store = await aDatabaseUrl(t)
-    await testbed.alice.kill()
-    try {
-      const { code, told } = await refusedStart(t, store, { environment })
-      assert.equal(code, 2)
-      assert.match(told, /The first start on a new store needs the Lightning node to answer\. LND/)
-    } finally {
-      await startAlice()
-    }
-  })
-
-  test('a node on another network than the setting refuses the start', async (t) => {
-    const environment = { ...(await onAlice(t)), MAYFLY_NETWORK: 'mainnet' }
-    await assert.rejects(startServer(t, environment), {
-      name: 'ConfigError',
-      message: 'MAYFLY_NETWORK is mainnet, and the node is on regtest.',
-    })
-  })
-
-  test("a simulator's store is not sold from over a real node, nor the other way round", async (t) => {
-    const environment = await onAlice(t)
-    for (const [first, second, sentence] of [
-      [
-        {},
-        environment,
-        /belongs to simulator on regtest, and MAYFLY_LIGHTNING_URL is lnd on regtest/,
-      ],
-      [
-        environment,
-        {},
-        /belongs to lnd on regtest, and MAYFLY_LIGHTNING_URL is simulator on regtest/,
-      ],
-    ] as const) {
-      const server = await startServer(t, first)
-      await server.stop()
-      const onItsStore = { ...second, ...settingsFor(server.databaseUrl) }
-      await assert.rejects(startServer(t, onItsStore), { name: 'ConfigError', message: sentence })
-    }
   })
 
   test('a node that comes back on another network sells nothing, and the log says why', async (t) => {

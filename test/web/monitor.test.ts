@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { PulseCapability } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite } from '../support/browser.ts'
-import { pressInKeyMenu, pressInMenu, shownKey, visitLive } from '../support/pages.ts'
+import { pressInKeyMenu, pressInMenu, visitLive } from '../support/pages.ts'
 import { freePort } from '../support/ports.ts'
 import { aMonitor, live } from '../support/pulse.ts'
 import { startServer } from '../support/server.ts'
@@ -11,20 +10,14 @@ import { until } from '../support/until.ts'
 suite('a monitor', () => {
   const site = startSite()
 
-  test('a monitor is bought by clicks, shows a ping as it comes, and goes late by itself', async (t) => {
-    const { page } = await site.visit(t)
-    await page.goto(site.server.url)
-    await page.getByRole('link', { name: 'Buy a monitor' }).click()
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByRole('button', { name: 'Pay (simulator)' }).click()
-    const { publicId, pingToken } = JSON.parse(await shownKey(page)) as PulseCapability
-    await page.getByRole('button', { name: 'Open without saving' }).click()
-    await page.getByText('Live', { exact: true }).waitFor()
+  test('a monitor shows a ping as it comes, and goes late by itself', async (t) => {
+    const monitor = await aMonitor(site.server)
+    const { page } = await visitLive(site, t, monitor)
     await page.getByText('Waiting', { exact: true }).waitFor()
     assert.equal(await page.title(), 'Waiting · Monitor · Mayfly')
     assert.deepEqual(await seriousFaults(page), [], 'waiting')
 
-    await site.server.mayfly.pulse({ publicId, pingToken }).ping()
+    await site.server.mayfly.pulse(monitor).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
     await page.getByText('1 of 4,500', { exact: true }).waitFor()
     await page
@@ -45,7 +38,7 @@ suite('a monitor', () => {
     assert.deepEqual(await seriousFaults(page), [], 'late')
     assert.ok((await layoutShift(page)) < 0.01)
 
-    await site.server.mayfly.pulse({ publicId, pingToken }).ping()
+    await site.server.mayfly.pulse(monitor).ping()
     await page.getByText('Operational', { exact: true }).waitFor()
     await page.getByText('2 recent pings: 0 failed.').waitFor()
     assert.doesNotMatch(page.url(), /pulse_/)

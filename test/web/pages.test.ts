@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { get } from 'node:http'
 import { suite, test } from 'node:test'
-import { brotliDecompressSync } from 'node:zlib'
 import type { Catalog } from '../../src/client/index.ts'
 import { layoutShift, NARROW, seriousFaults, startSite, WIDE } from '../support/browser.ts'
 import { write } from '../support/pages.ts'
@@ -112,18 +111,6 @@ suite('pages', () => {
       openapi: '/openapi.json',
       catalog: '/api/catalog',
     })
-  })
-
-  test('the documents for programs are compressed for those who accept that', async () => {
-    for (const path of ['/openapi.json', '/llms.txt']) {
-      const plain = await ask(site.server.url + path)
-      const packed = await ask(site.server.url + path, { 'accept-encoding': 'gzip, br' })
-      assert.equal(plain.headers['content-encoding'], undefined)
-      assert.equal(packed.headers['content-encoding'], 'br')
-      assert.equal(packed.headers.vary, 'accept-encoding')
-      assert.deepEqual(brotliDecompressSync(packed.body), plain.body)
-      assert.ok(packed.body.length < plain.body.length / 2)
-    }
   })
 
   test('a person at an address where nothing is gets a page, which nobody stores', async (t) => {

@@ -127,13 +127,9 @@ suite('a whisper that tells when it is read', () => {
     await page.getByText('The test arrived.').waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'the alerts')
     await site.server.mayfly.readWhisper(code)
-    const receipt = page.getByRole('region', { name: 'Receipt' })
-    await receipt.getByRole('button', { name: 'Refresh' }).click()
+    await refresh(page, 'Receipt')
     await page.getByRole('heading', { name: 'All reads used' }).waitFor()
-    await page
-      .getByRole('region', { name: 'Alerts' })
-      .getByRole('button', { name: 'Refresh' })
-      .click()
+    await refresh(page, 'Alerts')
     await page.getByText('Sent in the last 24 hours: 1').click()
     await page.getByText(/whisper\.read to catch_\w+: waits, next try /).waitFor()
     assert.equal(await page.getByRole('button', { name: 'Add an alert' }).count(), 0)
@@ -192,10 +188,7 @@ suite('a whisper that tells when it is read', () => {
     await page.getByText(/^Bound .*, and not armed yet/).waitFor()
     await live(site.server, MINUTE / 2)
     await owner.ping()
-    await page
-      .getByRole('region', { name: 'Receipt' })
-      .getByRole('button', { name: 'Refresh' })
-      .click()
+    await refresh(page, 'Receipt')
     await page.getByText(/^Armed since .* until /).waitFor()
     assert.deepEqual(await seriousFaults(page), [], 'armed')
 
@@ -215,15 +208,15 @@ suite('a whisper that tells when it is read', () => {
       const receipt = site.server.mayfly.whisperReceipt({ publicId, receiptToken })
       return (await receipt.status()).switch?.state === 'open'
     })
-    await page
-      .getByRole('region', { name: 'Receipt' })
-      .getByRole('button', { name: 'Refresh' })
-      .click()
+    await refresh(page, 'Receipt')
     await page.getByText(/^Open since /).waitFor()
     await reader.page.getByRole('button', { name: 'Try again' }).click()
     await reader.page.getByText('if you read this', { exact: true }).waitFor()
   })
 })
+
+const refresh = (page: Page, name: string): Promise<void> =>
+  page.getByRole('region', { name }).getByRole('button', { name: 'Refresh' }).click()
 
 /** The capability that this browser keeps. */
 async function keptWhisper(page: Page): Promise<{ receiptToken: string }> {

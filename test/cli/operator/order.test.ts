@@ -99,7 +99,7 @@ test('an order that was paid back is noted as such, and its buyer told', async (
   assert.match(again.err, /was recorded as refunded at 2/)
 })
 
-test('a delivered order is refunded, stands in the books, and what it bought goes on', async (t) => {
+test('a delivered order is refunded by a command that says so, and what it bought goes on', async (t) => {
   const server = await startServer(t)
   const { orderId, bolt11, paymentHash, amountSats } = quoteOf(await purchase(server, {}))
   await server.pay(bolt11)
@@ -114,18 +114,9 @@ test('a delivered order is refunded, stands in the books, and what it bought goe
   assert.equal((await poll(server, orderId)).text, '{"error":"order refunded"}')
   const sent = await fetch(`${server.url}/c/${publicId}`, { method: 'POST', body: 'x' })
   assert.equal(sent.status, 204)
-  const { out } = await runCommand(['sales', 'export', '--json'], {
-    MAYFLY_DATABASE_URL: `sqlite:${server.file}`,
-  })
-  const [sold, paidBack] = out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  assert.deepEqual([sold.sats, sold.refundReason], [amountSats, null])
-  assert.deepEqual(
-    [paidBack.sats, paidBack.paymentHash, paidBack.refundReason],
-    [-amountSats, paymentHash, 'case 17'],
-  )
+  const sales = { MAYFLY_DATABASE_URL: `sqlite:${server.file}` }
+  const { out } = await runCommand(['sales', 'export'], sales)
+  assert.match(out, new RegExp(`,-${amountSats},"${paymentHash}","regtest","case 17"`))
   const capability = await order(server.file, 'refund', publicId, ...REASON)
   assert.deepEqual([capability.code, capability.out], [2, ''])
   assert.match(capability.err, /can have several orders/)
