@@ -15,7 +15,7 @@ import type { Server } from '../../service/serve.ts'
 import { CliError, EXIT, misuse } from '../exit.ts'
 import { ofStore, operator } from './command.ts'
 import { onHangUp } from './hang-up.ts'
-import { onceATurn } from './log-output.ts'
+import { createLogOutput } from './log-output.ts'
 import { REDACTED, withoutSecrets } from './log-redaction.ts'
 
 /** By then the code of the first requests is compiled, too. Costs a moment at the first start only. */
@@ -26,6 +26,8 @@ export const addServe = operator({
   says: 'start the service (docs/run/operate.md)',
   examples: ['mayfly serve', 'MAYFLY_PORT=9000 mayfly serve'],
   async run() {
+    // On a full disk, or without the terminal, its sentences are lost, and the service goes on.
+    process.stderr.on('error', () => undefined)
     // Signals are listened for before anything is started, so that every one has a listener.
     let server: Server | null = null
     let isReloadDue = false
@@ -68,7 +70,7 @@ async function start(): Promise<Server> {
       import('pino'),
       import('../../service/serve.ts'),
     ])
-    const output = onceATurn(pino.destination())
+    const output = createLogOutput()
     process.once('exit', output.flush)
     const log = pino(
       {
