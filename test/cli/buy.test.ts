@@ -274,6 +274,14 @@ describe('a whisper', () => {
     assert.throws(() => statSync(third))
   })
 
+  test('a whisper of a file whose name an envelope refuses has the nearest one', async (t) => {
+    const { cli } = await aUser(t)
+    const secret = join(cli.folder, '..', 'at\\noon\n.txt')
+    writeFileSync(secret, 'x')
+    const { code } = await cli.json(['whisper', 'send', secret], WITH_WALLET)
+    assert.equal((await cli.json(['whisper', 'read', String(code), '--json'])).name, 'at_noon_.txt')
+  })
+
   test('a whisper of a file has its name, and needs its password', async (t) => {
     const { cli } = await aUser(t)
     const [secret, password] = [join(cli.folder, '..', 'plan b.txt'), join(cli.folder, '..', 'pw')]

@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import { sealWhisper } from '../../client/index.ts'
 import { isId } from '../../lib/ids.ts'
+import { safeName } from '../../protocol/whisper-envelope.ts'
 import { MAX_READS } from '../../protocol/whisper-limits.ts'
 import { readingPage } from '../addresses.ts'
 import { askHidden, firstLine, readInput } from '../ask.ts'
@@ -77,7 +78,8 @@ async function wantedOf(cli: Cli, options: Options): Promise<Wanted> {
     const what = file === '-' ? 'nothing came on stdin' : `${file} is empty`
     throw misuse(`There is nothing to send: ${what}. Nothing was bought.`)
   }
-  const content = { data, ...(file === '-' ? {} : { name: basename(file) }) }
+  const fileName = file === '-' ? null : safeName(basename(file))
+  const content = { data, ...(fileName === null ? {} : { name: fileName }) }
   const sealed = await sealWhisper(password === undefined ? content : { ...content, password })
   const whisper = { sealed, ...terms }
   return { product: 'whisper', planId, beside, name: name && checkName(name), whisper }
