@@ -91,7 +91,7 @@ suite('a whisper whose tab is lost while it is paid', () => {
     site.server.clock.advance(16 * 60_000)
     await page.getByRole('heading', { name: 'Invoice expired' }).waitFor()
     assert.equal(await everythingStored(page), '')
-    await page.getByRole('button', { name: 'Choose a plan' }).click()
+    await page.getByRole('button', { name: 'Write it again' }).click()
     await page.getByRole('button', { name: /^Spark/ }).waitFor()
   })
 

@@ -204,7 +204,10 @@ function NotBought({
             Get a new invoice
           </Button>
         )}
-        <Button onClick={onLeave}>Choose a plan</Button>
+        {/* After a reload, nobody has the content of an unpaid secret. */}
+        <Button onClick={onLeave}>
+          {isExpired(error) && !onRenew ? 'Write it again' : 'Choose a plan'}
+        </Button>
       </div>
       <p class="small quiet">
         Paid, and nothing came? <a href="/recover">Recover a payment</a>.

@@ -77,7 +77,7 @@ function OperationView({ operation }: { operation: Operation }) {
       {lines.length > 0 && <Shape head="Parameters" label="Parameters" text={lines.join('\n')} />}
       <Kinds label="Body" content={requestBody?.content} />
       <section class="stack tight">
-        <h4>Answers</h4>
+        <h3>Answers</h3>
         {Object.entries(responses ?? {}).map(([status, answer]) => (
           <AnswerView key={status} status={status} answer={answer} />
         ))}

@@ -71,7 +71,12 @@ function Page() {
         </div>
       )
     }
-    return <div class="skeleton status-skeleton" aria-hidden="true" />
+    return (
+      <>
+        <h1 class="visually-hidden">Status</h1>
+        <div class="skeleton status-skeleton" aria-hidden="true" />
+      </>
+    )
   }
   const { state, description, lastPingAt } = shown
   return (

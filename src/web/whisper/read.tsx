@@ -212,7 +212,7 @@ function Locked({ code, fetched }: { code: WhisperCode; fetched: Uint8Array }) {
 
 const REFUSALS: Record<string, string> = {
   'not found':
-    'This code reads nothing: its reads are used, it was destroyed, it expired, or it never existed.',
+    'This code reads nothing: its reads are used, it was destroyed, it expired, or it never existed. Ask its sender for a new one.',
   'service unreachable': 'The answer did not arrive. It may have used a read.',
 }
 
