@@ -8,7 +8,7 @@ import { THINGS, termsLine } from '../lib/terms.ts'
 import { type Begun, end } from '../lib/unfinished.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
-import { confirmed } from '../ui/overlay.tsx'
+import { confirmed, toast } from '../ui/overlay.tsx'
 import { Fold, Notice, Pre, State, StepHeading } from '../ui/show.tsx'
 
 export function Bought({
@@ -43,7 +43,7 @@ export function Bought({
   }
 
   function saveAndOpen(): Promise<void> | void {
-    if (!keep(held)) return setSaved(null)
+    if (!keep(held)) return toast(BLOCKED)
     onSaved('Saved in this browser.')
     return open(true)
   }

@@ -7,7 +7,7 @@ import { isSimulator, isTroubled, now, type Reach } from '../lib/service.ts'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy.tsx'
 import { toast } from '../ui/overlay.tsx'
-import { handOver, Qr, State, Trouble } from '../ui/show.tsx'
+import { Qr, State, Trouble } from '../ui/show.tsx'
 
 /** The part of WebLN (webln.guide) that pays. Browser extensions and the browsers of some wallets offer it. */
 type WebLn = {
@@ -106,7 +106,6 @@ function Means({ quote, onProof }: InvoiceProps) {
         <Button
           href={`lightning:${bolt11}`}
           weight={!hasPrimary && isPhone ? 'primary' : 'secondary'}
-          onClick={handOver}
         >
           Open in a wallet
         </Button>

@@ -1,5 +1,4 @@
 /** What says something: notices, states, meters, times, and steps. */
-import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { encodeQR } from 'qr'
@@ -288,25 +287,15 @@ export function Working({ children }: { children: ComponentChildren }) {
   )
 }
 
-const isHandingOver = signal(false)
-
 /** Asks before a tab is closed or left that would lose something. */
 export function useGuard(isAtStake: () => boolean): void {
   useEffect(() => {
     const ask = (event: Event): void => {
-      if (isAtStake() && !isHandingOver.peek()) event.preventDefault()
+      if (isAtStake()) event.preventDefault()
     }
     addEventListener('beforeunload', ask)
     return () => removeEventListener('beforeunload', ask)
   })
-}
-
-/** Browsers ask the guards for a link to another program, such as `lightning:`, too, though the page stays. */
-export function handOver(): void {
-  isHandingOver.value = true
-  setTimeout(() => {
-    isHandingOver.value = false
-  }, 1_000)
 }
 
 /** The tab's title, which says how far something is while a person looks at another tab. */
