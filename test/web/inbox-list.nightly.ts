@@ -313,7 +313,7 @@ suite('the list of an inbox', () => {
     for (const _ of [1, 2, 3]) await refusedBy(inbox)
     await page.clock.fastForward(20_000)
     // The service extends only what still works.
-    await page.getByRole('link', { name: 'Buy another inbox' }).waitFor()
+    await page.getByRole('link', { name: 'Buy another' }).waitFor()
     await page.getByText('More', { exact: true }).click()
     await page.getByRole('button', { name: 'Download all' }).waitFor()
     assert.equal(await page.getByRole('button', { name: /^Extend/ }).count(), 0)

@@ -123,7 +123,9 @@ export function Paid({ reach }: { reach: Reach }) {
   if (!isTroubled(reach)) return <Working>Paid. Waiting for the delivery…</Working>
   return (
     <Working>
-      Paid, and your payment is safe. <Trouble reach={reach} />
+      <span>
+        Paid, and your payment is safe. <Trouble reach={reach} />
+      </span>
     </Working>
   )
 }

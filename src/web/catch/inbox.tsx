@@ -46,7 +46,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
         {end === null && <LiveState connection={connection} />}
         {(status.status === 'exhausted' || status.status === 'expired') && (
           <Button weight="primary" href="/buy#catch">
-            Buy another inbox
+            Buy another
           </Button>
         )}
         <OwnerMenu owned={owned}>

@@ -198,7 +198,7 @@ function StateCard({
         </p>
         {isOver ? (
           <Button weight="primary" href="/buy#pulse">
-            Buy another monitor
+            Buy another
           </Button>
         ) : (
           <Button weight={state === 'waiting' ? 'primary' : 'secondary'} onClick={onPing}>
