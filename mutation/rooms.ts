@@ -22,7 +22,7 @@ export const ROOMS: Record<string, Room> = {
     // What a purchase is told is asked of a server.
     tests: [
       'test/payment/**/*.test.ts',
-      'test/api/{limits,new-orders,order-of-checks,purchase}.test.ts',
+      'test/api/{contested,limits,lost-orders,new-orders,order-of-checks,purchase,recover}.test.ts',
     ],
   },
   'payment-flows': {
@@ -37,6 +37,10 @@ export const ROOMS: Record<string, Room> = {
     mutate: SERVED_BY_GATE,
     // Not those of test/api, which start the whole service each.
     tests: ['test/gate/{challenge,intent-routes,open,proof-routes}.test.ts'],
+  },
+  'gate-middleware': {
+    mutate: ['src/gate-middleware/**/*.ts'],
+    tests: ['test/gate-middleware/*.test.ts'],
   },
   gate: {
     mutate: ['src/gate/**/*.ts', ...SERVED_BY_GATE.map((file) => `!${file}`)],
@@ -63,7 +67,8 @@ export const ROOMS: Record<string, Room> = {
   },
   // Of the stores, tests with a server or with PostgreSQL are not asked: they take seconds each.
   'catch-stores': {
-    mutate: ['src/catch/{store,event-store,event-tables,event,found,refusals}.ts'],
+    // Not the JSON of an event: a thread of the store makes it, where no mutant is on.
+    mutate: ['src/catch/{store,event-store,event-tables,found,refusals}.ts'],
     tests: [
       'test/catch/{store,event,event-places,event-reads,event-store,ingest,refusals,service}.test.ts',
       'test/service/takedowns.test.ts',

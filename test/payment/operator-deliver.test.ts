@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { rfc3339 } from '../../src/lib/clock.ts'
 import { deliverOrder } from '../../src/payment/operator.ts'
 import type { Provisioning } from '../../src/payment/provisioning.ts'
+import { purgeOrders } from '../../src/payment/tombstones.ts'
 import { aProduct, deps } from '../support/operator.ts'
 import { byId, many, told } from '../support/orders.ts'
 import { aShop, LIFE, SECOND, SECRET, type Shop, secretsOf } from '../support/shop.ts'
@@ -79,8 +80,15 @@ suite('delivering what is owed', () => {
 })
 
 suite('what an operator is told of an order', () => {
-  test('delivering an unknown order says so', async (t) => {
-    await assert.rejects(deliver(await aShop(t), 'order_none'), { kind: 'unknown' })
+  test('delivering an order that is unknown, or was deleted after its end, says so', async (t) => {
+    const shop = await aShop(t)
+    await assert.rejects(deliver(shop, 'order_none'), { kind: 'unknown' })
+    const { paymentHash } = await shop.paidAndSeen()
+    shop.clock.advance(LIFE + SECOND)
+    const now = shop.clock.now()
+    await shop.db.write(unit(...purgeOrders(now, now)))
+    const byHash = { by: 'payment_hash', value: paymentHash } as const
+    await assert.rejects(deliverOrder(deps(shop), byHash), /was deleted after its end/)
   })
 
   test('a provisioned order names what it sold, and an extension that is provisioned what it extended', async (t) => {
