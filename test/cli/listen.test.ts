@@ -160,18 +160,17 @@ describe('catch listen --forward', () => {
 
   test('catch listen --forward shows what a receiver says that fails, without its control characters', async (t) => {
     const { cli, ingest, receiver } = await anInbox(t)
-    const first = `no\u001b[2J such hook ${'x'.repeat(5000)}`
-    receiver.says = `\n${first}\n<html>`
+    receiver.says = 'no\u001b[2J such hook'
     receiver.answer = () => 422
     await sendAll(ingest, 1)
     const [told] = await listenOnce(cli, receiver.url)
     assert.equal(told?.status, 422)
-    assert.equal(told?.answer, `${first.slice(0, 200)}…`)
+    assert.equal(told?.answer, receiver.says)
     const { err } = await cli.run([
       ...['catch', 'listen', 'hooks', '--since', 'start', '--forward', receiver.url],
       ...['--retry', '1', '--once'],
     ])
-    assert.match(err, /422 in \d+ ms, it says: no\\x1b\[2J such hook xxx/)
+    assert.match(err, /422 in \d+ ms, it says: no\\x1b\[2J such hook/)
     const replayed = await cli.run(['catch', 'replay', 'hooks', '1', '--to', receiver.url])
     assert.equal(linesOf(replayed.out)[0]?.answer, told?.answer)
     receiver.answer = () => 200

@@ -46,18 +46,6 @@ describe('selling over LND', { skip: await missingNodes() }, () => {
     await nodes.books.balance(server)
   })
 
-  test('an order paid between two polls is delivered by the second', async (t) => {
-    const server = await startServer(t, await onAlice(t))
-    const order = await quote(server.url)
-    assert.deepEqual(await poll(server.url, order.orderId), pending(order))
-    await nodes.testbed.pay(order.bolt11)
-    // The node is asked about one order once a second at most.
-    server.clock.advance(1_000)
-    assert.equal((await poll(server.url, order.orderId)).status, 200)
-    assert.deepEqual((await poll(server.url, order.orderId)).body, { error: 'already delivered' })
-    await nodes.books.balance(server)
-  })
-
   test('an order is settled while nobody polls it, and is there for its buyer', async (t) => {
     const server = await startServer(t, await onAlice(t))
     const { orderId, paymentHash, bolt11 } = await quote(server.url)

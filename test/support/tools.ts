@@ -37,6 +37,8 @@ export async function openHost(t: After, { way, client }: Kind) {
   const server = await startServer(t)
   const home = await temporaryFolder(t)
   const seen: string[] = []
+  /** Of a host with a pipe: all that came through it. */
+  let transcript: (() => string) | null = null
   let calls = 0
   const { list, ask } = await opened()
 
@@ -53,6 +55,7 @@ export async function openHost(t: After, { way, client }: Kind) {
         url: server.url,
         environment,
       })
+      transcript = host.transcript
       return {
         list: host.tools,
         async ask(name, args) {
@@ -126,6 +129,8 @@ export async function openHost(t: After, { way, client }: Kind) {
     calls: () => calls,
     /** All that the model behind this host may have seen. */
     seen: () => seen.join('\n'),
+    /** That, or where it can be told all that came to the host. */
+    transcript: () => transcript?.() ?? seen.join('\n'),
     /** Buys under a name. What names it in other calls, with the token of this kind where a host passes tokens on. */
     async buy(
       tool: string,

@@ -9,6 +9,7 @@ import addFormats from 'ajv-formats'
 import { containsToken } from '../../src/lib/ids.ts'
 import { TOOL_NAMES } from '../../src/tools/tools.ts'
 import { commandLine } from '../support/command-line.ts'
+import { query } from '../support/store.ts'
 import { type Answered, KINDS, openHost, readIn } from '../support/tools.ts'
 import { until } from '../support/until.ts'
 
@@ -186,8 +187,11 @@ for (const kind of KINDS) {
       }
       assert.deepEqual([...called].sort(), [...TOOL_NAMES].sort())
       // The code of a text that came from the model is no more secret than that text.
-      const seen = host.seen().replaceAll(/mayfly-whisper:1:[^\s"\\]+/g, '')
+      const seen = host.transcript().replaceAll(/mayfly-whisper:1:[^\s"\\]+/g, '')
       if (kind.way !== 'results') assert.equal(containsToken(seen), false)
+      const proofs = await query(server, 'select preimage from simulator_invoice')
+      assert.equal(proofs.length, 4)
+      for (const { preimage } of proofs) assert.equal(seen.includes(String(preimage)), false)
     })
 
     test('an error is in the words of the tools, and lists what is allowed and what there is', async (t) => {

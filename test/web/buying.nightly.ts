@@ -8,7 +8,9 @@ import {
   buyInbox,
   download,
   invoiceOf,
+  openLive,
   openWithoutSaving,
+  pressInKeyMenu,
   shownKey,
   stored,
 } from '../support/pages.ts'
@@ -207,7 +209,7 @@ suite('buying', () => {
     assert.deepEqual(asked, [])
   })
 
-  test('a browser that stores nothing still buys, and says that the key must be downloaded', async (t) => {
+  test('a browser that stores nothing still buys, says that the key must be downloaded, and never calls it saved', async (t) => {
     const { page } = await site.visit(t)
     await blockStorage(page)
     await page.goto(`${site.server.url}/whisper`)
@@ -220,6 +222,13 @@ suite('buying', () => {
     assert.deepEqual(await seriousFaults(page), [])
     page.on('dialog', (dialog) => dialog.accept())
     await download(page, 'Download the key')
+
+    await openLive(page, await anInbox(site.server), site.server)
+    await pressInKeyMenu(page, 'Save in this browser')
+    await page.getByText('This browser stores nothing for this site.').waitFor()
+    await page.getByText('Key', { exact: true }).click()
+    await page.getByText('Open in this tab only.').waitFor()
+    assert.equal(await page.getByText('Saved in this browser.').count(), 0)
   })
 
   test('a busy service is not said to be silent, but named with the time until the next try', async (t) => {

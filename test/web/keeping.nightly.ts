@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { blockStorage, NARROW, seriousFaults, startSite } from '../support/browser.ts'
+import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
 import { openLive, pressInKeyMenu, visitLive } from '../support/pages.ts'
 import { aMonitor } from '../support/pulse.ts'
@@ -85,17 +85,5 @@ suite('keeping what was bought', () => {
     await site.server.mayfly.pulse(monitor).destroy()
     await page.getByText('The service has nothing for this key').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
-  })
-
-  test('a browser that stores nothing never calls a key saved', async (t) => {
-    const inbox = await anInbox(site.server)
-    const { page } = await site.visit(t)
-    await blockStorage(page)
-    await openLive(page, inbox, site.server)
-    await pressInKeyMenu(page, 'Save in this browser')
-    await page.getByText('This browser stores nothing for this site.').waitFor()
-    await page.getByText('Key', { exact: true }).click()
-    await page.getByText('Open in this tab only.').waitFor()
-    assert.equal(await page.getByText('Saved in this browser.').count(), 0)
   })
 })

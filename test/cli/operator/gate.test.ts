@@ -132,59 +132,38 @@ test('a payment that was proven and not honoured is listed, and honoured by a co
   assert.equal((await gate(databaseUrl, ['payment', 'list', '--json'])).out, '[]\n')
 })
 
-describe('a command that cannot be done', () => {
+test('a command that cannot be done says why on stderr: with 2 for a wrong command, 4 for what is not there and 1 for a refusal', async (t) => {
   const nobody = `gate_project_${'0'.repeat(22)}`
-  const cases: { args: string[]; code: number; says: RegExp }[] = [
-    { args: [], code: 2, says: /^Usage: mayfly gate [\s\S]+ project [\s\S]+ payment / },
-    { args: ['project'], code: 2, says: /^Usage: mayfly gate project/ },
-    { args: ['project', 'remove'], code: 2, says: /unknown command 'remove'/ },
-    {
-      args: ['project', 'add'],
-      code: 2,
-      says: /required option '--address <name@domain>' not specified/,
-    },
-    {
-      args: ['project', 'add', '--address', 'a@b.com', '--adress', 'x'],
-      code: 2,
-      says: /--adress/,
-    },
-    { args: ['project', 'list', 'x'], code: 2, says: /too many arguments/ },
-    { args: ['project', 'list', '--credits', '1'], code: 2, says: /unknown option '--credits'/ },
-    { args: ['project', 'show'], code: 2, says: /missing required argument 'project'/ },
-    { args: ['project', 'show', 'x'], code: 2, says: /The id of a project is gate_project_/ },
-    { args: ['payment', 'honour', 'x'], code: 2, says: /The id of an intent is gate_intent_/ },
-    {
-      args: ['payment', 'honour', `gate_intent_${'0'.repeat(22)}`],
-      code: 4,
-      says: /There is no intent/,
-    },
-    { args: ['credits', 'grant', nobody, '0'], code: 2, says: /whole number from 1/ },
-    { args: ['credits', 'grant', nobody, '1.5'], code: 2, says: /whole number from 1/ },
-    { args: ['route', 'add', nobody, 'x'], code: 2, says: /A route reads `<id>=<method>/ },
-    { args: ['route', 'add', nobody, 'x=GET:/a//b:1'], code: 2, says: /The path of route x/ },
-    { args: ['project', 'show', nobody], code: 4, says: /There is no project gate_project_0/ },
-    {
-      args: ['project', 'add', '--address', 'alice@localhost'],
-      code: 1,
-      says: /The address cannot be used: the domain .* must be a public name/,
-    },
-    {
-      args: [
-        ...['project', 'add', '--address', 'alice@example.com'],
-        ...['--route', 'x=GET:/a:1', '--route', 'x=GET:/b:1'],
-      ],
-      code: 1,
-      says: /The route x is there twice/,
-    },
-  ]
-  test('a command that cannot be done says why on stderr: with 2 for a wrong command, 4 for what is not there and 1 for a refusal', async (t) => {
-    const databaseUrl = await aMigratedDatabaseUrl(t)
-    for (const { args, code, says } of cases) {
-      const ended = await gate(databaseUrl, args)
-      assert.match(ended.err, says, args.join(' '))
-      assert.deepEqual([ended.code, ended.out], [code, ''], args.join(' '))
-    }
-  })
+  const alice = '--address alice@example.com'
+  const databaseUrl = await aMigratedDatabaseUrl(t)
+  for (const [command, code, says] of [
+    ['', 2, /^Usage: mayfly gate [\s\S]+ project [\s\S]+ payment /],
+    ['project', 2, /^Usage: mayfly gate project/],
+    ['project remove', 2, /unknown command 'remove'/],
+    ['project add', 2, /required option '--address <name@domain>' not specified/],
+    ['project add --address a@b.com --adress x', 2, /--adress/],
+    ['project list x', 2, /too many arguments/],
+    ['project list --credits 1', 2, /unknown option '--credits'/],
+    ['project show', 2, /missing required argument 'project'/],
+    ['project show x', 2, /The id of a project is gate_project_/],
+    ['payment honour x', 2, /The id of an intent is gate_intent_/],
+    [`payment honour gate_intent_${'0'.repeat(22)}`, 4, /There is no intent/],
+    [`credits grant ${nobody} 0`, 2, /whole number from 1/],
+    [`credits grant ${nobody} 1.5`, 2, /whole number from 1/],
+    [`route add ${nobody} x`, 2, /A route reads `<id>=<method>/],
+    [`route add ${nobody} x=GET:/a//b:1`, 2, /The path of route x/],
+    [`project show ${nobody}`, 4, /There is no project gate_project_0/],
+    [
+      'project add --address alice@localhost',
+      1,
+      /The address cannot be used: the domain .* public/,
+    ],
+    [`project add ${alice} --route x=GET:/a:1 --route x=GET:/b:1`, 1, /The route x is there twice/],
+  ] as const) {
+    const ended = await gate(databaseUrl, command === '' ? [] : command.split(' '))
+    assert.match(ended.err, says, command)
+    assert.deepEqual([ended.code, ended.out], [code, ''], command)
+  }
 })
 
 describe('an address with a provider of its own', () => {
