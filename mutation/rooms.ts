@@ -80,7 +80,7 @@ export const ROOMS: Record<string, Room> = {
   },
   'pulse-stores': {
     mutate: ['src/pulse/store.ts'],
-    tests: ['test/pulse/{store,changes,history,rotation,service,takedown,uptime}.test.ts'],
+    tests: ['test/pulse/{store,changes,history,rotation,service,state,uptime}.test.ts'],
   },
   'switch-stores': {
     mutate: ['src/switches/store.ts'],
@@ -92,6 +92,6 @@ export const ROOMS: Record<string, Room> = {
   },
   takedowns: {
     mutate: ['src/service/takedowns.ts', 'src/{catch,whisper,pulse}/takedown.ts'],
-    tests: ['test/service/takedowns.test.ts', 'test/pulse/takedown.test.ts'],
+    tests: ['test/service/takedowns.test.ts', 'test/pulse/state.test.ts'],
   },
 }

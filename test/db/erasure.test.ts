@@ -4,9 +4,12 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { suite, type TestContext, test } from 'node:test'
 import { insertInbox } from '../../src/catch/store.ts'
+import type { CatchCapability } from '../../src/client/index.ts'
 import { migrate } from '../../src/db/migrate.ts'
 import { openSqlite } from '../../src/db/sqlite/sqlite.ts'
+import { anInbox as buy } from '../support/catch.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { anInbox } from '../support/inboxes.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { unit } from '../support/unit.ts'
 import { until } from '../support/until.ts'
@@ -21,7 +24,7 @@ async function isOnDisk(file: string, text: string): Promise<boolean> {
   return raw.some((bytes) => bytes.includes(text))
 }
 
-type Shop = { server: TestServer; inbox: Awaited<ReturnType<typeof buy>>; purge(): void }
+type Shop = { server: TestServer; inbox: CatchCapability; purge(): void }
 
 /** A server with an inbox, whose purge runs when the test says so. */
 async function aServer(t: TestContext): Promise<Shop> {
@@ -29,9 +32,6 @@ async function aServer(t: TestContext): Promise<Shop> {
   const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
   return { server, inbox: await buy(server), purge: () => t.mock.timers.tick(MINUTE) }
 }
-
-const buy = (server: TestServer) =>
-  server.mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => server.pay(bolt11) })
 
 /** Sends the marker in every part of a request that is stored, the body of this length. */
 async function send({ server, inbox }: Shop, marker: string, length = 100): Promise<void> {
@@ -111,17 +111,12 @@ suite('bytes that were deleted are in no file', () => {
     await db.write(
       unit(
         ...Array.from({ length: others }, (_, i) =>
-          insertInbox({
-            publicId: `catch_${String(i).padStart(22, '0')}`,
-            planId: 'spark',
-            ownerTokenHash: new Uint8Array(32),
-            ingestTokenHash: new Uint8Array(32),
-            requestLimit: 1,
-            storageLimitBytes: 1,
-            maxBytesPerRequest: 1,
-            createdAt: 0,
-            expiresAt: Date.now() - 1_000,
-          }),
+          insertInbox(
+            anInbox({
+              publicId: `catch_${String(i).padStart(22, '0')}`,
+              expiresAt: Date.now() - 1_000,
+            }),
+          ),
         ).flat(),
       ),
     )

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextStateChangeAt, standingAt } from '../../src/pulse/state.ts'
+import { timingOf } from '../../src/pulse/schedule.ts'
+import { nextStateChangeAt, opensAt, standingAt } from '../../src/pulse/state.ts'
 import type { MonitorRow } from '../../src/pulse/store.ts'
+import { suspensionsOf } from '../../src/pulse/takedown.ts'
 
 const T = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
 const MINUTE = 60_000
@@ -23,6 +25,8 @@ const aMonitor = (facts: Partial<MonitorRow> = {}): MonitorRow =>
     late_since: null,
     failed_at: null,
     state_since: T,
+    created_at: T,
+    is_silent: 0,
     expires_at: EXPIRES,
     suspensions: '',
     ...facts,
@@ -124,4 +128,72 @@ test('a blind window moves the deadline of a monitor that is not stored as late,
   assert.deepEqual([after.state, after.lateAt], ['operational', LATE + HOUR + 3 * MINUTE])
   const late = standingAt(pinged({ late_since: LATE }), LATE + HOUR, blind)
   assert.deepEqual([late.state, late.lateAt], ['late', LATE])
+})
+
+/** As the column has them. */
+const column = (...windows: [beganAt: number, endedAt: number][]): string =>
+  windows
+    .toReversed()
+    .map(([beganAt, endedAt]) => `${beganAt}-${endedAt} `)
+    .join('')
+
+/** Pinged, with ten minutes of interval and two of grace. */
+const slow = (facts: Partial<MonitorRow> = {}): MonitorRow =>
+  pinged({ expected_interval_seconds: 600, expires_at: PINGED + 1e9, is_expiry_told: 1, ...facts })
+
+const minutes = (from: number, to: number): [number, number] => [
+  PINGED + from * MINUTE,
+  PINGED + to * MINUTE,
+]
+
+const suspended: [note: string, suspensions: [number, number][], lateAt: number][] = [
+  ['none', [], 12],
+  ['over before a ping could be missed', [minutes(1, 7)], 12],
+  ['across the time of the ping', [minutes(9, 11)], 23],
+  ['from the last moment of the grace', [minutes(12, 13)], 25],
+  ['after the deadline', [minutes(13, 14)], 12],
+  [
+    'a second one that meets the deadline which the first has moved',
+    [minutes(9, 11), minutes(20, 21)],
+    33,
+  ],
+]
+for (const [note, suspensions, late] of suspended) {
+  test(`the deadline of a monitor that was suspended: ${note}`, () => {
+    const { lateAt } = standingAt(
+      slow({ suspensions: column(...suspensions) }),
+      PINGED + MINUTE,
+      [],
+    )
+    assert.equal(((lateAt ?? 0) - PINGED) / MINUTE, late)
+  })
+}
+
+test('an outage of the service and a suspension move a deadline together', () => {
+  const outage = { beganAt: PINGED + 9 * MINUTE, endedAt: PINGED + 11 * MINUTE }
+  const monitor = slow({ suspensions: column(minutes(22, 24)) })
+  const { lateAt } = standingAt(monitor, PINGED, [outage])
+  assert.equal(((lateAt ?? 0) - PINGED) / MINUTE, 36)
+})
+
+test('a suspension between lateness and opening moves the opening, and an earlier one does not', () => {
+  const opening = (...suspensions: [number, number][]): number => {
+    const late = { late_since: PINGED + 12 * MINUTE, suspensions: column(...suspensions) }
+    const monitor = slow(late)
+    const bound = { timings: [timingOf(monitor)], waitMs: 60 * MINUTE }
+    return ((opensAt(monitor, bound, []) ?? 0) - PINGED) / MINUTE
+  }
+  assert.equal(opening(), 12 + 60)
+  assert.equal(opening(minutes(-60, -50)), 12 + 60)
+  assert.equal(opening(minutes(13, 60)), 60 + 10 + 60)
+  assert.equal(opening(minutes(13, 60), minutes(80, 90)), 90 + 10 + 60)
+})
+
+test('suspensions are read in the order of time', () => {
+  assert.deepEqual(suspensionsOf({ suspensions: '' }), [])
+  const windows = [minutes(1, 2), minutes(3, 5)]
+  assert.deepEqual(
+    suspensionsOf({ suspensions: column(...windows) }),
+    windows.map(([beganAt, endedAt]) => ({ beganAt, endedAt })),
+  )
 })

@@ -7,7 +7,6 @@ import {
   endMonitor,
   existingMonitor,
   extendMonitor,
-  insertMonitor,
   insertPing,
   insertSpell,
   type LateSpell,
@@ -17,6 +16,7 @@ import {
   updateMonitor,
 } from '../../src/pulse/store.ts'
 import type { After } from '../support/folder.ts'
+import { newMonitor } from '../support/pulse-monitor.ts'
 import { aDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -217,22 +217,7 @@ async function aStore(t: After) {
   const store = createPulseStore(db)
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
   for (const publicId of ['b', 'a']) {
-    await run(
-      insertMonitor({
-        publicId,
-        publicStatusId: `status of ${publicId}`,
-        planId: 'standard',
-        ownerTokenHash: bytes(1),
-        pingTokenHash: bytes(2),
-        heartbeatLimit: 100,
-        minimumGraceSeconds: 60,
-        expectedIntervalSeconds: 60,
-        graceSeconds: 60,
-        createdAt: T,
-        expiresAt: END,
-        checkAt: T,
-      }),
-    )
+    await run(newMonitor({ publicId, createdAt: T, expiresAt: END, checkAt: T }))
   }
   return {
     db,

@@ -5,12 +5,14 @@ import { CATCH } from '../../src/catch/product.ts'
 import { insertInbox } from '../../src/catch/store.ts'
 import type { Db } from '../../src/db/db.ts'
 import type { Takedown } from '../../src/http/product.ts'
-import { createPulseStore, insertMonitor } from '../../src/pulse/store.ts'
+import { createPulseStore } from '../../src/pulse/store.ts'
 import { PULSE_TAKEDOWN, suspensionsOf } from '../../src/pulse/takedown.ts'
 import { listSuspensions, resume, suspend } from '../../src/service/takedowns.ts'
 import { insertWhisper, reserveCiphertext } from '../../src/whisper/store.ts'
 import { WHISPER_TAKEDOWN } from '../../src/whisper/takedown.ts'
 import type { After } from '../support/folder.ts'
+import { anInbox } from '../support/inboxes.ts'
+import { newMonitor } from '../support/pulse-monitor.ts'
 import { aMigratedDatabaseUrl, openDatabase } from '../support/store.ts'
 import { unit } from '../support/unit.ts'
 
@@ -161,32 +163,13 @@ async function aStore(t: After, product: Product) {
 async function sell(db: Db, product: Product, publicId: string): Promise<void> {
   const run = (...statements: Parameters<typeof unit>) => db.write(unit(...statements))
   const common = { publicId, createdAt: T, expiresAt: END }
-  const [one, two] = [new Uint8Array([1]), new Uint8Array([2])]
-  if (product === 'catch') {
-    const limits = { requestLimit: 5, storageLimitBytes: 100, maxBytesPerRequest: 50 }
-    const inbox = { ...common, planId: 'spark', ...limits }
-    await run(...insertInbox({ ...inbox, ownerTokenHash: one, ingestTokenHash: two }))
-  }
+  const one = new Uint8Array([1])
+  if (product === 'catch') await run(...insertInbox(anInbox(common)))
   if (product === 'whisper') {
     const reserved = { orderId: publicId, clientNetwork: 'n', ciphertext: one }
     await run(...reserveCiphertext(reserved, { perNetwork: 100, inAll: 100 }))
     const whisper = { ...common, orderId: publicId, readTokenHash: one, reads: 3, revealAt: null }
     await run(...insertWhisper({ ...whisper, hasReceipt: false, hasSwitch: false }))
   }
-  if (product === 'pulse') {
-    await run(
-      insertMonitor({
-        ...common,
-        publicStatusId: `status of ${publicId}`,
-        planId: 'standard',
-        ownerTokenHash: one,
-        pingTokenHash: two,
-        heartbeatLimit: 100,
-        checkAt: T,
-        minimumGraceSeconds: 60,
-        expectedIntervalSeconds: 60,
-        graceSeconds: 60,
-      }),
-    )
-  }
+  if (product === 'pulse') await run(newMonitor({ ...common, checkAt: T }))
 }

@@ -6,6 +6,7 @@ import type { BlindWindow } from '../../src/lib/windows.ts'
 import { PULSE_PROVISIONING } from '../../src/pulse/provisioning.ts'
 import { PULSE_PLANS, type PulseCapability, type PulsePlan } from '../../src/pulse/schema.ts'
 import { createPulse, type PulseService } from '../../src/pulse/service.ts'
+import { insertMonitor } from '../../src/pulse/store.ts'
 import type { Signal } from '../../src/pulse/transition.ts'
 import type { After } from './folder.ts'
 import { aDatabase } from './store.ts'
@@ -24,6 +25,26 @@ const UNWATCHED = {
   switches: { timings: async () => [], onChange: () => [], onGone: () => [] },
   switchWaitMs: 0,
 }
+
+type NewMonitor = Parameters<typeof insertMonitor>[0]
+
+/** Inserts a monitor with an interval and a grace of a minute. */
+export const newMonitor = (
+  some: Pick<NewMonitor, 'publicId' | 'expiresAt'> & Partial<NewMonitor>,
+) =>
+  insertMonitor({
+    publicStatusId: `status of ${some.publicId}`,
+    planId: 'standard',
+    ownerTokenHash: new Uint8Array([1]),
+    pingTokenHash: new Uint8Array([2]),
+    heartbeatLimit: 100,
+    minimumGraceSeconds: 60,
+    expectedIntervalSeconds: 60,
+    graceSeconds: 60,
+    createdAt: T,
+    checkAt: T,
+    ...some,
+  })
 
 /** Stores a monitor of this plan that begins now, in unix milliseconds. */
 export async function provisioned(
