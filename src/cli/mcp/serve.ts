@@ -60,8 +60,10 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
   )
   const gone = once(process.stdin, 'close').catch(() => undefined)
   const ended = once(process.stdin, 'end').catch(() => undefined)
+  // The library gives up a host whose message is too long, and stops reading.
+  const givenUp = once(process.stdin, 'pause').catch(() => undefined)
   const stopped = once(cli.signal, 'abort')
-  await Promise.race([gone, ended, stopped])
+  await Promise.race([gone, ended, givenUp, stopped])
   await session.end()
   await stdio.close()
   process.stdin.destroy()

@@ -133,6 +133,17 @@ describe('the end', () => {
     })
   }
 
+  test('a message that is too long ends it, in words', async (t) => {
+    const { url } = await startServer(t)
+    const { running, call } = raw(await commandLine(t, url))
+    await call('catalog', {})
+    running.child.stdin?.on('error', () => undefined)
+    running.child.stdin?.write('x'.repeat(11 * 1024 * 1024))
+    const { code, err } = await running.ended
+    assert.equal(code, 0)
+    assert.match(err, /^The host sent what is not understood: .*\n$/)
+  })
+
   test('a host that closes stdout ends it too', async (t) => {
     const { url } = await startServer(t)
     const { running, call } = raw(await commandLine(t, url))
