@@ -219,6 +219,17 @@ test('NWC: a connection that may not look payments up is like one without look-u
   }
 })
 
+test('NWC: where no relay is there, nothing was paid, and the error says why', async () => {
+  const wallet = nwcWallet({
+    payInvoice: () => assert.fail('it was asked to pay'),
+    lookupInvoice: () => Promise.any([Promise.reject(new Error('ws://relay.example'))]),
+  })
+  await assert.rejects(wallet.pay(anInvoice().bolt11), {
+    outcome: 'not paid',
+    message: 'the wallet could not be asked, so nothing was sent (no relay answers)',
+  })
+})
+
 test('LND: gives up on an answer without an end, and shows no macaroon', async () => {
   const endless = new ReadableStream<Uint8Array>({
     pull: (controller) => controller.enqueue(new Uint8Array(1024 * 1024).fill(32)),

@@ -64,6 +64,8 @@ export function nwcWallet(
           hasBooks = true
           return known
         } catch (error) {
+          // A client tries each of its relays, and says no more than this if none is there.
+          if (error instanceof AggregateError) throw new NodeRefused('no relay answers')
           const code = codeOf(error)
           if (code === 'NOT_FOUND') hasBooks = true
           if (NO_LOOKUP.has(code)) hasBooks = false
