@@ -83,7 +83,7 @@ suite('doctor', () => {
     }
   })
 
-  test('doctor finds a secret that is not the one of the orders', async (t) => {
+  test('doctor finds a secret that is not the one of the orders, malformed or missing', async (t) => {
     const server = await startServer(t)
     await purchase(server, {})
     const other = { MAYFLY_SECRET: '22'.repeat(32) }
@@ -93,6 +93,13 @@ suite('doctor', () => {
     )
     const said = (await examine(server, other)).filter(({ check }) => check === 'secret')
     assert.equal(said.length, 1, 'it does not also say that the secret is right')
+    const kept = server.file.replace(/\.db$/, '.secret')
+    await writeFile(kept, 'hunter2')
+    const malformed = bad(await examine(server)).join()
+    assert.match(malformed, /secret: .* must hold 32 bytes in hex/)
+    assert.equal(malformed.includes('hunter2'), false)
+    await rm(kept)
+    assert.match(bad(await examine(server)).join(), /secret: .* is missing, and .* has orders/)
     await query(server, `update purchase_order set state = 'dead'`)
     assert.deepEqual(bad(await examine(server, other)), [])
   })
@@ -190,18 +197,6 @@ suite('doctor', () => {
     assert.match(bad(await examine(server))[0] ?? '', /^store: .*is damaged .*Restore a backup/)
     await writeFile(server.file, 'This is not a database.'.repeat(100))
     assert.match(bad(await examine(server))[0] ?? '', /^store: .*cannot be read: .*not a database/)
-  })
-
-  test('doctor finds a secret that is malformed or missing', async (t) => {
-    const server = await startServer(t)
-    await purchase(server, {})
-    const kept = server.file.replace(/\.db$/, '.secret')
-    await writeFile(kept, 'hunter2')
-    const malformed = bad(await examine(server)).join()
-    assert.match(malformed, /secret: .* must hold 32 bytes in hex/)
-    assert.equal(malformed.includes('hunter2'), false)
-    await rm(kept)
-    assert.match(bad(await examine(server)).join(), /secret: .* is missing, and .* has orders/)
   })
 
   test('doctor finds a node that is away, behind, on another network, or of another password', async (t) => {
