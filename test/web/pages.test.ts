@@ -178,6 +178,7 @@ suite('pages', () => {
     const { page } = await site.visit(t)
     await page.addInitScript(() => {
       Object.defineProperty(navigator, 'clipboard', { value: undefined })
+      document.execCommand = () => false
     })
     await write(page, 'hello', site.server)
     await page.getByRole('button', { name: /^Spark/ }).click()

@@ -47,10 +47,7 @@ export function CopyButton({ text, children = 'Copy', label, isBare, ...rest }: 
 
 /** Copies a text, or shows it to be copied by hand. Resolves to whether the page has copied it. */
 export async function copied(text: string, onCopied?: () => void): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-  } catch {
-    // The context is not secure, or the browser does not allow it.
+  if (!(await toClipboard(text))) {
     openDialog('Copy it by hand', (close) => (
       <ByHand text={text} onCopied={onCopied} close={close} />
     ))
@@ -59,6 +56,24 @@ export async function copied(text: string, onCopied?: () => void): Promise<boole
   announce('Copied')
   onCopied?.()
   return true
+}
+
+async function toClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    // The context is not secure, or the browser does not allow it.
+    const area = document.createElement('textarea')
+    area.className = 'visually-hidden'
+    area.ariaHidden = 'true'
+    area.value = text
+    document.body.append(area)
+    area.select()
+    const isCopied = document.execCommand('copy')
+    area.remove()
+    return isCopied
+  }
 }
 
 function ByHand(props: { text: string; onCopied: (() => void) | undefined; close: () => void }) {
