@@ -43,11 +43,29 @@ async function useUp(server: TestServer, held: Held): Promise<void> {
   }
 }
 
-/** Ways in which a capability ends. */
+/** A limit of any capability; the table has no other one. */
+const setLimit = (server: TestServer, column: string, value: number) => {
+  const table = column === 'heartbeat_limit' ? 'pulse_monitor' : 'catch_inbox_use'
+  return query(server, `update ${table} set ${column} = $1 returning expires_at`, value)
+}
+
+/** Limits with which one more plan still fits below 2^53, and two do not. */
+const NEARLY_FULL: [what: keyof typeof heldOf, column: string, limit: number][] = [
+  ['inbox', 'request_limit', Number.MAX_SAFE_INTEGER - 3],
+  ['inbox', 'storage_limit_bytes', Number.MAX_SAFE_INTEGER - 6 * 1024 * 1024],
+  ['monitor', 'heartbeat_limit', Number.MAX_SAFE_INTEGER - 3],
+]
+
+/** Ways in which a capability ends, or has all that a number in JSON can say. */
 const ENDS: [what: keyof typeof heldOf, how: string, end: typeof useUp][] = [
   ['inbox', 'is used up', useUp],
   ['monitor', 'is used up', useUp],
   ['inbox', 'is suspended', (server, { publicId }) => suspendAt(server, publicId)],
+  ...NEARLY_FULL.map(([what, column]): (typeof ENDS)[number] => [
+    what,
+    `has the largest ${column}`,
+    async (server) => void (await setLimit(server, column, Number.MAX_SAFE_INTEGER)),
+  ]),
 ]
 
 for (const [what, how, end] of ENDS) {
@@ -184,45 +202,18 @@ test('a suspended monitor is hidden from its owner, and one that is suspended be
   assert.notEqual(resource.publicId, monitor.publicId)
 })
 
-/** A limit with which one more plan still fits below 2^53, and two do not. */
-const NEARLY_FULL = {
-  inbox: [
-    ['request_limit', Number.MAX_SAFE_INTEGER - 3],
-    ['storage_limit_bytes', Number.MAX_SAFE_INTEGER - 6 * 1024 * 1024],
-  ],
-  monitor: [['heartbeat_limit', Number.MAX_SAFE_INTEGER - 3]],
-} as const
-
-for (const what of ['inbox', 'monitor'] as const) {
-  const table = what === 'inbox' ? 'catch_inbox_use' : 'pulse_monitor'
-  for (const [column, limit] of NEARLY_FULL[what]) {
-    const setLimit = (server: TestServer, value: number) =>
-      query(server, `update ${table} set ${column} = $1 returning expires_at`, value)
-
-    test(`no extension takes the ${column} of the ${what} beyond what a number in JSON can say, whatever is quoted already`, async (t) => {
-      const server = await aShortServer(t)
-      const held = await heldOf[what](server)
-      await setLimit(server, limit)
-      const quote = quoteOf(await extend(server, held))
-      // Paid, the open quote leaves no room for another plan.
-      assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
-      await server.pay(quote.bolt11)
-      endIn(await poll(server, quote.orderId))
-      assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
-      const [row] = await query(server, 'select count(*) as count from simulator_invoice')
-      assert.equal(Number(row?.count), 2)
-    })
-
-    test(`an extension that would take the ${column} of the ${what} too far once it is paid sells a new one`, async (t) => {
-      const server = await aShortServer(t)
-      const held = await heldOf[what](server)
-      const key = randomUUID()
-      const { orderId, bolt11 } = quoteOf(await extend(server, held, { key }))
-      await setLimit(server, Number.MAX_SAFE_INTEGER)
-      const proof = { 'idempotency-key': key, 'payment-preimage': await server.pay(bolt11) }
-      const { resource } = JSON.parse((await poll(server, orderId, proof)).text)
-      assert.notEqual(resource.publicId, held.publicId)
-      assert.equal((await statusOf(server, held))?.expiresAt, held.expiresAt)
-    })
-  }
+for (const [what, column, limit] of NEARLY_FULL) {
+  test(`no extension takes the ${column} of the ${what} beyond what a number in JSON can say, whatever is quoted already`, async (t) => {
+    const server = await aShortServer(t)
+    const held = await heldOf[what](server)
+    await setLimit(server, column, limit)
+    const quote = quoteOf(await extend(server, held))
+    // Paid, the open quote leaves no room for another plan.
+    assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
+    await server.pay(quote.bolt11)
+    endIn(await poll(server, quote.orderId))
+    assert.equal(phraseOf(await extend(server, held)), '409 cannot be extended')
+    const [row] = await query(server, 'select count(*) as count from simulator_invoice')
+    assert.equal(Number(row?.count), 2)
+  })
 }
