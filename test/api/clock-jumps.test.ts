@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, type TestContext, test } from 'node:test'
 import { idempotencyKey, openOrder, poll, purchase } from '../support/buying.ts'
-import { live } from '../support/pulse.ts'
+import { anInbox, send } from '../support/catch.ts'
+import { aMonitor, live } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { aWhisper, openWhisperOrder, read } from '../support/whisper.ts'
@@ -35,14 +36,9 @@ const pollOf = (server: TestServer, { orderId, key }: { orderId: string; key: st
 async function aFullStore(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const server = await startServer(t)
-  const paying = { planId: 'spark', onInvoice: pay } as const
-  async function pay({ bolt11 }: { bolt11: string }): Promise<void> {
-    await server.pay(bolt11)
-  }
-  const inbox = await server.mayfly.buyCatch(paying)
-  const sent = await fetch(`${server.url}/c/${inbox.publicId}`, { method: 'POST', body: 'x' })
-  assert.equal(sent.status, 204)
-  const monitor = await server.mayfly.buyPulse(paying)
+  const inbox = await anInbox(server)
+  assert.equal((await send(server, inbox, { method: 'POST', body: 'x' })).status, 204)
+  const monitor = await aMonitor(server)
   await aWhisper(server)
   const uncollected = await openOrder(server)
   await server.pay(uncollected.bolt11)

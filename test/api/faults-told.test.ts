@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test } from 'node:test'
+import { anInbox } from '../support/catch.ts'
 import { register } from '../support/gate.ts'
 import { PATH } from '../support/gate-app.ts'
 import { aMonitor } from '../support/pulse.ts'
@@ -144,10 +145,7 @@ suite('a 400', () => {
     const expected =
       'only name, description, expectedIntervalSeconds, graceSeconds and publicStatusEnabled'
     assert.deepEqual(await change({ [SENT]: 1 }), { error: 'invalid settings', expected })
-    const inbox = await server.mayfly.buyCatch({
-      planId: 'spark',
-      onInvoice: ({ bolt11 }) => server.pay(bolt11),
-    })
+    const inbox = await anInbox(server)
     const list = (query: string) =>
       refused(`${server.url}/api/catch/${inbox.publicId}/events?${query}`, {
         headers: { authorization: `Bearer ${inbox.ownerToken}` },

@@ -7,6 +7,7 @@ import { anInbox } from '../support/catch.ts'
 import { ask, assertError, errorsLogged } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
 import { hideTable } from '../support/store.ts'
+import { aWhisper, read } from '../support/whisper.ts'
 
 const ID = 'catch_0000000000000000000000'
 
@@ -73,6 +74,11 @@ test('the log has route patterns, and no token, key, preimage, id or path', asyn
   await fetch(`${url}/secret-nowhere/${ownerToken}?${ingestToken}`)
   await fetch(`${url}/secret-nowhere/%zz${ownerToken}`)
   await ask(url, 'NONSENSE /secret-nowhere')
+  const whisper = await aWhisper(server, {
+    key: 'secret-key',
+    body: Buffer.from('secret-content-that-is-long-enough'),
+  })
+  await read(server, whisper)
   const show = await hideTable(server, 'catch_inbox')
   await fetch(`${url}/api/catch/${publicId}?secret-query`, {
     headers: { authorization: `Bearer ${ownerToken}` },
@@ -97,6 +103,8 @@ test('the log has route patterns, and no token, key, preimage, id or path', asyn
     'DELETE /api/catch/:publicId/events/:eventId 204',
     'GET /api/catch/:publicId 401',
     'GET none 404',
+    'POST /api/payments/whisper 402',
+    'GET /w/:publicId 200',
     'GET /api/catch/:publicId 500',
     'DELETE /api/catch/:publicId 204',
   ]) {
@@ -111,6 +119,8 @@ test('the log has route patterns, and no token, key, preimage, id or path', asyn
     ingestToken,
     publicId,
     quote.orderId,
+    whisper.readToken,
+    whisper.publicId,
     event?.id ?? '',
     'secret-',
   ]) {

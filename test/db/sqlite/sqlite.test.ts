@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
+import type { FileHandle } from 'node:fs/promises'
 import {
   chmod,
   chown,
@@ -103,27 +104,25 @@ suite('a start on a store that cannot be used says why and changes nothing', () 
     })
   })
 
-  test('a page damaged in the middle stops the start, and is not changed', async (t) => {
-    const file = await aStore(t)
-    const handle = await open(file, 'r+')
-    const { size } = await handle.stat()
-    await handle.write(Buffer.alloc(4096, 0xff), 0, 4096, Math.floor(size / 4096 / 2) * 4096)
-    await handle.close()
-    await refuses(t, file, {
-      sentence:
-        /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup; nothing was changed\.\n$/,
+  for (const [what, damage] of [
+    [
+      'with a page damaged in the middle',
+      (handle: FileHandle, middle: number) =>
+        handle.write(Buffer.alloc(4096, 0xff), 0, 4096, middle),
+    ],
+    ['that lost its end', (handle: FileHandle, middle: number) => handle.truncate(middle)],
+  ] as const) {
+    test(`a file ${what} stops the start, and is not changed`, async (t) => {
+      const file = await aStore(t)
+      const handle = await open(file, 'r+')
+      await damage(handle, ((await handle.stat()).size / 2) & ~4095)
+      await handle.close()
+      await refuses(t, file, {
+        sentence:
+          /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup; nothing was changed\.\n$/,
+      })
     })
-  })
-
-  test('a file that lost its end stops the start, and is not changed', async (t) => {
-    const file = await aStore(t)
-    const handle = await open(file, 'r+')
-    await handle.truncate(((await handle.stat()).size / 2) & ~4095)
-    await handle.close()
-    await refuses(t, file, {
-      sentence: /^The database \S+ is damaged \([^\n]+\)\. Restore it from a backup/,
-    })
-  })
+  }
 
   for (const [what, version] of [
     ['a newer version', 9999],
