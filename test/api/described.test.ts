@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { ALL_LIMITS } from '../../src/service/products.ts'
+import { anInbox } from '../support/catch.ts'
 import { type Ask, type Call, createConformance, type Reply } from '../support/conformance.ts'
 import { register } from '../support/gate.ts'
 import { limited } from '../support/limits.ts'
@@ -12,7 +13,9 @@ import {
   paymentAuthorization,
   paymentChallengeIn,
 } from '../support/payer.ts'
+import { aMonitor } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
+import { aWhisper } from '../support/whisper.ts'
 
 const UNKNOWN_WHISPER = { publicId: 'whisper_0000000000000000000000' }
 const DAY = 24 * 60 * 60 * 1000
@@ -94,12 +97,9 @@ async function driveBlocked(ask: Call): Promise<void> {
 /** A local simulator refuses who comes through a proxy. */
 async function driveLocal(server: TestServer, ask: Call): Promise<void> {
   const proxied = { 'x-forwarded-for': '203.0.113.1' }
-  const onInvoice = async ({ bolt11 }: { bolt11: string }) => void (await server.pay(bolt11))
-  const inbox = await server.mayfly.buyCatch({ planId: 'spark', onInvoice })
-  const monitor = await server.mayfly.buyPulse({ planId: 'spark', onInvoice })
   for (const [id, { publicId, ownerToken }] of [
-    ['extendCatch', inbox],
-    ['extendPulse', monitor],
+    ['extendCatch', await anInbox(server)],
+    ['extendPulse', await aMonitor(server)],
   ] as const) {
     const headers = aPurchase(id, { ...proxied, 'x-owner-token': ownerToken })
     await ask(id, 403, { params: { publicId }, headers, body: { planId: 'spark' } })
@@ -149,10 +149,7 @@ async function driveBuying(
 
 async function driveExtension(server: TestServer, ask: Call, product: 'Catch' | 'Pulse') {
   const id = `extend${product}`
-  const held = await server.mayfly[`buy${product}`]({
-    planId: 'spark',
-    onInvoice: ({ bolt11 }) => server.pay(bolt11),
-  })
+  const held = await (product === 'Catch' ? anInbox(server) : aMonitor(server))
   const params = { publicId: held.publicId }
   const send = (status: number, headers: Record<string, string>) =>
     ask(id, status, { params, headers, body: { planId: 'spark' } })
@@ -250,8 +247,7 @@ async function anOrder(ask: Call): Promise<{ orderId: string; bolt11: string }> 
 }
 
 async function driveInbox(server: TestServer, ask: Call) {
-  const { mayfly, pay } = server
-  const inbox = await mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
+  const inbox = await anInbox(server)
   const params = { publicId: inbox.publicId }
   for (const id of SENDS) {
     await ask(id, 204, { params, headers: { authorization: `Bearer ${inbox.ingestToken}` } })
@@ -331,19 +327,14 @@ async function driveWhisper(server: TestServer, ask: Call) {
   await driveReceipt(server, ask)
 }
 
-async function driveReceipt({ mayfly, pay }: TestServer, ask: Call): Promise<void> {
-  const { publicId, receiptToken } = await mayfly.buyWhisper({
-    planId: 'spark',
-    data: bytes(64),
-    receipt: true,
-    onInvoice: ({ bolt11 }) => pay(bolt11),
+async function driveReceipt(server: TestServer, ask: Call): Promise<void> {
+  const { publicId, receiptToken } = await aWhisper(server, {
+    headers: { 'x-whisper-receipt': 'on' },
   })
   const params = { publicId }
   const headers = { authorization: `Bearer ${receiptToken}` }
-  await driveAlerts(
-    await mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) }),
-    { ask, own: { params, headers }, foreign: {}, operations: RECEIPT_ALERTS },
-  )
+  const alerts = { ask, own: { params, headers }, foreign: {}, operations: RECEIPT_ALERTS }
+  await driveAlerts(await anInbox(server), alerts)
   for (const [id, status] of [
     ['getReceipt', 200],
     ['destroyWhisper', 204],
@@ -404,8 +395,8 @@ async function driveHistory(ask: Call, owned: Required<Pick<Ask, 'params' | 'hea
   await ask('getHistory', 404, { ...owned, params: UNKNOWN })
 }
 
-async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
-  const monitor = await mayfly.buyPulse({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) })
+async function driveMonitor(server: TestServer, ask: Call) {
+  const monitor = await aMonitor(server)
   const params = { publicId: monitor.publicId }
   const pinging = { authorization: `Bearer ${monitor.pingToken}` }
   await ask('pingMonitor', 204, { params, headers: pinging })
@@ -433,10 +424,8 @@ async function driveMonitor({ mayfly, pay }: TestServer, ask: Call) {
     await ask(id, 401, { params, headers: pinging, ...sent })
     await ask(id, 404, { params: UNKNOWN, headers, ...sent })
   }
-  await driveAlerts(
-    await mayfly.buyCatch({ planId: 'spark', onInvoice: ({ bolt11 }) => pay(bolt11) }),
-    { ask, own: { params, headers }, foreign: pinging, operations: OWNED_ALERTS },
-  )
+  const alerts = { ask, own: { params, headers }, foreign: pinging, operations: OWNED_ALERTS }
+  await driveAlerts(await anInbox(server), alerts)
   await driveSwitch(ask, { params, headers })
   await driveRotation(ask, 'rotateMonitorToken', { params, headers })
   await driveSchedule(ask, { params, headers })

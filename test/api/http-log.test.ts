@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { CatchCapability } from '../../src/client/index.ts'
-import { settlement } from '../support/buying.ts'
+import { openOrder, poll, purchase, settlement } from '../support/buying.ts'
 import { anInbox } from '../support/catch.ts'
 import { ask, assertError, errorsLogged } from '../support/http.ts'
 import { startServer } from '../support/server.ts'
@@ -41,23 +41,14 @@ test('the log has route patterns, and no token, key, preimage, id or path', asyn
   const server = await startServer(t, { MAYFLY_LOG_LEVEL: 'debug' })
   const { url } = server
   const key = randomUUID()
-  const order = { path: '/api/payments/catch', key, body: '{"planId":"spark"}' }
-  const buy = (): Promise<Response> =>
-    fetch(url + order.path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': key },
-      body: order.body,
-    })
-  const quote = (await (await buy()).json()) as Record<'orderId' | 'bolt11' | 'paymentHash', string>
+  const quote = await openOrder(server, { key })
   const settled = settlement(server)
   const preimage = await server.pay(quote.bolt11)
   await settled
-  await fetch(`${url}/api/payments/${quote.orderId}`, {
-    headers: { 'idempotency-key': 'wrong-key' },
-  })
-  await fetch(`${url}/api/payments/${quote.orderId}`, { headers: { 'sec-purpose': 'prefetch' } })
-  const { resource } = (await (await buy()).json()) as { resource: CatchCapability }
-  const { publicId, ownerToken, ingestToken } = resource
+  await poll(server, quote.orderId, { 'idempotency-key': 'wrong-key' })
+  await poll(server, quote.orderId, { 'sec-purpose': 'prefetch' })
+  const { resource } = JSON.parse((await purchase(server, { key })).text)
+  const { publicId, ownerToken, ingestToken }: CatchCapability = resource
   await fetch(`${url}/c/${publicId}/secret-path?secret-query`, {
     method: 'POST',
     headers: { authorization: `Bearer ${ingestToken}`, 'x-header': 'secret-header' },
