@@ -1,6 +1,7 @@
 /**
  * What one service promises, kept by two on one PostgreSQL: any request may meet either. Of orders and of GATE that is told
- * where test/payment and test/gate have another instance, and of limits in test/http/shared-limits.postgres.ts.
+ * where test/payment and test/gate have another instance, of extensions in test/api/extension.test.ts, and of limits in
+ * test/http/shared-limits.postgres.ts.
  */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -14,19 +15,10 @@ import type {
   PulseCapability,
 } from '../../src/client/index.ts'
 import { idempotencyKey, poll, purchase, quoteOf } from '../support/buying.ts'
-import {
-  assertExtended,
-  EXTENDABLE,
-  endIn,
-  extend,
-  repeat,
-  SPARK_MS,
-} from '../support/extension.ts'
+import { extend, SPARK_MS } from '../support/extension.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { type Fleet, twoInstances } from '../support/instances.ts'
-import { payAt } from '../support/payer.ts'
 import { aPostgresDatabase } from '../support/postgres.ts'
-import { until } from '../support/until.ts'
 import { delivered, openWhisperOrder, read } from '../support/whisper.ts'
 
 const EVENTS = 1_000
@@ -73,30 +65,6 @@ suite('two instances, whatever is split across them', () => {
     const pings = await times(40, () => ping(fleet.next(), monitor))
     assert.deepEqual(counted(pings), { 204: BEATS, 404: 30 })
   })
-
-  for (const { name, limits } of EXTENDABLE) {
-    test(`12 extensions of one ${name} that both settle at once all count, and each counts once`, async (t) => {
-      const fleet = await aFleet(t)
-      const held = await (name === 'catch' ? anInbox(fleet) : aMonitor(fleet))
-      const ends = await times(12, async () => {
-        const key = randomUUID()
-        const { orderId, bolt11 } = quoteOf(await extend(fleet.next(), held, { key }))
-        await payAt(fleet.next().url, bolt11)
-        await until('it is extended', async () => {
-          const { status } = await poll(fleet.next(), orderId, idempotencyKey(key))
-          return status === 200
-        })
-        const again = await times(4, () => repeat(fleet.next(), held, { key }))
-        const [end, ...others] = new Set(again.map(endIn))
-        assert.equal(others.length, 0)
-        return end
-      })
-      assert.equal(new Set(ends).size, 12)
-      for (const instance of [fleet.a, fleet.b]) {
-        await assertExtended(instance, { held, times: 12, limits })
-      }
-    })
-  }
 
   test('an inbox or a monitor that one instance has ended is over at the other, which remembers it', async (t) => {
     const fleet = await aFleet(t)
