@@ -390,7 +390,10 @@ suite('buying', () => {
 
   test('a day that is sold out says so, and from when sales go on', async (t) => {
     const server = await startServer(t, { MAYFLY_MAX_SALES_PER_DAY: '1' })
+    server.awaitNoon()
     await anInbox(server)
+    // The sales of a day are counted once a second.
+    server.clock.advance(2_000)
     const { page } = await site.visit(t)
     await page.goto(server.url)
     await page.getByText('sales begin again at midnight UTC').waitFor()
