@@ -39,8 +39,8 @@ const orders = async (server: TestServer): Promise<number> => {
 suite('buying at /mcp', () => {
   const start = shareServer()
   async function aBuyer(t: After, options: Parameters<typeof connect>[2] = {}) {
-    const { url, pay } = await start()
-    return { url, pay, agent: await connect(t, url, options) }
+    const { url, pay, logged } = await start()
+    return { url, pay, logged, agent: await connect(t, url, options) }
   }
 
   for (const revision of REVISIONS) {
@@ -88,14 +88,16 @@ suite('buying at /mcp', () => {
   })
 
   test('a credential that is none is refused, and the money is said to be safe', async (t) => {
-    const { agent } = await aBuyer(t)
+    const { agent, logged } = await aBuyer(t)
     const { purchaseId } = purchaseIn(await agent.call('buy_inbox', ASKED))
+    const named = { opaque: 'e30', request: 'e30' }
     const isList = { challenge: { opaque: 7, request: [] }, payload: { preimage: [] } }
     for (const [what, value] of [
       ['a text', 'Payment abc'],
-      ['no payload', { challenge: {} }],
+      ['no challenge', { payload: {} }],
+      ['no payload', { challenge: named }],
       ['a preimage that is a list', isList],
-      ['more than a header holds', { challenge: { x: 'x'.repeat(20_000) }, payload: {} }],
+      ['more than a header holds', { challenge: { ...named, x: 'x'.repeat(20_000) }, payload: {} }],
       ['a lone surrogate', { challenge: { x: '\ud800' }, payload: {} }],
     ] as const) {
       const meta = { 'org.paymentauth/credential': value }
@@ -104,6 +106,8 @@ suite('buying at /mcp', () => {
       if (isAskedAgain) assert.equal(purchaseIn(result).purchaseId, purchaseId, what)
       else assert.match(refusalIn(result), /do not pay again/i, what)
     }
+    const faults = logged.filter((line) => line.includes('mcp.failed'))
+    assert.deepEqual(faults, [], 'it is no fault of the service')
   })
 
   test('a purchaseId that the service did not make buys nothing', async (t) => {
