@@ -3,6 +3,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { idempotencyKey, openOrder, poll, purchase } from '../support/buying.ts'
 import { anInbox, send } from '../support/catch.ts'
 import { aMonitor, live } from '../support/pulse.ts'
+import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { query } from '../support/store.ts'
 import { aWhisper, openWhisperOrder, read } from '../support/whisper.ts'
@@ -141,15 +142,13 @@ suite('a clock that jumps', () => {
 
   test('a clock that jumps is reported to whoever scrapes the metrics', async (t) => {
     const server = await startServer(t, { MAYFLY_METRICS_PORT: '0' })
-    const said = server.logged.find((line) => line.includes('metrics.listening')) ?? '{}'
-    const { url } = JSON.parse(said) as { url: string }
-    const held = async (): Promise<string[]> =>
-      (await (await fetch(url)).text()).match(
-        /^mayfly_(?:clock_held|clock_reanchors_total) .*$/gm,
-      ) ?? []
-    assert.deepEqual(await held(), ['mayfly_clock_reanchors_total 0', 'mayfly_clock_held 0'])
+    const held = async () => {
+      const { series } = await scrape(server)
+      return ['clock_reanchors_total', 'clock_held'].map((name) => series.get(`mayfly_${name}`))
+    }
+    assert.deepEqual(await held(), [0, 0])
     server.clock.jump(DAY)
     await server.beat()
-    assert.deepEqual(await held(), ['mayfly_clock_reanchors_total 1', 'mayfly_clock_held 1'])
+    assert.deepEqual(await held(), [1, 1])
   })
 })

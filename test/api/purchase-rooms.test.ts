@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { suite, type TestContext, test } from 'node:test'
 import { type Ask, purchase, quoteOf } from '../support/buying.ts'
 import { limited } from '../support/limits.ts'
+import { scrape } from '../support/scrape.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { exchange } from '../support/socket.ts'
 import { until } from '../support/until.ts'
@@ -35,7 +36,10 @@ suite('a client that fills the room for new secrets with bodies that do not end'
     const quote = quoteOf(await purchase(server, known))
     // Sixteen of a byte too few, from four networks.
     for (let i = 0; i < 16; i++) await aSlowBody(t, server, `203.${i % 4}.113.7`)
-    await until('the room is full', async () => (await heldIn(server, 'unpaid')) > 56 * MIB)
+    await until('the room is full', async () => {
+      const { series } = await scrape(server)
+      return Number(series.get('mayfly_reserved_bytes{kind="unpaid"}')) > 56 * MIB
+    })
     for (const target of ['/api/payments/catch', '/api/payments/pulse']) {
       assert.equal((await purchase(server, { target, from: '192.0.2.1' })).status, 402, target)
       // Also from where the slow ones come.
@@ -127,12 +131,4 @@ async function aSlowBody(t: TestContext, { url }: TestServer, from: string): Pro
   socket.write(headOf(LARGEST, randomUUID(), `X-Forwarded-For: ${from}\r\n`))
   socket.write(Buffer.alloc(LARGEST - 1))
   return socket
-}
-
-async function heldIn(server: TestServer, room: string): Promise<number> {
-  const line = server.logged.find((entry) => entry.includes('metrics.listening'))
-  const { url } = JSON.parse(String(line)) as { url: string }
-  const text = await (await fetch(url)).text()
-  const value = new RegExp(`^mayfly_reserved_bytes\\{kind="${room}"\\} (\\d+)$`, 'm').exec(text)
-  return Number(value?.[1])
 }
