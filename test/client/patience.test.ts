@@ -194,19 +194,7 @@ test('a phrase that could steer a terminal is not taken from a service', async (
 suite('a service that accepts and does not end', () => {
   test('a service that accepts and never answers is given up after a minute', async (t) => {
     const mayfly = onTimersOf(t, never)
-    const ended: unknown[] = []
-    const done = mayfly
-      .pulse(pulse)
-      .destroy()
-      .catch((error: unknown) => {
-        ended.push(error)
-      })
-    t.mock.timers.tick(MINUTE - 1)
-    await settle()
-    assert.equal(ended.length, 0)
-    t.mock.timers.tick(1)
-    await done
-    assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
+    await assertGivenUp(t, MINUTE, mayfly.pulse(pulse).destroy())
   })
 
   test('a service that accepts and answers without an end is given up after a quarter of an hour', async (t) => {
@@ -216,18 +204,10 @@ suite('a service that accepts and does not end', () => {
       t,
       async (signal) => new Response(endless(signal, read.resolve), { headers }),
     )
-    const ended: unknown[] = []
-    const fetched = mayfly.fetchWhisper(CODE).catch((error: unknown) => {
-      ended.push(error)
-    })
+    const fetched = mayfly.fetchWhisper(CODE)
     // The limit on the body begins before it is read.
     await read.promise
-    t.mock.timers.tick(15 * MINUTE - 1)
-    await settle()
-    assert.equal(ended.length, 0)
-    t.mock.timers.tick(1)
-    await fetched
-    assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
+    await assertGivenUp(t, 15 * MINUTE, fetched)
   })
 
   test('a service that accepts and streams is read for as long as its reader likes', async (t) => {
@@ -314,6 +294,20 @@ const endless = (signal: AbortSignal, onRead: () => void = () => undefined): Rea
     },
     { highWaterMark: 0 },
   )
+
+/** The call goes on until the last millisecond of this time, and no longer. */
+async function assertGivenUp(t: TestContext, ms: number, asked: Promise<unknown>): Promise<void> {
+  const ended: unknown[] = []
+  const done = asked.catch((error: unknown) => {
+    ended.push(error)
+  })
+  t.mock.timers.tick(ms - 1)
+  await settle()
+  assert.equal(ended.length, 0)
+  t.mock.timers.tick(1)
+  await done
+  assert.deepEqual(ended.map(String), ['MayflyError: service unreachable'])
+}
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
