@@ -25,7 +25,7 @@ import {
 const CLAIM_MS = 30_000
 /** Attempts under way, in all. A third of them is left to first attempts. */
 const MAX_UNDER_WAY = 256
-export const MAX_REPEATS_UNDER_WAY = 170
+const MAX_REPEATS_UNDER_WAY = 170
 /** To one host. Whoever has a busy host waits for it, and nobody else does. */
 export const PER_HOST = 8
 /** Rows that one look reads. */

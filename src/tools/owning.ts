@@ -1,4 +1,5 @@
 /** The tools for anything that was bought: replace its tokens, end it. */
+import { isToken, type TokenKind } from '../lib/ids.ts'
 import { Type } from '../lib/json-schema.ts'
 import { type Product, SOLD_PRODUCTS } from '../lib/product-names.ts'
 import { Refusal } from './answers.ts'
@@ -65,7 +66,7 @@ export const ROTATE_TOKEN: HeldTool = {
     held.keep?.(kind)
     const token = text((await held.json('POST', `${held.path}/tokens/${kind}`)).token)
     // What is kept here may still be the right one, so nothing else takes its place.
-    if (!token.startsWith(`${product}_${kind}_`)) {
+    if (!isToken(`${product}_${kind}` as TokenKind, token)) {
       throw new Refusal(`The service answered without a new ${kind} token. Nothing was saved.`)
     }
     held.keep?.(kind, token)

@@ -151,8 +151,6 @@ function mountRead(
           ...errors('ciphertext too large', 'not found', 'rate limited', 'internal error'),
         },
       },
-      // The header is checked below, after the token.
-      validatorCompiler: () => () => true,
     },
     async (request, reply) => {
       // Never 401: a reader must not learn whether the id exists and only the token is wrong.

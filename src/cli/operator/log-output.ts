@@ -61,8 +61,6 @@ export function createLogOutput(file: File = STDOUT) {
       if (waiting === '') setImmediate(next)
       waiting += line
     },
-    /** The characters that wait to be written. */
-    waiting: (): number => waiting.length,
     /** Writes the collected lines now, before the process ends. */
     flush(): void {
       // A write that is under way goes on by itself.

@@ -60,7 +60,7 @@ export function Plans<Name extends Product>({
       {(catalog) => (
         <>
           {isStorageBlocked() && <Notice kind="warn">{BLOCKED}</Notice>}
-          {whyClosed(catalog) !== null && <Notice kind="warn">{whyClosed(catalog)}</Notice>}
+          <WhyClosed catalog={catalog} />
           <div class="pairs">
             {offersOf(catalog, product).map((offer) => (
               <PlanCard
@@ -79,6 +79,12 @@ export function Plans<Name extends Product>({
       )}
     </OnSale>
   )
+}
+
+/** Says so where nothing can be bought now. */
+function WhyClosed({ catalog }: { catalog: Catalog }) {
+  const why = whyClosed(catalog)
+  return why === null ? null : <Notice kind="warn">{why}</Notice>
 }
 
 /** A plan with its price and limits, or why it cannot be bought. */

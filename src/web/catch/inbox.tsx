@@ -32,7 +32,6 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
     onExtended: inbox.refresh,
     loss: `Its address stops working. All that came (${received}) is deleted for good.`,
   }
-  const extendIt = (): void => extend(owned)
   const showExport = (): void =>
     openDialog('Download all requests', (close) => <Export inbox={inbox} close={close} />)
 
@@ -69,7 +68,7 @@ function InboxView({ inbox, opened }: { inbox: Inbox; opened: Opened }) {
             {end}
           </p>
         )}
-        <Usage {...inbox.counters.value} onExtend={extendIt} />
+        <Usage {...inbox.counters.value} onExtend={() => extend(owned)} />
       </div>
       {connection.error.value !== null && (
         <Failure error={connection.error.value} onAgain={inbox.follow} />

@@ -164,8 +164,11 @@ function Receipt({
   const isBlocked = isStorageBlocked()
   function keepIt(): void {
     if (isBlocked) downloadKey(held)
-    if (isBlocked || keep(held)) onKept()
-    else toast(BLOCKED)
+    else if (!keep(held)) {
+      toast(BLOCKED)
+      return
+    }
+    onKept()
   }
   function open(): void {
     openHere({ ...held, isSaved: keptOf(capability.publicId) !== undefined })
