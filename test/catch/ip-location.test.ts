@@ -47,16 +47,13 @@ const PLACE = {
 }
 
 suite('a database', () => {
-  for (const recordSize of [24, 28, 32] as const) {
-    test(`a database is read in both layouts, with records of ${recordSize} bits`, async (t) => {
-      const locate = await locations(t, {
-        networks: { '203.0.113.0/24': BERLIN, '2001:db8:1::/48': SYDNEY },
-        recordSize,
-      })
-      assert.deepEqual(locate('203.0.113.7'), { ip: '203.0.113.7', ...PLACE.berlin })
-      assert.deepEqual(locate('2001:db8:1::7'), { ip: '2001:db8:1::7', ...PLACE.sydney })
+  test('a database is read in both layouts', async (t) => {
+    const locate = await locations(t, {
+      networks: { '203.0.113.0/24': BERLIN, '2001:db8:1::/48': SYDNEY },
     })
-  }
+    assert.deepEqual(locate('203.0.113.7'), { ip: '203.0.113.7', ...PLACE.berlin })
+    assert.deepEqual(locate('2001:db8:1::7'), { ip: '2001:db8:1::7', ...PLACE.sydney })
+  })
 
   test('a database of IPv4 alone knows nothing of IPv6', async (t) => {
     const locate = await locations(t, {

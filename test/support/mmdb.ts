@@ -10,14 +10,14 @@ export type Mmdb = {
   /** CIDR blocks and their data. IPv4 blocks go into an IPv6 tree as `::a.b.c.d`. */
   networks: Record<string, MmdbValue>
   ipVersion?: 4 | 6
-  recordSize?: 24 | 28 | 32
   buildEpoch?: number
 }
 
 /** 5 June 2026. */
 const BUILD_EPOCH = Date.UTC(2026, 5, 5) / 1000
+const RECORD_BYTES = 3
 
-export function mmdb({ networks, ipVersion = 6, recordSize = 24, buildEpoch }: Mmdb): Buffer {
+export function mmdb({ networks, ipVersion = 6, buildEpoch = BUILD_EPOCH }: Mmdb): Buffer {
   const tree: Node[] = [[null, null]]
   const data: Buffer[] = []
   let dataBytes = 0
@@ -30,16 +30,16 @@ export function mmdb({ networks, ipVersion = 6, recordSize = 24, buildEpoch }: M
   const metadata = encode({
     binary_format_major_version: 2,
     binary_format_minor_version: 0,
-    build_epoch: buildEpoch ?? BUILD_EPOCH,
+    build_epoch: buildEpoch,
     database_type: 'Test-City',
     description: { en: 'made by a test' },
     ip_version: ipVersion,
     languages: ['en'],
     node_count: tree.length,
-    record_size: recordSize,
+    record_size: 8 * RECORD_BYTES,
   })
   return Buffer.concat([
-    ...tree.map((node) => encodeNode(node, tree.length, recordSize)),
+    ...tree.map((node) => encodeNode(node, tree.length)),
     Buffer.alloc(16),
     ...data,
     Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1'),
@@ -87,32 +87,17 @@ function ipv6Bytes(address: string): number[] {
 }
 
 /** An empty branch is the node count. A branch with data is the offset beyond the separator. */
-function encodeNode(node: Node, nodeCount: number, recordSize: 24 | 28 | 32): Buffer {
-  const [left, right] = node.map((branch) => {
-    if (branch === null) return nodeCount
-    return typeof branch === 'number' ? branch : nodeCount + 16 + branch.offset
-  }) as [number, number]
-  const bytes = Buffer.alloc(recordSize / 4)
-  switch (recordSize) {
-    case 24:
-      bytes.writeUIntBE(left, 0, 3)
-      bytes.writeUIntBE(right, 3, 3)
-      break
-    case 28:
-      // The middle byte has the four highest bits of both branches.
-      bytes.writeUIntBE(left & 0xffffff, 0, 3)
-      bytes.writeUInt8(((left >>> 24) << 4) | (right >>> 24), 3)
-      bytes.writeUIntBE(right & 0xffffff, 4, 3)
-      break
-    case 32:
-      bytes.writeUInt32BE(left, 0)
-      bytes.writeUInt32BE(right, 4)
-      break
+function encodeNode(node: Node, nodeCount: number): Buffer {
+  const bytes = Buffer.alloc(2 * RECORD_BYTES)
+  for (const [at, branch] of node.entries()) {
+    const leaf = branch === null ? nodeCount : branch
+    const record = typeof leaf === 'number' ? leaf : nodeCount + 16 + leaf.offset
+    bytes.writeUIntBE(record, at * RECORD_BYTES, RECORD_BYTES)
   }
   return bytes
 }
 
-const TYPE = { string: 2, double: 3, uint16: 5, uint32: 6, map: 7, array: 11, boolean: 14 } as const
+const TYPE = { string: 2, double: 3, uint32: 6, map: 7, array: 11, boolean: 14 } as const
 
 function encode(value: MmdbValue): Buffer {
   if (typeof value === 'string') {
@@ -140,7 +125,7 @@ function encode(value: MmdbValue): Buffer {
 function integer(value: number): Buffer {
   const hex = value === 0 ? '' : value.toString(16)
   const bytes = Buffer.from(hex.length % 2 ? `0${hex}` : hex, 'hex')
-  return Buffer.concat([control(bytes.length > 2 ? TYPE.uint32 : TYPE.uint16, bytes.length), bytes])
+  return Buffer.concat([control(TYPE.uint32, bytes.length), bytes])
 }
 
 function control(type: number, size: number): Buffer {
