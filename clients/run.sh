@@ -20,23 +20,20 @@ export MAYFLY_GATE=on
 cd "$tools"
 export PATH=$tools/node_modules/.bin:$tools/venv/bin:$PATH REDOCLY_TELEMETRY=off
 get() { curl --silent --show-error --fail --output "$1" "$url/$1"; }
-for document in openapi.json $(linked); do
+for document in openapi.json openapi-all.json; do
   get "$document"
   redocly lint --format=summary "$document"
   openapi-spec-validator "$document"
   echo "$document has $(wc -c <"$document") bytes"
 done
 
-rm -rf hey schema.d.ts mayfly_client linked
+rm -rf hey schema.d.ts mayfly_client whole
 openapi-ts -i openapi.json -o hey --silent
 openapi-typescript openapi.json --output schema.d.ts
 openapi-python-client generate --path openapi.json --meta none --output-path mayfly_client --overwrite
-for document in $(linked); do
-  name=${document%.json}
-  openapi-ts -i "$document" -o "linked/$name" --silent
-  openapi-typescript "$document" --output "linked/$name.d.ts"
-  openapi-python-client generate --path "$document" --meta none --output-path "linked/${name//-/_}" --overwrite
-done
+openapi-ts -i openapi-all.json -o whole/hey --silent
+openapi-typescript openapi-all.json --output whole/schema.d.ts
+openapi-python-client generate --path openapi-all.json --meta none --output-path whole/mayfly_client --overwrite
 tsc -p tsconfig.json
 mypy
 

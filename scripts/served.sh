@@ -1,7 +1,7 @@
 # Sourced by a script that asks a running service, after `set -euo pipefail`: starts one on the simulator with an
-# empty store, and stops it with the script. Sets `work`, a folder that is deleted then, and `url`, and defines
-# `linked`. `under` may be a command that runs it. The server reads the environment, such as MAYFLY_GATE=on or the
-# URL of an empty PostgreSQL database.
+# empty store, and stops it with the script. Sets `work`, a folder that is deleted then, and `url`. `under` may be a
+# command that runs it. The server reads the environment, such as MAYFLY_GATE=on or the URL of an empty PostgreSQL
+# database.
 work=$(mktemp -d)
 server=
 cleanup() {
@@ -24,9 +24,3 @@ if [ -z "$url" ]; then
   cat "$work/log" "$work/errors" >&2
   exit 1
 fi
-
-# The names of the documents that openapi.json links, a line each.
-linked() {
-  curl --silent --show-error --fail --max-time 10 "$url/openapi.json" |
-    node -e 'const { tags } = JSON.parse(fs.readFileSync(0)); for (const { externalDocs } of tags) if (externalDocs) console.log(new URL(externalDocs.url).pathname.slice(1))'
-}

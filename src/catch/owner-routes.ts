@@ -114,7 +114,7 @@ export function mountOwner(
   owner.mount(
     ['GET', `${ofInbox}/refusals`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'getRefusals',
       summary: 'How many requests the inbox refused, since when, and why',
       description:
@@ -129,7 +129,7 @@ export function mountOwner(
   owner.mount(
     ['GET', `${ofInbox}/response`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'getResponse',
       summary: 'How the inbox answers the requests that it stores; never with the secret',
       description: 'Senders get 204 until the owner chooses something else.',
@@ -144,7 +144,7 @@ export function mountOwner(
   owner.mount(
     ['DELETE', `${ofInbox}/response`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'deleteResponse',
       summary: 'Answer with 204 again',
       description: 'What the owner has chosen is forgotten.',
@@ -155,7 +155,7 @@ export function mountOwner(
   owner.mount<{ Body: CatchResponse }>(
     ['PUT', `${ofInbox}/response`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'setResponse',
       summary:
         'Choose how the inbox answers: always the same, an echo, or the proof that a sender asks for',
@@ -225,7 +225,7 @@ export function mountOwner(
   owner.mount(
     ['GET', `${ofInbox}/stream`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'streamEvents',
       summary: 'Events as they come (server-sent events); resumes after Last-Event-ID',
       description:
@@ -288,7 +288,7 @@ export function mountOwner(
   ofEvent(
     ['GET', '/body'],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'getEventBody',
       summary: 'The raw body of one event, to download',
       description:

@@ -51,7 +51,7 @@ const headers = Type.Object({
 
 const schema = {
   tags: ['gate'],
-  isLinked: true,
+  isInWholeOnly: true,
   operationId: 'createIntent',
   summary: 'Create or recover one payment intent, bound to one request',
   description:

@@ -95,7 +95,7 @@ function mountPoll(app: App, { service, limits, clock }: ProofDeps): void {
       },
       schema: {
         tags: ['gate'],
-        isLinked: true,
+        isInWholeOnly: true,
         operationId: 'pollIntent',
         summary: 'Poll an intent; asks its provider where that can verify',
         description:
@@ -161,7 +161,7 @@ function mountProve(app: App, { service, challenges, limits, clock }: ProofDeps)
       config: { invalid: { json: 'malformed proof', body: 'malformed proof' } },
       schema: {
         tags: ['gate'],
-        isLinked: true,
+        isInWholeOnly: true,
         operationId: 'proveIntent',
         summary: 'Prove the payment of an intent by its preimage',
         description:
@@ -223,7 +223,7 @@ function mountGiveBack(app: App, { service, limits }: ProofDeps): void {
       },
       schema: {
         tags: ['gate'],
-        isLinked: true,
+        isInWholeOnly: true,
         operationId: 'giveBackReceipt',
         summary: "Give a receipt back: the project's server failed the request that it let in",
         description: 'The payer then gets a new receipt for the same payment, at most twice.',

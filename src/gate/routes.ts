@@ -18,7 +18,7 @@ export function mountGate(
     {
       schema: {
         tags: ['gate'],
-        isLinked: true,
+        isInWholeOnly: true,
         operationId: 'getGateKeys',
         summary: 'The Ed25519 keys that verify GATE receipts',
         description: 'A JWK set. Receipts name the key by its `kid`.',

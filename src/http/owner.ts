@@ -35,7 +35,7 @@ export type Operation = {
   operationId: string
   summary: string
   description: string
-  isLinked?: true
+  isInWholeOnly?: true
   /** Default: the public id. */
   params?: TSchema
   querystring?: TSchema

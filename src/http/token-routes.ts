@@ -23,7 +23,7 @@ export function mountTokens<Row extends { public_id: string }, Kind extends NewT
   owner.mount<{ Params: { publicId: string; kind: Kind } }>(
     ['POST', `/api/${owner.product}/:publicId/tokens/:kind`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: `rotate${noun}Token`,
       summary: 'Replace a token by a new one',
       description:

@@ -118,7 +118,7 @@ function mountReading(owner: Owner<MonitorRow>, deps: OwnerDeps): void {
   owner.mount(
     ['GET', `${MONITOR}/stream`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'streamMonitor',
       summary: 'Pings and changes of state as they happen (server-sent events)',
       description:
@@ -139,7 +139,7 @@ function mountReading(owner: Owner<MonitorRow>, deps: OwnerDeps): void {
   owner.mount<Paged>(
     ['GET', `${MONITOR}/history`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'getHistory',
       summary: 'Pings, runs, late spells and blind windows of a whole life, and the uptime',
       description: 'Newest first, in pages. It stays readable until the monitor is gone.',
@@ -196,7 +196,7 @@ function mountSettings(owner: Owner<MonitorRow>, { service, clock }: OwnerDeps):
   owner.mount(
     ['PUT', `${MONITOR}/schedule`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'setSchedule',
       summary: 'Expect pings at cron times in a time zone; the interval is kept and not used',
       description: 'A ping is then expected at each of these times, and is late after the grace.',
@@ -215,7 +215,7 @@ function mountSettings(owner: Owner<MonitorRow>, { service, clock }: OwnerDeps):
   owner.mount(
     ['DELETE', `${MONITOR}/schedule`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'deleteSchedule',
       summary: 'Return to the interval',
       description:
@@ -232,7 +232,7 @@ function mountSwitch(owner: Owner<MonitorRow>, { switches, clock }: OwnerDeps): 
   owner.mount(
     ['POST', `${MONITOR}/switch`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'makeSwitch',
       summary: 'The switch of a monitor, which is made with the first call',
       description:
@@ -250,7 +250,7 @@ function mountSwitch(owner: Owner<MonitorRow>, { switches, clock }: OwnerDeps): 
   owner.mount(
     ['DELETE', `${MONITOR}/switch`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'retireSwitch',
       summary: 'Retire the switch: nothing more is bound to it, and what is bound stays bound',
       description: 'Whispers that were bound to it before still wait for the monitor.',

@@ -100,7 +100,7 @@ export function mountPings(
       config: { hasEmptyResponse: true },
       schema: {
         tags: ['pulse'],
-        isLinked: true,
+        isInWholeOnly: true,
         ...schema,
         security,
         params: Type.Object({ ...monitorParams, ...schema.params }),

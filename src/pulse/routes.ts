@@ -135,7 +135,7 @@ function mountShared(
     {
       schema: {
         tags: ['pulse'],
-        isLinked: true,
+        isInWholeOnly: true,
         operationId: 'getBadge',
         summary: 'The name and state of a shared monitor, as an SVG badge',
         description:

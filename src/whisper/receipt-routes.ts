@@ -50,7 +50,7 @@ export function mountReceipts(
   owner.mount(
     ['GET', '/api/whisper/:publicId/receipt'],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'getReceipt',
       summary: 'How often and when a whisper was read, and how it ended',
       description:
@@ -65,7 +65,7 @@ export function mountReceipts(
   owner.mount(
     ['DELETE', '/api/whisper/:publicId'],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: 'destroyWhisper',
       summary: 'Destroy a whisper: the bytes are deleted now, and the receipt says so',
       description:

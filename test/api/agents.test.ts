@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { llmsText } from '../../src/discovery/llms.ts'
-import { openapi, openapiDocuments, pathsOf } from '../support/openapi.ts'
+import { openapi } from '../support/openapi.ts'
 import { startServer } from '../support/server.ts'
 import { BASE_URL } from '../support/wallet-flow.ts'
 
@@ -16,7 +16,7 @@ type Operation = {
 }
 
 test('a paid operation says what it costs, and in which ways it can be paid', async (t) => {
-  const document = await openapi(await startServer(t))
+  const document = await openapi(await startServer(t), '/openapi.json')
   const { post } = document.paths['/api/payments/catch'] ?? {}
   const { get } = document.paths['/api/buy/catch/{planId}'] ?? {}
   assert.ok(post && get)
@@ -71,7 +71,7 @@ test('/llms.txt tells in two pages how to buy, keep and use, under the address i
     const isOurs = path.startsWith('/api/payments/') || path === '/simulator/pay'
     if (isOurs) assert.ok(text.includes(path), path)
   }
-  const paths = pathsOf(await openapiDocuments({ url }))
+  const { paths } = await openapi({ url }, '/openapi-all.json')
   for (const [, path = ''] of text.matchAll(/\b(?:GET|POST|DELETE) (\/\S*?)(?=[\s.,:;)]|$)/g)) {
     assert.ok(path in paths, `${path} is one of ours`)
   }

@@ -10,7 +10,7 @@ import { jsonFile } from '../support/folder.ts'
 import { register } from '../support/gate.ts'
 import { ask, assertError } from '../support/http.ts'
 import { limited } from '../support/limits.ts'
-import { type Operation, openapi, openapiDocuments, type Parameter } from '../support/openapi.ts'
+import { type Operation, openapi, type Parameter } from '../support/openapi.ts'
 import { aMonitor } from '../support/pulse.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
@@ -397,7 +397,7 @@ test('every operation that is limited refuses alike: how long to wait, which lim
   const known = await knownTo(server)
   environment.MAYFLY_RATE_LIMITS = await jsonFile(t, ONCE)
   await server.restart()
-  const call = createConformance(await openapiDocuments(server)).on(server)
+  const call = createConformance(await openapi(server, '/openapi-all.json')).on(server)
   const limitedOnes = routes.filter(({ operation }) => '429' in operation.responses)
   assert.ok(limitedOnes.length > 60)
   for (const route of limitedOnes) {

@@ -35,9 +35,9 @@ export type Reply = { status: number; headers: Headers; body: unknown }
 /** Asks, demands this status unless it is null, and holds the answer to the document. */
 export type Call = (operationId: string, status: number | null, ask?: Ask) => Promise<Reply>
 
-export function createConformance(documents: readonly Document[]) {
+export function createConformance({ paths }: Document) {
   const operations = new Map<string, Operation & { path: string; method: string }>()
-  for (const [path, methods] of documents.flatMap(({ paths }) => Object.entries(paths))) {
+  for (const [path, methods] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const known = operations.get(operation.operationId)
       assert.equal(known, undefined, `${operation.operationId} is the id of one operation`)

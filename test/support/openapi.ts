@@ -31,31 +31,17 @@ export type Document = {
   info: { title: string; version: string }
   paths: Record<string, Record<string, Operation>>
   components: Record<string, Record<string, unknown>>
-  tags?: { name: string; description: string; externalDocs?: { url: string } }[]
+  tags?: { name: string; description: string }[]
+  externalDocs?: { url: string }
 }
 
 /** A document of a server, with each `$ref` replaced by what it refers to. */
-export async function openapi({ url }: { url: string }, path = '/openapi.json'): Promise<Document> {
+export async function openapi(
+  { url }: { url: string },
+  path: '/openapi.json' | '/openapi-all.json',
+): Promise<Document> {
   const document = (await (await fetch(url + path)).json()) as Document
   return resolved(document, document) as Document
-}
-
-/** All documents of a server: the main one, and those that it links. */
-export async function openapiDocuments(server: { url: string }): Promise<Document[]> {
-  const main = await openapi(server)
-  const urls = (main.tags ?? []).flatMap(({ externalDocs }) => externalDocs?.url ?? [])
-  const linked = urls.map((url) => new URL(url).pathname)
-  return [main, ...(await Promise.all(linked.map((path) => openapi(server, path))))]
-}
-
-/** The paths of several documents, each with all of its operations. */
-export function pathsOf(documents: readonly Document[]): Document['paths'] {
-  const paths: Document['paths'] = {}
-  for (const [path, operations] of documents.flatMap(({ paths }) => Object.entries(paths))) {
-    if (paths[path]) throw new Error(`the operations of ${path} stand in two documents`)
-    paths[path] = operations
-  }
-  return paths
 }
 
 function resolved(node: unknown, document: Document): unknown {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { seriousFaults, startSite } from '../support/browser.ts'
-import { openapiDocuments, pathsOf } from '../support/openapi.ts'
+import { openapi } from '../support/openapi.ts'
 
 suite('the reference', () => {
   const site = startSite({ MAYFLY_GATE: 'on' })
 
-  test('the reference has every operation of openapi.json, with every answer', async (t) => {
-    const paths = pathsOf(await openapiDocuments(site.server))
+  test('the reference has every operation of openapi-all.json, with every answer', async (t) => {
+    const { paths } = await openapi(site.server, '/openapi-all.json')
     const expected = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(
         ([method, { responses }]) =>
@@ -77,7 +77,7 @@ suite('the reference', () => {
 
   test('the reference says that it could not be loaded, and tries again', async (t) => {
     const { page, complaints } = await site.visit(t)
-    await page.route('**/openapi.json', (route) => route.abort())
+    await page.route('**/openapi-all.json', (route) => route.abort())
     await page.goto(`${site.server.url}/docs`)
     await page.getByRole('alert').waitFor()
     await page.unrouteAll({ behavior: 'wait' })

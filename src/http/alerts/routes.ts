@@ -61,7 +61,7 @@ export function mountAlerts<Row extends { public_id: string }>(
   owner.mount(
     ['GET', path],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: `get${operations}`,
       summary: `Where the alerts of ${whose} go, and what was sent`,
       description:
@@ -79,7 +79,7 @@ export function mountAlerts<Row extends { public_id: string }>(
   owner.mount(
     ['DELETE', path],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: `delete${operations}`,
       summary: 'Forget all destinations and what waits for them',
       description: 'Deletes all destinations.',
@@ -93,7 +93,7 @@ export function mountAlerts<Row extends { public_id: string }>(
   owner.mount(
     ['POST', `${path}/test`],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: `test${operations}`,
       summary: 'Test the destinations that no test has reached',
       description: 'A destination gets alerts only after it has answered a test.',
@@ -111,7 +111,7 @@ export function mountAlerts<Row extends { public_id: string }>(
   owner.mount<{ Body: AlertSettings }>(
     ['PUT', path],
     {
-      isLinked: true,
+      isInWholeOnly: true,
       operationId: `set${operations}`,
       summary: 'Set at most three destinations, and test those that are new',
       description:

@@ -30,11 +30,8 @@ declare module 'fastify' {
     description?: string
     /** A method name for generated clients; one for each method where a route has several. */
     operationId?: string | Readonly<Record<string, string>>
-    /**
-     * It stands in `/openapi-{tag}.json`, which the main document links: buyers can do without it. All
-     * operations of a path stand in one document.
-     */
-    isLinked?: boolean
+    /** It stands in `/openapi-all.json` and not in `/openapi.json`: buyers can do without it. */
+    isInWholeOnly?: boolean
     /** Which credentials it takes. Default: none. */
     security?: Security
     /** The media types of the body. Default: JSON. */

@@ -13,10 +13,9 @@ const serviceInfo = (url: string) => ({
 })
 
 /**
- * Must be mounted before the routes that it describes: those that say `isLinked` in a document for their tag,
- * which the main one links, all others in the main one, and all of them in `/openapi-all.json`, which alone has
- * examples of answers. A document is made at the first request for it,
- * since most services are never asked.
+ * Must be mounted before the routes that it describes. `/openapi-all.json` has all of them, with examples of answers;
+ * `/openapi.json`, which registries and agents read, leaves out those that say `isInWholeOnly`. A document is made at
+ * the first request for it, since most services are never asked.
  * @throws Error at the start, for a route below `/api/` that says nothing of itself.
  */
 export function mountOpenapi(
@@ -41,8 +40,7 @@ export function mountOpenapi(
 ): void {
   const about: Record<string, string> = { ...GROUPS, ...groups }
   const main: Route[] = []
-  const linked = new Map<string, Route[]>()
-  const all = (): Route[] => [...main, ...[...linked.values()].flat()]
+  const all: Route[] = []
   app.addHook('onRoute', ({ method, url, schema, config }) => {
     const [tag] = schema?.tags ?? []
     if (!schema || tag === undefined) {
@@ -51,25 +49,16 @@ export function mountOpenapi(
     }
     const { describe } = config ?? {}
     const route = { method, url, tag, describe: describe ?? (() => schema) }
-    if (!schema.isLinked) main.push(route)
-    else if (linked.get(tag)?.push(route) === undefined) {
-      const routes = [route]
-      linked.set(tag, routes)
-      serve(pathOf(tag), () => documentOf(infoOf(tag), routes))
-    }
+    all.push(route)
+    if (!schema.isInWholeOnly) main.push(route)
   })
 
   serve('/openapi.json', () => ({
-    ...documentOf(INFO, main),
-    tags: tagsOf(all()).map((tag) => ({
-      ...tag,
-      ...(linked.has(tag.name)
-        ? { externalDocs: { description: 'More operations', url: publicUrl() + pathOf(tag.name) } }
-        : {}),
-    })),
+    ...documentOf(MAIN, main),
+    externalDocs: { description: 'All operations', url: `${publicUrl()}/openapi-all.json` },
     'x-service-info': serviceInfo(publicUrl()),
   }))
-  serve('/openapi-all.json', () => documentOf(WHOLE, all()))
+  serve('/openapi-all.json', () => documentOf(WHOLE, all))
 
   function tagsOf(some: Route[]): { name: string; description: string }[] {
     const names = new Set(some.map(({ tag }) => tag))
@@ -111,13 +100,6 @@ const said = ({ termsUrl, contact }: OperatorFacts): object => ({
 
 type Route = Omit<Described, 'schema'> & { tag: string; describe: () => FastifySchema }
 
-const pathOf = (tag: string): string => `/openapi-${tag}.json`
-
-const infoOf = (tag: string): { title: string; description: string } => ({
-  title: `Mayfly, ${tag}`,
-  description: `More operations of ${tag}. /openapi.json has the most used ones, and /openapi-all.json has all.`,
-})
-
 /** The security schemes that these operations use. */
 function schemesOf(routes: Described[]): object {
   const used = routes.flatMap(({ schema }) => (schema.security ?? []).flatMap(Object.keys))
@@ -131,9 +113,9 @@ const ABOUT =
 
 const WHOLE = { title: 'Mayfly', description: ABOUT }
 
-const INFO = {
+const MAIN = {
   title: 'Mayfly',
-  description: `${ABOUT} This document has the most used operations. Its tags link the others; /openapi-all.json has all, with examples of answers.`,
+  description: `${ABOUT} This document has the most used operations; /openapi-all.json has all, with examples of answers.`,
 }
 
 /** The groups that no product brings. */

@@ -189,7 +189,7 @@ export function oneUrlSchema(
   const isAnnounced = method === 'GET' && !isL402 && offers.length > 0
   return {
     tags: ['payments'],
-    isLinked: isL402,
+    isInWholeOnly: isL402,
     operationId: `${PREFIXES[as]}${nameOf(route)}ByUrl${isL402 ? 'WithL402' : ''}`,
     summary: `${route.summary} by one URL${isL402 ? ' that shows L402 alone' : ''}${WHAT[as]}`,
     description: upload ? ABOUT_UPLOAD : ABOUT[method],

@@ -93,7 +93,7 @@ export function mountExtension<Row>(
     },
     described: {
       operationId: `extend${nameOf(bought)}`,
-      isLinked: true,
+      isInWholeOnly: true,
       params: Type.Object({ publicId }),
       settled: answer(
         Type.Union([SettledExtension, settled(bought.resourceSchema, `Settled${nameOf(bought)}`)], {

@@ -114,7 +114,7 @@ function mountPoll(app: App, deps: Deps): void {
     {
       schema: {
         ...about,
-        isLinked: true,
+        isInWholeOnly: true,
         operationId: 'pollExtension',
         summary: 'Poll the order of an extension',
         description:
@@ -167,7 +167,7 @@ function mountRecovery(app: App, { orders, limits, clientAddress, resources }: D
     {
       schema: {
         tags: ['payments'],
-        isLinked: true,
+        isInWholeOnly: true,
         operationId: 'recoverPurchase',
         summary: 'Collect a paid purchase by its whole invoice and the preimage of the payment',
         description:

@@ -61,7 +61,7 @@ export type PaidRoute = {
     describe(method: 'GET' | 'HEAD' | 'POST'): FastifySchema
   }
   /** Where the document says other things than of a purchase. `settled` is the 200. */
-  described?: Pick<FastifySchema, 'operationId' | 'isLinked' | 'params'> & { settled: object }
+  described?: Pick<FastifySchema, 'operationId' | 'isInWholeOnly' | 'params'> & { settled: object }
   /**
    * Checks what matters only for a new order. Returns a function that makes the statements which reserve for it.
    * @throws Problem from the catalogue.

@@ -1,4 +1,4 @@
-/** The page with the reference, made of /openapi.json and the documents that it names. */
+/** The page with the reference, made of /openapi-all.json. */
 import './docs.css'
 import { useEffect, useState } from 'preact/hooks'
 import { service } from '../lib/service.ts'
@@ -19,13 +19,8 @@ import {
   shapeOf,
 } from './openapi.ts'
 
-async function loadAll(): Promise<Operation[]> {
-  const load = (path: string) => service.get<Openapi>({ path, isRepeatable: true })
-  const main = await load('/openapi.json')
-  const others = (main.tags ?? []).flatMap(({ externalDocs }) => externalDocs?.url ?? [])
-  const documents = await Promise.all(others.map((url) => load(new URL(url).pathname)))
-  return [main, ...documents].flatMap(operationsOf)
-}
+const loadAll = async (): Promise<Operation[]> =>
+  operationsOf(await service.get<Openapi>({ path: '/openapi-all.json', isRepeatable: true }))
 
 function Reference({ operations }: { operations: readonly Operation[] }) {
   const [filter, setFilter] = useState('')

@@ -1,4 +1,4 @@
-/** The parts of the OpenAPI documents that the reference shows, and the text of a schema. */
+/** The parts of the OpenAPI document that the reference shows, and the text of a schema. */
 
 const LIMITS = ['minimum', 'maximum', 'minLength', 'maxLength', 'default'] as const
 
@@ -36,8 +36,6 @@ type Described = {
 export type Openapi = {
   paths: Record<string, Record<string, Described>>
   components?: { schemas?: Record<string, Schema> }
-  /** A group of operations may have a document of its own. */
-  tags?: { externalDocs?: { url: string } }[]
 }
 
 /** An operation. It has several methods if they all do the same. */
