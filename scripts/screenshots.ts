@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import type { PulseHolder } from '../src/client/index.ts'
 import { NARROW, startBrowser, visit, WIDE } from '../test/support/browser.ts'
+import { register } from '../test/support/gate.ts'
 import { shownKey } from '../test/support/pages.ts'
 import { live } from '../test/support/pulse.ts'
 import { startServer, type TestServer } from '../test/support/server.ts'
@@ -93,6 +94,16 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
   docs: async (page) => {
     await page.getByRole('link', { name: 'Docs' }).click()
     await page.locator('.operations').waitFor()
+  },
+  gate: async (page) => {
+    // GATE is off by default, so it needs its own server.
+    const server = await startServer(end, { MAYFLY_GATE: 'on' })
+    const gate = server.mayfly.gate(await register(server))
+    const quote = await gate.intent({ route: 'render', method: 'POST', path: '/render/cat?size=2' })
+    const outcome = await gate.prove(quote.intentId, await server.pay(quote.bolt11))
+    await page.goto(`${server.url}/gate`)
+    await page.getByRole('textbox').fill(outcome.settled ? outcome.receipt : '')
+    await page.getByText('The signature is valid').waitFor()
   },
   pulse: async (page, server) => {
     const holder = await buyMonitor(page)

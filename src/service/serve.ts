@@ -168,6 +168,7 @@ export async function serve(
     let url = ''
     const publicUrl = (): string => config.baseUrl ?? url
     const isSimulator = node.simulator !== null
+    const has = new Set(products.map(({ facts }) => facts.name))
     const { termsUrl, privacyUrl, contact } = config
     const operator = { termsUrl, privacyUrl, contact }
     const rate =
@@ -175,6 +176,7 @@ export async function serve(
       createExchangeRate(config.rateSource, { clock, log, stopping: stopping.signal })
     const pages = createPages({
       isSimulator,
+      has,
       surfaces: SURFACES,
       operator,
       onSale: { edition: onSale.edition, plans: onSale.plansNamed },

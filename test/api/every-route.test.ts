@@ -24,7 +24,7 @@ const METHODS = [
 ]
 /** What no document has. */
 const PAGES = [
-  ...['/', '/buy', '/catch', '/docs', '/whisper', '/receipt', '/read', '/pulse'],
+  ...['/', '/buy', '/catch', '/gate', '/docs', '/whisper', '/receipt', '/read', '/pulse'],
   ...['/status/pulse_status_0000000000000000000000', '/favicon.ico', '/llms.txt', '/openapi.json'],
 ]
 const BELOW_AN_INBOX = '/c/catch_0000000000000000000000/sub/path'

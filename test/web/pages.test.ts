@@ -7,7 +7,7 @@ import { write } from '../support/pages.ts'
 
 const NOBODYS_STATUS = '/status/pulse_status_0000000000000000000000'
 const PAGES = [
-  ...['/', '/buy', '/catch', '/whisper', '/read', '/receipt', '/pulse', '/docs'],
+  ...['/', '/buy', '/catch', '/whisper', '/read', '/receipt', '/pulse', '/gate', '/docs'],
   '/recover',
   NOBODYS_STATUS,
 ]
@@ -22,6 +22,8 @@ const BELOW_THE_API = [
   ...['/w/', '/w/none', '/w/x/y', '/p/x/y', '/.well-known/none', '/assets/none', '/health/'],
   '/simulator/none',
 ]
+/** GATE is off here and shows no keys, and nobody shares such a status. */
+const ABSENT = new Set(['/gate', NOBODYS_STATUS])
 const IS_ABSENT = /status of 404/
 /** What a page may make a browser load before it does anything. */
 const MAX_PAGE_BYTES = 60 * 1024
@@ -32,7 +34,7 @@ suite('pages', () => {
   for (const path of PAGES) {
     test(`${path} has no serious fault for a reader, and nothing jumps`, async (t) => {
       for (const { viewport, colorScheme } of LOOKS) {
-        const expected = path === NOBODYS_STATUS ? { expected: IS_ABSENT } : {}
+        const expected = ABSENT.has(path) ? { expected: IS_ABSENT } : {}
         const { page } = await site.visit(t, { viewport, colorScheme, ...expected })
         await page.goto(site.server.url + path, { waitUntil: 'networkidle' })
         assert.ok((await layoutShift(page)) < 0.01, colorScheme)

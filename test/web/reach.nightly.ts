@@ -17,7 +17,7 @@ const MAX_PAGE_BYTES = 90 * 1024
 const NOBODYS_STATUS = '/status/pulse_status_0000000000000000000000'
 
 suite('each page in each state', () => {
-  const site = startSite()
+  const site = startSite({ MAYFLY_GATE: 'on' })
 
   /** Each gets its page into one state. */
   const STATES: Record<string, (page: Page) => Promise<unknown>> = {
@@ -117,6 +117,11 @@ suite('each page in each state', () => {
       await page.goto(site.server.url + NOBODYS_STATUS)
       await page.getByRole('heading', { name: 'Nothing is shared here' }).waitFor()
     },
+    'a receipt that is none': async (page) => {
+      await page.goto(`${site.server.url}/gate`)
+      await page.getByRole('textbox').fill('x'.repeat(300))
+      await page.getByRole('alert').waitFor()
+    },
     'the way back to a payment': async (page) => {
       await page.goto(`${site.server.url}/recover`)
       await page.getByLabel('Recovery text, or the whole invoice').fill(`lnbc${'1'.repeat(300)}`)
@@ -172,7 +177,7 @@ suite('each page in each state', () => {
   })
 
   for (const path of [
-    ...['/', '/buy', '/catch', '/whisper', '/read', '/pulse', '/docs'],
+    ...['/', '/buy', '/catch', '/whisper', '/read', '/pulse', '/gate', '/docs'],
     NOBODYS_STATUS,
   ]) {
     test(`${path} weighs at most 90 KB with all that it loads`, async (t) => {

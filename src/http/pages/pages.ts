@@ -55,6 +55,8 @@ type PricedPlan = Pick<SoldPlan, 'planId' | 'durationLabel' | 'priceSats' | 'ava
 export type PagesOptions = {
   /** Shows a banner that no real money moves. */
   isSimulator: boolean
+  /** The products that are switched on. */
+  has: ReadonlySet<string>
   /** The paths of the products for programs. */
   surfaces: readonly ApiSurface[]
   /** Its links stand at the foot of each page. */
@@ -69,12 +71,13 @@ export type PagesOptions = {
 type Site = { of: string; html: Map<string, Promise<Served>> }
 
 export function createPages(options: PagesOptions) {
-  const { isSimulator, surfaces, onSale } = options
+  const { isSimulator, has, surfaces, onSale } = options
   const isForPrograms = startsWithAny([
     ...FOR_PROGRAMS,
     ...surfaces.flatMap(({ roots }) => roots.map(({ path }) => path)),
   ])
   const pages = readPages().filter(({ isForDevelopment }) => !isForDevelopment || isSimulator)
+  const linked = pages.filter(({ needs }) => !needs || has.has(needs))
   const frame = readFileSync(new URL('web/frame.html', ROOT), 'utf8')
   // Read at the first visit: many servers never have one.
   const assets = lazily(() => readAssets(ROOT, pages))
@@ -88,7 +91,7 @@ export function createPages(options: PagesOptions) {
 
   function makeSite(of: string, assets: Assets): Site {
     const html = pages.map((page): [string, Promise<Served>] => {
-      const text = fill(frame, { ...options, page, pages, assets })
+      const text = fill(frame, { ...options, page, linked, assets })
       return [page.name, encode(Buffer.from(text), 'text/html; charset=utf-8')]
     })
     return { of, html: new Map(html) }
@@ -191,13 +194,14 @@ function startsWithAny(roots: readonly string[]): RegExp {
   return new RegExp(`^/+(?:${names.join('|')})(?:[/?#]|$)`, 'i')
 }
 
-type Filling = PagesOptions & { page: Page; pages: readonly Page[]; assets: Assets }
+/** `linked` are the pages that may have a link on the others. */
+type Filling = PagesOptions & { page: Page; linked: readonly Page[]; assets: Assets }
 
 function fill(frame: string, filling: Filling): string {
-  const { page, pages, assets, isSimulator, operator, onSale, rate } = filling
+  const { page, linked, assets, isSimulator, operator, onSale, rate } = filling
   const at = (path: string): string => `/assets/${assets.version}/${path}`
   const linksOf = (place: 'nav' | 'foot'): string =>
-    pages
+    linked
       .flatMap(({ name, path, [place]: text }) => {
         const current = name === page.name ? ' aria-current="page"' : ''
         return text === null ? [] : `<a href="${path}"${current}>${text}</a>`
@@ -288,6 +292,8 @@ function readPage(name: string, text: string) {
     prices: new Map(prices.map((part) => part.split('=') as [string, string])),
     /** Shows the components, for who works on them. */
     isForDevelopment: properties.has('development'),
+    /** The product that must be switched on for its link. If it is off, the page itself says so. */
+    needs: properties.get('needs') ?? null,
     order: Number(properties.get('order') ?? 100),
     main: text.slice(head?.[0].length ?? 0),
   }
