@@ -3,13 +3,15 @@
  * but never asks a visitor who has paid to pay again.
  */
 import { type GateProject, outcomeOf } from '../client/gate.ts'
-import { errorOf } from '../client/http.ts'
+import { type ApiResponse, errorOf } from '../client/http.ts'
 import { type SteadyClock, systemClock } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
 import { createAdmissions, SKEW_MS } from './admissions.ts'
 import { memoryStore, type ReplayStore } from './replay-store.ts'
 import { createService } from './service.ts'
 import {
   type Decision,
+  type Refused,
   readProof,
   refusal,
   relay,
@@ -30,7 +32,7 @@ export type GateOptions = GateProject & {
    * fetch-style handlers. Only its network is sent to the service.
    */
   visitorAddress?: (request: object) => string | null
-  /** Is told, once a minute at most, what keeps payments from being asked for. Default: `console.error`. */
+  /** Is told, once a minute at most, why visitors get 503. Default: `console.error`. */
   onProblem?: (sentence: string) => void
   fetch?: typeof globalThis.fetch
   clock?: SteadyClock
@@ -50,17 +52,33 @@ export function createGatekeeper(options: GateOptions) {
   })
   const admissions = createAdmissions({ service, store, clock })
   // biome-ignore lint/suspicious/noConsole: this runs in a project's own server.
-  const tell = options.onProblem ?? ((sentence: string) => console.error(sentence))
+  const onProblem = options.onProblem ?? ((sentence: string) => console.error(sentence))
   let toldAt = Number.NEGATIVE_INFINITY
 
   // Starts the store's time now, before the first payment, so that it covers that one too.
   void (async () => store.since?.())().catch(() => {})
 
+  function tell(why: string): void {
+    if (clock.monotonic() - toldAt < TELL_EVERY_MS) return
+    toldAt = clock.monotonic()
+    onProblem(`mayfly/gate: ${why}.`)
+  }
+
   async function requestPayment(visit: Visit): Promise<Decision> {
+    // A store that fails would let nobody in who has paid.
+    await store.since?.()
     const answer = await service.requestIntent(visit)
     if (answer.status === 402) return hasRightTime() ? relay(answer) : unavailable(null)
     // Servers could read the path differently, or the route is not registered.
     if (answer.status === 400) return refusal(400, 'invalid binding')
+    return refusedByService(answer)
+  }
+
+  function refusedByService(answer: ApiResponse): Refused {
+    // The limit of a visitor is no problem of this server.
+    if (answer.status !== 429) {
+      tell(`${url} answers ${answer.status}, ${errorOf(answer).phrase}. Visitors get 503`)
+    }
     return unavailable(answer)
   }
 
@@ -68,14 +86,11 @@ export function createGatekeeper(options: GateOptions) {
   function hasRightTime(): boolean {
     const aheadMs = service.aheadMs()
     if (Math.abs(aheadMs) <= SKEW_MS) return true
-    if (clock.monotonic() - toldAt >= TELL_EVERY_MS) {
-      toldAt = clock.monotonic()
-      const by = `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`
-      tell(
-        `mayfly/gate: the clock of this server is ${by} that of ${new URL(url).host}. ` +
-          'No visitor is asked to pay until one of them is set right.',
-      )
-    }
+    const by = `${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs > 0 ? 'ahead of' : 'behind'}`
+    tell(
+      `the clock of this server is ${by} that of ${new URL(url).host}. ` +
+        'No visitor is asked to pay until one of them is set right',
+    )
     return false
   }
 
@@ -87,7 +102,7 @@ export function createGatekeeper(options: GateOptions) {
     const { answer, challengeId } = await service.prove(proof, visit)
     if (answer.status === 200) {
       const outcome = outcomeOf(answer)
-      if (!outcome.settled) return unavailable(answer)
+      if (!outcome.settled) return refusedByService(answer)
       return admissions.enter(outcome.receipt, visit, challengeId)
     }
     if (answer.status === 402) return relay(answer)
@@ -95,14 +110,15 @@ export function createGatekeeper(options: GateOptions) {
     // The proof is for an unknown intent or another project's, so this request must be paid.
     if (answer.status === 401 && phrase === 'intent mismatch') return requestPayment(visit)
     if (answer.status === 401 && phrase === 'wrong preimage') return refusal(403, phrase)
-    return unavailable(answer)
+    return refusedByService(answer)
   }
 
   return {
     async decide(visit: Visit): Promise<Decision> {
       try {
         return await judge(visit)
-      } catch {
+      } catch (error) {
+        tell(`${messageOf(error)}. Visitors get 503`)
         return unavailable(null)
       }
     },

@@ -308,6 +308,37 @@ describe('a failure that is not the fault of the visitor', () => {
     await unavailable(await nowhere.fetch('render', shop.handler)(aVisit()))
   })
 
+  for (const [why, options, told] of [
+    ['its capability', { capability: 'gate_key_wrong' }, /answers 401, invalid project capability/],
+    ['its address', { url: 'http://127.0.0.1:1', fetch }, /service unreachable/],
+    ['its store', { store: fileStore('/dev/null/nowhere') }, /ENOTDIR/],
+  ] as const) {
+    test(`an API asks nobody to pay and is told why, once a minute: ${why}`, async (t) => {
+      const shop = await aShop(t)
+      const sentences: string[] = []
+      const onProblem = (sentence: string) => void sentences.push(sentence)
+      const gate = createGate({ ...shop.options, ...options, onProblem })
+      const visit = () => gate.fetch('render', shop.handler)(aVisit())
+      assert.equal((await visit()).status, 503)
+      await visit()
+      assert.equal(sentences.length, 1)
+      assert.match(sentences[0] ?? '', told)
+      shop.clock.advance(60_000)
+      await visit()
+      assert.equal(sentences.length, 2)
+    })
+  }
+
+  test('an API is not told of a visitor who asks too often', async (t) => {
+    const shop = await aShop(t)
+    const gate = createGate({
+      ...shop.options,
+      fetch: async () => new Response('{"error":"rate limited"}', { status: 429 }),
+      onProblem: assert.fail,
+    })
+    assert.equal((await gate.fetch('render', shop.handler)(aVisit())).status, 503)
+  })
+
   test('a service that answers nonsense, or refuses the project, lets nobody in', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
