@@ -22,6 +22,8 @@ export const LIMITS = {
   poll: { name: 'poll', perMinute: 120, burst: 30 },
   /** By client. */
   catalog: { name: 'catalog', perMinute: 120, burst: 120 },
+  /** Requests to `/mcp`, by client: listing tools costs as much as a call. A tool counts as its HTTP request besides. */
+  mcp: { name: 'mcp', perMinute: 240, burst: 120 },
   /** Invalid tokens, by client. Only a request with an invalid token takes from it. */
   badBearer: { name: 'badBearer', perMinute: 20, burst: 20 },
   /** Owner requests, by capability. */

@@ -23,7 +23,7 @@ const LIMITS = {
   perCapability: 12 * MIB,
   /** Bodies of purchases that are not proven to be paid. */
   unpaid: 64 * MIB,
-  /** Messages to `/mcp` with their answers, which stay until they are taken. */
+  /** Messages to `/mcp`, which stay until they are answered. */
   messages: 32 * MIB,
   messagesOfNetwork: 8 * MIB,
 }

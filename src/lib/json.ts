@@ -1,5 +1,5 @@
 /** JSON from outside: reading it never throws. */
-import { utf8, utf8Text } from './bytes.ts'
+import { utf8Text } from './bytes.ts'
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -48,58 +48,31 @@ export const MAX_JSON = { signs: 2_000, depth: 32 }
  * that is used.
  */
 export function parseStrictJsonBytes(bytes: Uint8Array): unknown {
-  if (sizeOfJson(bytes) === null) return undefined
+  if (signsOfJson(bytes) === null) return undefined
   const text = utf8Text(bytes)
   const value = text === null ? undefined : parseJson(text)
   return text === null || value === undefined || repeatsMember(text) ? undefined : value
 }
 
-/** `{ } [ ] , :` outside of strings, and the bytes beside the one long string that was named. */
-export type JsonSize = { signs: number; bytesBeside: number }
-
 /**
- * Sizes up JSON on its bytes, before a parser makes values of it: null if it is larger than `MAX_JSON`.
- * @param longName the member whose string may be long, if it has no escapes. Only its first one counts.
+ * Counts `{ } [ ] , :` outside of strings, on the bytes, before a parser makes values of them. Null if JSON is larger
+ * than `MAX_JSON`.
  */
-export function sizeOfJson(json: Uint8Array, longName?: string): JsonSize | null {
-  const name = longName === undefined ? null : utf8(`"${longName}"`)
-  let [signs, depth, long] = [0, 0, 0]
-  /** Where the string began that is open now. */
-  let begin = -1
-  let isPlain = true
-  /** The last string was the name; its colon followed. */
-  let [isNamed, isValue] = [false, false]
+export function signsOfJson(json: Uint8Array): number | null {
+  let [signs, depth] = [0, 0]
+  let isInString = false
   for (let i = 0; i < json.length; i++) {
     const byte = json[i]
-    if (begin >= 0) {
-      if (byte === BACKSLASH) {
-        isPlain = false
-        i++
-      } else if (byte === QUOTE) {
-        if (isValue && isPlain && long === 0) long = i - begin - 1
-        isNamed =
-          name?.length === i + 1 - begin && name.every((sign, n) => sign === json[begin + n])
-        isValue = false
-        begin = -1
-      }
-      continue
-    }
-    if (byte === QUOTE) {
-      begin = i
-      isPlain = true
-      continue
-    }
-    const isColon = byte === COLON
-    const isOpening = byte === OBJECT || byte === ARRAY
-    const isClosing = byte === END_OBJECT || byte === END_ARRAY
-    if (!isColon && !isOpening && !isClosing && byte !== COMMA) continue
-    isValue = isColon && isNamed
-    isNamed = false
-    if (isOpening) depth++
-    else if (isClosing) depth--
-    if (++signs > MAX_JSON.signs || depth > MAX_JSON.depth) return null
+    if (byte === QUOTE) isInString = !isInString
+    else if (isInString) {
+      if (byte === BACKSLASH) i++
+    } else if (byte === OBJECT || byte === ARRAY || byte === END_OBJECT || byte === END_ARRAY) {
+      depth += byte === OBJECT || byte === ARRAY ? 1 : -1
+      signs++
+    } else if (byte === COMMA || byte === COLON) signs++
+    if (signs > MAX_JSON.signs || depth > MAX_JSON.depth) return null
   }
-  return { signs, bytesBeside: json.length - long }
+  return signs
 }
 
 /** Structural signs in ASCII, which is what they are in UTF-8. */

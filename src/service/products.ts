@@ -19,7 +19,6 @@ import type { AnyProduct, PlanId, Product } from '../lib/product-names.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Provisioning } from '../payment/provisioning.ts'
 import { openPulse, PULSE } from '../pulse/product.ts'
-import { MCP_LIMIT, MCP_LONG_LIMIT } from '../tools/remote/bounds.ts'
 import { openWhisper, WHISPER } from '../whisper/product.ts'
 import { readPlans, refuseUnknownProducts } from './catalog.ts'
 import type { Config } from './config.ts'
@@ -97,8 +96,6 @@ export const SURFACES: readonly ApiSurface[] = ALL_FACTS.map(({ surface }) => su
 /** The limits of the service and of every product, switched on or not. */
 export const ALL_LIMITS: readonly Limit[] = [
   ...Object.values(LIMITS),
-  MCP_LIMIT,
-  MCP_LONG_LIMIT,
   ...ALL_FACTS.flatMap(({ limits }) => limits),
 ]
 

@@ -27,8 +27,8 @@ import {
   type Way,
 } from './tool.ts'
 
-/** The longest ciphertext that a call carries. Longer ones are bought over HTTP. */
-export const MAX_CIPHERTEXT_BYTES = 1024 * 1024
+/** The longest ciphertext that a call carries: a model's context is small. Longer ones go over HTTP. */
+export const MAX_CIPHERTEXT_BYTES = 32 * 1024
 
 /** What a seller writes about its plans is a stranger's text, which a host reads before each purchase. */
 const MAX_LABEL_CHARS = 120

@@ -187,7 +187,6 @@ export function about(way: Way, roles: Roles): Record<string, TSchema> {
   if (way === 'meta') return { publicId }
   const tokens = oneOf(taken.map(([product, role]) => `${product}_${role}_…`))
   const token = Type.String({ maxLength: 128, description: `its ${tokens} token` })
-  // A connection can send it as its bearer instead.
   return { publicId, token }
 }
 

@@ -67,6 +67,7 @@ export type Result = {
 
 /** A call whose arguments fit its tool. */
 export type ToolCall = {
+  way: Way
   name: string
   args: Record<string, unknown>
   meta: Record<string, unknown>
@@ -103,7 +104,7 @@ export function createTools(way: Way, monotonic: () => number) {
       const progress = progressOf(ctx, meta.progressToken)
       const run: ToolCall['run'] = (parts) =>
         runTool(tool, { ...parts, way, args, monotonic, progress })
-      return answer({ name, args, meta, ctx, progress, run })
+      return answer({ way, name, args, meta, ctx, progress, run })
     })
   }
 }

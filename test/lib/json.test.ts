@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { parseStrictJsonBytes, sizeOfJson } from '../../src/lib/json.ts'
+import { parseStrictJsonBytes } from '../../src/lib/json.ts'
 import { mutated } from '../support/arbitraries.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -74,24 +74,4 @@ test('JSON with more than 2000 signs or 32 levels is no message, and what stands
   assert.ok(!isRead('['.repeat(33) + ']'.repeat(33)))
   assert.ok(!isRead(`{"a\\\\":${'['.repeat(32)}${']'.repeat(32)}}`))
   assert.ok(isRead(`{"a":"${'['.repeat(100)}\\"${'{'.repeat(100)}"}`))
-})
-
-test('one string may be long: the first plain one of the member that was named', () => {
-  const beside = (text: string) => sizeOfJson(bytes(text), 'long')?.bytesBeside
-  const long = 'x'.repeat(1_000)
-  assert.equal(beside(`{"long" : "${long}"}`), 13)
-  assert.equal(beside(`{"a":{"long":"${long}"},"b":"x"}`), 25)
-  for (const all of [
-    `{"other":"${long}"}`,
-    `{"long":["${long}"]}`,
-    `{"a":["long","${long}"]}`,
-    `{"lon\\u0067":"${long}"}`,
-    `{"long":"\\n${long}"}`,
-    `{"long":${'1'.repeat(1_000)}}`,
-    `{"${long}":"long"}`,
-  ]) {
-    assert.equal(beside(all), all.length, all.slice(0, 20))
-  }
-  const twice = `{"a":{"long":"${long}"},"b":{"long":"${long}"}}`
-  assert.equal(beside(twice), twice.length - 1_000)
 })

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { App } from '../../http/app.ts'
-import { declaredBytes, inScope, receiveBody } from '../../http/body.ts'
+import { inScope, receiveBody } from '../../http/body.ts'
 import {
   type ClientAddress,
   clientNetwork,
@@ -15,21 +15,31 @@ import {
   PROXY_HEADERS,
 } from '../../http/client-address.ts'
 import { invalid, Problem, problem } from '../../http/errors.ts'
-import { type Limits, rateLimited } from '../../http/limits.ts'
-import type { Memory } from '../../http/memory.ts'
+import { LIMITS, type Limits, rateLimited } from '../../http/limits.ts'
+import type { BodyReservation, Memory } from '../../http/memory.ts'
 import { withDisconnectSignal } from '../../http/sending.ts'
+import { isObject, MAX_JSON, parseStrictJsonBytes, signsOfJson } from '../../lib/json.ts'
 import { lazily } from '../../lib/lazily.ts'
 import { refusalOf } from '../answers.ts'
-import { MAX_CIPHERTEXT_BYTES } from '../buying.ts'
-import { createCalls, MCP_LIMIT, MCP_LONG_LIMIT } from './bounds.ts'
-import type { Connection } from './call.ts'
-import { MAX_PLAIN_BYTES, readMessage } from './message.ts'
-import type { McpServerParts } from './server.ts'
+import type { Caller } from './own-requests.ts'
+import type { McpServerParts, RemoteWay } from './server.ts'
 
 const MCP_PATH = '/mcp'
 
-/** The largest ciphertext in base64, and the rest of a message. */
-const MAX_MESSAGE_BYTES = Math.ceil(MAX_CIPHERTEXT_BYTES / 3) * 4 + MAX_PLAIN_BYTES
+/**
+ * The requests under way, of which a wait is one. Each holds a connection, a server of the protocol and its result, and
+ * many agents run behind the addresses of one host.
+ */
+const PER_NETWORK = 64
+const IN_ALL = 512
+
+/** The largest message, with room for the longest ciphertext. Hosts send about 4 KiB. */
+export const MAX_MESSAGE_BYTES = 64 * 1024
+/** What a parser makes of a sign: the largest part of a value that has no text. */
+const BYTES_OF_SIGN = 100
+/** Many wait at once, and for long, each with its message. */
+const MAX_WAIT_BYTES = 32 * 1024
+
 /** Retry-After when memory or calls are used up: some have ended by then. */
 const RETRY_SECONDS = 10
 
@@ -55,31 +65,22 @@ export function mountMcp(app: App, parts: McpParts): void {
       const way = wayOf(request)
       const address = clientAddress(request.raw)
       const network = clientNetwork(address)
-      await limits.take(MCP_LIMIT, clientScope(address), reply)
-      // In chunks, the length is known too late: such a message is a short one.
-      const declared = declaredBytes(request.raw) ?? 0
-      const maxBytes = declared > MAX_PLAIN_BYTES ? MAX_MESSAGE_BYTES : MAX_PLAIN_BYTES
-      if (declared > MAX_PLAIN_BYTES) await limits.take(MCP_LONG_LIMIT, clientScope(address), reply)
+      await limits.take(LIMITS.mcp, clientScope(address), reply)
       const end = calls.begin(network)
       if (!end) throw rateLimited(RETRY_SECONDS)
       reply.raw.once('close', end)
       if (reply.raw.destroyed) end()
-      const got = await read(request, reply, { network, maxBytes }).catch(orUnread)
+      const got = await read(request, reply, network).catch(orUnread)
       if ('error' in got) return reply.code(400).send(got)
-      const { message, hold } = got
-      const { answer } = await server()
+      const answer = await server()
       return withDisconnectSignal(reply.raw, async (signal) => {
         const asked = new Request(new URL(MCP_PATH, publicUrl()), {
           method: 'POST',
           headers: textHeaders(request.headers),
           signal,
         })
-        const answered = await answer(asked, message, {
-          ...connectionOf(request, signal),
-          way,
-          hold,
-        })
-        return send(reply, answered)
+        const message = { ...got, way, caller: callerOf(request, signal) }
+        return send(reply, await answer(asked, message))
       })
     })
   })
@@ -87,50 +88,89 @@ export function mountMcp(app: App, parts: McpParts): void {
   async function read(
     request: FastifyRequest,
     reply: FastifyReply,
-    { network, maxBytes }: { network: string; maxBytes: number },
-  ): Promise<{ message: unknown; hold: Connection['hold'] }> {
-    const whole = { memory, kind: 'message', network, limit: maxBytes } as const
+    network: string,
+  ): Promise<{ message: unknown }> {
+    const whole = { memory, kind: 'message', network, limit: MAX_MESSAGE_BYTES } as const
     const { body, reservation } = await receiveBody(request, reply, whole)
-    const { message, heldBytes } = readMessage(body, (bytes) => {
-      if (!reservation.resize(bytes)) throw rateLimited(RETRY_SECONDS)
-    })
-    // It grew by more than it needed, and waits may last long.
-    reservation.resize(heldBytes)
-    return { message, hold: (bytes) => reservation.resize(heldBytes + bytes) }
+    return { message: readMessage(body, reservation) }
   }
+}
+
+export function createCalls() {
+  const counts = new Map<string, number>()
+  let all = 0
+
+  return {
+    /** Counts a request until the returned function is called; null if too many are under way. */
+    begin(network: string): (() => void) | null {
+      const count = counts.get(network) ?? 0
+      if (count >= PER_NETWORK || all >= IN_ALL) return null
+      counts.set(network, count + 1)
+      all++
+      let hasEnded = false
+      return () => {
+        if (hasEnded) return
+        hasEnded = true
+        all--
+        const left = (counts.get(network) ?? 1) - 1
+        if (left > 0) counts.set(network, left)
+        else counts.delete(network)
+      }
+    },
+  }
+}
+
+/** @throws Problem for a message that costs more than one needs. */
+function readMessage(body: Uint8Array, { resize }: BodyReservation): unknown {
+  const signs = signsOfJson(body)
+  if (signs === null) {
+    throw invalid('invalid request body', {
+      expected: `at most ${MAX_JSON.signs} of { } [ ] , : outside of strings, and ${MAX_JSON.depth} levels`,
+    })
+  }
+  const heldBytes = body.length + BYTES_OF_SIGN * signs
+  if (!resize(heldBytes)) throw rateLimited(RETRY_SECONDS)
+  const message = parseStrictJsonBytes(body)
+  // A batch, which one old revision had, would multiply what one request may do.
+  if (message === undefined || Array.isArray(message)) {
+    throw invalid('invalid request body', {
+      expected: 'one message of JSON-RPC, as JSON in UTF-8 with each member once',
+    })
+  }
+  const params = isObject(message) ? message.params : undefined
+  const name = isObject(params) ? params.name : undefined
+  if (heldBytes > MAX_WAIT_BYTES && name === 'wait_for_webhook') {
+    throw invalid('request too large', {
+      expected: `at most ${MAX_WAIT_BYTES} bytes for a call that waits, with ${BYTES_OF_SIGN} for each of { } [ ] , :`,
+    })
+  }
+  return message
 }
 
 /** A message that cannot be read is answered as JSON-RPC has it (2.0, §5.1), in a sentence that a host shows. */
 function orUnread(error: unknown) {
   if (!(error instanceof Problem) || error.status !== 400) throw error
   const { phrase, fault } = error
-  const body = { error: phrase, ...(phrase === 'request too large' ? TOO_LARGE : {}), ...fault }
+  const expected = `at most ${MAX_MESSAGE_BYTES} bytes`
+  const body = { error: phrase, ...(phrase === 'request too large' && { expected }), ...fault }
   const { message } = refusalOf({ status: 400, body, header: () => undefined })
   return { jsonrpc: '2.0', id: null, error: { code: -32700, message } }
 }
 
-const TOO_LARGE = {
-  expected: `at most ${MAX_PLAIN_BYTES} bytes beside the ciphertextBase64 of send_whisper, which needs a Content-Length`,
-}
-
-/** The caller's connection, as the service sees it. */
-function connectionOf(
-  request: FastifyRequest,
-  signal: AbortSignal,
-): Omit<Connection, 'hold' | 'way'> {
+/** The caller, as the service sees it. */
+function callerOf(request: FastifyRequest, signal: AbortSignal): Caller {
   const lines = request.raw.headersDistinct
   return {
+    signal,
     peer: request.raw.socket.remoteAddress ?? '',
     forwarding: Object.fromEntries(
       [...PROXY_HEADERS, 'host'].flatMap((name) => (lines[name] ? [[name, lines[name]]] : [])),
     ),
-    authorization: request.headers.authorization,
-    signal,
   }
 }
 
 /** Where this connection has its tokens. A slip of the pen must not put them before the model. */
-function wayOf(request: FastifyRequest): Connection['way'] {
+function wayOf(request: FastifyRequest): RemoteWay {
   const { tokens } = request.query as Record<string, unknown>
   if (tokens === undefined) return 'results'
   if (tokens === 'meta') return 'meta'

@@ -9,6 +9,7 @@ import type { App } from '../../http/app.ts'
 import { boundedBytes } from '../../lib/bytes.ts'
 import { parseJsonBytes } from '../../lib/json.ts'
 import type { Answered, Asked } from '../answers.ts'
+import type { ToolCall } from '../tools.ts'
 
 /** A page of events ends before 6 MiB; one event can be larger, and so can a ciphertext. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -24,7 +25,10 @@ export type Caller = {
 
 export type OwnRequest = Asked & { headers?: Record<string, string>; body?: Uint8Array }
 
-export type AskOwn = ReturnType<typeof createOwnRequests>
+/** A call of a tool, with what asks the service for its caller. */
+export type Call = ToolCall & {
+  ask(asked: OwnRequest): ReturnType<ReturnType<typeof createOwnRequests>>
+}
 
 /** The caller is gone, or its answer is too large. */
 export class Unanswered extends Error {

@@ -10,7 +10,7 @@ import { isProduct, SOLD_PRODUCTS } from '../../lib/product-names.ts'
 import { decodeReceipt } from '../../protocol/payment-auth.ts'
 import { type Answered, expectJson, Refusal } from '../answers.ts'
 import { type Pay, pick, quoteIn, type Sale, text, type Wanted } from '../tool.ts'
-import type { Call } from './call.ts'
+import type { Call } from './own-requests.ts'
 import type { PurchaseIds } from './purchase-id.ts'
 import { idIn, neededToken, tokenIn } from './secrets.ts'
 

@@ -8,15 +8,17 @@ import { VERSION } from '../../http/version.ts'
 import type { SteadyClock } from '../../lib/clock.ts'
 import type { Log } from '../../lib/log.ts'
 import { apiBy } from '../answers.ts'
+import type { Way } from '../tool.ts'
 import { createTools, errorResult, type Result, type ToolCall } from '../tools.ts'
-import type { Call, Connection } from './call.ts'
-import { createOwnRequests, Unanswered } from './own-requests.ts'
+import { type Call, type Caller, createOwnRequests, Unanswered } from './own-requests.ts'
 import { createPaying } from './paying.ts'
 import { createPurchaseIds } from './purchase-id.ts'
 import { secretsOf } from './secrets.ts'
 
 /** The tools change with the version of the service alone, and are the same for all. */
 const TOOLS_TTL_MS = 60 * 60 * 1000
+
+export type RemoteWay = Exclude<Way, 'local'>
 
 export type McpServerParts = {
   publicUrl: () => string
@@ -33,19 +35,8 @@ export function createMcpServer(app: App, { publicUrl, clock, log, keys }: McpSe
     results: createTools('results', clock.monotonic),
     meta: createTools('meta', clock.monotonic),
   }
-  const connections = new WeakMap<Request, Connection>()
 
-  const handler = createMcpHandler(
-    ({ requestInfo }) => {
-      const connection = requestInfo && connections.get(requestInfo)
-      if (!connection) throw new Error('the request has no connection')
-      return serverFor(connection)
-    },
-    // Nothing that is listed here changes.
-    { maxSubscriptions: 1, keepAliveMs: 15_000 },
-  )
-
-  function serverFor(connection: Connection): Server {
+  function serverFor(way: RemoteWay, caller: Caller): Server {
     const server = new Server(
       { name: 'mayfly', title: 'Mayfly', version: VERSION, websiteUrl: publicUrl() },
       {
@@ -57,12 +48,12 @@ export function createMcpServer(app: App, { publicUrl, clock, log, keys }: McpSe
         },
       },
     )
-    offers[connection.way](server, (called) => answerCall(connection, called))
+    offers[way](server, (called) => answerCall(caller, called))
     return server
   }
 
-  async function answerCall(connection: Connection, called: ToolCall): Promise<Result> {
-    const call: Call = { ...called, connection, ask: (asked) => askOwn(connection, asked) }
+  async function answerCall(caller: Caller, called: ToolCall): Promise<Result> {
+    const call: Call = { ...called, ask: (asked) => askOwn(caller, asked) }
     try {
       const secrets = secretsOf(call, publicUrl)
       return await call.run({ api: apiBy(call.ask), pay: paying(call), secrets })
@@ -76,13 +67,12 @@ export function createMcpServer(app: App, { publicUrl, clock, log, keys }: McpSe
     }
   }
 
-  return {
-    /** Answers one message of JSON-RPC, which is read already. */
-    answer(request: Request, message: unknown, connection: Connection): Promise<Response> {
-      connections.set(request, connection)
-      return handler.fetch(request, { parsedBody: message })
-    },
-  }
+  /** Answers one message of JSON-RPC, which is read already. */
+  return (
+    request: Request,
+    { message, way, caller }: { message: unknown; way: RemoteWay; caller: Caller },
+  ): Promise<Response> =>
+    createMcpHandler(() => serverFor(way, caller)).fetch(request, { parsedBody: message })
 }
 
 const FAILED =

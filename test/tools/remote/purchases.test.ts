@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { CatchCapability } from '../../../src/client/index.ts'
-import { containsToken } from '../../../src/lib/ids.ts'
 import type { After } from '../../support/folder.ts'
 import {
   type Agent,
@@ -143,21 +142,6 @@ suite('buying at /mcp', () => {
     assert.equal(_meta?.['org.mayfly/capability'], undefined)
     const read = await agent.call('read_inbox', { publicId, token: ownerToken })
     assert.match(read.content[0]?.text ?? '', /^0 of 0 requests/)
-  })
-
-  test('a connection with a bearer needs no token in its calls', async (t) => {
-    const { url, pay } = await start()
-    const buyer = await connect(t, url)
-    const { given, meta } = await paid(buyer, pay)
-    const { publicId, ownerToken } = capabilityIn<CatchCapability>(
-      await buyer.call('buy_inbox', given, { meta }),
-    )
-    // A scheme has any case, and any spaces behind it (RFC 9110 §11.4).
-    const headers = { authorization: `bearer  ${ownerToken}` }
-    const agent = await connect(t, url, { headers })
-    const read = await agent.call('read_inbox', { publicId })
-    assert.match(read.content[0]?.text ?? '', /^0 of 0 requests/)
-    assert.ok(!containsToken(agent.seen.join()))
   })
 
   test('mppx pays by itself as a client of MCP, once', async (t) => {
