@@ -2,42 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { suspendInbox } from '../../src/catch/store.ts'
 import type { CatchCapability } from '../../src/client/index.ts'
-import {
-  anInbox,
-  aSmallServer,
-  asOperator,
-  eventsOf,
-  get,
-  send,
-  UNAVAILABLE,
-} from '../support/catch.ts'
+import { anInbox, aSmallServer, asOperator, get, send } from '../support/catch.ts'
 import { startServer, type TestServer } from '../support/server.ts'
 import { type Exchanged, exchange } from '../support/socket.ts'
 
 const DAY = 24 * 60 * 60 * 1000
-
-test('exactly 100 of 200 requests at once are stored where there is room for 100', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server)
-  const answers = await Promise.all(
-    Array.from({ length: 200 }, (_, i) => send(server, inbox, { method: 'POST', body: `${i}` })),
-  )
-  assert.equal(answers.filter(({ status }) => status === 204).length, 100)
-  const refused = answers.filter(({ status }) => status !== 204)
-  assert.deepEqual(
-    refused,
-    refused.map(() => UNAVAILABLE),
-  )
-  const events = await eventsOf(server, inbox)
-  assert.deepEqual(
-    events.map(({ sequence }) => sequence),
-    Array.from({ length: 100 }, (_, i) => 100 - i),
-  )
-  const accepted = answers.flatMap(({ status }, i) => (status === 204 ? [`${i}`] : []))
-  assert.deepEqual(events.map(({ body }) => body).sort(), accepted.sort())
-  const status = await server.mayfly.catch(inbox).status()
-  assert.deepEqual([status.status, status.acceptedRequestCount], ['exhausted', 100])
-})
 
 test('a body may have exactly its limit in bytes and not one more, by length and in chunks', async (t) => {
   const server = await aSmallServer(t)

@@ -108,7 +108,7 @@ suite('searches of a large inbox', () => {
 })
 
 test('a search looks into every compressed body, however much they make together', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t)
   const inbox = await anInbox(server)
   const text = (n: number) => `${'x'.repeat(700 * KIB)} needle ${n}`
   for (let n = 1; n <= 7; n++) {

@@ -174,17 +174,3 @@ test('a network that fills an inbox with slow bodies makes room for a webhook fr
   assert.ok(slow.filter(isRefused).length > before, 'the oldest slow bodies gave way')
   for (const { socket } of slow) socket.destroy()
 })
-
-test('a body of 1 MiB that comes in small pieces is stored as it is', async (t) => {
-  const server = await startServer(t)
-  const inbox = await anInbox(server, 'long')
-  const body = Buffer.from(Array.from({ length: MIB }, (_, i) => i % 251))
-  const sender = aSender(server, inbox.publicId, { headers: [length(MIB)] })
-  for (let at = 0; at < MIB; at += 10_000) {
-    await new Promise((resolve) => sender.socket.write(body.subarray(at, at + 10_000), resolve))
-  }
-  assert.match(await sender.answered(), /^HTTP\/1\.1 204 /)
-  const [event] = await eventsOf(server, inbox)
-  assert.deepEqual(Buffer.from(event?.body ?? '', event?.bodyEncoding), body)
-  sender.socket.destroy()
-})

@@ -114,12 +114,4 @@ suite('the storage of an inbox', () => {
       ['text/plain', long],
     )
   })
-
-  test('a content type that contains one of our tokens is not stored', async () => {
-    const server = await theServer()
-    const inbox = await anInbox(server)
-    await sendBare(server, inbox, { headers: [`Content-Type: ${inbox.ownerToken}`] })
-    const [event] = await eventsOf(server, inbox)
-    assert.equal(event?.contentType, null)
-  })
 })

@@ -70,13 +70,14 @@ suite('a request as an inbox stores it', () => {
       'l402  AgELbWFjYXJvb24:0123456789abcdef',
     ]
     const harmless = ['Bearer abc', 'Basic dXNlcjpwYXNz', typo(inbox.ownerToken), inbox.publicId]
-    for (const name of ['Authorization', 'X-Api-Key']) {
+    for (const name of ['Authorization', 'X-Api-Key', 'Content-Type']) {
       for (const secret of secrets) {
         await exchange(
           server.url,
           `GET /c/${inbox.publicId} HTTP/1.1\r\nHost: x\r\n${name}: ${secret}\r\nConnection: close\r\n\r\n`,
         )
         const [event] = (await server.mayfly.catch(inbox).page({ limit: 1 })).events
+        assert.equal(event?.contentType, null)
         assert.deepEqual(
           event?.headers,
           [

@@ -74,7 +74,7 @@ test('Last-Event-ID is where a stream goes on: at the beginning, in between, bey
 })
 
 test('a stream takes the filters and the search of the list, and goes on after what it leaves out', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t)
   const inbox = await anInbox(server)
   const owner = server.mayfly.catch(inbox)
   const body = gzipSync('{"type":"Invoice.Paid"}')
