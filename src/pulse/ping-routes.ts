@@ -12,7 +12,7 @@ import { publicId } from './schema.ts'
 import type { PulseService } from './service.ts'
 import type { Signal } from './transition.ts'
 
-type Params = { publicId: string; exitCode?: string }
+type Params = { publicId: string; signal?: string }
 /** The signal that a request sends. Null: there is no such path. */
 type SignalOf = (request: FastifyRequest) => Signal | null
 
@@ -89,83 +89,53 @@ export function mountPings(
     ...answered(PINGS, (request) => ({ kind: 'ping', rid: ridOf(request) ?? null })),
   })
 
-  const mountSignal = (
-    path: string,
-    schema: { operationId: string; summary: string; description: string; params?: object },
-    signalOf: (params: Params) => SignalKind | null,
-  ): void =>
-    void app.route({
-      method: 'POST',
-      url: `/p/:publicId/${path}`,
-      config: { hasEmptyResponse: true },
-      schema: {
-        tags: ['pulse'],
-        isInWholeOnly: true,
-        ...schema,
-        security,
-        params: Type.Object({ ...monitorParams, ...schema.params }),
-        querystring,
-        response: {
-          204: NoContent,
-          ...errors('invalid query', 'not found', 'rate limited', 'internal error'),
-        },
-      },
-      ...answered(SIGNALS, (request) => {
-        const kind = signalOf(request.params as Params)
-        if (kind === null) return null
-        const rid = ridOf(request)
-        const others = Object.keys(request.query as object).filter((name) => name !== 'rid')
-        if (rid === undefined || others.length > 0) {
-          throw invalid('invalid query', {
-            field: 'rid',
-            expected: 'one UUID, beside nothing else',
-          })
-        }
-        return { ...kind, rid }
-      }),
-    })
-  mountSignal(
-    'start',
-    {
-      operationId: 'startRun',
-      summary: 'Record that a run begins; it is no heartbeat',
-      description: 'The end of the run then has a duration. `rid` distinguishes runs that overlap.',
-    },
-    () => ({ kind: 'start' }),
-  )
-  mountSignal(
-    'fail',
-    {
-      operationId: 'failRun',
-      summary: 'Record that a run failed, with a heartbeat',
-      description: 'The monitor is late until a run succeeds.',
-    },
-    () => ({ kind: 'end', exitCode: null }),
-  )
-  mountSignal(
-    ':exitCode',
-    {
-      operationId: 'endRun',
-      summary: 'Record how a run ended, with a heartbeat; any code but 0 is a failure',
+  app.route({
+    method: 'POST',
+    url: '/p/:publicId/:signal',
+    config: { hasEmptyResponse: true },
+    schema: {
+      tags: ['pulse'],
+      isInWholeOnly: true,
+      operationId: 'reportRun',
+      summary: 'Report that a run begins, or how it ended; any code but 0 is a failure',
       description:
-        'For a line such as `curl …/p/{publicId}/$?` after the command. After a failure the monitor is late until a run succeeds.',
-      params: {
-        exitCode: Type.Integer({
-          minimum: 0,
-          maximum: MAX_EXIT_CODE,
-          description: 'Of the run',
-          examples: [1],
+        'For a line such as `curl …/p/{publicId}/$?` after the command. An end is a heartbeat, and after a failure the monitor is late until a run succeeds. A start is none: it gives its end a duration.',
+      security,
+      params: Type.Object({
+        ...monitorParams,
+        signal: Type.String({
+          description: '`start`, `fail`, or the exit code of the run, up to 255',
+          examples: ['0'],
         }),
+      }),
+      querystring,
+      response: {
+        204: NoContent,
+        ...errors('invalid query', 'not found', 'rate limited', 'internal error'),
       },
     },
-    ({ exitCode = '' }) => {
-      const code = EXIT_CODE.test(exitCode) ? Number(exitCode) : MAX_EXIT_CODE + 1
-      return code > MAX_EXIT_CODE ? null : { kind: 'end', exitCode: code }
-    },
-  )
+    ...answered(SIGNALS, (request) => {
+      const { signal = '' } = request.params as Params
+      const kind = kindOf(signal)
+      if (kind === null) return null
+      const rid = ridOf(request)
+      const others = Object.keys(request.query as object).filter((name) => name !== 'rid')
+      if (rid === undefined || others.length > 0) {
+        throw invalid('invalid query', { field: 'rid', expected: 'one UUID, beside nothing else' })
+      }
+      return { ...kind, rid }
+    }),
+  })
 }
 
-type SignalKind = { kind: 'start' } | { kind: 'end'; exitCode: number | null }
+function kindOf(
+  signal: string,
+): { kind: 'start' } | { kind: 'end'; exitCode: number | null } | null {
+  if (signal === 'start') return { kind: 'start' }
+  if (signal === 'fail') return { kind: 'end', exitCode: null }
+  const exitCode = EXIT_CODE.test(signal) ? Number(signal) : MAX_EXIT_CODE + 1
+  return exitCode > MAX_EXIT_CODE ? null : { kind: 'end', exitCode }
+}
 
 /** The name of the run, null without one, and undefined if it is no UUID. */
 function ridOf(request: FastifyRequest): string | null | undefined {

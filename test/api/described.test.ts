@@ -401,11 +401,11 @@ async function driveMonitor(server: TestServer, ask: Call) {
   const pinging = { authorization: `Bearer ${monitor.pingToken}` }
   await ask('pingMonitor', 204, { params, headers: pinging })
   await ask('pingMonitor', 404, { params })
-  for (const id of SIGNALS) {
-    const signal = { params: { ...params, exitCode: '0' }, headers: pinging }
-    await ask(id, 204, { ...signal, query: { rid: randomUUID() } })
-    await ask(id, 400, { ...signal, query: { rid: 'x' } })
-    await ask(id, 404, { params: signal.params })
+  for (const signal of ['start', 'fail', '0']) {
+    const sent = { params: { ...params, signal }, headers: pinging }
+    await ask('reportRun', 204, { ...sent, query: { rid: randomUUID() } })
+    await ask('reportRun', 400, { ...sent, query: { rid: 'x' } })
+    await ask('reportRun', 404, { params: sent.params })
   }
   const headers = { authorization: `Bearer ${monitor.ownerToken}` }
   const settings = { name: 'backup', publicStatusEnabled: true }
@@ -494,7 +494,6 @@ async function driveGate(server: TestServer, ask: Call) {
 
 const VISIT = { 'x-gate-route': 'render', 'x-gate-method': 'POST', 'x-gate-path': '/render/a' }
 
-const SIGNALS = ['startRun', 'failRun', 'endRun']
 const OWNED_ALERTS = ['setAlerts', 'testAlerts', 'getAlerts', 'deleteAlerts']
 const RECEIPT_ALERTS = OWNED_ALERTS.map((id) => id.replace('Alerts', 'ReceiptAlerts'))
 const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7)

@@ -60,9 +60,7 @@ test('a POST that takes no body does its work, whatever its body is and whatever
     '/api/pulse/{publicId}/switch',
     '/api/pulse/{publicId}/tokens/{kind}',
     '/p/{publicId}',
-    '/p/{publicId}/fail',
-    '/p/{publicId}/start',
-    '/p/{publicId}/{exitCode}',
+    '/p/{publicId}/{signal}',
   ])
   for (const target of targets) {
     const isInbox = target.startsWith('/api/catch')
@@ -70,7 +68,7 @@ test('a POST that takes no body does its work, whatever its body is and whatever
     const path = target
       .replace('{publicId}', owned.publicId)
       .replace('{kind}', isInbox ? 'ingest' : 'ping')
-      .replace('{exitCode}', '0')
+      .replace('{signal}', '0')
     const isPing = path.startsWith('/p/') && 'pingToken' in owned
     for (const [note, headers, body] of BODIES) {
       const { statuses } = await send(server, `POST ${path}`, {
