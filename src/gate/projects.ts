@@ -1,6 +1,6 @@
 /** The operator's actions on projects, in the store of the running server. */
 import { randomBytes } from 'node:crypto'
-import { attempt, type Db } from '../db/db.ts'
+import { attempt, type Db, type Statement } from '../db/db.ts'
 import type { Clock } from '../lib/clock.ts'
 import { newId, tokenOf } from '../lib/ids.ts'
 import { parseLightningAddress } from '../protocol/lnurl.ts'
@@ -83,6 +83,10 @@ export function createProjects(deps: {
     return project
   }
 
+  /** Changes one row, or tells that the statement's condition does not hold. */
+  const change = (lockKey: string, statement: Statement) =>
+    attempt(db.write({ lockKey, statements: { changed: statement } }))
+
   return {
     /** Returns the capability, this one time. @throws LnurlError if the address cannot be paid. */
     async add({ address: text, routes, credits }: NewProject) {
@@ -96,12 +100,12 @@ export function createProjects(deps: {
       const projectId = newId('gate_project')
       const capability = newCapability()
       const project = insertProject({
-        projectId,
-        keyHash: tokenHash(capability),
+        project_id: projectId,
+        key_hash: tokenHash(capability),
         address,
         verification,
         credits,
-        createdAt: clock.now(),
+        created_at: clock.now(),
       })
       await db.write({
         lockKey: projectId,
@@ -127,21 +131,14 @@ export function createProjects(deps: {
     },
 
     async suspend(projectId: string): Promise<void> {
-      const done = await attempt(
-        db.write({
-          lockKey: projectId,
-          statements: { project: suspendProject(projectId, clock.now()) },
-        }),
-      )
+      const done = await change(projectId, suspendProject(projectId, clock.now()))
       if ('rows' in done) return
       await existing(projectId)
       throw new ProjectError(`${projectId} was suspended before.`)
     },
 
     async resume(projectId: string): Promise<void> {
-      const done = await attempt(
-        db.write({ lockKey: projectId, statements: { project: resumeProject(projectId) } }),
-      )
+      const done = await change(projectId, resumeProject(projectId))
       if ('rows' in done) return
       await existing(projectId)
       throw new ProjectError(`${projectId} is not suspended.`)
@@ -150,12 +147,7 @@ export function createProjects(deps: {
     /** Returns the new capability. The old one is invalid from now on. */
     async rotateKey(projectId: string): Promise<string> {
       const capability = newCapability()
-      const done = await attempt(
-        db.write({
-          lockKey: projectId,
-          statements: { project: replaceKey(projectId, tokenHash(capability)) },
-        }),
-      )
+      const done = await change(projectId, replaceKey(projectId, tokenHash(capability)))
       if ('refused' in done) throw new UnknownProject(`There is no project ${projectId}.`)
       return capability
     },
@@ -163,9 +155,7 @@ export function createProjects(deps: {
     async addRoute(projectId: string, route: RouteSpec): Promise<void> {
       const { address } = await existing(projectId)
       await provider.probe(address, [route.priceSats])
-      const done = await attempt(
-        db.write({ lockKey: projectId, statements: { route: insertRoute(projectId, route) } }),
-      )
+      const done = await change(projectId, insertRoute(projectId, route))
       if ('refused' in done) {
         throw new ProjectError(
           `${projectId} has a route ${route.routeId}. Remove it first; open intents keep their price.`,
@@ -175,18 +165,14 @@ export function createProjects(deps: {
 
     async removeRoute(projectId: string, routeId: string): Promise<void> {
       await existing(projectId)
-      const done = await attempt(
-        db.write({ lockKey: projectId, statements: { route: deleteRoute(projectId, routeId) } }),
-      )
+      const done = await change(projectId, deleteRoute(projectId, routeId))
       if ('refused' in done) throw new ProjectError(`${projectId} has no route ${routeId}.`)
     },
 
     /** Returns the credits after the grant. */
     async grant(projectId: string, credits: number): Promise<number> {
-      const done = await attempt(
-        db.write({ lockKey: projectId, statements: { project: grantCredits(projectId, credits) } }),
-      )
-      if ('rows' in done) return Number(done.rows.project[0]?.credits)
+      const done = await change(projectId, grantCredits(projectId, credits))
+      if ('rows' in done) return Number(done.rows.changed[0]?.credits)
       await existing(projectId)
       throw new ProjectError(`${projectId} would have more than ${MAX_CREDITS} credits.`)
     },
@@ -212,21 +198,14 @@ export function createProjects(deps: {
       if (!intent) throw new UnknownProject(`There is no intent ${intentId}.`)
       await existing(intent.project_id)
       const now = clock.now()
-      const honoured = await attempt(
-        db.write({ lockKey: intentId, statements: { honour: honourIntent(intentId, now) } }),
-      )
+      const honoured = await change(intentId, honourIntent(intentId, now))
       if ('rows' in honoured) return 'fresh receipt'
       if (intent.verify_url === null) {
         throw new ProjectError(
           `The provider of ${intentId} does not tell of payments. The preimage of its invoice is honoured at any time, without this command.`,
         )
       }
-      const asked = await attempt(
-        db.write({
-          lockKey: intentId,
-          statements: { intent: askProviderAgain(intentId, now + ASK_AGAIN_MS) },
-        }),
-      )
+      const asked = await change(intentId, askProviderAgain(intentId, now + ASK_AGAIN_MS))
       if ('rows' in asked) return 'provider asked again'
       throw new ProjectError(`${intentId} has changed meanwhile, and nothing was done. Try again.`)
     },

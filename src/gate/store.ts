@@ -107,22 +107,8 @@ export type UnhonouredRow = Pick<
 /** A billion: more than any project needs, and small enough for exact sums. */
 export const MAX_CREDITS = 1_000_000_000
 
-export const insertProject = (project: {
-  projectId: string
-  keyHash: Uint8Array
-  address: string
-  verification: VerificationKind
-  credits: number
-  createdAt: number
-}): Statement =>
-  insertRow('gate_project', {
-    project_id: project.projectId,
-    key_hash: project.keyHash,
-    address: project.address,
-    verification: project.verification,
-    credits: project.credits,
-    created_at: project.createdAt,
-  })
+export const insertProject = (project: Omit<ProjectRow, 'suspended_at'>): Statement =>
+  insertRow('gate_project', project)
 
 /** Adds a route. Refused if its id is taken or the project does not exist. */
 export const insertRoute = (projectId: string, route: RouteSpec): Statement => ({
@@ -168,8 +154,8 @@ export const grantCredits = (projectId: string, credits: number): Statement => (
 
 /**
  * Stores the payment hash for good, then the intent. `project` is refused if the project has no
- * credit or is suspended, `paymentHash` if an invoice with this hash was ever used before, and
- * `intent` if the intent exists or too many of the project's intents await payment.
+ * credit or is suspended, `paymentHash` if an invoice with this hash was ever used before,
+ * `intent` if it exists, and `room` if too many of the project's intents await payment.
  *
  * `project` also locks the project's row until the unit is committed. Concurrent transactions do not
  * see each other's intents, so counting them is exact only under this lock, in a later statement.
@@ -190,38 +176,15 @@ export function insertIntent(
       values: [intent.payment_hash],
       expect: 1,
     },
-    intent: {
-      text: `insert into gate_intent
-        (intent_id, secret_id, project_id, route_id, method, path, body_sha256, request_digest,
-         amount_sats, recipient, network, bolt11, payment_hash, verify_url, state,
-         created_at, quote_expires_at, honoured_until, verify_count, next_verify_at)
-        select $1, $2, project_id, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'open',
-          $15, $16, $17, 0, 0
-        from gate_project where project_id = $3
-          and (select count(*) from gate_intent where project_id = $3 and state = 'open'
-               and honoured_until > $18) < $19
-        on conflict (intent_id) do nothing returning *`,
-      values: [
-        intent.intent_id,
-        intent.secret_id,
-        intent.project_id,
-        intent.route_id,
-        intent.method,
-        intent.path,
-        intent.body_sha256,
-        intent.request_digest,
-        intent.amount_sats,
-        intent.recipient,
-        intent.network,
-        intent.bolt11,
-        intent.payment_hash,
-        intent.verify_url,
-        intent.created_at,
-        intent.quote_expires_at,
-        intent.honoured_until,
-        now,
-        maxOpen,
-      ],
+    intent: insertRow(
+      'gate_intent',
+      { ...intent, state: 'open', verify_count: 0, next_verify_at: 0 },
+      'on conflict (intent_id) do nothing returning *',
+    ),
+    room: {
+      text: `select 1 as fits where (select count(*) from gate_intent
+        where project_id = $1 and state = 'open' and honoured_until > $2) <= $3`,
+      values: [intent.project_id, now, maxOpen],
       expect: 1,
     },
   } satisfies Unit['statements']

@@ -27,7 +27,7 @@ test('a project has so many intents that await payment, and those of others, pai
   await run(...authorized('paid', 'q'))
   await insert({ ...anIntent('a', 'q'), honoured_until: T + 1 })
   await insert(anIntent('b', 'q'), limits)
-  assert.equal(await refusal(insert(anIntent('c', 'q'), limits)), 'intent')
+  assert.equal(await refusal(insert(anIntent('c', 'q'), limits)), 'room')
   await insert(anIntent('c', 'q'), { ...limits, now: T + 1 })
 })
 

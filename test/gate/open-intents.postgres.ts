@@ -10,12 +10,12 @@ test('the open intents of a project are limited exactly on PostgreSQL, where tra
   const pool = await aPool()
   for (const projectId of ['gate_project_a', 'gate_project_b']) {
     const project = insertProject({
-      projectId,
-      keyHash: Buffer.from(projectId),
+      project_id: projectId,
+      key_hash: Buffer.from(projectId),
       address: 'us@example.com',
       verification: 'preimage',
       credits: 1,
-      createdAt: 0,
+      created_at: 0,
     })
     await inTransaction(pool, [project])
   }

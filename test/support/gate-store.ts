@@ -67,12 +67,12 @@ export async function aGateStore(t: After, databaseUrl?: string) {
   for (const [i, projectId] of PROJECTS.entries()) {
     await run(
       insertProject({
-        projectId,
-        keyHash: Buffer.from(`key of ${projectId}`),
+        project_id: projectId,
+        key_hash: Buffer.from(`key of ${projectId}`),
         credits: 10,
         address: `${projectId}@example.com`,
         verification: 'provider',
-        createdAt: T - 2 * i,
+        created_at: T - 2 * i,
       }),
       insertRoute(projectId, ROUTE),
     )
