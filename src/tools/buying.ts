@@ -146,10 +146,9 @@ export const BUY_MONITOR: Tool = {
   needs: ['planId', 'name'],
   output: SALE,
   async run(context) {
-    const { settings, schedule } = settingsIn(context.args)
-    const wanted = { ...settings, ...(schedule ? { schedule } : {}) }
-    const isSet = Object.keys(wanted).length > 0
-    return bought(context, { product: 'pulse', ...(isSet ? { settings: wanted } : {}) })
+    const settings = settingsIn(context.args)
+    const isSet = Object.keys(settings).length > 0
+    return bought(context, { product: 'pulse', ...(isSet && { settings }) })
   },
 }
 

@@ -55,11 +55,8 @@ const alerts = (way: Way) => {
   })
 }
 
-/** The settings of a call as the service takes them. @throws Refusal for what excludes each other. */
-export function settingsIn(args: Record<string, unknown>): {
-  settings: Record<string, unknown>
-  schedule: { cron: unknown; timeZone: unknown; graceSeconds: unknown } | null
-} {
+/** The settings of a call as the service takes them when a monitor is bought. @throws Refusal for what excludes each other. */
+export function settingsIn(args: Record<string, unknown>): Record<string, unknown> {
   const { label, intervalSeconds, cron, timeZone, graceSeconds, publicStatus } = args
   if (cron !== undefined && intervalSeconds !== undefined) {
     throw new Refusal('Give either intervalSeconds or cron. Nothing was done.')
@@ -67,43 +64,37 @@ export function settingsIn(args: Record<string, unknown>): {
   if (cron === undefined && timeZone !== undefined) {
     throw new Refusal('timeZone is of cron, which is missing. Nothing was done.')
   }
+  const schedule = {
+    cron,
+    timeZone: timeZone ?? 'UTC',
+    graceSeconds: graceSeconds ?? SCHEDULE_GRACE_SECONDS,
+  }
   const given = {
     name: label,
-    expectedIntervalSeconds: intervalSeconds,
-    graceSeconds: cron === undefined ? graceSeconds : undefined,
     publicStatusEnabled: publicStatus,
+    ...(cron === undefined
+      ? { expectedIntervalSeconds: intervalSeconds, graceSeconds }
+      : { schedule }),
   }
-  return {
-    settings: pick(given, Object.keys(given)),
-    schedule:
-      cron === undefined
-        ? null
-        : {
-            cron,
-            timeZone: timeZone ?? 'UTC',
-            graceSeconds: graceSeconds ?? SCHEDULE_GRACE_SECONDS,
-          },
-  }
+  return pick(given, Object.keys(given))
 }
 
 /** Sets what a call says. Each part can be set again. @throws Refusal */
 async function applySettings(monitor: Held, args: Record<string, unknown>): Promise<void> {
-  const given = settingsIn(args)
-  const { graceSeconds, ...others } = given.settings
   const { path } = monitor
-  const isOfEither = graceSeconds !== undefined && others.expectedIntervalSeconds === undefined
-  // The grace alone is that of the schedule, if the monitor goes by one.
-  const now = isOfEither ? (await monitor.json('GET', path)).schedule : null
-  const [settings, schedule] = isObject(now)
-    ? [others, { ...now, graceSeconds }]
-    : [given.settings, given.schedule]
-  if (schedule !== null) await monitor.json('PUT', `${path}/schedule`, schedule)
+  let { schedule, ...settings } = settingsIn(args)
+  const { schedule: before } = await monitor.json('GET', path)
+  const { expectedIntervalSeconds, graceSeconds, ...others } = settings
+  if (isObject(before) && graceSeconds !== undefined && expectedIntervalSeconds === undefined) {
+    // The grace alone is that of the schedule, if the monitor goes by one.
+    schedule = { ...before, graceSeconds }
+    settings = others
+  }
+  if (schedule !== undefined) await monitor.json('PUT', `${path}/schedule`, schedule)
   if (Object.keys(settings).length > 0) await monitor.json('PATCH', path, settings)
-  if (settings.expectedIntervalSeconds === undefined) return
-  await monitor.done('DELETE', `${path}/schedule`).catch((error: unknown) => {
-    // Else there was no schedule.
-    if (!(error instanceof Refusal && error.phrase === 'not found')) throw error
-  })
+  if (isObject(before) && expectedIntervalSeconds !== undefined) {
+    await monitor.done('DELETE', `${path}/schedule`)
+  }
 }
 
 export const CONFIGURE_MONITOR: HeldTool = {
@@ -237,21 +228,9 @@ export const PING: HeldTool = {
     'Tells a monitor that its job is alive, that a run starts, or that it failed. Uses one of its pings.',
   hints: {},
   about: { pulse: 'ping' },
-  input: () => ({
-    signal: Type.Enum(['ping', 'start', 'fail'], { default: 'ping' }),
-    exitCode: Type.Integer({
-      minimum: 0,
-      maximum: 255,
-      description: 'How a run ended, instead of signal',
-    }),
-  }),
-  async run({ args, held: monitor }) {
-    const { signal, exitCode } = args
-    if (exitCode !== undefined && signal !== undefined) {
-      throw new Refusal('Send either a signal or an exitCode. No ping was used.')
-    }
-    const rest = exitCode ?? (signal === 'ping' ? undefined : signal)
-    await monitor.done('POST', `/p/${monitor.publicId}${rest === undefined ? '' : `/${rest}`}`)
+  input: () => ({ signal: Type.Enum(['ping', 'start', 'fail'], { default: 'ping' }) }),
+  async run({ args: { signal = 'ping' }, held: monitor }) {
+    await monitor.done('POST', `/p/${monitor.publicId}${signal === 'ping' ? '' : `/${signal}`}`)
     return { text: 'Recorded.' }
   },
 }
