@@ -43,20 +43,15 @@ async function buy(call: Call, name: string, { product, planId, settings }: Want
   const digest = createHash('sha256').update(JSON.stringify(args)).digest('base64')
   const isSame = session.sent.get(name) === digest
   const found = findSaved(cli, name)
-  const before = settings && { note: SET_BEFORE }
-  if (found !== null) {
-    const isMeant = found.capability.product === product && found.planId === planId
-    if (isMeant && (isSame || !isWhisper)) return { ...soldAs(session, name, found), ...before }
-    throw new Refusal(
-      `Something else is saved as ${name}, and nothing was sent or paid now. If the answer to an earlier call was lost, check_order has it. Else choose another name.`,
-    )
-  }
   const record = openPurchase(cli, checkName(name))
-  if (record !== null && isWhisper && !isSame) {
+  const before = settings && { note: SET_BEFORE }
+  const isOther = found && (found.capability.product !== product || found.planId !== planId)
+  if (isOther || (isWhisper && !isSame && (found ?? record) !== null)) {
     throw new Refusal(
-      `A text is being sent as ${name}, and this may be another one. Nothing was paid now. To go on with it, call check_order with this name; for another text, choose another name.`,
+      `Something else is saved or under way as ${name}, and nothing was sent or paid now. If the answer to an earlier call was lost, check_order has it. Else choose another name.`,
     )
   }
+  if (found !== null) return { ...soldAs(session, name, found), ...before }
   const terms = isWhisper ? await termsOf(cli, args, 'revealAt') : {}
   if (record === null) refuseSecond(cli, { product, planId })
   const offer = {
@@ -66,8 +61,6 @@ async function buy(call: Call, name: string, { product, planId, settings }: Want
     planId,
     record,
     question: `Buy ${WHAT[product]} (${planId}) as "${name}"`,
-    refusal: 'Nothing was bought or paid.',
-    goOn: `To continue, call the tool again with the name ${name}; nothing is paid twice.`,
   }
   return paying(call, offer, async (payer, caller) => {
     if (isWhisper) session.sent.set(name, digest)
@@ -151,8 +144,6 @@ async function extend(call: Call, name: string, expiresAt: string): Promise<Sale
     record,
     end,
     question: `Extend the ${product === 'catch' ? 'inbox' : 'monitor'} "${name}" by its plan (${planId})`,
-    refusal: 'Nothing was extended or paid.',
-    goOn: 'To continue, call extend again with the same name and expiresAt; nothing is paid twice.',
   }
   return paying(call, offer, async (payer, caller) =>
     extendedAs(session, name, await extendSaved(payer, name, { ...caller, endsAt: end })),
@@ -197,11 +188,8 @@ type Offer = {
   record: ReturnType<typeof openPurchase>
   /** Of an extension: the end that it moves. */
   end?: number
-  /** For the person, and what is said if the person does not agree. */
+  /** For the person. */
   question: string
-  refusal: string
-  /** How a purchase goes on that did not end well. */
-  goOn: string
 }
 
 /**
@@ -211,7 +199,7 @@ type Offer = {
  */
 async function agreed(
   call: Call,
-  { baseUrl, product, planId, record, end = 0, question, refusal }: Offer,
+  { baseUrl, product, planId, record, end = 0, question }: Offer,
 ): Promise<number> {
   const { cli } = call
   const catalog = await cli.mayfly(baseUrl).catalog()
@@ -234,7 +222,7 @@ async function agreed(
     await confirm(call, {
       message: `${question} for ${priceSats} sat and network fees, from your wallet? Seller: ${baseUrl}. Left of today's budget: ${sats(leftMsat)} sat.`,
       about: [question, end, priceSats, baseUrl],
-      refusal,
+      refusal: 'Nothing was paid.',
     })
   }
   call.ctx.mcpReq.signal.throwIfAborted()
@@ -251,7 +239,7 @@ async function paying(
   work: (cli: Cli, caller: Caller) => Promise<Sale>,
 ): Promise<Sale> {
   const { session, cli, ctx, progress } = call
-  const { name, goOn } = offer
+  const { name } = offer
   const maxSats = await agreed(call, offer)
   const stop = new AbortController()
   const done = new AbortController()
@@ -272,11 +260,15 @@ async function paying(
   }
   try {
     const payer = cliOf(cli, { signal: stop.signal, maxSats })
-    return await orInvoice(name, (onInvoice) => work(payer, { onInvoice, onProgress, goOn }))
+    return await orInvoice(name, (onInvoice) =>
+      work(payer, { onInvoice, onProgress, goOn: REPEAT }),
+    )
   } finally {
     done.abort()
   }
 }
+
+const REPEAT = 'To continue, repeat the same call: nothing is paid twice.'
 
 const STAGES = {
   invoice: ({ amountSats }: PaymentQuote) => `The invoice over ${amountSats} sat is checked`,

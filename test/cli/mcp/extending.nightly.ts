@@ -60,7 +60,7 @@ describe('what is not extended', () => {
     const answers: Choice[] = ['accept', 'decline', 'accept']
     const { server, host, given, questions } = await aBuyer(t, 'buy_inbox', { answers })
     const refused = await host.call('extend', given)
-    assert.equal(refused.text, 'The user did not agree. Nothing was extended or paid.')
+    assert.equal(refused.text, 'The user did not agree. Nothing was paid.')
     assert.match(
       questions[1] ?? '',
       /^Extend the inbox "mine" by its plan \(spark\) for 100 sat and network fees/,
