@@ -61,7 +61,7 @@ export const ROOMS: Record<string, Room> = {
     tests: [
       // Without those that start LND nodes.
       'test/lightning/{cln,phoenixd,nwc,node}/**/*.test.ts',
-      'test/lightning/lnd/{access,answers,http,watch}.test.ts',
+      'test/lightning/lnd/{access,answers,watch}.test.ts',
       'test/contract/{cln,phoenixd,nwc}.test.ts',
     ],
   },

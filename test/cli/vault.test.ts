@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
@@ -111,14 +103,6 @@ suite('the vault', () => {
     inVaultOf(cli.folder, 'drop trigger full')
     await cli.json(['buy', 'pulse', '--resume', 'beat'], WITH_WALLET)
     assert.equal(await paid(), 2)
-  })
-
-  test('where the data folder is a file, nothing is paid, and nothing is said to be empty', async (t) => {
-    const { cli, paid } = await aBuyer(t)
-    rmSync(cli.folder, { recursive: true })
-    writeFileSync(cli.folder, '')
-    for (const args of [['buy', 'pulse'], ['list'], ['budget']]) await refuses(cli, args)
-    assert.equal(await paid(), 1)
   })
 
   test('on a full disk nothing is paid, and nothing is lost', async (t) => {

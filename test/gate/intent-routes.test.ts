@@ -80,11 +80,16 @@ describe('an intent that is refused', () => {
       })),
     ),
     { note: 'for an unknown route', ask: { 'x-gate-route': 'x' }, error: 'invalid binding' },
-    {
-      note: 'for another path than its route',
-      ask: { 'x-gate-path': '/x' },
+    ...[
+      { 'x-gate-path': '/x' },
+      { 'x-gate-path': '/render/cat%2f..' },
+      { 'x-gate-method': 'GET' },
+      { 'x-gate-method': 'post' },
+    ].map((ask) => ({
+      note: `for ${Object.values(ask)}, which its route is not for`,
+      ask,
       error: 'invalid binding',
-    },
+    })),
     ...['l402', 'payments', ['payment', 'payment']].map((value) => ({
       note: `with the protocol ${value}`,
       ask: { 'x-payment-protocol': value },

@@ -68,19 +68,6 @@ describe('an intent', () => {
     })
   }
 
-  for (const [note, changes] of Object.entries({
-    'another method than its route': { method: 'GET' },
-    'the method in lower case': { method: 'post' },
-    'a path that goes up': { path: '/render/../render/cat' },
-    'a path with an encoded slash': { path: '/render/cat%2f..' },
-  })) {
-    test(`an intent is not made for ${note}`, async (t) => {
-      const world = await aGate(t)
-      assert.deepEqual(await world.open(changes), { kind: 'invalid binding' })
-      assert.equal(world.lnurl.requests.length, 0)
-    })
-  }
-
   test('an intent can be paid until the quote expires, to the millisecond, and stays the same after that', async (t) => {
     const world = await aGate(t)
     const ask = { key: 'a-key-of-one' }

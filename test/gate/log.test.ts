@@ -46,15 +46,6 @@ test('the log tells of an authorization, by how it was proven and what is left',
   }
 })
 
-test('the log tells of a provider that fails, with its reason', async (t) => {
-  const world = await aGate(t)
-  world.lnurl.answers.invoice = () => ({ status: 'ERROR', reason: 'no' })
-  assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
-  const { reason, ...rest }: Record<string, unknown> = last(world) ?? {}
-  assert.deepEqual(rest, { event: 'gate.provider_failed', projectId: world.projectId })
-  assert.match(String(reason), /./)
-})
-
 /** What happens to the project while its provider makes the invoice. */
 for (const [what, change, kind] of [
   ['is suspended', 'update gate_project set suspended_at = 1', 'invalid project capability'],

@@ -143,26 +143,15 @@ describe('a poll', () => {
     assert.equal((await pay(world, intent)).verified_by, 'preimage')
   })
 
-  const preimage = '00'.repeat(32)
-  for (const [note, answer] of Object.entries({
-    'says settled with a preimage of something else': { status: 'OK', settled: true, preimage },
-    'says settled of another invoice': { status: 'OK', settled: true, pr: 'lnbcrt1other' },
-    'says "true" in letters': { status: 'OK', settled: 'true' },
-    'says settled and ERROR': { status: 'ERROR', settled: true },
-    'says nothing of use': [],
-    'does not know the invoice': { status: 'ERROR', reason: 'Not found' },
-  })) {
-    test(`a poll authorizes nothing where the provider ${note}`, async (t) => {
-      const world = await aGate(t)
-      const intent = await world.quoted()
-      world.wallet.pay(intent.bolt11)
-      world.lnurl.answers.verify = () => answer
-      assert.equal((await world.service.poll(intent)).kind, 'pending')
-      assert.equal((await world.project()).credits, 10)
-      // A contradiction is not the end: the preimage is still a proof.
-      assert.equal((await pay(world, intent)).verified_by, 'preimage')
-    })
-  }
+  test('a poll authorizes nothing where the provider contradicts itself, and the preimage is still a proof', async (t) => {
+    const world = await aGate(t)
+    const intent = await world.quoted()
+    world.wallet.pay(intent.bolt11)
+    world.lnurl.answers.verify = () => ({ status: 'OK', settled: true, pr: 'lnbcrt1other' })
+    assert.equal((await world.service.poll(intent)).kind, 'pending')
+    assert.equal((await world.project()).credits, 10)
+    assert.equal((await pay(world, intent)).verified_by, 'preimage')
+  })
 
   test('a poll stays pending while the provider is down, and says so in the log', async (t) => {
     const world = await aGate(t)

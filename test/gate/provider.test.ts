@@ -6,7 +6,7 @@ import { createLnurlClient } from '../../src/gate/lnurl-client.ts'
 import { createLnurlProvider } from '../../src/gate/provider.ts'
 import { bytesToWords, decodeBech32, encodeBech32 } from '../../src/protocol/bech32.ts'
 import { LnurlError } from '../../src/protocol/lnurl.ts'
-import { aGate, reasons, type World } from '../support/gate.ts'
+import { aGate, type World } from '../support/gate.ts'
 import type { Answer } from '../support/lnurl-server.ts'
 import { testClock } from '../support/server.ts'
 
@@ -114,7 +114,9 @@ for (const [note, [step, answer, reason]] of Object.entries(NO_OFFERS)) {
     // What was believed a moment ago is asked anew.
     world.clock.advance(60_001)
     assert.deepEqual(await world.open(), { kind: 'checkout unavailable' })
-    assert.match(String(reasons(world.logged).at(-1)), reason)
+    const { reason: why, ...told }: Record<string, unknown> = world.logged.at(-1) ?? {}
+    assert.match(String(why), reason)
+    assert.deepEqual(told, { event: 'gate.provider_failed', projectId: world.projectId })
     assert.equal((await world.project()).credits, 10)
   })
 }

@@ -165,7 +165,7 @@ export async function aGate(t: After, { credits = 10 } = {}) {
     /** Opens an intent. Throws if it is refused. */
     async quoted(ask?: Ask): Promise<IntentRow> {
       const opened = await open(ask)
-      if (opened.kind !== 'quote') throw new Error(`${opened.kind}: ${reasons(logged).at(-1)}`)
+      if (opened.kind !== 'quote') throw new Error(`${opened.kind}: ${logged.at(-1)?.reason}`)
       return opened.intent
     },
     another,
@@ -206,11 +206,6 @@ export function aRequest(changes: Partial<ProtectedRequest> = {}): ProtectedRequ
     bodySha256: EMPTY_SHA256,
     ...changes,
   }
-}
-
-/** The logged reasons for refused providers, in order. */
-export function reasons(logged: Logged[]): unknown[] {
-  return logged.filter(({ event }) => event.endsWith('_failed')).map(({ reason }) => reason)
 }
 
 function bytesOf([current, ...older]: [string, ...string[]]): [Uint8Array, ...Uint8Array[]] {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openPurchase } from '../../../src/cli/vault/purchases.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
-import { aHost, HOSTS } from '../../support/mcp-host.ts'
+import { aHost } from '../../support/mcp-host.ts'
 import { paidInvoices, spentSats, stuckService } from '../../support/mcp-money.ts'
 import { startServer } from '../../support/server.ts'
 import { between } from '../../support/serving.ts'
@@ -25,29 +25,6 @@ describe('the ceilings', () => {
     assert.deepEqual(await query(server, 'select order_id from purchase_order'), [])
     assert.equal(openPurchase({ folder: join(home, 'mayfly') }, 'hooks'), null)
   })
-
-  for (const kind of HOSTS) {
-    test(`${kind}: twenty purchases at once never pay more than the day allows`, async (t) => {
-      const environment = { ...wallet, MAYFLY_MAX_SATS_PER_DAY: '350' }
-      const options = { kind, environment, answers: ['accept' as const] }
-      const { server, home, host } = await aHost(t, options)
-      const results = await Promise.all(
-        Array.from({ length: 20 }, (_, i) =>
-          host.call('buy_inbox', { planId: 'spark', name: `inbox-${i}` }),
-        ),
-      )
-      const refused = results.filter(({ isError }) => isError)
-      assert.equal(refused.length, 17)
-      for (const { text } of refused) {
-        assert.match(
-          text,
-          /The price is 100 sat, and 50 of the day's 350 sat are left.*MAYFLY_MAX_SATS_PER_DAY/,
-        )
-      }
-      assert.equal(await paidInvoices(server), 3)
-      assert.equal(spentSats(home), 300)
-    })
-  }
 })
 
 describe('a repeated purchase', () => {
@@ -104,21 +81,6 @@ describe('a repeated purchase', () => {
     assert.equal(done.value.state, 'settled', done.text)
     assert.equal(await paidInvoices(service), 1)
     assert.equal(spentSats(home), 100)
-  })
-
-  test('a process that is killed after it has paid collects by the same name, and pays nothing more', async (t) => {
-    const service = await stuckService(t, (_path, isPaid) => isPaid)
-    const options = { server: service, hasProcess: true }
-    const { home, host: first } = await aHost(t, options)
-    const lost = first.call('buy_inbox', { planId: 'spark', name: 'hooks' }).catch(() => 'lost')
-    await service.reached
-    process.kill(first.pid, 'SIGKILL')
-    await lost
-    service.open()
-    const { host: second } = await aHost(t, { ...options, home })
-    const done = await second.call('check_order', { name: 'hooks' })
-    assert.equal(done.value.state, 'settled', done.text)
-    assert.equal(await paidInvoices(service), 1)
   })
 
   test('a call that is cancelled while it pays goes on, and its purchase is saved', async (t) => {

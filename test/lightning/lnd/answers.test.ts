@@ -92,6 +92,34 @@ test("LND's client takes the 404 of LND alone for an unknown invoice", async () 
   }
 })
 
+test("LND's client takes an answer for a refusal of LND if it has a number for its code and a text for its message", async () => {
+  let body: unknown
+  await using world = await aWorld(({ line }, to) => line === SEEN && send(to, body, 500))
+  for (body of [
+    ...['', 'null', '[]', '{}', '<html>'],
+    { code: 7 },
+    { message: 'no such invoice' },
+    { code: '7', message: 'no such invoice' },
+    { code: 7, message: ['no such invoice'] },
+    { error: 'no such invoice' },
+    { error: { code: '7', message: 'no such invoice' } },
+  ]) {
+    await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), {
+      reason: 'malformed',
+      message: 'LND: looking up an invoice got HTTP 500 that is not of LND',
+      answer: undefined,
+    })
+  }
+  const fields = { code: 7, message: 'no such invoice' }
+  for (body of [fields, { ...fields, details: [] }, { error: { ...fields, http_code: 404 } }]) {
+    await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), {
+      reason: 'refused',
+      message: 'LND: looking up an invoice was refused: no such invoice',
+      answer: fields,
+    })
+  }
+})
+
 test("LND's client does not follow a redirect", async () => {
   await using world = await aWorld(({ line }, to) => {
     if (line !== SEEN) return false
@@ -99,20 +127,6 @@ test("LND's client does not follow a redirect", async () => {
     return true
   })
   await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'malformed' })
-})
-
-test("LND's client gives up on an answer that does not begin, and on one that does not end", async () => {
-  const never: Fault = ({ line }) => line === SEEN
-  const drops: Fault = ({ line }, to) => {
-    if (line !== SEEN) return false
-    const timer = setInterval(() => to.write(' '), 20)
-    to.on('close', () => clearInterval(timer))
-    return true
-  }
-  for (const answer of [never, drops]) {
-    await using world = await aWorld(answer, { isHurried: true })
-    await assert.rejects(world.lnd.lookupInvoice(PAYMENT_HASH), { reason: 'timeout' })
-  }
 })
 
 test("LND's client puts no macaroon, preimage or invoice of an answer into an error", async () => {
@@ -137,8 +151,7 @@ test("LND's client says its network, and whether the node is in sync", async () 
   }
 })
 
-/** @param isHurried for an answer that never comes: else a busy machine has all the time that it needs. */
-async function aWorld(answer: Fault = () => false, { isPrivate = false, isHurried = false } = {}) {
+async function aWorld(answer: Fault = () => false, { isPrivate = false } = {}) {
   const fake = await startFakeLnd(answer)
   const lnd = createLnd({
     baseUrl: fake.baseUrl,
@@ -146,7 +159,6 @@ async function aWorld(answer: Fault = () => false, { isPrivate = false, isHurrie
     certificate: undefined,
     private: isPrivate,
     clock: systemClock,
-    timeouts: isHurried ? { lookupMs: 400 } : {},
     cursor: { read: async () => 0, write: async () => {} },
   })
   return {

@@ -14,7 +14,6 @@ import {
   type Result,
   refusalIn,
 } from '../../support/mcp.ts'
-import { mppxClient } from '../../support/mppx.ts'
 import { startServer } from '../../support/server.ts'
 import { shareServer } from '../../support/shared-server.ts'
 import { query } from '../../support/store.ts'
@@ -98,35 +97,6 @@ for (const { name, buy, limits } of EXTENDABLE) {
     })
   })
 }
-
-suite('the tool extend at /mcp', () => {
-  test('what has ended is refused before there is an invoice, and the refusal says what to do', async (t) => {
-    const server = await startServer(t)
-    const [inbox] = EXTENDABLE
-    const held = await (inbox as (typeof EXTENDABLE)[number]).buy(server)
-    const before = await orders(server)
-    server.clock.advance(SPARK_MS)
-    const agent = await connect(t, server.url)
-    const refused = await agent.call('extend', asked(held), { token: held.ownerToken })
-    assert.match(refusalIn(refused), /^cannot be extended\. It has ended.*No invoice was made/)
-    assert.deepEqual(await orders(server), before)
-  })
-
-  test('mppx pays by itself for an extension, once, with the token beside its arguments', async (t) => {
-    const server = await startServer(t)
-    const held = await (EXTENDABLE[0] as (typeof EXTENDABLE)[number]).buy(server)
-    const invoices: string[] = []
-    const payer = await mppxClient(t, `${server.url}/mcp`, async (invoice) => {
-      invoices.push(invoice)
-      return server.pay(invoice)
-    })
-    const _meta = { 'org.mayfly/token': held.ownerToken }
-    const result = await payer.callTool({ name: 'extend', arguments: asked(held), _meta })
-    assert.equal(endOf(result as Result), later(held))
-    assert.equal((result.receipt as { status: string }).status, 'success')
-    assert.equal(invoices.length, 1)
-  })
-})
 
 const orders = (server: Parameters<typeof query>[0]) =>
   query(server, 'select count(*) as count from purchase_order')
