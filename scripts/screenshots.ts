@@ -68,7 +68,7 @@ const PICTURES: Record<string, (page: Page, server: TestServer) => Promise<unkno
     await page.getByRole('button', { name: 'Write another' }).click()
     await page.getByRole('link', { name: 'Read a secret' }).click()
     await page.getByLabel('Share code').fill(code)
-    await page.getByRole('heading', { name: 'A secret is waiting' }).waitFor()
+    await page.getByText('Revealing it uses one read').waitFor()
   },
   'whisper-read': async (page) => {
     const code = await buyWhisper(page)

@@ -210,7 +210,7 @@ suite('a whisper that tells when it is read', () => {
     })
     await refresh(page, 'Receipt')
     await page.getByText(/^Open since /).waitFor()
-    await reader.page.getByRole('button', { name: 'Try again' }).click()
+    await reader.page.getByRole('button', { name: 'Reveal it' }).click()
     await reader.page.getByText('if you read this', { exact: true }).waitFor()
   })
 })

@@ -144,6 +144,8 @@ export function Form({
       class={`${card ? 'card' : ''} stack`}
       aria-label={label}
       onSubmit={submit}
+      // Whoever mends it needs to be told no longer.
+      onInput={() => setProblem(null)}
     >
       {heading}
       {children}
