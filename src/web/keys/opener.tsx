@@ -53,8 +53,6 @@ export type OpenerProps<Product, Known> = {
   children: (capability: Of<Product>, loaded: Known, opened: Opened) => ComponentChildren
 }
 
-type Asking = { problem?: string; pasted?: string }
-
 export function Opener<Product extends AnyCapability['product'], Known>({
   product,
   title,
@@ -63,7 +61,7 @@ export function Opener<Product extends AnyCapability['product'], Known>({
 }: OpenerProps<Product, Known>) {
   const { opens, get, about } = THINGS[product]
   const open = useSignal(whatIsOpen(product))
-  const asking = useSignal<Asking>({})
+  const problem = useSignal<string | null>(null)
   // Closing the tab would lose a key that is not saved elsewhere.
   useGuard(() => open.value?.isSaved === false)
 
@@ -71,34 +69,30 @@ export function Opener<Product extends AnyCapability['product'], Known>({
   function show({ capability: { code: _, ...capability }, ...here }: Shown): void {
     const shown = { ...here, capability } as OpenHere<Product>
     openHere(shown)
-    asking.value = {}
+    problem.value = null
     open.value = shown
   }
 
-  function close(problem?: string): void {
+  function close(why: string | null = null): void {
     closeHere(product)
-    asking.value = problem === undefined ? {} : { problem }
+    problem.value = why
     open.value = null
   }
 
-  function openText(text: string): void {
+  /** Opens the text of a key, or says what is wrong with it. */
+  function openText(text: string): string | null {
     const saved = parseCapability(text)
-    if (saved && saved.baseUrl !== location.origin) {
-      // Tokens must go only to their own service, and this page can only reach its own.
-      asking.value = {
-        problem: `This key belongs to another service: ${saved.baseUrl}.`,
-        pasted: text,
-      }
-    } else if (saved?.capability.product === product && hasOwner(saved.capability)) {
-      show({ ...saved, isSaved: true })
-    } else {
-      const problem = `This is not the key of ${opens}. Load the key file, or paste all of it.`
-      asking.value = { problem, pasted: text }
-    }
+    // Tokens must go only to their own service, and this page can only reach its own.
+    if (saved && saved.baseUrl !== location.origin)
+      return `This key belongs to another service: ${saved.baseUrl}.`
+    if (saved?.capability.product !== product || !hasOwner(saved.capability))
+      return `This is not the key of ${opens}. Load the key file, or paste all of it.`
+    show({ ...saved, isSaved: true })
+    return null
   }
 
   async function openFile({ currentTarget: { files } }: { currentTarget: HTMLInputElement }) {
-    openText((await files?.[0]?.slice(0, 65_536).text()) ?? '')
+    problem.value = openText((await files?.[0]?.slice(0, 65_536).text()) ?? '')
   }
 
   const here = open.value
@@ -141,7 +135,7 @@ export function Opener<Product extends AnyCapability['product'], Known>({
   return (
     <div class="stack loose narrow">
       <Head title={title}>{about}</Head>
-      {asking.value.problem !== undefined && <Notice kind="bad">{asking.value.problem}</Notice>}
+      {problem.value !== null && <Notice kind="bad">{problem.value}</Notice>}
       {hasKept && (
         <section class="card stack tight" aria-label="Saved in this browser">
           <h2>Saved in this browser</h2>
@@ -154,24 +148,19 @@ export function Opener<Product extends AnyCapability['product'], Known>({
         </Button>
       </p>
       <Form
-        key={asking.value.pasted}
         card
         label={`Open ${opens}`}
         heading={<h2>Open {opens}</h2>}
         action="Open"
         weight="secondary"
-        onSubmit={(field) => openText(field('key'))}
+        onSubmit={(field) => {
+          problem.value = openText(field('key'))
+        }}
       >
         <Field label="Key file" hint="You downloaded it after the purchase.">
           <input type="file" accept="application/json,.json" onChange={openFile} />
         </Field>
-        <Input
-          label="Or paste the key"
-          name="key"
-          rows={3}
-          class="mono"
-          defaultValue={asking.value.pasted ?? ''}
-        />
+        <Input label="Or paste the key" name="key" rows={3} class="mono" />
       </Form>
     </div>
   )
