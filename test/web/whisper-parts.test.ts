@@ -5,7 +5,7 @@ import { formatWhisperCode } from '../../src/protocol/whisper-code.ts'
 import { envelopeLength } from '../../src/protocol/whisper-envelope.ts'
 import { lifetimeMs } from '../../src/web/lib/terms.ts'
 import { codeIn } from '../../src/web/whisper/code.ts'
-import { largestContent, refusalOf, sizeOf, upTo } from '../../src/web/whisper/fits.ts'
+import { draft, largestContent, refusalOf, sizeOf, upTo } from '../../src/web/whisper/draft.ts'
 import { WHISPER_PLANS } from '../../src/whisper/schema.ts'
 
 const CODE = formatWhisperCode({
@@ -85,12 +85,8 @@ suite('which plans take a draft', () => {
     const refusal = (opensInMs: number, durationLabel: string) =>
       refusalOf(
         { ...WHISPER_PLANS.spark, durationLabel },
-        {
-          now,
-          size: null,
-          readLimit: 1,
-          revealAt: new Date(now + opensInMs),
-        },
+        { ...draft.value, opensAt: new Date(now + opensInMs).toISOString() },
+        now,
       )
     assert.equal(refusal(86_399_999, '24 hours'), null)
     assert.match(refusal(86_400_000, '24 hours') ?? '', /^Too short: it ends after 24 hours/)

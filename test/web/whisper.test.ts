@@ -207,25 +207,29 @@ suite('a whisper', () => {
     const { page } = await site.visit(t)
     const asked = requestsOf(page)
     await page.goto(`${site.server.url}/whisper`)
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('Write something first').waitFor()
-    await page.getByLabel('Text', { exact: true }).fill('  \n ')
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('Write something first').waitFor()
-    await page.getByLabel('Text', { exact: true }).fill('a secret')
-    await page.getByText('Write something first').waitFor({ state: 'detached' })
+    const spark = page.getByRole('button', { name: /^Spark/ })
+    const text = page.getByLabel('Text', { exact: true })
+    await spark.click()
+    assert.equal(await refusedField(page), 'Text')
+    await text.fill('  \n ')
+    await spark.click()
+    assert.equal(await refusedField(page), 'Text')
+    await text.fill('a secret')
     await page.getByText('More: receipt, opening time, switch').click()
     await page.getByLabel(/^Opens at/).fill('2020-01-01T10:00')
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('The opening time is in the past.').waitFor()
+    await spark.click()
+    assert.match(await refusedField(page), /^Opens at/)
     await page.getByLabel('How often it can be read').fill('4')
     await page.getByText('Maximum 3 reads.').waitFor()
-    await page.getByText('The opening time is in the past.').waitFor()
     await page.getByLabel(/^Opens at/).fill('')
-    await page.getByText('The opening time is in the past.').waitFor({ state: 'detached' })
+    await page.getByLabel(/falls silent/).fill('pulse_0123456789abcdefghijkl')
+    await page.getByLabel('How often it can be read').fill('1')
+    await spark.click()
+    assert.match(await refusedField(page), /falls silent/)
+    await page.getByLabel(/falls silent/).fill('')
     await page.getByLabel('How often it can be read').fill('')
-    await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('Reads must be a whole number').waitFor()
+    await spark.click()
+    assert.equal(await refusedField(page), 'How often it can be read')
     assert.equal(asked.filter((path) => path.startsWith('/api/payments')).length, 0)
     await page.getByLabel('How often it can be read').fill('1')
     await page.getByRole('button', { name: /^Spark/ }).click()
@@ -244,7 +248,7 @@ suite('a whisper', () => {
     const empty = await aFile(t, 'empty.txt', Buffer.alloc(0))
     await page.getByLabel('File', { exact: true }).setInputFiles(empty)
     await page.getByRole('button', { name: /^Spark/ }).click()
-    await page.getByText('empty.txt is empty. Choose another file.').waitFor()
+    assert.equal(await refusedField(page), 'File')
     const orders = asked.filter((path) => path === '/api/payments/whisper')
     assert.equal(orders.length, 1, 'that of the text alone')
   })
@@ -255,6 +259,14 @@ suite('a whisper', () => {
     await page.getByText('Revealing it uses one read').waitFor()
   }
 })
+
+/** The label of the field that has the keyboard because the browser says what is wrong with it. */
+function refusedField(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    const field = document.activeElement as HTMLInputElement
+    return field.matches(':invalid') ? (field.labels?.[0]?.innerText ?? '') : ''
+  })
+}
 
 /** A file of the disk: through the protocol of the browser its bytes would take seconds. */
 async function aFile(t: TestContext, name: string, data: Buffer): Promise<string> {

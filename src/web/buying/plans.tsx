@@ -37,15 +37,12 @@ export function Plans<Name extends Product>({
   product,
   refusalOf = () => null,
   limitsOf = ({ terms }) => terms.limits,
-  wanted,
   onChoose,
 }: {
   product: Name
   /** Why a plan does not fit. */
   refusalOf?: (plan: Offer<Name>['plan']) => string | null
   limitsOf?: (offer: Offer<Name>) => readonly string[]
-  /** The id of the plan that the address asks for. */
-  wanted?: string
   onChoose: (terms: Offer<Name>['terms']) => unknown
 }) {
   const waiting = (
@@ -70,7 +67,6 @@ export function Plans<Name extends Product>({
                 refusal={
                   catalog.checkoutEnabled ? refusalOf(offer.plan) : 'The checkout is closed.'
                 }
-                isWanted={offer.plan.planId === wanted}
                 onChoose={() => onChoose(offer.terms)}
               />
             ))}
@@ -92,13 +88,11 @@ export function PlanCard({
   offer: { plan, terms },
   limits,
   refusal,
-  isWanted,
   onChoose,
 }: {
   offer: Offer
   limits: readonly string[]
   refusal: string | null
-  isWanted: boolean
   onChoose: () => unknown
 }) {
   const why = plan.available ? refusal : 'Not on sale.'
@@ -106,7 +100,8 @@ export function PlanCard({
     <button
       type="button"
       class="card plan"
-      aria-current={isWanted ? 'true' : undefined}
+      // The address may name the one that a price on another page led to.
+      aria-current={location.hash === `#${terms.planId}` ? 'true' : undefined}
       disabled={why !== null}
       onClick={onChoose}
     >

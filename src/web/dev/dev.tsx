@@ -123,9 +123,8 @@ function Page() {
         <Qr text="LIGHTNING:LNBC1" label="A QR code" />
       </section>
       <div class="pairs">
-        <PlanCard {...CARD} refusal={null} isWanted={false} />
-        <PlanCard {...CARD} refusal={null} isWanted />
-        <PlanCard {...CARD} refusal="Too small." isWanted={false} />
+        <PlanCard {...CARD} refusal={null} />
+        <PlanCard {...CARD} refusal="Too small." />
       </div>
       <Working>Asking for an invoice…</Working>
     </div>

@@ -37,7 +37,6 @@ type InputProps = Omit<InputHTMLAttributes, 'label' | 'onInput'> & {
   /** A text of several lines. */
   rows?: number
   onText?: (text: string) => unknown
-  'data-at'?: string
 }
 
 /** A text field. Browsers neither complete nor correct what is a token, a name or a pattern. */

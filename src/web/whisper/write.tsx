@@ -27,14 +27,15 @@ import { Notice, showTitle, useGuard, Working } from '../ui/show.tsx'
 import {
   clearDraft,
   contentIn,
-  DraftForm,
   draft,
-  problemIn,
-  readsIn,
+  largestContent,
+  refusalOf,
   revealAtIn,
   sizeIn,
-} from './draft.tsx'
-import { largestContent, refusalOf, upTo, type WhisperPlan } from './fits.ts'
+  upTo,
+  type WhisperPlan,
+} from './draft.ts'
+import { DraftForm } from './draft-form.tsx'
 import { Share, timesOf } from './share.tsx'
 
 type Order = {
@@ -63,37 +64,23 @@ const interrupted = ofThisTab().find(isSecret)
 function Page() {
   const order = useSignal<Order | null>(interrupted ? goOnWith(interrupted) : null)
   const isSealing = useSignal(false)
-  /** A press on a plan found something wrong, which is shown until it is mended. */
-  const isRefused = useSignal(false)
   const sealFailure = useSignal<string | null>(null)
-  const wanted = useSignal(location.hash.slice(1))
-  const problems = useRef<HTMLDivElement>(null)
+  const form = useRef<HTMLFormElement>(null)
   // The content is stored nowhere, so leaving the page would lose it.
   useGuard(() => order.value === null && sizeIn(draft.value) !== null)
 
   useEffect(() => {
     if (order.value === null) showTitle('Write a secret')
-    const changed = (): void => {
-      wanted.value = location.hash.slice(1)
-    }
-    addEventListener('hashchange', changed)
-    return () => removeEventListener('hashchange', changed)
   }, [])
 
   async function seal(offered: Terms): Promise<void> {
+    if (!form.current?.reportValidity()) return
     const now = draft.value
-    const found = problemIn(now)
-    isRefused.value = found !== null
-    if (found !== null) {
-      document.querySelector<HTMLElement>(`[data-at="${found.at}"]`)?.focus()
-      problems.current?.scrollIntoView({ block: 'center' })
-      return
-    }
     isSealing.value = true
     try {
       const content = await contentIn(now)
       const sealed = await sealWhisper(content)
-      const readLimit = readsIn(now) ?? 1
+      const readLimit = Number(now.reads)
       const switchId = now.switchId.trim()
       const secret: PendingSecret = {
         suggested: now.password !== '' && now.password === now.suggested ? now.suggested : null,
@@ -157,7 +144,6 @@ function Page() {
     )
   }
   if (isSealing.value) return <Working>Encrypting in this page…</Working>
-  const problem = isRefused.value ? problemIn(draft.value) : null
   return (
     <div class="stack loose">
       <div class="stack tight">
@@ -173,32 +159,17 @@ function Page() {
           order.value = goOnWith(purchase)
         }}
       />
-      <DraftForm />
-      <div ref={problems} aria-live="assertive">
-        {problem !== null && <Notice kind="warn">{problem.text}</Notice>}
-        {sealFailure.value !== null && <Notice kind="bad">{sealFailure.value}</Notice>}
-      </div>
+      <DraftForm form={form} />
+      {sealFailure.value !== null && <Notice kind="bad">{sealFailure.value}</Notice>}
       <section class="stack" aria-label="Lifetime">
         <h2>Choose a lifetime</h2>
-        <Plans
-          product="whisper"
-          wanted={wanted.value}
-          refusalOf={refusal}
-          limitsOf={limits}
-          onChoose={seal}
-        />
+        <Plans product="whisper" refusalOf={refusal} limitsOf={limits} onChoose={seal} />
       </section>
     </div>
   )
 }
 
-const refusal = (plan: WhisperPlan): string | null =>
-  refusalOf(plan, {
-    size: sizeIn(draft.value),
-    readLimit: readsIn(draft.value),
-    revealAt: revealAtIn(draft.value),
-    now: now.value,
-  })
+const refusal = (plan: WhisperPlan): string | null => refusalOf(plan, draft.value, now.value)
 
 function limits({ plan }: { plan: WhisperPlan }): string[] {
   const largest = largestContent(plan.maxCiphertextBytes, { hasPassword: false })
