@@ -1,4 +1,4 @@
-/** The checkout, from the order to what was bought. */
+/** The checkout, from the order to what was bought: on a page, or in the dialog of what is extended. */
 import './buying.css'
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
@@ -30,7 +30,7 @@ export function Checkout<Bought>({
   purchase,
   buy,
   asking,
-  onPaid,
+  onBought,
   onLeave,
   onRenew,
   children,
@@ -39,19 +39,21 @@ export function Checkout<Bought>({
   buy: Buy
   /** What is done before there is an invoice. */
   asking: string
-  onPaid?: () => void
+  onBought?: (bought: unknown) => unknown
   /** The person wants to choose again. */
   onLeave: () => unknown
   /** Orders the same plan anew after the invoice has expired. */
   onRenew?: (() => unknown) | undefined
   children: (bought: Bought) => ComponentChildren
 }) {
-  const { phase, reach, run } = useOrder(purchase, buy, { onBought: onPaid })
+  const { phase, reach, run } = useOrder(purchase, buy, onBought)
   const shown = phase.value
+  const isInDialog = isExtension(purchase)
+  const looks = isInDialog ? 'stack' : 'card stack narrow'
   useGuard(() => phase.value.at === 'bought' && isStorageBlocked())
   useEffect(() => {
     const title = titleOf(shown, purchase)
-    if (title !== null) showTitle(title)
+    if (title !== null && !isInDialog) showTitle(title)
   }, [shown])
 
   async function leave(): Promise<void> {
@@ -70,7 +72,7 @@ export function Checkout<Bought>({
     case 'paid':
       return (
         <>
-          <h1 class="visually-hidden">Checkout</h1>
+          {!isInDialog && <h1 class="visually-hidden">Checkout</h1>}
           {shown.at === 'paid' ? (
             <Paid reach={reach.value} />
           ) : (
@@ -82,9 +84,10 @@ export function Checkout<Bought>({
       return <>{children(shown.bought as Bought)}</>
     case 'failed':
       return (
-        <section class="card stack narrow" aria-label="Checkout">
+        <section class={looks} aria-label="Checkout">
           <p class="small quiet">{termsLine(purchase)}</p>
           <NotBought
+            purchase={purchase}
             error={shown.error}
             onAgain={() => run()}
             onRenew={onRenew}
@@ -94,32 +97,38 @@ export function Checkout<Bought>({
       )
     case 'invoice':
       return (
-        <section class="card stack narrow" aria-label="Checkout">
+        <section class={looks} aria-label="Checkout">
           <div class="stack tight">
             <p class="small quiet">{termsLine(purchase)}</p>
-            <StepHeading>
+            <StepHeading level={levelIn(purchase)}>
               Pay <Price amount={shown.quote.amountSats} />
             </StepHeading>
             <p class="small quiet">{purchase.limits.join(' · ')}</p>
           </div>
           <Invoice quote={shown.quote} reach={reach.value} onProof={run} />
           <KeptHere purchase={purchase} />
-          <div class="row">
-            <Button weight="quiet" onClick={leave}>
-              Choose another plan
-            </Button>
-          </div>
+          {!isInDialog && (
+            <div class="row">
+              <Button weight="quiet" onClick={leave}>
+                Choose another plan
+              </Button>
+            </div>
+          )}
         </section>
       )
   }
 }
 
+const isExtension = (purchase: Begun): boolean => purchase.extends !== undefined
+/** A dialog has its title above. */
+const levelIn = (purchase: Begun): 'h1' | 'h3' => (isExtension(purchase) ? 'h3' : 'h1')
+
 /** While there is no invoice to show: what is done, or why it takes so long. */
-export function Asking({ reach, children }: { reach: Reach; children: string }) {
+function Asking({ reach, children }: { reach: Reach; children: string }) {
   return <Working>{isTroubled(reach) ? <Trouble reach={reach} /> : `${children}…`}</Working>
 }
 
-export function Paid({ reach }: { reach: Reach }) {
+function Paid({ reach }: { reach: Reach }) {
   if (!isTroubled(reach)) return <Working>Paid. Waiting for the delivery…</Working>
   return (
     <Working>
@@ -138,11 +147,11 @@ function titleOf(phase: Phase, { product }: Begun): string | null {
 }
 
 /** Where the order is kept, and a text that collects it from anywhere. */
-export function KeptHere({ purchase }: { purchase: Begun }) {
+function KeptHere({ purchase }: { purchase: Begun }) {
   const text = (): string => recoveryText(purchase)
   const save = (): void => download('mayfly-recovery.txt', text(), 'text/plain')
   const { noun } = THINGS[purchase.product]
-  const end = purchase.extends === undefined ? `you have your ${noun}` : `your ${noun} is extended`
+  const end = isExtension(purchase) ? `your ${noun} is extended` : `you have your ${noun}`
   return (
     <div class="small quiet">
       <p>
@@ -182,34 +191,36 @@ function failureTitle(error: unknown): string {
 }
 
 function NotBought({
+  purchase,
   error,
   onAgain,
   onRenew,
   onLeave,
 }: {
+  purchase: Begun
   error: unknown
   onAgain: () => unknown
   onRenew: (() => unknown) | undefined
   onLeave: () => unknown
 }) {
+  const isOver = isExpired(error)
+  // After a reload, nobody has the content of an unpaid secret.
+  const elsewhere = isOver && !onRenew ? 'Write it again' : 'Choose a plan'
   return (
     <>
-      <StepHeading>{failureTitle(error)}</StepHeading>
+      <StepHeading level={levelIn(purchase)}>{failureTitle(error)}</StepHeading>
       {isRefusal(error) ? (
-        <Notice kind={isExpired(error) ? undefined : 'bad'}>{sentence(error)}</Notice>
+        <Notice kind={isOver ? undefined : 'bad'}>{sentence(error)}</Notice>
       ) : (
         <Failure error={error} weight="primary" onAgain={onAgain} />
       )}
       <div class="row">
-        {isExpired(error) && onRenew && (
+        {isOver && onRenew && (
           <Button weight="primary" onClick={onRenew}>
             Get a new invoice
           </Button>
         )}
-        {/* After a reload, nobody has the content of an unpaid secret. */}
-        <Button onClick={onLeave}>
-          {isExpired(error) && !onRenew ? 'Write it again' : 'Choose a plan'}
-        </Button>
+        <Button onClick={onLeave}>{isExtension(purchase) ? 'Back to the price' : elsewhere}</Button>
       </div>
       <p class="small quiet">
         Paid, and nothing came? <a href="/recover">Recover a payment</a>.

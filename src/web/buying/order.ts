@@ -36,19 +36,12 @@ export function isRefusal(error: unknown): boolean {
 export const isExpired = (error: unknown): boolean =>
   error instanceof MayflyError && error.phrase === 'order expired'
 
-/** @param isKept goes on polling when its place on the page is gone. */
-export function useOrder(
-  purchase: Begun,
-  buy: Buy,
-  {
-    isKept = false,
-    onBought,
-  }: { isKept?: boolean; onBought?: ((bought: unknown) => unknown) | undefined } = {},
-) {
+export function useOrder(purchase: Begun, buy: Buy, onBought?: (bought: unknown) => unknown) {
   const order = useMemo(() => createOrder(purchase, buy, onBought), [purchase.idempotencyKey])
   useEffect(() => {
     void order.run()
-    return () => !isKept && order.stop()
+    // An extension that was paid counts also when its dialog is closed.
+    return () => purchase.extends === undefined && order.stop()
   }, [order])
   return order
 }

@@ -263,7 +263,7 @@ export function StepHeading({
   level: Level = 'h1',
 }: {
   children: ComponentChildren
-  level?: 'h1' | 'h2'
+  level?: 'h1' | 'h2' | 'h3'
 }) {
   const ref = useRef<HTMLHeadingElement>(null)
   useEffect(() => ref.current?.focus(), [])

@@ -126,7 +126,7 @@ function Page() {
         purchase={purchase}
         buy={buy(current)}
         asking="Sending the encrypted bytes, and asking for an invoice"
-        onPaid={clearDraft}
+        onBought={clearDraft}
         onLeave={back}
         onRenew={sealed ? renew : undefined}
       >
