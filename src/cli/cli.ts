@@ -12,7 +12,7 @@ import {
   type Nothing,
   type Takes,
 } from './declare.ts'
-import { type Ending, EXIT, endingOf, misuse } from './exit.ts'
+import { anyEnding, type Ending, EXIT, misuse } from './exit.ts'
 import { finish, isForPrograms, type Output, openOutput, printDebug } from './output.ts'
 import { traced } from './trace.ts'
 
@@ -63,10 +63,10 @@ async function run(options: GlobalOptions, work: (cli: Cli) => Promise<unknown>)
   for (const name of SIGNALS) process.on(name, onSignal)
   // The service of the last request, for the error message if it does not answer.
   const lastAsked = { url: '' }
-  const explain = (error: unknown): Ending | null => {
+  const explain = (error: unknown): Ending => {
     if (signal.aborted && isAbort(error, signal)) return { code: EXIT.interrupted, sentence: '' }
-    const ending = endingOf(error, lastAsked.url)
-    return ending && signal.aborted ? { ...ending, code: EXIT.interrupted } : ending
+    const ending = anyEnding(error, lastAsked.url)
+    return signal.aborted ? { ...ending, code: EXIT.interrupted } : ending
   }
   try {
     return await finish(options, () => work({ ...openCli(options, lastAsked), signal }), explain)

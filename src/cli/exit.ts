@@ -10,6 +10,7 @@ import { UnreadableWhisper } from '../protocol/whisper-envelope.ts'
 import { ConfigError } from '../service/config.ts'
 import { EXIT, PHRASES } from './phrases.ts'
 import { span } from './text.ts'
+import { chainOf } from './trace.ts'
 
 export { EXIT, EXIT_MEANINGS } from './phrases.ts'
 
@@ -39,7 +40,7 @@ export class BudgetError extends WalletError {
 
 export type Ending = { code: number; sentence: string }
 
-/** The exit code and sentence for an error, or null for a bug in this program. */
+/** The exit code and sentence for an error, or null for one that nobody expects. */
 export function endingOf(error: unknown, url: string): Ending | null {
   if (error instanceof CliError) return { code: error.code, sentence: error.message }
   if (error instanceof ConfigError) return { code: EXIT.usage, sentence: error.message }
@@ -58,12 +59,12 @@ export function endingOf(error: unknown, url: string): Ending | null {
   return endingOfSystem(error, url)
 }
 
-/** The same. @throws the error itself if it is a bug in this program. */
-export function knownEnding(error: unknown, url: string): Ending {
-  const ending = endingOf(error, url)
-  if (ending === null) throw error
-  return ending
-}
+/** The same. The SDK reads no answer to the end, so a service that says nonsense looks like a bug. */
+export const anyEnding = (error: unknown, url: string): Ending =>
+  endingOf(error, url) ?? {
+    code: EXIT.failed,
+    sentence: `${url || 'The other side'} answers what this version cannot read, or mayfly has a fault: ${chainOf(error)}. Add --debug to see where.`,
+  }
 
 function endingOfAnswer(error: MayflyError, url: string): Ending {
   const { phrase, status, retryAfterSeconds, cause } = error

@@ -4,7 +4,7 @@ import type { PurchaseRecord } from '../client/index.ts'
 import { isId } from '../lib/ids.ts'
 import { confirm } from './ask.ts'
 import { type Cli, client } from './cli.ts'
-import { CliError, knownEnding, notThere } from './exit.ts'
+import { anyEnding, CliError, notThere } from './exit.ts'
 import { refuseHeld, resume } from './purchase.ts'
 import { GONE, stateOf } from './status.ts'
 import { dropPurchase, findPurchase, openPurchase } from './vault/purchases.ts'
@@ -76,7 +76,7 @@ async function whatIsLost(cli: Cli, name: string, record: PurchaseRecord): Promi
     }
     // What the service said may have ended it.
     if (state === 'failed' || openPurchase(cli, name) === null) return null
-    return `${key}, which may be paid.${payment} ${knownEnding(error, service).sentence}`
+    return `${key}, which may be paid.${payment} ${anyEnding(error, service).sentence}`
   }
   throw new CliError(
     `${name} is paid, so it was collected and saved. To give that up: mayfly forget ${name} --yes`,
@@ -98,7 +98,7 @@ async function allowForgetting(cli: Cli, name: string): Promise<void> {
     if (state === null ? Date.parse(expiresAt) <= cli.now() : OVER.has(state)) return
   } catch (error) {
     if (cli.signal.aborted) throw error
-    unknown = ` ${knownEnding(error, baseUrl).sentence}`
+    unknown = ` ${anyEnding(error, baseUrl).sentence}`
   }
   const good = `${A[product]} that ${unknown ? 'may be' : 'is'} good until ${expiresAt}.`
   const end = product === 'whisper' ? '' : ` To end it: mayfly destroy ${name}.`

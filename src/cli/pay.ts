@@ -4,7 +4,7 @@ import { createHttp } from '../client/http.ts'
 import { createPayments } from '../client/payments.ts'
 import { copiedInvoice, decodeInvoice } from '../protocol/bolt11.ts'
 import { type Cli, client } from './cli.ts'
-import { CliError, EXIT, knownEnding, misuse } from './exit.ts'
+import { anyEnding, CliError, EXIT, misuse } from './exit.ts'
 import { withWallet } from './invoice.ts'
 import { isUnknown, leavePurchase, openPurchase, vaultStore } from './vault/purchases.ts'
 
@@ -47,7 +47,7 @@ async function pay(cli: Cli, bolt11: string): Promise<string> {
   } catch (error) {
     const record = openPurchase(cli, name)
     if (record === null || !isUnknown(record)) throw error
-    const { code, sentence } = knownEnding(error, cli.url)
+    const { code, sentence } = anyEnding(error, cli.url)
     const giveUp = `To give it up: mayfly forget ${name}`
     throw new CliError(`${sentence} ${giveUp}`, code, { cause: error })
   } finally {

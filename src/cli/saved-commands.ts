@@ -6,7 +6,7 @@ import { ingestUrlOf, readingPage, sharedAddresses } from './addresses.ts'
 import { confirm } from './ask.ts'
 import { type Cli, client, givenUrl, isSameService } from './cli.ts'
 import { NEEDED } from './declare.ts'
-import { CliError, EXIT, knownEnding, notThere } from './exit.ts'
+import { anyEnding, CliError, EXIT, notThere } from './exit.ts'
 import { GONE, stateOf } from './status.ts'
 import { away, columns } from './text.ts'
 import { findPurchase, goingOn, type OpenPurchase, openPurchases } from './vault/purchases.ts'
@@ -65,7 +65,7 @@ async function checkAll(cli: Cli): Promise<Map<string, string>> {
         const state = await stateOf(cli.mayflyAt(kept.baseUrl), kept)
         if (state !== null) rememberState(cli, name, state)
       } catch (error) {
-        problems.set(name, knownEnding(error, kept.baseUrl).sentence)
+        problems.set(name, anyEnding(error, kept.baseUrl).sentence)
       }
     }
   }

@@ -90,6 +90,43 @@ test('a catalogue whose price is a text asks the user nothing', async (t) => {
   assert.deepEqual(questions, [])
 })
 
+test('an answer of another shape is told in one sentence, and hides nothing of other services', async (t) => {
+  const server = await startServer(t)
+  let isStrange = false
+  const url = await between(t, server.url, (path, response) => {
+    if (!isStrange || !path.startsWith('/api/')) return false
+    const headers = { 'content-type': 'application/json' }
+    response.writeHead(200, headers).end(JSON.stringify(STRANGE))
+    return true
+  })
+  const cli = await commandLine(t, url)
+  await cli.json(['buy', 'catch', '--name', 'strange'], WITH_WALLET)
+  const good = { environment: { ...environment, MAYFLY_URL: server.url } }
+  await cli.json(['buy', 'catch', '--name', 'good'], good)
+  isStrange = true
+  const says = new RegExp(`^${url} answers what this version cannot read`)
+  for (const command of ['catalog', 'status strange']) {
+    const { code, err, out } = await cli.run([...command.split(' '), '--json'])
+    const { error } = JSON.parse(out)
+    assert.match(error, says, command)
+    assert.deepEqual([code, err], [1, `${error}\n`], command)
+  }
+  const { code, out } = await cli.run(['list', '--check', '--json'])
+  const [first, second] = JSON.parse(out)
+  assert.deepEqual([code, first.name, first.state, second.name], [5, 'good', 'active', 'strange'])
+  assert.match(second.problem, says)
+})
+
+/** Has every member that is asked for, and none as it is. */
+const STRANGE = {
+  checkoutEnabled: true,
+  products: {},
+  status: {},
+  expiresAt: [],
+  total: 1,
+  reasons: 1,
+}
+
 type Plan = Record<string, unknown>
 
 /** A service whose catalogue is another one than it sells by: each plan is changed. */

@@ -13,7 +13,7 @@ import { codeOf } from '../../lib/errors.ts'
 import { askHidden, askLine, firstLine, readSecret } from '../ask.ts'
 import { type Cli, client } from '../cli.ts'
 import { writeFlushed } from '../data-folder.ts'
-import { CliError, endingOf, knownEnding } from '../exit.ts'
+import { anyEnding, CliError } from '../exit.ts'
 import { harmless, size } from '../text.ts'
 import { findSaved, isName } from '../vault/saved.ts'
 import {
@@ -72,10 +72,8 @@ full disk, run the same command again: it spends no other read.
     } catch (error) {
       if (out !== undefined) rmSync(out, { force: true })
       if (kept === null) throw error
-      const ending = endingOf(error, baseUrl)
-      if (ending) throw new CliError(`${ending.sentence} ${isKept(publicId)}`, ending.code)
-      cli.warn(isKept(publicId))
-      throw error
+      const { code, sentence } = anyEnding(error, baseUrl)
+      throw new CliError(`${sentence} ${isKept(publicId)}`, code)
     }
     if (kept) dropUnopened(cli, kept)
   },
@@ -103,7 +101,7 @@ export async function fetchKept(
     return { envelope, kept: keepUnopened(cli, publicId, envelope) }
   } catch (error) {
     // It is here, so it is opened all the same.
-    cli.warn(`The content could not be kept. ${endingOf(error, baseUrl)?.sentence ?? ''}`)
+    cli.warn(`The content could not be kept. ${anyEnding(error, baseUrl).sentence}`)
     return { envelope, kept: null }
   }
 }
@@ -113,7 +111,7 @@ function orUnspent<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    const { code, sentence } = knownEnding(error, '')
+    const { code, sentence } = anyEnding(error, '')
     throw new CliError(`The content could not be kept. ${sentence} Nothing was spent.`, code)
   }
 }
