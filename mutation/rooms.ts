@@ -3,14 +3,15 @@ export type Room = { mutate: string[]; tests: string[] }
 
 /** What answers over HTTP. The tests of the rest need no server, and take a tenth of the time. */
 const SERVED_BY_GATE = [
-  ...['access', 'challenge', 'intent-routes', 'proof-routes', 'render', 'routes', 'schema'],
+  ...['access', 'challenge', 'intent-routes', 'proof-routes', 'render', 'schema'],
   ...['open', 'product'],
 ].map((name) => `src/gate/${name}.ts`)
 
 /** What all nodes have in common and what needs no node to be tested, which takes a hundredth of the time. */
-const RULES_OF_NODES = ['access', 'check-invoice', 'error', 'json-fields', 'url'].map(
-  (name) => `src/lightning/node/${name}.ts`,
-)
+const RULES_OF_NODES = [
+  'src/lightning/urls.ts',
+  'src/lightning/node/{access,check-invoice,error,json-fields}.ts',
+]
 
 export const ROOMS: Record<string, Room> = {
   protocol: {

@@ -183,13 +183,13 @@ const EXCEPTIONS: readonly { from: RegExp; to: RegExp; typesOnly: boolean }[] = 
   // A setting is checked for the schemes of the backends.
   {
     from: /^service\/(?:config|settings\/backends)\.ts$/,
-    to: /^lightning\/backend\.ts$/,
+    to: /^lightning\/urls\.ts$/,
     typesOnly: false,
   },
   // The URL of a payer's wallet has the same forms as that of the service's node.
   {
     from: /^cli\/wallet\.ts$/,
-    to: /^lightning\/(?:backend|nwc\/client|[a-z]+\/url)\.ts$/,
+    to: /^lightning\/(?:urls|nwc\/client)\.ts$/,
     typesOnly: false,
   },
 ]

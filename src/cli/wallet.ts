@@ -6,11 +6,14 @@ import { lndWallet } from '../client/wallets/lnd.ts'
 import { nwcWallet } from '../client/wallets/nwc.ts'
 import { phoenixdWallet } from '../client/wallets/phoenixd.ts'
 import { simulatorWallet } from '../client/wallets/simulator.ts'
-import { BACKEND_FORMS, backendOf } from '../lightning/backend.ts'
-import { readClnUrl } from '../lightning/cln/url.ts'
-import { readLndUrl } from '../lightning/lnd/url.ts'
-import { readNwcUrl } from '../lightning/nwc/url.ts'
-import { readPhoenixdUrl } from '../lightning/phoenixd/url.ts'
+import {
+  BACKEND_FORMS,
+  backendOf,
+  readClnUrl,
+  readLndUrl,
+  readNwcUrl,
+  readPhoenixdUrl,
+} from '../lightning/urls.ts'
 
 const SETTING = 'MAYFLY_WALLET_URL'
 // A payment may take long to find a route, while a look-up is quick.

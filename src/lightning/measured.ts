@@ -1,5 +1,5 @@
 /** Times the calls of a node and reports its state. */
-import { type InvoiceRequest, type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
+import { type Lightning, type NodeInfo, UnknownInvoice } from './lightning.ts'
 
 export type NodeCall = 'info' | 'create_invoice' | 'lookup_invoice'
 
@@ -12,18 +12,6 @@ export type NodeObserver = {
 
 /** The same node, whose calls are reported to the observer. */
 export function measuredLightning<T extends Lightning>(lightning: T, observer: NodeObserver): T {
-  function timed<R>(call: NodeCall, work: () => R): R {
-    const startedAt = performance.now()
-    let hasFailed = true
-    try {
-      const result = work()
-      hasFailed = false
-      return result
-    } finally {
-      observer.ended(call, (performance.now() - startedAt) / 1000, hasFailed)
-    }
-  }
-
   async function measured<R>(call: NodeCall, work: () => Promise<R>): Promise<R> {
     const startedAt = performance.now()
     let hasFailed = false
@@ -36,12 +24,8 @@ export function measuredLightning<T extends Lightning>(lightning: T, observer: N
       observer.ended(call, (performance.now() - startedAt) / 1000, hasFailed)
     }
   }
-  const sign = lightning.signInvoice
   return {
     ...lightning,
-    ...(sign
-      ? { signInvoice: (request: InvoiceRequest) => timed('create_invoice', () => sign(request)) }
-      : {}),
     createInvoice: (request) => measured('create_invoice', () => lightning.createInvoice(request)),
     lookupInvoice: (hash) => measured('lookup_invoice', () => lightning.lookupInvoice(hash)),
     async info() {

@@ -1,11 +1,19 @@
 /** Opens the backend that `MAYFLY_LIGHTNING_URL` names, and checks that it works. */
 import type { Db } from '../db/db.ts'
 import type { Clock, HeldClock } from '../lib/clock.ts'
-import { BACKEND_FORMS, type Backend, backendOf } from './backend.ts'
 import type { Lightning } from './lightning.ts'
 import type { AccessProblem } from './node/access.ts'
 import type { LightningNode } from './node/node.ts'
 import type { Simulator } from './simulator.ts'
+import {
+  BACKEND_FORMS,
+  type Backend,
+  backendOf,
+  readClnUrl,
+  readLndUrl,
+  readNwcUrl,
+  readPhoenixdUrl,
+} from './urls.ts'
 
 export type Opened = {
   lightning: Lightning
@@ -51,33 +59,21 @@ async function createNode(
 ): Promise<LightningNode> {
   switch (kind) {
     case 'lnd': {
-      const [{ createLnd }, { readLndUrl }] = await Promise.all([
-        import('./lnd/lnd.ts'),
-        import('./lnd/url.ts'),
-      ])
+      const { createLnd } = await import('./lnd/lnd.ts')
       const cursor = storedCursor(db, CURSORS.lnd)
       return createLnd({ ...(await readLndUrl(url)), clock, cursor, onWarning })
     }
     case 'phoenixd': {
-      const [{ createPhoenixd }, { readPhoenixdUrl }] = await Promise.all([
-        import('./phoenixd/phoenixd.ts'),
-        import('./phoenixd/url.ts'),
-      ])
+      const { createPhoenixd } = await import('./phoenixd/phoenixd.ts')
       return createPhoenixd({ ...(await readPhoenixdUrl(url)), clock, onWarning })
     }
     case 'cln': {
-      const [{ createCln }, { readClnUrl }] = await Promise.all([
-        import('./cln/cln.ts'),
-        import('./cln/url.ts'),
-      ])
+      const { createCln } = await import('./cln/cln.ts')
       const cursor = storedCursor(db, CURSORS.cln)
       return createCln({ ...(await readClnUrl(url)), clock, cursor, onWarning })
     }
     case 'nwc': {
-      const [{ createNwc }, { readNwcUrl }] = await Promise.all([
-        import('./nwc/nwc.ts'),
-        import('./nwc/url.ts'),
-      ])
+      const { createNwc } = await import('./nwc/nwc.ts')
       return createNwc({ ...readNwcUrl(url), clock, onWarning })
     }
     default:

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { messageOf } from '../lib/errors.ts'
-import { BACKEND_FORMS } from '../lightning/backend.ts'
+import { BACKEND_FORMS } from '../lightning/urls.ts'
 import { databaseUrl, lightningUrl, secrets } from './settings/backends.ts'
 import { hostList, nameList, proxyUrl } from './settings/hosts.ts'
 import { cidrListOrFile, proxyList } from './settings/networks.ts'

@@ -1,5 +1,5 @@
 import { createNwc } from '../../src/lightning/nwc/nwc.ts'
-import { readNwcUrl } from '../../src/lightning/nwc/url.ts'
+import { readNwcUrl } from '../../src/lightning/urls.ts'
 import { startRelay } from '../support/nostr-relay.ts'
 import { testClock } from '../support/server.ts'
 import { createLedger } from '../support/stand-ins/ledger.ts'

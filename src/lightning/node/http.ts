@@ -6,23 +6,7 @@ import { quotable } from '../../lib/quotable.ts'
 import { type NodeAnswer, NodeError, transportError } from './error.ts'
 import { type Fields, jsonOf } from './json-fields.ts'
 
-export type NodeHttp = {
-  /** The answer, with any status. `timeoutMs` includes connecting and reading the last byte. */
-  exchange(request: NodeRequest): Promise<NodeResponse>
-
-  /** Opens an endless answer, until `signal` aborts: its status, and its body as it arrives. */
-  open(
-    request: Omit<NodeRequest, 'timeoutMs' | 'signal'> & { signal: AbortSignal },
-  ): Promise<{ status: number; body: AsyncIterable<Buffer>; text(): Promise<string> }>
-
-  /** The JSON object of an answer with 200 or 201. @throws NodeError what `refusal` makes of any other. */
-  call(request: NodeRequest): Promise<Fields>
-
-  /** `refused` with the node's own words, or `malformed` if somebody else has answered. */
-  refusal(what: string, response: NodeResponse): NodeError
-
-  close(): Promise<void>
-}
+export type NodeHttp = ReturnType<typeof createNodeHttp>
 
 export type NodeRequest = {
   /** What the call does, for error messages: `looking up an invoice`. */
@@ -54,7 +38,7 @@ export function createNodeHttp(options: {
   connectTimeoutMs: number
   /** The code and the message of a refusal by the node itself; null for what a proxy or another server says. */
   answerOf(response: NodeResponse): NodeAnswer | null
-}): NodeHttp {
+}) {
   const { node } = options
   const read = jsonOf(node)
   const pool = new Pool(options.baseUrl, {
@@ -71,7 +55,8 @@ export function createNodeHttp(options: {
     },
   })
 
-  const exchange: NodeHttp['exchange'] = async (request) => {
+  /** The answer, with any status. `timeoutMs` includes connecting and reading the last byte. */
+  async function exchange(request: NodeRequest): Promise<NodeResponse> {
     const limit = AbortSignal.timeout(request.timeoutMs)
     const signal = request.signal ? AbortSignal.any([limit, request.signal]) : limit
     try {
@@ -86,7 +71,10 @@ export function createNodeHttp(options: {
     }
   }
 
-  const open: NodeHttp['open'] = async (request) => {
+  /** Opens an endless answer, until `signal` aborts: its status, and its body as it arrives. */
+  async function open(
+    request: Omit<NodeRequest, 'timeoutMs' | 'signal'> & { signal: AbortSignal },
+  ): Promise<{ status: number; body: AsyncIterable<Buffer>; text(): Promise<string> }> {
     const response = await unlessAborted(
       request.signal,
       // LND sends its headers with the first event, which may come hours later.
@@ -121,7 +109,8 @@ export function createNodeHttp(options: {
     }
   }
 
-  const refusal: NodeHttp['refusal'] = (what, response) => {
+  /** `refused` with the node's own words, or `malformed` if somebody else has answered. */
+  function refusal(what: string, response: NodeResponse): NodeError {
     const said = options.answerOf(response)
     if (said === null) {
       const told = `${what} got HTTP ${response.status} that is not of ${node}`
@@ -134,7 +123,8 @@ export function createNodeHttp(options: {
     })
   }
 
-  const call: NodeHttp['call'] = async (request) => {
+  /** The JSON object of an answer with 200 or 201. @throws NodeError what `refusal` makes of any other. */
+  async function call(request: NodeRequest): Promise<Fields> {
     const response = await exchange(request)
     const { status, text } = response
     if (status === 200 || status === 201) return read.parse(text)

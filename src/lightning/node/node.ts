@@ -19,8 +19,7 @@ export type NodeCalls = {
   /** @param paymentHash 64 lower-case hex digits. @throws UnknownInvoice */
   lookupInvoice(paymentHash: string): Promise<InvoiceStatus>
   watch: Lightning['watch']
-  /** @param info requests the node's info and remembers its network. */
-  checkAccess(info: () => Promise<NodeInfo>): Promise<AccessProblem | null>
+  checkAccess: LightningNode['checkAccess']
   close(): Promise<void>
 }
 
@@ -82,7 +81,7 @@ export function createNode(
 
     watch: (onSettled, signal) => calls.watch(onSettled, AbortSignal.any([signal, closing.signal])),
 
-    checkAccess: () => calls.checkAccess(info),
+    checkAccess: calls.checkAccess,
 
     close() {
       closing.abort()

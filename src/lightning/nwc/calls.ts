@@ -22,27 +22,21 @@ export type NwcCall = {
   timeoutMs: number
 }
 
-export type NwcCalls = {
-  /** The wallet's result. @throws NodeError */
-  call(request: NwcCall): Promise<unknown>
-  /** Ends only when `signal` aborts. Notifications that come without a connection to a relay are lost. */
-  watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void>
-  close(): void
-}
-
 const NODE = 'NWC'
 
 export function createNwcCalls(options: {
   client: NwcClient
   timeouts: NodeTimeouts
   onWarning: (message: string) => void
-}): NwcCalls {
+}) {
   const { client, timeouts, onWarning } = options
 
-  const call: NwcCalls['call'] = ({ what, method, params, timeoutMs }) =>
+  /** The wallet's result. @throws NodeError */
+  const call = ({ what, method, params, timeoutMs }: NwcCall): Promise<unknown> =>
     answered(what, { work: client.request(method, params, timeoutMs), withinMs: timeoutMs })
 
-  const watch: NwcCalls['watch'] = (onSettled, signal) => {
+  /** Ends only when `signal` aborts. Notifications that come without a connection to a relay are lost. */
+  function watch(onSettled: (paymentHash: string) => void, signal: AbortSignal): Promise<void> {
     /** The client itself reconnects. */
     async function follow(onAlive: () => void, connection: AbortController): Promise<never> {
       const subscribed = client.subscribe(tell).then((unsubscribe) => {
@@ -73,7 +67,7 @@ export function createNwcCalls(options: {
     return keepFollowing(follow, { node: NODE, timeouts, onWarning, signal, probe })
   }
 
-  return { call, watch, close: () => client.close() }
+  return { call, watch, close: (): void => client.close() }
 }
 
 /** The payment hash in a notification of a payment, or null. */

@@ -1,5 +1,8 @@
 /** phoenixd over its HTTP API, as of version 0.7. */
+import { Agent, WebSocket } from 'undici'
+import { unlessAborted } from '../../lib/abort.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { objectIn } from '../../lib/json.ts'
 import {
   type InvoiceRequest,
   type InvoiceStatus,
@@ -11,15 +14,9 @@ import { expiryOf, unpaidStatus } from '../node/check-invoice.ts'
 import { type NodeAnswer, NodeError, supportedNetwork } from '../node/error.ts'
 import { createNodeHttp, type NodeResponse } from '../node/http.ts'
 import { type Fields, jsonOf, nodeIdOf } from '../node/json-fields.ts'
-import {
-  createNode,
-  type LightningNode,
-  NODE_TIMEOUTS,
-  type NodeCalls,
-  type NodeTimeouts,
-} from '../node/node.ts'
-import type { PhoenixdAccess } from './url.ts'
-import { watchPhoenixd } from './watch.ts'
+import { createNode, type LightningNode, NODE_TIMEOUTS, type NodeTimeouts } from '../node/node.ts'
+import { type FollowOptions, keepFollowing } from '../node/watch.ts'
+import type { PhoenixdAccess } from '../urls.ts'
 
 export type PhoenixdOptions = PhoenixdAccess & {
   clock: Clock
@@ -99,14 +96,14 @@ export function createPhoenixd(options: PhoenixdOptions): LightningNode {
     }
   }
 
-  const checkAccess: NodeCalls['checkAccess'] = (rememberedInfo) =>
+  const checkAccess = () =>
     findProblem({
       baseUrl,
       speaks: 'speaks HTTP as phoenixd does',
       port: 'the HTTP port of phoenixd',
       certificate: 'use that of the proxy before phoenixd',
       // Its two passwords differ in what may be paid alone.
-      info: { needs: 'the password', call: rememberedInfo },
+      info: { needs: 'the password', call: info },
       trials: [],
       denied: ({ code }) => (code === 401 ? WRONG_PASSWORD : null),
     })
@@ -143,4 +140,80 @@ function statusOf(answer: Fields, now: number): InvoiceStatus {
 function shortened(memo: string): string {
   if (memo.length <= MAX_DESCRIPTION_CHARACTERS) return memo
   return `${memo.slice(0, MAX_DESCRIPTION_CHARACTERS - 1).toWellFormed()}…`
+}
+
+// An event has about 200 bytes.
+const MAX_EVENT_BYTES = 64 * 1024
+
+/**
+ * The websocket has a hint for each payment. phoenixd does not repeat one that was lost.
+ * Ends only when `signal` aborts. Events that come without a connection are lost.
+ * @param authorization the value of the header.
+ */
+async function watchPhoenixd(
+  {
+    baseUrl,
+    authorization,
+    certificate,
+    ...options
+  }: Pick<PhoenixdAccess, 'baseUrl' | 'certificate'> &
+    Omit<FollowOptions, 'node'> & { authorization: string; timeouts: NodeTimeouts },
+  onSettled: (paymentHash: string) => void,
+): Promise<void> {
+  const { timeouts, onWarning } = options
+  const dispatcher = new Agent({
+    connect: { timeout: timeouts.connectMs, ca: certificate },
+    webSocket: { maxPayloadSize: MAX_EVENT_BYTES },
+  })
+
+  async function follow(onAlive: () => void, connection: AbortController): Promise<never> {
+    const socket = new WebSocket(`${baseUrl.replace(/^http/, 'ws')}/websocket`, {
+      headers: { authorization },
+      dispatcher,
+    })
+    const ended = () =>
+      connection.abort(new NodeError(NODE, 'the websocket was closed', { reason: 'unreachable' }))
+    socket.addEventListener('open', onAlive)
+    socket.addEventListener('error', ended)
+    socket.addEventListener('close', ended)
+    socket.addEventListener('message', ({ data }) => {
+      try {
+        tell(data)
+      } catch (error) {
+        // Nobody else would catch it.
+        connection.abort(error)
+      }
+    })
+    try {
+      return await unlessAborted(connection.signal, new Promise<never>(() => {}))
+    } finally {
+      socket.close()
+    }
+  }
+
+  function tell(data: unknown): void {
+    const paymentHash = receivedHash(data)
+    if (paymentHash !== null) onSettled(paymentHash)
+    else if (!isOtherEvent(data)) onWarning(`${NODE}: an event of the websocket is unreadable`)
+  }
+
+  await keepFollowing(follow, { ...options, node: NODE })
+  await dispatcher.destroy()
+}
+
+/** The payment hash of a `payment_received`, or null. */
+function receivedHash(data: unknown): string | null {
+  const event = eventOf(data)
+  if (event?.type !== 'payment_received') return null
+  const { paymentHash } = event
+  return typeof paymentHash === 'string' && /^[0-9a-f]{64}$/.test(paymentHash) ? paymentHash : null
+}
+
+function isOtherEvent(data: unknown): boolean {
+  const type = eventOf(data)?.type
+  return typeof type === 'string' && type !== 'payment_received'
+}
+
+function eventOf(data: unknown): { type?: unknown; paymentHash?: unknown } | null {
+  return typeof data === 'string' ? objectIn(data) : null
 }

@@ -1,6 +1,6 @@
 /** The settings of the store, the node and the secret. An error's message completes "<name> must be …". */
 import { type StoreUrl, serverUrls } from '../../db/server-urls.ts'
-import { BACKEND_FORMS, type Backend, backendOf } from '../../lightning/backend.ts'
+import { BACKEND_FORMS, type Backend, backendOf } from '../../lightning/urls.ts'
 
 const DATABASE_URLS = '`sqlite:<file>` or `postgres://user:password@host:5432/database`'
 

@@ -1,8 +1,8 @@
 /** What an operator reads when LND, or its macaroon, is not as it should be. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkLnd } from '../../../src/lightning/lnd/access.ts'
-import { lndError } from '../../../src/lightning/lnd/answers.ts'
+import { checkLnd } from '../../../src/lightning/lnd/lnd.ts'
+import { lndError } from '../../../src/lightning/lnd/wire.ts'
 import type { AccessProblem } from '../../../src/lightning/node/access.ts'
 import type { NodeRequest } from '../../../src/lightning/node/http.ts'
 
@@ -23,7 +23,7 @@ async function look(failures: { info?: unknown; read?: unknown; write?: unknown 
     return {}
   }
   const problem = await checkLnd({
-    http: { call, lines: () => assert.fail(), close: () => assert.fail() },
+    http: { call },
     info: async () => {
       if (failures.info !== undefined) throw failures.info
     },

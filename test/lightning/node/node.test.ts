@@ -54,19 +54,6 @@ test('a node is asked for its network once, before its first invoice, and not if
   assert.deepEqual(known.names(), ['info', 'createInvoice'])
 })
 
-test("a look at a node's access remembers its network", async () => {
-  const problem = { sentence: 'it is odd', isAway: false }
-  const { node, names } = aWorld({
-    checkAccess: async (info) => {
-      assert.equal(await info(), INFO)
-      return problem
-    },
-  })
-  assert.equal(await node.checkAccess(), problem)
-  await node.createInvoice(ASK)
-  assert.deepEqual(names(), ['checkAccess', 'info', 'createInvoice'])
-})
-
 test('an invoice of a node is for the network that the node said last', async () => {
   let network: NodeInfo['network'] = 'signet'
   const { node } = aWorld({ info: async () => ({ ...INFO, network }) })

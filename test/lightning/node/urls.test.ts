@@ -4,10 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { readClnUrl } from '../../../src/lightning/cln/url.ts'
-import { readLndUrl } from '../../../src/lightning/lnd/url.ts'
-import { readNwcUrl } from '../../../src/lightning/nwc/url.ts'
-import { readPhoenixdUrl } from '../../../src/lightning/phoenixd/url.ts'
+import { readClnUrl, readLndUrl, readNwcUrl, readPhoenixdUrl } from '../../../src/lightning/urls.ts'
 
 const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n'
 const RUNE = `${'aZ0_-'.repeat(12)}==`

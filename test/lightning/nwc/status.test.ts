@@ -1,7 +1,7 @@
 /** What a wallet's answer says of an invoice. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { statusOf } from '../../../src/lightning/nwc/status.ts'
+import { statusOf } from '../../../src/lightning/nwc/nwc.ts'
 import { createLedger } from '../../support/stand-ins/ledger.ts'
 
 const NOW = 1_767_225_600_000
