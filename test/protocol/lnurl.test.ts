@@ -103,12 +103,6 @@ describe('URLs that a provider names', () => {
     }
   })
 
-  test('a URL of another scheme is refused, even for a server on the list', () => {
-    for (const text of ['xhttp://127.0.0.1:9200/', 'httpx://127.0.0.1:9200/']) {
-      assert.throws(() => checkedUrl(text, LOCAL), { message: 'a URL that is not https' }, text)
-    }
-  })
-
   test('a URL that is refused says what is wrong with it', () => {
     for (const [text, message] of [
       ['example.com', 'not a URL'],
@@ -120,6 +114,9 @@ describe('URLs that a provider names', () => {
       ['https://localhost/', 'a URL whose host is not a public name'],
     ] as const) {
       assert.throws(() => checkedUrl(text, NONE), { name: 'LnurlError', message }, text)
+    }
+    for (const text of ['xhttp://127.0.0.1:9200/', 'httpx://127.0.0.1:9200/']) {
+      assert.throws(() => checkedUrl(text, LOCAL), { message: 'a URL that is not https' }, text)
     }
   })
 
@@ -155,24 +152,16 @@ describe('step 1', () => {
     })
   }
 
-  test("step 1 shows a provider's reason as plain text of a bounded length", () => {
-    const reason = `\u001b[31mno${'\n'}such user\u202e ${'x'.repeat(500)}`
-    assert.throws(
-      () => readPayParams({ status: 'ERROR', reason }, NONE),
-      (error: Error) =>
-        error.message.startsWith('the provider refused: [31mno such user') &&
-        error.message.length <= 230,
-    )
-    assert.throws(() => readPayParams({ status: 'ERROR' }, NONE), /no reason given/)
-  })
-
-  test('step 1 shows a reason without its control characters, or that there is none', () => {
+  test("step 1 shows a provider's reason as plain text of a bounded length, or that there is none", () => {
     const refusal = (reason: string) => ({ message: `the provider refused: ${reason}` })
-    const read = (reason: unknown) => () => readPayParams({ status: 'ERROR', reason }, NONE)
-    assert.throws(read('no\u0007\n\nsuch\tuser\n'), refusal('no such user'))
+    const read = (said: object) => () => readPayParams({ status: 'ERROR', ...said }, NONE)
+    const reason = '\u001b[31mno\u0007\n\nsuch\u202e\tuser\n'
+    assert.throws(read({ reason }), refusal('[31mno such user'))
+    assert.throws(read({ reason: 'x'.repeat(201) }), refusal('x'.repeat(200)))
     for (const reason of ['', '\u0007', '  \n', 7, null]) {
-      assert.throws(read(reason), refusal('no reason given'))
+      assert.throws(read({ reason }), refusal('no reason given'))
     }
+    assert.throws(read({}), refusal('no reason given'))
   })
 
   test('step 1 says what is wrong with its answer', () => {
@@ -291,7 +280,9 @@ describe('verify', () => {
       [{ ...ok, pr: 'lnbc1other' }, 'the verification is about another invoice'],
       [{ ...ok, pr: 7 }, 'the verification is about another invoice'],
       [{ ...ok, preimage: '00'.repeat(32) }, preimage],
-      [{ ...ok, preimage: ['0', '0'] }, preimage],
+      ...['', 7, {}, ['0', '0'], 'zz'.repeat(32), '00'.repeat(31)].map(
+        (shown) => [{ ...ok, preimage: shown }, preimage] as const,
+      ),
     ] as const) {
       const read = () => readVerification(json, invoice)
       assert.throws(read, { name: 'LnurlError', message }, JSON.stringify(json))
@@ -304,13 +295,6 @@ describe('verify', () => {
     }
     for (const status of [undefined, 'ok', 'ERROR', true]) {
       assert.deepEqual(readVerification({ status, settled: true }, invoice), { state: 'pending' })
-    }
-  })
-
-  test('verify refuses a malformed preimage', () => {
-    for (const preimage of ['', 7, {}, 'zz'.repeat(32), '00'.repeat(31)]) {
-      const json = { status: 'OK', settled: true, preimage }
-      assert.throws(() => readVerification(json, invoice), LnurlError)
     }
   })
 })
