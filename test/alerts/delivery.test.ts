@@ -90,6 +90,25 @@ test('a message is not sent before its time, and one that is early for its turn 
   assert.equal(destination?.due_at, null)
 })
 
+test('a destination that was told rests for a minute, and then is told the last state alone', async (t) => {
+  let sent = 0
+  const { db, add, tell, delivery } = await aDelivery(t, async () => {
+    sent++
+    return { ...FAILED, outcome: '2xx' }
+  })
+  await add('one')
+  const sentAt: number[] = []
+  for (const now of [NOW, NOW + 1, NOW + MINUTE - 1, NOW + MINUTE, NOW + 9 * MINUTE]) {
+    const one = delivery(now)
+    await one.turn()
+    await one.idle()
+    if (now === NOW) for (const ms of [1, 2, 3]) await tell('owner of one', NOW + ms)
+    sentAt.push(sent)
+  }
+  assert.deepEqual(sentAt, [1, 1, 1, 2, 2])
+  assert.deepEqual(await createAlertStore(db).waiting('one'), [])
+})
+
 test('the end of an attempt and the next turn of its destination are stored together, or neither', async (t) => {
   for (const lasts of [1, 2]) {
     const { db, add, delivery } = await aDelivery(t, async () => FAILED)

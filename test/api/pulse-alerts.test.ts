@@ -202,36 +202,6 @@ describe('a receiver that fails', () => {
   })
 })
 
-describe('how often a destination is told', () => {
-  test('a monitor that flaps tells its first change at once, and then the last state of each minute', async (t) => {
-    const { server, monitor, receiver } = await aTold(t)
-    await server.mayfly.pulse(monitor).update({ expectedIntervalSeconds: 20 })
-    await live(server, 2 * MINUTE)
-    await receiver.until('pulse.late')
-    for (let i = 0; i < 3; i++) {
-      await ping(server, monitor)
-      await live(server, 1_000)
-      await query(
-        server,
-        `update pulse_monitor set last_ping_at = last_ping_at - 600000, check_at = 1`,
-      )
-      await until('another lateness', async () => {
-        const [row] = await query(
-          server,
-          `select count(*) as n from alert where type = 'pulse.late'`,
-        )
-        return Number(row?.n) === i + 2
-      })
-    }
-    assert.equal(receiver.received.length, 1)
-    await live(server, MINUTE)
-    await until('the last state', () => receiver.received.length === 2)
-    assert.deepEqual(types(receiver), ['pulse.late', 'pulse.late'])
-    const told = await settled(server, monitor, 2)
-    assert.equal(told.length, 2)
-  })
-})
-
 describe('what goes with a destination', () => {
   test('a destination is gone once it is left out, and with the monitor, and so is what waits for it', async (t) => {
     for (const end of ['DELETE', 'PUT', 'destroy'] as const) {

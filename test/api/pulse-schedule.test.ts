@@ -22,7 +22,7 @@ const HALF_HOURS: PulseSchedule = { cron: '*/30 * * * *', timeZone: 'UTC', grace
 const nextRun = (time: number) => (Math.floor(time / (30 * MINUTE)) + 1) * 30 * MINUTE
 
 test('a monitor with a schedule is late when a run is missed, and not a moment before its grace is over', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t)
   const capability = await aMonitor(server, 'standard')
   const monitor = server.mayfly.pulse(capability)
   assert.deepEqual(await monitor.setSchedule(HALF_HOURS), HALF_HOURS)
@@ -47,7 +47,7 @@ test('a monitor with a schedule is late when a run is missed, and not a moment b
 })
 
 test('an outage over a scheduled run makes nobody late before the next run and its grace', async (t) => {
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t)
   const capability = await aMonitor(server, 'standard')
   const monitor = server.mayfly.pulse(capability)
   await monitor.setSchedule(HALF_HOURS)

@@ -189,8 +189,7 @@ test("a wait is the owner's, counts among the streams, and is refused with a que
   await Promise.all(waits)
 })
 
-const aServer = (t: TestContext) =>
-  startServer(t, { MAYFLY_RATE_LIMITS: 'off', MAYFLY_METRICS_PORT: '0' })
+const aServer = (t: TestContext) => startServer(t, { MAYFLY_METRICS_PORT: '0' })
 
 /** How many requests wait. */
 async function waiting(server: TestServer): Promise<number> {

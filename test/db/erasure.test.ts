@@ -29,7 +29,7 @@ type Shop = { server: TestServer; inbox: CatchCapability; purge(): void }
 /** A server with an inbox, whose purge runs when the test says so. */
 async function aServer(t: TestContext): Promise<Shop> {
   t.mock.timers.enable({ apis: ['setInterval'] })
-  const server = await startServer(t, { MAYFLY_RATE_LIMITS: 'off' })
+  const server = await startServer(t)
   return { server, inbox: await buy(server), purge: () => t.mock.timers.tick(MINUTE) }
 }
 

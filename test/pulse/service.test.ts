@@ -123,7 +123,7 @@ test('a purge forgets what has been over for a day, however much, and nothing el
   ])
 })
 
-test('a monitor is destroyed and its delivery is sealed in one unit', async (t) => {
+test('a monitor is destroyed once, and its delivery is sealed in the same unit', async (t) => {
   const { db, run, capability, monitor } = await aMonitor(t)
   await db.write(unit(deliveredOrder('pulse', capability.publicId)))
   let writes = 0
@@ -132,7 +132,9 @@ test('a monitor is destroyed and its delivery is sealed in one unit', async (t) 
     ...db,
     write: (one) => (writes++ === 0 ? db.write(one) : Promise.reject(new StoreAway('gone'))),
   }
-  assert.equal(await run(failing).destroy(await monitor()), true)
+  const read = await monitor()
+  assert.equal(await run(failing).destroy(read), true)
+  assert.equal(await run(db).destroy(read), false)
   const [order] = await db.read('select seed, sealed_by from purchase_order')
   assert.deepEqual(order, { seed: null, sealed_by: 'use' })
 })

@@ -146,29 +146,6 @@ const minutes = (from: number, to: number): [number, number] => [
   PINGED + to * MINUTE,
 ]
 
-const suspended: [note: string, suspensions: [number, number][], lateAt: number][] = [
-  ['none', [], 12],
-  ['over before a ping could be missed', [minutes(1, 7)], 12],
-  ['across the time of the ping', [minutes(9, 11)], 23],
-  ['from the last moment of the grace', [minutes(12, 13)], 25],
-  ['after the deadline', [minutes(13, 14)], 12],
-  [
-    'a second one that meets the deadline which the first has moved',
-    [minutes(9, 11), minutes(20, 21)],
-    33,
-  ],
-]
-for (const [note, suspensions, late] of suspended) {
-  test(`the deadline of a monitor that was suspended: ${note}`, () => {
-    const { lateAt } = standingAt(
-      slow({ suspensions: column(...suspensions) }),
-      PINGED + MINUTE,
-      [],
-    )
-    assert.equal(((lateAt ?? 0) - PINGED) / MINUTE, late)
-  })
-}
-
 test('an outage of the service and a suspension move a deadline together', () => {
   const outage = { beganAt: PINGED + 9 * MINUTE, endedAt: PINGED + 11 * MINUTE }
   const monitor = slow({ suspensions: column(minutes(22, 24)) })
