@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { type Answer, answerOf } from '../support/answer.ts'
+import type { Answer } from '../support/answer.ts'
 import {
   aMonitor,
   INVALID_BODY,
   INVALID_SETTINGS,
   live,
-  type Owner,
   owner,
   patch,
   ping,
 } from '../support/pulse.ts'
-import { startServer, type TestServer } from '../support/server.ts'
+import { startServer } from '../support/server.ts'
 import { shareServer } from '../support/shared-server.ts'
 
 const SECOND = 1_000
@@ -145,17 +144,6 @@ suite('the owner of a monitor', () => {
   })
 })
 
-const history = async (
-  { url }: TestServer,
-  { publicId, ownerToken }: Owner,
-  search = '',
-): Promise<{ status: number; text: string }> =>
-  answerOf(
-    await fetch(`${url}/api/pulse/${publicId}/history${search}`, {
-      headers: { authorization: `Bearer ${ownerToken}` },
-    }),
-  )
-
 suite('the history of a monitor', () => {
   const theServer = shareServer()
 
@@ -177,10 +165,12 @@ suite('the history of a monitor', () => {
 
   test('a cursor or a limit that is none gets 400 that says what it must be', async () => {
     const server = await theServer()
-    const monitor = await aMonitor(server)
+    const { publicId, ownerToken } = await aMonitor(server)
     const told = async (search: string) => {
-      const { status, text } = await history(server, monitor, `?${search}`)
-      return [status, JSON.parse(text).field]
+      const answer = await fetch(`${server.url}/api/pulse/${publicId}/history?${search}`, {
+        headers: { authorization: `Bearer ${ownerToken}` },
+      })
+      return [answer.status, ((await answer.json()) as { field?: string }).field]
     }
     assert.deepEqual(await told('cursor=MS4yLjM0MA'), [200, undefined])
     for (const cursor of ['', '1', 'A'.repeat(90)]) {
