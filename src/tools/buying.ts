@@ -15,6 +15,8 @@ import {
   about,
   CAPABILITY_META,
   type Context,
+  Count,
+  DateTime,
   type Done,
   planId,
   purchaseName,
@@ -45,6 +47,15 @@ export const CATALOG: Tool = {
     'The plans of webhook inboxes (catch), encrypted secrets (whisper) and heartbeat monitors (pulse), with prices and limits. Costs nothing.',
   hints: { reads: true, repeatable: true },
   input: () => ({}),
+  output: Type.Object({
+    checkoutEnabled: Type.Boolean(),
+    plans: Type.Array(
+      Type.Object(
+        { product: Type.Enum(PRODUCT_NAMES), planId, priceSats: Count, duration: Type.String() },
+        { description: 'And the limits of each' },
+      ),
+    ),
+  }),
   async run({ api }) {
     const { checkoutEnabled, products } = await api.json('GET', '/api/catalog')
     const plans = PRODUCT_NAMES.flatMap((product) => {
@@ -70,17 +81,17 @@ const SALE = Type.Object({
   name: Type.Optional(Type.String()),
   purchaseId: Type.Optional(Type.String()),
   quote: Type.Optional(
-    Type.Object({ orderId: Type.String(), amountSats: Type.Integer(), bolt11: Type.String() }),
+    Type.Object({ orderId: Type.String(), amountSats: Count, bolt11: Type.String() }),
   ),
   bought: Type.Optional(
     Type.Object({
       product: Type.Enum(PRODUCT_NAMES),
       publicId: Type.String(),
-      expiresAt: Type.String(),
+      expiresAt: DateTime,
       url: Type.Optional(Type.String({ description: 'Of an inbox' })),
     }),
   ),
-  extended: Type.Optional(Type.Object({ expiresAt: Type.String() })),
+  extended: Type.Optional(Type.Object({ expiresAt: DateTime })),
   next: Type.String(),
 })
 

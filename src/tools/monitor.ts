@@ -4,7 +4,16 @@ import { isObject } from '../lib/json.ts'
 import { Type } from '../lib/json-schema.ts'
 import { Refusal } from './answers.ts'
 import { said } from './strangers.ts'
-import { type Context, type Held, type HeldTool, objectOf, pick, type Way } from './tool.ts'
+import {
+  type Context,
+  Count,
+  DateTimeOrNull,
+  type Held,
+  type HeldTool,
+  objectOf,
+  pick,
+  type Way,
+} from './tool.ts'
 
 /** A job that runs at certain times is late after this, unless the caller says otherwise. */
 const SCHEDULE_GRACE_SECONDS = 900
@@ -96,6 +105,20 @@ export const CONFIGURE_MONITOR: HeldTool = {
   hints: { repeatable: true, open: true },
   about: { pulse: 'owner' },
   input: (way) => ({ ...monitorSettings, alerts: alerts(way) }),
+  output: Type.Object({
+    publicId: Type.String(),
+    expects: Type.String(),
+    alerts: Type.Array(
+      Type.Object({
+        to: Type.String(),
+        format: Type.String(),
+        state: Type.String({ description: 'untested: gets no alerts yet' }),
+      }),
+    ),
+    nextExpectedAt: DateTimeOrNull,
+    statusUrl: Type.Optional(Type.String()),
+    next: Type.Optional(Type.String()),
+  }),
   async run({ args, secrets, held: monitor }) {
     const wanted = Array.isArray(args.alerts) ? args.alerts.filter(isObject) : null
     const destinations = wanted?.map((one) => destinationOf(one, secrets))
@@ -162,6 +185,7 @@ function expectedBy(status: Record<string, unknown>): string {
   return `a ping ${when}, at most ${Number(graceSeconds)} s late`
 }
 
+const STATES = ['waiting', 'operational', 'late', 'exhausted', 'expired'] as const
 const TIMES = ['lastPingAt', 'nextExpectedAt', 'lateAt', 'stateChangedAt', 'expiresAt'] as const
 
 export const MONITOR_STATUS: HeldTool = {
@@ -172,13 +196,22 @@ export const MONITOR_STATUS: HeldTool = {
   hints: { reads: true, repeatable: true },
   about: { pulse: 'owner' },
   input: () => ({}),
+  output: Type.Object({
+    publicId: Type.String(),
+    planId: Type.String(),
+    state: Type.Enum(STATES),
+    label: Type.String(),
+    expects: Type.String(),
+    remainingHeartbeats: Count,
+    ...Object.fromEntries(TIMES.map((name) => [name, DateTimeOrNull])),
+  }),
   async run({ held: monitor }) {
     const status = await monitor.json('GET', monitor.path)
     return {
       value: {
         publicId: monitor.publicId,
         planId: said(status.planId),
-        state: said(status.state),
+        state: STATES.find((state) => state === status.state) ?? 'waiting',
         label: said(status.name, MAX_LABEL_CHARS),
         expects: expectedBy(status),
         remainingHeartbeats: Number(status.remainingHeartbeats),

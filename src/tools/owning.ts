@@ -46,6 +46,12 @@ export const ROTATE_TOKEN: HeldTool = {
     }),
   }),
   needs: ['kind'],
+  output: Type.Object({
+    rotated: Type.String(),
+    publicId: Type.String(),
+    token: Type.Optional(Type.String({ description: 'A secret' })),
+    next: Type.String(),
+  }),
   async run({ args, secrets, way, held }) {
     const { product, publicId } = held
     const kind = args.kind as Role

@@ -24,7 +24,7 @@ type Described = {
   input(way: Way): Record<string, TSchema>
   /** The arguments that a call must have, where this way in has them. Default: none. */
   needs?: readonly string[]
-  /** The structured content, for programs that act on it: what is to be paid, and what was bought. Others have text alone. */
+  /** The structured content. Left out where all that there is to read is text, which then comes once. */
   output?: TSchema
 }
 
@@ -36,7 +36,7 @@ export type HeldTool = Described & {
 
 export type Tool = HeldTool | (Described & { about?: never; run(context: Context): Promise<Done> })
 
-/** A value is said as text, line by line, also where a host gets it as structured content: it may pass on only one. */
+/** A value is also said as text, line by line: a host may pass on only one of both. A text is all that there is. */
 export type Done =
   | { text: string; value?: never; meta?: never }
   | { text?: never; value: Record<string, unknown>; meta?: object | undefined }
@@ -148,6 +148,9 @@ export const CAPABILITY_META = 'org.mayfly/capability'
 
 // The parts of inputs and outputs that several tools have.
 
+export const DateTime = Type.String()
+export const DateTimeOrNull = Type.Union([DateTime, Type.Null()])
+export const Count = Type.Integer()
 export const planId = Type.Enum([...PLAN_IDS])
 
 /** An object of these members alone, of which those that are needed must be there. */

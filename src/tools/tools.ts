@@ -139,7 +139,7 @@ async function runTool(tool: Tool, context: Context): Promise<Result> {
     const { value, text = value ? inLines(value) : '', meta } = done
     return {
       content: [{ type: 'text', text: escapeSteering(text) }],
-      ...(value && tool.output && { structuredContent: escaped(value) as typeof value }),
+      ...(value ? { structuredContent: escaped(value) as Record<string, unknown> } : {}),
       ...(meta ? { _meta: { ...meta } } : {}),
     }
   } catch (error) {
@@ -154,8 +154,8 @@ export const errorResult = (text: string): Result => ({
 })
 
 /**
- * A value as text: a line for each member, and for each of a list. Only `next`, which is ours, has several: a service
- * that lies could else begin a line.
+ * A value as text, for hosts that read no structured content: a line for each member, and for each of a list. Only
+ * `next`, which is ours, has several: a service that lies could else begin a line.
  */
 const inLines = (value: object): string =>
   Object.entries(value)

@@ -172,11 +172,11 @@ export async function connectHost(t: After, options: HostOptions) {
         client instanceof Client
           ? await client.callTool(request, requestOptions)
           : await client.callTool(request, undefined, requestOptions)
-      const [{ text = '' } = {}] = result.content as { text?: string }[]
+      const [content] = result.content as { text?: string }[]
       return {
         isError: result.isError === true,
-        text,
-        value: (result.structuredContent as Record<string, unknown>) ?? saidIn(text),
+        text: content?.text ?? '',
+        value: (result.structuredContent ?? {}) as Record<string, unknown>,
       }
     },
     /** Everything that came from the process so far, on both streams. */
@@ -185,19 +185,4 @@ export async function connectHost(t: After, options: HostOptions) {
     err: () => err,
     close: () => client.close(),
   }
-}
-
-/** What a text says line by line, of a tool that has nothing but text: members, and lists of some. */
-export function saidIn(text: string): Record<string, unknown> {
-  const said: Record<string, unknown> = {}
-  let items: Record<string, string>[] = []
-  for (const line of text.split('\n')) {
-    const [, name, member = ''] = /^(\w+):(.*)$/.exec(line) ?? []
-    if (line.startsWith('- ')) {
-      const members = line.slice(2).matchAll(/(\w+): (.*?)(?=, \w+: |$)/g)
-      items.push(Object.fromEntries(Array.from(members, ([, one, value]) => [one, value])))
-    } else if (name && member === '') said[name] = items = []
-    else if (name) said[name] = member.slice(1)
-  }
-  return said
 }

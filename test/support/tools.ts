@@ -8,7 +8,7 @@ import { WITH_WALLET } from './command-line.ts'
 import { hostInThread } from './command-threads.ts'
 import { type After, temporaryFolder } from './folder.ts'
 import { connect, type Revision } from './mcp.ts'
-import { connectHost, type HostKind, IS_NIGHTLY, saidIn } from './mcp-host.ts'
+import { connectHost, type HostKind, IS_NIGHTLY } from './mcp-host.ts'
 import { startServer } from './server.ts'
 
 export type Answered = { isError: boolean; text: string; value: Record<string, unknown> }
@@ -115,7 +115,7 @@ export async function openHost(t: After, { way, client }: Kind) {
     return {
       isError: raw.isError === true,
       text,
-      value: { ...(raw.structuredContent ?? saidIn(text)), ...(way === 'meta' ? meta : {}) },
+      value: { ...raw.structuredContent, ...(way === 'meta' ? meta : {}) },
     }
   }
 
