@@ -80,9 +80,12 @@ export const NEW_ORDER = {
   unfulfilled_at: null,
 } as const
 
-/** Once a quote ended `endedMs` ago, its order is looked up every `everyMs`. */
-export type Pauses = readonly [Pause, Pause, ...Pause[]]
-type Pause = { endedMs: number; everyMs: number }
+/**
+ * An open order is looked up again after a tenth of the time since its quote ended, within these bounds. A payment that
+ * was under way when the quote ended arrives soon after, if at all; later, the node has forgotten the order, and there
+ * may be many like it.
+ */
+export const LOOK_UP_AGAIN_MS = { least: 15_000, most: 3_600_000 }
 
 /**
  * The only transition of a sale that provisions. It also claims the delivery if `delivered_at` is set. A dead
@@ -321,19 +324,17 @@ export function createOrderStore(db: Db) {
       )
     },
 
-    /** Pending orders whose pause is over. The pause grows with the time since the quote ended. */
-    due(startedAt: number, pauses: Pauses, limit: number): Promise<OrderRow[]> {
-      const [first, ...later] = pauses
-      const cases = later.map(
-        ({ endedMs, everyMs }) => `when quote_expires_at + ${endedMs} <= $1 then ${everyMs}`,
-      )
-      const pause = `case ${cases.toReversed().join(' ')} else ${first.everyMs} end`
+    /** Pending orders whose next look-up is due, the longest waiting first. */
+    due(startedAt: number, limit: number): Promise<OrderRow[]> {
+      const { least, most } = LOOK_UP_AGAIN_MS
       return db.read<OrderRow>(
-        `select * from purchase_order where state = 'pending'
-           and looked_up_at < $2 and looked_up_at + ${pause} < $1
+        `select * from purchase_order where state = 'pending' and looked_up_at < $2
+           and looked_up_at + case when quote_expires_at < $1 - ${10 * most} then ${most}
+             when quote_expires_at < $1 - ${10 * least} then ($1 - quote_expires_at) / 10
+             else ${least} end < $1
          order by looked_up_at ${limitedTo(3)}`,
         startedAt,
-        startedAt - first.everyMs,
+        startedAt - least,
         limit,
       )
     },

@@ -11,22 +11,16 @@ import type { Log } from '../lib/log.ts'
 import type { Lightning } from '../lightning/lightning.ts'
 import { REPLAY_MS } from './order.ts'
 import type { Orders } from './orders.ts'
-import { claimLookup, createOrderStore, type OrderRow, type Pauses, sealOverdue } from './store.ts'
+import {
+  claimLookup,
+  createOrderStore,
+  LOOK_UP_AGAIN_MS,
+  type OrderRow,
+  sealOverdue,
+} from './store.ts'
 import { purgeOrders } from './tombstones.ts'
 
-const SWEEP_EVERY_MS = 15_000
-const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000]
-/**
- * How often an order that nobody polls is looked up. A payment that was under way when the quote ended
- * arrives soon after, if at all. If an order stays open for longer, the node has forgotten it. There may be
- * many such orders, so they are looked up more rarely, but for ever.
- */
-export const PAUSES: Pauses = [
-  { endedMs: 0, everyMs: SWEEP_EVERY_MS },
-  { endedMs: MINUTE_MS, everyMs: MINUTE_MS },
-  { endedMs: HOUR_MS, everyMs: 10 * MINUTE_MS },
-  { endedMs: 24 * HOUR_MS, everyMs: HOUR_MS },
-]
+const SWEEP_EVERY_MS = LOOK_UP_AGAIN_MS.least
 const SWEEP_ORDERS = 200
 const LOOKUPS_AT_ONCE = 8
 /**
@@ -115,7 +109,7 @@ export function createWatcher(deps: {
         await lookUpAll(await store.deadByGuess(begunAt, DEAD_ORDERS), clock.now(), signal)
       })
     const open = (startedAt: number) => store.pending(startedAt, SWEEP_ORDERS)
-    const due = (startedAt: number) => store.due(startedAt, PAUSES, SWEEP_ORDERS)
+    const due = (startedAt: number) => store.due(startedAt, SWEEP_ORDERS)
     await guarded('order.pass_failed', () => pass(open, signal))
     await someDead()
     while (await pause(SWEEP_EVERY_MS, signal)) {

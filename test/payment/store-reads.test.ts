@@ -70,22 +70,18 @@ test('a pass looks up what is pending and was not looked up since it began, the 
   assert.equal(ids(await store.pending(T, 1)), 'oldest')
 })
 
-test('an order is due when its pause is over, which is longer the longer ago its quote ended', async (t) => {
+test('an order is due after a tenth of the time since its quote ended, or 15 seconds, or an hour', async (t) => {
   const { add, store, ids } = await orderRows(t)
-  const pauses = [
-    { endedMs: 0, everyMs: 10 },
-    { endedMs: 100, everyMs: 50 },
-    { endedMs: 1_000, everyMs: 500 },
-  ] as const
-  for (const state of STATES) await add(state, { state, looked_up_at: T - 11 })
-  await add('not yet', { looked_up_at: T - 10 })
-  const ended = { quote_expires_at: T - 100 }
-  await add('not yet of 50', { ...ended, looked_up_at: T - 50 })
-  await add('due of 50', { ...ended, looked_up_at: T - 51 })
-  await add('not yet of 500', { quote_expires_at: T - 1_000, looked_up_at: T - 500 })
-  await add('due of 500', { quote_expires_at: T - 1_000, looked_up_at: T - 501 })
-  assert.equal(ids(await store.due(T, [...pauses], 9)), 'due of 500 due of 50 pending')
-  assert.equal(ids(await store.due(T, [...pauses], 1)), 'due of 500')
+  for (const state of STATES) await add(state, { state, looked_up_at: T - 15_001 })
+  await add('not yet', { looked_up_at: T - 15_000 })
+  const ended = { quote_expires_at: T - 500_000 }
+  await add('not yet of 50 s', { ...ended, looked_up_at: T - 50_000 })
+  await add('due of 50 s', { ...ended, looked_up_at: T - 50_001 })
+  const longAgo = { quote_expires_at: T - 99 * 3_600_000 }
+  await add('not yet of an hour', { ...longAgo, looked_up_at: T - 3_600_000 })
+  await add('due of an hour', { ...longAgo, looked_up_at: T - 3_600_001 })
+  assert.equal(ids(await store.due(T, 9)), 'due of an hour due of 50 s pending')
+  assert.equal(ids(await store.due(T, 1)), 'due of an hour')
 })
 
 test('a pass looks up the deaths that are a guess and were not looked up since it began, the newest look first', async (t) => {
