@@ -122,7 +122,6 @@ const TIMES = {
   gate_intent: ['next_verify_at'],
   pulse_late_spell: ['ended_at'],
   pulse_monitor: [
-    'first_ping_at',
     'last_ping_at',
     'rescheduled_at',
     'late_since',

@@ -22,35 +22,28 @@ export async function followMonitor({
   stream: EventStream
   clock: Clock
 }): Promise<void> {
-  let sent: MonitorRow | null = null
-  let sentState: string | null = null
+  let sent = { state: '', data: '', count: 0 }
   while (stream.isOpen()) {
     const monitor = await service.current(publicId)
     // Without a word: it may be resumed.
     if (!monitor && (await service.isSuspended(publicId))) return
     if (!monitor) return void (await end(stream, 'destroyed'))
     const status = await service.status(monitor)
+    const { state, acceptedHeartbeatCount: count } = status
     const data = JSON.stringify(status)
-    const id = String(status.acceptedHeartbeatCount)
-    if (sent && monitor.accepted_heartbeat_count > sent.accepted_heartbeat_count) {
-      if (!(await stream.send({ event: 'ping', data, id }))) return
-    }
-    if (status.state !== sentState || hasOtherSettings(monitor, sent)) {
+    const id = String(count)
+    const isPinged = sent.data !== '' && count > sent.count
+    if (isPinged && !(await stream.send({ event: 'ping', data, id }))) return
+    // Without a ping, it is the settings, the end or a blind window that has changed.
+    if (state !== sent.state || (!isPinged && data !== sent.data)) {
       if (!(await stream.send({ event: 'state', data, id }))) return
     }
-    if (status.state === 'expired') return void (await end(stream, status.state))
-    sent = monitor
-    sentState = status.state
+    if (state === 'expired') return void (await end(stream, state))
+    sent = { state, data, count }
     const untilChange = (service.nextChangeAt(monitor) ?? Number.POSITIVE_INFINITY) - clock.now()
     await stream.wait(Math.max(1, Math.min(untilChange, POLL_EVERY_MS)))
   }
 }
-
-/** A schedule counts from its own time, and an extension is a change, too. */
-const hasOtherSettings = (monitor: MonitorRow, sent: MonitorRow | null): boolean =>
-  monitor.expires_at !== sent?.expires_at ||
-  monitor.settings_changed_at !== sent.settings_changed_at ||
-  monitor.rescheduled_at !== sent.rescheduled_at
 
 async function end(stream: EventStream, status: string): Promise<void> {
   await stream.send({ event: 'end', data: JSON.stringify({ status }) })

@@ -51,8 +51,9 @@ export async function historyPage(
   const newest = type === 'late' ? 0 : Math.min(ping, monitor.ping_count)
   // The spell that lasts may have ended since the monitor was read.
   const endedBefore = Math.min(spellsBefore, open?.beganAt ?? spellsBefore)
-  const [pings, ended, recent] = await Promise.all([
+  const [pings, [first], ended, recent] = await Promise.all([
     store.pings(publicId, newest, limit),
+    store.pings(publicId, 1, 1),
     store.spells(publicId, endedBefore, limit + 1),
     store.spellsSince(publicId, until - PERIODS.last30Days, MAX_SPELLS + 1),
   ])
@@ -77,7 +78,7 @@ export async function historyPage(
   const isLast =
     next.ping === 0 && shown.spells === spells.length && shown.windows === windows.length
   return {
-    uptime: uptimeOf(monitor, { until, open, spells: recent, windows: unseen }),
+    uptime: uptimeOf(first?.at ?? until, { until, open, spells: recent, windows: unseen }),
     entries: shown.entries,
     nextCursor: isLast ? null : cursorOf(next),
   }
@@ -183,7 +184,7 @@ export const durationSeconds = ({ startedAt, endedAt }: EndedRun): number | null
  * spells were not too many to read.
  */
 function uptimeOf(
-  { first_ping_at: firstPingAt }: MonitorRow,
+  firstPingAt: number,
   {
     until,
     open,
@@ -199,7 +200,7 @@ function uptimeOf(
   const lateOrUnseen = apart([...windows, ...late])
   let shorterFrom = until
   const share = (ms: number): number | null => {
-    const from = Math.max(until - ms, firstPingAt ?? until)
+    const from = Math.max(until - ms, firstPingAt)
     if (from >= shorterFrom) return null
     shorterFrom = from
     const unseenMs = lengthWithin(windows, from, until)

@@ -1,7 +1,7 @@
 /** When a monitor expects pings: by its interval, or by the times of a crontab line in a time zone, summer time included. */
 import { Cron } from 'croner'
 import { LRUCache } from 'lru-cache'
-import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH } from './schema.ts'
+import { MAX_CRON_LENGTH, MAX_TIME_ZONE_LENGTH, type PulseSchedule } from './schema.ts'
 import type { MonitorRow } from './store.ts'
 
 /** Five fields and a time zone by its name in the IANA database, such as `0 3 * * 1-5` and `Europe/Berlin`. */
@@ -66,13 +66,18 @@ export type Timing = {
   timeZone: string
 }
 
-export const timingOf = (monitor: MonitorRow): Timing => ({
-  intervalSeconds: monitor.expected_interval_seconds,
-  graceSeconds:
-    monitor.schedule_cron === '' ? monitor.grace_seconds : monitor.schedule_grace_seconds,
-  cron: monitor.schedule_cron,
-  timeZone: monitor.schedule_time_zone,
-})
+export const scheduleOf = ({ schedule }: Pick<MonitorRow, 'schedule'>): PulseSchedule | null =>
+  schedule === '' ? null : JSON.parse(schedule)
+
+export function timingOf(monitor: MonitorRow): Timing {
+  const schedule = scheduleOf(monitor)
+  return {
+    intervalSeconds: monitor.expected_interval_seconds,
+    graceSeconds: schedule?.graceSeconds ?? monitor.grace_seconds,
+    cron: schedule?.cron ?? '',
+    timeZone: schedule?.timeZone ?? '',
+  }
+}
 
 /** When a ping is expected, and how long the service waits for it. */
 export type Expected = {

@@ -9,6 +9,7 @@ import { createSealing } from '../payment/sealing.ts'
 import { isTokenOf, tokenHash } from '../secrets/tokens.ts'
 import { durationSeconds } from './history.ts'
 import { createMonitors, type MonitorsDeps } from './monitors.ts'
+import { scheduleOf } from './schedule.ts'
 import type { PublicPulseStatus, PulseSchedule, PulseSettings, PulseStatus } from './schema.ts'
 import { isActive, nextStateChangeAt, type Standing, standingAt, windowsOf } from './state.ts'
 import {
@@ -120,14 +121,7 @@ export function createPulse(deps: Omit<MonitorsDeps, 'sealing'> & { hints: Hints
         description: textOf(monitor.description),
         expectedIntervalSeconds: monitor.expected_interval_seconds,
         graceSeconds: monitor.grace_seconds,
-        schedule:
-          monitor.schedule_cron === ''
-            ? null
-            : {
-                cron: monitor.schedule_cron,
-                timeZone: monitor.schedule_time_zone,
-                graceSeconds: monitor.schedule_grace_seconds,
-              },
+        schedule: scheduleOf(monitor),
         publicStatusEnabled: monitor.public_status_enabled === 1,
         publicStatusId: monitor.public_status_id,
         heartbeatLimit: monitor.heartbeat_limit,

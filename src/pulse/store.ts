@@ -2,6 +2,7 @@
 import { type Db, insertRow, limitedTo, type Row, type Statement } from '../db/db.ts'
 import { utf8 } from '../lib/bytes.ts'
 import type { PlanId } from '../lib/product-names.ts'
+import type { PulseSchedule } from './schema.ts'
 
 /** Rows of one table that a unit deletes: more would hold up the pings of others. */
 const DELETED_TOGETHER = 1_000
@@ -20,14 +21,10 @@ export type MonitorRow = {
   description: Uint8Array
   expected_interval_seconds: number
   grace_seconds: number
-  schedule_cron: string
-  schedule_time_zone: string
-  schedule_grace_seconds: number
+  schedule: string
   public_status_enabled: number
-  settings_changed_at: number
   accepted_heartbeat_count: number
   ping_count: number
-  first_ping_at: number | null
   last_ping_at: number | null
   state_since: number
   created_at: number
@@ -64,7 +61,7 @@ export const insertMonitor = (monitor: {
   description?: string
   expectedIntervalSeconds: number
   graceSeconds: number
-  schedule?: { cron: string; timeZone: string; graceSeconds: number } | undefined
+  schedule?: PulseSchedule | undefined
   isShared?: boolean
   createdAt: number
   expiresAt: number
@@ -83,17 +80,17 @@ export const insertMonitor = (monitor: {
     expected_interval_seconds: monitor.expectedIntervalSeconds,
     grace_seconds: monitor.graceSeconds,
     public_status_enabled: Number(monitor.isShared ?? false),
-    settings_changed_at: monitor.createdAt,
     accepted_heartbeat_count: 0,
     ping_count: 0,
     state_since: monitor.createdAt,
     created_at: monitor.createdAt,
     expires_at: monitor.expiresAt,
     check_at: monitor.checkAt,
-    schedule_cron: monitor.schedule?.cron ?? '',
-    schedule_time_zone: monitor.schedule?.timeZone ?? '',
-    schedule_grace_seconds: monitor.schedule?.graceSeconds ?? 0,
+    schedule: scheduleText(monitor.schedule ?? null),
   })
+
+export const scheduleText = (schedule: PulseSchedule | null): string =>
+  schedule === null ? '' : JSON.stringify(schedule)
 
 /** Extends a monitor that accepts pings, unless it was extended since it was read. */
 export const extendMonitor = (extended: {
@@ -129,14 +126,10 @@ const CHANGING = [
   'description',
   'expected_interval_seconds',
   'grace_seconds',
-  'schedule_cron',
-  'schedule_time_zone',
-  'schedule_grace_seconds',
+  'schedule',
   'public_status_enabled',
-  'settings_changed_at',
   'accepted_heartbeat_count',
   'ping_count',
-  'first_ping_at',
   'last_ping_at',
   'state_since',
   'check_at',

@@ -13,7 +13,7 @@ import {
   standingAt,
   type Windows,
 } from './state.ts'
-import type { LateSpell, MonitorRow, Ping } from './store.ts'
+import { type LateSpell, type MonitorRow, type Ping, scheduleText } from './store.ts'
 
 /** What a job sends. Without a rid it has one run at a time. A run that ends without a code has failed. */
 export type Signal = { rid: string | null } & (
@@ -118,7 +118,6 @@ function afterSignal(monitor: MonitorRow, signal: Signal, known: Known): Step | 
     const ended = endRun(monitor, signal, now)
     if (ended) Object.assign(next, ended)
     next.ping_count = monitor.ping_count + 1
-    next.first_ping_at = monitor.first_ping_at ?? now
     next.last_ping_at = now
     next.late_since = null
     next.is_silent = 0
@@ -144,7 +143,6 @@ function afterSettings(
   const { expectedIntervalSeconds, graceSeconds, publicStatusEnabled } = settings
   const next = {
     ...monitor,
-    settings_changed_at: known.now,
     name: settings.name === undefined ? monitor.name : utf8(settings.name),
     description:
       settings.description === undefined ? monitor.description : utf8(settings.description),
@@ -161,7 +159,7 @@ function afterSettings(
     next.expected_interval_seconds !== monitor.expected_interval_seconds ||
     next.grace_seconds !== monitor.grace_seconds
   // While there is a schedule, interval and grace are kept and not used.
-  return isRescheduled && monitor.schedule_cron === ''
+  return isRescheduled && monitor.schedule === ''
     ? rescheduled(monitor, next, known)
     : step(monitor, next, { known, noticed: [] })
 }
@@ -171,14 +169,8 @@ function afterSchedule(
   schedule: PulseSchedule | null,
   known: Known,
 ): Step | null {
-  if (schedule === null && monitor.schedule_cron === '') return null
-  const next = {
-    ...monitor,
-    schedule_cron: schedule?.cron ?? '',
-    schedule_time_zone: schedule?.timeZone ?? '',
-    schedule_grace_seconds: schedule?.graceSeconds ?? 0,
-  }
-  return rescheduled(monitor, next, known)
+  if (schedule === null && monitor.schedule === '') return null
+  return rescheduled(monitor, { ...monitor, schedule: scheduleText(schedule) }, known)
 }
 
 /** New deadlines begin to count now, so they make nobody late, and end a lateness. */

@@ -16,7 +16,7 @@ const TIMES: Record<string, string[]> = {
   alert: ['not_before'],
   gate_intent: ['next_verify_at'],
   pulse_monitor: [
-    ...['first_ping_at', 'last_ping_at', 'rescheduled_at', 'late_since', 'failed_at'],
+    ...['last_ping_at', 'rescheduled_at', 'late_since', 'failed_at'],
     ...['state_since', 'check_at'],
   ],
 }
@@ -58,9 +58,9 @@ test('pings and late spells that lie ahead of a clock that went back end now, an
       {
         text: `insert into pulse_monitor (public_id, public_status_id, plan_id, owner_token_hash, ping_token_hash,
           heartbeat_limit, minimum_grace_seconds, name, description, expected_interval_seconds, grace_seconds,
-          public_status_enabled, settings_changed_at, accepted_heartbeat_count, ping_count, last_ping_at,
+          public_status_enabled, accepted_heartbeat_count, ping_count, last_ping_at,
           state_since, created_at, expires_at)
-          values ('a', 'a', 'spark', $1, $1, 9, 60, $1, $1, 60, 60, 0, 0, 2, 2, $2, 0, 0, 0)`,
+          values ('a', 'a', 'spark', $1, $1, 9, 60, $1, $1, 60, 60, 0, 2, 2, $2, 0, 0, 0)`,
         values: [new Uint8Array(), T + HOUR],
       },
       ...[T - HOUR, T + HOUR].map((at, i) => ({

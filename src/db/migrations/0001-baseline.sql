@@ -317,10 +317,8 @@ create table pulse_monitor (
   expected_interval_seconds integer not null,
   grace_seconds integer not null,
   public_status_enabled integer not null,    -- 0 | 1
-  settings_changed_at integer not null,
   accepted_heartbeat_count integer not null,
   ping_count integer not null,               -- those that were no starts of runs; the last one has this number
-  first_ping_at integer,
   last_ping_at integer,
   state_since integer not null,              -- when the state as of the last change of this row began
   created_at integer not null,
@@ -344,10 +342,8 @@ create table pulse_monitor (
   open_runs text not null default '',
   -- JSON: the last run that has ended, or nothing.
   last_run text not null default '',
-  -- A schedule of cron, which takes the place of interval and grace while it is set. Empty: there is none.
-  schedule_cron text not null default '',
-  schedule_time_zone text not null default '',
-  schedule_grace_seconds integer not null default 0,
+  -- JSON: a schedule of cron, which takes the place of interval and grace while it is set, or nothing.
+  schedule text not null default '',
   suspended_at integer,
   -- When suspensions of this monitor began and ended, each as `beganAt-endedAt `, newest first, or nothing. They are its
   -- own blind windows.
