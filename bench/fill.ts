@@ -35,12 +35,12 @@ export function fill(file: string, { inboxes, eventsEach, body }: Fill): Filled 
     (public_id, plan_id, owner_token_hash, ingest_token_hash, max_bytes_per_request, created_at)
     values (?, 'long', ?, ?, 1048576, ?)`)
   const addUse = store.prepare(`insert into catch_inbox_use
-    (number, request_limit, storage_limit_bytes, accepted_request_count, stored_bytes, last_sequence, expires_at)
-    values (?, 1000000000, 1000000000000, ?, 0, ?, ?)`)
+    (number, request_limit, storage_limit_bytes, accepted_request_count, stored_bytes, expires_at)
+    values (?, 1000000000, 1000000000000, ?, 0, ?)`)
   const numbers = filled.map(({ publicId, ownerToken }) => {
     const hashes = [hashOf(ownerToken), hashOf(token('catch_ingest'))] as const
     const number = Number(addInbox.run(publicId, ...hashes, now).lastInsertRowid)
-    addUse.run(number, eventsEach, eventsEach, now + 30 * DAY)
+    addUse.run(number, eventsEach, now + 30 * DAY)
     return number
   })
   const addEvent = store.prepare(`insert into catch_event

@@ -46,8 +46,7 @@ export const eventTables = (db: Db): EventTables =>
   db.engine === 'sqlite' ? createPlaces(db) : POSTGRES
 
 const RESERVE = `update catch_inbox_use
-  set accepted_request_count = accepted_request_count + $2, stored_bytes = stored_bytes + $3,
-      last_sequence = last_sequence + $2
+  set accepted_request_count = accepted_request_count + $2, stored_bytes = stored_bytes + $3
   where number = $1 and revision = $5
     and destroyed_at is null and suspended_at is null and expires_at > $4
     and accepted_request_count + $2 <= request_limit and stored_bytes + $3 <= storage_limit_bytes`
@@ -193,7 +192,7 @@ const PLACED = `(${['catch_event_place', 'catch_event_recent']
   .join(' union all ')})`
 
 const INSERT = `insert into catch_event (inbox, ${COLUMNS})
-  select number, last_sequence - $2, ${placeholders(3, VALUES_OF_EVENT - 1)}
+  select number, accepted_request_count - $2, ${placeholders(3, VALUES_OF_EVENT - 1)}
   from catch_inbox_use where number = $1`
 
 /** Rows that were appended one after the other have ids one after the other. */
@@ -260,8 +259,8 @@ function insertText(events: number): string {
     { length: events },
     (_, at) => `(${placeholders(6 + at * VALUES_OF_EVENT, VALUES_OF_EVENT)})`,
   )
-  return `with used as (${RESERVE} returning last_sequence)
+  return `with used as (${RESERVE} returning accepted_request_count)
     insert into catch_event (inbox, ${COLUMNS})
-    select $1, last_sequence - column1, ${EVENT}
+    select $1, accepted_request_count - column1, ${EVENT}
     from used, (values ${rows.join(', ')}) as event`
 }

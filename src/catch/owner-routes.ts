@@ -26,7 +26,7 @@ import {
   StreamQuery,
 } from './schema.ts'
 import type { CatchService } from './service.ts'
-import type { InboxRow } from './store.ts'
+import { type InboxRow, latestOf } from './store.ts'
 
 type Owned = { Params: { publicId: string } }
 type Listed = Owned & { Querystring: EventQuery }
@@ -249,7 +249,7 @@ export function mountOwner(
       errors: ['invalid query'],
     },
     owner.streams((inbox, request) => {
-      const from = lastEventId(request) ?? inbox.last_sequence
+      const from = lastEventId(request) ?? latestOf(inbox)
       return (stream, gone) => {
         stream.mark(String(from))
         return service.follow({ publicId: inbox.public_id, from }, request.query as StreamQuery, {

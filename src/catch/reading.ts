@@ -18,7 +18,7 @@ import { EVENT_FILTERS, FILTER_NAMES, type FilterName } from '../lib/event-filte
 import { eventsJson } from './event.ts'
 import type { EventFilter, EventSize, EventStore, Order } from './event-store.ts'
 import type { EventQuery, StreamQuery } from './schema.ts'
-import { type InboxRow, type InboxStore, stateOf } from './store.ts'
+import { type InboxRow, type InboxStore, latestOf, stateOf } from './store.ts'
 
 /** A page ends early before its JSON exceeds this. Its cursor continues after it. */
 const MAX_PAGE_BYTES = 6 * 1024 * 1024
@@ -139,7 +139,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
       return json
     }
     function ending(next: number | null): Buffer {
-      made.push(utf8(`],"nextCursor":${next},"latestSequence":${inbox.last_sequence}}`))
+      made.push(utf8(`],"nextCursor":${next},"latestSequence":${latestOf(inbox)}}`))
       return part()
     }
     let bytes = PAGE_FRAME_BYTES
@@ -198,7 +198,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
     ): AsyncGenerator<Buffer, Buffer> {
       const { limit = DEFAULT_LIMIT, cursor = Number.MAX_SAFE_INTEGER, q: text = '' } = query
       // A wait of no time looks for what comes after the latest event.
-      let after = query.wait === undefined ? query.after : (query.after ?? found.last_sequence)
+      let after = query.wait === undefined ? query.after : (query.after ?? latestOf(found))
       for (let inbox: InboxRow | null = found; ; ) {
         // Read before the events, so that an inbox that has ended has no event that was missed.
         if (poll) inbox = await inboxes.inbox(found.public_id)
@@ -206,7 +206,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
         const state = stateOf(inbox, clock.now())
         const order = after === undefined ? 'newest' : 'oldest'
         const ask: Ask = { order, from: after ?? cursor, equal: equalOf(query), text, gone }
-        const isNone = state === 'expired' || (after !== undefined && inbox.last_sequence <= after)
+        const isNone = state === 'expired' || (after !== undefined && latestOf(inbox) <= after)
         const asked = { ask, limit, bytes: RUN_BYTES }
         const chosen = isNone ? NONE : await choose(inbox.number, asked, reservation)
         if (!chosen) throw problem('request timeout')
@@ -214,7 +214,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
           return yield* parts(inbox, { ...chosen, order }, reservation)
         }
         // The filter leaves out all events up to here, or they were deleted.
-        after = Math.max(after ?? 0, inbox.last_sequence)
+        after = Math.max(after ?? 0, latestOf(inbox))
         await poll.wait(Math.min(POLL_EVERY_MS, inbox.expires_at - clock.now()))
       }
     },
@@ -230,7 +230,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
         // Read before the events, so that an inbox that has ended has no event that was missed.
         const inbox = await inboxes.inbox(publicId)
         const state = inbox ? stateOf(inbox, clock.now()) : 'manually_destroyed'
-        const isNew = inbox !== null && state !== 'expired' && inbox.last_sequence > above
+        const isNew = inbox !== null && state !== 'expired' && latestOf(inbox) > above
         const next = isNew ? await captures(inbox, { ...ask, from: above }, stream) : NO_CAPTURES
         if (isNew && next && next.last !== null) {
           // It empties the list, which alone holds the events while a slow reader takes them.
@@ -239,7 +239,7 @@ export function createReading(deps: Store & { scheduler: Scheduler; clock: Clock
           continue
         }
         // The filter leaves out all events up to here.
-        if (isNew && next) above = inbox.last_sequence
+        if (isNew && next) above = latestOf(inbox)
         // Without a word: its clients come back, and find it resumed or over.
         if (next && state === 'suspended') return
         if (next && state !== 'active') {

@@ -19,7 +19,6 @@ export type InboxRow = {
   max_bytes_per_request: number
   accepted_request_count: number
   stored_bytes: number
-  last_sequence: number
   created_at: number
   expires_at: number
   suspended_at: number | null
@@ -27,6 +26,9 @@ export type InboxRow = {
   revision: number
 } & StoredResponse &
   Row
+
+/** The sequence of its latest event: they count its requests from 1, and the count never shrinks. */
+export const latestOf = (inbox: InboxRow): number => inbox.accepted_request_count
 
 /** The state of an inbox: manually_destroyed > expired > suspended > exhausted > active. */
 export function stateOf(inbox: InboxRow, now: number): CatchState {
@@ -57,9 +59,9 @@ export const insertInbox = (inbox: {
     created_at: inbox.createdAt,
   }),
   {
-    text: `insert into catch_inbox_use (number, accepted_request_count, stored_bytes, last_sequence,
-        request_limit, storage_limit_bytes, expires_at)
-      select number, 0, 0, 0, $2, $3, $4 from catch_inbox where public_id = $1`,
+    text: `insert into catch_inbox_use (number, accepted_request_count, stored_bytes, request_limit,
+        storage_limit_bytes, expires_at)
+      select number, 0, 0, $2, $3, $4 from catch_inbox where public_id = $1`,
     values: [inbox.publicId, inbox.requestLimit, inbox.storageLimitBytes, inbox.expiresAt],
     expect: 1,
   },

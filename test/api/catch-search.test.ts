@@ -39,7 +39,10 @@ async function aLargeInbox(server: TestServer): Promise<CatchCapability> {
        select id, inbox, sequence from catch_event where sequence > 200`,
     )
   }
-  await query(server, 'update catch_inbox_use set last_sequence = 2000')
+  await query(
+    server,
+    'update catch_inbox_use set accepted_request_count = 2000, request_limit = 3000',
+  )
   return inbox
 }
 

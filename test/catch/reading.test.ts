@@ -74,7 +74,6 @@ function aReading(events: number) {
   let current: InboxRow | null = {
     public_id: 'catch_x',
     number: 1,
-    last_sequence: events,
     expires_at: 100,
     accepted_request_count: events,
     request_limit: events,

@@ -191,9 +191,8 @@ create table catch_inbox (
 -- What each event changes of its inbox, and what decides whether it may. Kept narrow: SQLite writes whole pages.
 create table catch_inbox_use (
   number integer primary key,
-  accepted_request_count integer not null,
+  accepted_request_count integer not null,   -- and the sequence of its latest event
   stored_bytes integer not null,
-  last_sequence integer not null,
   request_limit integer not null,
   storage_limit_bytes integer not null,
   expires_at integer not null,
