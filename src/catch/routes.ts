@@ -38,7 +38,6 @@ export function mountCatch(
     resourceSchema: CatchCapability,
     parse: (body) => ({ planId: parsePlanSelection(body), terms: null }),
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
-    memo: (planId) => `Mayfly CATCH ${planId}`,
   }
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)

@@ -341,7 +341,6 @@ async function putBack(deps: LostDeps, lost: Lost): Promise<OrderRef> {
     plan: jcs(plan),
     // The buyer's are lost.
     terms: 'null',
-    memo: `Mayfly ${product.toUpperCase()} ${planId}`,
     amount_sats: plan.priceSats,
     client_network: '',
     opened_by: '',

@@ -27,7 +27,6 @@ export type OrderRequest = {
 /** The terms of a new order. It keeps `plan` as it is now. */
 export type Offer = {
   plan: PlanTerms & Record<string, Json>
-  memo: string
   clientNetwork: string
   /** How many unpaid orders the client network may have, this one included. Left out: any number. */
   maxOpen?: number
@@ -72,10 +71,18 @@ export const quoteOf = (order: OrderRow): Quote => ({
   paymentHash: order.payment_hash,
   expiresAt: order.quote_expires_at,
   network: order.network,
-  memo: order.memo,
+  memo: memoOf({ product: order.product, planId: order.plan_id, extendsId: order.extends_id }),
   durationSeconds: planOf(order).durationSeconds,
   ...(order.contested === 0 ? {} : { proofRequired: true as const }),
 })
+
+/** The text of an invoice: what is bought, and nothing of who buys it. */
+export const memoOf = (sold: {
+  product: Product
+  planId: PlanId
+  extendsId?: string | null
+}): string =>
+  `Mayfly ${sold.product.toUpperCase()} ${sold.planId}${sold.extendsId ? ' extension' : ''}`
 
 /** The grant of a settled order, with its delivery seed. */
 export function grantOf(

@@ -14,7 +14,14 @@ import { decodeInvoice } from '../protocol/bolt11.ts'
 import { fingerprints, type Secrets } from '../secrets/secrets.ts'
 import type { NodeHealth } from './health.ts'
 import { clientMark, type KeyedBy } from './keys.ts'
-import { namedIn, type Offer, type OrderRequest, type TooMany, termsUnder } from './order.ts'
+import {
+  memoOf,
+  namedIn,
+  type Offer,
+  type OrderRequest,
+  type TooMany,
+  termsUnder,
+} from './order.ts'
 import { insertName, NEW_ORDER, type OrderRow, type OrderStore } from './store.ts'
 
 /** The order, and whether this call opened it; or why there is none. */
@@ -87,8 +94,9 @@ export function createQuoting(deps: {
 
   /** Opens the order, or finds it open. */
   async function open({ orderId, by, request, offer, requestHash }: Opening): Promise<Opened> {
-    const { plan, memo, clientNetwork, maxOpen } = offer
+    const { plan, clientNetwork, maxOpen } = offer
     const { product, planId } = request
+    const memo = memoOf(request)
     // The unit counts again. This spares the node the invoices of a client network that has too many.
     if (maxOpen !== undefined && !lightning.signInvoice) {
       const { count } = await store.openOf(clientNetwork, clock.now())
@@ -116,7 +124,6 @@ export function createQuoting(deps: {
       plan_id: planId,
       plan: textOf(plan),
       terms: jcs(termsUnder(plan, request)),
-      memo,
       amount_sats: plan.priceSats,
       client_network: clientNetwork,
       opened_by: clientMark(secrets, by?.client ?? null),

@@ -24,7 +24,6 @@ export type OrderRow = {
   plan_id: PlanId
   plan: string
   terms: string
-  memo: string
   amount_sats: number
   client_network: string
   /** The client who opened it: see `clientMark`. */

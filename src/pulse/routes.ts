@@ -67,7 +67,6 @@ export function mountPulse(
       terms: monitorTerms(headers['x-pulse-settings'], clock.now),
     }),
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
-    memo: (planId) => `Mayfly PULSE ${planId}`,
   }
   mountPaidRoute(app, deps, route)
   mountOneUrl(app, deps, route)

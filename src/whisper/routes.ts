@@ -95,7 +95,6 @@ export function mountWhisper(
       }
     },
     plan: (planId) => (plans[planId].available ? plans[planId] : null),
-    memo: (planId) => `Mayfly WHISPER ${planId}`,
     async reserve({ planId, terms, body, clientNetwork }) {
       const plan = plans[planId]
       const { readLimit, revealAt, revealWhen } = terms as WhisperTerms

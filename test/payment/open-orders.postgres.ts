@@ -57,7 +57,6 @@ const anOrder = (id: string, clientNetwork: string, most: number): Statement[] =
     plan_id: 'spark',
     plan: '{}',
     terms: 'null',
-    memo: '',
     amount_sats: 1,
     client_network: clientNetwork,
     opened_by: '',

@@ -70,7 +70,6 @@ export async function orderRows(t: After) {
         plan_id: 'standard',
         plan: '{}',
         terms: 'null',
-        memo: 'm',
         amount_sats: 5,
         client_network: 'n',
         state: 'pending',
@@ -107,11 +106,11 @@ export const SETTLED: Partial<OrderRow> = {
 /** An order whose capability was handed out, and may be again. */
 export const deliveredOrder = (product: string, publicId: string): Statement => ({
   text: `insert into purchase_order
-    (order_id, secret_id, request_hash, product, plan_id, plan, terms, memo, amount_sats,
+    (order_id, secret_id, request_hash, product, plan_id, plan, terms, amount_sats,
      client_network, state, created_at, looked_up_at, network, bolt11, payment_hash, quote_expires_at,
      settled_at, public_id, seed,
      expires_at, delivered_at, opened_by, contested)
-    values ('order_0', '', $1, $3, 'spark', '{}', 'null', '', 1, '', 'settled', 0, 0, 'regtest', '', '', 0, 0, $2,
+    values ('order_0', '', $1, $3, 'spark', '{}', 'null', 1, '', 'settled', 0, 0, 'regtest', '', '', 0, 0, $2,
       $1, 10, 0, '', 0)`,
   values: [Buffer.alloc(32), publicId, product],
 })

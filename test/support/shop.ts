@@ -112,7 +112,6 @@ export const aRequest = (request: Partial<OrderRequest> = {}): OrderRequest => (
 
 export const anOffer = (offer: Partial<Offer> = {}): Offer => ({
   plan: { planId: 'spark', priceSats: 100, durationSeconds: LIFE / SECOND },
-  memo: 'Mayfly CATCH spark',
   clientNetwork: '203.0.113',
   ...offer,
 })

@@ -77,7 +77,6 @@ create table purchase_order (
   plan_id text not null,
   plan text not null,              -- JSON snapshot of the plan at quote time
   terms text not null,             -- JSON of the product's own terms
-  memo text not null,              -- the invoice's text
   amount_sats integer not null,
   client_network text not null,
   state text not null,             -- pending | settled | dead | paid_unfulfilled | refunded

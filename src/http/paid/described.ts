@@ -2,6 +2,7 @@
 
 import type { FastifySchema } from 'fastify'
 import { Type } from '../../lib/json-schema.ts'
+import { memoOf } from '../../payment/order.ts'
 import { wwwAuthenticate } from '../response-headers.ts'
 import {
   answer,
@@ -150,9 +151,9 @@ const PAYMENT_REQUIRED = {
 
 /** What each plan costs, for registries (draft-payment-discovery-01). Only the 402 is binding. */
 export function offersOf({
+  product,
   plan,
-  memo,
-}: Pick<PaidRoute, 'plan' | 'memo'>): Record<string, string>[] {
+}: Pick<PaidRoute, 'product' | 'plan'>): Record<string, string>[] {
   return PlanIdSchema.enum.flatMap((planId) => {
     const terms = plan(planId)
     return terms
@@ -162,7 +163,7 @@ export function offersOf({
             method: 'lightning',
             amount: String(terms.priceSats),
             currency: 'sat',
-            description: memo(planId),
+            description: memoOf({ product, planId }),
           },
         ]
       : []

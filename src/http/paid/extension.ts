@@ -77,7 +77,6 @@ export function mountExtension<Row>(
     ...bought,
     path: `/api/${product}/:publicId/extend`,
     summary: `Extend ${noun}: adds the time and the limits of its plan`,
-    memo: (planId) => `${bought.memo(planId)} extension`,
     headerSchemas: { [OWNER_TOKEN]: ownerTokenHeader },
     phrases: ['unauthorized', 'not found', 'cannot be extended'],
     extendsId: targetOf,

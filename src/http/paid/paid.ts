@@ -193,7 +193,6 @@ export function mountPaidRoute(app: App, deps: Paying, route: PaidRoute): void {
     const reserve = await askToReserve()
     const outcome = await orders.open(by, wanted, {
       plan,
-      memo: route.memo(planId),
       ...(ahead?.room ?? (await admit(purchase))),
       ...(reserve ? { reserve } : {}),
     })

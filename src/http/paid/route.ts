@@ -39,8 +39,6 @@ export type PaidRoute = {
   ): { planId: PlanId; terms: Json | ((plan: Json) => Json) }
   /** The plan as it is sold now, or null if it is not on sale. */
   plan(planId: PlanId): SoldPlan | null
-  /** The invoice's text: product and plan, nothing else. */
-  memo(planId: PlanId): string
   /** The capability that an order extends. Left out: orders sell a new one. */
   extendsId?(request: FastifyRequest): string
   /** Refuses a client who may not open an order. @throws Problem from the catalogue. */

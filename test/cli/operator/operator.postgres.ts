@@ -30,9 +30,9 @@ test('doctor looks into a PostgreSQL store alike, and changes nothing in it', as
   await query(
     { databaseUrl: url },
     `insert into purchase_order (order_id, secret_id, request_hash, product, plan_id, plan,
-       terms, memo, amount_sats, client_network, state, created_at, looked_up_at, network,
+       terms, amount_sats, client_network, state, created_at, looked_up_at, network,
        bolt11, payment_hash, quote_expires_at, opened_by, contested)
-     values ('order_x', 'x', '', 'catch', 'spark', '{}', 'null', '', 1, '', 'paid_unfulfilled', 1, 1, 'regtest', '', '', 1,
+     values ('order_x', 'x', '', 'catch', 'spark', '{}', 'null', 1, '', 'paid_unfulfilled', 1, 1, 'regtest', '', '', 1,
        '', 0)`,
   )
   const owed = JSON.parse((await runCommand(['doctor', '--json'], environment)).out)
