@@ -9,19 +9,9 @@ const SILENCE_MS = 45_000
 
 export type StreamEvent = { event: string; data: string }
 
-export type EventParser = {
-  /**
-   * Parses more bytes. Returns the events that they complete, in order.
-   * @throws MayflyError for an event longer than the limit.
-   */
-  push(bytes: Uint8Array): StreamEvent[]
-  /** The last `id` of a complete block, or "" without one. A reconnection sends it. */
-  lastEventId(): string
-  /** The server's reconnection time (`retry`) in milliseconds, or null. */
-  retryMs(): number | null
-}
+export type EventParser = ReturnType<typeof createEventParser>
 
-export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {}): EventParser {
+export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {}) {
   // Replaces invalid UTF-8, and joins characters that are split between chunks. A leading BOM is
   // dropped below: Node's decoder would drop a second one too if the first one is split.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -38,6 +28,7 @@ export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {})
   let lastEventId = ''
   let retryMs: number | null = null
 
+  /** The events that these bytes complete, in order. @throws MayflyError for an event longer than the limit. */
   function push(bytes: Uint8Array): StreamEvent[] {
     const events: StreamEvent[] = []
     const text = decoder.decode(bytes, { stream: true })
@@ -93,7 +84,13 @@ export function createEventParser({ maxCharacters = MAX_EVENT_CHARACTERS } = {})
     if (dataCharacters + more > maxCharacters) throw new MayflyError('unexpected answer', 200)
   }
 
-  return { push, lastEventId: () => lastEventId, retryMs: () => retryMs }
+  return {
+    push,
+    /** The last `id` of a complete block, or "" without one. A reconnection sends it. */
+    lastEventId: () => lastEventId,
+    /** The server's reconnection time (`retry`) in milliseconds, or null. */
+    retryMs: () => retryMs,
+  }
 }
 
 /**

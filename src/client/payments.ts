@@ -62,22 +62,14 @@ const LEFT: Record<PurchaseState, MayflyPhrase> = {
   paid: 'paid but not collected',
   delivered: 'paid but not collected',
 }
-export type Payments = {
-  /** Buys from a wallet, or with an invoice that is shown. Resolves to the resource. */
-  buy(order: Order, purchase: Purchase | PurchaseFromWallet): Promise<unknown>
-  /** Goes on with a purchase of the store, of which its key is enough. @throws MayflyError `order not found`. */
-  resume(idempotencyKey: string, terms: Resumption): Promise<unknown>
-  /** Pays an invoice that was given as it is. Resolves to its preimage. */
-  payInvoice(bolt11: string, terms: InvoiceTerms): Promise<string>
-}
+
+export type Payments = ReturnType<typeof createPayments>
 
 /** How a purchase goes on: with the wallet that began it, or by its invoice, which is shown again. */
 export type Resumption = Omit<PurchaseFromWallet, 'planId' | 'idempotencyKey' | 'preimage'> & {
   /** The proof of a payment that was made elsewhere, 64 hex digits. It is kept with the record. */
   preimage?: string | undefined
 }
-
-export type InvoiceTerms = { wallet: Wallet; maxSats: number; signal?: AbortSignal }
 
 export type PaymentsOptions = {
   maxSats: number
@@ -106,7 +98,7 @@ type Run = Resumption & {
 /** What the service said last of the order, and when that was by its clock. */
 type Said = { refusal?: MayflyError; resource?: unknown; at: number | null; isSilent?: boolean }
 
-export function createPayments(http: Http, options: PaymentsOptions): Payments {
+export function createPayments(http: Http, options: PaymentsOptions) {
   const { store = memoryStore(), service = '', now = Date.now, isEndless = false } = options
 
   /** A request that is repeated if its answer is lost, which is safe, since its key names the order. */
@@ -433,9 +425,11 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
   }
 
   return {
+    /** Buys from a wallet, or with an invoice that is shown. Resolves to the resource. */
     buy,
 
-    async resume(idempotencyKey, { maxSats, ...terms }) {
+    /** Goes on with a purchase of the store, of which its key is enough. @throws MayflyError `order not found`. */
+    async resume(idempotencyKey: string, { maxSats, ...terms }: Resumption): Promise<unknown> {
       const record = await store.load(idempotencyKey)
       if (record === null) throw new MayflyError('order not found', 0)
       const wallet = terms.wallet ?? options.wallet
@@ -443,7 +437,11 @@ export function createPayments(http: Http, options: PaymentsOptions): Payments {
       return takeUp(record, { ...terms, wallet, maxSats: ceiling })
     },
 
-    async payInvoice(bolt11, { wallet, maxSats, signal }) {
+    /** Pays an invoice that was given as it is. Resolves to its preimage. */
+    async payInvoice(
+      bolt11: string,
+      { wallet, maxSats, signal }: { wallet: Wallet; maxSats: number; signal?: AbortSignal },
+    ): Promise<string> {
       const quote = invoiceQuote(bolt11)
       const run: Run = { wallet, maxSats, ...(signal ? { signal } : {}) }
       const idempotencyKey = `pay-${await sha256(new TextEncoder().encode(quote.bolt11))}`
