@@ -36,12 +36,6 @@ const failed = { code: EXIT.failed }
 const notPaid = { code: EXIT.notPaid }
 const usage = { code: EXIT.usage }
 
-/** What this program sends itself. */
-const BUG = {
-  ...failed,
-  sentence: 'That is a mistake of this program, not yours: the service did not take its request.',
-}
-
 const OF_SERVICE: Partial<Record<Phrase, Entry>> = {
   'invalid plan': 'That plan is not on sale. `mayfly catalog` shows what is.',
   'invalid read limit':
@@ -53,24 +47,11 @@ const OF_SERVICE: Partial<Record<Phrase, Entry>> = {
   'ciphertext too large':
     'The content is too large for the plan, so nothing was bought. `mayfly catalog` shows the limit of each plan.',
   'malformed proof': 'A preimage is 64 hex digits, in lower case.',
-  'unsupported media type': BUG,
-  'invalid idempotency key': BUG,
-  'unknown payment protocol': BUG,
-  'invalid receipt option': BUG,
-  'payment required': BUG,
-  'invalid payment credential': BUG,
-  'invalid L402 credential': BUG,
-  'idempotency key reused with a different request': {
-    ...failed,
-    sentence: 'The key of this purchase belongs to another one. `mayfly list` shows both.',
-  },
   'invoice expired': { ...notPaid, sentence: 'The invoice has expired. Ask for a new one.' },
   'order expired': {
     ...notPaid,
     sentence: 'The quote expired before it was paid. Run the command again for a new one.',
   },
-  'order refunded':
-    'The operator of the service has refunded this order, so it is not delivered any more. You can buy it again.',
   'proof of payment required': {
     ...failed,
     sentence:
