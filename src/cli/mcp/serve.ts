@@ -64,7 +64,7 @@ export async function serveMcp(cli: Cli, { showCodes, version }: McpOptions): Pr
   const givenUp = once(process.stdin, 'pause').catch(() => undefined)
   const stopped = once(cli.signal, 'abort')
   await Promise.race([gone, ended, givenUp, stopped])
-  await session.end()
+  session.end()
   await stdio.close()
   process.stdin.destroy()
   return EXIT.ok

@@ -10,9 +10,6 @@ import type { Cli } from '../cli.ts'
 import { CliError } from '../exit.ts'
 import { dropUnopened } from '../vault/unopened.ts'
 
-/** How long calls may take to end after the host has gone. A payment is on disk before it is made. */
-const END_MS = 3_000
-
 /** What the host hands back with the person's answer, signed by this process. */
 export type Asked = { about: string }
 
@@ -33,7 +30,6 @@ export function createSession(
   },
 ) {
   const over = new AbortController()
-  const calls = new Set<Promise<unknown>>()
   const turns = new Map<string, Promise<unknown>>()
   const session = {
     cli,
@@ -55,18 +51,11 @@ export function createSession(
     /** Runs a call. Its signal is aborted when the host cancels it or goes away. */
     run<T>(called: ToolCall, work: (call: Call) => Promise<T>): Promise<T> {
       const signal = AbortSignal.any([called.ctx.mcpReq.signal, over.signal])
-      const done = work({ ...called, session, cli: cliOf(cli, { signal }) })
-      calls.add(done)
-      const forget = (): boolean => calls.delete(done)
-      done.then(forget, forget)
-      return done
+      return work({ ...called, session, cli: cliOf(cli, { signal }) })
     },
-    /** Aborts all calls, waits for them, and removes what the host has got. */
-    async end(): Promise<void> {
+    /** Aborts all calls, and removes what the host has got. The process ends when they have ended. */
+    end(): void {
       over.abort()
-      const limit = AbortSignal.timeout(END_MS)
-      const late = new Promise((resolve) => limit.addEventListener('abort', resolve))
-      await Promise.race([Promise.allSettled(calls), late])
       for (const id of session.opened) dropUnopened(cli, { id })
     },
   }
