@@ -169,7 +169,7 @@ export function createDestinations(deps: {
   }
 
   return {
-    /** Which of these are new to the owner, and must be tested. */
+    /** Which of these no test has reached. */
     async untested(ownerId: string, wanted: readonly Wanted[]): Promise<Wanted[]> {
       const { pairs } = await matched(ownerId, wanted)
       return pairs.filter(({ row }) => row?.state !== 'active').map(({ one }) => one)
@@ -202,18 +202,9 @@ export function createDestinations(deps: {
       return row ? wantedOf(row) : null
     },
 
-    /** Tests those of the owner's destinations that no test has reached. */
-    testAgain: (ownerId: string, test: AlertContent) => testAll(ownerId, new Map(), test),
-
     /** Forgets all destinations, and what waits for them. */
     async remove(ownerId: string): Promise<void> {
       await db.write({ lockKey: ownerId, statements: { destinations: dropOwners([ownerId]) } })
-    },
-
-    /** The owner's destinations that no test has reached. */
-    async untestedOf(ownerId: string): Promise<Wanted[]> {
-      const rows = await store.ofOwner(ownerId)
-      return rows.filter(({ state }) => state === 'untested').flatMap((row) => wantedOf(row) ?? [])
     },
 
     list: async (ownerId: string): Promise<Destination[]> =>

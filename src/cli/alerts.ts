@@ -19,7 +19,7 @@ const TAKES = {
   '--inbox <name...>': 'add this inbox, which is saved here and on the same service',
   '--opens-at': 'let those that are added say when a switch of the monitor opens, too',
   '--remove <which...>': 'remove this destination: its host, its id, or a saved inbox',
-  '--test': 'test the destinations that no test has reached',
+  '--test': 'test the destinations that receive no alerts yet',
   '--none': 'remove all destinations',
 } as const
 
@@ -52,9 +52,9 @@ export const addAlerts = client({
       await alerts.deleteAlerts()
       return cli.answer({ name, destinations: [] }, `${name} has no destinations.\n`)
     }
-    if (test) return showSet(cli, name, await alerts.testAlerts())
     const status = await alerts.alerts()
-    if (!isChanged) return showStatus(cli, name, status)
+    const isTested = test && status.destinations.length > 0
+    if (!isChanged && !isTested) return showStatus(cli, name, status)
     const kept = keptOf(cli, status.destinations, remove)
     refuseNumber(name, kept, added.length)
     const destinations = [...kept.map(({ id }) => ({ id })), ...added]

@@ -18,14 +18,11 @@ export const createAlertsClient = ({ read, change, remove }: Calls, path: string
   alerts: (options?: CallOptions) =>
     read<AlertsStatus>(path, ['destinations', 'deliveries'], options),
   /**
-   * Sets who is told: at most three https URLs or inboxes. Those that are new are tested. The secrets that sign are
-   * in this answer alone.
+   * Sets who is told: at most three https URLs or inboxes. Those that no test has reached are tested: to test again, set
+   * the same. The secrets that sign are in this answer alone.
    */
   setAlerts: (settings: AlertSettings, options?: CallOptions) =>
     change<AlertsSet>(['PUT', path], ['destinations'], { json: settings, ...options }),
-  /** Tests the destinations that no test has reached. */
-  testAlerts: (options?: CallOptions) =>
-    change<AlertsSet>(['POST', `${path}/test`], ['destinations'], options),
   /** From now on nobody is told. */
   deleteAlerts: (options?: CallOptions) => remove(path, options),
 })

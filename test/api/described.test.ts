@@ -494,6 +494,6 @@ async function driveGate(server: TestServer, ask: Call) {
 
 const VISIT = { 'x-gate-route': 'render', 'x-gate-method': 'POST', 'x-gate-path': '/render/a' }
 
-const OWNED_ALERTS = ['setAlerts', 'testAlerts', 'getAlerts', 'deleteAlerts']
+const OWNED_ALERTS = ['setAlerts', 'getAlerts', 'deleteAlerts']
 const RECEIPT_ALERTS = OWNED_ALERTS.map((id) => id.replace('Alerts', 'ReceiptAlerts'))
 const bytes = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(length).fill(7)

@@ -56,7 +56,6 @@ test('a POST that takes no body does its work, whatever its body is and whatever
     .map(([path]) => path)
   assert.deepEqual(targets.toSorted(), [
     '/api/catch/{publicId}/tokens/{kind}',
-    '/api/pulse/{publicId}/alerts/test',
     '/api/pulse/{publicId}/switch',
     '/api/pulse/{publicId}/tokens/{kind}',
     '/p/{publicId}',

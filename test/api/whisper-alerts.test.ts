@@ -183,7 +183,6 @@ describe('who sets the destinations of a whisper', () => {
     const destinations = [{ url: receiver.url }]
     await reads(server, whisper)
     await assert.rejects(receipt.setAlerts({ destinations }), mayflyError('not found', 404))
-    await assert.rejects(receipt.testAlerts(), mayflyError('not found', 404))
     const { destinations: shown, deliveries } = await receipt.alerts()
     assert.deepEqual(
       [shown.map(({ state }) => state), deliveries.map(({ type }) => type)],

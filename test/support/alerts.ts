@@ -30,9 +30,9 @@ export async function aWorld(t: After, environment: Record<string, string> = {})
 export async function alerts(
   { url }: TestServer,
   { publicId, ownerToken }: Owner,
-  { method = 'GET', rest = '', body }: { method?: string; rest?: string; body?: unknown } = {},
+  { method = 'GET', body }: { method?: string; body?: unknown } = {},
 ) {
-  const response = await fetch(`${url}/api/pulse/${publicId}/alerts${rest}`, {
+  const response = await fetch(`${url}/api/pulse/${publicId}/alerts`, {
     method,
     headers: {
       authorization: `Bearer ${ownerToken}`,

@@ -1,5 +1,5 @@
 /**
- * The owner's routes for alerts: set their destinations, test them, see what was sent. A product says where they
+ * The owner's routes for alerts: set and test their destinations, see what was sent. A product says where they
  * are mounted and what a test tells.
  */
 
@@ -9,7 +9,6 @@ import type { Destination, SetDestination, Told, Wanted } from '../../alerts/des
 import type { Statement } from '../../db/db.ts'
 import { type AlertContent, calledUrl } from '../../lib/alert-formats.ts'
 import { rfc3339 } from '../../lib/clock.ts'
-import { ignoreBody } from '../body.ts'
 import { problem } from '../errors.ts'
 import { LIMITS, type Limits } from '../limits.ts'
 import type { Owner } from '../owner.ts'
@@ -24,7 +23,7 @@ const MAX_BODY_BYTES = 48 * 1024
 export type AlertRoutes<Row> = {
   /** Such as `/api/pulse/:publicId/alerts`. */
   path: string
-  /** Ends the ids of the operations, which are `get…`, `set…`, `test…` and `delete…`. */
+  /** Ends the ids of the operations, which are `get…`, `set…` and `delete…`. */
   operations: string
   /** Whose alerts they are, in summaries: `a monitor`. */
   whose: string
@@ -90,32 +89,14 @@ export function mountAlerts<Row extends { public_id: string }>(
       return true
     }),
   )
-  owner.mount(
-    ['POST', `${path}/test`],
-    {
-      isInWholeOnly: true,
-      operationId: `test${operations}`,
-      summary: 'Test the destinations that no test has reached',
-      description: 'A destination gets alerts only after it has answered a test.',
-      response: { 200: AlertsSet },
-      errors: ['alerts unavailable'],
-      route: { onRequest: [ignoreBody, requireOn] },
-    },
-    owner.answers(async (row, _request, reply) => {
-      const { public_id: id } = row
-      await takeTests(id, await destinations.untestedOf(id), reply)
-      const set = await destinations.testAgain(id, test(row))
-      return () => ({ destinations: set.map(setOf) })
-    }),
-  )
   owner.mount<{ Body: AlertSettings }>(
     ['PUT', path],
     {
       isInWholeOnly: true,
       operationId: `set${operations}`,
-      summary: 'Set at most three destinations, and test those that are new',
+      summary: 'Set at most three destinations, and test those that no test has reached',
       description:
-        'Replaces all destinations: `{"id"}` stands for one that is set. `secret` is in this answer alone.',
+        'Replaces all destinations: `{"id"}` stands for one that is set. One gets alerts only after it has answered a test; to test again, set the same. `secret` is in this answer alone.',
       body: AlertSettings,
       response: { 200: AlertsSet },
       errors: ['invalid destinations', 'alerts unavailable'],

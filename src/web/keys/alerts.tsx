@@ -95,9 +95,9 @@ export function Alerts({
     })
     if (!isWanted) return
     await attempt(async () => {
-      const kept = destinations.filter((each) => each.id !== id).map((each) => ({ id: each.id }))
+      const kept = destinations.filter((each) => each.id !== id)
       if (kept.length === 0) await alerts.deleteAlerts()
-      else await alerts.setAlerts({ destinations: kept })
+      else await alerts.setAlerts(same(kept))
       await refresh()
     })
   }
@@ -135,7 +135,11 @@ export function Alerts({
               </Button>
             )}
             {isUntested && (
-              <Button onClick={() => attempt(async () => refresh(await alerts.testAlerts()))}>
+              <Button
+                onClick={() =>
+                  attempt(async () => refresh(await alerts.setAlerts(same(destinations))))
+                }
+              >
                 Test again
               </Button>
             )}
@@ -149,6 +153,9 @@ export function Alerts({
     </section>
   )
 }
+
+/** The settings of these, as they are. The service tests those that no test has reached. */
+const same = (kept: readonly Shown[]) => ({ destinations: kept.map(({ id }) => ({ id })) })
 
 function DestinationLine({ shown, onRemove }: { shown: Shown; onRemove: () => void }) {
   const { host, format, state, secret, test } = shown

@@ -159,8 +159,7 @@ export async function alertsStory(run: Run, who: string): Promise<void> {
         (each) => each.isGone() || are.some(({ host }) => host === each.host),
       )
       if (!isSet) for (const receiver of left) receiver.forgetsSecret()
-      const test = () => owner(run, held, { method: 'POST', path: '/alerts/test' })
-      answer = await insist(run, isSet ? test : put, { status: 200, held })
+      answer = await insist(run, put, { status: 200, held })
     }
     if (!answer) return
     // Of the others, the service learns with its next message that they want no more.
