@@ -36,8 +36,11 @@ const RECONNECT_EVERY_MS = 100
 const STATEMENT_TIMEOUT_MS = 15_000
 /** Another instance's commit holds a row lock briefly; a person in psql may hold it for long. */
 const LOCK_TIMEOUT_MS = 5_000
-/** A process that died in a transaction must not keep its locks. */
-const IDLE_IN_TRANSACTION_TIMEOUT_MS = 10_000
+/**
+ * A process that stands still between its statements and their commit must not keep its locks. Shorter than the lock
+ * timeout, so that the others wait for it and do not fail.
+ */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 3_000
 /**
  * PostgreSQL keeps the plan of a prepared statement. A plan made while its table had one page scans the
  * table, and under load that scan reads past thousands of dead rows. Every frequent query has an index.

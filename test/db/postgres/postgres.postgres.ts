@@ -4,6 +4,7 @@ import { type Db, StoreError, StoreUnusable, type Value } from '../../../src/db/
 import { openStore } from '../../../src/db/open.ts'
 import { connect, settingsOf } from '../../../src/db/postgres/connection.ts'
 import { openPostgres } from '../../../src/db/postgres/postgres.ts'
+import { primaryOf } from '../../../src/db/postgres/sessions.ts'
 import type { After } from '../../support/folder.ts'
 import { aPostgresDatabase, startPostgres } from '../../support/postgres.ts'
 import { refusedStart, startProgram } from '../../support/program.ts'
@@ -44,6 +45,22 @@ test('all of four programs that start at once on an empty database come up', asy
     'select count(distinct version) as n from migration',
   )
   assert.equal(row?.n, once?.n)
+})
+
+test('an instance that stands still between a write and its commit lets the writes of others through', async (t) => {
+  const url = await aPostgresDatabase()
+  const db = await open(t, url)
+  await db.write(unit(note('shared')))
+  const text = "update meta set value = $1 where name = 'shared'"
+  const standing = await primaryOf(url).slot().connection()
+  t.after(() => standing.drop())
+  await standing.send([
+    { text: 'begin', values: [] },
+    { text, values: ['y'] },
+  ])
+  await db.write(unit({ text, values: ['z'] }))
+  const [row] = await query({ databaseUrl: url }, "select value from meta where name = 'shared'")
+  assert.equal(row?.value, 'z')
 })
 
 test('a statement that PostgreSQL does not support fails alone: neither its neighbours nor the connection', async (t) => {
