@@ -203,16 +203,14 @@ describe('the budget of a day', () => {
   })
 })
 
-describe('the vault', () => {
-  test('of two writes of one revision one is refused, and changes nothing', async (t) => {
-    const vault = await aVault(t)
-    vault.write('a', ['quoted'], { price: 1 })
-    const next = aRecord('a', { state: 'paying', revision: 2, price: 1 })
-    assert.equal(vault.store.save(next), true)
-    assert.equal(vault.store.save({ ...next, state: 'failed' }), false)
-    assert.equal((await vault.store.load('a'))?.state, 'paying')
-    assert.equal(vault.store.save({ ...next, idempotencyKey: 'b' }), false)
-  })
+test('of two writes of one revision one is refused, and changes nothing', async (t) => {
+  const vault = await aVault(t)
+  vault.write('a', ['quoted'], { price: 1 })
+  const next = aRecord('a', { state: 'paying', revision: 2, price: 1 })
+  assert.equal(vault.store.save(next), true)
+  assert.equal(vault.store.save({ ...next, state: 'failed' }), false)
+  assert.equal((await vault.store.load('a'))?.state, 'paying')
+  assert.equal(vault.store.save({ ...next, idempotencyKey: 'b' }), false)
 })
 
 describe('the commands that pay', () => {

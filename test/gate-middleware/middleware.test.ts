@@ -126,38 +126,36 @@ const PROOFS = [
   { 'x-gate-intent': `gate_intent_${'0'.repeat(22)}`, 'x-gate-preimage': '00'.repeat(32) },
 ]
 
-describe('the network of a visitor', () => {
-  test('the network of a visitor is told to the service, and the address is not; a proxy stands for nobody', async (t) => {
-    const shop = await aShop(t)
-    const told: (string | null)[] = []
-    const options: typeof shop.options = {
-      ...shop.options,
-      fetch: (input, init) => {
-        told.push(new Headers(init?.headers).get('x-gate-visitor'))
-        return shop.options.fetch(input, init)
-      },
-    }
-    const addresses = ['8.8.4.4', '2600:1:2:3::4', 'unknown', '']
-    const visitorAddress = (): string | null => addresses.shift() ?? null
-    const gate = createGate({ ...options, visitorAddress })
-    for (let i = 0; i < 5; i++) await gate.fetch('render', shop.handler)(aVisit())
-    assert.deepEqual(told, ['8.8.4.0/24', '2600:1:2::/48', null, null, null])
-    // Each way to prove a payment takes from a limit of its own, too.
-    for (const proof of PROOFS) {
-      told.length = 0
-      addresses.push('8.8.4.4')
-      await gate.fetch('render', shop.handler)(aVisit(proof))
-      assert.ok(told.length > 0)
-      assert.deepEqual(new Set(told), new Set(['8.8.4.0/24']))
-    }
+test('the network of a visitor is told to the service, and the address is not; a proxy stands for nobody', async (t) => {
+  const shop = await aShop(t)
+  const told: (string | null)[] = []
+  const options: typeof shop.options = {
+    ...shop.options,
+    fetch: (input, init) => {
+      told.push(new Headers(init?.headers).get('x-gate-visitor'))
+      return shop.options.fetch(input, init)
+    },
+  }
+  const addresses = ['8.8.4.4', '2600:1:2:3::4', 'unknown', '']
+  const visitorAddress = (): string | null => addresses.shift() ?? null
+  const gate = createGate({ ...options, visitorAddress })
+  for (let i = 0; i < 5; i++) await gate.fetch('render', shop.handler)(aVisit())
+  assert.deepEqual(told, ['8.8.4.0/24', '2600:1:2::/48', null, null, null])
+  // Each way to prove a payment takes from a limit of its own, too.
+  for (const proof of PROOFS) {
     told.length = 0
-    const plain = createGate(options)
-    const api = await serve(t, (request, response) => {
-      plain.express('render')(request, response, () => response.end())
-    })
-    await fetch(`${api}/render/cat`, { method: 'POST' })
-    assert.deepEqual(told, [null])
+    addresses.push('8.8.4.4')
+    await gate.fetch('render', shop.handler)(aVisit(proof))
+    assert.ok(told.length > 0)
+    assert.deepEqual(new Set(told), new Set(['8.8.4.0/24']))
+  }
+  told.length = 0
+  const plain = createGate(options)
+  const api = await serve(t, (request, response) => {
+    plain.express('render')(request, response, () => response.end())
   })
+  await fetch(`${api}/render/cat`, { method: 'POST' })
+  assert.deepEqual(told, [null])
 })
 
 describe('a proof', () => {

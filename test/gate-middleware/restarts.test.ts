@@ -285,18 +285,16 @@ describe('a folder', () => {
   })
 })
 
-describe('memory', () => {
-  test('memory that is full refuses rather than forgets whose receipt is good, and forgets what is over', () => {
-    let now = 0
-    const store = memoryStore(() => now, 2)
-    assert.deepEqual([store.add('a', HOUR), store.add('b', 30 * HOUR)], [true, true])
-    assert.equal(store.add('c', HOUR), false)
-    now = HOUR / 4 + 1
-    assert.equal(store.add('c', HOUR), true)
-    assert.equal(store.add('b', HOUR), false)
-    now = 40 * HOUR
-    assert.equal(store.add('b', HOUR), true)
-  })
+test('memory that is full refuses rather than forgets whose receipt is good, and forgets what is over', () => {
+  let now = 0
+  const store = memoryStore(() => now, 2)
+  assert.deepEqual([store.add('a', HOUR), store.add('b', 30 * HOUR)], [true, true])
+  assert.equal(store.add('c', HOUR), false)
+  now = HOUR / 4 + 1
+  assert.equal(store.add('c', HOUR), true)
+  assert.equal(store.add('b', HOUR), false)
+  now = 40 * HOUR
+  assert.equal(store.add('b', HOUR), true)
 })
 
 type Shop = Awaited<ReturnType<typeof aShop>>

@@ -174,38 +174,36 @@ describe('a poll', () => {
   })
 })
 
-describe('a receipt', () => {
-  test('a receipt says what was authorized, and anybody can verify it', async (t) => {
-    const world = await aGate(t)
-    const intent = await world.quoted()
-    const row = await pay(world, intent)
-    const [key] = world.service.jwks.keys
-    assert.ok(key)
-    const { payload, protectedHeader } = await jwtVerify(row.receipt, await importJWK(key), {
-      issuer: URL_OF_GATE,
-      audience: world.projectId,
-      typ: 'gate-receipt+jwt',
-      algorithms: ['EdDSA'],
-      currentDate: new Date(world.clock.now()),
-    })
-    const issuedAt = Math.floor(row.authorized_at / 1000)
-    assert.deepEqual(protectedHeader, { alg: 'EdDSA', kid: key.kid, typ: 'gate-receipt+jwt' })
-    assert.deepEqual(payload, {
-      iss: URL_OF_GATE,
-      aud: world.projectId,
-      jti: row.receipt_id,
-      iat: issuedAt,
-      exp: issuedAt + 300,
-      intent: intent.intent_id,
-      route: 'render',
-      htm: 'POST',
-      htp: '/render/cat?size=2',
-      req: intent.request_digest,
-      sat: 50,
-      ph: intent.payment_hash,
-      net: 'regtest',
-      by: 'preimage',
-    })
+test('a receipt says what was authorized, and anybody can verify it', async (t) => {
+  const world = await aGate(t)
+  const intent = await world.quoted()
+  const row = await pay(world, intent)
+  const [key] = world.service.jwks.keys
+  assert.ok(key)
+  const { payload, protectedHeader } = await jwtVerify(row.receipt, await importJWK(key), {
+    issuer: URL_OF_GATE,
+    audience: world.projectId,
+    typ: 'gate-receipt+jwt',
+    algorithms: ['EdDSA'],
+    currentDate: new Date(world.clock.now()),
+  })
+  const issuedAt = Math.floor(row.authorized_at / 1000)
+  assert.deepEqual(protectedHeader, { alg: 'EdDSA', kid: key.kid, typ: 'gate-receipt+jwt' })
+  assert.deepEqual(payload, {
+    iss: URL_OF_GATE,
+    aud: world.projectId,
+    jti: row.receipt_id,
+    iat: issuedAt,
+    exp: issuedAt + 300,
+    intent: intent.intent_id,
+    route: 'render',
+    htm: 'POST',
+    htp: '/render/cat?size=2',
+    req: intent.request_digest,
+    sat: 50,
+    ph: intent.payment_hash,
+    net: 'regtest',
+    by: 'preimage',
   })
 })
 

@@ -60,30 +60,28 @@ test('how far the settlements were followed never goes back, whoever writes last
   assert.equal(await cursor.read(), 10)
 })
 
-suite('another node in the place of the known one', () => {
-  test('another node in the place of the known one is logged at the start, is followed from its beginning, and stops nothing', async (t) => {
-    const server = await startServer(t)
-    const changes = () =>
-      server.logged
-        .map((line) => JSON.parse(line))
-        .filter(({ event }) => event === 'lightning.node_changed')
-    await server.restart()
-    assert.deepEqual(changes(), [])
-    const [mine] = await query(server, `select value from meta where name = 'lightning_node'`)
-    await query(server, `update meta set value = $1 where name = 'lightning_node'`, OLD)
-    const cursors = Object.values(CURSORS).map((name) => `'${name}'`)
-    await query(
-      server,
-      `insert into meta (name, value) values ${cursors.map((name) => `(${name}, '7')`)}`,
-    )
-    await server.restart()
-    assert.deepEqual(await query(server, `select name from meta where name in (${cursors})`), [])
-    assert.deepEqual(
-      changes().map(({ previousNodeId, nodeId }) => [previousNodeId, nodeId]),
-      [[OLD, mine?.value]],
-    )
-    assert.equal((await fetch(`${server.url}/ready`)).status, 200)
-    await server.restart()
-    assert.equal(changes().length, 1)
-  })
+test('another node in the place of the known one is logged at the start, is followed from its beginning, and stops nothing', async (t) => {
+  const server = await startServer(t)
+  const changes = () =>
+    server.logged
+      .map((line) => JSON.parse(line))
+      .filter(({ event }) => event === 'lightning.node_changed')
+  await server.restart()
+  assert.deepEqual(changes(), [])
+  const [mine] = await query(server, `select value from meta where name = 'lightning_node'`)
+  await query(server, `update meta set value = $1 where name = 'lightning_node'`, OLD)
+  const cursors = Object.values(CURSORS).map((name) => `'${name}'`)
+  await query(
+    server,
+    `insert into meta (name, value) values ${cursors.map((name) => `(${name}, '7')`)}`,
+  )
+  await server.restart()
+  assert.deepEqual(await query(server, `select name from meta where name in (${cursors})`), [])
+  assert.deepEqual(
+    changes().map(({ previousNodeId, nodeId }) => [previousNodeId, nodeId]),
+    [[OLD, mine?.value]],
+  )
+  assert.equal((await fetch(`${server.url}/ready`)).status, 200)
+  await server.restart()
+  assert.equal(changes().length, 1)
 })

@@ -2,20 +2,18 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { authScheme, serialiseChallenge } from '../../src/protocol/auth-params.ts'
 
-describe('authScheme', () => {
-  const rows: [string, string | null][] = [
-    ['Payment abc', 'payment'],
-    [' L402\tabc', 'l402'],
-    ['LSAT', 'lsat'],
-    ['L402,abc', null],
-    ['', null],
-    ['"x" y', null],
-  ]
-  for (const [line, scheme] of rows) {
-    test(`authScheme finds ${scheme ?? 'no scheme'} in ${JSON.stringify(line)}`, () =>
-      assert.equal(authScheme(line), scheme))
-  }
-})
+const rows: [string, string | null][] = [
+  ['Payment abc', 'payment'],
+  [' L402\tabc', 'l402'],
+  ['LSAT', 'lsat'],
+  ['L402,abc', null],
+  ['', null],
+  ['"x" y', null],
+]
+for (const [line, scheme] of rows) {
+  test(`authScheme finds ${scheme ?? 'no scheme'} in ${JSON.stringify(line)}`, () =>
+    assert.equal(authScheme(line), scheme))
+}
 
 describe('serialiseChallenge', () => {
   test('serialiseChallenge writes quoted strings in the given order and leaves out what is undefined', () => {

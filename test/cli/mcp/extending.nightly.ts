@@ -11,7 +11,7 @@ import { containsToken } from '../../../src/lib/ids.ts'
 import { commandLine, WITH_WALLET } from '../../support/command-line.ts'
 import { SPARK_MS } from '../../support/extension.ts'
 import type { After } from '../../support/folder.ts'
-import { aHost, type Choice, type ToolResult } from '../../support/mcp-host.ts'
+import { aHost, type ToolResult } from '../../support/mcp-host.ts'
 import { paidInvoices, spentSats } from '../../support/mcp-money.ts'
 import { startServer } from '../../support/server.ts'
 import { between } from '../../support/serving.ts'
@@ -56,19 +56,6 @@ test('twenty calls at once extend what was bought and pay once, and the next end
 })
 
 describe('what is not extended', () => {
-  test('nothing is paid if the user does not agree', async (t) => {
-    const answers: Choice[] = ['accept', 'decline', 'accept']
-    const { server, host, given, questions } = await aBuyer(t, 'buy_inbox', { answers })
-    const refused = await host.call('extend', given)
-    assert.equal(refused.text, 'The user did not agree. Nothing was paid.')
-    assert.match(
-      questions[1] ?? '',
-      /^Extend the inbox "mine" by its plan \(spark\) for 100 sat and network fees/,
-    )
-    assert.equal(await paidInvoices(server), 1)
-    assert.equal(endOf(await host.call('extend', given)), later(given.expiresAt))
-  })
-
   test('a wrong end, a whisper, an unknown name and what has ended are refused, and nothing is paid', async (t) => {
     const { server, host, given } = await aBuyer(t)
     const wrong = await host.call('extend', { ...given, expiresAt: later(given.expiresAt) })

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import {
   type CommandLine,
@@ -29,14 +28,15 @@ function raw(cli: CommandLine) {
       id += 1
       const asked = id
       const params = { name, arguments: args, _meta: MODERN, ...more }
-      running.child.stdin?.write(
-        `${JSON.stringify({ jsonrpc: '2.0', id: asked, method: 'tools/call', params })}\n`,
-      )
+      running.child.stdin?.write(message('tools/call', params, asked))
       await until('the answer has come', async () => answerTo(running, asked) !== undefined)
       return answerTo(running, asked) as Answer
     },
   }
 }
+
+const message = (method: string, params: object, id = 99): string =>
+  `${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`
 
 type Answer = {
   id: number
@@ -58,64 +58,67 @@ const answerTo = (running: Running, id: number): Answer | undefined =>
     .map((line) => JSON.parse(line) as Answer)
     .find((message) => message.id === id)
 
-describe('an answer of the user', () => {
-  test('an answer that nobody was asked for, or that was given to another question, counts for nothing', async (t) => {
-    const { url } = await startServer(t)
-    const { call } = raw(await commandLine(t, url))
-    const inputResponses = { confirm: { action: 'accept', content: {} } }
-    const hooks = { planId: 'spark', name: 'hooks' }
-    const unasked = await call('buy_inbox', hooks, { inputResponses })
-    assert.equal(unasked.result.resultType, 'input_required')
-    const { requestState } = unasked.result
-    const other = await call(
-      'buy_inbox',
-      { planId: 'long', name: 'hooks' },
-      { inputResponses, requestState },
-    )
-    assert.equal(other.result.resultType, 'input_required')
-    const forged = await call('buy_inbox', hooks, {
-      inputResponses,
-      requestState: `${requestState}x`,
-    })
-    assert.match(forged.error?.message ?? '', /requestState/)
-    const agreed = await call('buy_inbox', hooks, { inputResponses, requestState })
-    assert.equal(agreed.result.structuredContent?.state, 'settled')
+test('an answer that nobody was asked for, or that was given to another question, counts for nothing', async (t) => {
+  const { url } = await startServer(t)
+  const { call } = raw(await commandLine(t, url))
+  const inputResponses = { confirm: { action: 'accept', content: {} } }
+  const hooks = { planId: 'spark', name: 'hooks' }
+  const unasked = await call('buy_inbox', hooks, { inputResponses })
+  assert.equal(unasked.result.resultType, 'input_required')
+  const { requestState } = unasked.result
+  const other = await call(
+    'buy_inbox',
+    { planId: 'long', name: 'hooks' },
+    { inputResponses, requestState },
+  )
+  assert.equal(other.result.resultType, 'input_required')
+  const forged = await call('buy_inbox', hooks, {
+    inputResponses,
+    requestState: `${requestState}x`,
   })
+  assert.match(forged.error?.message ?? '', /requestState/)
+  const agreed = await call('buy_inbox', hooks, { inputResponses, requestState })
+  assert.equal(agreed.result.structuredContent?.state, 'settled')
 })
 
-describe('a wait for a webhook', () => {
-  for (const kind of HOSTS) {
-    test(`${kind} is told of the progress of a wait, and can cancel it`, async (t) => {
-      const { url } = await startServer(t)
-      const home = await temporaryFolder(t)
-      const environment = WITH_WALLET.environment
-      const host = await connectHost(t, { kind, home, url, environment })
-      await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
-      const cancel = new AbortController()
-      const progress = await new Promise<string | undefined>((resolve) => {
-        host
-          .call(
-            'wait_for_webhook',
-            { name: 'hooks', timeoutSeconds: 600 },
-            { signal: cancel.signal, onprogress: ({ message }) => resolve(message) },
-          )
-          .catch(() => undefined)
-      })
-      assert.equal(progress, 'Waiting, 600 seconds left')
-      cancel.abort()
-      const over = await host.call('wait_for_webhook', { name: 'hooks', timeoutSeconds: 1 })
-      const { reason, after, webhooks } = JSON.parse(over.text)
-      assert.deepEqual([reason, after, webhooks], ['timeout', 0, []])
-      assert.doesNotMatch(host.err(), /Abort|fault/, 'a cancelled call is no fault')
+for (const kind of HOSTS) {
+  test(`${kind} is told of the progress of a wait, and can cancel it`, async (t) => {
+    const { url } = await startServer(t)
+    const home = await temporaryFolder(t)
+    const environment = WITH_WALLET.environment
+    const host = await connectHost(t, { kind, home, url, environment })
+    await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+    const cancel = new AbortController()
+    const progress = await new Promise<string | undefined>((resolve) => {
+      host
+        .call(
+          'wait_for_webhook',
+          { name: 'hooks', timeoutSeconds: 600 },
+          { signal: cancel.signal, onprogress: ({ message }) => resolve(message) },
+        )
+        .catch(() => undefined)
     })
-  }
-})
+    assert.equal(progress, 'Waiting, 600 seconds left')
+    cancel.abort()
+    const over = await host.call('wait_for_webhook', { name: 'hooks', timeoutSeconds: 1 })
+    const { reason, after, webhooks } = JSON.parse(over.text)
+    assert.deepEqual([reason, after, webhooks], ['timeout', 0, []])
+    assert.doesNotMatch(host.err(), /Abort|fault/, 'a cancelled call is no fault')
+  })
+}
 
 describe('the end', () => {
   const endings: [string, (running: Running) => void][] = [
     ['its input ends', ({ child }) => child.stdin?.end()],
     ['SIGTERM comes', ({ child }) => child.kill('SIGTERM')],
     ['SIGINT comes', ({ child }) => child.kill('SIGINT')],
+    [
+      'its host reads no more',
+      ({ child }) => {
+        child.stdout?.destroy()
+        child.stdin?.write(message('tools/list', { _meta: MODERN }))
+      },
+    ],
   ]
   for (const [when, end] of endings) {
     test(`mayfly mcp ends with 0 when ${when}, while a call waits`, async (t) => {
@@ -123,9 +126,7 @@ describe('the end', () => {
       const { running, call } = raw(cli)
       assert.equal((await call('read_inbox', { name: 'hooks' })).result.isError, undefined)
       const params = { name: 'wait_for_webhook', arguments: { name: 'hooks' }, _meta: MODERN }
-      running.child.stdin?.write(
-        `${JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'tools/call', params })}\n`,
-      )
+      running.child.stdin?.write(message('tools/call', params, 99))
       assert.equal((await call('catalog', {})).result.isError, undefined)
       end(running)
       const { code, signal } = await running.ended
@@ -133,33 +134,15 @@ describe('the end', () => {
     })
   }
 
-  test('a message that is too long ends it, in words', async (t) => {
+  test('a message that is too long ends it, in words, and what is no message does not', async (t) => {
     const { url } = await startServer(t)
     const { running, call } = raw(await commandLine(t, url))
-    await call('catalog', {})
+    running.child.stdin?.write('this is no JSON\n')
+    assert.equal((await call('catalog', {})).result.isError, undefined)
     running.child.stdin?.on('error', () => undefined)
     running.child.stdin?.write('x'.repeat(11 * 1024 * 1024))
     const { code, err } = await running.ended
     assert.equal(code, 0)
     assert.match(err, /^The host sent what is not understood: .*\n$/)
-  })
-
-  test('a host that closes stdout ends it too', async (t) => {
-    const { url } = await startServer(t)
-    const { running, call } = raw(await commandLine(t, url))
-    await call('catalog', {})
-    running.child.stdout?.destroy()
-    running.child.stdin?.write(
-      `${JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'tools/list', params: { _meta: MODERN } })}\n`,
-    )
-    const [code] = await once(running.child, 'exit')
-    assert.equal(code, 0)
-  })
-
-  test('what is no message is told on stderr, and the next message is answered', async (t) => {
-    const { url } = await startServer(t)
-    const { running, call } = raw(await commandLine(t, url))
-    running.child.stdin?.write('this is no JSON\n')
-    assert.equal((await call('catalog', {})).result.isError, undefined)
   })
 })

@@ -12,19 +12,17 @@ import { until } from '../../support/until.ts'
 
 const wallet = WITH_WALLET.environment
 
-describe('the ceilings', () => {
-  test('a price above the ceiling names both, and what to set, before the user is asked or an invoice is made', async (t) => {
-    const environment = { ...wallet, MAYFLY_MAX_SATS: '99' }
-    const { server, home, host, questions } = await aHost(t, { environment, answers: ['accept'] })
-    const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
-    assert.match(
-      refused.text,
-      /^The price of 100 sat is above the ceiling of 99 sat, and nothing was paid\..*MAYFLY_MAX_SATS/,
-    )
-    assert.deepEqual(questions, [])
-    assert.deepEqual(await query(server, 'select order_id from purchase_order'), [])
-    assert.equal(openPurchase({ folder: join(home, 'mayfly') }, 'hooks'), null)
-  })
+test('a price above the ceiling names both, and what to set, before the user is asked or an invoice is made', async (t) => {
+  const environment = { ...wallet, MAYFLY_MAX_SATS: '99' }
+  const { server, home, host, questions } = await aHost(t, { environment, answers: ['accept'] })
+  const refused = await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })
+  assert.match(
+    refused.text,
+    /^The price of 100 sat is above the ceiling of 99 sat, and nothing was paid\..*MAYFLY_MAX_SATS/,
+  )
+  assert.deepEqual(questions, [])
+  assert.deepEqual(await query(server, 'select order_id from purchase_order'), [])
+  assert.equal(openPurchase({ folder: join(home, 'mayfly') }, 'hooks'), null)
 })
 
 describe('a repeated purchase', () => {

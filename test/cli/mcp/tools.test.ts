@@ -27,6 +27,7 @@ test('each call that pays, replaces a token, extends or destroys asks the user f
     ['Buy', 'Replace', 'Extend', 'Buy', 'Destroy'],
   )
   assert.match(questions[0] ?? '', /^Buy a heartbeat monitor \(spark\) as "job" for 50 sat/)
+  assert.match(questions[2] ?? '', /^Extend the monitor "job" by its plan \(spark\) for 50 sat/)
 })
 
 test('what is handed over is not handed over again, also by the next process, unless the call says after', async (t) => {
@@ -223,26 +224,24 @@ test('no member of a result has a character that steers, whatever the service sa
   }
 })
 
-describe('the arguments of a tool', () => {
-  test('no tool takes an address, a file, a wallet or a token', async (t) => {
-    const { host } = await aHost(t)
-    const names = (await host.tools()).flatMap(({ inputSchema }) =>
-      Object.keys((inputSchema as { properties?: object }).properties ?? {}),
-    )
-    assert.doesNotMatch(names.join(' '), /url|file|path|wallet|token|preimage|key|host/i)
-    for (const extra of [
-      { url: 'http://127.0.0.1:9' },
-      { walletUrl: 'x' },
-      { file: '/etc/passwd' },
-    ]) {
-      const asked = { planId: 'spark', name: 'hooks', ...extra }
-      const refused = await host.call('buy_inbox', asked)
-      assert.equal(refused.isError, true)
-    }
-    for (const name of ['../../etc/passwd', '/etc/passwd', 'A', '']) {
-      assert.equal((await host.call('read_inbox', { name })).isError, true)
-    }
-  })
+test('no tool takes an address, a file, a wallet or a token', async (t) => {
+  const { host } = await aHost(t)
+  const names = (await host.tools()).flatMap(({ inputSchema }) =>
+    Object.keys((inputSchema as { properties?: object }).properties ?? {}),
+  )
+  assert.doesNotMatch(names.join(' '), /url|file|path|wallet|token|preimage|key|host/i)
+  for (const extra of [
+    { url: 'http://127.0.0.1:9' },
+    { walletUrl: 'x' },
+    { file: '/etc/passwd' },
+  ]) {
+    const asked = { planId: 'spark', name: 'hooks', ...extra }
+    const refused = await host.call('buy_inbox', asked)
+    assert.equal(refused.isError, true)
+  }
+  for (const name of ['../../etc/passwd', '/etc/passwd', 'A', '']) {
+    assert.equal((await host.call('read_inbox', { name })).isError, true)
+  }
 })
 
 describe('a question to the user', () => {
@@ -283,12 +282,6 @@ describe('a question to the user', () => {
       const { value } = await host.call('monitor_status', { name: 'job' })
       assert.equal(value.label, '')
     }
-  })
-
-  test('a host that cannot ask buys within the ceilings', async (t) => {
-    const { host } = await aHost(t)
-    assert.equal((await host.call('buy_inbox', { planId: 'spark', name: 'hooks' })).isError, false)
-    assert.match((await host.call('destroy', { name: 'hooks' })).text, /is destroyed/)
   })
 })
 

@@ -50,31 +50,29 @@ const waits = async (server: TestServer): Promise<number> => {
   return series.get('mayfly_open_streams{route="/api/catch/:publicId/events"}') ?? 0
 }
 
-suite('a ciphertext that a call reads', () => {
-  const start = shareServer()
+const start = shareServer()
 
-  test('a ciphertext of 32 KiB is sold and answered whole, and one byte more is refused before its read is spent', async (t) => {
-    const server = await start()
-    const agent = await connect(t, server.url)
-    const body = randomBytes(MAX_CIPHERTEXT_BYTES)
-    const asked = { planId: 'spark', ciphertextBase64: body.toString('base64') }
-    assert.ok(purchaseIn(await agent.call('send_whisper', asked)))
-    const largest = await aWhisper(server, { body, readLimit: 1 })
-    const given = { publicId: largest.publicId }
-    const answered = await agent.call('read_whisper', given, { token: largest.readToken })
-    assert.deepEqual(readIn(answered), {
-      ciphertextBase64: body.toString('base64'),
-      ciphertextBytes: 32 * KIB,
-    })
-    const more = randomBytes(MAX_CIPHERTEXT_BYTES + 1)
-    const longer = await aWhisper(server, { body: more, readLimit: 1 })
-    const { publicId, readToken: token } = longer
-    const said = refusalIn(await agent.call('read_whisper', { publicId }, { token }))
-    assert.match(said, /^ciphertext too large\..*at most 32768 bytes.*No read was spent\./)
-    assert.ok(said.includes(`over HTTP from ${server.url}/w/${publicId}`), said)
-    assert.ok(!said.includes(token))
-    assert.deepEqual((await read(server, longer)).body, more)
+test('a ciphertext of 32 KiB is sold and answered whole, and one byte more is refused before its read is spent', async (t) => {
+  const server = await start()
+  const agent = await connect(t, server.url)
+  const body = randomBytes(MAX_CIPHERTEXT_BYTES)
+  const asked = { planId: 'spark', ciphertextBase64: body.toString('base64') }
+  assert.ok(purchaseIn(await agent.call('send_whisper', asked)))
+  const largest = await aWhisper(server, { body, readLimit: 1 })
+  const given = { publicId: largest.publicId }
+  const answered = await agent.call('read_whisper', given, { token: largest.readToken })
+  assert.deepEqual(readIn(answered), {
+    ciphertextBase64: body.toString('base64'),
+    ciphertextBytes: 32 * KIB,
   })
+  const more = randomBytes(MAX_CIPHERTEXT_BYTES + 1)
+  const longer = await aWhisper(server, { body: more, readLimit: 1 })
+  const { publicId, readToken: token } = longer
+  const said = refusalIn(await agent.call('read_whisper', { publicId }, { token }))
+  assert.match(said, /^ciphertext too large\..*at most 32768 bytes.*No read was spent\./)
+  assert.ok(said.includes(`over HTTP from ${server.url}/w/${publicId}`), said)
+  assert.ok(!said.includes(token))
+  assert.deepEqual((await read(server, longer)).body, more)
 })
 
 suite('the memory of messages to /mcp', () => {

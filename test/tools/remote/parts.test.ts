@@ -95,20 +95,18 @@ suite('the requests under way', () => {
   })
 })
 
-suite('a request of the service to itself', () => {
-  const MB = 1024 * 1024
+const MB = 1024 * 1024
 
-  test('a request of the service to itself takes an answer of 64 MiB, and no byte more', async () => {
-    for (const extra of [0, 1]) {
-      const server = createServer((_request, response) => {
-        for (let i = 0; i < 64; i++) response.write(Buffer.alloc(MB))
-        response.end(Buffer.alloc(extra))
-      })
-      const ask = createOwnRequests({ server } as unknown as App)
-      const { signal } = new AbortController()
-      const asked = ask({ peer: '', forwarding: {}, signal }, { method: 'GET', path: '/' })
-      if (extra === 0) assert.equal((await asked).bytes.length, 64 * MB)
-      else await assert.rejects(asked, Unanswered)
-    }
-  })
+test('a request of the service to itself takes an answer of 64 MiB, and no byte more', async () => {
+  for (const extra of [0, 1]) {
+    const server = createServer((_request, response) => {
+      for (let i = 0; i < 64; i++) response.write(Buffer.alloc(MB))
+      response.end(Buffer.alloc(extra))
+    })
+    const ask = createOwnRequests({ server } as unknown as App)
+    const { signal } = new AbortController()
+    const asked = ask({ peer: '', forwarding: {}, signal }, { method: 'GET', path: '/' })
+    if (extra === 0) assert.equal((await asked).bytes.length, 64 * MB)
+    else await assert.rejects(asked, Unanswered)
+  }
 })
