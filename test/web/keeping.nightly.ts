@@ -4,7 +4,10 @@ import { NARROW, seriousFaults, startSite } from '../support/browser.ts'
 import { anInbox } from '../support/catch.ts'
 import { openLive, pressInKeyMenu, visitLive } from '../support/pages.ts'
 import { aMonitor } from '../support/pulse.ts'
+import { resumeAt, suspendAt } from '../support/takedown.ts'
 import { until } from '../support/until.ts'
+
+const DAY = 24 * 60 * 60 * 1000
 
 suite('keeping what was bought', () => {
   const site = startSite()
@@ -72,18 +75,29 @@ suite('keeping what was bought', () => {
     const { page } = await visitLive(site, t, inbox, { expected: /status of 40[14]/ })
     await pressInKeyMenu(page, 'Save in this browser')
     await site.server.mayfly.catch(inbox).destroy()
-    await page.getByText('The service has nothing for this key').waitFor()
+    await page.getByText('The inbox was destroyed, or the operator has suspended it.').waitFor()
     await page.goto(site.server.url)
-    await page.getByText('This inbox is gone').waitFor()
+    await page.getByText('The key opens nothing now').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
     await page.getByRole('button', { name: 'Remove Inbox 1' }).click()
-    await page.getByText('This inbox is gone').waitFor({ state: 'detached' })
+    await page.getByText('The key opens nothing now').waitFor({ state: 'detached' })
     assert.equal(await page.evaluate(() => localStorage.length), 0)
+  })
 
+  test('a monitor that the operator suspends is closed, is there again when it is resumed, and has expired at its end', async (t) => {
     const monitor = await aMonitor(site.server)
-    await openLive(page, monitor, site.server)
-    await site.server.mayfly.pulse(monitor).destroy()
-    await page.getByText('The service has nothing for this key').waitFor()
+    const { page } = await visitLive(site, t, monitor, { expected: /status of 40[14]/ })
+    await pressInKeyMenu(page, 'Save in this browser')
+    await suspendAt(site.server, monitor.publicId)
+    await page.getByText('The monitor was destroyed, or the operator has suspended it.').waitFor()
     assert.deepEqual(await seriousFaults(page), [])
+    await resumeAt(site.server, monitor.publicId)
+    await page.reload()
+    await page.getByRole('button', { name: 'Open Monitor 1' }).click()
+    await page.getByText('Live', { exact: true }).waitFor()
+    site.server.clock.advance(14 * DAY)
+    await page.reload()
+    await page.getByText('The monitor has expired, and the service has deleted it.').waitFor()
+    await page.getByText('Expired', { exact: true }).waitFor()
   })
 })

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { type AnyCapability, parseCapability } from '../../client/capability-file.ts'
+import { MayflyError } from '../../client/errors.ts'
 import { plainly } from '../lib/foreign.ts'
 import { sentence } from '../lib/format.ts'
 import {
@@ -27,7 +28,7 @@ import { Button, Menu } from '../ui/button.tsx'
 import { Field, Form, Input } from '../ui/field.tsx'
 import { confirmed, openDialog, toast } from '../ui/overlay.tsx'
 import { Head, Loaded, Notice, useGuard } from '../ui/show.tsx'
-import { Things } from './things.tsx'
+import { hasEnded, Things } from './things.tsx'
 
 type Of<Product> = AnyCapability & { product: Product }
 type Shown = OpenHere & { capability: { code?: string } }
@@ -103,7 +104,7 @@ export function Opener<Product extends AnyCapability['product'], Known>({
       closedBy(error) {
         if (!isGone(error)) return false
         noteFailure(here.capability.publicId, error)
-        close(sentence(error))
+        close(whyGone(here.capability, error))
         return true
       },
       onSaved: () => show({ ...here, isSaved: true }),
@@ -287,6 +288,15 @@ export function KeyBar({
       )}
     </>
   )
+}
+
+/** The service says of all that it has not that it has nothing: the known end tells more. */
+function whyGone(capability: AnyCapability, error: unknown): string {
+  const { noun } = THINGS[capability.product]
+  if (!(error instanceof MayflyError) || error.status !== 404) return sentence(error)
+  return hasEnded(capability)
+    ? `The ${noun} has expired, and the service has deleted it.`
+    : `The ${noun} was destroyed, or the operator has suspended it.`
 }
 
 /** Whether the key does more than to read a secret. */

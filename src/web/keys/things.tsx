@@ -5,7 +5,7 @@ import type { CatchStatus, PulseStatus, WhisperReceipt } from '../../client/inde
 import { plainly } from '../lib/foreign.ts'
 import { plural, when } from '../lib/format.ts'
 import { forget, type Kept, kept, noteEnd, noteFailure, openHere } from '../lib/keys.ts'
-import { service } from '../lib/service.ts'
+import { clock, service } from '../lib/service.ts'
 import { planTitle, THINGS } from '../lib/terms.ts'
 import { Button } from '../ui/button.tsx'
 import { toast } from '../ui/overlay.tsx'
@@ -68,7 +68,6 @@ function Thing({
 }) {
   const { name, planId, capability, isGone } = thing
   const shown = plainly(name)
-  const { noun } = THINGS[capability.product]
   const about = [
     THINGS[capability.product].title,
     planTitle(planId),
@@ -86,7 +85,9 @@ function Thing({
       </div>
       {isGone ? (
         <>
-          <State kind="over">This {noun} is gone</State>
+          <State kind="over">
+            {hasEnded(capability) ? ENDS.expired : 'The key opens nothing now'}
+          </State>
           <Button label={`Remove ${shown}`} onClick={remove}>
             Remove
           </Button>
@@ -129,6 +130,10 @@ async function stateOf({ capability }: Kept): Promise<Told> {
   if (status === 'active') return { kind: 'good', text: plural(used, 'request') }
   return { kind: 'over', text: status === 'exhausted' ? 'All requests used' : ENDS[status] }
 }
+
+/** By the service's clock, as far as this browser knows its end. */
+export const hasEnded = ({ expiresAt }: Kept['capability']): boolean =>
+  Date.parse(expiresAt) <= clock.now()
 
 const ENDS = {
   suspended: 'Suspended by the operator',
