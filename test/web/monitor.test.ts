@@ -141,7 +141,9 @@ suite('a monitor', () => {
     const card = stranger.page.locator('[data-stale]')
     await card.waitFor()
     await stranger.page
-      .getByText(/^No connection since \d.*\. This is the last known state\. Trying again…$/)
+      .getByText(
+        /^The service does not answer\. Trying again… This is the last known state, as of /,
+      )
       .waitFor()
     assert.match(await stranger.page.title(), /^No connection · Waiting/)
     assert.deepEqual(await seriousFaults(stranger.page), [], 'stale')
@@ -164,6 +166,25 @@ suite('a monitor', () => {
     await stranger.page.getByText('Operational', { exact: true }).waitFor()
     await card.waitFor({ state: 'detached' })
     assert.match(await stranger.page.title(), /^Operational/)
+  })
+
+  test('a status page that a busy service refuses says so at once, counts down, and shows the state then', async (t) => {
+    const job = site.server.mayfly.pulse(await aMonitor(site.server))
+    const { publicStatusId } = await job.update({ publicStatusEnabled: true })
+    const { page } = await site.visit(t, { expected: /status of 429/ })
+    await page.route('**/api/pulse/public/**', (route) =>
+      route.fulfill({
+        status: 429,
+        headers: { 'retry-after': '3' },
+        json: { error: 'rate limited' },
+      }),
+    )
+    await page.goto(`${site.server.url}/status/${publicStatusId}`)
+    await page.getByText(/^Too many requests\. Trying again in \d s\./).waitFor()
+    assert.deepEqual(await seriousFaults(page), [])
+    await page.unrouteAll({ behavior: 'wait' })
+    await page.getByText('Waiting', { exact: true }).waitFor()
+    await page.getByText(/^As of /).waitFor()
   })
 
   test('the first ping is sent with a click, and the title of the tab follows', async (t) => {

@@ -8,9 +8,9 @@ import { pulsePublicStatus } from '../../client/pulse.ts'
 import { STATES } from '../keys/things.tsx'
 import { plainly } from '../lib/foreign.ts'
 import { duration, when } from '../lib/format.ts'
-import { clock, service } from '../lib/service.ts'
+import { clock, isTroubled, type Reach, secondsUntil, watchfulService } from '../lib/service.ts'
 import { mount } from '../ui/overlay.tsx'
-import { Notice, State, Ticking } from '../ui/show.tsx'
+import { State, Ticking, Trouble, Working } from '../ui/show.tsx'
 
 /** Often enough for a person who watches. The service would accept one request per second. */
 const LOOK_AGAIN_MS = 15_000
@@ -19,18 +19,24 @@ const PATIENCE_MS = 10_000
 
 const publicStatusId = location.pathname.split('/').pop() ?? ''
 const status = signal<PublicPulseStatus | null>(null)
-const failure = signal<'gone' | 'no answer' | null>(null)
+const isGone = signal(false)
 const seenAt = signal('')
+const reach = signal<Reach>({ status: 200, againAt: 0 })
+const service = watchfulService((next) => {
+  reach.value = next
+})
 
 async function look(): Promise<void> {
+  if (secondsUntil(reach.peek().againAt) > 0) return
   try {
     const next = await pulsePublicStatus(service, publicStatusId, { timeoutMs: PATIENCE_MS })
     seenAt.value = when(new Date(clock.now()).toISOString())
-    failure.value = null
+    isGone.value = false
     status.value = next
   } catch (error) {
-    const isGone = error instanceof MayflyError && error.status === 404
-    failure.value = isGone ? 'gone' : 'no answer'
+    isGone.value = error instanceof MayflyError && error.status === 404
+    // Something else answered, or nothing in time.
+    if (!isTroubled(reach.peek())) reach.value = { status: 0, againAt: 0 }
   }
 }
 
@@ -47,14 +53,14 @@ function Page() {
     }
   }, [])
   const shown = status.value
-  const isStale = failure.value !== null
+  const isStale = isTroubled(reach.value)
   const name = shown === null ? '' : plainly(shown.name) || 'Status'
   const title = shown === null ? 'Status' : `${STATES[shown.state].text} · ${name}`
   useLayoutEffect(() => {
-    if (failure.value === 'gone') document.title = 'Nothing is shared here · Mayfly'
+    if (isGone.value) document.title = 'Nothing is shared here · Mayfly'
     else document.title = isStale && shown ? `No connection · ${title}` : title
   })
-  if (failure.value === 'gone') {
+  if (isGone.value) {
     return (
       <div class="card stack">
         <h1>Nothing is shared here</h1>
@@ -63,19 +69,17 @@ function Page() {
     )
   }
   if (shown === null) {
-    if (failure.value !== null) {
-      return (
-        <div class="card stack">
-          <h1>Status</h1>
-          <Notice kind="bad">The status cannot be loaded. Trying again…</Notice>
-        </div>
-      )
-    }
     return (
-      <>
-        <h1 class="visually-hidden">Status</h1>
-        <div class="skeleton status-skeleton" aria-hidden="true" />
-      </>
+      <div class="stack">
+        <h1 class={isStale ? '' : 'visually-hidden'}>Status</h1>
+        {isStale ? (
+          <Working>
+            <Trouble reach={reach.value} />
+          </Working>
+        ) : (
+          <div class="skeleton status-skeleton" aria-hidden="true" />
+        )}
+      </div>
     )
   }
   const { state, description, lastPingAt } = shown
@@ -105,9 +109,13 @@ function Page() {
         </p>
       </div>
       <p class="small quiet number" id="age">
-        {isStale
-          ? `No connection since ${seenAt.value}. This is the last known state. Trying again…`
-          : `As of ${seenAt.value}.`}
+        {isStale ? (
+          <>
+            <Trouble reach={reach.value} /> This is the last known state, as of {seenAt.value}.
+          </>
+        ) : (
+          `As of ${seenAt.value}.`
+        )}
       </p>
     </div>
   )
