@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { suite, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { temporaryFolder } from '../support/folder.ts'
@@ -15,29 +15,27 @@ const DOCKER = `#!/usr/bin/env bash
 printf 'sha256:%064d' "\${#6}"
 `
 
-suite('deploy/pin-images.sh', () => {
-  test('pin-images.sh pins every image that has a tag, and changes nothing else', async (t) => {
-    const checkout = await aCheckout(t, DOCKER)
-    const before = await checkout.texts()
-    await checkout.pin()
-    const after = await checkout.texts()
-    const images = [...before.matchAll(/^(?:\s*image: |FROM )(\S+:\S+)/gm)].map(([, name]) => name)
-    assert.ok(images.length >= 4, 'two in compose.yaml and two stages of the Dockerfile')
-    assert.equal([...after.matchAll(/@sha256:\d{64}/g)].length, images.length)
-    assert.equal(after.replaceAll(/@sha256:\d{64}/g, ''), before)
-    assert.match(after, /^FROM node:\S+@sha256:\d{64} AS packages$/m)
-    assert.match(after, /^FROM packages AS build$/m, 'a stage has no digest')
-    assert.match(after, /^ {4}image: mayfly$/m, 'what is built here has no digest')
-    await checkout.pin()
-    assert.equal(await checkout.texts(), after, 'a second run finds all of them pinned')
-  })
+test('pin-images.sh pins every image that has a tag, and changes nothing else', async (t) => {
+  const checkout = await aCheckout(t, DOCKER)
+  const before = await checkout.texts()
+  await checkout.pin()
+  const after = await checkout.texts()
+  const images = [...before.matchAll(/^(?:\s*image: |FROM )(\S+:\S+)/gm)].map(([, name]) => name)
+  assert.ok(images.length >= 4, 'two in compose.yaml and two stages of the Dockerfile')
+  assert.equal([...after.matchAll(/@sha256:\d{64}/g)].length, images.length)
+  assert.equal(after.replaceAll(/@sha256:\d{64}/g, ''), before)
+  assert.match(after, /^FROM node:\S+@sha256:\d{64} AS packages$/m)
+  assert.match(after, /^FROM packages AS build$/m, 'a stage has no digest')
+  assert.match(after, /^ {4}image: mayfly$/m, 'what is built here has no digest')
+  await checkout.pin()
+  assert.equal(await checkout.texts(), after, 'a second run finds all of them pinned')
+})
 
-  test('pin-images.sh changes no file when one image has no digest', async (t) => {
-    const checkout = await aCheckout(t, `${DOCKER}\n[[ $6 != *phoenixd* ]] && exit 0\nexit 1\n`)
-    const before = await checkout.texts()
-    await assert.rejects(checkout.pin())
-    assert.equal(await checkout.texts(), before)
-  })
+test('pin-images.sh changes no file when one image has no digest', async (t) => {
+  const checkout = await aCheckout(t, `${DOCKER}\n[[ $6 != *phoenixd* ]] && exit 0\nexit 1\n`)
+  const before = await checkout.texts()
+  await assert.rejects(checkout.pin())
+  assert.equal(await checkout.texts(), before)
 })
 
 async function aCheckout(t: TestContext, docker: string) {

@@ -1,6 +1,6 @@
 /** Many waits at /mcp: how many are let in, and that the service answers the others. */
 import assert from 'node:assert/strict'
-import { suite, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import type { CatchCapability } from '../../../src/client/index.ts'
 import { TOKEN_META } from '../../../src/tools/tool.ts'
 import { anInbox } from '../../support/catch.ts'
@@ -69,69 +69,67 @@ async function anAgent(t: TestContext, options: Parameters<typeof connect>[2] = 
   return { server, agent, token, given: { publicId, after: 0, timeoutSeconds: 600 } }
 }
 
-suite('a crowd that waits', () => {
-  test('a network has 64 waits; one that is cancelled frees its place at once', async (t) => {
-    const server = await aCrowd(t)
-    const inbox = await anInbox(server)
-    const other = await anInbox(server)
-    holdTimers(t)
-    const cancels = Array.from({ length: 64 }, () => new AbortController())
-    t.after(() => {
-      for (const cancel of cancels) cancel.abort()
-    })
-    const from = '198.51.100.7'
-    for (const { signal } of cancels) void wait(server, { inbox, from, signal })
-    await soon('all wait', async () => (await waits(server)) === 64)
-    const asked = () => post(server.url, message('ping'), { 'x-forwarded-for': from })
-    const { status, headers } = await asked()
-    assert.equal(status, 429)
-    assert.ok(Number(headers.get('retry-after')) > 0)
-    cancels[0]?.abort()
-    await soon('its place is free', async () => (await asked()).status === 200)
-    assert.equal(await waits(server), 63, 'the places of the inbox are free as well')
-    const last = new AbortController()
-    t.after(() => last.abort())
-    void wait(server, { inbox: other, from, signal: last.signal })
-    await soon('another waits', async () => (await waits(server)) === 64)
+test('a network has 64 waits; one that is cancelled frees its place at once', async (t) => {
+  const server = await aCrowd(t)
+  const inbox = await anInbox(server)
+  const other = await anInbox(server)
+  holdTimers(t)
+  const cancels = Array.from({ length: 64 }, () => new AbortController())
+  t.after(() => {
+    for (const cancel of cancels) cancel.abort()
   })
+  const from = '198.51.100.7'
+  for (const { signal } of cancels) void wait(server, { inbox, from, signal })
+  await soon('all wait', async () => (await waits(server)) === 64)
+  const asked = () => post(server.url, message('ping'), { 'x-forwarded-for': from })
+  const { status, headers } = await asked()
+  assert.equal(status, 429)
+  assert.ok(Number(headers.get('retry-after')) > 0)
+  cancels[0]?.abort()
+  await soon('its place is free', async () => (await asked()).status === 200)
+  assert.equal(await waits(server), 63, 'the places of the inbox are free as well')
+  const last = new AbortController()
+  t.after(() => last.abort())
+  void wait(server, { inbox: other, from, signal: last.signal })
+  await soon('another waits', async () => (await waits(server)) === 64)
+})
 
-  test('a wait that its client of 2026-07-28 cancels ends at once, also when it has told of its progress', async (t) => {
-    const { server, agent, given, token } = await anAgent(t)
-    let told = 0
-    // Its answer is then a stream, which is all that the call still has of its client.
-    for (const more of [{}, { onProgress: () => void told++ }]) {
-      const cancel = new AbortController()
-      const options = { token, signal: cancel.signal, ...more }
-      const cancelled = assert.rejects(agent.call('wait_for_webhook', given, options))
-      const isTold = () => told > 0 || !('onProgress' in more)
-      await soon('it waits', async () => isTold() && (await waits(server)) === 1)
-      cancel.abort()
-      await cancelled
-      await soon('it has ended', async () => (await waits(server)) === 0)
-    }
-  })
-
-  test('a wait ends with an answer when the service stops, and does not keep it', async (t) => {
-    const { server, agent, given, token } = await anAgent(t)
-    const ended = agent.call('wait_for_webhook', given, { token })
-    await soon('it waits', async () => (await waits(server)) === 1)
-    await server.stop()
-    assert.equal(readIn(await ended).reason, 'timeout')
-  })
-
-  test("a notification of 2025-11-25 cancels nobody's wait, and closing the connection ends one's own at once", async (t) => {
-    const { server, agent, given, token } = await anAgent(t, { revision: '2025-11-25' })
-    const ended = assert.rejects(agent.call('wait_for_webhook', given, { token }))
-    await soon('it waits', async () => (await waits(server)) === 1)
-    // Clients count their requests from 0, so a stranger knows the numbers of all others.
-    for (let requestId = 0; requestId < 5; requestId++) {
-      const params = { requestId, reason: 'x' }
-      const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
-      assert.equal((await post(server.url, JSON.stringify(cancelled))).status, 202)
-    }
-    assert.equal(await waits(server), 1)
-    await agent.close()
-    await ended
+test('a wait that its client of 2026-07-28 cancels ends at once, also when it has told of its progress', async (t) => {
+  const { server, agent, given, token } = await anAgent(t)
+  let told = 0
+  // Its answer is then a stream, which is all that the call still has of its client.
+  for (const more of [{}, { onProgress: () => void told++ }]) {
+    const cancel = new AbortController()
+    const options = { token, signal: cancel.signal, ...more }
+    const cancelled = assert.rejects(agent.call('wait_for_webhook', given, options))
+    const isTold = () => told > 0 || !('onProgress' in more)
+    await soon('it waits', async () => isTold() && (await waits(server)) === 1)
+    cancel.abort()
+    await cancelled
     await soon('it has ended', async () => (await waits(server)) === 0)
-  })
+  }
+})
+
+test('a wait ends with an answer when the service stops, and does not keep it', async (t) => {
+  const { server, agent, given, token } = await anAgent(t)
+  const ended = agent.call('wait_for_webhook', given, { token })
+  await soon('it waits', async () => (await waits(server)) === 1)
+  await server.stop()
+  assert.equal(readIn(await ended).reason, 'timeout')
+})
+
+test("a notification of 2025-11-25 cancels nobody's wait, and closing the connection ends one's own at once", async (t) => {
+  const { server, agent, given, token } = await anAgent(t, { revision: '2025-11-25' })
+  const ended = assert.rejects(agent.call('wait_for_webhook', given, { token }))
+  await soon('it waits', async () => (await waits(server)) === 1)
+  // Clients count their requests from 0, so a stranger knows the numbers of all others.
+  for (let requestId = 0; requestId < 5; requestId++) {
+    const params = { requestId, reason: 'x' }
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params }
+    assert.equal((await post(server.url, JSON.stringify(cancelled))).status, 202)
+  }
+  assert.equal(await waits(server), 1)
+  await agent.close()
+  await ended
+  await soon('it has ended', async () => (await waits(server)) === 0)
 })
