@@ -177,28 +177,6 @@ for (const product of EXTENDABLE) {
       assert.notEqual(resource.publicId, held.publicId)
     })
 
-    test('what ends while its extension is paid is sold anew, for proof of the payment alone', async (t) => {
-      const server = await startServer(t)
-      const held = await buy(server)
-      const key = randomUUID()
-      const { orderId, bolt11 } = quoteOf(await extend(server, held, { key }))
-      await destroy(server, held)
-      const preimage = await server.pay(bolt11)
-      const unproven = [
-        await poll(server, orderId),
-        await poll(server, orderId, { 'idempotency-key': key }),
-        await poll(server, orderId, { 'payment-preimage': preimage }),
-      ]
-      unproven.push(await repeat(server, held, { key }), await extend(server, held, { key }))
-      for (const answer of unproven) assert.equal(phraseOf(answer), '404 proof of payment required')
-      const proof = { 'idempotency-key': key, 'payment-preimage': preimage }
-      const answer = await poll(server, orderId, proof)
-      const { resource } = JSON.parse(answer.text)
-      assert.equal(answer.status, 200)
-      assert.notEqual(resource.publicId, held.publicId)
-      await assertExtended(server, { held: resource, limits, times: 0 })
-    })
-
     test('it lives on past its first end, also where its end was remembered', async (t) => {
       const server = await startServer(t)
       const held = await buy(server)
@@ -235,14 +213,6 @@ for (const product of EXTENDABLE) {
     })
     return answer.status
   }
-}
-
-async function destroy(server: { url: string }, { product, publicId, ownerToken }: Held) {
-  const answer = await fetch(`${server.url}/api/${product}/${publicId}`, {
-    method: 'DELETE',
-    headers: { authorization: `Bearer ${ownerToken}` },
-  })
-  assert.equal(answer.status, 204)
 }
 
 const openExtensions = (server: Parameters<typeof query>[0]) =>

@@ -18,6 +18,7 @@ import {
   DAY,
   LIFE,
   pendingQuote,
+  preimageOf,
   SECOND,
   type Shop,
 } from '../support/shop.ts'
@@ -117,8 +118,11 @@ suite('an order that extends a capability', () => {
       assert.deepEqual(told, [])
       assert.equal(events(shop, 'order.settled').at(-1)?.renewal, 'replaced')
       assert.deepEqual(await repeat(), { kind: 'proof of payment required' })
-      const unproven = await shop.orders.poll(quote.orderId, plainPoll)
-      assert.deepEqual(unproven, { kind: 'proof of payment required' })
+      const preimage = await preimageOf(shop.db, quote.paymentHash)
+      for (const ask of [plainPoll, { ...plainPoll, key: OTHER_KEY }, { ...plainPoll, preimage }]) {
+        const unproven = await shop.orders.poll(quote.orderId, ask)
+        assert.deepEqual(unproven, { kind: 'proof of payment required' })
+      }
       const { publicId: handed } = delivered(await repeat('verified'))
       assert.equal(handed, row.public_id)
     })

@@ -20,6 +20,10 @@ test('the unpaid orders of a network are limited exactly, and each network for i
   for (const outcome of refused) {
     assert.deepEqual({ ...outcome, retryAfterSeconds: QUOTE_SECONDS }, full)
   }
+  // There is room again when the first of them ends.
+  clock.advance(10 * SECOND)
+  const retryAfterSeconds = QUOTE_SECONDS - 10
+  assert.deepEqual((await open(500))[0], { kind: 'rate limited', retryAfterSeconds })
   const pending = async (answers: ReturnType<typeof open>) =>
     (await answers).filter(({ kind }) => kind === 'pending').length
   assert.equal(await pending(open(100, '198.51.100')), MOST)

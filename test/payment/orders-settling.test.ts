@@ -31,20 +31,6 @@ suite('settling an order', () => {
     )
   })
 
-  test('settling provisions once, whoever learns of the payment, and however many at once', async (t) => {
-    const shop = await aShop(t)
-    const quote = await shop.paid()
-    const elsewhere = shop.another()
-    await Promise.all([
-      ...Array.from({ length: 20 }, (_, i) =>
-        (i % 2 === 0 ? shop.orders : elsewhere).reconcile(quote.paymentHash, 'stream'),
-      ),
-      ...Array.from({ length: 5 }, () => shop.orders.poll(quote.orderId, plainPoll)),
-    ])
-    assert.equal((await shop.provisioned()).length, 1)
-    assert.equal(events(shop, 'order.settled').length, 1)
-  })
-
   test('an order past expiresAt stays pending until the node says that it is dead', async (t) => {
     const shop = await aShop(t)
     const quote = await shop.quote()
@@ -155,13 +141,17 @@ suite('settling an order', () => {
 })
 
 suite('delivering an order', () => {
-  test('a plain poll delivers exactly once, however many race', async (t) => {
+  test('a payment provisions and a plain poll delivers exactly once, whoever learns of it, and however many race', async (t) => {
     const shop = await aShop(t)
-    const { orderId } = await shop.paid()
+    const { orderId, paymentHash } = await shop.paid()
     const elsewhere = shop.another()
-    const outcomes = await many(20, (i) =>
-      (i % 2 === 0 ? shop.orders : elsewhere).poll(orderId, plainPoll),
-    )
+    const at = (i: number) => (i % 2 === 0 ? shop.orders : elsewhere)
+    const [outcomes] = await Promise.all([
+      many(20, (i) => at(i).poll(orderId, plainPoll)),
+      many(20, (i) => at(i).reconcile(paymentHash, 'stream')),
+    ])
+    assert.equal((await shop.provisioned()).length, 1)
+    assert.equal(events(shop, 'order.settled').length, 1)
     assert.equal(kinds(outcomes).filter((kind) => kind === 'delivered').length, 1)
     assert.deepEqual(await shop.orders.poll(orderId, plainPoll), { kind: 'already delivered' })
     assert.equal(events(shop, 'order.delivered').length, 1)
@@ -202,17 +192,5 @@ suite('delivering an order', () => {
     shop.clock.advance(1)
     assert.deepEqual(await shop.repeat(), { kind: 'already delivered' })
     assert.deepEqual(await shop.orders.poll(orderId, keyPoll), { kind: 'already delivered' })
-  })
-
-  test('a capability that nobody collected can be claimed until it expires', async (t) => {
-    const shop = await aShop(t)
-    const early = await shop.paid()
-    const late = await shop.paid(OTHER_KEY)
-    for (const { paymentHash } of [early, late]) await shop.orders.reconcile(paymentHash, 'stream')
-    shop.clock.advance(LIFE - 1)
-    delivered(await shop.orders.poll(early.orderId, plainPoll))
-    shop.clock.advance(1)
-    assert.deepEqual(await shop.orders.poll(late.orderId, plainPoll), { kind: 'order expired' })
-    assert.deepEqual(await shop.repeat({ key: OTHER_KEY }), { kind: 'order expired' })
   })
 })
