@@ -39,7 +39,6 @@ const SEND = {
 
 /** Any bytes of any type are stored. These are the types that clients ask for by name. */
 const ANY_BODY = {
-  'x-name': 'AnyBody',
   description: 'Optional; bytes of any type are stored as sent',
   content: {
     'application/json': { schema: {}, example: { type: 'invoice.paid' } },

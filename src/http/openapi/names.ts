@@ -5,8 +5,8 @@ import { exampleOf } from './examples.ts'
 type Node = unknown
 type Members = Record<string, Node>
 
-/** Parts that are written once if several operations have them. Inner parts come first. */
-const SHARED = ['headers', 'responses', 'requestBodies', 'parameters'] as const
+/** Parts that are written once if several operations have them. Others repeat too little to be worth a name. */
+const SHARED = ['responses', 'parameters'] as const
 type Kind = (typeof SHARED)[number]
 /** A member of a schema that names it in the document. */
 const SCHEMA_NAME = 'x-schema'
@@ -134,9 +134,7 @@ function share(
 
 /** What a part is called that would have the name of a schema. */
 const SUFFIXES: Record<Kind, string> = {
-  headers: 'Header',
   responses: 'Answer',
-  requestBodies: 'Body',
   parameters: 'Parameter',
 }
 
@@ -152,27 +150,17 @@ function visit(paths: Node, kind: Kind, replace: (place: Place) => Node): Node {
           replace({ name: `${part.name} · ${part.description}`, part }),
         )
       }
-      if (kind === 'requestBodies' && found.requestBody) {
-        const part = found.requestBody as Members
-        found.requestBody = replace({ name: nameOf(part), part })
-      }
-      if (kind === 'responses' || kind === 'headers') {
-        found.responses = mapMembers(found.responses, (answer) => {
-          const part = answer as Members
-          if (kind === 'responses') return replace({ name: nameOf(part), part })
-          if (!part.headers) return part
-          const headers = mapMembers(part.headers, (header, name) =>
-            replace({ name, part: header as Members }),
-          )
-          return { ...part, headers }
-        })
+      if (kind === 'responses') {
+        found.responses = mapMembers(found.responses, (answer) =>
+          replace({ name: nameOf(answer as Members), part: answer as Members }),
+        )
       }
       return found
     }),
   )
 }
 
-/** What a shared part is called: as it says, or like its schema, or by its description. */
+/** What a shared answer is called: as it says, or like its schema, or by its description. */
 function nameOf(part: Members): string {
   const [{ schema = {} } = {}] = Object.values((part.content ?? {}) as Record<string, Schema>)
   const [, name] = /^#\/components\/schemas\/(\w+)$/.exec(schema.$ref ?? '') ?? []
@@ -200,9 +188,9 @@ function withoutNames(node: Node): Node {
   return Object.fromEntries(members.map(([key, value]) => [key, withoutNames(value)]))
 }
 
-function mapMembers(node: Node, map: (value: Node, key: string) => Node): Members {
+function mapMembers(node: Node, map: (value: Node) => Node): Members {
   return Object.fromEntries(
-    Object.entries(node as Members).map(([key, value]) => [key, map(value, key)]),
+    Object.entries(node as Members).map(([key, value]) => [key, map(value)]),
   )
 }
 

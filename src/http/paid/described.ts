@@ -238,7 +238,6 @@ const ABOUT_UPLOAD =
 const WHAT = { GET: '', HEAD: ', to see the challenge alone', POST: ', by POST' }
 
 const NOTHING = {
-  'x-name': 'Nothing',
   content: {
     'application/json': { schema: Type.Object({}, { additionalProperties: false }), example: {} },
   },
